@@ -1,0 +1,37 @@
+const project = (displayName, testMatch, extra = {}) => ({
+  displayName,
+  rootDir: __dirname,
+  testMatch,
+  testEnvironment: 'node',
+  moduleNameMapper: {
+    '^@libs/([a-z-]+)$': '<rootDir>/libs/$1/src/index.ts',
+    '^@libs/([a-z-]+)/testing$': '<rootDir>/libs/$1/src/testing/index.ts',
+  },
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        module: { type: 'commonjs' },
+        jsc: {
+          target: 'es2023',
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+          keepClassNames: true,
+        },
+      },
+    ],
+  },
+  modulePathIgnorePatterns: ['<rootDir>/dist/'],
+  setupFiles: ['reflect-metadata'],
+  ...extra,
+});
+
+// unit: no services. integration: real PostgreSQL, RabbitMQ, Redis. e2e and chaos: the composed system.
+module.exports = {
+  projects: [
+    project('unit', ['<rootDir>/{apps,libs,tools,scripts,test,bench}/**/*.spec.ts']),
+    project('integration', ['<rootDir>/{apps,libs}/**/*.int-spec.ts']),
+    project('e2e', ['<rootDir>/test/e2e/**/*.e2e-spec.ts']),
+    project('chaos', ['<rootDir>/test/chaos/**/*.chaos-spec.ts']),
+  ],
+};

@@ -1,0 +1,38 @@
+import type { QueueSpec } from './queues';
+
+/** A class whose instances a contract carries; requests are validated against its class-validator decorators. */
+export type MessageClass<T extends object> = new () => T;
+
+/** A question: the caller waits for the answer, at most `timeoutMs`; the message expires with the wait. */
+export interface CallContract<Request extends object, Response extends object> {
+  readonly kind: 'call';
+  readonly queue: QueueSpec;
+  /** Wire name, `<queue>.<verb-noun>`. */
+  readonly name: string;
+  readonly timeoutMs: number;
+  readonly request: MessageClass<Request>;
+  readonly response: MessageClass<Response>;
+}
+
+/**
+ * A nudge: the row in PostgreSQL is the truth and the payload only names it.
+ * Delivered at least once; a handler must be able to meet the same job twice.
+ */
+export interface JobContract<Payload extends object> {
+  readonly kind: 'job';
+  readonly queue: QueueSpec;
+  readonly name: string;
+  readonly payload: MessageClass<Payload>;
+}
+
+export type Contract = CallContract<object, object> | JobContract<object>;
+
+export function call<Request extends object, Response extends object>(
+  contract: Omit<CallContract<Request, Response>, 'kind'>,
+): CallContract<Request, Response> {
+  return { kind: 'call', ...contract };
+}
+
+export function job<Payload extends object>(contract: Omit<JobContract<Payload>, 'kind'>): JobContract<Payload> {
+  return { kind: 'job', ...contract };
+}

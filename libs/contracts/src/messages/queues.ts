@@ -1,0 +1,24 @@
+/**
+ * Every queue of the house. Both ends declare a queue from this one place, so its arguments cannot differ.
+ *
+ * A call queue is classic and its messages are transient: an unanswered question is worth nothing after
+ * its timeout. A job queue is a quorum queue with persistent messages, an explicit delivery limit, a dead
+ * queue `<name>.dead` and retry tiers `<name>.retry.<ms>` that lead back to it.
+ */
+export interface QueueSpec {
+  readonly name: string;
+  readonly kind: 'call' | 'job';
+  /** Messages one consumer process works on at a time. */
+  readonly prefetch: number;
+  /** Job queues: deliveries that may crash their consumer before the broker puts the message aside. */
+  readonly deliveryLimit?: number;
+  /** Job queues: waits before the 1st, 2nd, … new try of a job whose handler threw; then it goes to the dead queue. */
+  readonly retryTiersMs?: readonly number[];
+}
+
+const jobDefaults = { kind: 'job', deliveryLimit: 5, retryTiersMs: [1_000, 5_000, 30_000] } as const;
+
+export const queues = {
+  auth: { name: 'auth', kind: 'call', prefetch: 50 },
+  batches: { name: 'batches', ...jobDefaults, prefetch: 8 },
+} as const satisfies Record<string, QueueSpec>;

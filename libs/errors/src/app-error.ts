@@ -1,0 +1,79 @@
+import { ERROR_CODES, isErrorCode, type ErrorCode } from './error-codes';
+
+export interface AppErrorDetails {
+  /** For our logs only; never leaves the process. */
+  readonly internal?: string;
+  /** For our logs only; never leaves the process. */
+  readonly cause?: unknown;
+  /** Shown to the caller beside the message. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  /** Shown as the `Retry-After` header, in whole seconds, at least 1. */
+  readonly retryAfterSeconds?: number;
+  /** Extra response headers, e.g. the `X-RateLimit-*` trio. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What an AppError looks like while it crosses the broker. */
+export interface AppErrorWire {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly retryAfterSeconds?: number;
+}
+
+/**
+ * The one error of the house, told apart by `code`.
+ *
+ * `message` and `metadata` may be shown to the caller, so they name members and ids but never values,
+ * secrets or another system's words. `internal` and `cause` are for our logs.
+ */
+export class AppError extends Error {
+  override readonly name = 'AppError';
+  readonly code: ErrorCode;
+  readonly internal: string | undefined;
+  readonly metadata: Readonly<Record<string, unknown>> | undefined;
+  readonly retryAfterSeconds: number | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+
+  constructor(code: ErrorCode, message: string, details: AppErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.internal = details.internal;
+    this.metadata = details.metadata;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+    this.headers = details.headers;
+  }
+
+  get status(): number {
+    return ERROR_CODES[this.code].status;
+  }
+
+  get retryable(): boolean {
+    return ERROR_CODES[this.code].retryable;
+  }
+
+  toWire(): AppErrorWire {
+    return {
+      code: this.code,
+      message: this.message,
+      ...(this.metadata && { metadata: this.metadata }),
+      ...(this.retryAfterSeconds !== undefined && { retryAfterSeconds: this.retryAfterSeconds }),
+    };
+  }
+
+  /** Reads what the other end of the broker sent; anything that is no AppError becomes `server`. */
+  static fromWire(wire: unknown): AppError {
+    if (typeof wire === 'object' && wire !== null && 'code' in wire && isErrorCode(wire.code)) {
+      const { code, message, metadata, retryAfterSeconds } = wire as AppErrorWire;
+      return new AppError(code, String(message), { metadata, retryAfterSeconds });
+    }
+    return new AppError('server', 'Internal error', { internal: 'unreadable error from the broker' });
+  }
+
+  /** Any thrown thing as an AppError. What we did not foresee is `server`, with the cause kept for the logs. */
+  static from(thrown: unknown): AppError {
+    if (thrown instanceof AppError) return thrown;
+    const internal = thrown instanceof Error ? thrown.message : 'a value that is no Error was thrown';
+    return new AppError('server', 'Internal error', { cause: thrown, internal });
+  }
+}

@@ -1,0 +1,25 @@
+import type { AppError } from './app-error';
+import { wireErrorType } from './error-codes';
+
+/** The standard error body of the interface (§7): `code` equals the HTTP status. */
+export interface ErrorEnvelope {
+  readonly error: {
+    readonly code: number;
+    readonly message: string;
+    readonly metadata?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** A 500 tells the caller nothing of what went wrong inside. */
+const MASKED_MESSAGE = 'Internal error';
+
+export function toEnvelope(error: AppError): ErrorEnvelope {
+  const masked = error.status === 500;
+  return {
+    error: {
+      code: error.status,
+      message: masked ? MASKED_MESSAGE : error.message,
+      metadata: { error_type: wireErrorType(error.code), ...(masked ? {} : error.metadata) },
+    },
+  };
+}
