@@ -1,0 +1,167 @@
+import { pipeline } from 'node:stream/promises';
+import { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { from as copyFrom } from 'pg-copy-streams';
+import { AppError } from '@libs/errors';
+import { Database, sqlStateOf, type Session } from '../database';
+
+/** Names the bulk rows of a batch. */
+export interface BatchKey {
+  readonly id: string;
+  readonly number: bigint;
+  /** UTC day of creation, `YYYY-MM-DD`. */
+  readonly createdOn: string;
+}
+
+export interface BatchOwner {
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly apiKeyHash: string;
+}
+
+export interface SegmentRange {
+  readonly number: number;
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+}
+
+export interface BatchAcceptance {
+  readonly endpoint: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly upstreamModel: string;
+  readonly total: number;
+}
+
+const UNIQUE_VIOLATION = '23505';
+const WINDOW = `interval '24 hours'`;
+
+/**
+ * Rows of a batch whose upload is still running. A large upload is written in slices, each its own short
+ * transaction, under a `receiving` batch that nobody can see; the last slice and the acceptance commit
+ * together. An upload that ends early is discarded, and one whose gateway died is swept.
+ */
+@Injectable()
+export class BatchIntakeRepository {
+  constructor(private readonly database: Database) {}
+
+  /** A number and day for a new batch; nothing is stored yet. */
+  async reserve(id: string): Promise<BatchKey> {
+    const row = await this.database.firstRow<{ number: string; today: string }>({
+      name: 'batch-reserve',
+      sql: `SELECT nextval('batches_number_seq')::text AS number, (now() AT TIME ZONE 'UTC')::date::text AS today`,
+    });
+    if (row === null) throw new AppError('server', 'Internal error', { internal: 'no batch number' });
+    return { id, number: BigInt(row.number), createdOn: row.today };
+  }
+
+  async slice<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    return this.database.transaction(work);
+  }
+
+  /** Makes the batch row exist, or says that its upload is alive for another `leaseMs`. */
+  async keepReceiving(session: Session, key: BatchKey, owner: BatchOwner, leaseMs: number): Promise<void> {
+    await session.execute({
+      name: 'batch-receiving',
+      sql: `
+        INSERT INTO batches (id, number, created_on, organization_id, workspace_id, api_key_hash, endpoint, model,
+                             status, lease_until, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, '', '', 'receiving', now() + $7 * interval '1 millisecond', now() + ${WINDOW})
+        ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until WHERE batches.status = 'receiving'`,
+      values: [key.id, key.number, key.createdOn, owner.organizationId, owner.workspaceId, owner.apiKeyHash, leaseMs],
+    });
+  }
+
+  /**
+   * Writes encoded lines (see BatchLineEncoder).
+   *
+   * @throws AppError unprocessable, naming the custom_id that appears twice
+   */
+  async copyLines(session: Session, encodedLines: Buffer): Promise<void> {
+    const sink = session.client.query(
+      copyFrom('COPY batch_lines (created_on, batch_number, seq, custom_id, body) FROM STDIN (FORMAT binary)'),
+    );
+    try {
+      await pipeline(Readable.from([encodedLines]), sink);
+    } catch (error) {
+      throw duplicateCustomId(error) ?? error;
+    }
+  }
+
+  async addSegments(session: Session, key: BatchKey, segments: readonly SegmentRange[]): Promise<void> {
+    await session.execute({
+      name: 'batch-add-segments',
+      sql: `
+        INSERT INTO batch_segments (batch_number, created_on, number, first_seq, last_seq)
+        SELECT $1, $2, t.* FROM unnest($3::integer[], $4::integer[], $5::integer[]) AS t`,
+      values: [
+        key.number,
+        key.createdOn,
+        segments.map((segment) => segment.number),
+        segments.map((segment) => segment.firstSeq),
+        segments.map((segment) => segment.lastSeq),
+      ],
+    });
+  }
+
+  /** Turns the received batch into a visible one that waits for validation. */
+  async accept(session: Session, key: BatchKey, acceptance: BatchAcceptance): Promise<void> {
+    const touched = await session.execute({
+      name: 'batch-accept',
+      sql: `
+        UPDATE batches SET status = 'validating', lease_until = NULL, endpoint = $2, model = $3, provider = $4,
+                           upstream_model = $5, total = $6, created_at = now(), expires_at = now() + ${WINDOW}
+        WHERE id = $1 AND status = 'receiving'`,
+      values: [
+        key.id,
+        acceptance.endpoint,
+        acceptance.model,
+        acceptance.provider,
+        acceptance.upstreamModel,
+        acceptance.total,
+      ],
+    });
+    if (touched !== 1) {
+      throw new AppError('server', 'Internal error', { internal: `batch ${key.id} was swept during its upload` });
+    }
+  }
+
+  /** Removes every trace of an upload that was refused or broke off. */
+  async discard(key: BatchKey): Promise<void> {
+    await this.database.transaction((session) => discardRows(session, key));
+  }
+
+  /** Discards uploads whose gateway died; returns how many. */
+  async discardStale(limit: number): Promise<number> {
+    return this.database.transaction(async (session) => {
+      const stale = await session.rows<{ id: string; number: string; created_on: string }>({
+        sql: `SELECT id, number, created_on::text AS created_on FROM batches
+              WHERE status = 'receiving' AND lease_until < now() LIMIT $1 FOR UPDATE SKIP LOCKED`,
+        values: [limit],
+      });
+      for (const row of stale) {
+        await discardRows(session, { id: row.id, number: BigInt(row.number), createdOn: row.created_on });
+      }
+      return stale.length;
+    });
+  }
+}
+
+async function discardRows(session: Session, key: BatchKey): Promise<void> {
+  await session.client.query(`SET LOCAL statement_timeout = '60s'`);
+  const bulk = { values: [key.number, key.createdOn] };
+  await session.execute({ sql: `DELETE FROM batches WHERE number = $1 AND created_on = $2 AND status = 'receiving'`, ...bulk });
+  await session.execute({ sql: 'DELETE FROM batch_segments WHERE batch_number = $1 AND created_on = $2', ...bulk });
+  await session.execute({ sql: 'DELETE FROM batch_lines WHERE batch_number = $1 AND created_on = $2', ...bulk });
+}
+
+function duplicateCustomId(error: unknown): AppError | null {
+  if (sqlStateOf(error) !== UNIQUE_VIOLATION) return null;
+  const { constraint, detail } = error as { constraint?: string; detail?: string };
+  if (constraint?.includes('custom_id') !== true) return null;
+  const customId = /=\(\d+, (.*), \d{4}-\d\d-\d\d\) already exists/s.exec(detail ?? '')?.[1];
+  const named = customId === undefined ? 'a custom_id' : `custom_id ${JSON.stringify(customId)}`;
+  return new AppError('unprocessable', `${named} appears more than once in requests`, {
+    metadata: { param: 'requests.custom_id' },
+  });
+}

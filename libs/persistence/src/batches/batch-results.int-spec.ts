@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import { LedgerRepository } from '../ledger/ledger.repository';
+import { openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
+import { BatchResultsRepository, type LineOutcome } from './batch-results.repository';
+import { BatchSegmentsRepository, type ClaimedSegment } from './batch-segments.repository';
+import { BatchesRepository } from './batches.repository';
+
+const LEASE_MS = 30_000;
+
+describe(BatchResultsRepository.name, () => {
+  let opened: OpenTestDatabase;
+  let results: BatchResultsRepository;
+  let segments: BatchSegmentsRepository;
+  let batches: BatchesRepository;
+  let ledger: LedgerRepository;
+
+  beforeAll(async () => {
+    opened = await openTestDatabase();
+    ledger = new LedgerRepository(opened.database);
+    results = new BatchResultsRepository(opened.database);
+    segments = new BatchSegmentsRepository(opened.database);
+    batches = new BatchesRepository(opened.database, ledger);
+  });
+
+  afterAll(() => opened.close());
+
+  afterEach(async () => {
+    expect(await ledger.audit()).toEqual([]);
+  });
+
+  async function startedBatch(total: number): Promise<StoredBatch> {
+    await opened.database.execute({ sql: 'DELETE FROM batch_segments' });
+    const batch = await storeBatch(opened.database, total);
+    const work = await batches.claimValidation(batch.id, LEASE_MS);
+    expect(await batches.beginProgress(work!)).toBe(true);
+    return batch;
+  }
+
+  function outcome(segment: ClaimedSegment, seq: number, changes: Partial<LineOutcome> = {}): LineOutcome {
+    return {
+      lease: segment,
+      seq,
+      customId: `line-${seq}`,
+      generationId: `gen-batch-1-${segment.batchId}-${seq}`,
+      statusCode: 200,
+      requestId: `req-${seq}`,
+      body: Buffer.from(`{"answer":${seq}}`),
+      error: null,
+      promptTokens: 3,
+      completionTokens: 2,
+      cachedTokens: 1,
+      cacheWriteTokens: 0,
+      reasoningTokens: 0,
+      promptCostUsd: '0.01',
+      completionCostUsd: '0.02',
+      costUsd: '0.03',
+      ...changes,
+    };
+  }
+
+  it('stores each line once, counts it and charges it once, however often it is handed in', async () => {
+    const batch = await startedBatch(3);
+    const [segment] = await segments.claim(10, LEASE_MS);
+    const outcomes = [0, 1, 2].map((seq) => outcome(segment!, seq));
+
+    expect(await results.store([outcomes[0]!, outcomes[0]!])).toEqual({ stored: 1, batchesWithDoneSegments: [] });
+    expect(await results.store(outcomes)).toEqual({ stored: 2, batchesWithDoneSegments: [batch.number] });
+    expect(await results.store(outcomes)).toEqual({ stored: 0, batchesWithDoneSegments: [] });
+
+    expect(await batches.findForWorkspace(batch.id, batch.owner.workspaceId)).toMatchObject({
+      status: 'in_progress',
+      completed: 3,
+      failed: 0,
+    });
+    const [spent] = (await ledger.spendingOf([batch.owner.apiKeyHash])).values();
+    expect(spent?.totalUsd).toBe('0.090000000000');
+  });
+
+  it('takes nothing from an owner whose lease has passed to somebody else', async () => {
+    await startedBatch(2);
+    const [stale] = await segments.claim(10, 0);
+    const [fresh] = await segments.claim(10, LEASE_MS);
+    expect(fresh!.fence).toBe(stale!.fence + 1n);
+    expect(fresh!.attempts).toBe(2);
+
+    expect(await results.store([outcome(stale!, 0)])).toEqual({ stored: 0, batchesWithDoneSegments: [] });
+    expect(await segments.renew([stale!], LEASE_MS)).toEqual([]);
+    expect((await results.store([outcome(fresh!, 0)])).stored).toBe(1);
+  });
+
+  it('gives two workers different segments, and nobody one that is leased', async () => {
+    await startedBatch(16);
+    const [one, other] = await Promise.all([segments.claim(2, LEASE_MS), segments.claim(2, LEASE_MS)]);
+    const numbers = [...one, ...other].map((segment) => segment.number).sort();
+    expect(numbers).toEqual([0, 1, 2, 3]);
+    expect(await segments.claim(2, LEASE_MS)).toEqual([]);
+  });
+
+  it('hands a taken-over segment only its lines without a result', async () => {
+    await startedBatch(4);
+    const [dying] = await segments.claim(1, 0);
+    await results.store([outcome(dying!, 1), outcome(dying!, 3)]);
+    const [heir] = await segments.claim(1, LEASE_MS);
+    const lines = await segments.unfinishedLines(heir!);
+    expect(lines.map((line) => [line.seq, line.customId, line.body.toString()])).toEqual([
+      [0, 'line-0', '{"seq":0}'],
+      [2, 'line-2', '{"seq":2}'],
+    ]);
+  });
+
+  it('does not count the attempt of a segment that was given back', async () => {
+    await startedBatch(1);
+    const [segment] = await segments.claim(1, LEASE_MS);
+    await segments.release([segment!]);
+    const [again] = await segments.claim(1, LEASE_MS);
+    expect(again!.attempts).toBe(1);
+    expect((await results.store([outcome(segment!, 0)])).stored).toBe(0);
+  });
+
+  it('completes a batch with exact sums, once, and gives the rest of the hold back', async () => {
+    const batch = await startedBatch(2);
+    const [segment] = await segments.claim(1, LEASE_MS);
+    const failure = { type: 'server_error', message: 'Provider unavailable', param: null };
+    await results.store([
+      outcome(segment!, 0),
+      outcome(segment!, 1, { body: null, statusCode: null, error: failure, costUsd: '0', promptCostUsd: '0', completionCostUsd: '0', promptTokens: 0, completionTokens: 0, cachedTokens: 0 }),
+    ]);
+    expect(await batches.beginFinalizing(batch.number)).toBe(batch.id);
+    const outcomes = await Promise.all([1, 2, 3].map(() => batches.complete(batch.id, (totals) => totals)));
+    expect(outcomes.filter(Boolean)).toHaveLength(1);
+
+    expect(await batches.findForWorkspace(batch.id, batch.owner.workspaceId)).toMatchObject({
+      status: 'completed',
+      completed: 1,
+      failed: 1,
+      usage: { promptTokens: 3, completionTokens: 2, costUsd: '0.030000000000' },
+    });
+    expect(await ledger.accountOf(batch.owner.organizationId)).toEqual({
+      balanceUsd: '9.970000000000',
+      heldUsd: '0.000000000000',
+      availableUsd: '9.970000000000',
+    });
+    const page = await results.page(batch.createdOn, batch.number, -1, 10);
+    expect(page.map((row) => [row.customId, row.body?.toString() ?? null, row.errorJson])).toEqual([
+      ['line-0', '{"answer":0}', null],
+      ['line-1', null, JSON.stringify(failure)],
+    ]);
+  });
+
+  it('does not finalize while a segment has lines without a result', async () => {
+    const batch = await startedBatch(5);
+    const [segment] = await segments.claim(1, LEASE_MS);
+    await results.store([0, 1, 2, 3].map((seq) => outcome(segment!, seq)));
+    expect(await batches.beginFinalizing(batch.number)).toBeNull();
+  });
+
+  it('shows a batch to its own workspace only', async () => {
+    const batch = await startedBatch(1);
+    expect(await batches.findForWorkspace(batch.id, randomUUID())).toBeNull();
+  });
+});

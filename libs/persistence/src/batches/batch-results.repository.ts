@@ -1,0 +1,181 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database';
+import type { SegmentLease } from './batch-segments.repository';
+
+/** The error of a failed line, as the interface shows it (§2.1). */
+export interface LineError {
+  readonly type: string;
+  readonly message: string;
+  readonly param: string | null;
+  readonly error_type?: string;
+}
+
+/** What one line came to: a body or an error, never both. Money as exact decimal strings in US dollars. */
+export interface LineOutcome {
+  readonly lease: SegmentLease;
+  readonly seq: number;
+  readonly customId: string;
+  readonly generationId: string;
+  readonly statusCode: number | null;
+  readonly requestId: string | null;
+  readonly body: Buffer | null;
+  readonly error: LineError | null;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly cachedTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly reasoningTokens: number;
+  readonly promptCostUsd: string;
+  readonly completionCostUsd: string;
+  readonly costUsd: string;
+}
+
+export interface StoreReport {
+  /** Outcomes that are now results; the others came from a stale lease or were stored before. */
+  readonly stored: number;
+  /** Batches of which at least one segment is done now. */
+  readonly batchesWithDoneSegments: readonly bigint[];
+}
+
+/** One row of the results a caller reads. */
+export interface StoredResult {
+  readonly seq: number;
+  readonly customId: string;
+  readonly statusCode: number | null;
+  readonly requestId: string | null;
+  readonly body: Buffer | null;
+  /** JSON text. */
+  readonly errorJson: string | null;
+}
+
+@Injectable()
+export class BatchResultsRepository {
+  constructor(private readonly database: Database) {}
+
+  /**
+   * Stores a group of outcomes: result, usage, charge and progress in one commit.
+   *
+   * Safe against everything that can come twice: a line of a segment whose fence has moved on joins no
+   * `owned` row; a line that has a result conflicts with its primary key and is left out of `stored`, and
+   * only what is in `stored` is charged and counted. Segments are locked in key order, so two groups
+   * cannot wait for each other.
+   */
+  async store(outcomes: readonly LineOutcome[]): Promise<StoreReport> {
+    const bodies = outcomes.map((outcome) => outcome.body ?? EMPTY);
+    const rows = await this.database.rows<{ stored: number; done: string[] | null }>({
+      name: 'results-store',
+      sql: STORE_SQL,
+      values: [
+        outcomes.map((o) => o.lease.batchNumber),
+        outcomes.map((o) => o.lease.number),
+        outcomes.map((o) => o.lease.fence),
+        outcomes.map((o) => o.seq),
+        outcomes.map((o) => o.customId),
+        outcomes.map((o) => o.generationId),
+        outcomes.map((o) => o.statusCode),
+        outcomes.map((o) => o.requestId),
+        Buffer.concat(bodies),
+        offsetsOf(bodies),
+        outcomes.map((o) => o.body?.length ?? null),
+        outcomes.map((o) => (o.error === null ? null : JSON.stringify(o.error))),
+        outcomes.map((o) => o.promptTokens),
+        outcomes.map((o) => o.completionTokens),
+        outcomes.map((o) => o.cachedTokens),
+        outcomes.map((o) => o.cacheWriteTokens),
+        outcomes.map((o) => o.reasoningTokens),
+        outcomes.map((o) => o.promptCostUsd),
+        outcomes.map((o) => o.completionCostUsd),
+        outcomes.map((o) => o.costUsd),
+      ],
+    });
+    return {
+      stored: rows[0]?.stored ?? 0,
+      batchesWithDoneSegments: (rows[0]?.done ?? []).map((number) => BigInt(number)),
+    };
+  }
+
+  /** Up to `limit` results after `afterSeq`, in the order of the lines: a page that holds no snapshot open. */
+  async page(createdOn: string, batchNumber: bigint, afterSeq: number, limit: number): Promise<StoredResult[]> {
+    const rows = await this.database.session((session) =>
+      session.copyRows(`
+        SELECT seq, custom_id, status_code, request_id, body, error FROM batch_results
+        WHERE created_on = '${createdOn}' AND batch_number = ${batchNumber} AND seq > ${afterSeq}
+        ORDER BY seq LIMIT ${limit}`),
+    );
+    return rows.map(([seq, customId, statusCode, requestId, body, error]) => ({
+      seq: (seq as Buffer).readInt32BE(),
+      customId: (customId as Buffer).toString(),
+      statusCode: statusCode?.readInt16BE() ?? null,
+      requestId: requestId?.toString() ?? null,
+      body: body ?? null,
+      errorJson: error?.toString() ?? null,
+    }));
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** SQL counts bytes from one. */
+function offsetsOf(bodies: readonly Buffer[]): number[] {
+  let next = 1;
+  return bodies.map((body) => {
+    const offset = next;
+    next += body.length;
+    return offset;
+  });
+}
+
+// All bodies travel as one binary parameter that SQL cuts up: an array of bytea would travel as hex text.
+const STORE_SQL = `
+  WITH line AS (
+    SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::integer[], $5::text[], $6::text[],
+        $7::smallint[], $8::text[], $10::integer[], $11::integer[], $12::text[], $13::bigint[], $14::bigint[],
+        $15::bigint[], $16::bigint[], $17::bigint[], $18::numeric[], $19::numeric[], $20::numeric[])
+      AS t(batch_number, segment, fence, seq, custom_id, generation_id, status_code, request_id, body_start,
+        body_length, error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens,
+        prompt_cost_usd, completion_cost_usd, cost_usd)
+  ), owned AS (
+    SELECT s.batch_number, s.number, s.created_on FROM batch_segments s
+    JOIN (SELECT DISTINCT batch_number, segment, fence FROM line) held
+      ON held.batch_number = s.batch_number AND held.segment = s.number AND held.fence = s.fence
+    WHERE s.state = 'open'
+    ORDER BY s.batch_number, s.number FOR UPDATE OF s
+  ), stored AS (
+    INSERT INTO batch_results (created_on, batch_number, seq, custom_id, generation_id, status_code, request_id, body,
+      error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, prompt_cost_usd,
+      completion_cost_usd, cost_usd)
+    SELECT owned.created_on, line.batch_number, line.seq, line.custom_id, line.generation_id, line.status_code,
+      line.request_id, substring($9::bytea FROM line.body_start FOR line.body_length), line.error::json,
+      line.prompt_tokens, line.completion_tokens, line.cached_tokens, line.cache_write_tokens, line.reasoning_tokens,
+      line.prompt_cost_usd, line.completion_cost_usd, line.cost_usd
+    FROM line JOIN owned ON owned.batch_number = line.batch_number AND owned.number = line.segment
+    ON CONFLICT DO NOTHING
+    RETURNING batch_number, seq, generation_id, cost_usd, error IS NOT NULL AS failed
+  ), charged AS (
+    INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id, api_key_hash)
+    SELECT stored.generation_id, 'charge', 'org:' || b.organization_id, 'revenue', stored.cost_usd, b.workspace_id,
+      b.api_key_hash
+    FROM stored JOIN batches b ON b.number = stored.batch_number
+    WHERE stored.cost_usd > 0
+  ), cost AS (
+    SELECT b.id, sum(stored.cost_usd) AS cost_usd
+    FROM stored JOIN batches b ON b.number = stored.batch_number GROUP BY b.id
+  ), settled AS (
+    UPDATE ledger_holds h SET settled_usd = h.settled_usd + cost.cost_usd
+    FROM cost WHERE h.id = cost.id AND h.state = 'open'
+  ), progress AS (
+    SELECT line.batch_number, line.segment,
+      count(*) FILTER (WHERE NOT stored.failed) AS completed, count(*) FILTER (WHERE stored.failed) AS failed
+    FROM stored JOIN (SELECT DISTINCT batch_number, seq, segment FROM line) line
+      ON line.batch_number = stored.batch_number AND line.seq = stored.seq
+    GROUP BY line.batch_number, line.segment
+  ), counted AS (
+    UPDATE batch_segments s
+    SET completed = s.completed + progress.completed, failed = s.failed + progress.failed,
+        state = CASE WHEN s.completed + s.failed + progress.completed + progress.failed = s.last_seq - s.first_seq + 1
+                THEN 'done' ELSE s.state END
+    FROM progress WHERE s.batch_number = progress.batch_number AND s.number = progress.segment
+    RETURNING s.batch_number, s.state
+  )
+  SELECT (SELECT count(*)::integer FROM stored) AS stored,
+         (SELECT array_agg(DISTINCT batch_number) FROM counted WHERE state = 'done') AS done`;

@@ -1,0 +1,148 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database';
+import { selectLines, type BatchLine } from './select-lines';
+
+/** A lease on a run of lines: whoever holds the highest fence may write results for them. */
+export interface SegmentLease {
+  readonly batchNumber: bigint;
+  readonly number: number;
+  readonly fence: bigint;
+}
+
+export interface ClaimedSegment extends SegmentLease {
+  readonly createdOn: string;
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  /** Leases of this segment so far, this one included. */
+  readonly attempts: number;
+  readonly batchId: string;
+  readonly endpoint: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly upstreamModel: string;
+  readonly workspaceId: string;
+  readonly batchCreatedAt: Date;
+}
+
+interface ClaimRow {
+  batch_number: string;
+  number: number;
+  fence: string;
+  created_on: string;
+  first_seq: number;
+  last_seq: number;
+  attempts: number;
+  id: string;
+  endpoint: string;
+  model: string;
+  provider: string;
+  upstream_model: string;
+  workspace_id: string;
+  created_at: Date;
+}
+
+/**
+ * Leases on segments. A claim is one UPDATE by the database's clock: it moves `available_at` ahead, counts
+ * the attempt and raises the fence, so two workers never own a segment at once and a stale owner's writes
+ * (which carry the old fence) touch no row.
+ */
+@Injectable()
+export class BatchSegmentsRepository {
+  constructor(private readonly database: Database) {}
+
+  async claim(limit: number, leaseMs: number): Promise<ClaimedSegment[]> {
+    const rows = await this.database.rows<ClaimRow>({
+      name: 'segments-claim',
+      sql: `
+        WITH picked AS (
+          SELECT batch_number, number FROM batch_segments
+          WHERE state = 'open' AND available_at <= now()
+          ORDER BY batch_number, number LIMIT $1 FOR UPDATE SKIP LOCKED
+        )
+        UPDATE batch_segments s
+        SET available_at = now() + $2 * interval '1 millisecond', fence = s.fence + 1, attempts = s.attempts + 1
+        FROM picked p JOIN batches b ON b.number = p.batch_number
+        WHERE s.batch_number = p.batch_number AND s.number = p.number
+        RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq,
+                  s.attempts, b.id, b.endpoint, b.model, b.provider, b.upstream_model, b.workspace_id, b.created_at`,
+      values: [limit, leaseMs],
+    });
+    return rows.map(toClaimedSegment).sort(byPosition);
+  }
+
+  /** The lines of a segment that have no result yet, in order. */
+  async unfinishedLines(segment: ClaimedSegment): Promise<BatchLine[]> {
+    const { createdOn, batchNumber, firstSeq, lastSeq } = segment;
+    const taken = `NOT EXISTS (SELECT 1 FROM batch_results r WHERE r.created_on = l.created_on
+                               AND r.batch_number = l.batch_number AND r.seq = l.seq)`;
+    return selectLines(
+      this.database,
+      `l.created_on = '${createdOn}' AND l.batch_number = ${batchNumber} AND l.seq BETWEEN ${firstSeq} AND ${lastSeq}
+       ${segment.attempts > 1 ? `AND ${taken}` : ''} ORDER BY l.seq`,
+    );
+  }
+
+  /** Extends the leases; returns those that are still held. The others belong to somebody else now. */
+  async renew(leases: readonly SegmentLease[], leaseMs: number): Promise<SegmentLease[]> {
+    const rows = await this.database.rows<{ batch_number: string; number: number; fence: string }>({
+      name: 'segments-renew',
+      sql: `
+        UPDATE batch_segments s SET available_at = now() + $4 * interval '1 millisecond'
+        FROM unnest($1::bigint[], $2::integer[], $3::bigint[]) AS held(batch_number, number, fence)
+        WHERE s.batch_number = held.batch_number AND s.number = held.number AND s.fence = held.fence
+          AND s.state = 'open'
+        RETURNING s.batch_number, s.number, s.fence`,
+      values: [...leaseColumns(leases), leaseMs],
+    });
+    return rows.map((row) => ({
+      batchNumber: BigInt(row.batch_number),
+      number: row.number,
+      fence: BigInt(row.fence),
+    }));
+  }
+
+  /** Gives segments back unfinished, as if they had not been tried: what a draining worker does. */
+  async release(leases: readonly SegmentLease[]): Promise<void> {
+    await this.database.execute({
+      name: 'segments-release',
+      sql: `
+        UPDATE batch_segments s SET available_at = now(), attempts = greatest(0, s.attempts - 1), fence = s.fence + 1
+        FROM unnest($1::bigint[], $2::integer[], $3::bigint[]) AS held(batch_number, number, fence)
+        WHERE s.batch_number = held.batch_number AND s.number = held.number AND s.fence = held.fence
+          AND s.state = 'open'`,
+      values: leaseColumns(leases),
+    });
+  }
+}
+
+function leaseColumns(leases: readonly SegmentLease[]): [bigint[], number[], bigint[]] {
+  return [
+    leases.map((lease) => lease.batchNumber),
+    leases.map((lease) => lease.number),
+    leases.map((lease) => lease.fence),
+  ];
+}
+
+function toClaimedSegment(row: ClaimRow): ClaimedSegment {
+  return {
+    batchNumber: BigInt(row.batch_number),
+    number: row.number,
+    fence: BigInt(row.fence),
+    createdOn: row.created_on,
+    firstSeq: row.first_seq,
+    lastSeq: row.last_seq,
+    attempts: row.attempts,
+    batchId: row.id,
+    endpoint: row.endpoint,
+    model: row.model,
+    provider: row.provider,
+    upstreamModel: row.upstream_model,
+    workspaceId: row.workspace_id,
+    batchCreatedAt: row.created_at,
+  };
+}
+
+function byPosition(one: ClaimedSegment, other: ClaimedSegment): number {
+  if (one.batchNumber !== other.batchNumber) return one.batchNumber < other.batchNumber ? -1 : 1;
+  return one.number - other.number;
+}

@@ -1,0 +1,106 @@
+import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
+
+/** Interface §3.1, and `receiving`: the upload is still running and nobody sees the batch. */
+export type BatchStatus =
+  | 'receiving'
+  | 'validating'
+  | 'in_progress'
+  | 'finalizing'
+  | 'completed'
+  | 'failed'
+  | 'expired'
+  | 'cancelling'
+  | 'cancelled';
+
+@Entity({ name: 'batches' })
+@Unique('batches_number_key', ['number'])
+@Check(
+  'batches_status_known',
+  `status IN ('receiving', 'validating', 'in_progress', 'finalizing', 'completed', 'failed', 'expired', 'cancelling', 'cancelled')`,
+)
+@Check(
+  'batches_terminal_is_finalized',
+  `(status IN ('completed', 'failed', 'expired', 'cancelled')) = (finalized_at IS NOT NULL)
+    AND (finalized_at IS NULL OR (completed IS NOT NULL AND failed IS NOT NULL))`,
+)
+@Index('batches_by_workspace', { synchronize: false })
+@Index('batches_unfinished', { synchronize: false })
+export class BatchEntity {
+  @PrimaryColumn({ type: 'text' })
+  id: string;
+
+  /** Small key of the bulk tables. */
+  @Column({ type: 'bigint' })
+  @Generated('increment')
+  number: string;
+
+  /** UTC day of creation: the partition of the batch's bulk rows. */
+  @Column({ type: 'date', name: 'created_on' })
+  createdOn: string;
+
+  @Column({ type: 'uuid', name: 'organization_id' })
+  organizationId: string;
+
+  @Column({ type: 'uuid', name: 'workspace_id' })
+  workspaceId: string;
+
+  @Column({ type: 'character', length: 64, name: 'api_key_hash' })
+  apiKeyHash: string;
+
+  @Column({ type: 'text' })
+  endpoint: string;
+
+  /** As the caller sent it. */
+  @Column({ type: 'text' })
+  model: string;
+
+  /** The one provider the batch runs on, and what the model is called there. */
+  @Column({ type: 'text', nullable: true })
+  provider: string | null;
+
+  @Column({ type: 'text', name: 'upstream_model', nullable: true })
+  upstreamModel: string | null;
+
+  @Column({ type: 'text', name: 'completion_window', default: '24h' })
+  completionWindow: string;
+
+  @Column({ type: 'text' })
+  status: BatchStatus;
+
+  @Column({ type: 'integer', default: 0 })
+  total: number;
+
+  /** Frozen at the terminal status; until then the segments know. */
+  @Column({ type: 'integer', nullable: true })
+  completed: number | null;
+
+  @Column({ type: 'integer', nullable: true })
+  failed: number | null;
+
+  @Column({ type: 'jsonb', nullable: true })
+  usage: object | null;
+
+  @Column({ type: 'text', name: 'error_message', nullable: true })
+  errorMessage: string | null;
+
+  @Column({ type: 'bigint', default: 0 })
+  fence: string;
+
+  @Column({ type: 'timestamptz', name: 'lease_until', nullable: true })
+  leaseUntil: Date | null;
+
+  @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
+  createdAt: Date;
+
+  @Column({ type: 'timestamptz', name: 'in_progress_at', nullable: true })
+  inProgressAt: Date | null;
+
+  @Column({ type: 'timestamptz', name: 'finalizing_at', nullable: true })
+  finalizingAt: Date | null;
+
+  @Column({ type: 'timestamptz', name: 'finalized_at', nullable: true })
+  finalizedAt: Date | null;
+
+  @Column({ type: 'timestamptz', name: 'expires_at' })
+  expiresAt: Date;
+}

@@ -1,0 +1,294 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Session } from '../database';
+import { LedgerRepository } from '../ledger/ledger.repository';
+import type { BatchStatus } from './batch.entity';
+import { selectLines, type BatchLine } from './select-lines';
+
+/** A batch as its owner sees it. Times in Unix seconds. */
+export interface BatchView {
+  readonly id: string;
+  readonly number: bigint;
+  readonly createdOn: string;
+  readonly endpoint: string;
+  readonly model: string;
+  readonly completionWindow: string;
+  readonly status: Exclude<BatchStatus, 'receiving'>;
+  readonly createdAt: number;
+  readonly finalizedAt: number | null;
+  readonly total: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly usage: object | null;
+  readonly errorMessage: string | null;
+}
+
+/** A batch as a worker needs it. */
+export interface BatchWork {
+  readonly id: string;
+  readonly number: bigint;
+  readonly createdOn: string;
+  readonly endpoint: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly total: number;
+  readonly fence: bigint;
+}
+
+/** Sums over all results of a batch. Money as exact decimal strings in US dollars. */
+export interface BatchTotals {
+  readonly completed: number;
+  readonly failed: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly cachedTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly reasoningTokens: number;
+  readonly promptCostUsd: string;
+  readonly completionCostUsd: string;
+  readonly costUsd: string;
+}
+
+interface ViewRow {
+  id: string;
+  number: string;
+  created_on: string;
+  endpoint: string;
+  model: string;
+  completion_window: string;
+  status: BatchView['status'];
+  created_at: number;
+  finalized_at: number | null;
+  total: number;
+  completed: number;
+  failed: number;
+  usage: object | null;
+  error_message: string | null;
+}
+
+interface WorkRow {
+  id: string;
+  number: string;
+  created_on: string;
+  endpoint: string;
+  model: string;
+  provider: string;
+  total: number;
+  fence: string;
+}
+
+const WORK_COLUMNS = 'id, number, created_on::text AS created_on, endpoint, model, provider, total, fence';
+
+/** The life of a batch row. Every step forward is one guarded UPDATE, so a repeated or late step changes nothing. */
+@Injectable()
+export class BatchesRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly ledger: LedgerRepository,
+  ) {}
+
+  /** The batch, if it belongs to the workspace. Progress is summed over segments until it is frozen. */
+  async findForWorkspace(id: string, workspaceId: string): Promise<BatchView | null> {
+    const row = await this.database.firstRow<ViewRow>({
+      name: 'batch-view',
+      sql: `
+        SELECT b.id, b.number, b.created_on::text AS created_on, b.endpoint, b.model, b.completion_window, b.status,
+          extract(epoch FROM b.created_at)::float8 AS created_at, extract(epoch FROM b.finalized_at)::float8 AS finalized_at,
+          b.total, coalesce(b.completed, p.completed)::integer AS completed, coalesce(b.failed, p.failed)::integer AS failed,
+          b.usage, b.error_message
+        FROM batches b, LATERAL (
+          SELECT coalesce(sum(s.completed), 0) AS completed, coalesce(sum(s.failed), 0) AS failed
+          FROM batch_segments s WHERE b.finalized_at IS NULL AND s.batch_number = b.number
+        ) p
+        WHERE b.id = $1 AND b.workspace_id = $2 AND b.status <> 'receiving'`,
+      values: [id, workspaceId],
+    });
+    return row === null ? null : toView(row);
+  }
+
+  /** Takes the batch for validation; null when it is not waiting for that or somebody else has it. */
+  async claimValidation(id: string, leaseMs: number): Promise<BatchWork | null> {
+    const row = await this.database.firstRow<WorkRow>({
+      name: 'batch-claim-validation',
+      sql: `
+        UPDATE batches SET fence = fence + 1, lease_until = now() + $2 * interval '1 millisecond'
+        WHERE id = $1 AND status = 'validating' AND (lease_until IS NULL OR lease_until < now())
+        RETURNING ${WORK_COLUMNS}`,
+      values: [id, leaseMs],
+    });
+    return row === null ? null : toWork(row);
+  }
+
+  /** Extends a validation's lease; false when it is no longer ours. */
+  async renewValidation(work: BatchWork, leaseMs: number): Promise<boolean> {
+    const touched = await this.database.execute({
+      name: 'batch-renew-validation',
+      sql: `UPDATE batches SET lease_until = now() + $3 * interval '1 millisecond'
+            WHERE id = $1 AND fence = $2 AND status = 'validating'`,
+      values: [work.id, work.fence, leaseMs],
+    });
+    return touched === 1;
+  }
+
+  /** Lines after `afterSeq` in order, for validation. */
+  async linesAfter(work: BatchWork, afterSeq: number, limit: number): Promise<BatchLine[]> {
+    return selectLines(
+      this.database,
+      `l.created_on = '${work.createdOn}' AND l.batch_number = ${work.number} AND l.seq > ${afterSeq}
+       ORDER BY l.seq LIMIT ${limit}`,
+    );
+  }
+
+  /** validating → in_progress, and its segments become claimable in the same commit. */
+  async beginProgress(work: BatchWork): Promise<boolean> {
+    return this.database.transaction(async (session) => {
+      const touched = await session.execute({
+        sql: `UPDATE batches SET status = 'in_progress', in_progress_at = now(), lease_until = NULL
+              WHERE id = $1 AND fence = $2 AND status = 'validating'`,
+        values: [work.id, work.fence],
+      });
+      if (touched !== 1) return false;
+      await session.execute({
+        sql: `UPDATE batch_segments SET state = 'open', available_at = now() WHERE batch_number = $1 AND state = 'waiting'`,
+        values: [work.number],
+      });
+      return true;
+    });
+  }
+
+  /** validating → failed: nothing ran, nothing is charged, the hold goes back. */
+  async failValidation(work: BatchWork, message: string): Promise<boolean> {
+    return this.database.transaction(async (session) => {
+      const touched = await session.execute({
+        sql: `UPDATE batches SET status = 'failed', error_message = $3, finalized_at = now(), lease_until = NULL,
+                                 completed = 0, failed = 0
+              WHERE id = $1 AND fence = $2 AND status = 'validating'`,
+        values: [work.id, work.fence, message],
+      });
+      if (touched !== 1) return false;
+      await this.closeBooks(session, work.id, work.number);
+      return true;
+    });
+  }
+
+  /** in_progress → finalizing once no segment has work left. */
+  async beginFinalizing(number: bigint): Promise<string | null> {
+    const row = await this.database.firstRow<{ id: string }>({
+      name: 'batch-begin-finalizing',
+      sql: `
+        UPDATE batches b SET status = 'finalizing', finalizing_at = now()
+        WHERE b.number = $1 AND b.status = 'in_progress'
+          AND NOT EXISTS (SELECT 1 FROM batch_segments s WHERE s.batch_number = b.number AND s.state <> 'done')
+        RETURNING b.id`,
+      values: [number],
+    });
+    return row?.id ?? null;
+  }
+
+  /**
+   * finalizing → completed: sums the results, freezes counts and usage, resolves the hold and removes the
+   * segments, in one commit. The row lock makes a second finalizer find nothing to do.
+   */
+  async complete(id: string, toUsage: (totals: BatchTotals) => object): Promise<boolean> {
+    return this.database.transaction(async (session) => {
+      await session.client.query(`SET LOCAL statement_timeout = '60s'`);
+      const row = await session.firstRow<WorkRow>({
+        sql: `SELECT ${WORK_COLUMNS} FROM batches WHERE id = $1 AND status = 'finalizing' FOR UPDATE SKIP LOCKED`,
+        values: [id],
+      });
+      if (row === null) return false;
+      const work = toWork(row);
+      const totals = await sumResults(session, work);
+      await session.execute({
+        sql: `UPDATE batches SET status = 'completed', completed = $2, failed = $3, usage = $4, finalized_at = now(),
+                                 lease_until = NULL
+              WHERE id = $1`,
+        values: [id, totals.completed, totals.failed, JSON.stringify(toUsage(totals))],
+      });
+      await this.closeBooks(session, id, work.number);
+      return true;
+    });
+  }
+
+  /** Ids of batches that wait for a step nobody seems to be taking. */
+  async findStalled(limit: number): Promise<{ id: string; number: bigint; status: BatchStatus }[]> {
+    const rows = await this.database.rows<{ id: string; number: string; status: BatchStatus }>({
+      name: 'batches-stalled',
+      sql: `
+        SELECT b.id, b.number, b.status FROM batches b
+        WHERE b.finalized_at IS NULL AND (
+          (b.status = 'validating' AND (b.lease_until < now()
+            OR (b.lease_until IS NULL AND b.created_at < now() - interval '2 seconds')))
+          OR b.status = 'finalizing'
+          OR (b.status = 'in_progress'
+            AND NOT EXISTS (SELECT 1 FROM batch_segments s WHERE s.batch_number = b.number AND s.state <> 'done')))
+        ORDER BY b.created_at LIMIT $1`,
+      values: [limit],
+    });
+    return rows.map((row) => ({ id: row.id, number: BigInt(row.number), status: row.status }));
+  }
+
+  private async closeBooks(session: Session, id: string, number: bigint): Promise<void> {
+    await this.ledger.resolveHold(session, id);
+    await session.execute({ sql: 'DELETE FROM batch_segments WHERE batch_number = $1', values: [number] });
+  }
+}
+
+async function sumResults(session: Session, work: BatchWork): Promise<BatchTotals> {
+  const rows = await session.rows<Record<string, string>>({
+    sql: `
+      SELECT count(*) FILTER (WHERE error IS NULL) AS completed, count(*) FILTER (WHERE error IS NOT NULL) AS failed,
+        coalesce(sum(prompt_tokens), 0) AS prompt_tokens, coalesce(sum(completion_tokens), 0) AS completion_tokens,
+        coalesce(sum(cached_tokens), 0) AS cached_tokens, coalesce(sum(cache_write_tokens), 0) AS cache_write_tokens,
+        coalesce(sum(reasoning_tokens), 0) AS reasoning_tokens, coalesce(sum(prompt_cost_usd), 0)::text AS prompt_cost_usd,
+        coalesce(sum(completion_cost_usd), 0)::text AS completion_cost_usd, coalesce(sum(cost_usd), 0)::text AS cost_usd
+      FROM batch_results WHERE created_on = $1 AND batch_number = $2`,
+    values: [work.createdOn, work.number],
+  });
+  const sums = rows[0] ?? {};
+  const count = (name: string): number => Number(sums[name] ?? 0);
+  const money = (name: string): string => sums[name] ?? '0';
+  return {
+    completed: count('completed'),
+    failed: count('failed'),
+    promptTokens: count('prompt_tokens'),
+    completionTokens: count('completion_tokens'),
+    cachedTokens: count('cached_tokens'),
+    cacheWriteTokens: count('cache_write_tokens'),
+    reasoningTokens: count('reasoning_tokens'),
+    promptCostUsd: money('prompt_cost_usd'),
+    completionCostUsd: money('completion_cost_usd'),
+    costUsd: money('cost_usd'),
+  };
+}
+
+function toWork(row: WorkRow): BatchWork {
+  return {
+    id: row.id,
+    number: BigInt(row.number),
+    createdOn: row.created_on,
+    endpoint: row.endpoint,
+    model: row.model,
+    provider: row.provider,
+    total: row.total,
+    fence: BigInt(row.fence),
+  };
+}
+
+function toView(row: ViewRow): BatchView {
+  return {
+    id: row.id,
+    number: BigInt(row.number),
+    createdOn: row.created_on,
+    endpoint: row.endpoint,
+    model: row.model,
+    completionWindow: row.completion_window,
+    status: row.status,
+    createdAt: Math.floor(row.created_at),
+    finalizedAt: row.finalized_at === null ? null : Math.floor(row.finalized_at),
+    total: row.total,
+    completed: row.completed,
+    failed: row.failed,
+    usage: row.usage,
+    errorMessage: row.error_message,
+  };
+}

@@ -1,0 +1,67 @@
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import { BatchEntity } from './batches/batch.entity';
+import { BatchLineEntity } from './batches/batch-line.entity';
+import { BatchResultEntity } from './batches/batch-result.entity';
+import { BatchSegmentEntity } from './batches/batch-segment.entity';
+import { GenerationEntity } from './generations/generation.entity';
+import { LedgerAccountEntity } from './ledger/ledger-account.entity';
+import { LedgerHoldEntity } from './ledger/ledger-hold.entity';
+import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
+import { migrations } from './migrations';
+import { OutboxEntity } from './outbox/outbox.entity';
+
+export type EntityClass = new () => object;
+
+export interface PersistenceOptions {
+  /** postgres:// URL. */
+  readonly url: string;
+  /** Entities of the app itself: tables with one owner live in that app. */
+  readonly entities?: readonly EntityClass[];
+  /** Connections this process may open. */
+  readonly poolSize?: number;
+  /** Shown in pg_stat_activity. */
+  readonly applicationName?: string;
+  /** Told of connections that died while idle, for the log. */
+  readonly onPoolError?: (error: Error) => void;
+}
+
+const sharedEntities = [
+  BatchEntity,
+  BatchLineEntity,
+  BatchSegmentEntity,
+  BatchResultEntity,
+  GenerationEntity,
+  LedgerAccountEntity,
+  LedgerHoldEntity,
+  LedgerTransferEntity,
+  OutboxEntity,
+];
+
+/**
+ * Time limits are set on the server side of every connection, so that a lost client, a lock or a wedged
+ * statement costs seconds and never a pool slot for good.
+ */
+export function dataSourceOptions(options: PersistenceOptions): DataSourceOptions {
+  return {
+    type: 'postgres',
+    url: options.url,
+    entities: [...sharedEntities, ...(options.entities ?? [])],
+    migrations,
+    migrationsTransactionMode: 'each',
+    poolSize: options.poolSize ?? 10,
+    applicationName: options.applicationName ?? 'sluice',
+    // Without a handler a dropped idle connection would end the process; the pool replaces it by itself.
+    poolErrorHandler: (error: Error) => options.onPoolError?.(error),
+    extra: {
+      connectionTimeoutMillis: 2_000,
+      keepAlive: true,
+      statement_timeout: 5_000,
+      lock_timeout: 2_000,
+      idle_in_transaction_session_timeout: 10_000,
+    },
+  };
+}
+
+export function createDataSource(options: PersistenceOptions): DataSource {
+  return new DataSource(dataSourceOptions(options));
+}

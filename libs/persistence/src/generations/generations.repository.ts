@@ -1,0 +1,177 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database';
+
+/** A synchronous call that is about to go upstream. Money as exact decimal strings in US dollars. */
+export interface GenerationOpening {
+  readonly id: string;
+  /** UTC day named by the id, `YYYY-MM-DD`. */
+  readonly createdOn: string;
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly apiKeyHash: string;
+  readonly api: string;
+  readonly model: string;
+  readonly streamed: boolean;
+  readonly holdUsd: string;
+}
+
+/** What became of it. */
+export interface GenerationSettlement extends Omit<GenerationOpening, 'holdUsd'> {
+  readonly provider: string | null;
+  readonly upstreamModel: string | null;
+  readonly upstreamId: string | null;
+  readonly statusCode: number;
+  readonly outcome: 'completed' | 'incomplete' | 'failed' | 'cancelled';
+  readonly finishReason: string | null;
+  readonly usageProvenance: string | null;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly cachedTokens: number;
+  readonly reasoningTokens: number;
+  readonly costUsd: string;
+  readonly latencyMs: number | null;
+  readonly generationMs: number | null;
+}
+
+export interface OpenedGeneration {
+  readonly id: string;
+  /** What the organization can still spend after this hold. */
+  readonly availableUsd: string;
+}
+
+/** Calls are opened and settled in groups: one statement and one commit for all that waited together. */
+@Injectable()
+export class GenerationsRepository {
+  constructor(private readonly database: Database) {}
+
+  /**
+   * Opens each generation and holds its money, all or nothing per organization.
+   *
+   * @returns the opened ones; those of an organization whose balance does not cover their sum are missing
+   */
+  async open(openings: readonly GenerationOpening[]): Promise<OpenedGeneration[]> {
+    const rows = await this.database.rows<{ id: string; available: string }>({
+      name: 'generations-open',
+      sql: `
+        WITH asked AS (
+          SELECT * FROM unnest($1::text[], $2::date[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[],
+                               $8::boolean[], $9::numeric[])
+            AS t(id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, hold_usd)
+        ), total AS (
+          SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold FROM asked GROUP BY organization_id
+        ), locked AS (
+          SELECT a.id FROM ledger_accounts a WHERE a.id IN (SELECT id FROM total) ORDER BY a.id FOR UPDATE
+        ), funded AS (
+          UPDATE ledger_accounts a SET held_usd = a.held_usd + total.hold
+          FROM total JOIN locked USING (id)
+          WHERE a.id = total.id AND a.balance_usd - a.held_usd >= total.hold
+          RETURNING a.id, a.balance_usd - a.held_usd AS available
+        ), opened AS (
+          INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed,
+                                   hold_usd, state)
+          SELECT asked.*, 'open' FROM asked JOIN funded ON funded.id = 'org:' || asked.organization_id
+          RETURNING id, organization_id
+        )
+        SELECT opened.id, funded.available::text AS available
+        FROM opened JOIN funded ON funded.id = 'org:' || opened.organization_id`,
+      values: openingColumns(openings),
+    });
+    return rows.map((row) => ({ id: row.id, availableUsd: row.available }));
+  }
+
+  /**
+   * Settles each generation: its row, its charge and the account, in one commit. A row that was never
+   * opened (the answer came first) is written as settled; one that is no longer open is left as it is.
+   */
+  async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
+    return this.database.execute({
+      name: 'generations-settle',
+      sql: SETTLE_SQL,
+      values: [
+        ...openingColumns(settlements.map((settlement) => ({ ...settlement, holdUsd: '0' }))),
+        settlements.map((s) => s.provider),
+        settlements.map((s) => s.upstreamModel),
+        settlements.map((s) => s.upstreamId),
+        settlements.map((s) => s.statusCode),
+        settlements.map((s) => s.outcome),
+        settlements.map((s) => s.finishReason),
+        settlements.map((s) => s.usageProvenance),
+        settlements.map((s) => s.promptTokens),
+        settlements.map((s) => s.completionTokens),
+        settlements.map((s) => s.cachedTokens),
+        settlements.map((s) => s.reasoningTokens),
+        settlements.map((s) => s.costUsd),
+        settlements.map((s) => s.latencyMs),
+        settlements.map((s) => s.generationMs),
+      ],
+    });
+  }
+
+  /** Marks calls that nobody settled within `olderThanMs` (their process died) and gives their holds back. */
+  async abandonOlderThan(olderThanMs: number): Promise<number> {
+    return this.database.execute({
+      sql: `
+        WITH stale AS (
+          SELECT id, created_on FROM generations
+          WHERE state = 'open' AND created_at < now() - $1 * interval '1 millisecond'
+          ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED
+        ), abandoned AS (
+          UPDATE generations g SET state = 'abandoned', settled_at = now()
+          FROM stale WHERE g.id = stale.id AND g.created_on = stale.created_on
+          RETURNING g.organization_id, g.hold_usd
+        ), total AS (
+          SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold FROM abandoned GROUP BY organization_id
+        )
+        UPDATE ledger_accounts a SET held_usd = a.held_usd - total.hold FROM total WHERE a.id = total.id`,
+      values: [olderThanMs],
+    });
+  }
+}
+
+const SETTLE_SQL = `
+  WITH settled AS (
+    INSERT INTO generations AS g (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed,
+      hold_usd, provider, upstream_model, upstream_id, status_code, outcome, finish_reason, usage_provenance,
+      prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost_usd, latency_ms, generation_ms,
+      state, settled_at)
+    SELECT t.*, 'settled', now()
+    FROM unnest($1::text[], $2::date[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::boolean[],
+      $9::numeric[], $10::text[], $11::text[], $12::text[], $13::smallint[], $14::text[], $15::text[], $16::text[],
+      $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::numeric[], $22::integer[], $23::integer[]) AS t
+    ON CONFLICT (id, created_on) DO UPDATE SET
+      state = 'settled', settled_at = now(), provider = excluded.provider, upstream_model = excluded.upstream_model,
+      upstream_id = excluded.upstream_id, status_code = excluded.status_code, outcome = excluded.outcome,
+      finish_reason = excluded.finish_reason, usage_provenance = excluded.usage_provenance,
+      prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens,
+      cached_tokens = excluded.cached_tokens, reasoning_tokens = excluded.reasoning_tokens,
+      cost_usd = excluded.cost_usd, latency_ms = excluded.latency_ms, generation_ms = excluded.generation_ms
+      WHERE g.state = 'open'
+    RETURNING g.id, g.organization_id, g.workspace_id, g.api_key_hash, g.hold_usd, g.cost_usd
+  ), charged AS (
+    INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id, api_key_hash)
+    SELECT id, 'charge', 'org:' || organization_id, 'revenue', cost_usd, workspace_id, api_key_hash
+    FROM settled WHERE cost_usd > 0
+  ), total AS (
+    SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold, sum(cost_usd) AS cost,
+           sum(greatest(0, cost_usd - hold_usd)) AS overage
+    FROM settled GROUP BY organization_id
+  )
+  INSERT INTO ledger_accounts AS a (id, balance_usd, overage_usd) SELECT id, -cost, overage FROM total ORDER BY id
+  ON CONFLICT (id) DO UPDATE SET
+    balance_usd = a.balance_usd + excluded.balance_usd,
+    overage_usd = a.overage_usd + excluded.overage_usd,
+    held_usd = a.held_usd - (SELECT hold FROM total WHERE total.id = a.id)`;
+
+function openingColumns(openings: readonly GenerationOpening[]): (string | boolean)[][] {
+  return [
+    openings.map((o) => o.id),
+    openings.map((o) => o.createdOn),
+    openings.map((o) => o.organizationId),
+    openings.map((o) => o.workspaceId),
+    openings.map((o) => o.apiKeyHash),
+    openings.map((o) => o.api),
+    openings.map((o) => o.model),
+    openings.map((o) => o.streamed),
+    openings.map((o) => o.holdUsd),
+  ];
+}

@@ -1,0 +1,34 @@
+export { BatchLineEncoder } from './batches/batch-line-encoder';
+export {
+  BatchIntakeRepository,
+  type BatchAcceptance,
+  type BatchKey,
+  type BatchOwner,
+  type SegmentRange,
+} from './batches/batch-intake.repository';
+export {
+  BatchResultsRepository,
+  type LineError,
+  type LineOutcome,
+  type StoredResult,
+  type StoreReport,
+} from './batches/batch-results.repository';
+export {
+  BatchSegmentsRepository,
+  type ClaimedSegment,
+  type SegmentLease,
+} from './batches/batch-segments.repository';
+export { BatchesRepository, type BatchTotals, type BatchView, type BatchWork } from './batches/batches.repository';
+export type { BatchStatus } from './batches/batch.entity';
+export type { BatchLine } from './batches/select-lines';
+export { createDataSource, type EntityClass, type PersistenceOptions } from './data-source';
+export { Database, Session, sqlStateOf, type SqlStatement } from './database';
+export {
+  GenerationsRepository,
+  type GenerationOpening,
+  type GenerationSettlement,
+  type OpenedGeneration,
+} from './generations/generations.repository';
+export { LedgerRepository, organizationAccount, type AccountDrift, type HoldRequest } from './ledger/ledger.repository';
+export { OutboxRepository } from './outbox/outbox.repository';
+export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';

@@ -1,0 +1,38 @@
+import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { LedgerAccountEntity } from './ledger-account.entity';
+
+/**
+ * Money set aside for a long job (a batch). Charges of its lines add to `settled_usd` here and reach the
+ * account's balance when the hold is resolved, so that thousands of lines do not queue for one account row.
+ */
+@Entity({ name: 'ledger_holds' })
+@Check('ledger_holds_state_known', `state IN ('open', 'resolved')`)
+@Check('ledger_holds_resolved_at_set', `(state = 'resolved') = (resolved_at IS NOT NULL)`)
+@Index('ledger_holds_open', { synchronize: false })
+export class LedgerHoldEntity {
+  /** The id of what the money is held for. */
+  @PrimaryColumn({ type: 'text' })
+  id: string;
+
+  @ManyToOne(() => LedgerAccountEntity, { nullable: false })
+  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'ledger_holds_account' })
+  account: LedgerAccountEntity;
+
+  @Column({ type: 'numeric', precision: 38, scale: 12, name: 'amount_usd' })
+  amountUsd: string;
+
+  @Column({ type: 'numeric', precision: 38, scale: 12, name: 'settled_usd', default: 0 })
+  settledUsd: string;
+
+  @Column({ type: 'text', default: 'open' })
+  state: 'open' | 'resolved';
+
+  @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
+  createdAt: Date;
+
+  @Column({ type: 'timestamptz', name: 'expires_at' })
+  expiresAt: Date;
+
+  @Column({ type: 'timestamptz', name: 'resolved_at', nullable: true })
+  resolvedAt: Date | null;
+}

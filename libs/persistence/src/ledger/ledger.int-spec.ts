@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { GenerationsRepository, type GenerationOpening, type GenerationSettlement } from '../generations/generations.repository';
+import { openTestDatabase, type OpenTestDatabase } from '../testing';
+import { LedgerRepository } from './ledger.repository';
+
+describe(LedgerRepository.name, () => {
+  let opened: OpenTestDatabase;
+  let ledger: LedgerRepository;
+  let generations: GenerationsRepository;
+
+  beforeAll(async () => {
+    opened = await openTestDatabase();
+    ledger = new LedgerRepository(opened.database);
+    generations = new GenerationsRepository(opened.database);
+  });
+
+  afterAll(() => opened.close());
+
+  afterEach(async () => {
+    expect(await ledger.audit()).toEqual([]);
+  });
+
+  function opening(organizationId: string, holdUsd: string): GenerationOpening {
+    return {
+      id: `gen-1-${randomUUID()}`,
+      createdOn: new Date().toISOString().slice(0, 10),
+      organizationId,
+      workspaceId: randomUUID(),
+      apiKeyHash: 'b'.repeat(64),
+      api: 'chat',
+      model: 'vendor/model',
+      streamed: false,
+      holdUsd,
+    };
+  }
+
+  function settlement(of: GenerationOpening, costUsd: string): GenerationSettlement {
+    return {
+      ...of,
+      provider: 'vendor',
+      upstreamModel: 'model',
+      upstreamId: null,
+      statusCode: 200,
+      outcome: 'completed',
+      finishReason: 'stop',
+      usageProvenance: 'upstream',
+      promptTokens: 1,
+      completionTokens: 1,
+      cachedTokens: 0,
+      reasoningTokens: 0,
+      costUsd,
+      latencyMs: 5,
+      generationMs: 9,
+    };
+  }
+
+  it('counts a top-up with the same reference once', async () => {
+    const organizationId = randomUUID();
+    const reference = randomUUID();
+    expect(await ledger.topUp(organizationId, '5', reference)).toBe(true);
+    expect(await ledger.topUp(organizationId, '5', reference)).toBe(false);
+    expect((await ledger.accountOf(organizationId)).balanceUsd).toBe('5.000000000000');
+  });
+
+  it('grants exactly as many concurrent holds as the balance covers', async () => {
+    const organizationId = randomUUID();
+    await ledger.topUp(organizationId, '100', randomUUID());
+    const granted = await Promise.all(
+      Array.from({ length: 400 }, () =>
+        opened.database.transaction((session) =>
+          ledger.openHold(session, { id: randomUUID(), organizationId, amountUsd: '1', expiresAt: new Date() }),
+        ),
+      ),
+    );
+    expect(granted.filter(Boolean)).toHaveLength(100);
+    expect((await ledger.accountOf(organizationId)).availableUsd).toBe('0.000000000000');
+  });
+
+  it('grants a hold of nothing to an organization that never bought credits', async () => {
+    const hold = { id: randomUUID(), organizationId: randomUUID(), expiresAt: new Date() };
+    const granted = (amountUsd: string): Promise<boolean> =>
+      opened.database.transaction((session) => ledger.openHold(session, { ...hold, amountUsd }));
+    expect(await granted('0.000000000001')).toBe(false);
+    expect(await granted('0')).toBe(true);
+  });
+
+  it('settles a call once, to the last digit, and gives its hold back', async () => {
+    const organizationId = randomUUID();
+    await ledger.topUp(organizationId, '1', randomUUID());
+    const call = opening(organizationId, '0.25');
+    expect(await generations.open([call])).toEqual([{ id: call.id, availableUsd: '0.750000000000' }]);
+    const settled = settlement(call, '0.000000000001');
+    await generations.settle([settled]);
+    await generations.settle([settled]);
+    expect(await ledger.accountOf(organizationId)).toEqual({
+      balanceUsd: '0.999999999999',
+      heldUsd: '0.000000000000',
+      availableUsd: '0.999999999999',
+    });
+  });
+
+  it('settles a call whose answer came before it was opened', async () => {
+    const organizationId = randomUUID();
+    await ledger.topUp(organizationId, '1', randomUUID());
+    await generations.settle([settlement(opening(organizationId, '0'), '0.5')]);
+    expect((await ledger.accountOf(organizationId)).balanceUsd).toBe('0.500000000000');
+  });
+
+  it('opens nothing for an organization whose balance does not cover the group, and all for another', async () => {
+    const [poor, rich] = [randomUUID(), randomUUID()];
+    await ledger.topUp(poor, '1', randomUUID());
+    await ledger.topUp(rich, '10', randomUUID());
+    const calls = [opening(poor, '0.6'), opening(poor, '0.6'), opening(rich, '0.6')];
+    const done = await generations.open(calls);
+    expect(done.map((row) => row.id)).toEqual([calls[2]!.id]);
+    await generations.settle(done.map(() => settlement(calls[2]!, '0')));
+  });
+
+  it('explains a balance below zero by the overage', async () => {
+    const organizationId = randomUUID();
+    await ledger.topUp(organizationId, '0.1', randomUUID());
+    const call = opening(organizationId, '0.1');
+    await generations.open([call]);
+    await generations.settle([settlement(call, '0.15')]);
+    const [row] = await opened.database.rows<{ balance: string; overage: string }>({
+      sql: 'SELECT balance_usd::text AS balance, overage_usd::text AS overage FROM ledger_accounts WHERE id = $1',
+      values: [`org:${organizationId}`],
+    });
+    expect(row).toEqual({ balance: '-0.050000000000', overage: '0.050000000000' });
+  });
+
+  it('gives back the holds of calls that nobody settled', async () => {
+    const organizationId = randomUUID();
+    await ledger.topUp(organizationId, '1', randomUUID());
+    await generations.open([opening(organizationId, '0.4')]);
+    await generations.abandonOlderThan(0);
+    expect((await ledger.accountOf(organizationId)).availableUsd).toBe('1.000000000000');
+  });
+
+  it('finds a cent that left the books', async () => {
+    const organizationId = randomUUID();
+    await ledger.topUp(organizationId, '1', randomUUID());
+    const change = (by: string): Promise<number> =>
+      opened.database.execute({
+        sql: 'UPDATE ledger_accounts SET balance_usd = balance_usd + $2::numeric WHERE id = $1',
+        values: [`org:${organizationId}`, by],
+      });
+    await change('-0.01');
+    expect(await ledger.audit()).toEqual([
+      { accountId: `org:${organizationId}`, balanceDriftUsd: '-0.010000000000', heldDriftUsd: '0.000000000000' },
+    ]);
+    await change('0.01');
+  });
+});

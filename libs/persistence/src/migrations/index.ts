@@ -1,0 +1,4 @@
+import { Foundation1763700000001 } from './1763700000001-foundation';
+
+/** One ordered history for the whole installation, whichever app owns the table. */
+export const migrations = [Foundation1763700000001];

@@ -1,0 +1,52 @@
+import { Logger, Module, type DynamicModule } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import type { Secret } from '@libs/contracts';
+import { BatchIntakeRepository } from './batches/batch-intake.repository';
+import { BatchResultsRepository } from './batches/batch-results.repository';
+import { BatchSegmentsRepository } from './batches/batch-segments.repository';
+import { BatchesRepository } from './batches/batches.repository';
+import { dataSourceOptions, type EntityClass } from './data-source';
+import { Database } from './database';
+import { GenerationsRepository } from './generations/generations.repository';
+import { LedgerRepository } from './ledger/ledger.repository';
+import { OutboxRepository } from './outbox/outbox.repository';
+
+export interface PersistenceModuleOptions {
+  readonly databaseUrl: Secret;
+  readonly applicationName: string;
+  readonly entities?: readonly EntityClass[];
+  readonly poolSize?: number;
+}
+
+const repositories = [
+  Database,
+  BatchesRepository,
+  BatchIntakeRepository,
+  BatchSegmentsRepository,
+  BatchResultsRepository,
+  GenerationsRepository,
+  LedgerRepository,
+  OutboxRepository,
+];
+
+/** The one PostgreSQL pool of an app, and the repositories of the tables that apps share. */
+@Module({})
+export class PersistenceModule {
+  static forRoot(options: PersistenceModuleOptions): DynamicModule {
+    const logger = new Logger(PersistenceModule.name);
+    const dataSource = dataSourceOptions({
+      url: options.databaseUrl.reveal(),
+      applicationName: options.applicationName,
+      entities: options.entities,
+      poolSize: options.poolSize,
+      onPoolError: (error) => logger.warn(`an idle database connection was lost: ${error.message}`),
+    });
+    return {
+      module: PersistenceModule,
+      global: true,
+      imports: [TypeOrmModule.forRoot({ ...dataSource, retryAttempts: 30, retryDelay: 1_000 })],
+      providers: repositories,
+      exports: [TypeOrmModule, ...repositories],
+    };
+  }
+}

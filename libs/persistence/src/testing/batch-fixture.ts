@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import { BatchIntakeRepository, type BatchKey, type BatchOwner } from '../batches/batch-intake.repository';
+import { BatchLineEncoder } from '../batches/batch-line-encoder';
+import { LedgerRepository } from '../ledger/ledger.repository';
+import type { Database } from '../database';
+
+export interface StoredBatch extends BatchKey {
+  readonly owner: BatchOwner;
+}
+
+const SEGMENT_LINES = 4;
+
+/** A funded organization and an accepted batch of `total` lines in segments of four, waiting for validation. */
+export async function storeBatch(database: Database, total: number, holdUsd = '1'): Promise<StoredBatch> {
+  const ledger = new LedgerRepository(database);
+  const intake = new BatchIntakeRepository(database);
+  const owner = { organizationId: randomUUID(), workspaceId: randomUUID(), apiKeyHash: 'a'.repeat(64) };
+  await ledger.topUp(owner.organizationId, '10', randomUUID());
+  const key = await intake.reserve(`batch-test-${randomUUID()}`);
+  await intake.slice(async (session) => {
+    await intake.keepReceiving(session, key, owner, 60_000);
+    const encoder = new BatchLineEncoder(key.createdOn, key.number);
+    for (let seq = 0; seq < total; seq += 1) encoder.add(seq, `line-${seq}`, Buffer.from(`{"seq":${seq}}`));
+    await intake.copyLines(session, encoder.take());
+    const segments = [];
+    for (let first = 0; first < total; first += SEGMENT_LINES) {
+      segments.push({
+        number: first / SEGMENT_LINES,
+        firstSeq: first,
+        lastSeq: Math.min(total, first + SEGMENT_LINES) - 1,
+      });
+    }
+    await intake.addSegments(session, key, segments);
+    await ledger.openHold(session, {
+      id: key.id,
+      organizationId: owner.organizationId,
+      amountUsd: holdUsd,
+      expiresAt: new Date(Date.now() + 86_400_000),
+    });
+    await intake.accept(session, key, {
+      endpoint: '/v1/chat/completions',
+      model: 'vendor/model',
+      provider: 'vendor',
+      upstreamModel: 'model',
+      total,
+    });
+  });
+  return { ...key, owner };
+}

@@ -1,0 +1,2 @@
+export { storeBatch, type StoredBatch } from './batch-fixture';
+export { createTestDatabase, openTestDatabase, type OpenTestDatabase, type TestDatabase } from './test-database';
