@@ -1,4 +1,18 @@
 export { call, job, type CallContract, type Contract, type JobContract, type MessageClass } from './messages/contract';
 export { queues, type QueueSpec } from './messages/queues';
+export { allContracts } from './messages/all-contracts';
 export * from './keys/api-key-format';
 export { Secret } from './secret';
+export * from './keys/keys.dto';
+export * from './keys/keys.messages';
+export * from './keys/usd-amount';
+export * from './organizations/member-rules';
+export * from './organizations/organizations.messages';
+export * from './organizations/page.dto';
+export * from './workspaces/workspaces.dto';
+export * from './workspaces/workspaces.messages';
+export * from './batches/batches.messages';
+export { dayOfId, deriveId, mintId, type IdKind } from './ids';
+export { ChatCompletionDto } from './chat-completions/chat-completions.dto';
+export { EmbeddingsDto, countEmbeddingsInputs } from './embeddings/embeddings.dto';
+export type { ProviderPreferences } from './routing/provider-preferences';

@@ -46,6 +46,7 @@ const table = {
   method_not_allowed: { status: 405, retryable: false, wireType: 'invalid_request' },
   request_timeout: { status: 408, retryable: false, wireType: 'timeout' },
   conflict: { status: 409, retryable: false, wireType: 'precondition_failed' },
+  headers_too_large: { status: 431, retryable: false, wireType: 'invalid_request' },
   gone: { status: 410, retryable: false, wireType: 'not_found' },
 } as const satisfies Record<string, ErrorCodeEntry>;
 

@@ -19,6 +19,8 @@ export interface PersistenceOptions {
   readonly entities?: readonly EntityClass[];
   /** Connections this process may open. */
   readonly poolSize?: number;
+  /** Longest time one statement may take. */
+  readonly statementTimeoutMs?: number;
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string;
   /** Told of connections that died while idle, for the log. */
@@ -55,7 +57,7 @@ export function dataSourceOptions(options: PersistenceOptions): DataSourceOption
     extra: {
       connectionTimeoutMillis: 2_000,
       keepAlive: true,
-      statement_timeout: 5_000,
+      statement_timeout: options.statementTimeoutMs ?? 5_000,
       lock_timeout: 2_000,
       idle_in_transaction_session_timeout: 10_000,
     },

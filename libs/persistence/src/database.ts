@@ -8,7 +8,15 @@ import { decodeCopyRows } from './copy-rows';
 const RETRYABLE_STATES = new Set(['40001', '40P01']);
 const MAX_TRANSACTION_ATTEMPTS = 3;
 
-export type SqlValue = string | number | bigint | boolean | null | Date | Buffer | readonly (string | number | bigint | boolean | null)[];
+export type SqlValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | Date
+  | Buffer
+  | readonly (string | number | bigint | boolean | null)[];
 
 export interface SqlStatement {
   readonly sql: string;

@@ -13,12 +13,9 @@ export {
   type StoredResult,
   type StoreReport,
 } from './batches/batch-results.repository';
-export {
-  BatchSegmentsRepository,
-  type ClaimedSegment,
-  type SegmentLease,
-} from './batches/batch-segments.repository';
-export { BatchesRepository, type BatchTotals, type BatchView, type BatchWork } from './batches/batches.repository';
+export { BatchSegmentsRepository, type ClaimedSegment, type SegmentLease } from './batches/batch-segments.repository';
+export { BatchesRepository, type BatchTotals, type BatchWork } from './batches/batches.repository';
+export { BatchViewsRepository, type BatchView } from './batches/batch-views.repository';
 export type { BatchStatus } from './batches/batch.entity';
 export type { BatchLine } from './batches/select-lines';
 export { createDataSource, type EntityClass, type PersistenceOptions } from './data-source';
@@ -30,5 +27,7 @@ export {
   type OpenedGeneration,
 } from './generations/generations.repository';
 export { LedgerRepository, organizationAccount, type AccountDrift, type HoldRequest } from './ledger/ledger.repository';
+export { migrate } from './migrate';
 export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';
+export { PartitionsRepository } from './partitions.repository';

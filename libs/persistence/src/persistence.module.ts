@@ -5,11 +5,13 @@ import { BatchIntakeRepository } from './batches/batch-intake.repository';
 import { BatchResultsRepository } from './batches/batch-results.repository';
 import { BatchSegmentsRepository } from './batches/batch-segments.repository';
 import { BatchesRepository } from './batches/batches.repository';
+import { BatchViewsRepository } from './batches/batch-views.repository';
 import { dataSourceOptions, type EntityClass } from './data-source';
 import { Database } from './database';
 import { GenerationsRepository } from './generations/generations.repository';
 import { LedgerRepository } from './ledger/ledger.repository';
 import { OutboxRepository } from './outbox/outbox.repository';
+import { PartitionsRepository } from './partitions.repository';
 
 export interface PersistenceModuleOptions {
   readonly databaseUrl: Secret;
@@ -21,12 +23,14 @@ export interface PersistenceModuleOptions {
 const repositories = [
   Database,
   BatchesRepository,
+  BatchViewsRepository,
   BatchIntakeRepository,
   BatchSegmentsRepository,
   BatchResultsRepository,
   GenerationsRepository,
   LedgerRepository,
   OutboxRepository,
+  PartitionsRepository,
 ];
 
 /** The one PostgreSQL pool of an app, and the repositories of the tables that apps share. */

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
@@ -31,7 +31,7 @@ export function readApiKeyKind(key: string): ApiKeyKind | null {
 
 /** SHA-256 of the key, 64 lower-case hex characters: its public identifier, never accepted as a credential. */
 export function hashApiKey(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+  return hash('sha256', key, 'hex');
 }
 
 /** What lists show of a key: enough to recognise it, not enough to use it. */

@@ -150,7 +150,10 @@ export class BatchIntakeRepository {
 async function discardRows(session: Session, key: BatchKey): Promise<void> {
   await session.client.query(`SET LOCAL statement_timeout = '60s'`);
   const bulk = { values: [key.number, key.createdOn] };
-  await session.execute({ sql: `DELETE FROM batches WHERE number = $1 AND created_on = $2 AND status = 'receiving'`, ...bulk });
+  await session.execute({
+    sql: `DELETE FROM batches WHERE number = $1 AND created_on = $2 AND status = 'receiving'`,
+    ...bulk,
+  });
   await session.execute({ sql: 'DELETE FROM batch_segments WHERE batch_number = $1 AND created_on = $2', ...bulk });
   await session.execute({ sql: 'DELETE FROM batch_lines WHERE batch_number = $1 AND created_on = $2', ...bulk });
 }

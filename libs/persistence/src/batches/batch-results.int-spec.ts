@@ -4,6 +4,7 @@ import { openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch }
 import { BatchResultsRepository, type LineOutcome } from './batch-results.repository';
 import { BatchSegmentsRepository, type ClaimedSegment } from './batch-segments.repository';
 import { BatchesRepository } from './batches.repository';
+import { BatchViewsRepository } from './batch-views.repository';
 
 const LEASE_MS = 30_000;
 
@@ -12,6 +13,7 @@ describe(BatchResultsRepository.name, () => {
   let results: BatchResultsRepository;
   let segments: BatchSegmentsRepository;
   let batches: BatchesRepository;
+  let views: BatchViewsRepository;
   let ledger: LedgerRepository;
 
   beforeAll(async () => {
@@ -20,6 +22,7 @@ describe(BatchResultsRepository.name, () => {
     results = new BatchResultsRepository(opened.database);
     segments = new BatchSegmentsRepository(opened.database);
     batches = new BatchesRepository(opened.database, ledger);
+    views = new BatchViewsRepository(opened.database);
   });
 
   afterAll(() => opened.close());
@@ -67,7 +70,7 @@ describe(BatchResultsRepository.name, () => {
     expect(await results.store(outcomes)).toEqual({ stored: 2, batchesWithDoneSegments: [batch.number] });
     expect(await results.store(outcomes)).toEqual({ stored: 0, batchesWithDoneSegments: [] });
 
-    expect(await batches.findForWorkspace(batch.id, batch.owner.workspaceId)).toMatchObject({
+    expect(await views.findForWorkspace(batch.id, batch.owner.workspaceId)).toMatchObject({
       status: 'in_progress',
       completed: 3,
       failed: 0,
@@ -91,7 +94,7 @@ describe(BatchResultsRepository.name, () => {
   it('gives two workers different segments, and nobody one that is leased', async () => {
     await startedBatch(16);
     const [one, other] = await Promise.all([segments.claim(2, LEASE_MS), segments.claim(2, LEASE_MS)]);
-    const numbers = [...one, ...other].map((segment) => segment.number).sort();
+    const numbers = [...one, ...other].map((segment) => segment.number).sort((x, y) => x - y);
     expect(numbers).toEqual([0, 1, 2, 3]);
     expect(await segments.claim(2, LEASE_MS)).toEqual([]);
   });
@@ -123,13 +126,23 @@ describe(BatchResultsRepository.name, () => {
     const failure = { type: 'server_error', message: 'Provider unavailable', param: null };
     await results.store([
       outcome(segment!, 0),
-      outcome(segment!, 1, { body: null, statusCode: null, error: failure, costUsd: '0', promptCostUsd: '0', completionCostUsd: '0', promptTokens: 0, completionTokens: 0, cachedTokens: 0 }),
+      outcome(segment!, 1, {
+        body: null,
+        statusCode: null,
+        error: failure,
+        costUsd: '0',
+        promptCostUsd: '0',
+        completionCostUsd: '0',
+        promptTokens: 0,
+        completionTokens: 0,
+        cachedTokens: 0,
+      }),
     ]);
     expect(await batches.beginFinalizing(batch.number)).toBe(batch.id);
     const outcomes = await Promise.all([1, 2, 3].map(() => batches.complete(batch.id, (totals) => totals)));
     expect(outcomes.filter(Boolean)).toHaveLength(1);
 
-    expect(await batches.findForWorkspace(batch.id, batch.owner.workspaceId)).toMatchObject({
+    expect(await views.findForWorkspace(batch.id, batch.owner.workspaceId)).toMatchObject({
       status: 'completed',
       completed: 1,
       failed: 1,
@@ -156,6 +169,6 @@ describe(BatchResultsRepository.name, () => {
 
   it('shows a batch to its own workspace only', async () => {
     const batch = await startedBatch(1);
-    expect(await batches.findForWorkspace(batch.id, randomUUID())).toBeNull();
+    expect(await views.findForWorkspace(batch.id, randomUUID())).toBeNull();
   });
 });

@@ -4,24 +4,6 @@ import { LedgerRepository } from '../ledger/ledger.repository';
 import type { BatchStatus } from './batch.entity';
 import { selectLines, type BatchLine } from './select-lines';
 
-/** A batch as its owner sees it. Times in Unix seconds. */
-export interface BatchView {
-  readonly id: string;
-  readonly number: bigint;
-  readonly createdOn: string;
-  readonly endpoint: string;
-  readonly model: string;
-  readonly completionWindow: string;
-  readonly status: Exclude<BatchStatus, 'receiving'>;
-  readonly createdAt: number;
-  readonly finalizedAt: number | null;
-  readonly total: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly usage: object | null;
-  readonly errorMessage: string | null;
-}
-
 /** A batch as a worker needs it. */
 export interface BatchWork {
   readonly id: string;
@@ -48,23 +30,6 @@ export interface BatchTotals {
   readonly costUsd: string;
 }
 
-interface ViewRow {
-  id: string;
-  number: string;
-  created_on: string;
-  endpoint: string;
-  model: string;
-  completion_window: string;
-  status: BatchView['status'];
-  created_at: number;
-  finalized_at: number | null;
-  total: number;
-  completed: number;
-  failed: number;
-  usage: object | null;
-  error_message: string | null;
-}
-
 interface WorkRow {
   id: string;
   number: string;
@@ -85,25 +50,6 @@ export class BatchesRepository {
     private readonly database: Database,
     private readonly ledger: LedgerRepository,
   ) {}
-
-  /** The batch, if it belongs to the workspace. Progress is summed over segments until it is frozen. */
-  async findForWorkspace(id: string, workspaceId: string): Promise<BatchView | null> {
-    const row = await this.database.firstRow<ViewRow>({
-      name: 'batch-view',
-      sql: `
-        SELECT b.id, b.number, b.created_on::text AS created_on, b.endpoint, b.model, b.completion_window, b.status,
-          extract(epoch FROM b.created_at)::float8 AS created_at, extract(epoch FROM b.finalized_at)::float8 AS finalized_at,
-          b.total, coalesce(b.completed, p.completed)::integer AS completed, coalesce(b.failed, p.failed)::integer AS failed,
-          b.usage, b.error_message
-        FROM batches b, LATERAL (
-          SELECT coalesce(sum(s.completed), 0) AS completed, coalesce(sum(s.failed), 0) AS failed
-          FROM batch_segments s WHERE b.finalized_at IS NULL AND s.batch_number = b.number
-        ) p
-        WHERE b.id = $1 AND b.workspace_id = $2 AND b.status <> 'receiving'`,
-      values: [id, workspaceId],
-    });
-    return row === null ? null : toView(row);
-  }
 
   /** Takes the batch for validation; null when it is not waiting for that or somebody else has it. */
   async claimValidation(id: string, leaseMs: number): Promise<BatchWork | null> {
@@ -209,7 +155,17 @@ export class BatchesRepository {
     });
   }
 
-  /** Ids of batches that wait for a step nobody seems to be taking. */
+  /** Where an unfinished batch stands; null when it is unknown or finished. */
+  async findStep(id: string): Promise<{ number: bigint; status: BatchStatus } | null> {
+    const row = await this.database.firstRow<{ number: string; status: BatchStatus }>({
+      name: 'batch-step',
+      sql: 'SELECT number, status FROM batches WHERE id = $1 AND finalized_at IS NULL',
+      values: [id],
+    });
+    return row === null ? null : { number: BigInt(row.number), status: row.status };
+  }
+
+  /** Batches that wait for a step nobody seems to be taking. */
   async findStalled(limit: number): Promise<{ id: string; number: bigint; status: BatchStatus }[]> {
     const rows = await this.database.rows<{ id: string; number: string; status: BatchStatus }>({
       name: 'batches-stalled',
@@ -271,24 +227,5 @@ function toWork(row: WorkRow): BatchWork {
     provider: row.provider,
     total: row.total,
     fence: BigInt(row.fence),
-  };
-}
-
-function toView(row: ViewRow): BatchView {
-  return {
-    id: row.id,
-    number: BigInt(row.number),
-    createdOn: row.created_on,
-    endpoint: row.endpoint,
-    model: row.model,
-    completionWindow: row.completion_window,
-    status: row.status,
-    createdAt: Math.floor(row.created_at),
-    finalizedAt: row.finalized_at === null ? null : Math.floor(row.finalized_at),
-    total: row.total,
-    completed: row.completed,
-    failed: row.failed,
-    usage: row.usage,
-    errorMessage: row.error_message,
   };
 }

@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { GenerationsRepository, type GenerationOpening, type GenerationSettlement } from '../generations/generations.repository';
+import {
+  GenerationsRepository,
+  type GenerationOpening,
+  type GenerationSettlement,
+} from '../generations/generations.repository';
 import { openTestDatabase, type OpenTestDatabase } from '../testing';
 import { LedgerRepository } from './ledger.repository';
 

@@ -74,9 +74,7 @@ export class Foundation1763700000001 implements MigrationInterface {
           AND (finalized_at IS NULL OR (completed IS NOT NULL AND failed IS NOT NULL)))
       )`);
     await runner.query('CREATE INDEX batches_by_workspace ON batches (workspace_id, created_at DESC, id DESC)');
-    await runner.query(
-      `CREATE INDEX batches_unfinished ON batches (status, expires_at) WHERE finalized_at IS NULL`,
-    );
+    await runner.query(`CREATE INDEX batches_unfinished ON batches (status, expires_at) WHERE finalized_at IS NULL`);
   }
 
   private async createBulkTables(runner: QueryRunner): Promise<void> {
@@ -111,7 +109,9 @@ export class Foundation1763700000001 implements MigrationInterface {
         CONSTRAINT batch_segments_state_known CHECK (state IN ('waiting', 'open', 'done')),
         CONSTRAINT batch_segments_not_overfull CHECK (completed + failed <= last_seq - first_seq + 1)
       ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000)`);
-    await runner.query(`CREATE INDEX batch_segments_open ON batch_segments (batch_number, number) WHERE state = 'open'`);
+    await runner.query(
+      `CREATE INDEX batch_segments_open ON batch_segments (batch_number, number) WHERE state = 'open'`,
+    );
 
     await runner.query(`
       CREATE TABLE batch_results (

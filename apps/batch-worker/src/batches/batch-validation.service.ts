@@ -1,0 +1,69 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { ChatCompletionDto, EmbeddingsDto } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { BatchesRepository, type BatchWork } from '@libs/persistence';
+import { validateInstance } from '@libs/platform';
+
+const LEASE_MS = 60_000;
+/** A page is read and checked in far less than the lease, and gives other work a turn in between. */
+const PAGE_LINES = 256;
+
+type BodyClass = new () => object;
+
+const BODY_OF_ENDPOINT: Readonly<Record<string, BodyClass>> = {
+  '/v1/chat/completions': ChatCompletionDto,
+  '/v1/embeddings': EmbeddingsDto,
+};
+
+/**
+ * Checks every line of an accepted batch against the format of its endpoint. The first line that does not
+ * fit fails the batch before anything ran (interface §3.1): nothing is charged and the hold goes back.
+ */
+@Injectable()
+export class BatchValidationService {
+  private readonly logger = new Logger(BatchValidationService.name);
+
+  constructor(private readonly batches: BatchesRepository) {}
+
+  /** Does nothing for a batch that is not waiting for validation or that another worker validates. */
+  async validateIfDue(batchId: string): Promise<void> {
+    const work = await this.batches.claimValidation(batchId, LEASE_MS);
+    if (work === null) return;
+    const problem = await this.findProblem(work);
+    if (problem === null) {
+      const begun = await this.batches.beginProgress(work);
+      if (begun) this.logger.log(`batch ${batchId} is in progress: ${work.total} lines`);
+    } else if (await this.batches.failValidation(work, problem)) {
+      this.logger.log(`batch ${batchId} failed validation`);
+    }
+  }
+
+  /** What is wrong with the first offending line, naming it; null when all lines fit. */
+  private async findProblem(work: BatchWork): Promise<string | null> {
+    const Body = BODY_OF_ENDPOINT[work.endpoint];
+    if (Body === undefined) return `Requests on ${work.endpoint} cannot be run`;
+    let afterSeq = -1;
+    for (;;) {
+      const lines = await this.batches.linesAfter(work, afterSeq, PAGE_LINES);
+      for (const line of lines) {
+        const problem = findLineProblem(Body, line.body);
+        if (problem !== null) return `requests[${line.seq}].body: ${problem}`;
+        afterSeq = line.seq;
+      }
+      if (lines.length < PAGE_LINES) return null;
+      if (!(await this.batches.renewValidation(work, LEASE_MS))) {
+        throw new AppError('conflict', 'The batch is validated by another worker');
+      }
+    }
+  }
+}
+
+function findLineProblem(Body: BodyClass, json: Buffer): string | null {
+  try {
+    validateInstance(Body, JSON.parse(json.toString()));
+    return null;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'invalid_request') return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,14 @@
+import { Controller } from '@nestjs/common';
+import { AdvanceBatch, type AdvanceBatchPayload } from '@libs/contracts';
+import { Handles } from '@libs/platform';
+import { BatchRunnerService } from './batch-runner.service';
+
+@Controller()
+export class BatchesConsumer {
+  constructor(private readonly runner: BatchRunnerService) {}
+
+  @Handles(AdvanceBatch)
+  advance({ batchId }: AdvanceBatchPayload): Promise<void> {
+    return this.runner.advance(batchId);
+  }
+}

@@ -1,0 +1,21 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { BatchesRepository } from '@libs/persistence';
+import { toBatchUsage } from './batch-usage';
+
+/** Ends batches: once every segment is done, counts and usage are frozen and the rest of the hold goes back. */
+@Injectable()
+export class FinalizerService {
+  private readonly logger = new Logger(FinalizerService.name);
+
+  constructor(private readonly batches: BatchesRepository) {}
+
+  /** Takes the batch to its end if nothing is left to do; harmless at any other time and when repeated. */
+  async finishIfDone(number: bigint): Promise<void> {
+    const id = await this.batches.beginFinalizing(number);
+    if (id !== null) await this.complete(id);
+  }
+
+  async complete(id: string): Promise<void> {
+    if (await this.batches.complete(id, toBatchUsage)) this.logger.log(`batch ${id} completed`);
+  }
+}

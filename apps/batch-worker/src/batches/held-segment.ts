@@ -1,0 +1,71 @@
+import type { BatchLine, ClaimedSegment } from '@libs/persistence';
+
+/** A line in the hands of this worker. */
+export interface HeldLine extends BatchLine {
+  readonly segment: HeldSegment;
+  /** Calls made for it since this worker holds it. */
+  tries: number;
+}
+
+/**
+ * After so many leases that ended in a dead worker, the lines of a segment go one at a time, so that the
+ * line which kills workers is the first without a result.
+ */
+const ONE_AT_A_TIME_FROM = 3;
+/** And after so many, that first line is given up. */
+const GIVE_UP_FROM = 6;
+
+/** A leased segment and what is left of it. */
+export class HeldSegment {
+  /** Lines not handed out yet, in order. */
+  readonly ready: HeldLine[];
+  /** Weight of the lines this worker took over. */
+  readonly bytes: number;
+  /** Lines without a stored result. */
+  private unstored: number;
+  private handedOut = 0;
+  lost = false;
+
+  constructor(
+    readonly claim: ClaimedSegment,
+    lines: readonly BatchLine[],
+  ) {
+    this.ready = lines.map((line) => ({ ...line, segment: this, tries: 0 }));
+    this.unstored = lines.length;
+    this.bytes = lines.reduce((sum, line) => sum + line.body.length, 0);
+  }
+
+  get done(): boolean {
+    return this.unstored === 0;
+  }
+
+  /** The line that seems to have killed its workers, to be answered with an error instead of a call. */
+  takeSuspect(): HeldLine | null {
+    return this.claim.attempts >= GIVE_UP_FROM ? this.take() : null;
+  }
+
+  /** The next line to run, or null when there is none or an earlier one must end first. */
+  next(): HeldLine | null {
+    if (this.lost) return null;
+    if (this.claim.attempts >= ONE_AT_A_TIME_FROM && this.handedOut > 0) return null;
+    return this.take();
+  }
+
+  /** Puts a line back that will be tried again. */
+  putBack(line: HeldLine): void {
+    this.handedOut -= 1;
+    this.ready.unshift(line);
+  }
+
+  stored(): void {
+    this.handedOut -= 1;
+    this.unstored -= 1;
+  }
+
+  private take(): HeldLine | null {
+    const line = this.ready.shift();
+    if (line === undefined) return null;
+    this.handedOut += 1;
+    return line;
+  }
+}

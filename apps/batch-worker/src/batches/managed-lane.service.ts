@@ -1,0 +1,200 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { BatchResultsRepository, BatchSegmentsRepository, type LineOutcome } from '@libs/persistence';
+import { BatchWorkerEnv } from '../batch-worker.env';
+import { FinalizerService } from './finalizer.service';
+import { HeldSegment, type HeldLine } from './held-segment';
+import { LineRunnerService } from './line-runner.service';
+import { ProviderPauses } from './provider-pauses';
+import { ResultWriter } from './result-writer';
+
+const LEASE_MS = 30_000;
+const RENEW_MS = 10_000;
+const CLAIM_SEGMENTS = 4;
+/** Bytes of lines that wait in memory; a claim is made only below it. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024;
+const LINGER_MS = 8;
+const GROUP_LINES = 512;
+const GROUP_BYTES = 8 * 1024 * 1024;
+const DRAIN_MS = 20_000;
+
+/**
+ * Runs batch lines as single calls: `BATCH_CONCURRENCY` at a time, whichever batch they belong to.
+ *
+ * Segments are leased a few ahead, so a slow or large line holds up nobody: the next free slot takes the
+ * next ready line of any segment. Outcomes go to the group commit, carrying the fence of their lease; a
+ * lease that was lost meanwhile makes them void in the database, not here. A line that must wait (Retry-After,
+ * backoff) holds no slot. Every bound is on what is held: lines, bytes, and outcomes not yet committed.
+ */
+@Injectable()
+export class ManagedLaneService {
+  private readonly logger = new Logger(ManagedLaneService.name);
+  private readonly held = new Set<HeldSegment>();
+  private readonly pauses = new ProviderPauses();
+  private readonly writer: ResultWriter;
+  private readonly concurrency: number;
+  private readonly abort = new AbortController();
+  private inFlight = 0;
+  private waitingToRetry = 0;
+  private heldBytes = 0;
+  private claiming = false;
+  private claimWanted = false;
+  private stopping = false;
+  private renewTimer: NodeJS.Timeout | null = null;
+
+  constructor(
+    env: BatchWorkerEnv,
+    private readonly segments: BatchSegmentsRepository,
+    results: BatchResultsRepository,
+    private readonly runner: LineRunnerService,
+    private readonly finalizer: FinalizerService,
+  ) {
+    this.concurrency = env.BATCH_CONCURRENCY;
+    this.writer = new ResultWriter(results, {
+      lingerMs: LINGER_MS,
+      maxGroupLines: GROUP_LINES,
+      maxGroupBytes: GROUP_BYTES,
+      onStored: (outcomes, done) => this.onStored(outcomes, done),
+      onFailure: (error) => this.logger.warn(`results could not be stored yet: ${messageOf(error)}`),
+    });
+  }
+
+  start(): void {
+    this.renewTimer = setInterval(() => void this.renewLeases(), RENEW_MS);
+    this.wake();
+  }
+
+  /** There may be work: looks for it now, or as soon as the look under way is over. */
+  wake(): void {
+    this.claimWanted = true;
+    this.pump();
+  }
+
+  /** Ends what is under way, commits it and gives the rest back. */
+  async drain(): Promise<void> {
+    this.stopping = true;
+    await this.waitUntilIdle(DRAIN_MS);
+    this.abort.abort();
+    await this.writer.flush();
+    if (this.renewTimer !== null) clearInterval(this.renewTimer);
+    const unfinished = [...this.held].filter((segment) => !segment.done && !segment.lost);
+    if (unfinished.length > 0) await this.segments.release(unfinished.map((segment) => segment.claim));
+    this.held.clear();
+  }
+
+  /** Starts lines while there are free slots, and fetches more when few are left. */
+  private pump(): void {
+    if (this.stopping) return;
+    while (this.inFlight < this.concurrency && this.writer.pending < this.concurrency * 8) {
+      const line = this.nextLine();
+      if (line === null) break;
+      void this.run(line);
+    }
+    const ready = this.readyLines();
+    const roomInMemory = this.heldBytes < MAX_HELD_BYTES && ready + this.waitingToRetry < this.concurrency * 8;
+    if (this.claimWanted && !this.claiming && ready < this.concurrency && roomInMemory) void this.claim();
+  }
+
+  private nextLine(): HeldLine | null {
+    for (const segment of this.held) {
+      if (this.pauses.remainingMs(segment.claim.provider) > 0) continue;
+      const line = segment.next();
+      if (line !== null) return line;
+    }
+    return null;
+  }
+
+  private readyLines(): number {
+    let count = 0;
+    for (const segment of this.held) count += segment.ready.length;
+    return count;
+  }
+
+  private async claim(): Promise<void> {
+    this.claiming = true;
+    this.claimWanted = false;
+    try {
+      const claims = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS);
+      // A full answer means that there is probably more.
+      if (claims.length === CLAIM_SEGMENTS) this.claimWanted = true;
+      for (const claim of claims) this.hold(new HeldSegment(claim, await this.segments.unfinishedLines(claim)));
+    } catch (error) {
+      this.logger.warn(`segments could not be claimed: ${messageOf(error)}`);
+    } finally {
+      this.claiming = false;
+      this.pump();
+    }
+  }
+
+  private hold(segment: HeldSegment): void {
+    this.held.add(segment);
+    this.heldBytes += segment.bytes;
+    const suspect = segment.takeSuspect();
+    if (suspect !== null) this.writer.add(this.runner.givenUp(suspect));
+  }
+
+  private async run(line: HeldLine): Promise<void> {
+    this.inFlight += 1;
+    line.tries += 1;
+    const result = await this.runner.run(line, this.abort.signal);
+    this.inFlight -= 1;
+    if (result.kind === 'outcome') this.writer.add(result.outcome);
+    else this.retryLater(line, result);
+    this.pump();
+  }
+
+  private retryLater(line: HeldLine, { delayMs, pausesProvider }: { delayMs: number; pausesProvider: boolean }): void {
+    if (pausesProvider) this.pauses.pause(line.segment.claim.provider, delayMs);
+    this.waitingToRetry += 1;
+    setTimeout(() => {
+      this.waitingToRetry -= 1;
+      line.segment.putBack(line);
+      this.pump();
+    }, delayMs);
+  }
+
+  private onStored(outcomes: readonly LineOutcome[], batchesWithDoneSegments: readonly bigint[]): void {
+    const byLease = new Map([...this.held].map((segment) => [segment.claim as LineOutcome['lease'], segment]));
+    for (const outcome of outcomes) byLease.get(outcome.lease)?.stored();
+    for (const segment of this.held) if (segment.done) this.letGo(segment);
+    for (const number of batchesWithDoneSegments) {
+      this.finalizer
+        .finishIfDone(number)
+        .catch((error: unknown) => this.logger.warn(`a batch waits for the sweeper to finish it: ${messageOf(error)}`));
+    }
+    this.claimWanted = true;
+    this.pump();
+  }
+
+  private letGo(segment: HeldSegment): void {
+    this.held.delete(segment);
+    this.heldBytes -= segment.bytes;
+  }
+
+  private async renewLeases(): Promise<void> {
+    const segments = [...this.held];
+    if (segments.length === 0) return;
+    try {
+      const renewed = await this.segments.renew(
+        segments.map((segment) => segment.claim),
+        LEASE_MS,
+      );
+      const kept = new Set(renewed.map((lease) => `${lease.batchNumber}:${lease.number}`));
+      for (const segment of segments) {
+        if (kept.has(`${segment.claim.batchNumber}:${segment.claim.number}`) || segment.done) continue;
+        segment.lost = true;
+        this.letGo(segment);
+      }
+    } catch (error) {
+      this.logger.warn(`leases could not be renewed: ${messageOf(error)}`);
+    }
+  }
+
+  private async waitUntilIdle(timeoutMs: number): Promise<void> {
+    const deadline = Date.now() + timeoutMs;
+    while (this.inFlight > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown error';
+}

@@ -1,0 +1,19 @@
+/** Providers that asked for quiet (Retry-After): until when nobody of this process calls them. */
+export class ProviderPauses {
+  private readonly until = new Map<string, number>();
+
+  constructor(private readonly nowMs: () => number = Date.now) {}
+
+  pause(provider: string, durationMs: number): void {
+    this.until.set(provider, Math.max(this.until.get(provider) ?? 0, this.nowMs() + durationMs));
+  }
+
+  remainingMs(provider: string): number {
+    const until = this.until.get(provider);
+    if (until === undefined) return 0;
+    const remaining = until - this.nowMs();
+    if (remaining > 0) return remaining;
+    this.until.delete(provider);
+    return 0;
+  }
+}

@@ -1,0 +1,98 @@
+import type { BatchResultsRepository, LineOutcome } from '@libs/persistence';
+
+export interface ResultWriterOptions {
+  /** Outcomes wait this long for company, so that a busy worker commits many at once. */
+  readonly lingerMs: number;
+  readonly maxGroupLines: number;
+  readonly maxGroupBytes: number;
+  /** Called after each commit with the batches that have a finished segment now. */
+  readonly onStored: (outcomes: readonly LineOutcome[], batchesWithDoneSegments: readonly bigint[]) => void;
+  /** Called when a commit failed; the outcomes are kept and tried again. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+const FIRST_RETRY_MS = 250;
+const LAST_RETRY_MS = 5_000;
+
+/**
+ * Group commit for line outcomes. Nothing is given up: while PostgreSQL is away the outcomes stay here,
+ * and the lane stops starting lines once `pending` has grown too large.
+ */
+export class ResultWriter {
+  private waiting: LineOutcome[] = [];
+  private waitingBytes = 0;
+  private inCommit = 0;
+  private timer: NodeJS.Timeout | null = null;
+  private committing: Promise<void> | null = null;
+
+  constructor(
+    private readonly results: Pick<BatchResultsRepository, 'store'>,
+    private readonly options: ResultWriterOptions,
+  ) {}
+
+  /** Outcomes that are not committed yet. */
+  get pending(): number {
+    return this.waiting.length + this.inCommit;
+  }
+
+  add(outcome: LineOutcome): void {
+    this.waiting.push(outcome);
+    this.waitingBytes += outcome.body?.length ?? 0;
+    if (this.isGroupFull()) this.commitSoon();
+    else this.timer ??= setTimeout(() => this.commitSoon(), this.options.lingerMs);
+  }
+
+  /** Resolves when everything added so far is committed. */
+  async flush(): Promise<void> {
+    while (this.pending > 0) {
+      this.commitSoon();
+      await this.committing;
+    }
+  }
+
+  private isGroupFull(): boolean {
+    return this.waiting.length >= this.options.maxGroupLines || this.waitingBytes >= this.options.maxGroupBytes;
+  }
+
+  private commitSoon(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    this.committing ??= this.commitAll().finally(() => {
+      this.committing = null;
+      if (this.waiting.length > 0) this.timer ??= setTimeout(() => this.commitSoon(), this.options.lingerMs);
+    });
+  }
+
+  private async commitAll(): Promise<void> {
+    do {
+      const group = this.takeGroup();
+      if (group.length === 0) return;
+      this.inCommit = group.length;
+      const report = await this.storeUntilDone(group);
+      this.inCommit = 0;
+      this.options.onStored(group, report.batchesWithDoneSegments);
+    } while (this.isGroupFull());
+  }
+
+  private takeGroup(): LineOutcome[] {
+    let bytes = 0;
+    let count = 0;
+    while (count < this.waiting.length && count < this.options.maxGroupLines && bytes < this.options.maxGroupBytes) {
+      bytes += this.waiting[count]!.body?.length ?? 0;
+      count += 1;
+    }
+    this.waitingBytes -= bytes;
+    return this.waiting.splice(0, count);
+  }
+
+  private async storeUntilDone(group: readonly LineOutcome[]): ReturnType<BatchResultsRepository['store']> {
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
+      try {
+        return await this.results.store(group);
+      } catch (error) {
+        this.options.onFailure(error);
+        await new Promise((resolve) => setTimeout(resolve, retryMs));
+      }
+    }
+  }
+}

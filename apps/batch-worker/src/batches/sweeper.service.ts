@@ -1,0 +1,54 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { BatchIntakeRepository, BatchesRepository } from '@libs/persistence';
+import { BatchRunnerService } from './batch-runner.service';
+
+const SWEEP_MS = 5_000;
+const STALLED_PER_SWEEP = 100;
+const UPLOADS_PER_SWEEP = 10;
+
+/**
+ * Finds what no message will bring: batches whose nudge was lost or whose worker died, and uploads whose
+ * gateway died. It takes the same steps as a message would, so either may come first.
+ */
+@Injectable()
+export class SweeperService {
+  private readonly logger = new Logger(SweeperService.name);
+  private timer: NodeJS.Timeout | null = null;
+  private sweeping: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly batches: BatchesRepository,
+    private readonly intake: BatchIntakeRepository,
+    private readonly runner: BatchRunnerService,
+  ) {}
+
+  start(): void {
+    this.timer = setTimeout(() => {
+      this.sweeping = this.sweep().finally(() => {
+        if (this.timer !== null) this.start();
+      });
+    }, SWEEP_MS);
+  }
+
+  async stop(): Promise<void> {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    await this.sweeping;
+  }
+
+  /** One pass. A failure is logged and the next pass tries again. */
+  async sweep(): Promise<void> {
+    try {
+      this.runner.wakeLane();
+      const stalled = await this.batches.findStalled(STALLED_PER_SWEEP);
+      for (const batch of stalled) {
+        this.logger.log(`batch ${batch.id} stood still at ${batch.status}; taking it up`);
+        await this.runner.advance(batch.id);
+      }
+      const discarded = await this.intake.discardStale(UPLOADS_PER_SWEEP);
+      if (discarded > 0) this.logger.log(`${discarded} uploads whose gateway died were discarded`);
+    } catch (error) {
+      this.logger.warn(`a sweep failed: ${error instanceof Error ? error.message : 'unknown error'}`);
+    }
+  }
+}

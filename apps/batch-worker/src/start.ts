@@ -1,0 +1,43 @@
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { queues } from '@libs/contracts';
+import { consumeQueues, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
+import { providerKeyVariables, type BatchWorkerEnv } from './batch-worker.env';
+import { BatchWorkerModule } from './batch-worker.module';
+import { ManagedLaneService } from './batches/managed-lane.service';
+import { PartitionKeeperService } from './batches/partition-keeper.service';
+import { SweeperService } from './batches/sweeper.service';
+import { createInference } from './create-inference';
+
+/**
+ * Boots the worker and says how it ends: first no new nudges and sweeps, then the lane finishes what it
+ * calls, commits it and gives the rest back, then connections close.
+ */
+export async function start(context: AppContext<BatchWorkerEnv>): Promise<RunningApp> {
+  const inference = await createInference(context.env.CATALOG_PATH, providerKeyVariables());
+  const worker = BatchWorkerModule.for(context.env, inference);
+  const root = { ...worker, imports: [PlatformModule.for(context), ...(worker.imports ?? [])] };
+  const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
+  await app.init();
+  const [lane, sweeper, partitions] = [
+    app.get(ManagedLaneService),
+    app.get(SweeperService),
+    app.get(PartitionKeeperService),
+  ];
+  const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.batches] });
+  lane.start();
+  sweeper.start();
+  partitions.start();
+  process.on('SIGHUP', () => void inference.catalogue.reload());
+  context.readiness.addCheck('queues', () => consumption.isConnected());
+  context.drainSteps.add('queues', () => consumption.drain());
+  context.drainSteps.add('sweeper', () => sweeper.stop());
+  context.drainSteps.add('lane', () => lane.drain());
+  return {
+    stop: async () => {
+      partitions.stop();
+      await app.close();
+      await inference.close();
+    },
+  };
+}

@@ -1,0 +1,135 @@
+import { buildMessage, IsBoolean, IsIn, IsOptional, IsUUID, ValidateBy, type ValidationOptions } from 'class-validator';
+import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';
+import { PageQueryDto } from '../organizations/page.dto';
+import { LIMIT_RESETS, type LimitReset } from './keys.messages';
+import { MAX_USD, usdFromNumber } from './usd-amount';
+
+/** A JSON number of US dollars, 0 to MAX_USD, no finer than a pico-dollar. */
+function IsUsdNumber(options?: ValidationOptions): PropertyDecorator {
+  return ValidateBy(
+    {
+      name: 'isUsdNumber',
+      validator: {
+        validate: (value: unknown) => typeof value === 'number' && usdFromNumber(value) !== null,
+        defaultMessage: buildMessage(
+          (each) => `${each}$property must be a number from 0 to ${MAX_USD} with at most 12 decimals`,
+          options,
+        ),
+      },
+    },
+    options,
+  );
+}
+
+/** Body of `POST /keys`. Members of other names are ignored. */
+export class CreateKeyDto {
+  @IsNameText(1, 200)
+  name: string;
+
+  /** US dollars; null or left out is no limit. */
+  @IsOptional()
+  @IsUsdNumber()
+  limit?: number | null;
+
+  @IsOptional()
+  @IsIn(LIMIT_RESETS)
+  limit_reset?: LimitReset | null;
+
+  /** ISO 8601 UTC with seconds, in the future. */
+  @IsOptional()
+  @IsUtcInstant()
+  expires_at?: string | null;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  include_byok_in_limit?: boolean;
+
+  @IsOptional()
+  @IsNameText(1, 200)
+  creator_user_id?: string | null;
+
+  /** Left out: the organization's default workspace. */
+  @MayBeAbsent()
+  @IsUUID()
+  workspace_id?: string;
+}
+
+/** Body of `PATCH /keys/{hash}`: members left out stay as they are. */
+export class UpdateKeyDto {
+  @MayBeAbsent()
+  @IsNameText(1, 200)
+  name?: string;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  disabled?: boolean;
+
+  @IsOptional()
+  @IsUsdNumber()
+  limit?: number | null;
+
+  @IsOptional()
+  @IsIn(LIMIT_RESETS)
+  limit_reset?: LimitReset | null;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  include_byok_in_limit?: boolean;
+}
+
+/** Query of `GET /keys`; query members arrive as text. */
+export class ListKeysQueryDto extends PageQueryDto {
+  /** `true` lists disabled keys too. */
+  @MayBeAbsent()
+  @IsIn(['true', 'false'])
+  include_disabled?: 'true' | 'false';
+
+  @MayBeAbsent()
+  @IsUUID()
+  workspace_id?: string;
+}
+
+/** US dollars a key has spent: `usage*` with the service's own capacity, `byok_usage*` with its owner's. */
+export interface KeyUsageDto {
+  usage: number;
+  usage_daily: number;
+  usage_weekly: number;
+  usage_monthly: number;
+  byok_usage: number;
+  byok_usage_daily: number;
+  byok_usage_weekly: number;
+  byok_usage_monthly: number;
+}
+
+/** Members that `Key` and `CurrentKey` of the interface have in common. */
+export interface KeyLimitsDto extends KeyUsageDto {
+  label: string;
+  limit: number | null;
+  /** What is left of the limit in its present period, never below 0; null without a limit. */
+  limit_remaining: number | null;
+  limit_reset: LimitReset | null;
+  include_byok_in_limit: boolean;
+  expires_at: string | null;
+  creator_user_id: string | null;
+}
+
+/** `Key` of the interface. */
+export interface KeyDto extends KeyLimitsDto {
+  hash: string;
+  name: string;
+  disabled: boolean;
+  workspace_id: string | null;
+  created_at: string;
+  updated_at: string | null;
+}
+
+/** `CurrentKey` of the interface, what `GET /key` answers in `data`. */
+export interface CurrentKeyDto extends KeyLimitsDto {
+  is_free_tier: boolean;
+  is_management_key: boolean;
+  /** The older name of `is_management_key`. */
+  is_provisioning_key: boolean;
+  organization_id: string;
+  workspace_id: string | null;
+  rate_limit: { requests: number; interval: string; note: string };
+}

@@ -1,0 +1,241 @@
+import { IsBoolean, IsIn, IsInt, IsOptional, IsUUID, Matches, Max, Min } from 'class-validator';
+import { call } from '../messages/contract';
+import { queues } from '../messages/queues';
+import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';
+import type { ApiKeyKind } from './api-key-format';
+import { USD_DECIMAL } from './usd-amount';
+
+/** SHA-256 of a key in lower-case hex: the public identifier of a key, and its path id in `/keys/{hash}`. */
+export const API_KEY_HASH = /^[0-9a-f]{64}$/;
+
+/** A limit starts anew at 00:00 UTC: every day, every Monday, or on the first of the month. */
+export const LIMIT_RESETS = ['daily', 'weekly', 'monthly'] as const;
+export type LimitReset = (typeof LIMIT_RESETS)[number];
+
+export const KEY_KINDS: readonly ApiKeyKind[] = ['api', 'management'];
+
+/**
+ * Who is calling. An API key acts in one workspace; a management key acts on its organization's
+ * workspaces and has none of its own.
+ */
+export class Principal {
+  keyHash: string;
+  /** UUID: what logs name instead of the hash. */
+  keyId: string;
+  kind: ApiKeyKind;
+  organizationId: string;
+  /** Null exactly for a management key. */
+  workspaceId: string | null;
+  name: string;
+  /** Decimal US dollars; null is no limit. */
+  limitUsd: string | null;
+  limitReset: LimitReset | null;
+  includeByokInLimit: boolean;
+  /** ISO 8601 UTC; null is never. */
+  expiresAt: string | null;
+}
+
+/** A key as its owner may see it; the key itself is known to nobody after its creation. */
+export class KeyRecord {
+  hash: string;
+  id: string;
+  organizationId: string;
+  workspaceId: string | null;
+  kind: ApiKeyKind;
+  name: string;
+  label: string;
+  limitUsd: string | null;
+  limitReset: LimitReset | null;
+  includeByokInLimit: boolean;
+  disabled: boolean;
+  expiresAt: string | null;
+  creatorUserId: string | null;
+  createdAt: string;
+  updatedAt: string | null;
+}
+
+export class VerifyKeyRequest {
+  @Matches(API_KEY_HASH)
+  keyHash: string;
+}
+
+export class VerifyKeyResponse {
+  /** Null alike for a key that is unknown, deleted, disabled or expired: no caller can tell them apart. */
+  principal: Principal | null;
+}
+
+/** Who may act on a key right now. Asked on the way of every request, so it answers from one indexed row. */
+export const VerifyKey = call({
+  queue: queues.auth,
+  name: 'auth.verify-key',
+  timeoutMs: 2_000,
+  request: VerifyKeyRequest,
+  response: VerifyKeyResponse,
+});
+
+/**
+ * A key to remember. The process that asks has minted the key and sends only its hash and label: a message
+ * rests in broker memory, queues and traces, so what crosses it must be worthless to whoever reads it.
+ */
+export class CreateKeyRequest {
+  @IsUUID()
+  organizationId: string;
+
+  /** Of the same organization; left out for a management key, and for the default workspace. */
+  @IsOptional()
+  @IsUUID()
+  workspaceId?: string | null;
+
+  @IsIn(KEY_KINDS)
+  kind: ApiKeyKind;
+
+  @Matches(API_KEY_HASH)
+  hash: string;
+
+  @IsNameText(1, 80)
+  label: string;
+
+  @IsNameText(1, 200)
+  name: string;
+
+  @IsOptional()
+  @Matches(USD_DECIMAL)
+  limitUsd?: string | null;
+
+  @IsOptional()
+  @IsIn(LIMIT_RESETS)
+  limitReset?: LimitReset | null;
+
+  @IsOptional()
+  @IsBoolean()
+  includeByokInLimit?: boolean;
+
+  @IsOptional()
+  @IsUtcInstant()
+  expiresAt?: string | null;
+
+  @IsOptional()
+  @IsNameText(1, 200)
+  creatorUserId?: string | null;
+}
+
+/** Errors: `invalid_request` for a workspace the organization does not have, and an expiry that has passed. */
+export const CreateKey = call({
+  queue: queues.auth,
+  name: 'auth.create-key',
+  timeoutMs: 5_000,
+  request: CreateKeyRequest,
+  response: KeyRecord,
+});
+
+export class ListKeysRequest {
+  @IsUUID()
+  organizationId: string;
+
+  @IsOptional()
+  @IsUUID()
+  workspaceId?: string | null;
+
+  /** Left out: keys of both kinds. */
+  @IsOptional()
+  @IsIn(KEY_KINDS)
+  kind?: ApiKeyKind;
+
+  @IsBoolean()
+  includeDisabled: boolean;
+
+  @IsInt()
+  @Min(0)
+  @Max(1_000_000)
+  offset: number;
+
+  @IsInt()
+  @Min(1)
+  @Max(100)
+  limit: number;
+}
+
+export class ListKeysResponse {
+  /** Newest first. */
+  keys: KeyRecord[];
+  /** Keys that match, on this page or not. */
+  totalCount: number;
+}
+
+export const ListKeys = call({
+  queue: queues.auth,
+  name: 'auth.list-keys',
+  timeoutMs: 5_000,
+  request: ListKeysRequest,
+  response: ListKeysResponse,
+});
+
+/** One key of one organization. A key of another organization is answered like one that never was. */
+export class KeyReference {
+  @IsUUID()
+  organizationId: string;
+
+  @Matches(API_KEY_HASH)
+  hash: string;
+
+  /** When given, keys of the other kind are answered as unknown. */
+  @IsOptional()
+  @IsIn(KEY_KINDS)
+  kind?: ApiKeyKind;
+}
+
+/** Errors: `not_found`. */
+export const GetKey = call({
+  queue: queues.auth,
+  name: 'auth.get-key',
+  timeoutMs: 5_000,
+  request: KeyReference,
+  response: KeyRecord,
+});
+
+/** Members left out stay as they are; null takes a limit or its reset away. */
+export class UpdateKeyRequest extends KeyReference {
+  @MayBeAbsent()
+  @IsNameText(1, 200)
+  name?: string;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  disabled?: boolean;
+
+  @IsOptional()
+  @Matches(USD_DECIMAL)
+  limitUsd?: string | null;
+
+  @IsOptional()
+  @IsIn(LIMIT_RESETS)
+  limitReset?: LimitReset | null;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  includeByokInLimit?: boolean;
+}
+
+/** Errors: `not_found`; `invalid_request` for a limit on a management key, which spends nothing. */
+export const UpdateKey = call({
+  queue: queues.auth,
+  name: 'auth.update-key',
+  timeoutMs: 5_000,
+  request: UpdateKeyRequest,
+  response: KeyRecord,
+});
+
+export class KeyDeleted {
+  deleted: true;
+}
+
+/** Errors: `not_found`, also for a key that was deleted before. */
+export const DeleteKey = call({
+  queue: queues.auth,
+  name: 'auth.delete-key',
+  timeoutMs: 5_000,
+  request: KeyReference,
+  response: KeyDeleted,
+});
+
+export const keyContracts = [VerifyKey, CreateKey, ListKeys, GetKey, UpdateKey, DeleteKey];

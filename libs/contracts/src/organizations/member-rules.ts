@@ -1,0 +1,62 @@
+import { ValidateIf, buildMessage, ValidateBy, type ValidationOptions } from 'class-validator';
+
+/** The member may be left out; null is a value like any other and must pass the rules beside this one. */
+export function MayBeAbsent(): PropertyDecorator {
+  return ValidateIf((_object, value) => value !== undefined);
+}
+
+/** One line of visible text, `minLength` to `maxLength` code points: names are shown in terminals and logs. */
+export function IsNameText(minLength: number, maxLength: number, options?: ValidationOptions): PropertyDecorator {
+  return textRule('isNameText', minLength, maxLength, (text) => text.trim() !== '' && !/\p{Cc}/u.test(text), options);
+}
+
+/** Text that PostgreSQL gives back as it was taken: no NUL, no lone surrogate, at most `maxLength` code points. */
+export function IsStoredText(maxLength: number, options?: ValidationOptions): PropertyDecorator {
+  return textRule('isStoredText', 0, maxLength, (text) => !text.includes('\u0000'), options);
+}
+
+/** A moment in UTC with its seconds, `YYYY-MM-DDTHH:MM:SS[.fff]Z`, that exists in the calendar. */
+export function IsUtcInstant(options?: ValidationOptions): PropertyDecorator {
+  return ValidateBy(
+    {
+      name: 'isUtcInstant',
+      validator: {
+        validate: isUtcInstant,
+        defaultMessage: buildMessage(
+          (each) => `${each}$property must be an ISO 8601 UTC time with seconds (YYYY-MM-DDTHH:MM:SSZ)`,
+          options,
+        ),
+      },
+    },
+    options,
+  );
+}
+
+function textRule(
+  name: string,
+  minLength: number,
+  maxLength: number,
+  allows: (text: string) => boolean,
+  options?: ValidationOptions,
+): PropertyDecorator {
+  const validate = (value: unknown): boolean => {
+    // A code point is at most two units, so longer text is refused before it is counted.
+    if (typeof value !== 'string' || value.length > maxLength * 2 || !value.isWellFormed()) return false;
+    const length = [...value].length;
+    return length >= minLength && length <= maxLength && allows(value);
+  };
+  const defaultMessage = buildMessage(
+    (each) => `${each}$property must be text of ${minLength} to ${maxLength} characters without control characters`,
+    options,
+  );
+  return ValidateBy({ name, validator: { validate, defaultMessage } }, options);
+}
+
+const UTC_INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/;
+
+function isUtcInstant(value: unknown): boolean {
+  if (typeof value !== 'string' || !UTC_INSTANT.test(value)) return false;
+  const moment = new Date(value);
+  // The parser turns 30 February into 2 March; the text must say what it means.
+  return !Number.isNaN(moment.getTime()) && moment.toISOString().slice(0, 19) === value.slice(0, 19);
+}

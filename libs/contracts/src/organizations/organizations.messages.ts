@@ -1,0 +1,56 @@
+import { IsInt, Max, Min } from 'class-validator';
+import { call } from '../messages/contract';
+import { queues } from '../messages/queues';
+import { IsNameText } from './member-rules';
+
+/** A tenant: it holds credits, management keys and workspaces. */
+export class OrganizationRecord {
+  id: string;
+  name: string;
+  /** Where keys go that name no workspace. */
+  defaultWorkspaceId: string | null;
+  createdAt: string;
+}
+
+export class CreateOrganizationRequest {
+  @IsNameText(1, 100)
+  name: string;
+}
+
+/** Creates the organization together with its default workspace. */
+export const CreateOrganization = call({
+  queue: queues.auth,
+  name: 'auth.create-organization',
+  timeoutMs: 5_000,
+  request: CreateOrganizationRequest,
+  response: OrganizationRecord,
+});
+
+export class ListOrganizationsRequest {
+  @IsInt()
+  @Min(0)
+  @Max(1_000_000)
+  offset: number;
+
+  @IsInt()
+  @Min(1)
+  @Max(100)
+  limit: number;
+}
+
+export class ListOrganizationsResponse {
+  /** Oldest first. */
+  organizations: OrganizationRecord[];
+  totalCount: number;
+}
+
+/** For the operator, who stands above the tenants; no HTTP route asks it. */
+export const ListOrganizations = call({
+  queue: queues.auth,
+  name: 'auth.list-organizations',
+  timeoutMs: 5_000,
+  request: ListOrganizationsRequest,
+  response: ListOrganizationsResponse,
+});
+
+export const organizationContracts = [CreateOrganization, ListOrganizations];

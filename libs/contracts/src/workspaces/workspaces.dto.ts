@@ -1,0 +1,59 @@
+import { IsOptional, Matches, MaxLength } from 'class-validator';
+import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
+import { WORKSPACE_SLUG, WORKSPACE_SLUG_LENGTH } from './workspaces.messages';
+
+/** Body of `POST /workspaces`. Members of other names are ignored. */
+export class CreateWorkspaceDto {
+  @IsNameText(1, 100)
+  name: string;
+
+  @Matches(WORKSPACE_SLUG)
+  @MaxLength(WORKSPACE_SLUG_LENGTH)
+  slug: string;
+
+  @IsOptional()
+  @IsStoredText(500)
+  description?: string | null;
+}
+
+/** Body of `PATCH /workspaces/{id}`: members left out stay as they are. */
+export class UpdateWorkspaceDto {
+  @MayBeAbsent()
+  @IsNameText(1, 100)
+  name?: string;
+
+  @MayBeAbsent()
+  @Matches(WORKSPACE_SLUG)
+  @MaxLength(WORKSPACE_SLUG_LENGTH)
+  slug?: string;
+
+  @IsOptional()
+  @IsStoredText(500)
+  description?: string | null;
+}
+
+/**
+ * `Workspace` of the interface. Members for things an installation does not have (guardrails, request
+ * logging, observability, default models) are present with the value that says so.
+ */
+export interface WorkspaceDto {
+  id: string;
+  name: string;
+  slug: string;
+  description: string | null;
+  /** Ours: whether keys that name no workspace go here. */
+  is_default: boolean;
+  created_at: string;
+  updated_at: string | null;
+  created_by: string | null;
+  default_guardrail_id: string;
+  default_image_model: string | null;
+  default_text_model: string | null;
+  default_provider_sort: string | null;
+  include_byok_in_budgets: boolean;
+  io_logging_api_key_ids: number[] | null;
+  io_logging_sampling_rate: number;
+  is_data_discount_logging_enabled: boolean;
+  is_observability_broadcast_enabled: boolean;
+  is_observability_io_logging_enabled: boolean;
+}

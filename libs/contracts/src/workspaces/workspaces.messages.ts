@@ -1,0 +1,131 @@
+import { IsInt, IsOptional, IsUUID, Matches, Max, MaxLength, Min } from 'class-validator';
+import { call } from '../messages/contract';
+import { queues } from '../messages/queues';
+import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
+
+/** Lower-case words joined by single hyphens, at most 50 characters. */
+export const WORKSPACE_SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+export const WORKSPACE_SLUG_LENGTH = 50;
+
+export class WorkspaceRecord {
+  id: string;
+  organizationId: string;
+  name: string;
+  slug: string;
+  isDefault: boolean;
+  description: string | null;
+  createdAt: string;
+  updatedAt: string | null;
+}
+
+export class CreateWorkspaceRequest {
+  @IsUUID()
+  organizationId: string;
+
+  @IsNameText(1, 100)
+  name: string;
+
+  @Matches(WORKSPACE_SLUG)
+  @MaxLength(WORKSPACE_SLUG_LENGTH)
+  slug: string;
+
+  @IsOptional()
+  @IsStoredText(500)
+  description?: string | null;
+}
+
+/** Errors: `invalid_request` for a slug the organization uses already, `not_found` for no such organization. */
+export const CreateWorkspace = call({
+  queue: queues.auth,
+  name: 'auth.create-workspace',
+  timeoutMs: 5_000,
+  request: CreateWorkspaceRequest,
+  response: WorkspaceRecord,
+});
+
+export class ListWorkspacesRequest {
+  @IsUUID()
+  organizationId: string;
+
+  @IsInt()
+  @Min(0)
+  @Max(1_000_000)
+  offset: number;
+
+  @IsInt()
+  @Min(1)
+  @Max(100)
+  limit: number;
+}
+
+export class ListWorkspacesResponse {
+  /** Oldest first, so that the default workspace leads. */
+  workspaces: WorkspaceRecord[];
+  totalCount: number;
+}
+
+export const ListWorkspaces = call({
+  queue: queues.auth,
+  name: 'auth.list-workspaces',
+  timeoutMs: 5_000,
+  request: ListWorkspacesRequest,
+  response: ListWorkspacesResponse,
+});
+
+/** One workspace of one organization. Another organization's is answered like one that never was. */
+export class WorkspaceReference {
+  @IsUUID()
+  organizationId: string;
+
+  @IsUUID()
+  id: string;
+}
+
+/** Errors: `not_found`. */
+export const GetWorkspace = call({
+  queue: queues.auth,
+  name: 'auth.get-workspace',
+  timeoutMs: 5_000,
+  request: WorkspaceReference,
+  response: WorkspaceRecord,
+});
+
+/** Members left out stay as they are; null takes the description away. */
+export class UpdateWorkspaceRequest extends WorkspaceReference {
+  @MayBeAbsent()
+  @IsNameText(1, 100)
+  name?: string;
+
+  @MayBeAbsent()
+  @Matches(WORKSPACE_SLUG)
+  @MaxLength(WORKSPACE_SLUG_LENGTH)
+  slug?: string;
+
+  @IsOptional()
+  @IsStoredText(500)
+  description?: string | null;
+}
+
+/** Errors: `not_found`; `invalid_request` for a slug the organization uses already. */
+export const UpdateWorkspace = call({
+  queue: queues.auth,
+  name: 'auth.update-workspace',
+  timeoutMs: 5_000,
+  request: UpdateWorkspaceRequest,
+  response: WorkspaceRecord,
+});
+
+export class WorkspaceDeleted {
+  deleted: true;
+}
+
+/** Errors: `not_found`; `invalid_request` for the default workspace and for one that still has keys. */
+export const DeleteWorkspace = call({
+  queue: queues.auth,
+  name: 'auth.delete-workspace',
+  timeoutMs: 5_000,
+  request: WorkspaceReference,
+  response: WorkspaceDeleted,
+});
+
+export const workspaceContracts = [CreateWorkspace, ListWorkspaces, GetWorkspace, UpdateWorkspace, DeleteWorkspace];

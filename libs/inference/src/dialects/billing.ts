@@ -1,0 +1,23 @@
+import type { Usage } from '../model/usage';
+import { priceUsage, type Cost } from '../pricing/price';
+import type { AnswerContext } from './dialect';
+
+/** A bound where the catalogue names no context length. */
+const UNBOUNDED_TOKENS = 1_000_000_000;
+
+export function contextLengthOf({ endpoint, model }: AnswerContext): number {
+  return endpoint.contextLength ?? model.contextLength ?? UNBOUNDED_TOKENS;
+}
+
+export function priceOf(usage: Usage, { endpoint, priceList }: AnswerContext): Cost {
+  return priceUsage(priceList === 'batch' ? endpoint.batchPricing : endpoint.pricing, usage);
+}
+
+/** The members of every answer that carry our names in place of the upstream's, as JSON text. */
+export function ownMembers({ generationId, model, endpoint }: AnswerContext): Record<string, string> {
+  return {
+    id: JSON.stringify(generationId),
+    model: JSON.stringify(model.slug),
+    provider: JSON.stringify(endpoint.provider.name),
+  };
+}

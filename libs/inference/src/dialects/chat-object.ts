@@ -1,0 +1,135 @@
+import { toFinishReason, type FinishReason } from '../model/finish-reason';
+import { JsonCursor } from './json-cursor';
+import { memberEdits, type ByteEdit, type JsonMember, type ScannedObject } from './json-members';
+import { readUsage, type ReportedUsage } from './openai-usage';
+
+/** What one pass over a `chat.completion` or a `chat.completion.chunk` finds. */
+export interface ChatObject extends ScannedObject {
+  readonly id: string | null;
+  /** Null when there is no array `choices`. */
+  readonly choiceCount: number | null;
+  readonly finishReason: FinishReason | null;
+  readonly nativeFinishReason: string | null;
+  /** Bytes of text and tool arguments in all choices. */
+  readonly contentBytes: number;
+  readonly usage: ReportedUsage | null;
+  /** The member `error`, unless it is null. */
+  readonly error: JsonMember | null;
+  /** What has to change inside `choices`. */
+  readonly choiceEdits: readonly ByteEdit[];
+}
+
+/** Strings of a message or delta that no model wrote. */
+const NOT_CONTENT = new Set(['role', 'id', 'type', 'format', 'signature', 'data', 'url', 'expires_at']);
+
+/**
+ * Reads the object in one pass. Throws MalformedJson for anything but one JSON object. With `from`, the offset
+ * of a key of the object, the members before it are taken for known and are not read again.
+ */
+export function readChatObject(bytes: Buffer, from = 0): ChatObject {
+  const cursor = new JsonCursor(bytes, from);
+  const reader = new ChatReader(cursor);
+  if (from === 0) cursor.readObject(reader.onMember);
+  else cursor.resumeObject(reader.onMember);
+  reader.closeBrace = cursor.position - 1;
+  cursor.expectEnd();
+  return reader;
+}
+
+class ChatReader implements ChatObject {
+  readonly bytes: Buffer;
+  readonly members: JsonMember[] = [];
+  closeBrace = 0;
+  id: string | null = null;
+  choiceCount: number | null = null;
+  finishReason: FinishReason | null = null;
+  nativeFinishReason: string | null = null;
+  contentBytes = 0;
+  usage: ReportedUsage | null = null;
+  error: JsonMember | null = null;
+  choiceEdits: ByteEdit[] = [];
+  readonly #cursor: JsonCursor;
+
+  constructor(cursor: JsonCursor) {
+    this.#cursor = cursor;
+    this.bytes = cursor.bytes;
+  }
+
+  readonly onMember = (key: string, keyStart: number): void => {
+    const cursor = this.#cursor;
+    const valueStart = cursor.position;
+    const isNull = cursor.isNull();
+    if (key === 'choices') this.#readChoices();
+    else if (key === 'usage') this.usage = readUsage(cursor);
+    else if (key === 'id') this.id = cursor.readStringOrNull();
+    else cursor.skipValue();
+    const member = { key, keyStart, valueStart, valueEnd: cursor.position };
+    this.members.push(member);
+    if (key === 'error' && !isNull) this.error = member;
+  };
+
+  #readChoices(): void {
+    const cursor = this.#cursor;
+    if (!cursor.isArray()) return cursor.skipValue();
+    let count = 0;
+    this.choiceEdits = [];
+    cursor.readArray(() => {
+      count += 1;
+      if (cursor.isObject()) this.#readChoice();
+    });
+    this.choiceCount = count;
+  }
+
+  #readChoice(): void {
+    const cursor = this.#cursor;
+    const found: { finish: JsonMember | null; native: string | null } = { finish: null, native: null };
+    cursor.readObject((key, keyStart) => {
+      const valueStart = cursor.position;
+      if (key === 'delta' || key === 'message') this.#readContent(key);
+      else if (key === 'native_finish_reason') found.native = cursor.readStringOrNull();
+      else if (key === 'finish_reason' && cursor.isString()) {
+        cursor.skipValue();
+        found.finish = { key, keyStart, valueStart, valueEnd: cursor.position };
+      }
+    });
+    if (found.finish !== null) this.#finish(found.finish, found.native);
+  }
+
+  /** Puts our word in place of the upstream's, and keeps the upstream's as `native_finish_reason`. */
+  #finish({ valueStart, valueEnd }: JsonMember, native: string | null): void {
+    const text = this.bytes.toString('utf8', valueStart, valueEnd);
+    const said = text.slice(1, -1);
+    const reason = toFinishReason(said);
+    this.finishReason = reason;
+    this.nativeFinishReason = native ?? said;
+    if (reason !== said) this.choiceEdits.push({ start: valueStart, end: valueEnd, text: `"${reason}"` });
+    if (native === null) {
+      this.choiceEdits.push({ start: valueEnd, end: valueEnd, text: `,"native_finish_reason":${text}` });
+    }
+  }
+
+  #readContent(key: string): void {
+    const cursor = this.#cursor;
+    if (cursor.isObject()) {
+      cursor.readObject((name) => this.#readContent(name));
+    } else if (cursor.isArray()) {
+      cursor.readArray(() => this.#readContent(key));
+    } else {
+      const isString = cursor.isString();
+      const start = cursor.position;
+      cursor.skipValue();
+      if (isString && !NOT_CONTENT.has(key)) this.contentBytes += cursor.position - start - 2;
+    }
+  }
+}
+
+/** The edits of the whole object in order: some members set, `choices` as found, and `more` inside `usage`. */
+export function chatEdits(
+  chat: ChatObject,
+  set: Readonly<Record<string, string>>,
+  more: readonly ByteEdit[] = [],
+): ByteEdit[] {
+  const edits = memberEdits(chat, { set });
+  if (chat.choiceEdits.length === 0 && more.length === 0) return edits;
+  return [...edits, ...chat.choiceEdits, ...more].sort((a, b) => a.start - b.start);
+}

@@ -1,0 +1,51 @@
+import type { FinishReason } from '../model/finish-reason';
+import type { Usage } from '../model/usage';
+import type { Cost } from '../pricing/price';
+import type { Api, Endpoint, Model } from '../routing/catalogue';
+import type { UpstreamStream } from '../providers/provider';
+import type { AnswerStream } from '../model/answer-stream';
+
+/** Whether a call is charged at the endpoint's ordinary or its batch prices. */
+export type PriceListName = 'standard' | 'batch';
+
+/** What an answer needs to know of its request. */
+export interface AnswerContext {
+  /** Becomes the answer's `id`. */
+  readonly generationId: string;
+  readonly model: Model;
+  readonly endpoint: Endpoint;
+  readonly priceList: PriceListName;
+  /** The caller's body; read again only to estimate what an upstream does not report. */
+  readonly requestBody: Buffer;
+}
+
+/** A complete answer in the caller's dialect, and what it used. */
+export interface Answer {
+  readonly body: Buffer;
+  readonly usage: Usage;
+  readonly cost: Cost;
+  readonly finishReason: FinishReason | null;
+  /** The upstream's own word for it. */
+  readonly nativeFinishReason: string | null;
+  /** The upstream's own id of the answer. */
+  readonly upstreamId: string | null;
+}
+
+/**
+ * One API shape of callers. So far every endpoint is asked in the dialect of its caller, so a dialect needs
+ * no translation: it rewrites the few members that are between the caller and us or between us and the
+ * upstream, and leaves all other bytes alone.
+ */
+export interface Dialect {
+  readonly name: string;
+  readonly api: Api;
+  /** The caller's body as the endpoint's upstream shall see it. Throws `invalid_request` for what is no object. */
+  toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer;
+  /** Throws `provider_unavailable` when the upstream's 200 is no answer. */
+  readAnswer(body: Buffer, context: AnswerContext): Answer;
+  /**
+   * Resolves when the first valid event has arrived. Until then a failure throws and another endpoint may be
+   * tried; afterwards failures are events of the stream.
+   */
+  openStream?(upstream: UpstreamStream, context: AnswerContext): Promise<AnswerStream>;
+}

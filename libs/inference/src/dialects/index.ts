@@ -1,0 +1,13 @@
+import type { Api } from '../routing/catalogue';
+import type { Dialect } from './dialect';
+import { openAiChat } from './openai-chat';
+import { openAiEmbeddings } from './openai-embeddings';
+
+/** Every dialect that callers may speak, one line each. */
+const DIALECTS: readonly Dialect[] = [openAiChat, openAiEmbeddings];
+
+const byApi: ReadonlyMap<Api, Dialect> = new Map(DIALECTS.map((dialect) => [dialect.api, dialect]));
+
+export function findDialect(api: Api): Dialect | undefined {
+  return byApi.get(api);
+}

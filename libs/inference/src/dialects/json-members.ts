@@ -1,0 +1,152 @@
+import { JsonCursor } from './json-cursor';
+
+/**
+ * Reads and rewrites single members of a JSON object and leaves every other byte as it came.
+ *
+ * Bodies are spliced, never parsed and written again: numbers and strings keep the caller's own spelling, the
+ * event loop is not held up, and V8 cannot get at the keys. (In Node 24.21 and 26.10 `JSON.parse` may hand
+ * out wrong names for keys that are written with an escape, nodejs/node#63785; the spec beside this file has
+ * the case that tells when it is fixed.)
+ */
+
+/** One member by byte offsets; ends are exclusive. `keyStart` is the opening quote of the key. */
+export interface JsonMember {
+  /** Decoded. */
+  readonly key: string;
+  readonly keyStart: number;
+  readonly valueStart: number;
+  readonly valueEnd: number;
+}
+
+/** Replaces the bytes from `start` to `end` (exclusive). With `start === end` it only inserts. */
+export interface ByteEdit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string | Buffer;
+}
+
+export interface MemberEdits {
+  /** New values as JSON text. A name that is not there is added at the end. */
+  readonly set?: Readonly<Record<string, string | Buffer>>;
+  readonly remove?: readonly string[];
+}
+
+/** A JSON object with the offsets of its members, in the order they are written, doubled names included. */
+export interface ScannedObject {
+  readonly bytes: Buffer;
+  readonly members: readonly JsonMember[];
+  /** Offset of the closing brace. */
+  readonly closeBrace: number;
+}
+
+/** The members of the one JSON object that `bytes` holds. Throws MalformedJson. */
+export function scanMembers(bytes: Buffer): ScannedObject {
+  const cursor = new JsonCursor(bytes);
+  const scanned = scanMembersAt(cursor);
+  cursor.expectEnd();
+  return scanned;
+}
+
+/** The members of the object at the cursor, which ends up behind it. Throws MalformedJson. */
+export function scanMembersAt(cursor: JsonCursor): ScannedObject {
+  const members: JsonMember[] = [];
+  cursor.readObject((key, keyStart) => {
+    const valueStart = cursor.position;
+    cursor.skipValue();
+    members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
+  });
+  return { bytes: cursor.bytes, members, closeBrace: cursor.position - 1 };
+}
+
+/** The member that counts: of doubled names the last, as JSON.parse has it. */
+export function findMember(scanned: ScannedObject, name: string): JsonMember | undefined {
+  return scanned.members.findLast((member) => member.key === name);
+}
+
+/** The bytes of the value at a path of object keys, without copying; undefined when there is none. */
+export function findValue(bytes: Buffer, path: readonly string[]): Buffer | undefined {
+  let value: Buffer | undefined = bytes;
+  for (const name of path) {
+    if (value === undefined || !new JsonCursor(value).isObject()) return undefined;
+    const member: JsonMember | undefined = findMember(scanMembers(value), name);
+    value = member && value.subarray(member.valueStart, member.valueEnd);
+  }
+  return value;
+}
+
+/**
+ * The object with some members set and some removed; all other bytes, white space too, stay as they are.
+ * Of a doubled name that is set only the last remains. Throws MalformedJson unless `body` is one object.
+ */
+export function spliceMembers(body: Buffer | ScannedObject, edits: MemberEdits): Buffer {
+  const scanned = Buffer.isBuffer(body) ? scanMembers(body) : body;
+  return applyEdits(scanned.bytes, memberEdits(scanned, edits));
+}
+
+/** The byte edits behind `spliceMembers`, in order, to be joined with others of the same text. */
+export function memberEdits(scanned: ScannedObject, { set = {}, remove = [] }: MemberEdits): ByteEdit[] {
+  const { members } = scanned;
+  const edits: ByteEdit[] = [];
+  let kept = 0;
+  for (let i = 0; i < members.length; i += 1) {
+    const { key, valueStart, valueEnd } = members[i]!;
+    const isSet = Object.hasOwn(set, key);
+    if (isSet ? isDoubledLater(members, i) : remove.includes(key)) {
+      edits.push(removal(members, i, kept > 0));
+    } else {
+      kept += 1;
+      if (isSet) edits.push({ start: valueStart, end: valueEnd, text: set[key]! });
+    }
+  }
+  const missing = Object.keys(set).filter((name) => !members.some(({ key }) => key === name));
+  const at = members.at(-1)?.valueEnd ?? scanned.closeBrace;
+  missing.forEach((name, i) => edits.push({ start: at, end: at, text: withName(name, set[name]!, kept + i > 0) }));
+  return edits;
+}
+
+function isDoubledLater(members: readonly JsonMember[], index: number): boolean {
+  const { key } = members[index]!;
+  for (let i = index + 1; i < members.length; i += 1) if (members[i]!.key === key) return true;
+  return false;
+}
+
+function withName(name: string, value: string | Buffer, isFollowing: boolean): string | Buffer {
+  const head = `${isFollowing ? ',' : ''}${JSON.stringify(name)}:`;
+  return typeof value === 'string' ? head + value : Buffer.concat([Buffer.from(head), value]);
+}
+
+/** Takes out a member with the comma before it or, while none is kept before it, the comma after it. */
+function removal(members: readonly JsonMember[], index: number, keptBefore: boolean): ByteEdit {
+  const member = members[index]!;
+  if (keptBefore) return { start: members[index - 1]!.valueEnd, end: member.valueEnd, text: '' };
+  return { start: member.keyStart, end: members[index + 1]?.keyStart ?? member.valueEnd, text: '' };
+}
+
+/** What `applyEdits` puts around the text, and from which byte on it takes the text. */
+export interface Frame {
+  readonly prefix: Buffer;
+  readonly suffix: Buffer;
+  readonly from: number;
+}
+
+const NO_FRAME: Frame = { prefix: Buffer.alloc(0), suffix: Buffer.alloc(0), from: 0 };
+
+/** The text with all edits made. Edits are in order, do not overlap, and none begins before `from`. */
+export function applyEdits(bytes: Buffer, edits: readonly ByteEdit[], frame: Frame = NO_FRAME): Buffer {
+  const { prefix, suffix, from } = frame;
+  let length = prefix.length + bytes.length - from + suffix.length;
+  for (const { start, end, text } of edits) {
+    length += (typeof text === 'string' ? Buffer.byteLength(text) : text.length) - (end - start);
+  }
+  const output = Buffer.allocUnsafe(length);
+  let written = prefix.copy(output);
+  let read = from;
+  for (const { start, end, text } of edits) {
+    written += bytes.copy(output, written, read, start);
+    written += typeof text === 'string' ? output.write(text, written) : text.copy(output, written);
+    read = end;
+  }
+  written += bytes.copy(output, written, read);
+  suffix.copy(output, written);
+  return output;
+}

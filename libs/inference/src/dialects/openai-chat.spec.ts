@@ -1,0 +1,239 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '@libs/errors';
+import { aModel, anEndpoint } from '../testing';
+import type { AnswerContext } from './dialect';
+import { openAiChat } from './openai-chat';
+
+const endpoint = anEndpoint();
+const model = aModel({ endpoints: [endpoint] });
+
+const context = (values: Partial<AnswerContext> = {}): AnswerContext => ({
+  generationId: 'gen-1-abc',
+  model,
+  endpoint,
+  priceList: 'standard',
+  requestBody: Buffer.from('{"messages":[{"role":"user","content":"twelve bytes"}]}'),
+  ...values,
+});
+
+const toUpstream = (body: string, isStream = false): string =>
+  openAiChat.toUpstream(Buffer.from(body), endpoint, isStream).toString();
+
+const readAnswer = (answer: object | string, values: Partial<AnswerContext> = {}) => {
+  const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
+  const read = openAiChat.readAnswer(Buffer.from(text), context(values));
+  return { ...read, text: read.body.toString(), json: JSON.parse(read.body.toString()) as Record<string, never> };
+};
+
+const anAnswer = (values: object = {}): object => ({
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'acme-large-2026',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello there' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1000, completion_tokens: 500, total_tokens: 1500 },
+  ...values,
+});
+
+describe('a chat request for an OpenAI-speaking upstream', () => {
+  it('names the upstream model and keeps every other byte', () => {
+    expect(
+      toUpstream('{ "model" : "acme/large", "messages":[{"role":"user","content":"\\u00e9"}] , "top_p": 1.0}'),
+    ).toBe('{ "model" : "acme-large-2026", "messages":[{"role":"user","content":"\\u00e9"}] , "top_p": 1.0}');
+  });
+
+  it('loses what is between the caller and us', () => {
+    const ours = ['provider', 'models', 'plugins', 'route', 'session_id', 'trace', 'debug', 'preset', 'usage'];
+    const members = [...ours, 'stop_server_tools_when', 'cache_control'].map((name) => `"${name}":{"only":["x"]}`);
+    expect(toUpstream(`{${members.join(',')},"model":"m","seed":1}`)).toBe('{"model":"acme-large-2026","seed":1}');
+  });
+
+  it('keeps members of these names where they are not at the top', () => {
+    const body =
+      '{"messages":[{"content":[{"cache_control":{"type":"ephemeral"},"provider":1}]}],"model":"acme-large-2026"}';
+    expect(toUpstream(body)).toBe(body);
+  });
+
+  it('never passes a user on, only a hash that stays the same', () => {
+    const hash = createHash('sha256').update('anna@example.org').digest('hex');
+    expect(toUpstream('{"user":"anna@example.org","model":"m"}')).toBe(`{"user":"${hash}","model":"acme-large-2026"}`);
+    expect(toUpstream('{"user":"ann\\u0061@example.org","model":"m"}')).toContain(hash);
+    expect(toUpstream('{"user":null,"model":"m"}')).toContain('"user":null');
+  });
+
+  it('asks for the usage of a stream and keeps the other stream options', () => {
+    expect(toUpstream('{"model":"m"}', true)).toBe(
+      '{"model":"acme-large-2026","stream":true,"stream_options":{"include_usage":true}}',
+    );
+    expect(toUpstream('{"model":"m","stream_options":{"include_usage":false, "x":1},"stream":true}', true)).toBe(
+      '{"model":"acme-large-2026","stream_options":{"include_usage":true, "x":1},"stream":true}',
+    );
+    expect(toUpstream('{"model":"m","stream_options":null}', true)).toContain('{"include_usage":true}');
+  });
+
+  it('never asks for a stream when none is wanted', () => {
+    expect(toUpstream('{"model":"m","stream":true}')).toContain('"stream":false');
+  });
+
+  it.each(['', '[]', 'null', '{"a":1', '{"a":1}{}'])('refuses the body %s', (body) => {
+    expect(() => toUpstream(body)).toThrow(expect.objectContaining({ code: 'invalid_request' }) as Error);
+  });
+});
+
+describe('a chat answer of an OpenAI-speaking upstream', () => {
+  it('carries our id, model and provider, and the cost', () => {
+    const { json, usage, cost, upstreamId, finishReason } = readAnswer(anAnswer());
+    expect(json).toEqual({
+      ...anAnswer(),
+      id: 'gen-1-abc',
+      model: 'acme/large',
+      provider: 'Acme',
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: 'Hello there' },
+          finish_reason: 'stop',
+          native_finish_reason: 'stop',
+        },
+      ],
+      usage: {
+        prompt_tokens: 1000,
+        completion_tokens: 500,
+        total_tokens: 1500,
+        cost: 0.002,
+        cost_details: {
+          upstream_inference_cost: null,
+          upstream_inference_prompt_cost: 0.001,
+          upstream_inference_completions_cost: 0.001,
+        },
+        is_byok: false,
+      },
+    });
+    expect(usage.provenance).toBe('upstream');
+    expect(cost.totalCost).toBe(2_000_000_000n);
+    expect({ upstreamId, finishReason }).toEqual({ upstreamId: 'chatcmpl-1', finishReason: 'stop' });
+  });
+
+  it('keeps the bytes of what the model said', () => {
+    const { text } = readAnswer(
+      '{"choices":[{"message":{"content":"\\u00e9\\/ 1.0 \\"id\\":\\"x\\""},"finish_reason":"stop"}], "n" : 1e2 }',
+    );
+    expect(text).toContain('"content":"\\u00e9\\/ 1.0 \\"id\\":\\"x\\""');
+    expect(text).toContain('"n" : 1e2');
+  });
+
+  it('is charged at batch prices in a batch', () => {
+    expect(readAnswer(anAnswer(), { priceList: 'batch' }).cost.totalCost).toBe(1_000_000_000n);
+  });
+
+  it.each([
+    ['function_call', 'tool_calls'],
+    ['max_tokens', 'length'],
+    ['eos', 'stop'],
+    ['constructor', 'stop'],
+    ['content_filter', 'content_filter'],
+  ])('says %s in our words and keeps the native one', (native, ours) => {
+    const { json, finishReason, nativeFinishReason } = readAnswer(
+      anAnswer({ choices: [{ finish_reason: native, message: { content: 'x' } }] }),
+    );
+    expect(json['choices']).toEqual([{ finish_reason: ours, native_finish_reason: native, message: { content: 'x' } }]);
+    expect({ finishReason, nativeFinishReason }).toEqual({ finishReason: ours, nativeFinishReason: native });
+  });
+
+  it('keeps details, zeros and unknown members of the usage', () => {
+    const usage = {
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      total_tokens: 0,
+      prompt_tokens_details: null,
+      completion_tokens_details: { reasoning_tokens: 0 },
+      queue_time: 0.25,
+    };
+    const read = readAnswer(anAnswer({ usage }));
+    expect(read.json['usage']).toMatchObject({ ...usage, cost: 0 });
+    expect(read.usage).toMatchObject({ promptTokens: 0, completionTokens: 0, provenance: 'upstream' });
+  });
+
+  it('counts cached, audio and reasoning tokens', () => {
+    const usage = {
+      prompt_tokens: 100,
+      completion_tokens: 50,
+      total_tokens: 150,
+      prompt_tokens_details: { cached_tokens: 40, cache_write_tokens: 5, audio_tokens: 3 },
+      completion_tokens_details: { reasoning_tokens: 20, audio_tokens: 7 },
+    };
+    expect(readAnswer(anAnswer({ usage })).usage).toEqual({
+      promptTokens: 100,
+      completionTokens: 50,
+      totalTokens: 150,
+      cachedTokens: 40,
+      cacheWriteTokens: 5,
+      audioPromptTokens: 3,
+      reasoningTokens: 20,
+      audioCompletionTokens: 7,
+      provenance: 'upstream',
+    });
+  });
+
+  it('charges reasoning that the upstream counts only in the total', () => {
+    const usage = {
+      prompt_tokens: 32,
+      completion_tokens: 9,
+      total_tokens: 135,
+      completion_tokens_details: { reasoning_tokens: 94 },
+    };
+    const read = readAnswer(anAnswer({ usage }));
+    expect(read.usage).toMatchObject({ completionTokens: 103, totalTokens: 135 });
+    expect(read.json['usage']).toMatchObject({ completion_tokens: 103, total_tokens: 135 });
+  });
+
+  it.each([
+    ['is missing', undefined, 4, 3],
+    ['is null', null, 4, 3],
+    ['is a word', 'none', 4, 3],
+    ['is negative', { prompt_tokens: -5, completion_tokens: -1, total_tokens: -6 }, 4, 3],
+    ['is text', { prompt_tokens: '12', completion_tokens: '1', total_tokens: '13' }, 4, 3],
+    ['is no whole number', { prompt_tokens: 1.5, completion_tokens: 2, total_tokens: 3.5 }, 4, 2],
+    ['is absurd', { prompt_tokens: 1e15, completion_tokens: 1e15, total_tokens: 2e15 }, 128_000, 128_000],
+    ['is past every integer', { prompt_tokens: 1e300, completion_tokens: 2, total_tokens: 1 }, 4, 2],
+  ])('is billed by a bounded, marked estimate when its usage %s', (_what, usage, promptTokens, completionTokens) => {
+    const read = readAnswer(anAnswer({ usage }));
+    const totalTokens = promptTokens + completionTokens;
+    expect(read.usage).toMatchObject({ promptTokens, completionTokens, totalTokens, provenance: 'estimated' });
+    expect(read.json['usage']).toMatchObject({
+      prompt_tokens: promptTokens,
+      completion_tokens: completionTokens,
+      total_tokens: totalTokens,
+      is_byok: false,
+    });
+  });
+
+  it('may be as long as the context for each choice asked for', () => {
+    const usage = { prompt_tokens: 1, completion_tokens: 300_000, total_tokens: 300_001 };
+    const requestBody = Buffer.from('{"n":3,"messages":[]}');
+    expect(readAnswer(anAnswer({ usage }), { requestBody }).usage).toMatchObject({
+      completionTokens: 300_000,
+      provenance: 'upstream',
+    });
+    expect(readAnswer(anAnswer({ usage })).usage).toMatchObject({ completionTokens: 128_000, provenance: 'estimated' });
+  });
+
+  it('passes an answer whose choice broke off with an error', () => {
+    const choices = [{ index: 0, message: { content: 'Hel' }, finish_reason: 'error', error: { code: 502 } }];
+    expect(readAnswer(anAnswer({ choices })).finishReason).toBe('error');
+  });
+
+  it.each([
+    [{ error: { code: 429, message: 'x' } }, 'rate_limit_exceeded'],
+    [{ error: { code: 'context_length_exceeded', message: 'too long' } }, 'context_length_exceeded'],
+    [{ error: { type: 'overloaded_error' } }, 'provider_overloaded'],
+    [{ error: 'it broke' }, 'provider_unavailable'],
+    [{ error: { code: 200 } }, 'provider_unavailable'],
+    [{ choices: {} }, 'provider_unavailable'],
+    [{}, 'provider_unavailable'],
+    ['[]', 'provider_unavailable'],
+  ])('is an error when it says %j', (answer, code) => {
+    expect(() => readAnswer(answer)).toThrow(AppError);
+    expect(() => readAnswer(answer)).toThrow(expect.objectContaining({ code }) as Error);
+  });
+});

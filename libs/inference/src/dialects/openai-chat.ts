@@ -1,0 +1,71 @@
+import { brokenAnswer, errorInside, readComplaintAt } from '../providers/upstream-error';
+import type { UpstreamStream } from '../providers/provider';
+import type { AnswerStream } from '../model/answer-stream';
+import type { Endpoint } from '../routing/catalogue';
+import { ownMembers } from './billing';
+import { billChat } from './chat-billing';
+import { chatEdits, readChatObject } from './chat-object';
+import type { Answer, AnswerContext, Dialect } from './dialect';
+import { JsonCursor } from './json-cursor';
+import { MalformedJson } from './json-grammar';
+import { applyEdits, spliceMembers } from './json-members';
+import { OpenAiChatStream } from './openai-chat-stream';
+import { usageEdits, usageText } from './openai-usage';
+import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
+
+/** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
+export const openAiChat: Dialect = { name: 'openai-chat', api: 'chat', toUpstream, readAnswer, openStream };
+
+function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer {
+  const request = scanRequest(body);
+  const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
+  if (isStream) {
+    set['stream'] = 'true';
+    set['stream_options'] = withUsage(memberText(request, 'stream_options'));
+  } else if (memberText(request, 'stream') !== undefined) {
+    set['stream'] = 'false';
+  }
+  const user = hashedUser(request);
+  if (user !== undefined) set['user'] = user;
+  return spliceMembers(request, { set, remove: GATEWAY_MEMBERS });
+}
+
+/** The caller's stream options with the usage asked for: without it a stream could not be billed. */
+function withUsage(options: Buffer | undefined): string | Buffer {
+  if (options === undefined || !new JsonCursor(options).isObject()) return '{"include_usage":true}';
+  return spliceMembers(options, { set: { include_usage: 'true' } });
+}
+
+function readAnswer(body: Buffer, context: AnswerContext): Answer {
+  const { provider } = context.endpoint;
+  const chat = readOrRefuse(body, context);
+  if (chat.error !== null && !chat.choiceCount) {
+    throw errorInside(provider, readComplaintAt(new JsonCursor(body, chat.error.valueStart), 0));
+  }
+  if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');
+  const { usage, cost } = billChat(chat.usage, chat.contentBytes, context, 'estimated');
+  const set = ownMembers(context);
+  if (chat.usage === null) set['usage'] = usageText(usage, cost, true);
+  const edits = chatEdits(chat, set, chat.usage === null ? [] : usageEdits(chat.usage, usage, cost, true));
+  return {
+    body: applyEdits(body, edits),
+    usage,
+    cost,
+    finishReason: chat.finishReason,
+    nativeFinishReason: chat.nativeFinishReason,
+    upstreamId: chat.id,
+  };
+}
+
+function readOrRefuse(body: Buffer, { endpoint }: AnswerContext): ReturnType<typeof readChatObject> {
+  try {
+    return readChatObject(body);
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) throw brokenAnswer(endpoint.provider, 'the answer is not JSON', thrown);
+    throw thrown;
+  }
+}
+
+function openStream(upstream: UpstreamStream, context: AnswerContext): Promise<AnswerStream> {
+  return OpenAiChatStream.open(upstream, context);
+}

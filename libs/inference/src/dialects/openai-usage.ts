@@ -1,0 +1,165 @@
+import { emptyUsage, type Usage } from '../model/usage';
+import { formatUsd } from '../pricing/money';
+import type { Cost } from '../pricing/price';
+import type { JsonCursor } from './json-cursor';
+import { memberEdits, type ByteEdit, type JsonMember, type ScannedObject } from './json-members';
+
+/** The counts of a usage object as the upstream wrote them; null stands for missing or no number. */
+interface ReportedCounts {
+  prompt: number | null;
+  completion: number | null;
+  total: number | null;
+  cached: number | null;
+  cacheWrite: number | null;
+  audioPrompt: number | null;
+  reasoning: number | null;
+  audioCompletion: number | null;
+}
+
+const NO_COUNTS: Readonly<ReportedCounts> = {
+  prompt: null,
+  completion: null,
+  total: null,
+  cached: null,
+  cacheWrite: null,
+  audioPrompt: null,
+  reasoning: null,
+  audioCompletion: null,
+};
+
+/** A usage object of an upstream: its counts, and its place so that it can be completed in place. */
+export interface ReportedUsage {
+  readonly counts: ReportedCounts;
+  readonly object: ScannedObject;
+}
+
+/** What one call can use at most, and what to assume where the upstream does not say. */
+export interface UsageBounds {
+  readonly maxPromptTokens: number;
+  /** 0 for answers that have no completion, such as embeddings. */
+  readonly maxCompletionTokens: number;
+  /** Called only when a count is missing or absurd. */
+  readonly estimate: () => { readonly promptTokens: number; readonly completionTokens: number };
+  /** The provenance of a usage that is not the upstream's own word. */
+  readonly fallback: 'estimated' | 'partial';
+}
+
+/** Reads the usage at the cursor, which ends up behind it; null when no object stands there. */
+export function readUsage(cursor: JsonCursor): ReportedUsage | null {
+  if (!cursor.isObject()) {
+    cursor.skipValue();
+    return null;
+  }
+  const counts: ReportedCounts = { ...NO_COUNTS };
+  const members: JsonMember[] = [];
+  cursor.readObject((key, keyStart) => {
+    const valueStart = cursor.position;
+    if (key === 'prompt_tokens') counts.prompt = cursor.readNumberOrNull();
+    else if (key === 'completion_tokens') counts.completion = cursor.readNumberOrNull();
+    else if (key === 'total_tokens') counts.total = cursor.readNumberOrNull();
+    else if (key === 'prompt_tokens_details') readPromptDetails(cursor, counts);
+    else if (key === 'completion_tokens_details') readCompletionDetails(cursor, counts);
+    else cursor.skipValue();
+    members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
+  });
+  return { counts, object: { bytes: cursor.bytes, members, closeBrace: cursor.position - 1 } };
+}
+
+function readPromptDetails(cursor: JsonCursor, counts: ReportedCounts): void {
+  if (!cursor.isObject()) return cursor.skipValue();
+  cursor.readObject((key) => {
+    if (key === 'cached_tokens') counts.cached = cursor.readNumberOrNull();
+    else if (key === 'cache_write_tokens') counts.cacheWrite = cursor.readNumberOrNull();
+    else if (key === 'audio_tokens') counts.audioPrompt = cursor.readNumberOrNull();
+  });
+}
+
+function readCompletionDetails(cursor: JsonCursor, counts: ReportedCounts): void {
+  if (!cursor.isObject()) return cursor.skipValue();
+  cursor.readObject((key) => {
+    if (key === 'reasoning_tokens') counts.reasoning = cursor.readNumberOrNull();
+    else if (key === 'audio_tokens') counts.audioCompletion = cursor.readNumberOrNull();
+  });
+}
+
+/**
+ * The usage to bill: what the upstream reported where that is an integer of at least 0, cut to what the
+ * endpoint can hold; an estimate otherwise. Anything but the upstream's own word is marked in `provenance`.
+ * A reported zero stays zero.
+ */
+export function settleUsage(reported: ReportedUsage | null, bounds: UsageBounds): Usage {
+  const counts = reported?.counts ?? NO_COUNTS;
+  const said = { prompt: whole(counts.prompt), completion: completionOf(counts, bounds) };
+  const { promptTokens, completionTokens } = withinBounds(said, bounds);
+  const isReported = promptTokens === said.prompt && completionTokens === said.completion;
+  return {
+    ...emptyUsage(isReported ? 'upstream' : bounds.fallback),
+    promptTokens,
+    completionTokens,
+    totalTokens: promptTokens + completionTokens,
+    cachedTokens: partOf(promptTokens, counts.cached),
+    cacheWriteTokens: partOf(promptTokens, counts.cacheWrite),
+    audioPromptTokens: partOf(promptTokens, counts.audioPrompt),
+    reasoningTokens: partOf(completionTokens, counts.reasoning),
+    audioCompletionTokens: partOf(completionTokens, counts.audioCompletion),
+  };
+}
+
+function withinBounds(
+  { prompt, completion }: { readonly prompt: number | null; readonly completion: number | null },
+  { maxPromptTokens, maxCompletionTokens, estimate }: UsageBounds,
+): { promptTokens: number; completionTokens: number } {
+  const guess = prompt === null || completion === null ? estimate() : { promptTokens: 0, completionTokens: 0 };
+  return {
+    promptTokens: Math.min(prompt ?? guess.promptTokens, maxPromptTokens),
+    completionTokens: Math.min(completion ?? guess.completionTokens, maxCompletionTokens),
+  };
+}
+
+function whole(value: number | null): number | null {
+  return value !== null && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+function partOf(total: number, part: number | null): number {
+  return Math.min(whole(part) ?? 0, total);
+}
+
+/** Some upstreams leave reasoning out of `completion_tokens` and count it in `total_tokens` only. */
+function completionOf(counts: ReportedCounts, { maxCompletionTokens }: UsageBounds): number | null {
+  if (maxCompletionTokens === 0) return 0;
+  const completion = whole(counts.completion);
+  const reasoning = whole(counts.reasoning) ?? 0;
+  if (completion === null || reasoning === 0) return completion;
+  const isHidden = counts.total === (counts.prompt ?? 0) + completion + reasoning;
+  return isHidden ? completion + reasoning : completion;
+}
+
+/** The members of the interface's usage (§2.4) that we answer for, as JSON text. Money is exact, never a float. */
+function ownMembers(cost: Cost): Record<string, string> {
+  return {
+    cost: formatUsd(cost.totalCost),
+    cost_details:
+      `{"upstream_inference_cost":null,"upstream_inference_prompt_cost":${formatUsd(cost.promptCost)},` +
+      `"upstream_inference_completions_cost":${formatUsd(cost.completionCost)}}`,
+    is_byok: 'false',
+  };
+}
+
+/** Completes the upstream's usage object in place: our members, and every count that we bill differently. */
+export function usageEdits({ object, counts }: ReportedUsage, usage: Usage, cost: Cost, isChat: boolean): ByteEdit[] {
+  const set = ownMembers(cost);
+  if (counts.prompt !== usage.promptTokens) set['prompt_tokens'] = String(usage.promptTokens);
+  if (isChat && counts.completion !== usage.completionTokens) set['completion_tokens'] = String(usage.completionTokens);
+  if (counts.total !== usage.totalTokens) set['total_tokens'] = String(usage.totalTokens);
+  return memberEdits(object, { set });
+}
+
+/** A whole usage object as JSON text, for upstreams that sent none. */
+export function usageText(usage: Usage, cost: Cost, isChat: boolean): string {
+  const own = ownMembers(cost);
+  const completion = isChat ? `"completion_tokens":${usage.completionTokens},` : '';
+  return (
+    `{"prompt_tokens":${usage.promptTokens},${completion}"total_tokens":${usage.totalTokens},` +
+    `"cost":${own['cost']},"cost_details":${own['cost_details']},"is_byok":${own['is_byok']}}`
+  );
+}

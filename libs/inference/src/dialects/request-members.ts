@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '@libs/errors';
+import { MalformedJson } from './json-cursor';
+import { findMember, scanMembers, type ScannedObject } from './json-members';
+
+/** Members of a chat or embeddings body that are between the caller and us. */
+export const GATEWAY_MEMBERS: readonly string[] = [
+  'provider',
+  'models',
+  'route',
+  'preset',
+  'plugins',
+  'session_id',
+  'trace',
+  'debug',
+  'usage',
+  'cache_control',
+  'stop_server_tools_when',
+];
+
+/** The members of a caller's body. Throws `invalid_request` unless it is one JSON object. */
+export function scanRequest(body: Buffer): ScannedObject {
+  try {
+    return scanMembers(body);
+  } catch (thrown) {
+    if (!(thrown instanceof MalformedJson)) throw thrown;
+    throw new AppError('invalid_request', 'The body must be a JSON object', { cause: thrown });
+  }
+}
+
+/** The raw JSON text of a member, or undefined. */
+export function memberText(scanned: ScannedObject, name: string): Buffer | undefined {
+  const member = findMember(scanned, name);
+  return member && scanned.bytes.subarray(member.valueStart, member.valueEnd);
+}
+
+/**
+ * The caller's `user` for an upstream, as JSON text: a hash that is the same for the same user, because the
+ * identifier itself is never passed on (interface §4.4). Undefined when there is no string to pass.
+ */
+export function hashedUser(scanned: ScannedObject): string | undefined {
+  const text = memberText(scanned, 'user');
+  if (text === undefined || text[0] !== 0x22) return undefined;
+  const user = JSON.parse(text.toString()) as string;
+  return `"${createHash('sha256').update(user).digest('hex')}"`;
+}

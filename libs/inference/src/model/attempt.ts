@@ -1,0 +1,38 @@
+import { AppError } from '@libs/errors';
+
+/** One upstream call of a request. */
+export interface Attempt {
+  /** Slug of the model asked for. */
+  readonly model: string;
+  readonly providerName: string;
+  readonly providerSlug: string;
+  /** 200, or the status of the error. */
+  readonly status: number;
+  /** Our code of the error, or null. */
+  readonly errorCode: string | null;
+  readonly tookMs: number;
+}
+
+/**
+ * The error of a request whose attempts all failed: the last one's, with all of them in
+ * `metadata.previous_errors` (interface §7) and the shortest time after which one of them may be tried again.
+ */
+export function failedTogether(attempts: readonly Attempt[], errors: readonly AppError[]): AppError {
+  const last = errors.at(-1);
+  if (last === undefined) return new AppError('timeout', 'The time for this request has run out');
+  if (errors.length === 1) return last;
+  const waits = errors.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
+  return new AppError(last.code, last.message, {
+    metadata: {
+      ...last.metadata,
+      previous_errors: attempts.map(({ providerName, errorCode, status }) => ({
+        provider: providerName,
+        code: errorCode,
+        status,
+      })),
+    },
+    retryAfterSeconds: waits.length === 0 ? undefined : Math.min(...waits),
+    internal: last.internal,
+    cause: last.cause ?? last,
+  });
+}

@@ -1,0 +1,25 @@
+/** Why a model stopped, in the words of the interface (§2.1). */
+export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'error'] as const;
+
+export type FinishReason = (typeof FINISH_REASONS)[number];
+
+/** What OpenAI-speaking upstreams say beside the five; anything unheard of counts as a plain stop. */
+const SYNONYMS: Readonly<Record<string, FinishReason>> = {
+  function_call: 'tool_calls',
+  tool_use: 'tool_calls',
+  max_tokens: 'length',
+  max_output_tokens: 'length',
+  model_length: 'length',
+  model_context_window_exceeded: 'length',
+  safety: 'content_filter',
+  SAFETY: 'content_filter',
+  RECITATION: 'content_filter',
+  refusal: 'content_filter',
+  insufficient_system_resource: 'error',
+};
+
+/** Our word for the upstream's own one. */
+export function toFinishReason(native: string): FinishReason {
+  const known = FINISH_REASONS.find((reason) => reason === native);
+  return known ?? (Object.hasOwn(SYNONYMS, native) ? SYNONYMS[native]! : 'stop');
+}

@@ -1,0 +1,36 @@
+import type { Answer, PriceListName } from '../dialects/dialect';
+import type { UpstreamTimeouts } from '../providers/provider';
+import type { CredentialScope } from '../routing/credential-source';
+import type { Candidate, RouteRequest } from '../routing/route-plan';
+import type { AnswerStream } from './answer-stream';
+import type { Attempt } from './attempt';
+
+/** A checked request: what to do is in `body`, the rest is how. */
+export interface InferenceRequest {
+  readonly generationId: string;
+  /** The caller's body, in the caller's dialect. */
+  readonly body: Buffer;
+  readonly signal: AbortSignal;
+  /** When everything must be over, by the engine's clock; ten minutes from now when absent. */
+  readonly deadlineMs?: number;
+  /** Defaults: 300 s to the first byte, 60 s between two reads. `totalMs` is cut to the deadline. */
+  readonly timeouts?: Partial<UpstreamTimeouts>;
+  readonly scope?: CredentialScope;
+  /** Defaults to `standard`. */
+  readonly priceList?: PriceListName;
+}
+
+export interface RoutedRequest extends InferenceRequest, Omit<RouteRequest, 'api'> {}
+
+/** Where an answer came from. */
+export interface Served extends Candidate {
+  readonly status: number;
+  /** All upstream calls of the request, the one that served last. */
+  readonly attempts: readonly Attempt[];
+}
+
+export interface InferenceResult extends Answer, Served {}
+
+export interface StreamResult extends Served {
+  readonly stream: AnswerStream;
+}

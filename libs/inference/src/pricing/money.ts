@@ -1,0 +1,58 @@
+import { AppError } from '@libs/errors';
+
+/** An amount of money in pico-dollars: 1 USD = 10^12. May be negative, e.g. one side of a ledger entry. */
+export type PicoUsd = bigint;
+
+/** A price per unit (token, request, second, …) in 10^-18 USD, fine enough for half of any listed price. */
+export type Rate = bigint;
+
+const AMOUNT_DECIMALS = 12;
+const RATE_DECIMALS = 18;
+const DECIMAL = /^(-?)(0|[1-9]\d{0,17})(?:\.(\d{1,40}))?$/;
+
+/**
+ * Reads a strict decimal string such as `"12.5"` or `"-0.000001"`: no exponent, sign `+`, blanks, leading
+ * zeros or bare point, and at most 18 digits before the point. Digits past the 12th decimal must be zeros,
+ * because an amount is never rounded on its way in. Anything else throws `invalid_request`.
+ */
+export function parseUsd(decimal: string): PicoUsd {
+  return readOrThrow(decimal, AMOUNT_DECIMALS, 'An amount of money must be a decimal string in US dollars');
+}
+
+/** The exact decimal string: no exponent, no trailing zeros, e.g. `"0.00000015"`. `parseUsd` reads it back. */
+export function formatUsd(amount: PicoUsd): string {
+  return formatScaled(amount, AMOUNT_DECIMALS);
+}
+
+/** The double nearest to the amount, for `cost` members that the interface types as JSON numbers. */
+export function usdNumber(amount: PicoUsd): number {
+  return Number(formatUsd(amount));
+}
+
+/** Reads a price per unit: like `parseUsd`, with up to 18 decimals and never negative. Else `invalid_request`. */
+export function parseRate(decimal: string): Rate {
+  const refusal = 'A price must be a decimal string in US dollars';
+  const rate = readOrThrow(decimal, RATE_DECIMALS, refusal);
+  if (rate < 0n) throw new AppError('invalid_request', refusal);
+  return rate;
+}
+
+/** The exact decimal string of a price per unit. */
+export function formatRate(rate: Rate): string {
+  return formatScaled(rate, RATE_DECIMALS);
+}
+
+function readOrThrow(decimal: string, decimals: number, refusal: string): bigint {
+  const match = typeof decimal === 'string' ? DECIMAL.exec(decimal) : null;
+  if (!match) throw new AppError('invalid_request', refusal);
+  const [, sign = '', whole = '0', fraction = ''] = match;
+  if (/[1-9]/.test(fraction.slice(decimals))) throw new AppError('invalid_request', refusal);
+  const magnitude = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, '0'));
+  return sign === '-' ? -magnitude : magnitude;
+}
+
+function formatScaled(value: bigint, decimals: number): string {
+  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
+  const fraction = digits.slice(-decimals).replace(/0+$/, '');
+  return (value < 0n ? '-' : '') + digits.slice(0, -decimals) + (fraction && `.${fraction}`);
+}

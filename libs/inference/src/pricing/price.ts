@@ -1,0 +1,190 @@
+import { AppError } from '@libs/errors';
+import type { Usage } from '../model/usage';
+import type { PicoUsd, Rate } from './money';
+
+/**
+ * What one endpoint charges. Rates are per token unless the name says otherwise; the catalogue's names are
+ * the same in snake_case. An absent optional rate falls back as `priceUsage` tells.
+ */
+export interface PriceList {
+  readonly prompt: Rate;
+  readonly completion: Rate;
+  readonly inputCacheRead?: Rate;
+  readonly inputCacheWrite?: Rate;
+  /** Prompt tokens written to a cache that lives for one hour. */
+  readonly inputCacheWrite1h?: Rate;
+  /** Audio among the prompt tokens. */
+  readonly audio?: Rate;
+  /** Audio among the prompt tokens that was read from a cache. */
+  readonly inputAudioCache?: Rate;
+  /** Image tokens among the prompt tokens. */
+  readonly imageToken?: Rate;
+  /** Audio among the completion tokens. */
+  readonly audioOutput?: Rate;
+  /** Reasoning among the completion tokens. */
+  readonly internalReasoning?: Rate;
+  /** Per request, once. */
+  readonly request?: Rate;
+  /** Per image of the prompt. */
+  readonly image?: Rate;
+  /** Per image of the answer. */
+  readonly imageOutput?: Rate;
+  /** Per web search the provider ran. */
+  readonly webSearch?: Rate;
+  /** Per second of transcribed audio. */
+  readonly audioSecond?: Rate;
+  /** Per video. */
+  readonly video?: Rate;
+  /** Per second of video at a resolution that `videoSecondByResolution` does not name. */
+  readonly videoSecond?: Rate;
+  /** Per second of video by resolution in lower case, e.g. `1080p`. */
+  readonly videoSecondByResolution?: Readonly<Record<string, Rate>>;
+}
+
+/** What a call used beside plain tokens. Whole numbers, at least 0; an absent member is 0. */
+export interface BilledUnits {
+  /** One-hour cache writes among `usage.cacheWriteTokens`. */
+  readonly cacheWrite1hTokens?: number;
+  /** Image tokens among `usage.promptTokens`, neither cached nor audio. */
+  readonly imageTokens?: number;
+  readonly images?: number;
+  readonly outputImages?: number;
+  readonly webSearches?: number;
+  readonly audioMs?: number;
+  readonly videos?: number;
+  readonly videoMs?: number;
+  /** Picks the rate per video second; any case. */
+  readonly videoResolution?: string;
+}
+
+export interface Cost {
+  readonly totalCost: PicoUsd;
+  /** The input's part: prompt tokens, the request itself, images, audio seconds, web searches. */
+  readonly promptCost: PicoUsd;
+  /** The output's part; always `totalCost` minus `promptCost`. */
+  readonly completionCost: PicoUsd;
+}
+
+/** Rates are 10^-18 USD; durations come in milliseconds, so sums are kept in 10^-21 USD. */
+const PER_UNIT = 1_000n;
+const ATTO_MILLIS_PER_PICO = 1_000_000_000n;
+
+/**
+ * The exact price of one call.
+ *
+ * Every count is multiplied by its rate and summed without loss; the sum is rounded **once**, half up to the
+ * pico-dollar. `promptCost` is the rounded input part and `completionCost` the rest, so the two always add
+ * up to `totalCost`.
+ *
+ * Tokens are charged in one class each. Of the prompt: cache writes (`inputCacheWrite1h`, else
+ * `inputCacheWrite`, else `prompt`), audio (`audio`, else `prompt`), cached text (`inputCacheRead`, else
+ * `prompt`), images (`imageToken`, else `prompt`), text. The usage does not say what kind of token was
+ * cached: cached tokens are taken for text as far as there is text, the rest for audio (`inputAudioCache`,
+ * else `inputCacheRead`, else `audio`). Of the completion: audio (`audioOutput`, else `completion`),
+ * reasoning (`internalReasoning`, else `completion`), text. A class larger than what is left of its whole is
+ * cut to it, so no token is charged twice.
+ *
+ * Throws `unmapped` for a count that is no integer of at least 0: such a usage cannot be priced.
+ */
+export function priceUsage(prices: PriceList, usage: Usage, units: BilledUnits = {}): Cost {
+  const input = inputTokens(prices, usage, units) + inputUnits(prices, units);
+  const output = outputTokens(prices, usage) + outputUnits(prices, units);
+  const totalCost = roundHalfUp(input + output);
+  const promptCost = roundHalfUp(input);
+  return { totalCost, promptCost, completionCost: totalCost - promptCost };
+}
+
+function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigint {
+  const rest = new Remainder(usage.promptTokens);
+  const cacheWrites = rest.take(usage.cacheWriteTokens);
+  const writes = new Remainder(cacheWrites);
+  const hourWrites = writes.take(units.cacheWrite1hTokens);
+  const audio = rest.take(usage.audioPromptTokens);
+  const cached = new Remainder(usage.cachedTokens);
+  const cachedText = rest.take(cached.take(rest.left));
+  const audioRest = new Remainder(audio);
+  const cachedAudio = audioRest.take(cached.left);
+  const images = rest.take(units.imageTokens);
+
+  const { prompt } = prices;
+  const audioRate = prices.audio ?? prompt;
+  const writeRate = prices.inputCacheWrite ?? prompt;
+  return (
+    PER_UNIT *
+    (charge(hourWrites, prices.inputCacheWrite1h ?? writeRate) +
+      charge(writes.left, writeRate) +
+      charge(cachedText, prices.inputCacheRead ?? prompt) +
+      charge(cachedAudio, prices.inputAudioCache ?? prices.inputCacheRead ?? audioRate) +
+      charge(audioRest.left, audioRate) +
+      charge(images, prices.imageToken ?? prompt) +
+      charge(rest.left, prompt))
+  );
+}
+
+function outputTokens(prices: PriceList, usage: Usage): bigint {
+  const rest = new Remainder(usage.completionTokens);
+  const audio = rest.take(usage.audioCompletionTokens);
+  const reasoning = rest.take(usage.reasoningTokens);
+  return (
+    PER_UNIT *
+    (charge(audio, prices.audioOutput ?? prices.completion) +
+      charge(reasoning, prices.internalReasoning ?? prices.completion) +
+      charge(rest.left, prices.completion))
+  );
+}
+
+function inputUnits(prices: PriceList, units: BilledUnits): bigint {
+  const whole =
+    (prices.request ?? 0n) + charge(units.images, prices.image) + charge(units.webSearches, prices.webSearch);
+  return PER_UNIT * whole + charge(units.audioMs, prices.audioSecond);
+}
+
+function outputUnits(prices: PriceList, units: BilledUnits): bigint {
+  const whole = charge(units.outputImages, prices.imageOutput) + charge(units.videos, prices.video);
+  return PER_UNIT * whole + charge(units.videoMs, videoSecondRate(prices, units.videoResolution));
+}
+
+/**
+ * The rate per second of video at a resolution: the one listed for it, else the general one, else the
+ * dearest of those listed, so that a resolution the list does not know is never free.
+ */
+export function videoSecondRate(prices: PriceList, resolution: string | undefined): Rate | undefined {
+  const byResolution = prices.videoSecondByResolution ?? {};
+  const key = resolution?.toLowerCase();
+  if (key !== undefined && Object.hasOwn(byResolution, key)) return byResolution[key];
+  if (prices.videoSecond !== undefined) return prices.videoSecond;
+  return Object.values(byResolution).reduce<Rate | undefined>(
+    (dearest, rate) => (dearest === undefined || rate > dearest ? rate : dearest),
+    undefined,
+  );
+}
+
+/** A whole that is handed out part by part; a part never exceeds what is left. */
+class Remainder {
+  left: number;
+
+  constructor(whole: number) {
+    this.left = checked(whole);
+  }
+
+  take(wanted = 0): number {
+    const taken = Math.min(checked(wanted), this.left);
+    this.left -= taken;
+    return taken;
+  }
+}
+
+function charge(count = 0, rate: Rate = 0n): bigint {
+  return BigInt(checked(count)) * rate;
+}
+
+function checked(count: number): number {
+  if (Number.isSafeInteger(count) && count >= 0) return count;
+  throw new AppError('unmapped', 'The usage of this call cannot be priced', {
+    internal: 'a count of the usage is no integer of at least 0',
+  });
+}
+
+function roundHalfUp(attoMillis: bigint): PicoUsd {
+  return (attoMillis + ATTO_MILLIS_PER_PICO / 2n) / ATTO_MILLIS_PER_PICO;
+}

@@ -1,0 +1,43 @@
+import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { upstreamError } from './upstream-error';
+import type { UpstreamHttp } from './upstream-http';
+
+const JSON_TYPE = 'application/json';
+const EVENT_STREAM_TYPE = 'text/event-stream';
+
+/** OpenAI's REST protocol, which most upstreams and self-hosted model servers speak. */
+export class OpenAiProvider implements ProviderAdapter {
+  readonly protocol = 'openai';
+  readonly #http: UpstreamHttp;
+
+  constructor(http: UpstreamHttp) {
+    this.#http = http;
+  }
+
+  chat(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#post('/chat/completions', call);
+  }
+
+  embed(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#post('/embeddings', call);
+  }
+
+  async chatStream(call: UpstreamCall): Promise<UpstreamStream> {
+    const opened = await this.#http.stream('/chat/completions', headersOf(call, EVENT_STREAM_TYPE), call);
+    if ('read' in opened) return opened;
+    throw upstreamError(call.endpoint.provider, opened.status, opened.headers, opened.body);
+  }
+
+  async #post(path: string, call: UpstreamCall): Promise<UpstreamResult> {
+    const { status, headers, body } = await this.#http.request(path, headersOf(call, JSON_TYPE), call);
+    if (status >= 200 && status < 300) return { status, body };
+    throw upstreamError(call.endpoint.provider, status, headers, body);
+  }
+}
+
+function headersOf({ apiKey, headers }: UpstreamCall, accept: string): string[] {
+  const list = ['content-type', JSON_TYPE, 'accept', accept];
+  if (apiKey) list.push('authorization', `Bearer ${apiKey.reveal()}`);
+  if (headers) for (const [name, value] of Object.entries(headers)) list.push(name, value);
+  return list;
+}

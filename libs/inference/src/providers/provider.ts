@@ -1,0 +1,56 @@
+import type { Secret } from '@libs/contracts';
+import type { Endpoint } from '../routing/catalogue';
+
+/** Limits of one upstream call, in milliseconds. */
+export interface UpstreamTimeouts {
+  /** From the request being sent to the first byte of the answer. */
+  readonly headersMs: number;
+  /** Between two reads of the answer's body. */
+  readonly idleMs: number;
+  /** For everything, waiting for a connection included. */
+  readonly totalMs: number;
+}
+
+export interface UpstreamCall {
+  readonly endpoint: Endpoint;
+  /** Null for providers that ask for none. */
+  readonly apiKey: Secret | null;
+  /** In the upstream's own dialect. */
+  readonly body: Buffer;
+  readonly signal: AbortSignal;
+  readonly timeouts: UpstreamTimeouts;
+  /** Beside those that the protocol and the catalogue ask for. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A whole answer with a 2xx status. */
+export interface UpstreamResult {
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+/** The body of a 2xx answer as it arrives. */
+export interface UpstreamStream {
+  /** The bytes since the last read, or null at the end of the body. Throws AppError. */
+  read(): Promise<Buffer | null>;
+  /** Ends the upstream call; harmless when it is over. A pending `read` resolves to null. */
+  cancel(): void;
+  /** Nothing more of the body is wanted. The connection is kept if the body ends shortly, else closed. */
+  discard(): void;
+}
+
+/**
+ * Speaks one wire protocol of upstreams. A method that is there is a capability; the endpoint's `apis` in
+ * the catalogue say which of them a model has.
+ *
+ * Every method throws AppError and nothing else: statuses of the upstream are mapped by `upstreamError`, and
+ * no key, header or upstream body is ever part of an error. An aborted `signal` ends the upstream's work at
+ * once and throws `request_timeout`.
+ */
+export interface ProviderAdapter {
+  /** As `protocol` in the catalogue. */
+  readonly protocol: string;
+  chat?(call: UpstreamCall): Promise<UpstreamResult>;
+  chatStream?(call: UpstreamCall): Promise<UpstreamStream>;
+  embed?(call: UpstreamCall): Promise<UpstreamResult>;
+}

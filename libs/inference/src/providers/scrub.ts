@@ -1,0 +1,23 @@
+const LONGEST_READ = 4_000;
+const LONGEST_SHOWN = 500;
+
+/**
+ * What may be a secret or names our account with a provider. Each pattern is linear: it starts at a fixed
+ * word or a word boundary and has one repetition.
+ */
+const SECRETS: readonly RegExp[] = [
+  /\b(?:sk|pk|rk|xai|gsk|key|api|org|proj|tok|ghp|hf|nvapi|pplx|fw|r8)[-_][A-Za-z0-9_*.-]{6,}/gi,
+  /\bbearer\s+\S+/gi,
+  /\bAIza[A-Za-z0-9_*-]{6,}/g,
+  /\b(?:AKIA|ASIA)[A-Z0-9]{8,}/g,
+  /\beyJ[A-Za-z0-9_.-]{10,}/g,
+  /(?<=[?&](?:key|api_key|apikey|token|access_token|sig|signature)=)[^\s&"']+/gi,
+  /\b(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}\b/g,
+];
+
+/** An upstream's message as it may be shown: nothing key-like, no control characters, at most 500 characters. */
+export function scrub(text: string): string {
+  let shown = text.slice(0, LONGEST_READ).replace(/\p{Cc}+/gu, ' ');
+  for (const secret of SECRETS) shown = shown.replace(secret, '[redacted]');
+  return shown.slice(0, LONGEST_SHOWN).trim();
+}

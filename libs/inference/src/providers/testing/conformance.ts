@@ -1,0 +1,214 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AppError } from '@libs/errors';
+import type { RoutedRequest } from '../../model/inference-call';
+import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY } from '../../testing';
+
+interface RecordedError {
+  readonly name: string;
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  readonly expected: {
+    readonly code: string;
+    readonly message: string;
+    readonly hint: string | null;
+    readonly retryAfterSeconds?: number;
+  };
+}
+
+const CHAT_BODY = { model: 'acme/large', messages: [{ role: 'user', content: 'Say hello' }] };
+
+/**
+ * What every protocol must do, told through the engine and replayed from `__fixtures__/<protocol>/`:
+ * `chat.json`, `chat-stream.txt`, `embeddings.json` (two inputs) and `errors.json`.
+ */
+export function describeConformance(protocol: string): void {
+  const folder = join(__dirname, '..', '__fixtures__', protocol);
+  const fixture = (name: string): Buffer => readFileSync(join(folder, name));
+  let upstream: FakeUpstream;
+  let fixtureEngine: ReturnType<typeof anEngine>;
+  let controller: AbortController;
+
+  const request = (body: object = CHAT_BODY, values: Partial<RoutedRequest> = {}): RoutedRequest => ({
+    generationId: 'gen-1763715600-abcdefghijklmnopqrst',
+    model: 'acme/large',
+    body: Buffer.from(JSON.stringify(body)),
+    signal: controller.signal,
+    ...values,
+  });
+  const chat = (values: Partial<RoutedRequest> = {}) => fixtureEngine.engine.chat(request(CHAT_BODY, values));
+  const refusal = async (run: Promise<unknown>): Promise<AppError> => {
+    const thrown: unknown = await run.then(
+      () => 'an answer',
+      (error: unknown) => error,
+    );
+    expect(thrown).toBeInstanceOf(AppError);
+    return thrown as AppError;
+  };
+
+  beforeEach(async () => {
+    controller = new AbortController();
+    upstream = await FakeUpstream.start();
+    const provider = aProvider({ protocol, baseUrl: upstream.baseUrl });
+    fixtureEngine = anEngine([aModel({ endpoints: [anEndpoint({ provider })] })]);
+  });
+
+  afterEach(async () => {
+    await upstream.close();
+    await fixtureEngine.http.close();
+  });
+
+  describe(`the protocol ${protocol}`, () => {
+    it('sends the key as a header and nowhere else', async () => {
+      upstream.answers(200, fixture('chat.json'));
+      await chat();
+      const [{ headers, path, body }] = upstream.requests as [(typeof upstream.requests)[0]];
+      expect(Object.values(headers).filter((value) => String(value).includes(FIXTURE_KEY))).toHaveLength(1);
+      expect(path + body).not.toContain(FIXTURE_KEY);
+    });
+
+    it('brings one finish with the usage of the upstream', async () => {
+      upstream.answers(200, fixture('chat.json'));
+      const { finishReason, usage } = await chat();
+      expect(finishReason).toBe('stop');
+      expect(usage).toMatchObject({ promptTokens: 19, completionTokens: 10, provenance: 'upstream' });
+    });
+
+    it('brings one finish with the usage of the upstream, streamed', async () => {
+      upstream.streams(fixture('chat-stream.txt'));
+      const { stream } = await fixtureEngine.engine.chatStream(request());
+      let text = '';
+      for await (const buffer of stream) text += buffer.toString();
+      expect(text.match(/"finish_reason":"/g)).toHaveLength(1);
+      expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+      expect(await stream.outcome).toMatchObject({
+        state: 'completed',
+        usage: { promptTokens: 19, completionTokens: 10, provenance: 'upstream' },
+      });
+    });
+
+    it('embeds every input once, in order', async () => {
+      upstream.answers(200, fixture('embeddings.json'));
+      const { body, usage } = await fixtureEngine.engine.embed(request({ model: 'acme/large', input: ['a', 'b'] }));
+      const { data } = JSON.parse(body.toString()) as { data: { index: number }[] };
+      expect(data.map(({ index }) => index)).toEqual([0, 1]);
+      expect(usage).toMatchObject({ promptTokens: 8, completionTokens: 0, provenance: 'upstream' });
+    });
+
+    const errors = JSON.parse(fixture('errors.json').toString()) as RecordedError[];
+    it.each(errors.map((error) => [error.name, error] as const))('maps %s', async (_name, recorded) => {
+      const { status, headers, body, expected } = recorded;
+      upstream.answers(status, typeof body === 'string' ? body : JSON.stringify(body), headers);
+      const error = await refusal(chat());
+      expect(error.toWire()).toEqual({
+        code: expected.code,
+        message: expected.message,
+        metadata: { provider_name: 'Acme', ...(expected.hint !== null && { provider_code: expected.hint }) },
+        ...(expected.retryAfterSeconds !== undefined && { retryAfterSeconds: expected.retryAfterSeconds }),
+      });
+      expect(`${error.internal} ${error.stack}`).not.toContain(FIXTURE_KEY);
+    });
+
+    it('maps the same errors when a stream was asked for', async () => {
+      upstream.answers(429, '{}', { 'retry-after': '3' });
+      const error = await refusal(fixtureEngine.engine.chatStream(request()));
+      expect(error).toMatchObject({ code: 'rate_limit_exceeded', retryAfterSeconds: 3 });
+    });
+
+    it.each([
+      ['a 200 that is no JSON', (): void => upstream.answers(200, '<html>fine</html>')],
+      ['a 200 that breaks off', (): void => upstream.answers(200, fixture('chat.json').subarray(0, 200))],
+      ['an empty 200', (): void => upstream.answers(200, '')],
+      ['a 200 without choices', (): void => upstream.answers(200, '{"id":"x","choices":[]}')],
+      ['an error in a 200', (): void => upstream.answers(200, '{"error":{"message":"boom","type":"server_error"}}')],
+      [
+        'a body shorter than announced',
+        (): void => {
+          upstream.behaviour = (response) => {
+            response.writeHead(200, { 'content-length': '100' });
+            response.write('{"id":"x"');
+            response.socket?.end();
+          };
+        },
+      ],
+      [
+        'a connection that is reset',
+        (): void => {
+          upstream.behaviour = (response) => response.socket?.resetAndDestroy();
+        },
+      ],
+    ])('calls the provider unavailable for %s', async (_name, misbehave) => {
+      misbehave();
+      expect(await refusal(chat())).toMatchObject({ code: 'provider_unavailable', status: 502, retryable: true });
+    });
+
+    it('calls the provider unavailable when nothing listens', async () => {
+      await upstream.close();
+      expect(await refusal(chat())).toMatchObject({ code: 'provider_unavailable' });
+      upstream = await FakeUpstream.start();
+    });
+
+    it('stops reading a body that is too long', async () => {
+      const piece = Buffer.alloc(1024 * 1024, 0x20);
+      upstream.behaviour = (response) => {
+        response.writeHead(200);
+        const write = (): void => void response.write(piece, (error) => !error && write());
+        write();
+      };
+      expect(await refusal(chat())).toMatchObject({
+        code: 'provider_unavailable',
+        internal: expect.stringContaining('too long'),
+      });
+      expect(await upstream.endings[0]).toBe(false);
+    });
+
+    it('gives up on an upstream that never answers', async () => {
+      upstream.behaviour = () => undefined;
+      const error = await refusal(chat({ timeouts: { headersMs: 60 } }));
+      expect(error).toMatchObject({ code: 'timeout', status: 504 });
+      expect(await upstream.endings[0]).toBe(false);
+    });
+
+    it('gives up on an upstream that drips for longer than the whole call may take', async () => {
+      upstream.behaviour = (response) => {
+        const drip = setInterval(() => response.write(' '), 10);
+        response.writeHead(200).once('close', () => clearInterval(drip));
+      };
+      expect(await refusal(chat({ timeouts: { totalMs: 80 } }))).toMatchObject({ code: 'timeout' });
+      expect(await upstream.endings[0]).toBe(false);
+    });
+
+    it.each(['before the head', 'within the body'])(
+      'ends the upstream at once when the caller leaves %s',
+      async (when) => {
+        upstream.behaviour = (response) => {
+          if (when === 'within the body') response.writeHead(200).write('{"id":');
+          setImmediate(() => controller.abort());
+        };
+        const startMs = performance.now();
+        expect(await refusal(chat())).toMatchObject({ code: 'request_timeout', retryable: false });
+        expect(await upstream.endings[0]).toBe(false);
+        expect(performance.now() - startMs).toBeLessThan(1_000);
+      },
+    );
+
+    it('does not call at all for a caller that has left', async () => {
+      controller.abort();
+      expect(await refusal(chat())).toMatchObject({ code: 'request_timeout' });
+      expect(upstream.requests).toHaveLength(0);
+    });
+
+    it('uses its connections again', async () => {
+      upstream.answers(200, fixture('chat.json'));
+      for (let i = 0; i < 3; i += 1) await chat();
+      upstream.streams(fixture('chat-stream.txt'));
+      for (let i = 0; i < 3; i += 1) {
+        const { stream } = await fixtureEngine.engine.chatStream(request());
+        for await (const buffer of stream) expect(buffer.length).toBeGreaterThan(0);
+      }
+      // A stream's last bytes may still be on their way when the next call begins.
+      expect(upstream.connections).toBeLessThanOrEqual(2);
+    });
+  });
+}

@@ -1,0 +1,93 @@
+import { aProvider } from '../testing';
+import { StreamExchange } from './upstream-exchange';
+
+/** undici's side of an exchange, driven by hand. */
+function openStream({ isAnswered = true } = {}) {
+  const calls: string[] = [];
+  const controller = {
+    aborted: false,
+    paused: false,
+    reason: null,
+    abort: () => calls.push('abort'),
+    pause: () => {
+      controller.paused = true;
+      calls.push('pause');
+    },
+    resume: () => {
+      controller.paused = false;
+      calls.push('resume');
+    },
+  };
+  const abort = new AbortController();
+  const released: string[] = [];
+  const exchange = new StreamExchange({
+    provider: aProvider(),
+    signal: abort.signal,
+    totalMs: 60_000,
+    onRelease: () => released.push('released'),
+  });
+  if (isAnswered) {
+    exchange.onRequestStart(controller);
+    exchange.onResponseStart(controller, 200, {});
+  }
+  return { exchange, controller, calls, abort, released };
+}
+
+describe(StreamExchange.name, () => {
+  it('holds the upstream back while nobody reads, and lets it go on afterwards', async () => {
+    const { exchange, controller, calls } = openStream();
+    for (let i = 0; i < 4; i += 1) exchange.onResponseData(controller, Buffer.alloc(64 * 1024));
+    expect(calls).toEqual(['pause']);
+    expect((await exchange.read())?.length).toBe(256 * 1024);
+    expect(calls).toEqual(['pause', 'resume']);
+    exchange.cancel();
+  });
+
+  it('hands out what had arrived before it failed, and then the failure', async () => {
+    const { exchange, controller, abort, calls, released } = openStream();
+    exchange.onResponseData(controller, Buffer.from('a'));
+    abort.abort();
+    expect((await exchange.read())?.toString()).toBe('a');
+    await expect(exchange.read()).rejects.toMatchObject({ code: 'request_timeout' });
+    expect({ calls, released }).toEqual({ calls: ['abort'], released: ['released'] });
+  });
+
+  it('ends a read that waits when it is cancelled', async () => {
+    const { exchange, calls, released } = openStream();
+    const waiting = exchange.read();
+    exchange.cancel();
+    exchange.cancel();
+    expect(await waiting).toBeNull();
+    expect({ calls, released }).toEqual({ calls: ['abort'], released: ['released'] });
+  });
+
+  it('keeps the connection when a body of which nothing more is wanted ends', () => {
+    const { exchange, controller, calls, released } = openStream();
+    exchange.discard();
+    exchange.onResponseData(controller, Buffer.alloc(1024 * 1024));
+    exchange.onResponseEnd();
+    expect({ calls, released }).toEqual({ calls: [], released: ['released'] });
+  });
+
+  it('closes the connection when such a body goes on for a second', () => {
+    jest.useFakeTimers();
+    try {
+      const { exchange, calls, released } = openStream();
+      exchange.discard();
+      jest.advanceTimersByTime(999);
+      expect(calls).toEqual([]);
+      jest.advanceTimersByTime(1);
+      expect({ calls, released }).toEqual({ calls: ['abort'], released: ['released'] });
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('aborts a request that only gets its connection after the caller has left', async () => {
+    const { exchange, calls, controller, abort } = openStream({ isAnswered: false });
+    abort.abort();
+    await expect(exchange.opened).rejects.toMatchObject({ code: 'request_timeout' });
+    exchange.onRequestStart(controller);
+    expect(calls).toEqual(['abort']);
+  });
+});

@@ -1,0 +1,129 @@
+import { AppError } from '@libs/errors';
+import { Pool } from 'undici';
+import type { Provider } from '../routing/catalogue';
+import type { UpstreamCall, UpstreamStream } from './provider';
+import { callCancelled, ReplyExchange, StreamExchange, type UpstreamReply } from './upstream-exchange';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/**
+ * Shorter than the five seconds after which common model servers close an idle connection without a hint: a
+ * request must not be written into a connection that is being closed. Hints of an upstream override it.
+ */
+const KEEP_ALIVE_MS = 4_000;
+
+/** The connections to one origin. */
+interface Target {
+  readonly pool: Pool;
+  readonly pathPrefix: string;
+  /** The catalogue's own headers, as name, value, name, value, …. */
+  readonly headers: readonly string[];
+  readonly load: Load;
+}
+
+interface Load {
+  /** Calls that run or wait for a connection. */
+  calls: number;
+}
+
+/**
+ * The HTTP connections to all upstreams: one pool per origin, with as many connections as the provider may
+ * have calls in flight, one call per connection (so that ending a call can end its connection). As many
+ * calls again may wait for a connection; beyond that a call is refused as `provider_overloaded`.
+ *
+ * Base URLs come from the operator's catalogue and are trusted.
+ */
+export class UpstreamHttp {
+  readonly #targets = new WeakMap<Provider, Target>();
+  readonly #pools = new Map<string, { pool: Pool; load: Load }>();
+
+  /** POSTs JSON and waits for the whole answer, whatever its status. `headers` are name, value, …. */
+  async request(path: string, headers: readonly string[], call: UpstreamCall): Promise<UpstreamReply> {
+    const target = this.#admit(call);
+    const exchange = new ReplyExchange(this.#options(target, call));
+    this.#dispatch(target, path, headers, call, exchange);
+    return exchange.reply;
+  }
+
+  /** POSTs JSON; a 2xx answer is handed out as soon as its head is there, any other comes whole. */
+  async stream(path: string, headers: readonly string[], call: UpstreamCall): Promise<UpstreamReply | UpstreamStream> {
+    const target = this.#admit(call);
+    const exchange = new StreamExchange(this.#options(target, call));
+    this.#dispatch(target, path, headers, call, exchange);
+    return exchange.opened;
+  }
+
+  /** Waits for calls in flight, then closes every connection. */
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()];
+    this.#pools.clear();
+    await Promise.all(pools.map(({ pool }) => pool.close()));
+  }
+
+  #dispatch(
+    { pool, pathPrefix, headers: ownHeaders }: Target,
+    path: string,
+    headers: readonly string[],
+    { body, timeouts }: UpstreamCall,
+    exchange: ReplyExchange | StreamExchange,
+  ): void {
+    pool.dispatch(
+      {
+        method: 'POST',
+        path: pathPrefix + path,
+        headers: [...ownHeaders, ...headers],
+        body,
+        headersTimeout: timeouts.headersMs,
+        bodyTimeout: timeouts.idleMs,
+      },
+      exchange,
+    );
+  }
+
+  #admit({ endpoint: { provider }, signal }: UpstreamCall): Target {
+    if (signal.aborted) throw callCancelled();
+    const target = this.#targets.get(provider) ?? this.#connect(provider);
+    if (target.load.calls >= provider.maxConcurrency * 2) {
+      throw new AppError('provider_overloaded', 'The provider is overloaded', {
+        metadata: { provider_name: provider.name },
+        internal: `too many calls to ${provider.slug} wait in this process`,
+      });
+    }
+    target.load.calls += 1;
+    return target;
+  }
+
+  #options({ load }: Target, { endpoint, signal, timeouts }: UpstreamCall) {
+    const onRelease = (): void => {
+      load.calls -= 1;
+    };
+    return { provider: endpoint.provider, signal, totalMs: timeouts.totalMs, onRelease };
+  }
+
+  #connect(provider: Provider): Target {
+    const url = new URL(provider.baseUrl);
+    // A reload of the catalogue makes new provider objects; the pool stays as long as its size does.
+    const key = `${url.origin} ${provider.maxConcurrency}`;
+    const { pool, load } = this.#pools.get(key) ?? this.#open(key, url.origin, provider.maxConcurrency);
+    const target: Target = {
+      pool,
+      load,
+      pathPrefix: url.pathname === '/' ? '' : url.pathname.replace(/\/$/, ''),
+      headers: Object.entries(provider.headers).flat(),
+    };
+    this.#targets.set(provider, target);
+    return target;
+  }
+
+  #open(key: string, origin: string, connections: number): { pool: Pool; load: Load } {
+    const pool = new Pool(origin, {
+      connections,
+      pipelining: 1,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      allowH2: false,
+    });
+    const entry = { pool, load: { calls: 0 } };
+    this.#pools.set(key, entry);
+    return entry;
+  }
+}

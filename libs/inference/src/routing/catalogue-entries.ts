@@ -1,0 +1,75 @@
+import type { PriceList } from '../pricing/price';
+
+/** How batches run on a provider: through its own batch API, line by line by us, or not at all. */
+export type BatchSupport = 'native' | 'managed' | 'none';
+
+/** What happens to prompts at a provider, or at one endpoint of it. */
+export interface DataPolicy {
+  readonly retainsPrompts: boolean;
+  readonly trainsOnPrompts: boolean;
+  readonly zdr: boolean;
+}
+
+export interface Provider {
+  readonly slug: string;
+  readonly name: string;
+  /** With the version prefix and without a trailing slash; the adapter appends `/chat/completions`, … */
+  readonly baseUrl: string;
+  /** The adapter that speaks to it. */
+  readonly protocol: string;
+  /** The environment variable with the shared key; null when the file names none. */
+  readonly apiKeyEnv: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly regions: readonly string[];
+  readonly dataPolicy: DataPolicy;
+  readonly batch: BatchSupport;
+  /** Shared-capacity calls in flight per process. */
+  readonly maxConcurrency: number;
+}
+
+export const APIS = ['chat', 'responses', 'messages', 'embeddings', 'transcription', 'video'] as const;
+
+/** An API that an endpoint speaks natively. */
+export type Api = (typeof APIS)[number];
+
+/** One way to reach a model: a provider, its name for the model, and what it charges. */
+export interface Endpoint {
+  readonly provider: Provider;
+  readonly upstreamModel: string;
+  readonly apis: readonly Api[];
+  readonly pricing: PriceList;
+  readonly batchPricing: PriceList;
+  /** In tokens; null where tokens do not bound the input, e.g. video. */
+  readonly contextLength: number | null;
+  readonly maxCompletionTokens: number | null;
+  readonly quantization: string;
+  readonly region: string;
+  readonly zdr: boolean;
+  /** Free-form, per API, e.g. `transcription: { diarize: true }`. */
+  readonly capabilities: Readonly<Record<string, unknown>>;
+  /** Decimal strings under the names of the file, for listings. */
+  readonly listedPricing: Readonly<Record<string, string>>;
+  /** The same for `batchPricing`. */
+  readonly listedBatchPricing: Readonly<Record<string, string>>;
+}
+
+export interface Architecture {
+  readonly inputModalities: readonly string[];
+  readonly outputModalities: readonly string[];
+  readonly tokenizer: string;
+  readonly instructType: string | null;
+}
+
+export interface Model {
+  /** `<vendor>/<model>`, never ending in `:batch`. */
+  readonly slug: string;
+  readonly name: string;
+  readonly description: string;
+  /** Unix seconds. */
+  readonly created: number;
+  readonly contextLength: number | null;
+  readonly architecture: Architecture;
+  readonly supportedParameters: readonly string[];
+  /** At least one, in file order. */
+  readonly endpoints: readonly Endpoint[];
+}

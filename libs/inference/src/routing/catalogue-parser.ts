@@ -1,0 +1,282 @@
+import { isDeepStrictEqual } from 'node:util';
+import { CatalogueError, type CatalogueProblem } from './catalogue-error';
+import { type Kind, type Located, type Mapping, isRecord, readDocument } from './catalogue-document';
+import { APIS, type Architecture, type Endpoint, type Model, type Provider } from './catalogue-entries';
+import * as kinds from './catalogue-kinds';
+import { readPrices } from './catalogue-pricing';
+
+/** The protocols that have an adapter. */
+export const PROTOCOLS = [
+  'openai',
+  'anthropic',
+  'google',
+  'google-vertex',
+  'bedrock',
+  'amazon-bedrock',
+  'azure',
+  'cohere',
+  'mistral',
+  'deepgram',
+  'elevenlabs',
+  'assemblyai',
+  'gladia',
+  'revai',
+  'fal',
+  'replicate',
+  'runway',
+  'minimax',
+  'byteplus',
+] as const;
+
+export interface CatalogueFile {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface ParseOptions {
+  /** Names that `protocol` may have. */
+  readonly protocols?: readonly string[];
+}
+
+export interface CatalogueEntries {
+  readonly providers: readonly Provider[];
+  readonly models: readonly Model[];
+}
+
+const PROVIDER_MEMBERS = [
+  'slug',
+  'name',
+  'base_url',
+  'protocol',
+  'api_key_env',
+  'headers',
+  'regions',
+  'data_policy',
+  'batch',
+  'max_concurrency',
+];
+const MODEL_MEMBERS = [
+  'slug',
+  'name',
+  'description',
+  'created',
+  'context_length',
+  'architecture',
+  'supported_parameters',
+  'endpoints',
+];
+const ENDPOINT_MEMBERS = [
+  'provider',
+  'upstream_model',
+  'apis',
+  'pricing',
+  'batch_pricing',
+  'context_length',
+  'max_completion_tokens',
+  'quantization',
+  'region',
+  'zdr',
+  'capabilities',
+];
+const DEFAULT_MAX_CONCURRENCY = 64;
+/** Stands in for a provider that no file defines, while the rest of its endpoint is read for problems. */
+const UNKNOWN_PROVIDER: Provider = {
+  slug: '',
+  name: '',
+  baseUrl: '',
+  protocol: '',
+  apiKeyEnv: null,
+  headers: {},
+  regions: ['global'],
+  dataPolicy: { retainsPrompts: true, trainsOnPrompts: true, zdr: false },
+  batch: 'none',
+  maxConcurrency: 1,
+};
+const BATCH = kinds.oneOf(['managed', 'native', 'none']);
+const API = kinds.oneOf(APIS);
+
+/** Reads and merges all files, or throws a CatalogueError that lists every problem of all of them. */
+export function readCatalogueEntries(files: readonly CatalogueFile[], options: ParseOptions = {}): CatalogueEntries {
+  const problems: CatalogueProblem[] = [];
+  const documents = files
+    .map((file) => readDocument(file.name, file.text, problems)?.mapping(['providers', 'models']) ?? null)
+    .filter((document) => document !== null);
+  const parser = new Parser(options.protocols ?? PROTOCOLS);
+  for (const document of documents) parser.readProviders(document.member('providers'));
+  for (const document of documents) parser.readModels(document.member('models'));
+  if (problems.length === 0 && parser.models.size === 0) {
+    problems.push({ file: files.map(({ name }) => name).join(', '), path: 'models', message: 'must name a model' });
+  }
+  if (problems.length > 0) throw new CatalogueError(problems);
+  return {
+    providers: [...parser.providers.values()].map(({ entry }) => entry),
+    models: [...parser.models.values()].map(({ entry }) => entry),
+  };
+}
+
+interface Placed<T> {
+  readonly entry: T;
+  readonly file: string;
+}
+
+class Parser {
+  readonly providers = new Map<string, Placed<Provider>>();
+  readonly models = new Map<string, Placed<Model>>();
+  readonly #protocol: Kind<string>;
+
+  constructor(protocols: readonly string[]) {
+    const [first = '', ...rest] = protocols;
+    this.#protocol = kinds.oneOf([first, ...rest]);
+  }
+
+  readProviders(list: Located): void {
+    for (const place of list.optionalEntries()) {
+      const mapping = place.mapping(PROVIDER_MEMBERS);
+      if (!mapping) continue;
+      const entry = this.#readProvider(mapping);
+      const earlier = this.providers.get(entry.slug);
+      if (earlier && earlier.file === place.file) mapping.member('slug').report('is the slug of an earlier provider');
+      else if (earlier && !isDeepStrictEqual(earlier.entry, entry)) place.report(`differs from ${earlier.file}`);
+      else if (!earlier && entry.slug !== '') this.providers.set(entry.slug, { entry, file: place.file });
+    }
+  }
+
+  /** A model in a further file adds endpoints; what else is said of it there is checked but not used. */
+  readModels(list: Located): void {
+    for (const place of list.optionalEntries()) {
+      const mapping = place.mapping(MODEL_MEMBERS);
+      if (!mapping) continue;
+      const slug = mapping.member('slug').scalar(kinds.MODEL_SLUG);
+      const earlier = this.models.get(slug);
+      if (earlier?.file === place.file) mapping.member('slug').report('is the slug of an earlier model');
+      const entry = this.#readModel(slug, mapping, earlier?.entry);
+      if (slug !== '') this.models.set(slug, { entry, file: place.file });
+    }
+  }
+
+  #readProvider(mapping: Mapping): Provider {
+    const policy = mapping.member('data_policy').optionalMapping(['retains_prompts', 'trains_on_prompts', 'zdr']);
+    return {
+      slug: mapping.member('slug').scalar(kinds.PROVIDER_SLUG),
+      name: mapping.member('name').scalar(kinds.NAME),
+      baseUrl: mapping.member('base_url').scalar(kinds.WEB_URL).replace(/\/+$/, ''),
+      protocol: mapping.member('protocol').scalar(this.#protocol),
+      apiKeyEnv: mapping.member('api_key_env').scalar<string, null>(kinds.ENV_NAME, null),
+      headers: readHeaders(mapping.member('headers')),
+      regions: mapping.member('regions').scalars(kinds.WORD, ['global']),
+      dataPolicy: {
+        retainsPrompts: policy?.member('retains_prompts').scalar(kinds.FLAG, true) ?? true,
+        trainsOnPrompts: policy?.member('trains_on_prompts').scalar(kinds.FLAG, true) ?? true,
+        zdr: policy?.member('zdr').scalar(kinds.FLAG, false) ?? false,
+      },
+      batch: mapping.member('batch').scalar(BATCH, 'managed'),
+      maxConcurrency: mapping.member('max_concurrency').scalar(kinds.POSITIVE, DEFAULT_MAX_CONCURRENCY),
+    };
+  }
+
+  #readModel(slug: string, mapping: Mapping, earlier: Model | undefined): Model {
+    const contextLength = mapping.member('context_length').scalar<number, null>(kinds.POSITIVE, null);
+    const endpoints = mapping
+      .member('endpoints')
+      .entries()
+      .map((place) => this.#readEndpoint(place, earlier ? earlier.contextLength : contextLength))
+      .filter((endpoint) => endpoint !== null);
+    const all = [...(earlier?.endpoints ?? []), ...endpoints];
+    reportTwins(mapping.member('endpoints'), all);
+    const entry: Model = {
+      slug,
+      name: mapping.member('name').scalar(kinds.NAME, earlier?.name),
+      description: mapping.member('description').scalar(kinds.PROSE, ''),
+      created: mapping.member('created').scalar(kinds.COUNT, 0),
+      contextLength,
+      architecture: readArchitecture(mapping.member('architecture'), endpoints),
+      supportedParameters: readWords(mapping.member('supported_parameters')),
+      endpoints: all,
+    };
+    return earlier ? { ...earlier, endpoints: all } : entry;
+  }
+
+  #readEndpoint(place: Located, modelContextLength: number | null): Endpoint | null {
+    const mapping = place.mapping(ENDPOINT_MEMBERS);
+    if (!mapping) return null;
+    const known = this.#readProviderReference(mapping.member('provider'));
+    const provider = known ?? UNKNOWN_PROVIDER;
+    const apis = mapping.member('apis').scalars(API);
+    const endpoint: Endpoint = {
+      provider,
+      upstreamModel: mapping.member('upstream_model').scalar(kinds.NAME),
+      apis,
+      ...readPrices(mapping, apis, provider.batch),
+      contextLength: mapping.member('context_length').scalar(kinds.POSITIVE, modelContextLength),
+      maxCompletionTokens: mapping.member('max_completion_tokens').scalar<number, null>(kinds.POSITIVE, null),
+      quantization: mapping.member('quantization').scalar(kinds.WORD, 'unknown'),
+      region: mapping.member('region').scalar(kinds.WORD, provider.regions[0]),
+      zdr: mapping.member('zdr').scalar(kinds.FLAG, provider.dataPolicy.zdr),
+      capabilities: readCapabilities(mapping.member('capabilities')),
+    };
+    return known ? endpoint : null;
+  }
+
+  #readProviderReference(place: Located): Provider | null {
+    const slug = place.scalar(kinds.PROVIDER_SLUG);
+    const provider = this.providers.get(slug)?.entry ?? null;
+    if (!provider && slug !== '') place.report('is not the slug of a provider');
+    return provider;
+  }
+}
+
+function readCapabilities(place: Located): Readonly<Record<string, unknown>> {
+  place.optionalMapping('any');
+  return isRecord(place.value) ? place.value : {};
+}
+
+function readHeaders(place: Located): Record<string, string> {
+  const mapping = place.optionalMapping('any');
+  const headers: Record<string, string> = {};
+  for (const name of mapping?.keys() ?? []) {
+    const member = mapping!.member(name);
+    if (kinds.HEADER_NAME.test(name)) headers[name] = member.scalar(kinds.HEADER_VALUE);
+    else place.report('must have names that are valid header names');
+  }
+  return headers;
+}
+
+function readArchitecture(place: Located, endpoints: readonly Endpoint[]): Architecture {
+  const mapping = place.optionalMapping(['input_modalities', 'output_modalities', 'tokenizer', 'instruct_type']);
+  const usual = usualModalities(endpoints);
+  return {
+    inputModalities: mapping?.member('input_modalities').scalars(kinds.WORD, usual.input) ?? usual.input,
+    outputModalities: mapping?.member('output_modalities').scalars(kinds.WORD, usual.output) ?? usual.output,
+    tokenizer: mapping?.member('tokenizer').scalar(kinds.NAME, 'Other') ?? 'Other',
+    instructType: mapping?.member('instruct_type').scalar<string, null>(kinds.WORD, null) ?? null,
+  };
+}
+
+/** What goes in and out of a model whose file does not say. */
+function usualModalities(endpoints: readonly Endpoint[]): { input: readonly string[]; output: readonly string[] } {
+  const speaks = (...apis: string[]) => endpoints.some((endpoint) => endpoint.apis.some((api) => apis.includes(api)));
+  if (speaks('chat', 'responses', 'messages')) return { input: ['text'], output: ['text'] };
+  if (speaks('embeddings')) return { input: ['text'], output: ['embeddings'] };
+  if (speaks('transcription')) return { input: ['audio'], output: ['transcription'] };
+  return speaks('video') ? { input: ['text'], output: ['video'] } : { input: ['text'], output: ['text'] };
+}
+
+/** A list of words that may be absent or empty. */
+function readWords(place: Located): readonly string[] {
+  return Array.isArray(place.value) && place.value.length === 0 ? [] : place.scalars(kinds.WORD, []);
+}
+
+/** Two endpoints that routing could not tell apart, e.g. the same file under two names. */
+function reportTwins(place: Located, endpoints: readonly Endpoint[]): void {
+  const seen = new Set<string>();
+  for (const { provider, upstreamModel, region, quantization, apis } of endpoints) {
+    for (const api of apis) {
+      const key = JSON.stringify([provider.slug, upstreamModel, region, quantization, api]);
+      if (seen.has(key)) {
+        place.report(`names the same endpoint of ${provider.slug} twice for ${api}`);
+        return;
+      }
+      seen.add(key);
+    }
+  }
+}

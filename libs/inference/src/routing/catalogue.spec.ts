@@ -1,0 +1,274 @@
+import { parseRate } from '../pricing/money';
+import { Catalogue, CatalogueError, parseCatalogue } from './catalogue';
+
+const PROVIDER = `
+providers:
+  - slug: acme
+    name: Acme
+    base_url: https://api.acme.test/v1/
+    protocol: openai
+    api_key_env: ACME_API_KEY
+    batch: native
+`;
+const MODEL = `
+models:
+  - slug: acme/small
+    name: Small
+    context_length: 1000
+    endpoints:
+      - provider: acme
+        upstream_model: small-1
+        apis: [chat]
+        pricing: { prompt: "0.00000015", completion: "0.0000006", web_search: "0.01" }
+`;
+const WHOLE = PROVIDER + MODEL;
+
+function parse(...texts: string[]): Catalogue {
+  return parseCatalogue(texts.map((text, index) => ({ name: `file-${index}.yaml`, text })));
+}
+
+function problemsOf(...texts: string[]): string[] {
+  try {
+    parse(...texts);
+  } catch (thrown) {
+    if (thrown instanceof CatalogueError) {
+      return thrown.problems.map(({ file, path, message }) => `${file} ${path}: ${message}`);
+    }
+    throw thrown;
+  }
+  return [];
+}
+
+describe(parseCatalogue.name, () => {
+  it('fills in what a file may leave out', () => {
+    const catalogue = parse(WHOLE);
+    expect(catalogue.findProvider('acme')).toEqual({
+      slug: 'acme',
+      name: 'Acme',
+      baseUrl: 'https://api.acme.test/v1',
+      protocol: 'openai',
+      apiKeyEnv: 'ACME_API_KEY',
+      headers: {},
+      regions: ['global'],
+      dataPolicy: { retainsPrompts: true, trainsOnPrompts: true, zdr: false },
+      batch: 'native',
+      maxConcurrency: 64,
+    });
+    const model = catalogue.findModel('acme/small');
+    expect(model).toMatchObject({ created: 0, description: '', supportedParameters: [] });
+    expect(model?.architecture).toMatchObject({ inputModalities: ['text'], outputModalities: ['text'] });
+    expect(model?.endpoints[0]).toMatchObject({
+      contextLength: 1000,
+      maxCompletionTokens: null,
+      quantization: 'unknown',
+      region: 'global',
+      zdr: false,
+      capabilities: {},
+    });
+  });
+
+  it('finds a model by its slug and by its batch slug', () => {
+    const catalogue = parse(WHOLE);
+    expect(catalogue.findModel('acme/small:batch')).toBe(catalogue.findModel('acme/small'));
+    for (const unknown of ['acme/other', 'acme/small:batch:batch', ':batch', '', '__proto__', 'acme/small:free']) {
+      expect(catalogue.findModel(unknown)).toBeNull();
+    }
+  });
+
+  it('halves the price of a native batch, but not of web searches', () => {
+    const [endpoint] = parse(WHOLE).findModel('acme/small')!.endpoints;
+    expect(endpoint?.batchPricing).toMatchObject({
+      prompt: parseRate('0.000000075'),
+      completion: parseRate('0.0000003'),
+    });
+    expect(endpoint?.listedBatchPricing).toEqual({
+      prompt: '0.000000075',
+      completion: '0.0000003',
+      web_search: '0.01',
+    });
+  });
+
+  it('keeps the price where batches are run line by line', () => {
+    const [endpoint] = parse(WHOLE.replace('batch: native', 'batch: managed')).findModel('acme/small')!.endpoints;
+    expect(endpoint?.batchPricing).toEqual(endpoint?.pricing);
+  });
+
+  it('takes batch prices that are named', () => {
+    const [endpoint] = parse(`${WHOLE}        batch_pricing: { prompt: "0.1", completion: "0" }`).models()[0]!
+      .endpoints;
+    expect(endpoint?.listedBatchPricing).toEqual({ prompt: '0.1', completion: '0', web_search: '0.01' });
+    expect(endpoint?.batchPricing).toMatchObject({ prompt: parseRate('0.1'), completion: 0n });
+  });
+
+  it('reads prices per video second and resolution', () => {
+    const video = WHOLE.replace('[chat]', '[video]').replace(/pricing: .*/, 'pricing: { video_second_1080p: "0.4" }');
+    const model = parse(video).findModel('acme/small');
+    expect(model?.endpoints[0]?.pricing.videoSecondByResolution).toEqual({ '1080p': parseRate('0.4') });
+    expect(model?.architecture.outputModalities).toEqual(['video']);
+  });
+
+  it('merges files by slug: endpoints are appended, a provider may be repeated', () => {
+    const second = `${PROVIDER}
+models:
+  - slug: acme/small
+    endpoints:
+      - { provider: acme, upstream_model: small-eu, apis: [chat], region: eu, pricing: { prompt: "1", completion: "2" } }
+`;
+    const model = parse(WHOLE, second).findModel('acme/small');
+    expect(model?.name).toBe('Small');
+    expect(model?.endpoints.map(({ upstreamModel }) => upstreamModel)).toEqual(['small-1', 'small-eu']);
+    expect(model?.endpoints[1]?.contextLength).toBe(1000);
+  });
+
+  it('finds the provider of a model in whichever file it stands', () => {
+    expect(parse(MODEL, PROVIDER).findModel('acme/small')?.endpoints[0]?.provider.slug).toBe('acme');
+  });
+
+  it('refuses two definitions of a provider that differ', () => {
+    expect(problemsOf(WHOLE, PROVIDER.replace('name: Acme', 'name: Other'))).toEqual([
+      'file-1.yaml providers[0]: differs from file-0.yaml',
+    ]);
+  });
+
+  it('refuses the same endpoint twice', () => {
+    expect(problemsOf(WHOLE, MODEL)).toEqual([
+      'file-1.yaml models[0].endpoints: names the same endpoint of acme twice for chat',
+    ]);
+  });
+
+  it('lets anchors and merge keys shorten a file', () => {
+    const text = `${PROVIDER}
+models:
+  - slug: acme/a
+    name: A
+    endpoints: [&endpoint { provider: acme, upstream_model: a, apis: [chat], pricing: &free { prompt: "0", completion: "0" } }]
+  - slug: acme/b
+    name: B
+    endpoints: [{ <<: *endpoint, upstream_model: b }]
+`;
+    expect(parse(text).findModel('acme/b')?.endpoints[0]).toMatchObject({
+      upstreamModel: 'b',
+      listedPricing: { prompt: '0' },
+    });
+  });
+
+  it('refuses a file whose aliases multiply without end', () => {
+    const bomb = ['a: &a [x, x, x, x, x, x, x, x, x, x]'];
+    for (const [from, to] of ['ab', 'bc', 'cd', 'de', 'ef', 'fg', 'gh']) {
+      bomb.push(`${to}: &${to} [${Array.from({ length: 10 }, () => `*${from}`).join(', ')}]`);
+    }
+    expect(problemsOf(bomb.join('\n'))).toEqual([
+      'file-0.yaml : cannot be resolved: an alias is unknown, circular or used too often',
+    ]);
+  });
+
+  it('names every problem of every file at once, with its place', () => {
+    const text = `
+providers:
+  - slug: acme
+    base_url: ftp://api.acme.test
+    protocol: telepathy
+    api_key_env: "not a name"
+    headers: { "bad name": x, ok: 5 }
+    max_concurrency: 0
+    batch: sometimes
+    colour: red
+  - slug: acme
+    name: Again
+    base_url: https://user:secret@acme.test
+    protocol: openai
+models:
+  - slug: small
+    name: 5
+    created: -1
+    endpoints:
+      - provider: nobody
+        upstream_model: x
+        apis: [chat, smoke]
+        pricing: { prompt: 0.00000015, completion: "-1", gold: "1", image: "1e-7" }
+  - slug: acme/none
+    name: None
+    endpoints: []
+  - just text
+`;
+    expect(problemsOf(text, 'surplus: 1\nproviders: {}\n')).toEqual([
+      'file-1.yaml surplus: is not a known member',
+      'file-0.yaml providers[0].colour: is not a known member',
+      'file-0.yaml providers[0].name: is missing',
+      'file-0.yaml providers[0].base_url: must be an http or https URL without login, query or fragment',
+      expect.stringMatching(/^file-0.yaml providers\[0\].protocol: must be one of openai, anthropic, /),
+      'file-0.yaml providers[0].api_key_env: must be the name of an environment variable',
+      'file-0.yaml providers[0].headers: must have names that are valid header names',
+      'file-0.yaml providers[0].headers.ok: must be text of one line',
+      'file-0.yaml providers[0].batch: must be one of managed, native, none',
+      'file-0.yaml providers[0].max_concurrency: must be an integer of at least 1',
+      'file-0.yaml providers[1].base_url: must be an http or https URL without login, query or fragment',
+      'file-0.yaml providers[1].slug: is the slug of an earlier provider',
+      'file-1.yaml providers: must be a list',
+      'file-0.yaml models[0].slug: must be a slug <vendor>/<model> that does not end in :batch',
+      'file-0.yaml models[0].endpoints[0].provider: is not the slug of a provider',
+      'file-0.yaml models[0].endpoints[0].apis[1]: must be one of chat, responses, messages, embeddings, transcription, video',
+      'file-0.yaml models[0].endpoints[0].pricing.prompt: must be a decimal string in quotes, such as "0.00000015"',
+      'file-0.yaml models[0].endpoints[0].pricing.completion: must not be negative',
+      'file-0.yaml models[0].endpoints[0].pricing.gold: is not a known price',
+      'file-0.yaml models[0].endpoints[0].pricing.image: must be a plain decimal number of US dollars with at most 18 decimals',
+      'file-0.yaml models[0].endpoints[0].pricing: has no price for chat: needs prompt with completion, or request',
+      'file-0.yaml models[0].name: must be text of 1 to 300 characters without control characters',
+      'file-0.yaml models[0].created: must be an integer of at least 0',
+      'file-0.yaml models[1].endpoints: must not be empty',
+      'file-0.yaml models[2]: must be a mapping',
+    ]);
+  });
+
+  it('never repeats a value, because headers may be secret', () => {
+    const text = WHOLE.replace('batch: native', 'headers: { Authorization: "hunter2\\u0000" }');
+    expect(problemsOf(text)).toHaveLength(1);
+    expect(problemsOf(text).join()).not.toContain('hunter2');
+    expect(problemsOf(`${WHOLE}\n"hunter2: [`).join()).not.toContain('hunter2');
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['only a comment', '# soon'],
+    ['a list', '- 1'],
+    ['broken YAML', 'models: ['],
+    ['a key twice', 'models: []\nmodels: []'],
+    ['two documents', `${WHOLE}\n---\n${WHOLE}`],
+    ['an unknown tag', `${WHOLE}    description: !secret x`],
+    ['no model', PROVIDER],
+  ])('refuses a file that holds %s', (_what, text) => {
+    expect(problemsOf(text).length).toBeGreaterThan(0);
+  });
+
+  it.each(['acme', 'acme/small:batch', '/small', 'acme/', 'acme/a b', '../x', 'acme/../x'])(
+    'refuses the model slug %j',
+    (slug) => {
+      expect(problemsOf(WHOLE.replace('slug: acme/small', `slug: "${slug}"`))).toHaveLength(1);
+    },
+  );
+
+  it('refuses an API named twice', () => {
+    expect(problemsOf(WHOLE.replace('[chat]', '[chat, chat]'))).toEqual([
+      'file-0.yaml models[0].endpoints[0].apis: must not name anything twice',
+    ]);
+  });
+
+  it('asks for a price for each API that an endpoint speaks', () => {
+    const text = WHOLE.replace('[chat]', '[chat, transcription, video]').replace(
+      /pricing: .*/,
+      'pricing: { image: "1" }',
+    );
+    expect(problemsOf(text)).toHaveLength(3);
+  });
+
+  it('takes other protocols when told so', () => {
+    const text = WHOLE.replace('protocol: openai', 'protocol: smoke');
+    const catalogue = parseCatalogue([{ name: 'a.yaml', text }], { protocols: ['smoke'] });
+    expect(catalogue.providers()[0]?.protocol).toBe('smoke');
+  });
+
+  it('has the hash of its content', () => {
+    expect(parse(WHOLE).hash).toBe(parse(`# a comment\n${WHOLE}`).hash);
+    expect(parse(WHOLE).hash).not.toBe(parse(WHOLE.replace('0.0000006', '0.0000007')).hash);
+  });
+});

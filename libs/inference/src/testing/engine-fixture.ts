@@ -1,0 +1,26 @@
+import { InferenceEngine, type EngineParts } from '../engine';
+import { createProviderAdapters } from '../providers';
+import { UpstreamHttp } from '../providers/upstream-http';
+import { SharedCredentials } from '../routing/credential-source';
+import { ProviderHealth } from '../routing/provider-health';
+import type { Model } from '../routing/catalogue';
+import { aCatalogue } from './catalogue-fixture';
+
+export const FIXTURE_KEY = 'sk-acme-0123456789abcdefghij';
+
+/** A real engine over real HTTP for these models. The dice always show 0; close `http` in the end. */
+export function anEngine(models: readonly Model[], parts: Partial<EngineParts> = {}) {
+  const http = new UpstreamHttp();
+  const catalogue = aCatalogue(...models);
+  const clock = parts.clock ?? Date.now;
+  const engine = new InferenceEngine({
+    catalogue: () => catalogue,
+    adapters: createProviderAdapters(http),
+    credentials: new SharedCredentials({ ACME_API_KEY: FIXTURE_KEY }),
+    health: new ProviderHealth(clock),
+    clock,
+    dice: () => 0,
+    ...parts,
+  });
+  return { engine, http };
+}

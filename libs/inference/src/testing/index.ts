@@ -1,0 +1,3 @@
+export * from './catalogue-fixture';
+export * from './engine-fixture';
+export * from './fake-upstream';

@@ -1,0 +1,31 @@
+import { Client } from 'pg';
+import { createDataSource } from './data-source';
+
+/** Any number will do, as long as nobody else locks it. */
+const MIGRATION_LOCK = 7_205_471_001;
+const MIGRATION_TIMEOUT_MS = 600_000;
+
+/**
+ * Applies what is missing of the migration history. Two processes that start at the same time take turns:
+ * the second finds nothing left to do.
+ *
+ * @returns the names of the migrations that were applied
+ */
+export async function migrate(url: string): Promise<string[]> {
+  const lock = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  await lock.connect();
+  const dataSource = createDataSource({
+    url,
+    poolSize: 1,
+    applicationName: 'migrate',
+    statementTimeoutMs: MIGRATION_TIMEOUT_MS,
+  });
+  try {
+    await lock.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await dataSource.initialize();
+    return (await dataSource.runMigrations()).map((migration) => migration.name);
+  } finally {
+    if (dataSource.isInitialized) await dataSource.destroy();
+    await lock.end();
+  }
+}

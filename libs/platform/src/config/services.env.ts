@@ -1,0 +1,39 @@
+import { Secret } from '@libs/contracts';
+import { LOG_LEVELS, type LogLevel } from '../logging/log-levels';
+import { Int, OneOf, Port, SecretUrl, Text } from './env-decorators';
+
+/** What every app reads. An app's own env class extends it and gives `HEALTH_PORT` its default. */
+export class ServicesEnv {
+  @SecretUrl(['postgres', 'postgresql'])
+  DATABASE_URL: Secret = new Secret('postgres://postgres@127.0.0.1:5432/sluice');
+
+  @SecretUrl(['redis', 'rediss'])
+  REDIS_URL: Secret = new Secret('redis://127.0.0.1:6379');
+
+  @SecretUrl(['amqp', 'amqps'])
+  AMQP_URL: Secret = new Secret('amqp://guest:guest@127.0.0.1:5672/sluice');
+
+  /** The `<service>` of the public interface: members, headers and keys are named for it. */
+  @Text({
+    expected: 'a lower-case name of at most 40 letters, digits and hyphens that starts with a letter',
+    pattern: /^[a-z][a-z0-9-]{0,39}$/,
+  })
+  SERVICE_NAME: string = 'sluice';
+
+  @OneOf(LOG_LEVELS)
+  LOG_LEVEL: LogLevel = 'info';
+
+  /** Port of health and metrics. */
+  @Port()
+  HEALTH_PORT: number = 0;
+
+  /** How long an app that was told to stop goes on serving, so that load balancers can see it is not ready. */
+  @Int({ min: 0, max: 60_000 })
+  DRAIN_DELAY_MS: number = 5_000;
+
+  @Text({
+    expected: 'at most 64 letters, digits and . _ : - characters',
+    pattern: /^[A-Za-z0-9._:-]{1,64}$/,
+  })
+  REDIS_KEY_PREFIX: string = 'sluice:';
+}

@@ -1,0 +1,64 @@
+import { Catch, Logger, type ArgumentsHost, type ExceptionFilter, type LoggerService } from '@nestjs/common';
+import type { AppError } from '@libs/errors';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { errorResponse } from './error-response';
+import { fromHttpFramework } from './foreign-errors';
+
+/**
+ * The one place where an error becomes HTTP (interface §7). What nobody foresaw is a 500 that tells the
+ * caller nothing and the log everything.
+ *
+ * A response that has begun cannot become an error any more: its connection is cut, so that the caller
+ * sees a broken response instead of a whole one with a second one inside.
+ */
+@Catch()
+export class AppExceptionFilter implements ExceptionFilter {
+  constructor(private readonly logger: LoggerService = new Logger(AppExceptionFilter.name)) {}
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    if (host.getType() !== 'http') throw thrown;
+    const http = host.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
+    const error = fromHttpFramework(thrown);
+    this.log(error, request);
+    if (reply.raw.headersSent || reply.raw.destroyed) {
+      if (!reply.raw.writableEnded) reply.raw.destroy();
+      return;
+    }
+    send(error, request, reply);
+  }
+
+  private log(error: AppError, request: FastifyRequest): void {
+    const fields = {
+      err: error,
+      code: error.code,
+      status: error.status,
+      method: request.method,
+      path: pathOf(request.url),
+      requestId: request.id,
+    };
+    if (error.status >= 500) this.logger.error('Request failed', fields);
+    else this.logger.debug?.('Request refused', fields);
+  }
+}
+
+/** What a handler may have said about the body that it then could not make. */
+const HEADERS_OF_A_BODY = ['content-length', 'content-encoding', 'transfer-encoding', 'etag', 'last-modified'] as const;
+
+function send(error: AppError, request: FastifyRequest, reply: FastifyReply): void {
+  const { status, headers, body } = errorResponse(error);
+  const payload = request.method === 'HEAD' ? undefined : body;
+  if (reply.sent) {
+    // Taken over from the framework by a handler that then failed before its first byte.
+    reply.raw.writeHead(status, headers).end(payload);
+    return;
+  }
+  for (const name of HEADERS_OF_A_BODY) reply.removeHeader(name);
+  void reply.status(status).headers(headers).send(payload);
+}
+
+/** A query may hold a credential that somebody put in the wrong place. */
+function pathOf(url: string | undefined): string {
+  return (url ?? '').split('?', 1)[0] ?? '';
+}

@@ -1,0 +1,45 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { toEnvelope, type AppError } from '@libs/errors';
+
+/** An AppError as an HTTP response: the envelope of the interface (§7) and the headers that belong to it. */
+export interface ErrorResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export function errorResponse(error: AppError): ErrorResponse {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(error.headers ?? {})) {
+    if (isSendable(name, value)) headers[name.toLowerCase()] = value;
+  }
+  if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(wholeSeconds(error.retryAfterSeconds));
+  headers['content-type'] = 'application/json; charset=utf-8';
+  return { status: error.status, headers, body: serialise(error) };
+}
+
+/** A header that cannot be sent is left out: an error about the error would reach nobody. */
+function isSendable(name: string, value: unknown): boolean {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value as string);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function wholeSeconds(seconds: number): number {
+  return Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1;
+}
+
+/** Metadata that cannot be written as JSON is left out, and the rest of the envelope still goes out. */
+function serialise(error: AppError): string {
+  const envelope = toEnvelope(error);
+  try {
+    return JSON.stringify(envelope);
+  } catch {
+    const { code, message } = envelope.error;
+    return JSON.stringify({ error: { code, message } });
+  }
+}

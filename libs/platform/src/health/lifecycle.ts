@@ -1,0 +1,169 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { EnvError } from '../config/env-error';
+import type { ServicesEnv } from '../config/services.env';
+import { createLogger, type AppLogger, type LogDestination } from '../logging/logger';
+import { metricsRegistry, startProcessMetrics } from '../telemetry/metrics';
+import { DrainSteps } from './drain-steps';
+import { startHealthServer, type HealthServer } from './health-server';
+import { Readiness } from './readiness';
+
+/** What an app is given to start with. */
+export interface AppContext<Env extends ServicesEnv = ServicesEnv> {
+  readonly name: string;
+  readonly env: Env;
+  readonly logger: AppLogger;
+  readonly readiness: Readiness;
+  readonly drainSteps: DrainSteps;
+}
+
+export interface RunningApp {
+  /** Closes connections and servers; called once, after the drain steps. */
+  stop(): Promise<void>;
+}
+
+export interface AppDefinition<Env extends ServicesEnv> {
+  readonly name: string;
+  /** @throws EnvError */
+  readonly readEnv: () => Env;
+  /** Resolves when the app serves; a rejection ends the process. */
+  readonly start: (context: AppContext<Env>) => Promise<RunningApp>;
+}
+
+/** The part of `process` that ends an app; tests bring their own. */
+export interface ProcessHost {
+  on(event: string, listener: (argument: unknown) => void): unknown;
+  exit(code: number): void;
+}
+
+export interface RunOptions {
+  readonly host?: ProcessHost;
+  readonly logDestination?: LogDestination;
+  readonly drainTimeoutMs?: number;
+  readonly stopTimeoutMs?: number;
+}
+
+const DRAIN_TIMEOUT_MS = 25_000;
+const STOP_TIMEOUT_MS = 5_000;
+
+/**
+ * The life of an app's process. It boots or says in one line why not (exit code 1). Told to stop by SIGTERM
+ * or SIGINT it is not ready at once, still serves for `DRAIN_DELAY_MS` while load balancers notice, runs the
+ * drain steps (at most 25 s), stops (at most 5 s) and exits with 0, or 1 when a step failed. A second
+ * signal ends it at once, and so does an error that nobody caught (both exit code 1).
+ */
+export async function runApp<Env extends ServicesEnv>(
+  app: AppDefinition<Env>,
+  options: RunOptions = {},
+): Promise<void> {
+  await new Lifecycle(app, options).boot();
+}
+
+class Lifecycle<Env extends ServicesEnv> {
+  private readonly host: ProcessHost;
+  private readonly readiness = new Readiness({ phase: 'starting' });
+  private readonly drainSteps = new DrainSteps();
+  private logger: AppLogger;
+  private health: HealthServer | null = null;
+  private running: RunningApp | null = null;
+  private drainDelayMs = 0;
+  private signalled = false;
+  private ended = false;
+
+  constructor(
+    private readonly app: AppDefinition<Env>,
+    private readonly options: RunOptions,
+  ) {
+    this.host = options.host ?? process;
+    this.logger = createLogger({ app: app.name, level: 'info', destination: options.logDestination });
+  }
+
+  async boot(): Promise<void> {
+    this.listenToProcess();
+    try {
+      const env = this.app.readEnv();
+      this.drainDelayMs = env.DRAIN_DELAY_MS;
+      this.logger = createLogger({
+        app: this.app.name,
+        level: env.LOG_LEVEL,
+        destination: this.options.logDestination,
+      });
+      startProcessMetrics(this.app.name);
+      const { readiness, drainSteps, logger } = this;
+      this.health = await startHealthServer({ port: env.HEALTH_PORT, readiness, metrics: metricsRegistry });
+      this.running = await this.app.start({ name: this.app.name, env, logger, readiness, drainSteps });
+      this.readiness.serve();
+      this.logger.log('Serving', { healthPort: this.health.port });
+    } catch (error) {
+      this.endBoot(error);
+    }
+  }
+
+  private listenToProcess(): void {
+    const onSignal = (signal: string): void => void this.onSignal(signal).catch((error: unknown) => this.crash(error));
+    this.host.on('SIGTERM', () => onSignal('SIGTERM'));
+    this.host.on('SIGINT', () => onSignal('SIGINT'));
+    this.host.on('uncaughtException', (error: unknown) => this.crash(error));
+    this.host.on('unhandledRejection', (reason: unknown) => this.crash(reason));
+  }
+
+  private endBoot(error: unknown): void {
+    const reason = error instanceof Error ? error.message : 'a value that is no Error was thrown';
+    // The message of an EnvError says it all; its stack would only hide it.
+    this.logger.fatal(`Boot failed: ${reason}`, error instanceof EnvError ? {} : { err: error });
+    this.exit(1);
+  }
+
+  private crash(error: unknown): void {
+    this.logger.fatal('Ended by an error that nobody caught', { err: error });
+    this.exit(1);
+  }
+
+  private async onSignal(signal: string): Promise<void> {
+    if (this.signalled) {
+      this.logger.warn('Told to stop twice: ending at once', { signal });
+      this.exit(1);
+      return;
+    }
+    this.signalled = true;
+    if (!this.running) {
+      this.logger.log('Told to stop before it served', { signal });
+      this.exit(0);
+      return;
+    }
+    this.logger.log('Told to stop: draining', { signal, drainDelayMs: this.drainDelayMs });
+    this.readiness.drain();
+    await delay(this.drainDelayMs);
+    const drained = await this.drainSteps.run(this.options.drainTimeoutMs ?? DRAIN_TIMEOUT_MS, this.logger);
+    const stopped = await this.stop(this.running);
+    this.logger.log('Stopped');
+    this.exit(drained && stopped ? 0 : 1);
+  }
+
+  private async stop(running: RunningApp): Promise<boolean> {
+    const timeoutMs = this.options.stopTimeoutMs ?? STOP_TIMEOUT_MS;
+    const timer = new AbortController();
+    try {
+      const late = delay(timeoutMs, 'late' as const, { signal: timer.signal });
+      const outcome = await Promise.race([running.stop().then(() => 'stopped' as const), late]);
+      if (outcome === 'late') this.logger.warn('Stopping took too long and was cut', { timeoutMs });
+      await this.health?.close();
+      return true;
+    } catch (error) {
+      this.logger.error('Stopping failed', { err: error });
+      return false;
+    } finally {
+      timer.abort();
+    }
+  }
+
+  private exit(code: number): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.logger.flush();
+    // A host that does not end with this call must not be left with an open port.
+    this.health
+      ?.close()
+      .catch((error: unknown) => this.logger.debug('The health port was closed already', { err: error }));
+    this.host.exit(code);
+  }
+}

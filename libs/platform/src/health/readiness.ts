@@ -1,0 +1,121 @@
+/** Whether a thing that the app needs is there. Throwing, `false` and taking too long all mean no. */
+export type ReadinessCheck = () => Promise<boolean> | boolean;
+
+/** `starting` and `draining` are never ready; `serving` is ready while every check says so. */
+export type ReadinessPhase = 'starting' | 'serving' | 'draining';
+
+export interface ReadinessReport {
+  readonly ready: boolean;
+  readonly phase: ReadinessPhase;
+  /** By the name of the check; `timeout` when no answer came in time. */
+  readonly checks: Readonly<Record<string, CheckState>>;
+}
+
+export type CheckState = 'up' | 'down' | 'timeout';
+
+export interface ReadinessOptions {
+  readonly phase?: ReadinessPhase;
+  readonly checkTimeoutMs?: number;
+  readonly cacheMs?: number;
+}
+
+const CHECK_TIMEOUT_MS = 1_000;
+const CACHE_MS = 1_000;
+
+/**
+ * May traffic be sent to this process? However often it is asked, each check runs at most once per
+ * `cacheMs` and never beside itself: a check that hangs is one pending promise, not a growing pile.
+ */
+export class Readiness {
+  private readonly checks = new Map<string, CachedCheck>();
+  private readonly checkTimeoutMs: number;
+  private readonly cacheMs: number;
+  private currentPhase: ReadinessPhase;
+
+  constructor({ phase = 'serving', checkTimeoutMs = CHECK_TIMEOUT_MS, cacheMs = CACHE_MS }: ReadinessOptions = {}) {
+    this.currentPhase = phase;
+    this.checkTimeoutMs = checkTimeoutMs;
+    this.cacheMs = cacheMs;
+  }
+
+  get phase(): ReadinessPhase {
+    return this.currentPhase;
+  }
+
+  /** The name is shown to whoever asks: `postgresql`, never a URL. */
+  addCheck(name: string, check: ReadinessCheck): void {
+    if (this.checks.has(name)) throw new Error(`A readiness check named ${name} is already there`);
+    this.checks.set(name, new CachedCheck(check, this.checkTimeoutMs, this.cacheMs));
+  }
+
+  /** The app has started. Has no effect on one that is draining. */
+  serve(): void {
+    if (this.currentPhase === 'starting') this.currentPhase = 'serving';
+  }
+
+  /** Not ready from now on, whatever the checks say. */
+  drain(): void {
+    this.currentPhase = 'draining';
+  }
+
+  async report(): Promise<ReadinessReport> {
+    const states = await Promise.all(
+      [...this.checks].map(async ([name, check]): Promise<[string, CheckState]> => [name, await check.state()]),
+    );
+    return {
+      ready: this.currentPhase === 'serving' && states.every(([, state]) => state === 'up'),
+      phase: this.currentPhase,
+      checks: Object.fromEntries(states),
+    };
+  }
+}
+
+class CachedCheck {
+  private running: Promise<'up' | 'down'> | null = null;
+  private answer: Promise<CheckState> | null = null;
+  private answeredAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly check: ReadinessCheck,
+    private readonly timeoutMs: number,
+    private readonly cacheMs: number,
+  ) {}
+
+  state(): Promise<CheckState> {
+    if (this.answer === null || performance.now() - this.answeredAtMs >= this.cacheMs) {
+      this.answeredAtMs = Number.POSITIVE_INFINITY;
+      this.answer = this.ask().finally(() => {
+        this.answeredAtMs = performance.now();
+      });
+    }
+    return this.answer;
+  }
+
+  private ask(): Promise<CheckState> {
+    this.running ??= this.run().finally(() => {
+      this.running = null;
+    });
+    return within(this.running, this.timeoutMs);
+  }
+
+  private async run(): Promise<'up' | 'down'> {
+    try {
+      return (await this.check()) === true ? 'up' : 'down';
+    } catch {
+      // The reason is for whoever owns the connection to log; here only the state is asked for.
+      return 'down';
+    }
+  }
+}
+
+async function within(answer: Promise<CheckState>, timeoutMs: number): Promise<CheckState> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<CheckState>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, 'timeout');
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

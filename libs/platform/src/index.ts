@@ -1,0 +1,43 @@
+export * from './config/env-decorators';
+export { EnvError } from './config/env-error';
+export { loadEnv } from './config/load-env';
+export { ServicesEnv } from './config/services.env';
+export { AppExceptionFilter } from './errors/app-exception.filter';
+export { errorResponse, type ErrorResponse } from './errors/error-response';
+export { fromHttpFramework } from './errors/foreign-errors';
+export { startHealthServer, type HealthServer, type HealthServerOptions } from './health/health-server';
+export { DrainSteps, type DrainStep } from './health/drain-steps';
+export {
+  runApp,
+  type AppContext,
+  type AppDefinition,
+  type ProcessHost,
+  type RunningApp,
+  type RunOptions,
+} from './health/lifecycle';
+export { nestOptions, PlatformModule, startNestContext, withPlatform } from './health/platform.module';
+export {
+  Readiness,
+  type CheckState,
+  type ReadinessCheck,
+  type ReadinessOptions,
+  type ReadinessPhase,
+  type ReadinessReport,
+} from './health/readiness';
+export { tcpCheck } from './health/tcp-check';
+export { AppLogger, createLogger, type LogDestination, type LogFields, type LoggerOptions } from './logging/logger';
+export { LOG_LEVELS, type LogLevel } from './logging/log-levels';
+export { scrubLine } from './logging/scrub-line';
+export {
+  counter,
+  durationHistogram,
+  gauge,
+  histogram,
+  metricsRegistry,
+  startProcessMetrics,
+  type GaugeOptions,
+  type HistogramOptions,
+  type MetricOptions,
+} from './telemetry/metrics';
+export { validateInstance, type ValidateOptions } from './validation/validate';
+export * from './messaging';

@@ -1,0 +1,52 @@
+import { AppError } from '@libs/errors';
+
+/** What a log line holds of an error. Members that a library hung on it (requests, headers, rows) are left out. */
+export interface LoggedError {
+  readonly type: string;
+  readonly message: string;
+  readonly code?: string;
+  /** Of an AppError: what the caller did not see. */
+  readonly internal?: string;
+  readonly stack?: string;
+  readonly cause?: LoggedError;
+  readonly errors?: readonly LoggedError[];
+}
+
+const MAX_TEXT = 4_096;
+const MAX_DEPTH = 5;
+const MAX_ERRORS = 5;
+
+export function describeError(thrown: unknown, depth = 0): LoggedError {
+  if (!(thrown instanceof Error)) return { type: typeof thrown, message: clip(printThrown(thrown)) };
+  return {
+    type: thrown.name,
+    message: clip(thrown.message),
+    ...describeCode(thrown),
+    ...(thrown instanceof AppError && thrown.internal !== undefined && { internal: clip(thrown.internal) }),
+    ...(thrown.stack !== undefined && { stack: clip(thrown.stack) }),
+    ...(depth < MAX_DEPTH && describeCauses(thrown, depth + 1)),
+  };
+}
+
+function describeCode(error: Error): { code?: string } {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' || typeof code === 'number' ? { code: clip(String(code)) } : {};
+}
+
+function describeCauses(error: Error, depth: number): Pick<LoggedError, 'cause' | 'errors'> {
+  const errors: readonly unknown[] = error instanceof AggregateError ? error.errors.slice(0, MAX_ERRORS) : [];
+  return {
+    ...(error.cause !== undefined && { cause: describeError(error.cause, depth) }),
+    ...(errors.length > 0 && { errors: errors.map((each) => describeError(each, depth)) }),
+  };
+}
+
+/** An object that was thrown may hold anything; its kind is all that is said. */
+function printThrown(thrown: unknown): string {
+  return typeof thrown === 'object' && thrown !== null ? 'an object that is no Error was thrown' : String(thrown);
+}
+
+/** Long texts of foreign systems must not fill the logs. */
+export function clip(text: string): string {
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}… (${text.length} characters)` : text;
+}

@@ -1,0 +1,26 @@
+import { isNativeError } from 'node:util/types';
+import { AppError } from '@libs/errors';
+
+/** Trouble between us and the broker: the caller learns nothing of it, and may try again. */
+export function brokerFailure(internal: string, cause?: unknown): AppError {
+  return new AppError('server', 'Internal error', { internal, cause });
+}
+
+/** What to write to the log about a thrown thing. Never the thing itself: it may hold a URL with a password. */
+export function describeFailure(thrown: unknown): string {
+  if (thrown instanceof AppError) {
+    const cause = thrown.cause === undefined ? '' : ` (${describeFailure(thrown.cause)})`;
+    return `${thrown.code}: ${thrown.internal ?? thrown.message}${cause}`;
+  }
+  if (!isNativeError(thrown)) return 'a value that is no Error was thrown';
+  // A connection that failed for every address of a host has no words of its own.
+  if (thrown.message === '' && 'errors' in thrown) return (thrown.errors as unknown[]).map(describeFailure).join(', ');
+  return thrown.message;
+}
+
+/** The reply code of an AMQP exception (AMQP 0-9-1 §1.2), such as 404 or 541. */
+export function amqpCode(thrown: unknown): number | undefined {
+  if (typeof thrown !== 'object' || thrown === null) return undefined;
+  if ('code' in thrown && typeof thrown.code === 'number') return thrown.code;
+  return 'cause' in thrown ? amqpCode(thrown.cause) : undefined;
+}

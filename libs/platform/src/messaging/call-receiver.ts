@@ -1,0 +1,83 @@
+import { Logger } from '@nestjs/common';
+import type { CallContract, Contract } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { validateInstance } from '../validation/validate';
+import { brokerFailure, describeFailure } from './broker-failure';
+import type { Delivery } from './delivery';
+import { decodePacket, type Reply } from './message-codec';
+import { answerSeconds } from './messaging-metrics';
+import type { ReplySender } from './reply-sender';
+
+/** Runs the handler of a contract on a validated message. */
+export type Invoke = (contract: Contract, message: object) => Promise<unknown>;
+
+interface Question {
+  readonly contract: CallContract<object, object>;
+  readonly data: unknown;
+}
+
+const UNKNOWN = 'unknown';
+
+/** Answers the calls of one queue: every question gets one answer, and then its ack. */
+export class CallReceiver {
+  readonly #logger = new Logger(CallReceiver.name);
+
+  constructor(
+    private readonly contracts: ReadonlyMap<string, Contract>,
+    private readonly invoke: Invoke,
+    private readonly replies: Pick<ReplySender, 'send'>,
+  ) {}
+
+  async receive(delivery: Delivery): Promise<void> {
+    const stopTimer = answerSeconds.startTimer();
+    const question = this.#read(delivery);
+    const name = question instanceof AppError ? UNKNOWN : question.contract.name;
+    const reply = question instanceof AppError ? { err: question.toWire() } : await this.#answer(question);
+    this.#send(delivery, reply, name);
+    delivery.ack();
+    stopTimer({ contract: name, outcome: 'err' in reply ? reply.err.code : 'ok' });
+  }
+
+  #read(delivery: Delivery): Question | AppError {
+    try {
+      const { pattern, data } = decodePacket(delivery.message.content);
+      const contract = this.contracts.get(pattern);
+      if (contract?.kind === 'call') return { contract, data };
+      throw brokerFailure('a call of a contract that is not known here');
+    } catch (thrown) {
+      const error = AppError.from(thrown);
+      this.#logger.error(`a message of queue ${delivery.message.fields.routingKey}: ${describeFailure(error)}`);
+      return error;
+    }
+  }
+
+  async #answer({ contract, data }: Question): Promise<Reply> {
+    try {
+      const request = validateInstance(contract.request, data);
+      return { response: (await this.invoke(contract, request)) ?? null };
+    } catch (thrown) {
+      const error = AppError.from(thrown);
+      // What crosses to the caller holds neither the inner text nor the cause: they are told here or never.
+      if (error.status >= 500) {
+        const { stack } = thrown instanceof Error ? thrown : error;
+        this.#logger.error(`${contract.name} failed: ${describeFailure(error)}`, stack);
+      }
+      return { err: error.toWire() };
+    }
+  }
+
+  #send(delivery: Delivery, reply: Reply, name: string): void {
+    const { replyTo, correlationId } = delivery.message.properties as { replyTo?: string; correlationId?: string };
+    if (!replyTo || !correlationId) {
+      this.#logger.warn(`a call of ${name} came without an address to answer to`);
+      return;
+    }
+    try {
+      this.replies.send(reply, replyTo, correlationId, name);
+    } catch (thrown) {
+      const error = AppError.from(thrown);
+      this.#logger.error(`${name}: ${describeFailure(error)}`);
+      this.replies.send({ err: error.toWire() }, replyTo, correlationId, name);
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import { Controller, Logger, Module, type INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { IsInt, IsString, Max } from 'class-validator';
+import { call, Secret, type CallContract, type Contract, type QueueSpec } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { eventually, TestBroker, type TcpProxy } from '../testing';
+import { BrokerConnection, consumeQueues, Handles, MessageBus, MessagingModule, type QueueConsumption } from '.';
+
+class AddRequest {
+  @IsInt()
+  @Max(1_000_000)
+  left: number;
+
+  @IsInt()
+  right: number;
+}
+
+class AddResponse {
+  sum: number;
+}
+
+class FailRequest {
+  @IsString()
+  how: string;
+}
+
+class Nothing {}
+
+interface TestContracts {
+  readonly add: CallContract<AddRequest, AddResponse>;
+  readonly fail: CallContract<FailRequest, Nothing>;
+  readonly slow: CallContract<AddRequest, AddResponse>;
+}
+
+function contractsOf(queue: QueueSpec): TestContracts {
+  const contract = <Q extends object, R extends object>(
+    verb: string,
+    request: new () => Q,
+    response: new () => R,
+    timeoutMs: number,
+  ) => call({ queue, name: `${queue.name}.${verb}`, timeoutMs, request, response });
+  return {
+    add: contract('add', AddRequest, AddResponse, 3_000),
+    fail: contract('fail', FailRequest, Nothing, 3_000),
+    slow: contract('slow', AddRequest, AddResponse, 400),
+  };
+}
+
+/** A consumer of its own for each test queue, since the contract is part of the decorator. */
+function consumerOf({ add, fail, slow }: TestContracts) {
+  @Controller()
+  class SumsConsumer {
+    static readonly requests: AddRequest[] = [];
+    static released = Promise.withResolvers<void>();
+
+    @Handles(add)
+    async add(request: AddRequest): Promise<AddResponse> {
+      SumsConsumer.requests.push(request);
+      return { sum: request.left + request.right };
+    }
+
+    @Handles(fail)
+    async fail({ how }: FailRequest): Promise<Nothing> {
+      if (how === 'unforeseen') throw new TypeError('the disk is on fire');
+      throw new AppError('conflict', 'Already there', {
+        internal: 'not for you',
+        metadata: { id: 'abc' },
+        retryAfterSeconds: 7,
+      });
+    }
+
+    @Handles(slow)
+    async slow(request: AddRequest): Promise<AddResponse> {
+      SumsConsumer.requests.push(request);
+      await SumsConsumer.released.promise;
+      return { sum: 0 };
+    }
+  }
+  return SumsConsumer;
+}
+
+describe('calls over RabbitMQ', () => {
+  let broker: TestBroker;
+  let proxy: TcpProxy;
+  let queue: QueueSpec;
+  let contracts: TestContracts;
+  let Consumer: ReturnType<typeof consumerOf>;
+  let owner: INestApplication;
+  let caller: INestApplication;
+  let bus: MessageBus;
+  let consumption: QueueConsumption;
+
+  beforeEach(async () => {
+    Logger.overrideLogger(false);
+    broker = await TestBroker.connect();
+    proxy = await broker.proxy();
+    queue = broker.callQueue();
+    contracts = contractsOf(queue);
+    Consumer = consumerOf(contracts);
+    @Module({ controllers: [Consumer] })
+    class OwnerModule {}
+    owner = await NestFactory.create(OwnerModule, new FastifyAdapter(), { logger: false });
+    await owner.init();
+    const amqpUrl = new Secret(proxy.through(broker.url));
+    const all: Contract[] = Object.values(contracts);
+    consumption = await consumeQueues(owner, { amqpUrl, queues: [queue], contracts: all });
+    caller = await NestFactory.create(MessagingModule.forRoot({ amqpUrl, serviceName: 'test' }), new FastifyAdapter(), {
+      logger: false,
+    });
+    await caller.init();
+    bus = caller.get(MessageBus);
+  });
+
+  afterEach(async () => {
+    Consumer.released.resolve();
+    await caller.close();
+    await owner.close();
+    await proxy.close();
+    await broker.close();
+  });
+
+  it('brings the answer of the owner, who gets an instance of the request class', async () => {
+    await expect(bus.call(contracts.add, { left: 2, right: 3 })).resolves.toEqual({ sum: 5 });
+    expect(Consumer.requests[0]).toBeInstanceOf(AddRequest);
+  });
+
+  it('answers a hundred questions asked at once, each with its own answer', async () => {
+    const asked = Array.from({ length: 100 }, (_, left) => bus.call(contracts.add, { left, right: 1 }));
+    const answers = await Promise.all(asked);
+    expect(answers.map(({ sum }) => sum)).toEqual(Array.from({ length: 100 }, (_, left) => left + 1));
+  });
+
+  it("brings the owner's error with code, message, metadata and retry time, and nothing that is internal", async () => {
+    const error = await bus.call(contracts.fail, { how: 'foreseen' }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(AppError);
+    expect(error).toMatchObject({
+      code: 'conflict',
+      message: 'Already there',
+      metadata: { id: 'abc' },
+      retryAfterSeconds: 7,
+    });
+    expect((error as AppError).internal).toBeUndefined();
+  });
+
+  it('turns an unforeseen error into a server error and logs it with its stack at the owner', async () => {
+    const logged: unknown[][] = [];
+    Logger.overrideLogger({
+      log: () => undefined,
+      warn: () => undefined,
+      error: (...line: unknown[]) => logged.push(line),
+    });
+    const error = await bus.call(contracts.fail, { how: 'unforeseen' }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'server', message: 'Internal error' });
+    expect(JSON.stringify(error)).not.toContain('disk');
+    expect(logged).toHaveLength(1);
+    expect(String(logged[0]?.[0])).toContain('the disk is on fire');
+    expect(String(logged[0]?.[1])).toContain('SumsConsumer.fail');
+  });
+
+  it('refuses an invalid request by the name of the member, and tolerates members of a newer caller', async () => {
+    const invalid = await bus.call(contracts.add, { left: 2_000_000, right: 1 }).catch((thrown: unknown) => thrown);
+    expect(invalid).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('left') });
+    expect((invalid as AppError).message).not.toContain('2000000');
+    const newer = { left: 1, right: 1, addedNextYear: true };
+    await expect(bus.call(contracts.add, newer)).resolves.toEqual({ sum: 2 });
+  });
+
+  it('gives up after the time of the contract and says which contract it was', async () => {
+    const startedAt = performance.now();
+    const error = await bus.call(contracts.slow, { left: 1, right: 1 }).catch((thrown: unknown) => thrown);
+    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    expect(error).toMatchObject({ code: 'timeout', internal: expect.stringContaining(contracts.slow.name) });
+  });
+
+  it('lets a question expire that nobody took while its caller waited', async () => {
+    await consumption.drain();
+    await expect(bus.call(contracts.slow, { left: 1, right: 1 })).rejects.toMatchObject({ code: 'timeout' });
+    await eventually(async () => (await broker.depth(queue.name)) === 0, 'the question expires');
+  });
+
+  it('fails at once when the owner has never run', async () => {
+    const nobody = contractsOf(broker.callQueue());
+    const startedAt = performance.now();
+    const error = await bus.call(nobody.add, { left: 1, right: 1 }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'server', retryable: true, internal: expect.stringContaining('no queue') });
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
+  it('answers a message that is no packet or of an unknown contract, and goes on', async () => {
+    broker.channel.sendToQueue(queue.name, Buffer.from('not json'));
+    const unknown = { ...contracts.add, name: `${queue.name}.unknown` };
+    await expect(bus.call(unknown, { left: 1, right: 1 })).rejects.toMatchObject({ code: 'server' });
+    await expect(bus.call(contracts.add, { left: 1, right: 1 })).resolves.toEqual({ sum: 2 });
+    await eventually(async () => (await broker.depth(queue.name)) === 0, 'both messages are gone');
+  });
+
+  it('fails pending calls when the connection is cut, and asks and answers again by itself', async () => {
+    const patient = { ...contracts.slow, timeoutMs: 30_000 };
+    const pending = bus.call(patient, { left: 1, right: 1 }).catch((thrown: unknown) => thrown);
+    await eventually(() => Consumer.requests.length === 1, 'the question reaches the owner');
+    proxy.refuse();
+    await expect(pending).resolves.toMatchObject({ code: 'server', internal: expect.stringContaining('lost') });
+    await eventually(() => !consumption.isConnected(), 'readiness sees the loss');
+    expect(caller.get(BrokerConnection).isConnected()).toBe(false);
+    proxy.accept();
+    const backAt = performance.now();
+    await eventually(() => consumption.isConnected() && caller.get(BrokerConnection).isConnected(), 'both are back');
+    await expect(bus.call(contracts.add, { left: 4, right: 4 })).resolves.toEqual({ sum: 8 });
+    expect(performance.now() - backAt).toBeLessThan(10_000);
+  });
+
+  it('takes up its queue again when somebody deleted it', async () => {
+    await broker.channel.deleteQueue(queue.name);
+    await eventually(() => !consumption.isConnected(), 'the consumer notices');
+    await eventually(() => consumption.isConnected(), 'the queue is declared again');
+    await expect(bus.call(contracts.add, { left: 1, right: 1 })).resolves.toEqual({ sum: 2 });
+  });
+});

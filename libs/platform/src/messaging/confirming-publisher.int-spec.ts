@@ -1,0 +1,79 @@
+import { Logger } from '@nestjs/common';
+import { Secret, type QueueSpec } from '@libs/contracts';
+import { eventually, TestBroker, type TcpProxy } from '../testing';
+import { BrokerConnection } from './broker-connection';
+import { ConfirmingPublisher, type OutgoingMessage } from './confirming-publisher';
+
+describe(ConfirmingPublisher.name, () => {
+  let broker: TestBroker;
+  let proxy: TcpProxy;
+  let queue: QueueSpec;
+  let connection: BrokerConnection;
+  let publisher: ConfirmingPublisher;
+
+  beforeEach(async () => {
+    Logger.overrideLogger(false);
+    broker = await TestBroker.connect();
+    proxy = await broker.proxy();
+    queue = broker.jobQueue();
+    connection = new BrokerConnection({ amqpUrl: new Secret(proxy.through(broker.url)), name: 'test' });
+    publisher = new ConfirmingPublisher(connection, 300);
+    connection.start();
+    publisher.start();
+  });
+
+  afterEach(async () => {
+    proxy.release();
+    await publisher.close();
+    await connection.close();
+    await proxy.close();
+    await broker.close();
+  });
+
+  function message(messageId: string): OutgoingMessage {
+    return { queue, routingKey: queue.name, content: Buffer.from('{}'), messageId, headers: { 'x-attempt': 2 } };
+  }
+
+  it('sends persistent messages with their id and headers', async () => {
+    await publisher.publish(message('m1'));
+    const { properties } = await broker.next(queue.name);
+    expect(properties).toMatchObject({ deliveryMode: 2, messageId: 'm1', headers: { 'x-attempt': 2 } });
+  });
+
+  it('counts a message that is not confirmed in time as not sent, and sends again once the broker answers', async () => {
+    await publisher.publish(message('m1'));
+    proxy.hold();
+    await expect(publisher.publish(message('m2'))).rejects.toMatchObject({
+      code: 'server',
+      internal: expect.stringContaining('no confirm within 300 ms'),
+    });
+    proxy.release();
+    await eventually(
+      () =>
+        publisher.publish(message('m3')).then(
+          () => true,
+          () => false,
+        ),
+      'the publisher is back',
+    );
+    expect(await broker.depth(queue.name)).toBeGreaterThanOrEqual(2);
+  });
+
+  it('counts what was in flight when the connection broke as not sent', async () => {
+    await publisher.publish(message('m1'));
+    proxy.hold();
+    const inFlight = publisher.publish(message('m2'));
+    proxy.cut();
+    await expect(inFlight).rejects.toMatchObject({ code: 'server' });
+  });
+
+  it('confirms a thousand messages handed over at once', async () => {
+    await Promise.all(Array.from({ length: 1_000 }, (_, index) => publisher.publish(message(`m${index}`))));
+    await eventually(async () => (await broker.depth(queue.name)) === 1_000, 'all have arrived');
+  });
+
+  it('brings back each message of a retry tier to its queue after the wait of the tier', async () => {
+    await publisher.publish({ ...message('m1'), routingKey: `${queue.name}.retry.50` });
+    expect((await broker.next(queue.name)).properties.messageId).toBe('m1');
+  });
+});

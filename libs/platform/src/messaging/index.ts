@@ -1,0 +1,10 @@
+export { BrokerConnection, type BrokerConnectionOptions } from './broker-connection';
+export { consumeQueues, type ConsumeQueuesOptions, type HybridApp, type QueueConsumption } from './consume-queues';
+export { Handles } from './handles.decorator';
+export { ATTEMPT_HEADER, ERROR_CODE_HEADER } from './job-receiver';
+export { MessageBus } from './message-bus';
+export { MessagingModule, type MessagingModuleOptions } from './messaging.module';
+export { OutboxModule, type OutboxModuleOptions } from './outbox.module';
+export { OutboxRelay } from './outbox-relay';
+export { OutboxSource, type OutboxMessage } from './outbox-source';
+export { RabbitMessageBus } from './rabbit-message-bus';

@@ -1,0 +1,22 @@
+import { randomUUID } from 'node:crypto';
+import type { JobContract } from '@libs/contracts';
+import type { ConfirmingPublisher } from './confirming-publisher';
+import { encodeJob } from './message-codec';
+
+/** Hands over jobs. */
+export interface JobSender {
+  /** @throws AppError `server` unless the broker has confirmed the job */
+  send<P extends object>(contract: JobContract<P>, payload: P, messageId?: string): Promise<void>;
+}
+
+export function jobSender(publisher: Pick<ConfirmingPublisher, 'publish'>): JobSender {
+  return {
+    send: async (contract, payload, messageId = randomUUID()) =>
+      publisher.publish({
+        queue: contract.queue,
+        routingKey: contract.queue.name,
+        content: encodeJob(contract, payload),
+        messageId,
+      }),
+  };
+}

@@ -1,0 +1,317 @@
+import { Controller, Logger, Module, type INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { IsString } from 'class-validator';
+import { job, Secret, type JobContract, type QueueSpec } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { eventually, TestBroker, type TcpProxy } from '../testing';
+import {
+  ATTEMPT_HEADER,
+  consumeQueues,
+  ERROR_CODE_HEADER,
+  Handles,
+  MessageBus,
+  MessagingModule,
+  OutboxModule,
+  OutboxRelay,
+  OutboxSource,
+  type OutboxMessage,
+  type QueueConsumption,
+} from '.';
+import { queueDeclarations } from './topology';
+
+class RunBatch {
+  @IsString()
+  batchId: string;
+}
+
+type Work = (payload: RunBatch) => Promise<void>;
+
+/** The outbox as a list: forgets what was confirmed, as the table does. */
+class ListedOutbox extends OutboxSource {
+  pending: OutboxMessage[] = [];
+
+  override async relayPending(
+    limit: number,
+    publish: (messages: readonly OutboxMessage[]) => Promise<ReadonlySet<string>>,
+  ): Promise<number> {
+    const batch = this.pending.slice(0, limit);
+    const confirmed = await publish(batch);
+    this.pending = this.pending.filter(({ id }) => !confirmed.has(id));
+    return batch.length;
+  }
+}
+
+function consumerOf(contract: JobContract<RunBatch>, work: Work) {
+  @Controller()
+  class BatchesConsumer {
+    @Handles(contract)
+    run(payload: RunBatch): Promise<void> {
+      return work(payload);
+    }
+  }
+  return BatchesConsumer;
+}
+
+describe('jobs over RabbitMQ', () => {
+  let broker: TestBroker;
+  let proxy: TcpProxy;
+  let queue: QueueSpec;
+  let contract: JobContract<RunBatch>;
+  let sender: INestApplication;
+  let bus: MessageBus;
+  let outbox: ListedOutbox;
+  const workers: INestApplication[] = [];
+
+  beforeEach(async () => {
+    Logger.overrideLogger(false);
+    broker = await TestBroker.connect();
+    proxy = await broker.proxy();
+    use(broker.jobQueue());
+    outbox = new ListedOutbox();
+    @Module({ providers: [{ provide: OutboxSource, useValue: outbox }], exports: [OutboxSource] })
+    class OutboxSourceModule {}
+    @Module({
+      imports: [
+        MessagingModule.forRoot({ amqpUrl: new Secret(proxy.through(broker.url)), serviceName: 'test' }),
+        OutboxModule.forRoot({ imports: [OutboxSourceModule], contracts: [contract] }),
+      ],
+    })
+    class SenderModule {}
+    sender = await NestFactory.create(SenderModule, new FastifyAdapter(), { logger: false });
+    await sender.init();
+    bus = sender.get(MessageBus);
+  });
+
+  afterEach(async () => {
+    await sender.close();
+    for (const worker of workers.splice(0)) await worker.close();
+    await proxy.close();
+    await broker.close();
+  });
+
+  function use(spec: QueueSpec): void {
+    queue = spec;
+    contract = job({ queue, name: `${spec.name}.run-batch`, payload: RunBatch });
+  }
+
+  async function startWorker(work: Work, drainTimeoutMs = 25_000): Promise<QueueConsumption> {
+    @Module({ controllers: [consumerOf(contract, work)] })
+    class WorkerModule {}
+    const worker = await NestFactory.create(WorkerModule, new FastifyAdapter(), { logger: false });
+    await worker.init();
+    workers.push(worker);
+    const amqpUrl = new Secret(proxy.through(broker.url));
+    return consumeQueues(worker, { amqpUrl, queues: [queue], contracts: [contract], drainTimeoutMs });
+  }
+
+  it('keeps a job that was sent before its worker first ran', async () => {
+    await bus.send(contract, { batchId: 'b1' });
+    const seen: RunBatch[] = [];
+    await startWorker(async (payload) => void seen.push(payload));
+    await eventually(() => seen.length === 1, 'the job is handled');
+    expect(seen[0]).toBeInstanceOf(RunBatch);
+    expect(seen[0]).toEqual({ batchId: 'b1' });
+    await eventually(async () => (await broker.depth(queue.name)) === 0, 'the job is acknowledged');
+  });
+
+  it('works on as many jobs at once as the prefetch of the queue says, and no more', async () => {
+    const release = Promise.withResolvers<void>();
+    let running = 0;
+    let most = 0;
+    let done = 0;
+    await startWorker(async () => {
+      most = Math.max(most, ++running);
+      await release.promise;
+      running -= 1;
+      done += 1;
+    });
+    await Promise.all(Array.from({ length: 10 }, () => bus.send(contract, { batchId: 'b' })));
+    await eventually(() => running === queue.prefetch, 'the worker is full');
+    release.resolve();
+    await eventually(() => done === 10, 'all are done');
+    expect(most).toBe(queue.prefetch);
+  });
+
+  it('tries a failing job again through each tier and then lays it in the dead queue with its error code', async () => {
+    const triedAt: number[] = [];
+    await startWorker(async () => {
+      triedAt.push(performance.now());
+      throw new AppError('provider_unavailable', 'upstream is away');
+    });
+    await bus.send(contract, { batchId: 'b1' });
+    const dead = await broker.next(`${queue.name}.dead`);
+    expect(triedAt).toHaveLength(3);
+    expect(Number(triedAt[1]) - Number(triedAt[0])).toBeGreaterThanOrEqual(50);
+    expect(Number(triedAt[2]) - Number(triedAt[1])).toBeGreaterThanOrEqual(100);
+    expect(dead.properties.headers).toMatchObject({ [ATTEMPT_HEADER]: 3, [ERROR_CODE_HEADER]: 'provider_unavailable' });
+    expect(JSON.parse(dead.content.toString())).toEqual({ pattern: contract.name, data: { batchId: 'b1' } });
+    await eventually(async () => (await broker.depth(queue.name)) === 0, 'nothing is left behind');
+  });
+
+  it('does a job that failed once and then succeeds exactly once more', async () => {
+    let tries = 0;
+    await startWorker(async () => {
+      tries += 1;
+      if (tries === 1) throw new Error('a passing trouble');
+    });
+    await bus.send(contract, { batchId: 'b1' });
+    await eventually(() => tries === 2, 'the second try');
+    await eventually(async () => (await broker.depth(queue.name)) === 0, 'the job is done');
+    expect(await broker.depth(`${queue.name}.dead`)).toBe(0);
+  });
+
+  it.each([
+    ['is not readable', () => Buffer.from('{"pattern":')],
+    [
+      'is of an unknown contract',
+      () => Buffer.from(JSON.stringify({ pattern: 'no.such-job', data: { batchId: 'b' } })),
+    ],
+    ['breaks its validation', () => Buffer.from(JSON.stringify({ pattern: contract.name, data: { batchId: 7 } }))],
+  ])('lays a job that %s in the dead queue at once', async (_, content) => {
+    let tries = 0;
+    await startWorker(async () => void (tries += 1));
+    broker.channel.sendToQueue(queue.name, content());
+    const dead = await broker.next(`${queue.name}.dead`);
+    expect(dead.properties.headers?.[ERROR_CODE_HEADER]).toBe('invalid_request');
+    expect(tries).toBe(0);
+  });
+
+  it('lets the broker put aside a job that takes its channel down again and again', async () => {
+    let tries = 0;
+    await startWorker(async () => {
+      tries += 1;
+      proxy.cut();
+      await new Promise<never>(() => undefined);
+    }, 10);
+    await broker.channel.assertQueue(queue.name, { durable: true, arguments: queueDeclarations(queue)[1]?.arguments });
+    broker.channel.sendToQueue(
+      queue.name,
+      Buffer.from(JSON.stringify({ pattern: contract.name, data: { batchId: 'b' } })),
+      {
+        persistent: true,
+      },
+    );
+    const dead = await broker.next(`${queue.name}.dead`);
+    expect(tries).toBe(1 + Number(queue.deliveryLimit));
+    expect(dead.properties.headers?.['x-first-death-reason']).toBe('delivery_limit');
+  });
+
+  it('counts a message that no queue takes as not sent, declares the queue again and sends the next', async () => {
+    await bus.send(contract, { batchId: 'b1' });
+    await broker.channel.deleteQueue(queue.name);
+    await expect(bus.send(contract, { batchId: 'b2' })).rejects.toMatchObject({
+      code: 'server',
+      internal: expect.stringContaining('no queue takes it'),
+    });
+    await bus.send(contract, { batchId: 'b3' });
+    expect(await broker.depth(queue.name)).toBe(1);
+  });
+
+  it('refuses a job that is larger than a job may be', async () => {
+    await expect(bus.send(contract, { batchId: 'b'.repeat(4_096) })).rejects.toMatchObject({
+      code: 'server',
+      internal: expect.stringContaining('4096'),
+    });
+  });
+
+  it('says that nothing was sent while the broker cannot be reached, and sends again once it can', async () => {
+    await bus.send(contract, { batchId: 'b1' });
+    proxy.refuse();
+    await expect(bus.send(contract, { batchId: 'b2' })).rejects.toMatchObject({ code: 'server' });
+    proxy.accept();
+    await eventually(
+      () =>
+        bus.send(contract, { batchId: 'b3' }).then(
+          () => true,
+          () => false,
+        ),
+      'the sender is back',
+      10_000,
+    );
+    expect(await broker.depth(queue.name)).toBe(2);
+  });
+
+  it('goes on consuming by itself after its connection was cut, and does every job', async () => {
+    const seen = new Set<string>();
+    const consumption = await startWorker(async ({ batchId }) => void seen.add(batchId));
+    await bus.send(contract, { batchId: 'before' });
+    await eventually(() => seen.has('before'), 'the first job is handled');
+    proxy.cut();
+    await eventually(
+      () =>
+        bus.send(contract, { batchId: 'after' }).then(
+          () => true,
+          () => false,
+        ),
+      'the sender is back',
+    );
+    await eventually(() => seen.has('after') && consumption.isConnected(), 'the second job is handled', 10_000);
+  });
+
+  it('drains: finishes what it can, gives back the rest, takes nothing new', async () => {
+    const started: string[] = [];
+    const finished: string[] = [];
+    const quick = Promise.withResolvers<void>();
+    const consumption = await startWorker(async ({ batchId }) => {
+      started.push(batchId);
+      if (batchId === 'endless') await new Promise<never>(() => undefined);
+      await quick.promise;
+      finished.push(batchId);
+    }, 500);
+    await bus.send(contract, { batchId: 'endless' });
+    await bus.send(contract, { batchId: 'quick' });
+    await eventually(() => started.length === 2, 'both run');
+    const drained = consumption.drain();
+    expect(consumption.isConnected()).toBe(false);
+    await bus.send(contract, { batchId: 'late' });
+    quick.resolve();
+    await drained;
+    expect(finished).toEqual(['quick']);
+    expect(started).not.toContain('late');
+    const left = [await broker.next(queue.name), await broker.next(queue.name)];
+    expect(new Set(left.map(({ content }) => JSON.parse(content.toString()).data.batchId))).toEqual(
+      new Set(['endless', 'late']),
+    );
+    expect(left.find(({ fields }) => fields.redelivered)).toBeDefined();
+  });
+
+  it('relays the outbox when woken and forgets only what was confirmed', async () => {
+    const message = (id: string, name = contract.name): OutboxMessage => ({
+      id,
+      contract: name,
+      payload: { batchId: id },
+    });
+    outbox.pending = [message('1'), message('2', 'no.such-job'), message('3')];
+    sender.get(OutboxRelay).wake();
+    await eventually(() => outbox.pending.length === 1, 'the outbox is relayed');
+    expect(outbox.pending.map(({ id }) => id)).toEqual(['2']);
+    const sent = [await broker.next(queue.name), await broker.next(queue.name)];
+    expect(new Set(sent.map(({ properties }) => properties.messageId))).toEqual(new Set(['outbox-1', 'outbox-3']));
+  });
+
+  it('keeps the outbox while the broker is away and relays all of it afterwards', async () => {
+    await bus.send(contract, { batchId: 'first' });
+    proxy.refuse();
+    outbox.pending = Array.from({ length: 1_200 }, (_, index) => ({
+      id: String(index),
+      contract: contract.name,
+      payload: { batchId: String(index) },
+    }));
+    const relay = sender.get(OutboxRelay);
+    relay.wake();
+    await expect(bus.send(contract, { batchId: 'not now' })).rejects.toMatchObject({ code: 'server' });
+    expect(outbox.pending).toHaveLength(1_200);
+    proxy.accept();
+    await eventually(() => outbox.pending.length === 0, 'the outbox is empty', 15_000);
+    await eventually(async () => (await broker.depth(queue.name)) >= 1_201, 'everything has arrived');
+  });
+
+  it('refuses to boot on a queue that exists with other arguments', async () => {
+    await broker.channel.assertQueue(queue.name, { durable: true, arguments: { 'x-queue-type': 'classic' } });
+    await expect(startWorker(async () => undefined)).rejects.toMatchObject({
+      code: 'server',
+      message: expect.stringContaining('PRECONDITION'),
+    });
+  });
+});

@@ -1,0 +1,71 @@
+import type { CallContract, JobContract } from '@libs/contracts';
+import { AppError, type AppErrorWire } from '@libs/errors';
+import { brokerFailure } from './broker-failure';
+
+/**
+ * The bytes of a message: JSON in the packet form of Nest's transports, `{ pattern, data, id? }` to the
+ * owner and `{ id, response | err, isDisposed }` back, so that tools for those can read our queues.
+ */
+export interface Packet {
+  /** Wire name of the contract. */
+  readonly pattern: string;
+  readonly data: unknown;
+}
+
+export type Reply = { readonly response: unknown } | { readonly err: AppErrorWire };
+
+/** A job names rows and carries nothing; one that is larger carries what it should not. */
+const MAX_JOB_BYTES = 4_096;
+const MAX_CALL_BYTES = 1_048_576;
+
+/** @throws AppError `server` when the payload is larger than a job may be */
+export function encodeJob<P extends object>(contract: JobContract<P>, payload: P): Buffer {
+  return encode({ pattern: contract.name, data: payload }, contract.name, MAX_JOB_BYTES);
+}
+
+/** @throws AppError `server` when the request is larger than a call may be */
+export function encodeCall<Q extends object, R extends object>(
+  contract: CallContract<Q, R>,
+  request: Q,
+  id: string,
+): Buffer {
+  return encode({ pattern: contract.name, data: request, id }, contract.name, MAX_CALL_BYTES);
+}
+
+/** @throws AppError `server` when the answer is larger than a call may be */
+export function encodeReply(reply: Reply, id: string, contractName: string): Buffer {
+  return encode({ id, ...reply, isDisposed: true }, contractName, MAX_CALL_BYTES);
+}
+
+/** @throws AppError `invalid_request` for anything that is no packet */
+export function decodePacket(content: Buffer): Packet {
+  const packet = parseObject(content);
+  if (!packet || typeof packet['pattern'] !== 'string') {
+    throw new AppError('invalid_request', 'Unreadable message', { internal: 'a message that is no packet' });
+  }
+  return { pattern: packet['pattern'], data: packet['data'] };
+}
+
+/** The response, or the owner's error as an AppError to throw. */
+export function decodeReply(content: Buffer): { response: unknown } | { err: AppError } {
+  const packet = parseObject(content);
+  if (packet && 'response' in packet) return { response: packet['response'] };
+  return { err: AppError.fromWire(packet?.['err']) };
+}
+
+function encode(packet: object, contractName: string, maxBytes: number): Buffer {
+  const content = Buffer.from(JSON.stringify(packet));
+  if (content.length > maxBytes) {
+    throw brokerFailure(`a message of ${contractName} has ${content.length} bytes, the limit is ${maxBytes}`);
+  }
+  return content;
+}
+
+function parseObject(content: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(content.toString('utf8'));
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,51 @@
+import { firstValueFrom, throwError, timeout } from 'rxjs';
+import type { CallContract, JobContract } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import type { CallClient } from './call-client';
+import type { JobSender } from './job-sender';
+import { MessageBus } from './message-bus';
+import { callSeconds } from './messaging-metrics';
+
+/** The message bus over RabbitMQ. */
+export class RabbitMessageBus extends MessageBus {
+  constructor(
+    private readonly client: CallClient,
+    private readonly jobs: JobSender,
+  ) {
+    super();
+  }
+
+  override async call<Q extends object, R extends object>(contract: CallContract<Q, R>, request: Q): Promise<R> {
+    const stopTimer = callSeconds.startTimer({ contract: contract.name });
+    try {
+      const response = await this.#ask(contract, request);
+      stopTimer({ outcome: 'ok' });
+      return response;
+    } catch (thrown) {
+      const error = AppError.from(thrown);
+      stopTimer({ outcome: error.code });
+      throw error;
+    }
+  }
+
+  override async send<P extends object>(contract: JobContract<P>, payload: P): Promise<void> {
+    await this.jobs.send(contract, payload);
+  }
+
+  async #ask<Q extends object, R extends object>(contract: CallContract<Q, R>, request: Q): Promise<R> {
+    const deadline = performance.now() + contract.timeoutMs;
+    await this.client.ready(contract.timeoutMs);
+    const remainingMs = Math.max(1, Math.ceil(deadline - performance.now()));
+    return firstValueFrom(
+      this.client
+        .send<R>({ ...contract, timeoutMs: remainingMs }, request)
+        .pipe(timeout({ first: remainingMs, with: () => throwError(() => timedOut(contract)) })),
+    );
+  }
+}
+
+function timedOut(contract: { readonly name: string; readonly timeoutMs: number }): AppError {
+  return new AppError('timeout', 'The request took too long', {
+    internal: `no answer to ${contract.name} within ${contract.timeoutMs} ms`,
+  });
+}

@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { connect, type Channel, type ChannelModel, type GetMessage } from 'amqplib';
+import { Secret, type QueueSpec } from '@libs/contracts';
+import { queueDeclarations } from '../topology';
+import { TcpProxy } from '../../testing/tcp-proxy';
+
+const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672';
+const POLL_MS = 20;
+
+/** The real broker, with queues of the test's own that `close` deletes again. */
+export class TestBroker {
+  readonly #queues = new Set<string>();
+
+  private constructor(
+    readonly url: string,
+    readonly model: ChannelModel,
+    readonly channel: Channel,
+  ) {}
+
+  static async connect(): Promise<TestBroker> {
+    const url = process.env.AMQP_URL ?? DEFAULT_URL;
+    const model = await connect(url);
+    return new TestBroker(url, model, await model.createChannel());
+  }
+
+  get secretUrl(): Secret {
+    return new Secret(this.url);
+  }
+
+  callQueue(overrides: Partial<QueueSpec> = {}): QueueSpec {
+    return this.#remember({ name: `test-${randomUUID()}`, kind: 'call', prefetch: 10, ...overrides });
+  }
+
+  jobQueue(overrides: Partial<QueueSpec> = {}): QueueSpec {
+    const defaults = { kind: 'job', prefetch: 4, deliveryLimit: 2, retryTiersMs: [50, 100] } as const;
+    return this.#remember({ name: `test-${randomUUID()}`, ...defaults, ...overrides });
+  }
+
+  /** A proxy to the broker; the caller closes it. */
+  async proxy(): Promise<TcpProxy> {
+    const { hostname, port } = new URL(this.url);
+    return TcpProxy.start({ host: hostname, port: Number(port || 5672) });
+  }
+
+  /** Messages that wait in a queue. */
+  async depth(queue: string): Promise<number> {
+    const { messageCount } = await this.channel.checkQueue(queue);
+    return messageCount;
+  }
+
+  /** The next message of a queue, once there is one; it is taken. */
+  async next(queue: string): Promise<GetMessage> {
+    let message: GetMessage | undefined;
+    await eventually(async () => {
+      message = (await this.channel.get(queue, { noAck: true })) || undefined;
+      return message !== undefined;
+    }, `a message in ${queue}`);
+    return message as GetMessage;
+  }
+
+  async close(): Promise<void> {
+    for (const queue of this.#queues) await this.channel.deleteQueue(queue);
+    await this.model.close();
+  }
+
+  #remember(spec: QueueSpec): QueueSpec {
+    for (const { name } of queueDeclarations(spec)) this.#queues.add(name);
+    return spec;
+  }
+}
+
+/** Looks until `isSo`, for what the broker does in its own time and tells nobody. */
+export async function eventually(
+  isSo: () => boolean | Promise<boolean>,
+  what: string,
+  withinMs: number = 15_000,
+): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error(`did not happen within ${withinMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}

@@ -1,0 +1,53 @@
+import { queues } from '@libs/contracts';
+import { queueDeclarations } from './topology';
+
+describe(queueDeclarations.name, () => {
+  it('declares a call queue as one durable classic queue that never goes away by itself', () => {
+    const [declaration, ...more] = queueDeclarations(queues.auth);
+    expect(more).toEqual([]);
+    expect(declaration).toMatchObject({ name: 'auth', durable: true, arguments: { 'x-queue-type': 'classic' } });
+    expect(declaration?.arguments).not.toHaveProperty('x-expires');
+  });
+
+  it('declares a job queue with its dead queue and one retry tier per wait', () => {
+    expect(queueDeclarations(queues.batches).map(({ name }) => name)).toEqual([
+      'batches.dead',
+      'batches',
+      'batches.retry.1000',
+      'batches.retry.5000',
+      'batches.retry.30000',
+    ]);
+  });
+
+  it('replicates every queue of a job and bounds its length', () => {
+    for (const declaration of queueDeclarations(queues.batches)) {
+      expect(declaration.durable).toBe(true);
+      expect(declaration.arguments).toMatchObject({ 'x-queue-type': 'quorum', 'x-max-length': expect.any(Number) });
+    }
+  });
+
+  it('puts a job aside after the delivery limit of its queue, and loses none on the way', () => {
+    const declaration = queueDeclarations(queues.batches).find(({ name }) => name === 'batches');
+    expect(declaration?.arguments).toMatchObject({
+      'x-delivery-limit': 5,
+      'x-dead-letter-exchange': '',
+      'x-dead-letter-routing-key': 'batches.dead',
+      'x-dead-letter-strategy': 'at-least-once',
+      'x-overflow': 'reject-publish',
+    });
+  });
+
+  it('leads a retry tier back to its queue after the wait', () => {
+    const declaration = queueDeclarations(queues.batches).find(({ name }) => name === 'batches.retry.5000');
+    expect(declaration?.arguments).toMatchObject({
+      'x-message-ttl': 5_000,
+      'x-dead-letter-routing-key': 'batches',
+      'x-dead-letter-strategy': 'at-least-once',
+    });
+  });
+
+  it('declares a wait that is named twice once', () => {
+    const spec = { ...queues.batches, retryTiersMs: [1_000, 1_000] };
+    expect(queueDeclarations(spec).map(({ name }) => name)).toEqual(['batches.dead', 'batches', 'batches.retry.1000']);
+  });
+});

@@ -1,0 +1,144 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Channel, ChannelModel, Replies } from 'amqplib';
+import type { QueueSpec } from '@libs/contracts';
+
+/**
+ * How each queue of the house is declared. Every argument is set explicitly, since the defaults of the
+ * broker differ between its versions, and both ends of a queue declare it from here.
+ */
+export interface QueueDeclaration {
+  readonly name: string;
+  readonly durable: true;
+  readonly arguments: Readonly<Record<string, string | number>>;
+}
+
+const DEFAULT_EXCHANGE = '';
+const DEFAULT_DELIVERY_LIMIT = 5;
+const REPLICAS = 3;
+const LIFE_PROBES = 3;
+const LIFE_PROBE_INTERVAL_MS = 500;
+const MAX_CALLS = 10_000;
+/** Beyond this a publish is refused and its outbox row waits, or, in a dead queue, the oldest message goes. */
+const MAX_JOBS = 100_000;
+
+export function deadQueueName(spec: QueueSpec): string {
+  return `${spec.name}.dead`;
+}
+
+export function retryQueueName(spec: QueueSpec, waitMs: number): string {
+  return `${spec.name}.retry.${waitMs}`;
+}
+
+/** The queue itself and, for jobs, its dead queue and its retry tiers. */
+export function queueDeclarations(spec: QueueSpec): readonly QueueDeclaration[] {
+  if (spec.kind === 'call') return [callQueue(spec)];
+  const tiersMs = [...new Set(spec.retryTiersMs ?? [])];
+  return [deadQueue(spec), jobQueue(spec), ...tiersMs.map((waitMs) => retryQueue(spec, waitMs))];
+}
+
+/** @throws when the broker refuses, e.g. 406 for a queue that exists with other arguments */
+export async function declareTopology(model: ChannelModel, spec: QueueSpec): Promise<void> {
+  await onOwnChannel(model, async (channel) => {
+    for (const declaration of queueDeclarations(spec)) await declare(channel, declaration);
+  });
+}
+
+/**
+ * Deletes and declares again a queue that the broker lists but cannot serve, as happens to one declared
+ * shortly before the broker died. What it held is lost, which is why jobs are only nudges.
+ *
+ * A queue that shows a message or a consumer is alive and is left alone. A dead one shows neither, but so
+ * does a busy one now and then, hence more than one look. The broker itself refuses to delete a replicated queue whose other members may come back.
+ *
+ * @returns whether the queue was replaced
+ */
+export async function replaceUnusableQueue(model: ChannelModel, declaration: QueueDeclaration): Promise<boolean> {
+  for (let probe = 0; probe < LIFE_PROBES; probe += 1) {
+    if (await showsLife(model, declaration.name)) return false;
+    await delay(LIFE_PROBE_INTERVAL_MS);
+  }
+  await onOwnChannel(model, async (channel) => {
+    await channel.deleteQueue(declaration.name);
+    await declare(channel, declaration);
+  });
+  return true;
+}
+
+async function showsLife(model: ChannelModel, queue: string): Promise<boolean> {
+  const description = await describeQueue(model, queue);
+  return description !== undefined && (description.messageCount > 0 || description.consumerCount > 0);
+}
+
+/** What the broker says of a queue; undefined when it is missing, down, or the broker cannot be asked. */
+export async function describeQueue(model: ChannelModel, queue: string): Promise<Replies.AssertQueue | undefined> {
+  try {
+    return await onOwnChannel(model, (channel) => channel.checkQueue(queue));
+  } catch {
+    return undefined;
+  }
+}
+
+async function declare(channel: Channel, { name, ...options }: QueueDeclaration): Promise<void> {
+  await channel.assertQueue(name, options);
+}
+
+/** A refused declaration closes its channel, so it gets one that nobody else uses. */
+async function onOwnChannel<T>(model: ChannelModel, use: (channel: Channel) => Promise<T>): Promise<T> {
+  const channel = await model.createChannel();
+  let open = true;
+  // The operation that closed the channel rejects with the reason; the event only tells that it is closed.
+  channel.on('error', () => (open = false));
+  channel.on('close', () => (open = false));
+  const result = await use(channel);
+  if (open) await channel.close();
+  return result;
+}
+
+function callQueue(spec: QueueSpec): QueueDeclaration {
+  return {
+    name: spec.name,
+    durable: true,
+    arguments: { 'x-queue-type': 'classic', 'x-max-length': MAX_CALLS, 'x-overflow': 'reject-publish' },
+  };
+}
+
+function jobQueue(spec: QueueSpec): QueueDeclaration {
+  return {
+    name: spec.name,
+    durable: true,
+    arguments: {
+      ...replicated,
+      'x-delivery-limit': spec.deliveryLimit ?? DEFAULT_DELIVERY_LIMIT,
+      ...deadLettersTo(deadQueueName(spec)),
+    },
+  };
+}
+
+function retryQueue(spec: QueueSpec, waitMs: number): QueueDeclaration {
+  return {
+    name: retryQueueName(spec, waitMs),
+    durable: true,
+    arguments: { ...replicated, 'x-message-ttl': waitMs, ...deadLettersTo(spec.name) },
+  };
+}
+
+function deadQueue(spec: QueueSpec): QueueDeclaration {
+  return {
+    name: deadQueueName(spec),
+    durable: true,
+    arguments: { ...replicated, 'x-max-length': MAX_JOBS, 'x-overflow': 'drop-head' },
+  };
+}
+
+const replicated = { 'x-queue-type': 'quorum', 'x-quorum-initial-group-size': REPLICAS } as const;
+
+/** At-least-once dead-lettering needs `reject-publish`: a message leaves only once the next queue has it. */
+function deadLettersTo(queue: string): QueueDeclaration['arguments'] {
+  return {
+    'x-max-length': MAX_JOBS,
+    'x-overflow': 'reject-publish',
+    'x-dead-letter-exchange': DEFAULT_EXCHANGE,
+    'x-dead-letter-routing-key': queue,
+    'x-dead-letter-strategy': 'at-least-once',
+  };
+}

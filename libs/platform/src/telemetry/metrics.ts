@@ -1,0 +1,86 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, register, type Registry } from 'prom-client';
+
+/**
+ * The metrics of the process: one registry, served at `GET /metrics` of the health port.
+ *
+ * Names are `sluice_<noun>_<unit>`. A label takes values from a small closed set (a code, a provider's
+ * slug), never an id, a path or anything a caller invents: each value is a time series kept for ever.
+ */
+export const metricsRegistry: Registry = register;
+
+export interface MetricOptions<Label extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames?: readonly Label[];
+}
+
+export interface HistogramOptions<Label extends string> extends MetricOptions<Label> {
+  readonly buckets?: readonly number[];
+}
+
+/** From a millisecond to two minutes: what a gateway's own work and a model's answer take. */
+const DURATION_BUCKETS_SECONDS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120,
+] as const;
+
+/** Event-loop lag, heap, collection pauses, handles, CPU. */
+export function startProcessMetrics(app: string): void {
+  if (metricsRegistry.getSingleMetric('nodejs_eventloop_lag_seconds') !== undefined) return;
+  metricsRegistry.setDefaultLabels({ app });
+  collectDefaultMetrics({ register: metricsRegistry, eventLoopMonitoringPrecision: 20 });
+}
+
+/** A histogram of seconds; the name ends in `_seconds`. Asking again for a name gives the same histogram. */
+export function durationHistogram<Label extends string = never>(options: HistogramOptions<Label>): Histogram<Label> {
+  if (!options.name.endsWith('_seconds')) throw new Error(`${options.name}: a duration's name ends in _seconds`);
+  return histogram({ buckets: DURATION_BUCKETS_SECONDS, ...options });
+}
+
+export function histogram<Label extends string = never>(options: HistogramOptions<Label>): Histogram<Label> {
+  const { name, help, labelNames = [], buckets } = options;
+  return (
+    registered(name, Histogram<Label>) ??
+    new Histogram<Label>({ name, help, labelNames, ...(buckets && { buckets: [...buckets] }) })
+  );
+}
+
+/** A count that only grows; the name ends in `_total`. */
+export function counter<Label extends string = never>({
+  name,
+  help,
+  labelNames = [],
+}: MetricOptions<Label>): Counter<Label> {
+  if (!name.endsWith('_total')) throw new Error(`${name}: a counter's name ends in _total`);
+  return registered(name, Counter<Label>) ?? new Counter<Label>({ name, help, labelNames });
+}
+
+export interface GaugeOptions<Label extends string> extends MetricOptions<Label> {
+  /** Called on every scrape to set the value. */
+  readonly collect?: (gauge: Gauge<Label>) => void | Promise<void>;
+}
+
+export function gauge<Label extends string = never>({
+  name,
+  help,
+  labelNames = [],
+  collect,
+}: GaugeOptions<Label>): Gauge<Label> {
+  const existing = registered(name, Gauge<Label>);
+  if (existing) return existing;
+  return new Gauge<Label>({
+    name,
+    help,
+    labelNames,
+    ...(collect && {
+      collect(this: Gauge<Label>) {
+        return collect(this);
+      },
+    }),
+  });
+}
+
+function registered<M extends object>(name: string, Kind: abstract new (...args: never[]) => M): M | undefined {
+  const metric = metricsRegistry.getSingleMetric(name);
+  if (metric === undefined || metric instanceof Kind) return metric as M | undefined;
+  throw new Error(`The metric ${name} is of another kind`);
+}

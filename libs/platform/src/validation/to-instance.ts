@@ -1,0 +1,135 @@
+import 'reflect-metadata';
+import { plainToInstance, TransformationType } from 'class-transformer';
+import { defaultMetadataStorage } from 'class-transformer/cjs/storage';
+
+/**
+ * Plain JSON to instances of decorated classes, as class-transformer does it, with what it looks up on
+ * every call looked up once per class. Members without a `@Type` are shared with the plain object, not
+ * copied: a request of many kilobytes costs the same as a small one.
+ *
+ * Classes that use `@Expose` or `@Exclude` go through class-transformer itself.
+ */
+export type Constructor<T extends object = object> = new () => T;
+
+type Convert = (value: unknown, parent: object) => unknown;
+type BuildInstance = (plain: object) => object;
+
+/** Names that would reach the prototype of the instance instead of a member of its own. */
+const UNSAFE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+
+const builders = new WeakMap<Function, BuildInstance>();
+
+export function toInstance<T extends object>(Class: Constructor<T>, plain: object): T {
+  return builderOf(Class)(plain) as T;
+}
+
+function builderOf(Class: Constructor): BuildInstance {
+  let builder = builders.get(Class);
+  if (!builder) {
+    builder = usesExposure(Class) ? (plain) => plainToInstance(Class, plain) : compileBuilder(Class);
+    builders.set(Class, builder);
+  }
+  return builder;
+}
+
+function usesExposure(Class: Function): boolean {
+  return (
+    defaultMetadataStorage.getStrategy(Class) !== 'none' ||
+    defaultMetadataStorage.getExposedMetadatas(Class).length > 0 ||
+    defaultMetadataStorage.getExcludedMetadatas(Class).length > 0
+  );
+}
+
+function compileBuilder(Class: Constructor): BuildInstance {
+  const converters = new Map<string, Convert | null>();
+  return (plain) => {
+    const instance = new Class() as Record<string, unknown>;
+    for (const name of Object.keys(plain)) {
+      const value = (plain as Record<string, unknown>)[name];
+      if (value === undefined || UNSAFE_NAMES.has(name) || isMethod(Class, name)) continue;
+      const convert = converterOf(converters, Class, name);
+      instance[name] = convert ? convert(value, plain) : value;
+    }
+    return instance;
+  };
+}
+
+/** A caller's member must not hide a method or accessor of the class. */
+function isMethod(Class: Constructor, name: string): boolean {
+  return name in Class.prototype;
+}
+
+/**
+ * Every decorated member has a design type, so a name without one has nothing to convert: a caller's
+ * invented names cost one look-up and never fill the map.
+ */
+function converterOf(converters: Map<string, Convert | null>, Class: Constructor, name: string): Convert | null {
+  const known = converters.get(name);
+  if (known !== undefined) return known;
+  if (Reflect.getMetadata('design:type', Class.prototype, name) === undefined) return null;
+  const convert = compileConverter(Class, name);
+  converters.set(name, convert);
+  return convert;
+}
+
+function compileConverter(Class: Constructor, name: string): Convert | null {
+  const typed = typeConverter(Class, name);
+  const transforms = defaultMetadataStorage.findTransformMetadatas(Class, name, TransformationType.PLAIN_TO_CLASS);
+  if (transforms.length === 0) return typed;
+  return (value, parent) =>
+    transforms.reduce<unknown>(
+      (current, { transformFn }) =>
+        transformFn({
+          value: current,
+          key: name,
+          obj: parent,
+          type: TransformationType.PLAIN_TO_CLASS,
+          options: {},
+        }),
+      typed ? typed(value, parent) : value,
+    );
+}
+
+function typeConverter(Class: Constructor, name: string): Convert | null {
+  const metadata = defaultMetadataStorage.findTypeMetadata(Class, name);
+  if (!metadata?.typeFunction) return null;
+  const { typeFunction, options } = metadata;
+  const discriminator = options?.discriminator;
+  return eachItem((value, parent) => {
+    const declared = typeFunction({ newObject: undefined, object: parent, property: name });
+    if (!isJsonObject(value)) return convertScalar(declared, value);
+    if (!discriminator) return buildAs(declared, value);
+    const tag = (value as Record<string, unknown>)[discriminator.property];
+    const subType = discriminator.subTypes.find((candidate) => candidate.name === tag);
+    const instance = buildAs(subType?.value ?? declared, value) as Record<string, unknown>;
+    if (options?.keepDiscriminatorProperty !== true && instance !== value) delete instance[discriminator.property];
+    return instance;
+  });
+}
+
+function eachItem(convert: Convert): Convert {
+  const convertDeep: Convert = (value, parent) =>
+    Array.isArray(value) ? value.map((item) => convertDeep(item, parent)) : convert(value, parent);
+  return convertDeep;
+}
+
+function buildAs(type: Function, value: object): object {
+  return type === Object || isScalarType(type) ? value : toInstance(type as Constructor, value);
+}
+
+function isScalarType(type: Function): boolean {
+  return type === String || type === Number || type === Boolean || type === Date;
+}
+
+function convertScalar(type: Function, value: unknown): unknown {
+  if (value === null || value === undefined) return value;
+  if (type === String) return String(value);
+  if (type === Number) return Number(value);
+  if (type === Boolean) return Boolean(value);
+  if (type === Date) return new Date(value as string);
+  return value;
+}
+
+function isJsonObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !(value instanceof Date);
+}

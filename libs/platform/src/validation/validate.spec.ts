@@ -1,0 +1,284 @@
+import { AppError } from '@libs/errors';
+import { plainToInstance, Transform, Type } from 'class-transformer';
+import {
+  IsArray,
+  IsDefined,
+  IsIn,
+  IsInt,
+  IsOptional,
+  IsString,
+  MaxLength,
+  Min,
+  ValidateIf,
+  ValidateNested,
+  validateSync,
+} from 'class-validator';
+import fc from 'fast-check';
+import { validateInstance } from './validate';
+
+class TextPartDto {
+  @IsIn(['text']) type: string;
+  @IsString() @MaxLength(10) text: string;
+}
+
+class ImagePartDto {
+  @IsIn(['image']) type: string;
+  @IsString() url: string;
+}
+
+class MessageDto {
+  @IsIn(['user', 'assistant', 'system']) role: string;
+
+  @IsOptional() @IsString() @MaxLength(100) content?: string;
+
+  @IsOptional()
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => Object, {
+    discriminator: {
+      property: 'type',
+      subTypes: [
+        { name: 'text', value: TextPartDto },
+        { name: 'image', value: ImagePartDto },
+      ],
+    },
+    keepDiscriminatorProperty: true,
+  })
+  parts?: (TextPartDto | ImagePartDto)[];
+}
+
+class BaseDto {
+  @IsString() model: string;
+}
+
+class ChatDto extends BaseDto {
+  @IsArray() @ValidateNested({ each: true }) @Type(() => MessageDto) messages: MessageDto[];
+  @IsOptional() @IsInt() @Min(1) maxTokens?: number;
+  @IsOptional() @IsString({ each: true }) stop?: string[];
+  @ValidateIf((chat: ChatDto) => chat.maxTokens === 7) @IsDefined() @IsString() reason?: string;
+  @IsOptional() @Transform(({ value }) => (typeof value === 'string' ? value.trim() : value)) @IsString() user?: string;
+
+  greet(): string {
+    return `hello ${this.model}`;
+  }
+}
+
+class EmptyDto {}
+
+function refusal(run: () => unknown): AppError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+/** Anything but an AppError is a mistake of ours and fails the test. */
+function accepts(run: () => unknown): boolean {
+  try {
+    run();
+    return true;
+  } catch (error) {
+    if (error instanceof AppError) return false;
+    throw error;
+  }
+}
+
+function succeeds(run: () => boolean): boolean {
+  try {
+    return run();
+  } catch {
+    return false;
+  }
+}
+
+const user = { role: 'user', content: 'hi' };
+
+describe(validateInstance.name, () => {
+  it('gives instances of the class, of its nested classes, and of the class that a tag names', () => {
+    const chat = validateInstance(ChatDto, {
+      model: 'm',
+      messages: [
+        user,
+        {
+          role: 'user',
+          parts: [
+            { type: 'text', text: 'x' },
+            { type: 'image', url: 'u' },
+          ],
+        },
+      ],
+    });
+    expect(chat).toBeInstanceOf(ChatDto);
+    expect(chat.greet()).toBe('hello m');
+    expect(chat.messages[0]).toBeInstanceOf(MessageDto);
+    expect(chat.messages[1]?.parts?.[0]).toBeInstanceOf(TextPartDto);
+    expect(chat.messages[1]?.parts?.[1]).toBeInstanceOf(ImagePartDto);
+    expect(chat.messages[1]?.parts?.[0]?.type).toBe('text');
+  });
+
+  it('names the nested member at fault and what is expected, never the value', () => {
+    const error = refusal(() =>
+      validateInstance(ChatDto, { model: 'm', messages: [user, user, user, { role: 'sk-secret-value' }] }),
+    );
+    expect(error.code).toBe('invalid_request');
+    expect(error.message).toBe('messages[3].role must be one of the following values: user, assistant, system');
+    expect(error.metadata).toEqual({ param: 'messages[3].role' });
+  });
+
+  it('names members two arrays deep', () => {
+    const error = refusal(() =>
+      validateInstance(ChatDto, {
+        model: 'm',
+        messages: [
+          {
+            role: 'user',
+            parts: [
+              { type: 'text', text: 'fine' },
+              { type: 'text', text: 'far too long' },
+            ],
+          },
+        ],
+      }),
+    );
+    expect(error.metadata).toEqual({ param: 'messages[0].parts[1].text' });
+    expect(error.message).not.toContain('far too long');
+  });
+
+  it('says of an absent member that it is required, also of an inherited one', () => {
+    const error = refusal(() => validateInstance(ChatDto, { messages: [{}] }));
+    expect(error.message).toContain('model is required');
+    expect(error.message).toContain('messages[0].role is required');
+  });
+
+  it('names at most five members, however many are wrong', () => {
+    const messages = Array.from({ length: 100_000 }, () => ({ role: 1 }));
+    const error = refusal(() => validateInstance(ChatDto, { model: 'm', messages }));
+    expect(error.message.match(/messages\[\d+\]\.role/g)).toHaveLength(5);
+  });
+
+  it.each([null, undefined, [], 'x', 1, true])('refuses %p in the place of an object', (plain) => {
+    expect(refusal(() => validateInstance(ChatDto, plain)).message).toBe('Expected a JSON object');
+  });
+
+  it.each([null, 'x', 1, {}, { 0: user, length: 1 }])('refuses %p in the place of an array', (messages) => {
+    expect(refusal(() => validateInstance(ChatDto, { model: 'm', messages })).metadata).toEqual({ param: 'messages' });
+  });
+
+  it.each([null, 'x', 1])('refuses %p in the place of a nested object', (message) => {
+    expect(refusal(() => validateInstance(ChatDto, { model: 'm', messages: [user, message] })).message).toBe(
+      'messages[1] must be an object',
+    );
+  });
+
+  it('checks every item of an array of scalars', () => {
+    const body = { model: 'm', messages: [user], stop: ['a', 1] };
+    expect(refusal(() => validateInstance(ChatDto, body)).message).toBe('each value in stop must be a string');
+    expect(validateInstance(ChatDto, { ...body, stop: ['a', 'b'] }).stop).toEqual(['a', 'b']);
+  });
+
+  it('follows a condition between members', () => {
+    const body = { model: 'm', messages: [user] };
+    expect(validateInstance(ChatDto, { ...body, maxTokens: 8 }).maxTokens).toBe(8);
+    expect(refusal(() => validateInstance(ChatDto, { ...body, maxTokens: 7 })).message).toBe('reason is required');
+  });
+
+  it('applies transforms before it validates', () => {
+    expect(validateInstance(ChatDto, { model: 'm', messages: [user], user: ' a ' }).user).toBe('a');
+  });
+
+  it('does not turn texts into numbers', () => {
+    const body = { model: 'm', messages: [user], maxTokens: '5' };
+    expect(refusal(() => validateInstance(ChatDto, body)).message).toBe('maxTokens must be an integer number');
+  });
+
+  it('keeps unknown members and leaves them unread, unless told to refuse them', () => {
+    const body = { model: 'm', messages: [user], extra: { deep: [1] } };
+    expect(validateInstance(ChatDto, body)).toMatchObject({ extra: { deep: [1] } });
+    const error = refusal(() => validateInstance(ChatDto, body, { refuseUnknown: true }));
+    expect(error.message).toBe('extra is not known');
+  });
+
+  it('does not repeat an unknown name that is no plain name', () => {
+    const body = { model: 'm', messages: [user], ['sk live\r\n{'.repeat(100)]: 1 };
+    const error = refusal(() => validateInstance(ChatDto, body, { refuseUnknown: true }));
+    expect(error.message).toBe('The object has an unknown member');
+  });
+
+  it('lets no member of a caller reach the prototype, a method or the choice of the class', () => {
+    const body = JSON.parse(
+      `{"model":"m","messages":[{"role":"user","constructor":{"name":"x"}}],
+        "__proto__":{"polluted":true},"constructor":1,"greet":"no","toString":"no"}`,
+    ) as unknown;
+    const chat = validateInstance(ChatDto, body);
+    expect(Object.getPrototypeOf(chat)).toBe(ChatDto.prototype);
+    expect(chat.greet()).toBe('hello m');
+    expect((chat as { polluted?: boolean }).polluted).toBeUndefined();
+    expect({}).not.toHaveProperty('polluted');
+  });
+
+  it('refuses a tag that names no class', () => {
+    const body = { model: 'm', messages: [{ role: 'user', parts: [{ type: 'hologram' }] }] };
+    expect(refusal(() => validateInstance(ChatDto, body)).metadata).toEqual({ param: 'messages[0].parts[0]' });
+  });
+
+  it('accepts anything for a class that asks for nothing', () => {
+    expect(validateInstance(EmptyDto, { a: 1 })).toBeInstanceOf(EmptyDto);
+  });
+
+  it('judges the same class the same way on every call', () => {
+    const good = { model: 'm', messages: [user] };
+    const bad = { model: 1, messages: [user] };
+    for (let round = 0; round < 3; round += 1) {
+      expect(validateInstance(ChatDto, good).model).toBe('m');
+      expect(refusal(() => validateInstance(ChatDto, bad)).message).toBe('model must be a string');
+    }
+  });
+
+  it('accepts and refuses exactly what class-transformer and class-validator do', () => {
+    const orAnything = (valid: fc.Arbitrary<unknown>) =>
+      fc.oneof({ weight: 6, arbitrary: valid }, { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 2 }) });
+    const part = fc.record(
+      {
+        type: orAnything(fc.constantFrom('text', 'image', 'hologram')),
+        text: orAnything(fc.string({ maxLength: 12 })),
+        url: orAnything(fc.string()),
+      },
+      { requiredKeys: ['type'] },
+    );
+    const message = fc.record(
+      {
+        role: orAnything(fc.constantFrom('user', 'assistant')),
+        content: orAnything(fc.string({ maxLength: 110 })),
+        parts: orAnything(fc.array(orAnything(part), { maxLength: 3 })),
+      },
+      { requiredKeys: ['role'] },
+    );
+    const chat = fc.record(
+      {
+        model: orAnything(fc.string()),
+        messages: orAnything(fc.array(orAnything(message), { maxLength: 3 })),
+        maxTokens: orAnything(fc.constantFrom(0, 1, 7, 1.5)),
+        stop: orAnything(fc.array(fc.string(), { maxLength: 2 })),
+        reason: orAnything(fc.string()),
+        user: orAnything(fc.string()),
+      },
+      { requiredKeys: ['model', 'messages'] },
+    );
+    const verdicts = { accepted: 0, refused: 0 };
+    fc.assert(
+      fc.property(chat, (body) => {
+        const copy = JSON.parse(JSON.stringify(body)) as object;
+        // class-transformer throws on null in the place of a tagged object; that is a refusal too.
+        const theirs = succeeds(() => validateSync(plainToInstance(ChatDto, copy)).length === 0);
+        const ours = accepts(() => validateInstance(ChatDto, body));
+        verdicts[theirs ? 'accepted' : 'refused'] += 1;
+        expect(ours).toBe(theirs);
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(Math.min(verdicts.accepted, verdicts.refused)).toBeGreaterThan(100);
+  });
+});

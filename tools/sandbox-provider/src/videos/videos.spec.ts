@@ -1,0 +1,132 @@
+import { boxAt, boxesOf, ClipDecoder, samplesOf } from '../testing/clip-reader';
+import { SandboxClient, type JsonAnswer } from '../testing/sandbox-client';
+import { makeClip } from './clip';
+import { drawPicture, pictureSize } from './picture';
+import { Videos } from './videos';
+
+describe(makeClip.name, () => {
+  it('holds its boxes in an order that plays at once, with the length it says', () => {
+    const file = makeClip(1280, 720, 3, 'a comment');
+    expect(boxesOf(file).map(({ name }) => name)).toEqual(['ftyp', 'moov', 'mdat']);
+    const header = boxAt(file, 'moov/mvhd');
+    expect(header.readUInt32BE(16) / header.readUInt32BE(12)).toBe(3);
+    expect(file.includes('a comment')).toBe(true);
+    const data = boxesOf(file)[2];
+    expect(boxAt(file, 'moov/trak/mdia/minf/stbl/stco').readUInt32BE(8)).toBe((data?.start ?? 0) + 8);
+    expect(samplesOf(file).reduce((sum, sample) => sum + sample.length, 0)).toBe(data?.body.length);
+  });
+
+  it.each([
+    [1280, 720, 160, 90],
+    [720, 1280, 90, 160],
+    [1024, 1024, 160, 160],
+  ])('decodes to the pictures that were drawn: %i x %i', (width, height, shownWidth, shownHeight) => {
+    const file = makeClip(width, height, 2, '');
+    const size = pictureSize(shownWidth, shownHeight);
+    const decoder = new ClipDecoder(size);
+    const samples = samplesOf(file);
+    expect(samples).toHaveLength(20);
+    samples.forEach((sample, index) => {
+      const decoded = decoder.decode(sample);
+      const drawn = drawPicture(size, index, 10);
+      for (const plane of ['luma', 'blue', 'red'] as const) {
+        expect(Buffer.compare(decoded[plane], drawn[plane])).toBe(0);
+      }
+    });
+  });
+
+  it('moves, and starts a key picture every second', () => {
+    const file = makeClip(1280, 720, 2, '');
+    const samples = samplesOf(file);
+    expect(new Set(samples.map((sample) => sample.toString('latin1'))).size).toBe(20);
+    expect(samples.flatMap((sample, index) => (((sample[4] ?? 0) & 31) === 5 ? [index] : []))).toEqual([0, 10]);
+  });
+});
+
+describe(Videos.name, () => {
+  let client: SandboxClient;
+
+  beforeAll(async () => {
+    client = await SandboxClient.start();
+  });
+
+  afterAll(() => client.close());
+
+  const order = (members: object = {}): object => ({ model: 'sandbox-video', prompt: 'a cat', ...members });
+  const create = async (members: object = {}, headers: Record<string, string> = {}): Promise<JsonAnswer['body']> =>
+    (await client.post('/v1/videos', order(members), headers)).body;
+
+  it('runs through its states, and gives its film at the end', async () => {
+    const model = 'sandbox-video?video_ms=400';
+    const created = await create({ model, seconds: '2', size: '1280x720' });
+    expect(created).toMatchObject({
+      id: expect.stringMatching(/^video_/),
+      object: 'video',
+      model: 'sandbox-video',
+      status: 'queued',
+      progress: 0,
+      seconds: '2',
+      size: '1280x720',
+      completed_at: null,
+      error: null,
+    });
+    const path = `/v1/videos/${created.id}`;
+    expect((await client.get(`${path}/content`)).status).toBe(404);
+    await client.until(path, ({ status, progress }) => status === 'in_progress' && progress > 0 && progress < 100);
+    const done = await client.until(path, ({ status }) => status === 'completed');
+    expect(done).toMatchObject({ progress: 100, completed_at: expect.any(Number) });
+    const content = await client.fetch(`${path}/content`);
+    expect(content.headers.get('content-type')).toBe('video/mp4');
+    const file = Buffer.from(await content.arrayBuffer());
+    expect(samplesOf(file)).toHaveLength(20);
+    expect(file.includes('[sandbox]')).toBe(true);
+  });
+
+  it('takes a form as well as JSON, and has defaults', async () => {
+    const form = new FormData();
+    form.set('model', 'sandbox-video');
+    form.set('prompt', 'a dog');
+    const { body } = await client.form('/v1/videos', form);
+    expect(body).toMatchObject({ prompt: 'a dog', seconds: '4', size: '720x1280', status: 'completed' });
+  });
+
+  it('makes one video for one Idempotency-Key', async () => {
+    const headers = { 'idempotency-key': 'one' };
+    const first = await create({}, headers);
+    expect((await create({}, headers)).id).toBe(first.id);
+    expect((await create({}, { 'idempotency-key': 'two' })).id).not.toBe(first.id);
+    const { status, body } = await client.post('/v1/videos', order({ prompt: 'another' }), headers);
+    expect(status).toBe(409);
+    expect(body.error.code).toBe('idempotency_key_reused');
+  });
+
+  it('fails when it is told to', async () => {
+    const video = await create({ model: 'm?video_end=failed' });
+    expect(video).toMatchObject({ status: 'failed', error: { code: 'sandbox_failure' } });
+    expect((await client.get(`/v1/videos/${video.id}/content`)).status).toBe(404);
+    expect((await client.post('/v1/videos', order({ model: 'm?status=429' }))).status).toBe(429);
+  });
+
+  it('forgets a video that was deleted, and the oldest beyond a thousand', async () => {
+    const { id } = await create();
+    expect((await client.delete(`/v1/videos/${id}`)).body).toEqual({ id, object: 'video.deleted', deleted: true });
+    expect((await client.get(`/v1/videos/${id}`)).status).toBe(404);
+    const oldest = await create();
+    const youngest = await Promise.all(Array.from({ length: 1_000 }, () => create()));
+    expect((await client.get(`/v1/videos/${oldest.id}`)).status).toBe(404);
+    expect((await client.get(`/v1/videos/${youngest.at(-1).id}`)).status).toBe(200);
+  });
+
+  it.each([
+    ['prompt', { prompt: '' }],
+    ['model', { model: undefined }],
+    ['seconds', { seconds: '61' }],
+    ['seconds', { seconds: 'long' }],
+    ['size', { size: 'large' }],
+    ['size', { size: '00x00' }],
+  ])('names %s when it is at fault: %j', async (param, members) => {
+    const { status, body } = await client.post('/v1/videos', order(members));
+    expect(status).toBe(400);
+    expect(body.error.param).toBe(param);
+  });
+});

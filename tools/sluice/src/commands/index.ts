@@ -1,0 +1,29 @@
+import type { Command } from '../command';
+import { batchesShow } from './batches-show.command';
+import { catalogCheck } from './catalog-check.command';
+import { creditsAdd } from './credits-add.command';
+import { keysCreate } from './keys-create.command';
+import { keysList } from './keys-list.command';
+import { keysDelete, keysDisable, keysEnable } from './keys-switch.command';
+import { ledgerAudit } from './ledger-audit.command';
+import { organizationsCreate } from './organizations-create.command';
+import { organizationsList } from './organizations-list.command';
+import { workspacesCreate } from './workspaces-create.command';
+import { workspacesList } from './workspaces-list.command';
+
+/** The registry: one line per command. */
+export const commands: readonly Command[] = [
+  organizationsCreate,
+  organizationsList,
+  workspacesCreate,
+  workspacesList,
+  keysCreate,
+  keysList,
+  keysDisable,
+  keysEnable,
+  keysDelete,
+  creditsAdd,
+  ledgerAudit,
+  batchesShow,
+  catalogCheck,
+];

@@ -1,0 +1,83 @@
+import { parseArgs } from 'node:util';
+import { AppError } from '@libs/errors';
+import { UsageError, type Command, type CommandArguments } from './command';
+import type { Installation } from './installation';
+
+export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
+
+export interface Output {
+  print(text: string): void;
+  complain(text: string): void;
+}
+
+/** Runs one command line and says with which code the process should end. */
+export async function run(
+  argv: readonly string[],
+  commands: readonly Command[],
+  installation: Installation,
+  output: Output,
+): Promise<number> {
+  const asJson = argv.includes('--json');
+  try {
+    const asked = argv.filter((word) => word !== '--json');
+    const command = commands.find(({ name }) => name === asked.slice(0, 2).join(' '));
+    if (!command) return listCommands(asked, commands, output);
+    if (asked.includes('--help')) {
+      output.print(`${command.summary}\n\n  sluice ${command.name} ${command.usage} [--json]`);
+      return EXIT.ok;
+    }
+    const result = await command.run(readArguments(command, asked.slice(2)), installation);
+    output.print(asJson ? JSON.stringify(result.data) : result.text);
+    return result.failed ? EXIT.failure : EXIT.ok;
+  } catch (error) {
+    return complain(error, asJson, output);
+  }
+}
+
+function listCommands(asked: readonly string[], commands: readonly Command[], output: Output): number {
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  const list = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`).join('\n');
+  const text = `sluice COMMAND [options] [--json]\n\n${list}\n\nsluice COMMAND --help shows the options of a command.`;
+  if (asked[0] === '--help' || asked[0] === 'help') {
+    output.print(text);
+    return EXIT.ok;
+  }
+  output.complain(asked.length === 0 ? text : `There is no such command.\n\n${text}`);
+  return EXIT.usage;
+}
+
+function readArguments(command: Command, words: readonly string[]): CommandArguments {
+  const { values, positionals } = parse(command, words);
+  const expected = command.positionals;
+  if (positionals.length < expected.length) {
+    throw new UsageError(`${expected.slice(positionals.length).join(' and ')} must be given: ${usageOf(command)}`);
+  }
+  if (positionals.length > expected.length) throw new UsageError(`too many arguments: ${usageOf(command)}`);
+  return { values: values as CommandArguments['values'], positionals };
+}
+
+function parse(command: Command, words: readonly string[]): ReturnType<typeof parseArgs> {
+  try {
+    return parseArgs({ args: [...words], options: command.options, allowPositionals: true, strict: true });
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (typeof code !== 'string' || !code.startsWith('ERR_PARSE_ARGS_')) throw error;
+    throw new UsageError(`the options cannot be read: ${usageOf(command)}`);
+  }
+}
+
+function usageOf(command: Command): string {
+  return `sluice ${command.name} ${command.usage}`;
+}
+
+function complain(error: unknown, asJson: boolean, output: Output): number {
+  const isUsage = error instanceof UsageError;
+  const { code, message } = isUsage ? { code: 'usage', message: error.message } : describe(AppError.from(error));
+  output.complain(asJson ? JSON.stringify({ error: { code, message } }) : message);
+  return isUsage ? EXIT.usage : EXIT.failure;
+}
+
+/** The operator's terminal is the log of this process: what is internal is what they need to hear. */
+function describe({ code, message, internal }: AppError): { code: string; message: string } {
+  return { code, message: internal === undefined ? message : `${message}: ${internal}` };
+}
