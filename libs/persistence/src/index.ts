@@ -1,7 +1,9 @@
 export { BatchLineEncoder } from './batches/batch-line-encoder';
 export {
   BatchIntakeRepository,
+  SubmittedBefore,
   type BatchAcceptance,
+  type BatchIdempotency,
   type BatchKey,
   type BatchOwner,
   type SegmentRange,

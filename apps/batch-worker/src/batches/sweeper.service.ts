@@ -45,6 +45,7 @@ export class SweeperService {
         this.logger.log(`batch ${batch.id} stood still at ${batch.status}; taking it up`);
         await this.runner.advance(batch.id);
       }
+      await this.intake.forgetOldKeys();
       const discarded = await this.intake.discardStale(UPLOADS_PER_SWEEP);
       if (discarded > 0) this.logger.log(`${discarded} uploads whose gateway died were discarded`);
     } catch (error) {

@@ -31,6 +31,14 @@ export interface BatchAcceptance {
   readonly provider: string;
   readonly upstreamModel: string;
   readonly total: number;
+  readonly idempotency: BatchIdempotency | null;
+}
+
+/** A submission that its caller may repeat: the same key with the same body is the same batch. */
+export interface BatchIdempotency {
+  readonly key: string;
+  /** SHA-256 of the body, hex. */
+  readonly requestHash: string;
 }
 
 const UNIQUE_VIOLATION = '23505';
@@ -104,13 +112,17 @@ export class BatchIntakeRepository {
     });
   }
 
-  /** Turns the received batch into a visible one that waits for validation. */
+  /**
+   * Turns the received batch into a visible one that waits for validation.
+   *
+   * @throws SubmittedBefore when the workspace used the idempotency key for another batch
+   */
   async accept(session: Session, key: BatchKey, acceptance: BatchAcceptance): Promise<void> {
-    const touched = await session.execute({
+    const accepted = session.execute({
       name: 'batch-accept',
       sql: `
         UPDATE batches SET status = 'validating', lease_until = NULL, endpoint = $2, model = $3, provider = $4,
-                           upstream_model = $5, total = $6, created_at = now(), expires_at = now() + ${WINDOW}
+                           upstream_model = $5, total = $6, idempotency_key = $7, request_hash = $8, created_at = now(), expires_at = now() + ${WINDOW}
         WHERE id = $1 AND status = 'receiving'`,
       values: [
         key.id,
@@ -119,11 +131,37 @@ export class BatchIntakeRepository {
         acceptance.provider,
         acceptance.upstreamModel,
         acceptance.total,
+        acceptance.idempotency?.key ?? null,
+        acceptance.idempotency?.requestHash ?? null,
       ],
+    });
+    const touched = await accepted.catch((error: unknown) => {
+      throw isTakenKey(error) ? new SubmittedBefore() : error;
     });
     if (touched !== 1) {
       throw new AppError('server', 'Internal error', { internal: `batch ${key.id} was swept during its upload` });
     }
+  }
+
+  /** The batch that the workspace submitted under this key within the last 24 hours. */
+  async findSubmitted(
+    workspaceId: string,
+    idempotencyKey: string,
+  ): Promise<{ id: string; requestHash: string } | null> {
+    const row = await this.database.firstRow<{ id: string; request_hash: string }>({
+      name: 'batch-submitted-before',
+      sql: `SELECT id, request_hash FROM batches WHERE workspace_id = $1 AND idempotency_key = $2`,
+      values: [workspaceId, idempotencyKey],
+    });
+    return row === null ? null : { id: row.id, requestHash: row.request_hash };
+  }
+
+  /** Forgets idempotency keys after their 24 hours. */
+  async forgetOldKeys(): Promise<number> {
+    return this.database.execute({
+      sql: `UPDATE batches SET idempotency_key = NULL, request_hash = NULL
+            WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours'`,
+    });
   }
 
   /** Removes every trace of an upload that was refused or broke off. */
@@ -145,6 +183,18 @@ export class BatchIntakeRepository {
       return stale.length;
     });
   }
+}
+
+/** The idempotency key belongs to an earlier batch; the transaction that found out is void. */
+export class SubmittedBefore extends Error {
+  override readonly name = 'SubmittedBefore';
+}
+
+function isTakenKey(error: unknown): boolean {
+  return (
+    sqlStateOf(error) === UNIQUE_VIOLATION &&
+    (error as { constraint?: string }).constraint === 'batches_idempotency_key'
+  );
 }
 
 async function discardRows(session: Session, key: BatchKey): Promise<void> {

@@ -25,6 +25,10 @@ export type BatchStatus =
 )
 @Index('batches_by_workspace', { synchronize: false })
 @Index('batches_unfinished', { synchronize: false })
+@Index('batches_idempotency_key', ['workspaceId', 'idempotencyKey'], {
+  unique: true,
+  where: 'idempotency_key IS NOT NULL',
+})
 export class BatchEntity {
   @PrimaryColumn({ type: 'text' })
   id: string;
@@ -82,6 +86,14 @@ export class BatchEntity {
 
   @Column({ type: 'text', name: 'error_message', nullable: true })
   errorMessage: string | null;
+
+  /** The caller's name for this submission, kept for 24 hours. */
+  @Column({ type: 'text', name: 'idempotency_key', nullable: true })
+  idempotencyKey: string | null;
+
+  /** SHA-256 of the submitted body, hex, where there is an idempotency key. */
+  @Column({ type: 'character', length: 64, name: 'request_hash', nullable: true })
+  requestHash: string | null;
 
   @Column({ type: 'bigint', default: 0 })
   fence: string;

@@ -59,6 +59,8 @@ export class Foundation1763700000001 implements MigrationInterface {
         failed integer,
         usage jsonb,
         error_message text,
+        idempotency_key text,
+        request_hash character(64),
         fence bigint NOT NULL DEFAULT 0,
         lease_until timestamptz,
         created_at timestamptz NOT NULL DEFAULT now(),
@@ -74,6 +76,10 @@ export class Foundation1763700000001 implements MigrationInterface {
           AND (finalized_at IS NULL OR (completed IS NOT NULL AND failed IS NOT NULL)))
       )`);
     await runner.query('CREATE INDEX batches_by_workspace ON batches (workspace_id, created_at DESC, id DESC)');
+    await runner.query(
+      `CREATE UNIQUE INDEX batches_idempotency_key ON batches (workspace_id, idempotency_key)
+       WHERE idempotency_key IS NOT NULL`,
+    );
     await runner.query(`CREATE INDEX batches_unfinished ON batches (status, expires_at) WHERE finalized_at IS NULL`);
   }
 

@@ -43,6 +43,7 @@ export async function storeBatch(database: Database, total: number, holdUsd = '1
       provider: 'vendor',
       upstreamModel: 'model',
       total,
+      idempotency: null,
     });
   });
   return { ...key, owner };

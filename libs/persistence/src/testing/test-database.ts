@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { createDataSource } from '../data-source';
 import { Database } from '../database';
+import { migrate } from '../migrate';
 
 export interface TestDatabase {
   readonly url: string;
@@ -17,11 +18,14 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   await onServer(server, `CREATE DATABASE ${name}`);
   const url = new URL(server);
   url.pathname = `/${name}`;
-  const dataSource = createDataSource({ url: url.href, poolSize: 1 });
-  await dataSource.initialize();
-  await dataSource.runMigrations();
-  await dataSource.destroy();
-  return { url: url.href, drop: () => onServer(server, `DROP DATABASE ${name} WITH (FORCE)`) };
+  const drop = (): Promise<void> => onServer(server, `DROP DATABASE ${name} WITH (FORCE)`);
+  try {
+    await migrate(url.href);
+  } catch (error) {
+    await drop();
+    throw error;
+  }
+  return { url: url.href, drop };
 }
 
 async function onServer(url: string, sql: string): Promise<void> {

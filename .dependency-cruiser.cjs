@@ -1,0 +1,201 @@
+// The direction of every import of this repository. docs/architecture.md explains it; this file enforces it.
+// TypeScript is parsed by swc: the TypeScript compiler in use has no JavaScript API. Type-only imports count too.
+
+const spec = '\\.(spec|int-spec)\\.ts$';
+const testSupport = '(^|/)testing/';
+const production = { pathNot: [spec, testSupport] };
+const projectFiles = '^(apps|libs|tools|scripts|bench|test)/';
+
+/** `lib` may import the libs named, and nothing else of this repository. */
+const libImportsOnly = (lib, allowed, comment) => ({
+  name: `lib-${lib}-imports-only-${allowed.join('-and-') || 'nothing'}`,
+  comment,
+  severity: 'error',
+  from: { path: `^libs/${lib}/` },
+  to: { path: projectFiles, pathNot: `^libs/(${[lib, ...allowed].join('|')})/` },
+});
+
+/** Only files that match `allowed`, and tests on real servers, may import the npm packages that match `packages`. */
+const packageOnlyIn = (name, packages, allowed, comment) => ({
+  name,
+  comment,
+  severity: 'error',
+  from: { path: '^(apps|libs|tools)/', pathNot: [...allowed, '\\.int-spec\\.ts$', testSupport] },
+  to: { path: `(^|/)node_modules/(@types/)?${packages}/` },
+});
+
+const kindMayNotImport = (name, from, to, comment) => ({
+  name,
+  comment,
+  severity: 'error',
+  from: { path: `\\.(${from})\\.ts$`, pathNot: spec },
+  to: { path: `\\.(${to})\\.ts$` },
+});
+
+module.exports = {
+  forbidden: [
+    // The star of libs.
+    libImportsOnly(
+      'errors',
+      [],
+      'Everything imports errors, so errors may import nothing: it must never drag a lib along.',
+    ),
+    {
+      name: 'errors-has-no-dependency',
+      comment:
+        'The error table is read by every process, by tools and by tests: it has no package and no Node module to load.',
+      severity: 'error',
+      from: { path: '^libs/errors/', ...production },
+      to: { dependencyTypesNot: ['local'], pathNot: '^libs/errors/' },
+    },
+    libImportsOnly(
+      'contracts',
+      ['errors'],
+      'Contracts are what two processes agree on; they must not know how either of them works.',
+    ),
+    {
+      name: 'contracts-packages',
+      comment:
+        'A contract is plain data with validation: class-validator and class-transformer are all the packages it needs.',
+      severity: 'error',
+      from: { path: '^libs/contracts/', ...production },
+      to: {
+        path: '(^|/)node_modules/',
+        pathNot: '(^|/)node_modules/(class-validator|class-transformer|reflect-metadata)/',
+      },
+    },
+    libImportsOnly(
+      'inference',
+      ['contracts', 'errors'],
+      'Inference is a pure library: no tables, no broker, so a bench or a test runs it alone.',
+    ),
+    libImportsOnly(
+      'persistence',
+      ['contracts', 'errors'],
+      'Tables know neither providers nor the broker: a migration must not need them.',
+    ),
+    libImportsOnly(
+      'platform',
+      ['contracts', 'errors'],
+      'How an app boots and talks is the same for every domain, so platform knows none.',
+    ),
+    {
+      name: 'libs-know-only-libs',
+      comment: 'A lib is what two apps share: one that imports an app, a tool or a script is shared by nobody.',
+      severity: 'error',
+      from: { path: '^libs/' },
+      to: { path: '^(apps|tools|scripts|bench|test)/' },
+    },
+    {
+      name: 'apps-never-import-apps',
+      comment: 'An app is a process. Two apps talk through contracts over the broker, or share a lib.',
+      severity: 'error',
+      from: { path: '^apps/([^/]+)/' },
+      to: { path: '^apps/', pathNot: '^apps/$1/' },
+    },
+    {
+      name: 'apps-import-libs-only',
+      comment: 'The image holds apps and libs; what else lies in the repository is not there at run time.',
+      severity: 'error',
+      from: { path: '^apps/' },
+      to: { path: '^(tools|scripts|bench|test)/' },
+    },
+    {
+      name: 'libs-through-their-index',
+      comment: 'The index is what a lib promises; a file behind it may change without asking.',
+      severity: 'error',
+      from: { path: '^(?:apps|libs|tools|scripts|bench|test)/([^/]+)/' },
+      to: {
+        path: '^libs/[^/]+/',
+        pathNot: ['^libs/$1/', '^libs/[^/]+/src/index\\.ts$', '^libs/[^/]+/src/testing/index\\.ts$'],
+      },
+    },
+    {
+      name: 'libs-through-their-index-from-the-top',
+      comment: 'The same for files that lie directly in tools, scripts, bench and test.',
+      severity: 'error',
+      from: { path: '^(?:tools|scripts|bench|test)/[^/]+$' },
+      to: { path: '^libs/[^/]+/', pathNot: ['^libs/[^/]+/src/index\\.ts$', '^libs/[^/]+/src/testing/index\\.ts$'] },
+    },
+    {
+      name: 'testing-is-for-tests',
+      comment: 'Fakes and throw-away databases must not reach a running process.',
+      severity: 'error',
+      from: { path: '^(apps|libs|tools)/', ...production },
+      to: { path: testSupport },
+    },
+    {
+      name: 'no-cycles',
+      comment: 'In a cycle no file can be understood, loaded or moved without the others.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+
+    // The direction inside an app: controller or consumer → service → port → adapter.
+    kindMayNotImport(
+      'entrances-do-not-reach-adapters',
+      'controller|consumer',
+      'repository|entity|provider',
+      'Controllers and consumers unpack and call; what they skip, the service, is where the decisions are.',
+    ),
+    kindMayNotImport(
+      'decisions-do-not-know-entrances',
+      'service|repository|entity',
+      'controller|consumer|guard|filter',
+      'A service answers HTTP and messages alike because it knows neither.',
+    ),
+    kindMayNotImport(
+      'adapters-do-not-know-services',
+      'repository|entity|provider',
+      'service',
+      'Data flows one way; an adapter that calls a service turns the flow around.',
+    ),
+
+    // What one room alone may touch.
+    packageOnlyIn(
+      'typeorm-only-in-persistence',
+      'typeorm',
+      ['^libs/persistence/', '\\.(repository|entity)\\.ts$', '\\.(repository|entity)\\.spec\\.ts$'],
+      'Queries live in repositories, so that a table can change without a service noticing.',
+    ),
+    packageOnlyIn(
+      'broker-only-in-messaging',
+      '(amqplib|amqp-connection-manager|@nestjs/microservices)',
+      ['^libs/platform/src/messaging/'],
+      'The broker client has traps (auto-ack, unlimited prefetch, transient messages); one folder knows them.',
+    ),
+    packageOnlyIn(
+      'redis-only-in-its-adapters',
+      'ioredis',
+      ['/redis-[^/]+$', '/redis\\.[^/]+$', '/redis/'],
+      'Redis may be lost at any time; only an adapter that says what happens then may talk to it.',
+    ),
+    {
+      name: 'no-nest-in-plain-libs',
+      comment: 'Errors, contracts and inference are plain TypeScript: a tool or a test uses them without a container.',
+      severity: 'error',
+      from: { path: '^libs/(errors|contracts|inference)/' },
+      to: { path: '(^|/)node_modules/@nestjs/' },
+    },
+    {
+      name: 'every-import-resolves',
+      comment: 'An import that cannot be found escapes every rule above.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    parser: 'swc',
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '(^|/)(dist|__fixtures__)/' },
+    webpackConfig: { fileName: 'scripts/dependency-resolution.cjs' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['require', 'import', 'node', 'default', 'types'],
+      extensions: ['.ts', '.js', '.cjs', '.mjs', '.json', '.d.ts'],
+    },
+  },
+};

@@ -1,0 +1,52 @@
+import type { ClaimedSegment } from '@libs/persistence';
+import { HeldSegment } from './held-segment';
+
+function held(attempts: number, lines = 3): HeldSegment {
+  const claim = { attempts } as ClaimedSegment;
+  return new HeldSegment(
+    claim,
+    Array.from({ length: lines }, (_, seq) => ({ seq, customId: `c${seq}`, body: Buffer.alloc(10) })),
+  );
+}
+
+describe(HeldSegment.name, () => {
+  it('hands out every line once and is done when all are stored', () => {
+    const segment = held(1);
+    const seqs = [segment.next(), segment.next(), segment.next()].map((line) => line?.seq);
+    expect(seqs).toEqual([0, 1, 2]);
+    expect(segment.next()).toBeNull();
+    for (let i = 0; i < 3; i += 1) {
+      expect(segment.done).toBe(false);
+      segment.stored();
+    }
+    expect(segment.done).toBe(true);
+  });
+
+  it('hands a line that was put back out again, before the others', () => {
+    const segment = held(1);
+    const first = segment.next()!;
+    segment.putBack(first);
+    expect(segment.next()).toBe(first);
+  });
+
+  it('goes one line at a time once its workers keep dying', () => {
+    const segment = held(3);
+    expect(segment.next()?.seq).toBe(0);
+    expect(segment.next()).toBeNull();
+    segment.stored();
+    expect(segment.next()?.seq).toBe(1);
+  });
+
+  it('gives the first unfinished line up when even that did not help', () => {
+    expect(held(5).takeSuspect()).toBeNull();
+    const segment = held(6);
+    expect(segment.takeSuspect()?.seq).toBe(0);
+    expect(segment.next()).toBeNull();
+  });
+
+  it('hands out nothing after its lease was lost', () => {
+    const segment = held(1);
+    segment.lost = true;
+    expect(segment.next()).toBeNull();
+  });
+});

@@ -1,0 +1,77 @@
+import type { LineOutcome, StoreReport } from '@libs/persistence';
+import { ResultWriter } from './result-writer';
+
+const outcome = (seq: number, bytes = 1): LineOutcome => ({ seq, body: Buffer.alloc(bytes) }) as LineOutcome;
+
+class FakeStore {
+  readonly groups: number[][] = [];
+  failures = 0;
+
+  async store(outcomes: readonly LineOutcome[]): Promise<StoreReport> {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (this.failures > 0) {
+      this.failures -= 1;
+      throw new Error('the database is away');
+    }
+    this.groups.push(outcomes.map(({ seq }) => seq));
+    return { stored: outcomes.length, batchesWithDoneSegments: [] };
+  }
+}
+
+describe(ResultWriter.name, () => {
+  let store: FakeStore;
+  let stored: number[];
+  let failures: number;
+
+  beforeEach(() => {
+    store = new FakeStore();
+    stored = [];
+    failures = 0;
+  });
+
+  function writer(): ResultWriter {
+    return new ResultWriter(store, {
+      lingerMs: 1,
+      maxGroupLines: 4,
+      maxGroupBytes: 100,
+      onStored: (outcomes) => stored.push(...outcomes.map(({ seq }) => seq)),
+      onFailure: () => (failures += 1),
+    });
+  }
+
+  it('commits what came together in one group, and never more than fits', async () => {
+    const sut = writer();
+    for (let seq = 0; seq < 10; seq += 1) sut.add(outcome(seq));
+    await sut.flush();
+    expect(store.groups).toEqual([
+      [0, 1, 2, 3],
+      [4, 5, 6, 7],
+      [8, 9],
+    ]);
+    expect(stored).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(sut.pending).toBe(0);
+  });
+
+  it('closes a group when it is heavy enough', async () => {
+    const sut = writer();
+    for (let seq = 0; seq < 3; seq += 1) sut.add(outcome(seq, 60));
+    await sut.flush();
+    expect(store.groups).toEqual([[0, 1], [2]]);
+  });
+
+  it('commits a lone outcome without waiting for others', async () => {
+    const sut = writer();
+    sut.add(outcome(7));
+    await sut.flush();
+    expect(stored).toEqual([7]);
+  });
+
+  it('keeps outcomes while the database is away and commits each once when it is back', async () => {
+    const sut = writer();
+    store.failures = 2;
+    sut.add(outcome(1));
+    await sut.flush();
+    expect(failures).toBe(2);
+    expect(store.groups).toEqual([[1]]);
+  });
+});

@@ -1,0 +1,24 @@
+import { SetMetadata, type CustomDecorator } from '@nestjs/common';
+
+/**
+ * Who may call a route. Without a decorator it is `inference`: an API key, and no management key. The
+ * decorators stand on a method or a class; the method's wins.
+ */
+export type RouteAccess = 'public' | 'inference' | 'management' | 'any-key';
+
+export const ROUTE_ACCESS = Symbol('route access');
+
+/** Open to everybody: no credential is looked at. */
+export function Public(): CustomDecorator<symbol> {
+  return SetMetadata(ROUTE_ACCESS, 'public' satisfies RouteAccess);
+}
+
+/** Management keys only (interface §5.3); any other key gets 403. */
+export function RequiresManagementKey(): CustomDecorator<symbol> {
+  return SetMetadata(ROUTE_ACCESS, 'management' satisfies RouteAccess);
+}
+
+/** A key of either kind. */
+export function AcceptsAnyKey(): CustomDecorator<symbol> {
+  return SetMetadata(ROUTE_ACCESS, 'any-key' satisfies RouteAccess);
+}

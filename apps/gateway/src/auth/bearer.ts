@@ -1,0 +1,32 @@
+import { AppError } from '@libs/errors';
+
+const BEARER = /^Bearer ([^\s]+)$/i;
+const CHALLENGE = { 'WWW-Authenticate': 'Bearer' } as const;
+
+/** Every bad credential gets this one answer, so that none tells more than another. */
+export function badCredential(): AppError {
+  return new AppError('authentication', 'No auth credentials found', { headers: CHALLENGE });
+}
+
+/**
+ * The bearer token of a request (interface §5.1, RFC 6750 §2.1), not looked at any further.
+ *
+ * Reads the raw header list: Node keeps the first of two Authorization headers and drops the second
+ * without a word, and a proxy before us may have judged by the other one.
+ *
+ * @param rawHeaders names and values in turn, as Node's `IncomingMessage.rawHeaders`
+ * @throws AppError `authentication` unless there is exactly one header with exactly one token
+ */
+export function readBearer(rawHeaders: readonly string[]): string {
+  let value: string | null = null;
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length !== 13 || name.toLowerCase() !== 'authorization') continue;
+    if (value !== null) throw badCredential();
+    value = rawHeaders[i + 1] ?? '';
+  }
+  if (value === null) throw new AppError('authentication', 'Missing Authentication header', { headers: CHALLENGE });
+  const token = BEARER.exec(value)?.[1];
+  if (token === undefined) throw badCredential();
+  return token;
+}

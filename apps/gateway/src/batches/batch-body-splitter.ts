@@ -1,0 +1,218 @@
+import { isUtf8 } from 'node:buffer';
+import { AppError } from '@libs/errors';
+import { JsonPieceScanner } from './json-piece-scanner';
+
+export interface SplitterHandlers {
+  /** A top-level member other than `requests`, as its JSON text. */
+  onMember(name: string, json: Buffer): void;
+  /** One element of `requests`, as its JSON text, valid until the next call of `write`. */
+  onItem(index: number, json: Buffer): void;
+}
+
+export interface SplitterLimits {
+  /** Longest element of `requests`, in bytes. */
+  readonly maxItemBytes: number;
+  /** Longest other member, in bytes. */
+  readonly maxMemberBytes: number;
+  /** Deepest nesting inside one element or member. */
+  readonly maxDepth: number;
+}
+
+const enum At {
+  Start,
+  KeyOrEnd,
+  Key,
+  InKey,
+  Colon,
+  Value,
+  InValue,
+  CommaOrEnd,
+  ItemOrEnd,
+  Item,
+  InItem,
+  ItemCommaOrEnd,
+  End,
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+
+/**
+ * Cuts the body of POST /batches into its members and the elements of `requests` while it streams in, in
+ * any member order and without ever holding more than one element.
+ *
+ * It checks what stands between the pieces (braces, commas, colons, nesting, UTF-8); the pieces themselves
+ * are checked by whoever parses them.
+ */
+export class BatchBodySplitter {
+  private at = At.Start;
+  private readonly parts: Buffer[] = [];
+  private partsLength = 0;
+  private readonly scanner = new JsonPieceScanner();
+  private memberName = '';
+  private itemIndex = 0;
+  private requestsSeen = false;
+
+  constructor(
+    private readonly handlers: SplitterHandlers,
+    private readonly limits: SplitterLimits,
+  ) {}
+
+  /** @throws AppError invalid_request (malformed), payload_too_large (a piece over its limit) */
+  write(chunk: Buffer): void {
+    let position = 0;
+    while (position < chunk.length) {
+      position = this.insidePiece() ? this.scanPiece(chunk, position) : this.step(chunk, position);
+    }
+  }
+
+  /** Says that the body is over. @throws AppError invalid_request when it stopped too early */
+  end(): void {
+    if (this.at !== At.End) throw malformed('the body ends too early');
+  }
+
+  private insidePiece(): boolean {
+    return this.at === At.InKey || this.at === At.InValue || this.at === At.InItem;
+  }
+
+  /** One byte between pieces. */
+  private step(chunk: Buffer, position: number): number {
+    const byte = chunk[position]!;
+    if (isWhitespace(byte)) return position + 1;
+    if (this.at === At.KeyOrEnd || this.at === At.Key) return this.beginKey(byte, position);
+    if (this.at === At.Value) return this.beginValue(byte, position);
+    if (this.at === At.ItemOrEnd || this.at === At.Item) return this.beginItem(byte, position);
+    this.at = this.afterPunctuation(byte);
+    return position + 1;
+  }
+
+  private afterPunctuation(byte: number): At {
+    switch (this.at) {
+      case At.Start:
+        expect(byte === OPEN_BRACE, 'the body must be a JSON object');
+        return At.KeyOrEnd;
+      case At.Colon:
+        expect(byte === COLON, 'a colon is missing');
+        return At.Value;
+      case At.CommaOrEnd:
+        return afterElement(byte, CLOSE_BRACE, At.Key, At.End);
+      case At.ItemCommaOrEnd:
+        return afterElement(byte, CLOSE_BRACKET, At.Item, At.CommaOrEnd);
+      default:
+        throw malformed('something stands after the end of the body');
+    }
+  }
+
+  private beginKey(byte: number, position: number): number {
+    if (byte === CLOSE_BRACE && this.at === At.KeyOrEnd) {
+      this.at = At.End;
+      return position + 1;
+    }
+    expect(byte === QUOTE, 'a member name is missing');
+    this.beginPiece(At.InKey, byte);
+    return position;
+  }
+
+  private beginValue(byte: number, position: number): number {
+    if (this.memberName === 'requests') {
+      expect(byte === OPEN_BRACKET, 'requests must be an array');
+      expect(!this.requestsSeen, 'requests appears twice');
+      this.requestsSeen = true;
+      this.at = At.ItemOrEnd;
+      return position + 1;
+    }
+    this.beginPiece(At.InValue, byte);
+    return position;
+  }
+
+  private beginItem(byte: number, position: number): number {
+    if (byte === CLOSE_BRACKET && this.at === At.ItemOrEnd) {
+      this.at = At.CommaOrEnd;
+      return position + 1;
+    }
+    if (byte === COMMA || byte === CLOSE_BRACKET) throw malformed(`requests[${this.itemIndex}] is missing`);
+    this.beginPiece(At.InItem, byte);
+    return position;
+  }
+
+  private beginPiece(at: At, firstByte: number): void {
+    this.at = at;
+    this.scanner.begin(firstByte);
+  }
+
+  /** Reads on in the current piece; returns the position after what was read of it. */
+  private scanPiece(chunk: Buffer, start: number): number {
+    const end = this.scanner.scan(chunk, start);
+    if (this.scanner.deepest > this.limits.maxDepth) throw malformed(`${this.pieceName()} is nested too deeply`);
+    this.keep(chunk.subarray(start, end));
+    if (this.scanner.finished) this.finishPiece();
+    return end;
+  }
+
+  private keep(part: Buffer): void {
+    this.partsLength += part.length;
+    const limit = this.at === At.InItem ? this.limits.maxItemBytes : this.limits.maxMemberBytes;
+    if (this.partsLength > limit) {
+      throw new AppError('payload_too_large', `${this.pieceName()} is larger than ${limit} bytes`);
+    }
+    this.parts.push(part);
+  }
+
+  private finishPiece(): void {
+    const piece = this.parts.length === 1 ? this.parts[0]! : Buffer.concat(this.parts, this.partsLength);
+    this.parts.length = 0;
+    this.partsLength = 0;
+    if (!isUtf8(piece)) throw malformed(`${this.pieceName()} is not valid UTF-8`);
+    this.handOver(piece);
+  }
+
+  private handOver(piece: Buffer): void {
+    if (this.at === At.InKey) {
+      this.memberName = parseKey(piece);
+      this.at = At.Colon;
+    } else if (this.at === At.InValue) {
+      this.handlers.onMember(this.memberName, piece);
+      this.at = At.CommaOrEnd;
+    } else {
+      this.handlers.onItem(this.itemIndex, piece);
+      this.itemIndex += 1;
+      this.at = At.ItemCommaOrEnd;
+    }
+  }
+
+  private pieceName(): string {
+    if (this.at === At.InItem) return `requests[${this.itemIndex}]`;
+    return this.at === At.InKey ? 'a member name' : 'a member';
+  }
+}
+
+function afterElement(byte: number, close: number, next: At, end: At): At {
+  if (byte === COMMA) return next;
+  expect(byte === close, 'a comma is missing');
+  return end;
+}
+
+function isWhitespace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+function parseKey(piece: Buffer): string {
+  try {
+    return JSON.parse(piece.toString()) as string;
+  } catch {
+    throw malformed('a member name is malformed');
+  }
+}
+
+function malformed(what: string): AppError {
+  return new AppError('invalid_request', `Malformed batch input: ${what}`);
+}
+
+function expect(holds: boolean, otherwise: string): void {
+  if (!holds) throw malformed(otherwise);
+}

@@ -1,0 +1,57 @@
+import { AppError } from '@libs/errors';
+import { BatchHeaderReader } from './batch-header';
+
+function read(members: Record<string, unknown>): unknown {
+  const reader = new BatchHeaderReader();
+  try {
+    for (const [name, value] of Object.entries(members)) reader.read(name, Buffer.from(JSON.stringify(value)));
+    return reader.finish();
+  } catch (error) {
+    if (error instanceof AppError) return `${error.status} ${error.message}`;
+    throw error;
+  }
+}
+
+const endpoint = '/v1/embeddings';
+const model = 'vendor/model';
+
+describe(BatchHeaderReader.name, () => {
+  it('takes members in any order and tolerates unknown ones', () => {
+    const expected = { endpoint, model, only: null };
+    expect(read({ model, colour: 'blue', completion_window: '24h', endpoint })).toEqual(expected);
+    expect(read({ provider: null, endpoint, model })).toEqual(expected);
+    expect(read({ endpoint, model, provider: { only: ['openai'], sort: null } })).toEqual({
+      ...expected,
+      only: ['openai'],
+    });
+  });
+
+  it.each([
+    [{ model }, '400 endpoint is required'],
+    [{ endpoint }, '400 model is required'],
+    [{ endpoint: '/v1/completions', model }, /^400 endpoint must be one of/],
+    [{ endpoint: 'v1/chat/completions', model }, /^400 endpoint must be one of/],
+    [{ endpoint: null, model }, /^400 endpoint must be one of/],
+    [{ endpoint: 1, model }, /^400 endpoint must be one of/],
+    [{ endpoint, model: '' }, '400 model must be a non-empty string'],
+    [{ endpoint, model: 1 }, '400 model must be a non-empty string'],
+    [{ endpoint, model: null }, '400 model must be a non-empty string'],
+    [{ endpoint, model: 'x'.repeat(257) }, '400 model is longer than 256 characters'],
+    [{ endpoint, model, completion_window: '1h' }, '400 completion_window must be "24h"'],
+    [{ endpoint, model, completion_window: 24 }, '400 completion_window must be "24h"'],
+    [{ endpoint, model, completion_window: null }, '400 completion_window must be "24h"'],
+    [{ endpoint, model, provider: [] }, '400 provider must be an object'],
+    [{ endpoint, model, provider: 'x' }, '400 provider must be an object'],
+    [{ endpoint, model, provider: { order: ['a'] } }, '400 provider may only hold "only" in a batch'],
+    [{ endpoint, model, provider: { only: [] } }, '400 provider.only must be an array of 1 to 100 provider slugs'],
+    [{ endpoint, model, provider: { only: 'a' } }, '400 provider.only must be an array of 1 to 100 provider slugs'],
+    [{ endpoint, model, provider: { only: [1] } }, '400 provider.only must hold provider slugs'],
+    [
+      { endpoint, model, provider: { only: Array.from({ length: 10_000 }, () => 'a') } },
+      '400 provider.only must be an array of 1 to 100 provider slugs',
+    ],
+  ])('refuses %j', (members, expected) => {
+    if (expected instanceof RegExp) expect(read(members)).toMatch(expected);
+    else expect(read(members)).toBe(expected);
+  });
+});

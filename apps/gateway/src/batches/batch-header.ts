@@ -1,0 +1,95 @@
+import { AppError } from '@libs/errors';
+
+/** The top-level members of a batch submission beside `requests` (interface §4.1). */
+export interface BatchHeader {
+  readonly endpoint: BatchEndpoint;
+  readonly model: string;
+  /** Provider slugs or names the batch must run on; null means any. */
+  readonly only: readonly string[] | null;
+}
+
+export const BATCH_ENDPOINTS = ['/v1/chat/completions', '/v1/responses', '/v1/messages', '/v1/embeddings'] as const;
+export type BatchEndpoint = (typeof BATCH_ENDPOINTS)[number];
+
+const MAX_MODEL_LENGTH = 256;
+const MAX_PROVIDERS = 100;
+
+/** Gathers the members as they arrive, in any order; each is judged the moment it is complete. */
+export class BatchHeaderReader {
+  private endpoint: BatchEndpoint | null = null;
+  private model: string | null = null;
+  private only: readonly string[] | null = null;
+
+  /** @throws AppError invalid_request naming the member. Unknown members are tolerated. */
+  read(name: string, json: Buffer): void {
+    const value = parseMember(name, json);
+    switch (name) {
+      case 'endpoint':
+        this.endpoint = readEndpoint(value);
+        break;
+      case 'model':
+        this.model = readModel(value);
+        break;
+      case 'completion_window':
+        if (value !== '24h') throw refused('completion_window', 'must be "24h"');
+        break;
+      case 'provider':
+        this.only = readProvider(value);
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** @throws AppError invalid_request when a required member never came */
+  finish(): BatchHeader {
+    if (this.endpoint === null) throw refused('endpoint', 'is required');
+    if (this.model === null) throw refused('model', 'is required');
+    return { endpoint: this.endpoint, model: this.model, only: this.only };
+  }
+}
+
+function parseMember(name: string, json: Buffer): unknown {
+  try {
+    return JSON.parse(json.toString());
+  } catch {
+    const shown = /^\w{1,64}$/.test(name) ? name : 'a member';
+    throw new AppError('invalid_request', `Malformed batch input: ${shown} is not valid JSON`);
+  }
+}
+
+function readEndpoint(value: unknown): BatchEndpoint {
+  const endpoint = BATCH_ENDPOINTS.find((known) => known === value);
+  if (endpoint === undefined) throw refused('endpoint', `must be one of ${BATCH_ENDPOINTS.join(', ')}`);
+  return endpoint;
+}
+
+function readModel(value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw refused('model', 'must be a non-empty string');
+  if (value.length > MAX_MODEL_LENGTH) throw refused('model', `is longer than ${MAX_MODEL_LENGTH} characters`);
+  if (value.includes('\0') || !value.isWellFormed()) throw refused('model', 'must be valid text');
+  return value;
+}
+
+function readProvider(value: unknown): readonly string[] | null {
+  if (value === null) return null;
+  if (typeof value !== 'object' || Array.isArray(value)) throw refused('provider', 'must be an object');
+  const other = Object.entries(value).find(([name, preference]) => name !== 'only' && preference !== null);
+  if (other !== undefined) throw refused('provider', 'may only hold "only" in a batch');
+  return readOnly((value as { only?: unknown }).only);
+}
+
+function readOnly(only: unknown): readonly string[] | null {
+  if (only === undefined || only === null) return null;
+  if (!Array.isArray(only) || only.length === 0 || only.length > MAX_PROVIDERS) {
+    throw refused('provider.only', `must be an array of 1 to ${MAX_PROVIDERS} provider slugs`);
+  }
+  if (!only.every((slug) => typeof slug === 'string' && slug !== '')) {
+    throw refused('provider.only', 'must hold provider slugs');
+  }
+  return only as string[];
+}
+
+function refused(param: string, what: string): AppError {
+  return new AppError('invalid_request', `${param} ${what}`, { metadata: { param } });
+}

@@ -1,0 +1,134 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { AdvanceBatch, mintId } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { formatUsd, type Endpoint } from '@libs/inference';
+import {
+  BatchIntakeRepository,
+  BatchViewsRepository,
+  LedgerRepository,
+  OutboxRepository,
+  SubmittedBefore,
+  type BatchIdempotency,
+  type BatchOwner,
+  type BatchView,
+} from '@libs/persistence';
+import { OutboxRelay } from '@libs/platform';
+import { InferenceRouting } from '../inference/inference-routing';
+import { API_OF_ENDPOINT, routeBatch } from './batch-route';
+import type { BatchHeader } from './batch-header';
+import { BatchUpload } from './batch-upload';
+
+/** The window plus the time a batch may take to wind up. */
+const HOLD_MS = 26 * 3_600_000;
+
+/**
+ * Takes a batch in (interface §4.1). Lines go to PostgreSQL while they arrive; the last of them, the hold on
+ * the organization's credits, the accepted batch and its first nudge commit together. So a batch that was
+ * answered with 202 is whole and paid for, and one that was refused has left nothing.
+ */
+@Injectable()
+export class BatchIntakeService {
+  private readonly logger = new Logger(BatchIntakeService.name);
+
+  constructor(
+    private readonly intake: BatchIntakeRepository,
+    private readonly batches: BatchViewsRepository,
+    private readonly ledger: LedgerRepository,
+    private readonly outbox: OutboxRepository,
+    private readonly relay: OutboxRelay,
+    private readonly routing: InferenceRouting,
+  ) {}
+
+  /**
+   * A batch, new or, for an idempotency key used before with the same body, the one of then.
+   *
+   * @throws AppError for every refusal of the interface; the upload's rows are gone by then
+   */
+  async receive(owner: BatchOwner, body: AsyncIterable<Buffer>, idempotencyKey: string | null): Promise<BatchView> {
+    const key = await this.intake.reserve(mintId('batch'));
+    const upload = new BatchUpload(key, owner, this.intake, idempotencyKey);
+    try {
+      for await (const chunk of body) await upload.write(chunk);
+      const id = await this.accept(owner, upload);
+      return await this.acceptedView(id, owner);
+    } catch (error) {
+      await this.discard(upload);
+      throw error;
+    }
+  }
+
+  /** The id of the accepted batch: this one's, or that of an earlier submission under the same key. */
+  private async accept(owner: BatchOwner, upload: BatchUpload): Promise<string> {
+    const header = upload.finish();
+    const idempotency = upload.takeIdempotency();
+    try {
+      await this.store(owner, upload, header, idempotency);
+      this.relay.wake();
+      return upload.key.id;
+    } catch (error) {
+      if (!(error instanceof SubmittedBefore) || idempotency === null) throw error;
+      await upload.discard();
+      return this.earlierBatch(owner, idempotency);
+    }
+  }
+
+  private async earlierBatch(owner: BatchOwner, { key, requestHash }: BatchIdempotency): Promise<string> {
+    const earlier = await this.intake.findSubmitted(owner.workspaceId, key);
+    if (earlier === null) throw new AppError('conflict', 'The batch of this Idempotency-Key is being removed');
+    if (earlier.requestHash === requestHash) return earlier.id;
+    throw new AppError('unprocessable', 'Idempotency-Key was used before with another body', {
+      metadata: { param: 'Idempotency-Key' },
+    });
+  }
+
+  private async store(
+    owner: BatchOwner,
+    upload: BatchUpload,
+    header: BatchHeader,
+    idempotency: BatchIdempotency | null,
+  ): Promise<void> {
+    const endpoint = routeBatch(header, this.routing.catalogue(), (candidate, api) =>
+      this.routing.canServe(candidate, api),
+    );
+    await this.intake.slice(async (session) => {
+      await upload.writeSlice(session);
+      const covered = await this.ledger.openHold(session, {
+        id: upload.key.id,
+        organizationId: owner.organizationId,
+        amountUsd: formatUsd(estimatedCost(upload, header, endpoint)),
+        expiresAt: new Date(Date.now() + HOLD_MS),
+      });
+      if (!covered) {
+        throw new AppError('payment_required', 'The estimated cost of the batch exceeds the available credits');
+      }
+      await this.intake.accept(session, upload.key, {
+        endpoint: header.endpoint,
+        model: header.model,
+        provider: endpoint.provider.slug,
+        upstreamModel: endpoint.upstreamModel,
+        total: upload.lineCount,
+        idempotency,
+      });
+      await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id });
+    });
+  }
+
+  /** The refusal is what the caller must hear; rows that could not be removed now are swept later. */
+  private async discard(upload: BatchUpload): Promise<void> {
+    try {
+      await upload.discard();
+    } catch (error) {
+      this.logger.warn(`the rows of a refused batch stay until they are swept: ${AppError.from(error).internal}`);
+    }
+  }
+
+  private async acceptedView(id: string, owner: BatchOwner): Promise<BatchView> {
+    const view = await this.batches.findForWorkspace(id, owner.workspaceId);
+    if (view !== null) return view;
+    throw new AppError('server', 'Internal error', { internal: `accepted batch ${id} is not there` });
+  }
+}
+
+function estimatedCost(upload: BatchUpload, header: BatchHeader, endpoint: Endpoint): bigint {
+  return upload.estimate.costAt(endpoint, API_OF_ENDPOINT[header.endpoint] !== 'embeddings');
+}

@@ -1,0 +1,142 @@
+import { AppError } from '@libs/errors';
+import { findValue } from '@libs/inference';
+
+/** One element of `requests` that passed every check that needs no knowledge of endpoint or model. */
+export interface BatchLineDraft {
+  readonly customId: string;
+  /** The caller's own bytes of `body`. */
+  readonly body: Buffer;
+  /** `body.model`, which must be absent or equal to the batch's. */
+  readonly model: string | null;
+  /** The caller's cap on generated tokens, times the answers asked for; null when there is no cap. */
+  readonly maxOutputTokens: number | null;
+  /** Answers asked for. */
+  readonly choices: number;
+}
+
+const MAX_CUSTOM_ID_LENGTH = 512;
+const MAX_METADATA_PAIRS = 16;
+const MAX_CHOICES = 128;
+const MAX_TOKENS = 10_000_000;
+const TOKEN_CAPS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
+
+/** Content that a batch line cannot carry: lines are text only. */
+const REFUSED_PARTS = new Set([
+  'image',
+  'image_url',
+  'input_image',
+  'input_audio',
+  'audio',
+  'video',
+  'video_url',
+  'input_video',
+  'file',
+  'input_file',
+  'document',
+]);
+
+type JsonObject = Record<string, unknown>;
+
+/**
+ * Reads one element of `requests` (interface §4.1).
+ *
+ * @throws AppError invalid_request or unprocessable, naming the index and the member, never a value
+ */
+export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
+  const where = `requests[${index}]`;
+  const item = parseItem(where, json);
+  const customId = readCustomId(where, item.custom_id);
+  if (!isObject(item.body)) throw refused(where, 'body', 'must be an object');
+  const body = item.body;
+  checkBody(`${where}.body`, body);
+  const choices = readCount(`${where}.body`, 'n', body.n, MAX_CHOICES) ?? 1;
+  const cap = readTokenCap(`${where}.body`, body);
+  return {
+    customId,
+    body: findValue(json, ['body'])!,
+    model: readModel(where, body.model),
+    maxOutputTokens: cap === null ? null : cap * choices,
+    choices,
+  };
+}
+
+function parseItem(where: string, json: Buffer): JsonObject {
+  let item: unknown;
+  try {
+    item = JSON.parse(json.toString());
+  } catch {
+    throw new AppError('invalid_request', `Malformed batch input: ${where} is not valid JSON`, {
+      metadata: { param: where },
+    });
+  }
+  if (!isObject(item)) {
+    throw new AppError('invalid_request', `${where} must be an object`, { metadata: { param: where } });
+  }
+  return item;
+}
+
+function readCustomId(where: string, customId: unknown): string {
+  if (typeof customId !== 'string' || customId === '') {
+    throw refused(where, 'custom_id', 'must be a non-empty string');
+  }
+  if (customId.includes('\0') || !customId.isWellFormed()) {
+    throw refused(where, 'custom_id', 'must be valid text without NUL characters');
+  }
+  if (customId.length > MAX_CUSTOM_ID_LENGTH) {
+    throw new AppError('unprocessable', `${where}.custom_id is longer than ${MAX_CUSTOM_ID_LENGTH} characters`, {
+      metadata: { param: `${where}.custom_id` },
+    });
+  }
+  return customId;
+}
+
+function readModel(where: string, model: unknown): string | null {
+  if (model === undefined || model === null) return null;
+  if (typeof model !== 'string') throw refused(where, 'body.model', 'must be a string');
+  return model;
+}
+
+function checkBody(where: string, body: JsonObject): void {
+  if (body.stream !== undefined && body.stream !== null && body.stream !== false) {
+    throw refused(where, 'stream', 'cannot be used in a batch');
+  }
+  if (body.previous_response_id !== undefined && body.previous_response_id !== null) {
+    throw refused(where, 'previous_response_id', 'cannot be used: responses are not stored');
+  }
+  if (isObject(body.metadata) && Object.keys(body.metadata).length > MAX_METADATA_PAIRS) {
+    throw refused(where, 'metadata', `has more than ${MAX_METADATA_PAIRS} pairs`);
+  }
+  checkTextOnly(where, 'messages', body.messages);
+  checkTextOnly(where, 'input', body.input);
+}
+
+function checkTextOnly(where: string, member: string, entries: unknown): void {
+  if (!Array.isArray(entries)) return;
+  for (const [index, entry] of entries.entries()) {
+    if (!isObject(entry)) continue;
+    const parts: unknown[] = Array.isArray(entry.content) ? entry.content : [entry];
+    if (parts.some((part) => isObject(part) && typeof part.type === 'string' && REFUSED_PARTS.has(part.type))) {
+      throw refused(where, `${member}[${index}]`, 'holds more than text, which a batch cannot carry');
+    }
+  }
+}
+
+function readTokenCap(where: string, body: JsonObject): number | null {
+  const caps = TOKEN_CAPS.map((name) => readCount(where, name, body[name], MAX_TOKENS)).filter((cap) => cap !== null);
+  return caps.length === 0 ? null : Math.max(...caps);
+}
+
+function readCount(where: string, member: string, value: unknown, max: number): number | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max) return value;
+  throw refused(where, member, `must be an integer from 1 to ${max}`);
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function refused(where: string, member: string, what: string): AppError {
+  const param = `${where}.${member}`;
+  return new AppError('invalid_request', `${param} ${what}`, { metadata: { param } });
+}

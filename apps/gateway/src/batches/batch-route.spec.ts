@@ -1,0 +1,68 @@
+import { AppError } from '@libs/errors';
+import { parseCatalogue } from '@libs/inference';
+import type { BatchHeader } from './batch-header';
+import { routeBatch } from './batch-route';
+
+const provider = (slug: string, batch: string): string => `
+  - { slug: ${slug}, name: ${slug.toUpperCase()}, base_url: "https://${slug}.test/v1", protocol: openai, api_key_env: KEY, batch: ${batch} }`;
+
+const endpoint = (slug: string, price: string): string => `
+      - { provider: ${slug}, upstream_model: m, apis: [chat], pricing: { prompt: "${price}", completion: "${price}" } }`;
+
+const catalogue = parseCatalogue([
+  {
+    name: 'test.yaml',
+    text: `
+providers:${provider('dear', 'managed')}${provider('cheap', 'managed')}${provider('never', 'none')}
+models:
+  - slug: vendor/chat
+    name: Chat
+    endpoints:${endpoint('dear', '0.02')}${endpoint('cheap', '0.01')}${endpoint('never', '0.001')}
+  - slug: vendor/unbatched
+    name: Unbatched
+    endpoints:${endpoint('never', '0.001')}
+`,
+  },
+]);
+
+function route(changes: Partial<BatchHeader>, usable: (slug: string) => boolean = () => true): string {
+  const header: BatchHeader = { endpoint: '/v1/chat/completions', model: 'vendor/chat', only: null, ...changes };
+  try {
+    return routeBatch(header, catalogue, (candidate) => usable(candidate.provider.slug)).provider.slug;
+  } catch (error) {
+    if (error instanceof AppError) return `${error.status} ${error.message}`;
+    throw error;
+  }
+}
+
+describe(routeBatch, () => {
+  it('picks the cheapest endpoint that can run a batch', () => {
+    expect(route({})).toBe('cheap');
+    expect(route({}, (slug) => slug !== 'cheap')).toBe('dear');
+  });
+
+  it('keeps to the providers that the caller names, by slug or by name', () => {
+    expect(route({ only: ['dear'] })).toBe('dear');
+    expect(route({ only: ['DEAR', 'never'] })).toBe('dear');
+  });
+
+  it('knows a model with and without its batch suffix', () => {
+    expect(route({ model: 'vendor/chat:batch' })).toBe('cheap');
+  });
+
+  it.each([
+    [{ model: 'vendor/unknown' }, '400 model is not known here'],
+    [{ endpoint: '/v1/embeddings' as const }, '400 model has no batch endpoint for /v1/embeddings'],
+    [{ model: 'vendor/unbatched' }, '400 model has no batch endpoint for /v1/chat/completions'],
+    [{ model: 'vendor/chat:free' }, '422 Model variants cannot be used in a batch'],
+    [{ model: 'vendor/chat:online' }, '422 Model variants cannot be used in a batch'],
+    [{ only: ['nobody'] }, '400 provider.only names a provider that is not known here'],
+    [{ only: ['never'] }, '404 No provider can run this batch'],
+  ])('refuses %j', (changes, expected) => {
+    expect(route(changes)).toBe(expected);
+  });
+
+  it('has nothing to offer when no provider has a key', () => {
+    expect(route({}, () => false)).toBe('404 No provider can run this batch');
+  });
+});

@@ -1,0 +1,68 @@
+import { AppError } from '@libs/errors';
+import type { Api, Catalogue, Endpoint } from '@libs/inference';
+import type { BatchEndpoint, BatchHeader } from './batch-header';
+
+export const API_OF_ENDPOINT: Readonly<Record<BatchEndpoint, Api>> = {
+  '/v1/chat/completions': 'chat',
+  '/v1/responses': 'responses',
+  '/v1/messages': 'messages',
+  '/v1/embeddings': 'embeddings',
+};
+
+/** Routing hints of single calls; a batch runs on one endpoint, so they have no meaning there. */
+const VARIANT = /:(free|nitro|floor|exacto|online|thinking|extended)$/;
+
+/** Which endpoints this installation can use at all: it has an adapter for the API and a key for the provider. */
+export type Usable = (endpoint: Endpoint, api: Api) => boolean;
+
+/**
+ * The one endpoint a batch will run on: the cheapest eligible one (interface §2.2 and §4.1).
+ *
+ * @throws AppError invalid_request (unknown or incompatible model, unknown provider), unprocessable (model
+ *   variant), not_found (nothing eligible is left)
+ */
+export function routeBatch(header: BatchHeader, catalogue: Catalogue, usable: Usable): Endpoint {
+  if (VARIANT.test(header.model)) {
+    throw new AppError('unprocessable', 'Model variants cannot be used in a batch', { metadata: { param: 'model' } });
+  }
+  const model = catalogue.findModel(header.model);
+  if (model === null) {
+    throw new AppError('invalid_request', 'model is not known here', { metadata: { param: 'model' } });
+  }
+  const api = API_OF_ENDPOINT[header.endpoint];
+  const capable = model.endpoints.filter(
+    (endpoint) => endpoint.apis.includes(api) && endpoint.provider.batch !== 'none',
+  );
+  if (capable.length === 0) {
+    throw new AppError('invalid_request', `model has no batch endpoint for ${header.endpoint}`, {
+      metadata: { param: 'model' },
+    });
+  }
+  const wanted = header.only?.map((slugOrName) => providerSlug(slugOrName, catalogue));
+  const eligible = capable.filter(
+    (endpoint) => usable(endpoint, api) && (wanted === undefined || wanted.includes(endpoint.provider.slug)),
+  );
+  const [cheapest] = eligible.sort((one, other) => compareRates(priceOf(one), priceOf(other)));
+  if (cheapest === undefined) {
+    throw new AppError('not_found', 'No provider can run this batch', { metadata: { param: 'provider.only' } });
+  }
+  return cheapest;
+}
+
+function providerSlug(slugOrName: string, catalogue: Catalogue): string {
+  const provider = catalogue.providers().find((known) => known.slug === slugOrName || known.name === slugOrName);
+  if (provider === undefined) {
+    throw new AppError('invalid_request', 'provider.only names a provider that is not known here', {
+      metadata: { param: 'provider.only' },
+    });
+  }
+  return provider.slug;
+}
+
+function priceOf(endpoint: Endpoint): bigint {
+  return endpoint.batchPricing.prompt + endpoint.batchPricing.completion;
+}
+
+function compareRates(one: bigint, other: bigint): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}

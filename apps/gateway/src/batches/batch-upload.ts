@@ -1,0 +1,156 @@
+import { createHash, type Hash } from 'node:crypto';
+import { AppError } from '@libs/errors';
+import {
+  BatchLineEncoder,
+  type BatchIdempotency,
+  type BatchIntakeRepository,
+  type BatchKey,
+  type BatchOwner,
+  type SegmentRange,
+  type Session,
+} from '@libs/persistence';
+import { BatchBodySplitter } from './batch-body-splitter';
+import { BatchEstimate } from './batch-estimate';
+import { BatchHeaderReader, type BatchHeader } from './batch-header';
+import { readBatchLine } from './batch-line';
+
+/** 200 MB, counted as 200 · 2^20 (interface §8). */
+export const MAX_BATCH_BYTES = 209_715_200;
+export const MAX_BATCH_LINES = 500_000;
+
+const MAX_ITEM_BYTES = 5 * 1024 * 1024;
+const MAX_MEMBER_BYTES = 64 * 1024;
+/** An element of `requests` holds its body one level down, and a body may nest 64 levels. */
+const MAX_ITEM_DEPTH = 65;
+
+/** How much is gathered in memory before it is written. */
+const SLICE_BYTES = 8 * 1024 * 1024;
+const RECEIVING_LEASE_MS = 120_000;
+
+/** A segment is what a worker leases: small enough to spread, large enough to be worth a claim. */
+const SEGMENT_LINES = 128;
+const SEGMENT_BYTES = 1024 * 1024;
+
+/**
+ * One upload of POST /batches while it streams in: cut into lines, checked, and written in slices under a
+ * batch that nobody sees. Memory is one slice and one line, whatever the size of the batch.
+ */
+export class BatchUpload {
+  readonly estimate = new BatchEstimate();
+  private readonly header = new BatchHeaderReader();
+  private readonly splitter: BatchBodySplitter;
+  private readonly encoder: BatchLineEncoder;
+  private readonly hash: Hash | null;
+  private bytes = 0;
+  private lines = 0;
+  private sliceWritten = false;
+  private lineModel: { name: string; index: number } | null = null;
+  private segments: SegmentRange[] = [];
+  private segmentNumber = 0;
+  private segmentFirstSeq = 0;
+  private segmentBytes = 0;
+
+  constructor(
+    readonly key: BatchKey,
+    private readonly owner: BatchOwner,
+    private readonly intake: BatchIntakeRepository,
+    private readonly idempotencyKey: string | null,
+  ) {
+    this.hash = idempotencyKey === null ? null : createHash('sha256');
+    this.encoder = new BatchLineEncoder(key.createdOn, key.number);
+    this.splitter = new BatchBodySplitter(
+      {
+        onMember: (name, json) => this.header.read(name, json),
+        onItem: (index, json) => this.addLine(index, json),
+      },
+      { maxItemBytes: MAX_ITEM_BYTES, maxMemberBytes: MAX_MEMBER_BYTES, maxDepth: MAX_ITEM_DEPTH },
+    );
+  }
+
+  get lineCount(): number {
+    return this.lines;
+  }
+
+  /** @throws AppError invalid_request | payload_too_large | unprocessable */
+  async write(chunk: Buffer): Promise<void> {
+    this.bytes += chunk.length;
+    if (this.bytes > MAX_BATCH_BYTES) throw tooLarge();
+    this.hash?.update(chunk);
+    this.splitter.write(chunk);
+    if (this.encoder.size >= SLICE_BYTES) {
+      await this.intake.slice((session) => this.writeSlice(session));
+      this.sliceWritten = true;
+    }
+  }
+
+  /** The header of the finished body. @throws AppError invalid_request | unprocessable */
+  finish(): BatchHeader {
+    this.splitter.end();
+    const header = this.header.finish();
+    if (this.lines === 0) throw missingRequests();
+    if (this.lineModel !== null && this.lineModel.name !== header.model) throw otherModel(this.lineModel.index);
+    this.closeSegment();
+    return header;
+  }
+
+  /** Call once, after `finish`. */
+  takeIdempotency(): BatchIdempotency | null {
+    if (this.idempotencyKey === null || this.hash === null) return null;
+    return { key: this.idempotencyKey, requestHash: this.hash.digest('hex') };
+  }
+
+  /** Writes what is still in memory, in the transaction that accepts the batch. */
+  async writeSlice(session: Session): Promise<void> {
+    await this.intake.keepReceiving(session, this.key, this.owner, RECEIVING_LEASE_MS);
+    await this.intake.copyLines(session, this.encoder.take());
+    const segments = this.segments;
+    this.segments = [];
+    if (segments.length > 0) await this.intake.addSegments(session, this.key, segments);
+  }
+
+  /** Leaves nothing behind of an upload that was refused or broke off. */
+  async discard(): Promise<void> {
+    if (this.sliceWritten) await this.intake.discard(this.key);
+  }
+
+  private addLine(index: number, json: Buffer): void {
+    if (index >= MAX_BATCH_LINES) {
+      throw new AppError('payload_too_large', `requests has more than ${MAX_BATCH_LINES} elements`);
+    }
+    const line = readBatchLine(index, json);
+    this.checkModel(index, line.model);
+    this.estimate.add(line);
+    this.encoder.add(index, line.customId, line.body);
+    this.lines = index + 1;
+    this.segmentBytes += line.body.length;
+    if (this.lines - this.segmentFirstSeq >= SEGMENT_LINES || this.segmentBytes >= SEGMENT_BYTES) this.closeSegment();
+  }
+
+  /** The batch's model may come after its lines, so lines are compared with one another first. */
+  private checkModel(index: number, model: string | null): void {
+    if (model === null) return;
+    if (this.lineModel === null) this.lineModel = { name: model, index };
+    else if (this.lineModel.name !== model) throw otherModel(index);
+  }
+
+  private closeSegment(): void {
+    if (this.lines === this.segmentFirstSeq) return;
+    this.segments.push({ number: this.segmentNumber, firstSeq: this.segmentFirstSeq, lastSeq: this.lines - 1 });
+    this.segmentNumber += 1;
+    this.segmentFirstSeq = this.lines;
+    this.segmentBytes = 0;
+  }
+}
+
+export function tooLarge(): AppError {
+  return new AppError('payload_too_large', `The batch input is larger than ${MAX_BATCH_BYTES} bytes`);
+}
+
+function missingRequests(): AppError {
+  return new AppError('invalid_request', 'requests must be a non-empty array', { metadata: { param: 'requests' } });
+}
+
+function otherModel(index: number): AppError {
+  const param = `requests[${index}].body.model`;
+  return new AppError('invalid_request', `${param} differs from the model of the batch`, { metadata: { param } });
+}

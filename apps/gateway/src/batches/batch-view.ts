@@ -1,0 +1,41 @@
+import type { BatchView, StoredResult } from '@libs/persistence';
+
+/** Statuses in which nothing changes any more and `results` is an array (interface §3.1). */
+const TERMINAL: ReadonlySet<BatchView['status']> = new Set(['completed', 'failed', 'expired', 'cancelled']);
+
+export function isTerminal(batch: BatchView): boolean {
+  return TERMINAL.has(batch.status);
+}
+
+/** The Batch object of interface §2.1 with `results: null`. */
+export function toBatchObject(batch: BatchView): object {
+  return {
+    id: batch.id,
+    object: 'batch',
+    endpoint: batch.endpoint,
+    model: batch.model,
+    completion_window: batch.completionWindow,
+    status: batch.status,
+    created_at: batch.createdAt,
+    finalized_at: batch.finalizedAt,
+    request_counts: { total: batch.total, completed: batch.completed, failed: batch.failed },
+    usage: batch.usage,
+    error: batch.errorMessage === null ? null : { message: batch.errorMessage },
+    results: null,
+  };
+}
+
+/** One element of `results`; the body goes out as the bytes that were stored. */
+export function writeResult(batch: BatchView, result: StoredResult): Buffer[] {
+  const id = JSON.stringify(`batch_req_${batch.number.toString(36)}_${result.seq}`);
+  const head = `{"id":${id},"custom_id":${JSON.stringify(result.customId)}`;
+  if (result.body === null) {
+    return [Buffer.from(`${head},"response":null,"error":${result.errorJson ?? 'null'}}`)];
+  }
+  const request = JSON.stringify(result.requestId);
+  return [
+    Buffer.from(`${head},"response":{"status_code":${result.statusCode},"request_id":${request},"body":`),
+    result.body,
+    Buffer.from('},"error":null}'),
+  ];
+}

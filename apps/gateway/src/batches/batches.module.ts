@@ -1,0 +1,12 @@
+import { Module } from '@nestjs/common';
+import { BatchIntakeService } from './batch-intake.service';
+import { BatchLimitsService } from './batch-limits.service';
+import { BatchesController } from './batches.controller';
+import { BatchesService } from './batches.service';
+
+/** What it needs is global: persistence, the outbox relay, rate limits, and what this installation can route to. */
+@Module({
+  controllers: [BatchesController],
+  providers: [BatchesService, BatchIntakeService, BatchLimitsService],
+})
+export class BatchesModule {}

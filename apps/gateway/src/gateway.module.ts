@@ -1,0 +1,75 @@
+import { Global, Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
+import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
+import { BrokerConnection, DrainSteps, MessagingModule, OutboxModule, OutboxSource, Readiness } from '@libs/platform';
+import { AuthModule } from './auth/auth.module';
+import { BatchesModule } from './batches/batches.module';
+import { CreditsModule } from './credits/credits.module';
+import type { GatewayEnv } from './gateway.env';
+import { GenerationRecorder } from './generations/generation-recorder';
+import { GenerationsModule } from './generations/generations.module';
+import { HttpModule } from './http/http.module';
+import { InFlight } from './http/in-flight';
+import { InferenceModule } from './inference/inference.module';
+import { KeyUsage } from './keys/key-usage';
+import { KeysModule } from './keys/keys.module';
+import { LedgerKeyUsage } from './keys/ledger-key-usage';
+import { LimitsModule } from './limits/limits.module';
+import { ModelsModule } from './models/models.module';
+import { WorkspacesModule } from './workspaces/workspaces.module';
+
+const APP = 'gateway';
+/** Group commits, batch uploads and reads beside one another; more would only queue inside PostgreSQL. */
+const POOL_SIZE = 16;
+
+/** The rows that the relay sends. */
+@Module({
+  providers: [{ provide: OutboxSource, useExisting: OutboxRepository }],
+  exports: [OutboxSource],
+})
+class GatewayOutbox {}
+
+@Module({ providers: [{ provide: KeyUsage, useClass: LedgerKeyUsage }], exports: [KeyUsage] })
+class KeyUsageModule {}
+
+/** The only public door. */
+@Global()
+@Module({})
+export class GatewayModule implements OnModuleInit {
+  static for(env: GatewayEnv, inFlight: InFlight): DynamicModule {
+    return {
+      module: GatewayModule,
+      imports: [
+        PersistenceModule.forRoot({ databaseUrl: env.DATABASE_URL, applicationName: APP, poolSize: POOL_SIZE }),
+        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+        OutboxModule.forRoot({ imports: [GatewayOutbox] }),
+        // Guards run in this order: who is calling, then what is asked.
+        AuthModule,
+        HttpModule,
+        LimitsModule,
+        GenerationsModule,
+        InferenceModule,
+        ModelsModule,
+        BatchesModule,
+        KeysModule.forRoot({ imports: [KeyUsageModule] }),
+        CreditsModule,
+        WorkspacesModule,
+      ],
+      providers: [{ provide: InFlight, useValue: inFlight }],
+      exports: [InFlight],
+    };
+  }
+
+  constructor(
+    private readonly readiness: Readiness,
+    private readonly drainSteps: DrainSteps,
+    private readonly database: Database,
+    @Inject(BrokerConnection) private readonly broker: BrokerConnection,
+    @Inject(GenerationRecorder) private readonly recorder: GenerationRecorder,
+  ) {}
+
+  onModuleInit(): void {
+    this.readiness.addCheck('postgresql', () => this.database.ping());
+    this.readiness.addCheck('rabbitmq', () => this.broker.isConnected());
+    this.drainSteps.add('charges', () => this.recorder.flush());
+  }
+}

@@ -1,0 +1,241 @@
+import type { LoggerService } from '@nestjs/common';
+import { AppError } from '@libs/errors';
+import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
+import type { GenerationOpening, GenerationSettlement, GenerationsRepository } from '@libs/persistence';
+import { counter, gauge } from '@libs/platform';
+import { GenerationTicket, type CallOutcome } from './generation-ticket';
+import { KnownCredits } from './known-credits';
+import { SettlementQueue } from './settlement-queue';
+
+export type Opening = Omit<GenerationOpening, 'holdUsd'>;
+
+const MOST_ROWS = 500;
+const MOST_WAITING = 10_000;
+
+const opened = counter({ name: 'sluice_generations_opened_total', help: 'Calls whose hold was committed' });
+const spared = counter({
+  name: 'sluice_generations_settled_at_once_total',
+  help: 'Calls that were over before their hold was written',
+});
+
+/**
+ * Puts every synchronous call on the books: a row with a hold while it runs, a charge when it is over, both
+ * in group commits, so that thousands of calls per second are a few commits.
+ *
+ * Why this is safe:
+ *
+ * - **Nobody spends money that is not there.** The hold is one guarded statement in PostgreSQL. A call waits
+ *   for it unless the organization's credit was, seconds ago, at least a dollar and twenty times the hold;
+ *   then the call goes ahead and the hold is written beside it. Should it fail after all, the call is aborted.
+ *   So the most that can be overdrawn is what such calls use in the few milliseconds of a commit, and it is
+ *   charged and shown as overage like every bill above its hold.
+ * - **A crash is visible.** The row is on its way as soon as the call is. A process that dies leaves open rows,
+ *   which `abandonOlderThan` turns into abandoned ones, giving the holds back. Only a call that began in the
+ *   last milliseconds of the process may leave nothing: nobody got an answer from it, and nobody is charged.
+ * - **Every call is charged once.** A ticket ends once; the charge is keyed by the generation's id, so trying
+ *   it again after an unknown outcome changes nothing. A call that is over before its row was written needs no
+ *   row before: its charge writes it. A charge never runs beside the opening of its own row; it waits for it.
+ * - **Answers do not wait for charges, stopping does.** Charges that PostgreSQL cannot take wait in memory, at
+ *   most ten thousand; then new calls are refused with 503 instead of being served for nothing.
+ */
+export class GenerationRecorder {
+  private readonly credits: KnownCredits;
+  private readonly settlements: SettlementQueue;
+  private waiting: GenerationTicket[] = [];
+  private writing: Promise<void> | null = null;
+  private readonly retries = new Set<Promise<void>>();
+
+  constructor(
+    private readonly repository: Pick<GenerationsRepository, 'open' | 'settle'>,
+    private readonly logger: LoggerService,
+    nowMs: () => number = () => performance.now(),
+  ) {
+    this.credits = new KnownCredits(nowMs);
+    this.settlements = new SettlementQueue(repository, logger);
+    gauge({
+      name: 'sluice_generations_waiting',
+      help: 'Rows that wait to be written',
+      labelNames: ['kind'],
+      collect: (metric) => {
+        metric.set({ kind: 'opening' }, this.waiting.length);
+        metric.set({ kind: 'settlement' }, this.settlements.size);
+      },
+    });
+  }
+
+  /** @throws AppError provider_overloaded when too much waits for PostgreSQL */
+  open(opening: Opening, holdPicoUsd: PicoUsd): GenerationTicket {
+    if (this.settlements.size >= MOST_WAITING || this.waiting.length >= MOST_WAITING) {
+      throw new AppError('provider_overloaded', 'The service is overloaded', { retryAfterSeconds: 5 });
+    }
+    const { organizationId } = opening;
+    const isAhead = this.credits.covers(organizationId, holdPicoUsd);
+    if (isAhead) this.credits.started(organizationId, holdPicoUsd);
+    const row = { ...opening, holdUsd: formatUsd(holdPicoUsd) };
+    const ticket = new GenerationTicket(row, holdPicoUsd, isAhead, this.onEnd);
+    this.waiting.push(ticket);
+    this.writing ??= this.write();
+    return ticket;
+  }
+
+  /** Resolves when everything is on the books. */
+  async flush(): Promise<void> {
+    while (this.writing !== null || this.retries.size > 0) await Promise.all([this.writing, ...this.retries]);
+    await this.settlements.flushed();
+  }
+
+  /** Charges that wait to be committed. */
+  get unsettled(): number {
+    return this.settlements.size;
+  }
+
+  private readonly onEnd = (ticket: GenerationTicket, outcome: CallOutcome | null): void => {
+    const { opening, state, holdPicoUsd, isAhead } = ticket;
+    const settlement = outcome === null ? null : settlementOf(opening, outcome);
+    const costPicoUsd = outcome?.costPicoUsd ?? 0n;
+    switch (state) {
+      case 'waiting':
+        // Its row will not be written any more; the charge alone says it all.
+        if (isAhead) this.credits.started(opening.organizationId, -holdPicoUsd);
+        this.credits.spent(opening.organizationId, costPicoUsd);
+        spared.inc();
+        if (settlement !== null) this.settlements.add(settlement);
+        break;
+      case 'writing':
+        ticket.deferred = settlement ?? settlementOf(opening, NOTHING_HAPPENED);
+        break;
+      case 'open':
+        this.credits.spent(opening.organizationId, costPicoUsd - holdPicoUsd);
+        this.settlements.add(settlement ?? settlementOf(opening, NOTHING_HAPPENED));
+        break;
+      case 'refused':
+        if (costPicoUsd > 0n && settlement !== null) this.settlements.add(settlement);
+        break;
+      case 'unknown':
+        // The row may be there all the same; only a charge gives its hold back.
+        this.settlements.add(settlement ?? settlementOf(opening, NOTHING_HAPPENED));
+        break;
+    }
+  };
+
+  private async write(): Promise<void> {
+    // What the same round of the event loop opens goes in the same commit.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.waiting.length > 0) {
+      const group: GenerationTicket[] = [];
+      let taken = 0;
+      for (const ticket of this.waiting) {
+        if (group.length === MOST_ROWS) break;
+        taken += 1;
+        if (!ticket.isEnded) group.push(ticket);
+      }
+      this.waiting.splice(0, taken);
+      if (group.length > 0) await this.writeGroup(group);
+    }
+    this.writing = null;
+  }
+
+  private async writeGroup(group: readonly GenerationTicket[]): Promise<void> {
+    const missing = await this.tryOpen(group);
+    const byOrganization = Map.groupBy(missing, (ticket) => ticket.opening.organizationId);
+    for (const [organizationId, tickets] of byOrganization) {
+      this.credits.forget(organizationId);
+      const [only] = tickets;
+      if (tickets.length === 1 && only !== undefined) this.refuse(only);
+      else this.retryLater(tickets);
+    }
+  }
+
+  /** @returns those whose organization cannot cover them all together */
+  private async tryOpen(group: readonly GenerationTicket[]): Promise<GenerationTicket[]> {
+    for (const ticket of group) ticket.state = 'writing';
+    try {
+      const rows = await this.repository.open(group.map(({ opening }) => opening));
+      const available = new Map(rows.map((row) => [row.id, row.availableUsd]));
+      const missing: GenerationTicket[] = [];
+      for (const ticket of group) {
+        const availableUsd = available.get(ticket.opening.id);
+        if (availableUsd === undefined) missing.push(ticket);
+        else this.onOpened(ticket, parseUsd(availableUsd));
+      }
+      opened.inc(rows.length);
+      return missing;
+    } catch (error) {
+      this.logger.error('Holds could not be written', { err: error, calls: group.length });
+      for (const ticket of group) {
+        this.noLongerAhead(ticket);
+        ticket.unanswered(AppError.from(error));
+        this.settleDeferred(ticket);
+      }
+      return [];
+    }
+  }
+
+  private onOpened(ticket: GenerationTicket, availablePicoUsd: PicoUsd): void {
+    this.credits.learn(ticket.opening.organizationId, availablePicoUsd);
+    this.noLongerAhead(ticket);
+    ticket.opened();
+    this.settleDeferred(ticket);
+  }
+
+  private refuse(ticket: GenerationTicket): void {
+    this.noLongerAhead(ticket);
+    ticket.refused();
+    this.settleDeferred(ticket);
+  }
+
+  /** The sum was not covered; one by one, as many are as the money lasts for. Others do not wait for that. */
+  private retryLater(tickets: readonly GenerationTicket[]): void {
+    const retry = this.openOneByOne(tickets).finally(() => this.retries.delete(retry));
+    this.retries.add(retry);
+  }
+
+  private async openOneByOne(tickets: readonly GenerationTicket[]): Promise<void> {
+    for (const ticket of tickets) {
+      const [missing] = await this.tryOpen([ticket]);
+      if (missing !== undefined) this.refuse(missing);
+    }
+  }
+
+  private noLongerAhead({ isAhead, opening, holdPicoUsd }: GenerationTicket): void {
+    if (isAhead) this.credits.started(opening.organizationId, -holdPicoUsd);
+  }
+
+  /** The call was over while its row was being written. */
+  private settleDeferred(ticket: GenerationTicket): void {
+    const { deferred } = ticket;
+    if (deferred === null) return;
+    ticket.deferred = null;
+    // Nothing was held, and a call that cost nothing leaves nothing to write.
+    if (ticket.state === 'refused' && deferred.costUsd === '0') return;
+    if (ticket.state === 'open') {
+      this.credits.spent(ticket.opening.organizationId, parseUsd(deferred.costUsd) - ticket.holdPicoUsd);
+    }
+    this.settlements.add(deferred);
+  }
+}
+
+/** A call that ended before it reached a provider. */
+const NOTHING_HAPPENED: CallOutcome = {
+  provider: null,
+  upstreamModel: null,
+  upstreamId: null,
+  statusCode: 499,
+  outcome: 'cancelled',
+  finishReason: null,
+  usageProvenance: null,
+  promptTokens: 0,
+  completionTokens: 0,
+  cachedTokens: 0,
+  reasoningTokens: 0,
+  costUsd: '0',
+  costPicoUsd: 0n,
+  latencyMs: null,
+  generationMs: null,
+};
+
+function settlementOf(opening: GenerationOpening, outcome: CallOutcome): GenerationSettlement {
+  const { holdUsd: _hold, ...call } = opening;
+  const { costPicoUsd: _cost, ...rest } = outcome;
+  return { ...call, ...rest };
+}

@@ -1,0 +1,91 @@
+import { AppError } from '@libs/errors';
+import type { PicoUsd } from '@libs/inference';
+import type { GenerationOpening, GenerationSettlement } from '@libs/persistence';
+
+/**
+ * Where a call stands with the books: its row waits to be written, is being written, is there, or its money
+ * was refused; `unknown` when PostgreSQL gave no answer.
+ */
+export type OpeningState = 'waiting' | 'writing' | 'open' | 'refused' | 'unknown';
+
+/** What became of a call, without what its opening already says. */
+export type CallOutcome = Omit<GenerationSettlement, keyof Omit<GenerationOpening, 'holdUsd'>> & {
+  readonly costPicoUsd: PicoUsd;
+};
+
+/** One call that is being paid for: made by the recorder, ended exactly once by whoever made the call. */
+export class GenerationTicket {
+  state: OpeningState = 'waiting';
+  isEnded = false;
+  /** Why the call must not go on, once that is known. */
+  refusal: AppError | null = null;
+  /** Its charge, while the row is still being written. */
+  deferred: GenerationSettlement | null = null;
+  private listener: (() => void) | null = null;
+  private readonly holdDecided = Promise.withResolvers<void>();
+
+  constructor(
+    readonly opening: GenerationOpening,
+    readonly holdPicoUsd: PicoUsd,
+    /** The call runs ahead of its hold. */
+    readonly isAhead: boolean,
+    private readonly onEnd: (ticket: GenerationTicket, outcome: CallOutcome | null) => void,
+  ) {
+    // Whoever runs ahead listens to `onRefused` instead.
+    this.holdDecided.promise.catch(() => undefined);
+  }
+
+  /**
+   * Resolves when the call may go upstream; null when it may at once.
+   *
+   * @throws AppError payment_required, or why PostgreSQL could not be asked
+   */
+  get covered(): Promise<void> | null {
+    return this.isAhead ? null : this.holdDecided.promise;
+  }
+
+  /** Called when a call that runs ahead of its hold turns out not to be covered, even when that is known. */
+  onRefused(listener: () => void): void {
+    this.listener = listener;
+    if (this.refusal !== null) listener();
+  }
+
+  /** The call is over; what it cost is charged. */
+  settle(outcome: CallOutcome): void {
+    this.end(outcome);
+  }
+
+  /** The call never went upstream. */
+  withdraw(): void {
+    this.end(null);
+  }
+
+  opened(): void {
+    this.state = 'open';
+    this.holdDecided.resolve();
+  }
+
+  refused(): void {
+    this.state = 'refused';
+    this.refuse(new AppError('payment_required', 'Insufficient credits'));
+  }
+
+  /** PostgreSQL gave no answer. A call that runs ahead goes on: its charge writes the row. */
+  unanswered(error: AppError): void {
+    this.state = 'unknown';
+    if (!this.isAhead) this.refuse(error);
+  }
+
+  private refuse(error: AppError): void {
+    this.refusal = error;
+    this.holdDecided.reject(error);
+    this.listener?.();
+  }
+
+  private end(outcome: CallOutcome | null): void {
+    if (this.isEnded) return;
+    this.isEnded = true;
+    this.listener = null;
+    this.onEnd(this, outcome);
+  }
+}

@@ -1,0 +1,75 @@
+import type { IncomingMessage } from 'node:http';
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { AppError } from '@libs/errors';
+import type { FastifyRequest } from 'fastify';
+import { rawResponse } from './client-error';
+import { takeExpectation } from './expectations';
+import { parseJsonObject } from './parse-json';
+import { readBody } from './read-body';
+import { findBodyHeadProblem } from './request-head';
+import { BODY_RULE, PLAIN_BODY, type BodyRule } from './streamed-body.decorator';
+
+/** A request whose route takes a parsed body. */
+export interface BodyRequest extends FastifyRequest {
+  /** The bytes that `body` was parsed from. */
+  rawBody?: Buffer;
+}
+
+const IDLE_MS = 60_000;
+const TOTAL_MS = 300_000;
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+/**
+ * Takes the body in, after the caller has shown a credential: nobody makes us read megabytes for a 401. It
+ * stands behind the bearer guard because its module is imported after that guard's.
+ */
+@Injectable()
+export class BodyGuard implements CanActivate {
+  private readonly rules = new WeakMap<object, BodyRule>();
+
+  constructor(private readonly reflector: Reflector) {}
+
+  async canActivate(context: ExecutionContext): Promise<true> {
+    const request = context.switchToHttp().getRequest<BodyRequest>();
+    const { raw } = request;
+    if (!METHODS_WITH_BODY.has(raw.method ?? '')) return true;
+    const rule = this.ruleOf(context.getHandler());
+    const problem = findBodyHeadProblem(raw, rule.maxBytes);
+    if (problem !== null) throw problem;
+    takeExpectation(raw);
+    if (rule.kind === 'streamed') {
+      limitIdleTime(raw);
+      return true;
+    }
+    const bytes = await readBody(raw, { maxBytes: rule.maxBytes, idleMs: IDLE_MS, totalMs: TOTAL_MS });
+    request.body = parseJsonObject(bytes, rule.rules);
+    request.rawBody = bytes;
+    return true;
+  }
+
+  private ruleOf(handler: Function): BodyRule {
+    let rule = this.rules.get(handler);
+    if (rule === undefined) {
+      rule = this.reflector.get<BodyRule | undefined>(BODY_RULE, handler) ?? PLAIN_BODY;
+      this.rules.set(handler, rule);
+    }
+    return rule;
+  }
+}
+
+/** Nobody but the route may read the stream, so silence is noticed at the socket. */
+function limitIdleTime(raw: IncomingMessage): void {
+  const { socket } = raw;
+  const onTimeout = (): void => {
+    const error = new AppError('request_timeout', 'The request body took too long to arrive');
+    socket.write(rawResponse(error));
+    raw.destroy(error);
+  };
+  const stop = (): void => {
+    raw.off('timeout', onTimeout);
+    socket.setTimeout(0);
+  };
+  raw.once('timeout', onTimeout).once('end', stop).once('close', stop);
+  socket.setTimeout(IDLE_MS);
+}

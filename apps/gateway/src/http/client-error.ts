@@ -1,0 +1,51 @@
+import { STATUS_CODES, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { AppError } from '@libs/errors';
+import { errorResponse } from '@libs/platform';
+
+/** A socket knows the response that is being written to it, if any. */
+type HttpSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
+
+/** How long the peer may take to read the answer before the connection is cut. */
+const LINGER_MS = 2_000;
+
+const answered = new WeakSet<Socket>();
+
+/**
+ * Answers what Node's HTTP parser refuses, in the envelope of the interface (§7), and closes: after such
+ * bytes nobody can tell where the next request begins. What the peer still sends is thrown away meanwhile,
+ * because a connection closed with unread bytes is reset, and the answer with it.
+ */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (answered.has(socket)) return;
+  const begun = (socket as HttpSocket)._httpMessage?.headersSent === true;
+  if (begun || !socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  answered.add(socket);
+  socket.end(rawResponse(meaningOf(error)));
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+/** The error as the bytes of a whole HTTP/1.1 response, for sockets that have no response object. */
+export function rawResponse(error: AppError): string {
+  const { status, headers, body } = errorResponse(error);
+  const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' });
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`;
+}
+
+function meaningOf({ code, message }: NodeJS.ErrnoException): AppError {
+  const internal = `${code ?? ''} ${message}`;
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new AppError('headers_too_large', 'The request headers are too large', { internal });
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new AppError('request_timeout', 'The request took too long to arrive', { internal });
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new AppError('payload_too_large', 'The chunk extensions are too large', { internal });
+    default:
+      return new AppError('invalid_request', 'The request is not valid HTTP', { internal });
+  }
+}

@@ -1,0 +1,154 @@
+import type { IncomingMessage, Server } from 'node:http';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { mintId } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { errorResponse, type Readiness } from '@libs/platform';
+import type { FastifyError, FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { answerClientError } from './client-error';
+import { isWaiting, keepExpectations } from './expectations';
+import { answerHealth } from './health-routes';
+import { observeRequest } from './http-metrics';
+import type { InFlight } from './in-flight';
+import { KnownRoutes } from './known-routes';
+import { closingLate, hasUnreadBody } from './late-close';
+import { findHeadProblem } from './request-head';
+
+export const API_PREFIX = '/api/v1';
+/** Batches were first published here, and clients of that time still ask here. */
+const EARLIER_BATCHES = '/api/beta/batches';
+
+const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
+const EXPOSED_HEADERS =
+  'X-Request-Id, X-Generation-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset';
+
+/** Limits of the HTTP server; what they refuse is answered in the envelope of the interface (§7). */
+export function edgeServerOptions(): FastifyHttpOptions<Server> {
+  return {
+    http: {
+      maxHeaderSize: 16 * 1024,
+      headersTimeout: 30_000,
+      connectionsCheckingInterval: 5_000,
+      // Missing ones are refused by us, in our envelope.
+      requireHostHeader: false,
+    },
+    // Uploads may take long as long as they go on; each body has its own idle limit.
+    requestTimeout: 0,
+    keepAliveTimeout: 72_000,
+    return503OnClosing: false,
+    requestIdHeader: false,
+    genReqId: (request) => requestIdOf(request as IncomingMessage),
+    rewriteUrl: (request) => currentUrl(request.url ?? '/'),
+    clientErrorHandler: answerClientError,
+    frameworkErrors: answerFrameworkError,
+    // Ids are short and model slugs at most 300 characters; what is longer is nobody's id.
+    routerOptions: { maxParamLength: 1_024 },
+  };
+}
+
+export interface EdgeParts {
+  readonly readiness: Readiness;
+  readonly inFlight: InFlight;
+}
+
+/** What every request passes before it meets a route. To be called before the app is initialised. */
+export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }: EdgeParts): void {
+  const instance = app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
+  const routes = new KnownRoutes();
+  instance.addHook('onRoute', ({ method, url }) => routes.add(method, url));
+  // The body guard reads bodies, after the caller is known; until then nobody touches them.
+  instance.removeAllContentTypeParsers();
+  instance.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
+  keepExpectations(instance.server);
+  instance.addHook('onRequest', (request, reply, done) => {
+    follow(request, reply, inFlight);
+    if (readiness.phase === 'draining') reply.header('connection', 'close');
+    reply.header('x-request-id', request.id);
+    reply.header('x-content-type-options', 'nosniff');
+    reply.header('access-control-allow-origin', '*');
+    if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', EXPOSED_HEADERS);
+    const problem = findHeadProblem(request.raw) ?? inFlight.problem;
+    if (problem !== null) done(problem);
+    else if (request.is404) answerUnrouted(request, reply, routes, done);
+    else done();
+  });
+  instance.addHook('onSend', sendBesideUpload);
+  for (const path of ['/health/live', '/health/ready']) {
+    instance.get(path, (_request, reply) => answerHealth(path, readiness, reply));
+  }
+}
+
+/** Counts the request until its answer is through or its connection gone, and measures it. */
+function follow(request: FastifyRequest, reply: FastifyReply, inFlight: InFlight): void {
+  const startedMs = performance.now();
+  inFlight.enter();
+  reply.raw.once('close', () => {
+    inFlight.leave();
+    observeRequest(request, reply, performance.now() - startedMs);
+  });
+}
+
+function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : mintId('req');
+}
+
+function currentUrl(url: string): string {
+  if (!url.startsWith(EARLIER_BATCHES)) return url;
+  const rest = url.slice(EARLIER_BATCHES.length);
+  return rest === '' || rest.startsWith('/') || rest.startsWith('?') ? `${API_PREFIX}/batches${rest}` : url;
+}
+
+/** Nothing stands at this method and path: a preflight (Fetch standard, CORS), a wrong method, or nothing. */
+function answerUnrouted(
+  { method, url, headers }: FastifyRequest,
+  reply: FastifyReply,
+  routes: KnownRoutes,
+  done: (error?: Error) => void,
+): void {
+  const methods = routes.methodsOf(url.split('?', 1)[0] ?? '');
+  if (methods === null) return done(new AppError('not_found', 'Not found'));
+  const allow = [...methods, 'OPTIONS'].join(', ');
+  if (method !== 'OPTIONS') {
+    return done(new AppError('method_not_allowed', 'Method not allowed', { headers: { Allow: allow } }));
+  }
+  reply.header('allow', allow);
+  if (headers['access-control-request-method'] !== undefined) {
+    reply.header('access-control-allow-methods', allow);
+    reply.header('access-control-allow-headers', headers['access-control-request-headers'] ?? '*');
+    reply.header('access-control-max-age', '7200');
+    reply.header('vary', 'Access-Control-Request-Headers');
+  }
+  void reply.status(204).send();
+}
+
+/** An answer that is ready before the request's body has arrived closes the connection, but not too early. */
+function sendBesideUpload<Payload>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: Payload,
+  done: (error: null, payload?: unknown) => void,
+): void {
+  if (!hasUnreadBody(request.raw)) return done(null, payload);
+  reply.header('connection', 'close');
+  const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
+  if (!isWhole || isWaiting(request.raw) || request.method === 'HEAD') return done(null, payload);
+  reply.header('content-length', Buffer.byteLength(payload));
+  done(null, closingLate(request.raw, payload));
+}
+
+/** Paths that the router itself refuses. */
+function answerFrameworkError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const tooLong = error.code === 'FST_ERR_MAX_PARAM_LENGTH';
+  const refusal = tooLong
+    ? new AppError('not_found', 'Not found')
+    : new AppError('invalid_request', 'The path of the request is not valid');
+  const { status, headers, body } = errorResponse(refusal);
+  const always = { 'x-request-id': request.id, 'x-content-type-options': 'nosniff', 'access-control-allow-origin': '*' };
+  const length = { 'content-length': String(Buffer.byteLength(body)) };
+  if (hasUnreadBody(request.raw)) {
+    reply.raw.writeHead(status, { ...headers, ...always, ...length, connection: 'close' });
+    closingLate(request.raw, body).pipe(reply.raw);
+    return;
+  }
+  reply.raw.writeHead(status, { ...headers, ...always, ...length }).end(body);
+}

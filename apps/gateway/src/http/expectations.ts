@@ -1,0 +1,33 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { AppError } from '@libs/errors';
+import { rawResponse } from './client-error';
+
+/** Requests that wait for our word before they send their body (RFC 9110 §10.1.1). */
+const waiting = new WeakMap<IncomingMessage, ServerResponse>();
+
+/**
+ * Lets requests with `Expect: 100-continue` through to the router without that word: it is given when the
+ * body is about to be read, so whoever is refused before has not sent it in vain.
+ */
+export function keepExpectations(server: Server): void {
+  server.on('checkContinue', (request, response) => {
+    waiting.set(request, response);
+    server.emit('request', request, response);
+  });
+  server.on('checkExpectation', (request) => {
+    request.socket.end(rawResponse(new AppError('invalid_request', 'The expectation of the request is not known')));
+  });
+}
+
+/** The body will be read now. */
+export function takeExpectation(request: IncomingMessage): void {
+  const response = waiting.get(request);
+  if (response === undefined) return;
+  waiting.delete(request);
+  response.writeContinue();
+}
+
+/** Whether the caller still waits before it sends its body. */
+export function isWaiting(request: IncomingMessage): boolean {
+  return waiting.has(request);
+}

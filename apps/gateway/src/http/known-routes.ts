@@ -1,0 +1,38 @@
+/** Stands for one path segment of any text. */
+const ANY = ':';
+
+interface KnownRoute {
+  readonly segments: readonly string[];
+  readonly methods: Set<string>;
+}
+
+/** Every path there is, to tell a wrong method (405) from a wrong path (404). Asked only when nothing matched. */
+export class KnownRoutes {
+  private readonly routes = new Map<string, KnownRoute>();
+
+  /** `url` with parameters written `:name`, as the router has it. */
+  add(method: string | readonly string[], url: string): void {
+    const segments = url.split('/').map((segment) => (segment.startsWith(':') ? ANY : segment));
+    const key = segments.join('/');
+    const route = this.routes.get(key) ?? { segments, methods: new Set<string>() };
+    for (const each of [method].flat()) route.methods.add(each.toUpperCase());
+    this.routes.set(key, route);
+  }
+
+  /** The methods of the path in order of the alphabet, or null for a path that nobody knows. */
+  methodsOf(path: string): readonly string[] | null {
+    const segments = path.split('/');
+    const found = new Set<string>();
+    for (const route of this.routes.values()) {
+      if (matches(route.segments, segments)) for (const method of route.methods) found.add(method);
+    }
+    return found.size === 0 ? null : [...found].toSorted();
+  }
+}
+
+function matches(pattern: readonly string[], segments: readonly string[]): boolean {
+  return (
+    pattern.length === segments.length &&
+    pattern.every((part, index) => (part === ANY ? segments[index] !== '' : part === segments[index]))
+  );
+}

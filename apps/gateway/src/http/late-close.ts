@@ -1,0 +1,43 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+
+const DISCARD_MS = 10_000;
+
+/** Whether bytes of the body may still be on their way. */
+export function hasUnreadBody(request: IncomingMessage): boolean {
+  if (request.complete) return false;
+  const { headers } = request;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/**
+ * An answer to a request whose body has not all arrived, to be sent with `Connection: close`.
+ *
+ * A connection that is closed with unread bytes is reset, and a reset makes the client throw away an answer
+ * it has not read yet. So the answer goes out at once, whole by its Content-Length, and its end, which closes
+ * the connection, waits until the upload is through, the client has left, or ten seconds are over.
+ */
+export function closingLate(request: IncomingMessage, payload: string | Buffer): Readable {
+  let step = 0;
+  return new Readable({
+    read() {
+      step += 1;
+      if (step === 1) this.push(payload);
+      else if (step === 2) discardBody(request, () => this.push(null));
+    },
+  });
+}
+
+function discardBody(request: IncomingMessage, done: () => void): void {
+  const timer = setTimeout(finish, DISCARD_MS);
+  function finish(): void {
+    clearTimeout(timer);
+    request.off('end', finish).off('close', finish);
+    done();
+  }
+  if (request.complete || request.destroyed) {
+    finish();
+    return;
+  }
+  request.once('end', finish).once('close', finish).resume();
+}

@@ -1,0 +1,98 @@
+import { isUtf8 } from 'node:buffer';
+import { AppError } from '@libs/errors';
+import { JsonCursor, MalformedJson } from '@libs/inference';
+import { scanJsonShape } from './json-shape';
+
+/**
+ * `lenient` is for inference, where most of a body belongs to the provider: of doubled member names the last
+ * counts, and text may be anything that JSON can say. `strict` is for what we store: a member may be named
+ * once, and text must be what PostgreSQL gives back as it was taken (no NUL, no lone surrogate).
+ */
+export type JsonRules = 'lenient' | 'strict';
+
+export type JsonObject = Record<string, unknown>;
+
+/**
+ * The one JSON object of a body (RFC 8259), or `invalid_request`; the refusal never repeats what was sent.
+ *
+ * Depth and counts are judged before a single object is built. Texts with an escaped key take the slow way:
+ * V8 may mix up the names of such keys (nodejs/node#63785), and what is checked must be what is sent on.
+ */
+export function parseJsonObject(body: Buffer, rules: JsonRules): JsonObject {
+  if (body.length === 0) throw bad('it is empty');
+  if (body[0] === 0xef && body[1] === 0xbb) throw bad('a byte order mark is not allowed');
+  if (!isUtf8(body)) throw bad('it is not valid UTF-8');
+  const shape = scanJsonShape(body);
+  if (shape.problem !== null) throw bad(`it has ${shape.problem}`);
+  const value = rules === 'strict' || shape.hasEscapedKey ? readExactly(body, rules) : parseFast(body);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it must be a JSON object');
+  return value as JsonObject;
+}
+
+function parseFast(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString()) as unknown;
+  } catch (error) {
+    throw bad('it is not valid JSON', error);
+  }
+}
+
+function readExactly(body: Buffer, rules: JsonRules): unknown {
+  try {
+    const cursor = new JsonCursor(body);
+    const value = readValue(cursor, rules === 'strict');
+    cursor.expectEnd();
+    return value;
+  } catch (error) {
+    if (error instanceof MalformedJson) throw bad('it is not valid JSON', error);
+    throw error;
+  }
+}
+
+function readValue(cursor: JsonCursor, strict: boolean): unknown {
+  if (cursor.isObject()) return readObject(cursor, strict);
+  if (cursor.isArray()) {
+    const items: unknown[] = [];
+    cursor.readArray(() => {
+      items.push(readValue(cursor, strict));
+    });
+    return items;
+  }
+  if (cursor.isString()) return checkText(readText(cursor), strict);
+  const start = cursor.position;
+  cursor.skipValue();
+  return JSON.parse(cursor.bytes.toString('latin1', start, cursor.position)) as unknown;
+}
+
+function readObject(cursor: JsonCursor, strict: boolean): JsonObject {
+  const members: JsonObject = {};
+  cursor.readObject((name) => {
+    if (strict && Object.hasOwn(members, checkText(name, strict))) throw bad('a member is named more than once');
+    const value = readValue(cursor, strict);
+    // Assigned, `__proto__` would change what the object is instead of giving it a member.
+    if (name === '__proto__') Object.defineProperty(members, name, { value, enumerable: true, configurable: true });
+    else members[name] = value;
+  });
+  return members;
+}
+
+/** The parser judges the raw control characters that the cursor passes over. */
+function readText(cursor: JsonCursor): string {
+  const start = cursor.position;
+  cursor.skipValue();
+  try {
+    return JSON.parse(cursor.bytes.toString('utf8', start, cursor.position)) as string;
+  } catch (error) {
+    throw bad('it is not valid JSON', error);
+  }
+}
+
+function checkText(text: string, strict: boolean): string {
+  if (strict && text.includes('\0')) throw bad('a text holds a NUL character');
+  if (strict && !text.isWellFormed()) throw bad('a text holds half a surrogate pair');
+  return text;
+}
+
+function bad(what: string, cause?: unknown): AppError {
+  return new AppError('invalid_request', `The request body cannot be read: ${what}`, { cause });
+}

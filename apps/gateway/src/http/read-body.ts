@@ -1,0 +1,72 @@
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '@libs/errors';
+import { tooLarge } from './request-head';
+
+export interface BodyLimits {
+  readonly maxBytes: number;
+  /** Between two pieces of the body. */
+  readonly idleMs: number;
+  readonly totalMs: number;
+}
+
+/**
+ * The whole body. Stops reading at the limit and leaves the rest where it is.
+ *
+ * @throws AppError payload_too_large | request_timeout | invalid_request (the caller left in the middle)
+ */
+export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  return new Promise((resolve, reject) => new BodyReader(request, limits, resolve, reject));
+}
+
+class BodyReader {
+  private readonly chunks: Buffer[] = [];
+  private bytes = 0;
+  private readonly startedMs = performance.now();
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(
+    private readonly request: IncomingMessage,
+    private readonly limits: BodyLimits,
+    private readonly resolve: (body: Buffer) => void,
+    private readonly reject: (error: AppError) => void,
+  ) {
+    this.timer = setTimeout(this.onIdle, limits.idleMs);
+    request.on('data', this.onData).on('end', this.onEnd).on('error', this.onBroken).on('close', this.onBroken);
+  }
+
+  private readonly onData = (chunk: Buffer): void => {
+    this.bytes += chunk.length;
+    if (this.bytes > this.limits.maxBytes) return this.fail(tooLarge(this.limits.maxBytes));
+    if (performance.now() - this.startedMs > this.limits.totalMs) return this.onIdle();
+    this.chunks.push(chunk);
+    this.timer.refresh();
+  };
+
+  private readonly onEnd = (): void => {
+    this.stop();
+    this.resolve(this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks, this.bytes));
+  };
+
+  private readonly onIdle = (): void => {
+    this.fail(new AppError('request_timeout', 'The request body took too long to arrive'));
+  };
+
+  private readonly onBroken = (): void => {
+    this.fail(new AppError('invalid_request', 'The request body broke off'));
+  };
+
+  private fail(error: AppError): void {
+    this.stop();
+    this.request.pause();
+    this.reject(error);
+  }
+
+  private stop(): void {
+    clearTimeout(this.timer);
+    this.request.off('data', this.onData).off('end', this.onEnd).off('error', this.onBroken).off('close', this.onBroken);
+    // What breaks after this has been answered for.
+    this.request.on('error', ignore);
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,52 @@
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '@libs/errors';
+
+const MAX_HEADERS = 100;
+
+/**
+ * What is wrong with the head of a request before anything is done with it, or null.
+ *
+ * Reads the raw header list: Node joins or drops repeated headers without a word, and a proxy before us may
+ * have judged by another one than we would (request smuggling, RFC 9112 §11.2).
+ */
+export function findHeadProblem(request: IncomingMessage): AppError | null {
+  const { rawHeaders } = request;
+  if (rawHeaders.length > MAX_HEADERS * 2) return new AppError('headers_too_large', 'The request has too many headers');
+  let hosts = 0;
+  let contentTypes = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+    else if (name.length === 12 && name.toLowerCase() === 'content-type') contentTypes += 1;
+  }
+  if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) return bad('exactly one Host header is needed');
+  if (contentTypes > 1) return bad('Content-Type is given more than once');
+  return null;
+}
+
+/**
+ * What is wrong with how a body is announced, or null: bodies are JSON in UTF-8, as they are (interface §7
+ * knows no 415, so a wrong media type is an invalid request).
+ */
+export function findBodyHeadProblem(request: IncomingMessage, maxBytes: number): AppError | null {
+  const { headers } = request;
+  if (headers['content-encoding'] !== undefined) return bad('Content-Encoding is not supported');
+  if (!isJson(headers['content-type'])) return bad('Content-Type must be application/json');
+  // The parser lets only plain digits through; more of them than a double holds are too many all the same.
+  if (Number(headers['content-length'] ?? 0) > maxBytes) return tooLarge(maxBytes);
+  return null;
+}
+
+export function tooLarge(maxBytes: number): AppError {
+  return new AppError('payload_too_large', `The request body is larger than ${maxBytes} bytes`);
+}
+
+const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
+
+function isJson(contentType: string | undefined): boolean {
+  return contentType === 'application/json' || (contentType !== undefined && JSON_TYPE.test(contentType));
+}
+
+function bad(what: string): AppError {
+  return new AppError('invalid_request', `The request cannot be read: ${what}`);
+}

@@ -1,0 +1,44 @@
+import { SetMetadata, type CustomDecorator } from '@nestjs/common';
+import type { JsonRules } from './parse-json';
+
+const MEBIBYTE = 1024 * 1024;
+
+/** 200 MB of the interface (§8), counted as 200 · 2^20. */
+export const MAX_STREAMED_BYTES = 200 * MEBIBYTE;
+/** Room for pictures and sounds inside the JSON. */
+const MAX_INFERENCE_BYTES = 32 * MEBIBYTE;
+const MAX_PLAIN_BYTES = MEBIBYTE;
+
+/** How the body of a route is taken in. */
+export interface BodyRule {
+  /** `parsed` puts the object on `request.body`; `streamed` leaves `request.raw` unread. */
+  readonly kind: 'parsed' | 'streamed';
+  readonly rules: JsonRules;
+  readonly maxBytes: number;
+}
+
+export const BODY_RULE = Symbol('body rule');
+
+/** Every route without a decorator: a small JSON object, judged strictly. */
+export const PLAIN_BODY: BodyRule = { kind: 'parsed', rules: 'strict', maxBytes: MAX_PLAIN_BYTES };
+
+/**
+ * The route reads the body itself from `request.raw`. It arrives with a checked head: JSON by its
+ * Content-Type, and no longer than `MAX_STREAMED_BYTES` by its Content-Length, if it has one.
+ */
+export function StreamedBody(): CustomDecorator<symbol> {
+  return SetMetadata(BODY_RULE, {
+    kind: 'streamed',
+    rules: 'lenient',
+    maxBytes: MAX_STREAMED_BYTES,
+  } satisfies BodyRule);
+}
+
+/** The bytes go to a provider as they came: `request.rawBody` holds them beside the parsed `request.body`. */
+export function InferenceBody(): CustomDecorator<symbol> {
+  return SetMetadata(BODY_RULE, {
+    kind: 'parsed',
+    rules: 'lenient',
+    maxBytes: MAX_INFERENCE_BYTES,
+  } satisfies BodyRule);
+}

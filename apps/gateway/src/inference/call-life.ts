@@ -1,0 +1,44 @@
+import type { ServerResponse } from 'node:http';
+import { AppError } from '@libs/errors';
+import type { InFlight } from '../http/in-flight';
+
+/** Ends a call when nobody waits for its answer any more, or when the process has to stop. */
+export class CallLife {
+  readonly abort = new AbortController();
+  private isStopped = false;
+
+  constructor(
+    private readonly response: ServerResponse,
+    private readonly inFlight: InFlight,
+  ) {
+    response.once('close', this.onClose);
+    inFlight.stopSignal.addEventListener('abort', this.onStop, { once: true });
+  }
+
+  /** Why we ended it, as its caller shall read it. */
+  get reason(): AppError {
+    return this.isStopped
+      ? new AppError('provider_overloaded', 'The service is restarting', { retryAfterSeconds: 1 })
+      : new AppError('server', 'Internal error', { internal: 'a call was ended for no known reason' });
+  }
+
+  /** The error of a call that may have been ended by us. */
+  explain(thrown: unknown): AppError {
+    const error = AppError.from(thrown);
+    return this.isStopped && error.code === 'request_timeout' ? this.reason : error;
+  }
+
+  end(): void {
+    this.response.off('close', this.onClose);
+    this.inFlight.stopSignal.removeEventListener('abort', this.onStop);
+  }
+
+  private readonly onClose = (): void => {
+    if (!this.response.writableFinished) this.abort.abort();
+  };
+
+  private readonly onStop = (): void => {
+    this.isStopped = true;
+    this.abort.abort();
+  };
+}

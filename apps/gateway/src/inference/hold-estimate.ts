@@ -1,0 +1,45 @@
+import { emptyUsage, priceUsage, type Api, type Catalogue, type Endpoint, type PicoUsd } from '@libs/inference';
+
+/** What an answer without a cap is expected to hold; what goes beyond it is charged all the same. */
+const UNCAPPED_TOKENS = 1_024;
+/**
+ * Caps are often set to what the model can do at most, and answers seldom come near. Holding all of it would
+ * refuse callers who can pay for what they will get; beyond this the bill is charged as overage.
+ */
+const MOST_HELD_TOKENS = 16_384;
+
+export interface ExpectedUsage {
+  readonly api: Api;
+  /** Slugs, the one asked for first and those it may fall back to. */
+  readonly models: readonly string[];
+  readonly promptTokens: number;
+  /** The caller's cap on one answer, or null. */
+  readonly maxTokens: number | null;
+  readonly answers: number;
+}
+
+/** What a call is expected to cost at most, at the dearest endpoint it may be routed to. */
+export function estimateHold(catalogue: Catalogue, expected: ExpectedUsage): PicoUsd {
+  let dearest = 0n;
+  for (const slug of expected.models) {
+    for (const endpoint of endpointsOf(catalogue, slug)) {
+      if (!endpoint.apis.includes(expected.api)) continue;
+      const cost = costAt(endpoint, expected);
+      if (cost > dearest) dearest = cost;
+    }
+  }
+  return dearest;
+}
+
+/** A suffix that only says how to sort leaves the endpoints as they are. */
+function endpointsOf(catalogue: Catalogue, slug: string): readonly Endpoint[] {
+  const model = catalogue.findModel(slug) ?? catalogue.findModel(slug.replace(/:[a-z]+$/, ''));
+  return model?.endpoints ?? [];
+}
+
+function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers }: ExpectedUsage): PicoUsd {
+  const cap = Math.min(maxTokens ?? UNCAPPED_TOKENS, endpoint.maxCompletionTokens ?? MOST_HELD_TOKENS, MOST_HELD_TOKENS);
+  const completionTokens = api === 'embeddings' ? 0 : cap * answers;
+  const totalTokens = promptTokens + completionTokens;
+  return priceUsage(endpoint.pricing, { ...emptyUsage('estimated'), promptTokens, completionTokens, totalTokens }).totalCost;
+}

@@ -1,0 +1,82 @@
+import { Global, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  CatalogueSource,
+  createProviderAdapters,
+  InferenceEngine,
+  ProviderHealth,
+  SharedCredentials,
+  UpstreamHttp,
+  type ProviderAdapter,
+} from '@libs/inference';
+import { GatewayEnv, providerKeyVariables } from '../gateway.env';
+import { GenerationRecorder } from '../generations/generation-recorder';
+import { ChatCompletionsController } from './chat-completions.controller';
+import { EmbeddingsController } from './embeddings.controller';
+import { InferenceRouting } from './inference-routing';
+import { InferenceService } from './inference.service';
+
+type Adapters = ReadonlyMap<string, ProviderAdapter>;
+const ADAPTERS = Symbol('provider adapters');
+
+/** The engine over the operator's catalogue and keys, and the routes that call it. */
+@Global()
+@Module({
+  controllers: [ChatCompletionsController, EmbeddingsController],
+  providers: [
+    { provide: CatalogueSource, inject: [GatewayEnv], useFactory: followCatalogue },
+    { provide: SharedCredentials, useFactory: () => new SharedCredentials(providerKeyVariables()) },
+    { provide: UpstreamHttp, useFactory: () => new UpstreamHttp() },
+    { provide: ADAPTERS, inject: [UpstreamHttp], useFactory: (http: UpstreamHttp) => createProviderAdapters(http) },
+    {
+      provide: InferenceRouting,
+      inject: [CatalogueSource, ADAPTERS, SharedCredentials],
+      useFactory: (source: CatalogueSource, adapters: Adapters, credentials: SharedCredentials) =>
+        new InferenceRouting(source, adapters, credentials),
+    },
+    {
+      provide: InferenceEngine,
+      inject: [CatalogueSource, ADAPTERS, SharedCredentials],
+      useFactory: (source: CatalogueSource, adapters: Adapters, credentials: SharedCredentials) =>
+        new InferenceEngine({
+          catalogue: () => source.current(),
+          adapters,
+          credentials,
+          health: new ProviderHealth(Date.now),
+          clock: Date.now,
+          dice: Math.random,
+        }),
+    },
+    {
+      provide: InferenceService,
+      inject: [InferenceEngine, InferenceRouting, GenerationRecorder],
+      useFactory: (engine: InferenceEngine, routing: InferenceRouting, recorder: GenerationRecorder) =>
+        new InferenceService(engine, routing, recorder),
+    },
+  ],
+  exports: [InferenceRouting],
+})
+export class InferenceModule implements OnApplicationShutdown {
+  private readonly reload = (): void => void this.source.reload();
+
+  constructor(
+    @Inject(CatalogueSource) private readonly source: CatalogueSource,
+    @Inject(UpstreamHttp) private readonly http: UpstreamHttp,
+  ) {
+    process.on('SIGHUP', this.reload);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    process.off('SIGHUP', this.reload);
+    await this.source.close();
+    await this.http.close();
+  }
+}
+
+async function followCatalogue(env: GatewayEnv): Promise<CatalogueSource> {
+  const logger = new Logger('Catalogue');
+  const source = new CatalogueSource(env.CATALOG_PATH, {
+    onProblem: (problem) => logger.error('A changed catalogue was not taken; the earlier one stays', problem),
+  });
+  await source.start();
+  return source;
+}

@@ -1,0 +1,34 @@
+/**
+ * What one key has spent, as decimal US dollars. Periods begin at 00:00 UTC: this day, this week (from
+ * Monday), this month; `total` is since the key was made. `byok` figures are calls that ran on the owner's
+ * own provider credentials, the others ran on the service's capacity; neither contains the other.
+ */
+export interface KeyUsageFigures {
+  readonly totalUsd: string;
+  readonly dailyUsd: string;
+  readonly weeklyUsd: string;
+  readonly monthlyUsd: string;
+  readonly byokTotalUsd: string;
+  readonly byokDailyUsd: string;
+  readonly byokWeeklyUsd: string;
+  readonly byokMonthlyUsd: string;
+}
+
+/**
+ * The port to the books: one question for all keys of a page. A key that never spent may be left out of
+ * the answer. Whoever asks has made sure that the hashes belong to the caller's organization.
+ */
+export abstract class KeyUsage {
+  abstract usageOf(keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>>;
+}
+
+export const NOTHING_SPENT: KeyUsageFigures = {
+  totalUsd: '0',
+  dailyUsd: '0',
+  weeklyUsd: '0',
+  monthlyUsd: '0',
+  byokTotalUsd: '0',
+  byokDailyUsd: '0',
+  byokWeeklyUsd: '0',
+  byokMonthlyUsd: '0',
+};

@@ -1,0 +1,44 @@
+import { Body, Controller, Delete, Get, Header, Param, Patch, Post, Query } from '@nestjs/common';
+import { CreateKeyDto, ListKeysQueryDto, UpdateKeyDto, type KeyDto, type Principal } from '@libs/contracts';
+import { validateInstance } from '@libs/platform';
+import { RequiresManagementKey } from '../auth/access.decorators';
+import { Caller } from '../auth/caller.decorator';
+import { KeysService, type CreatedKey } from './keys.service';
+
+/** The API keys of the caller's organization; for management keys (interface §5.3). */
+@Controller('keys')
+@RequiresManagementKey()
+export class KeysController {
+  constructor(private readonly keys: KeysService) {}
+
+  @Get()
+  async list(@Caller() caller: Principal, @Query() query: unknown): Promise<{ data: KeyDto[] }> {
+    return { data: await this.keys.list(caller, validateInstance(ListKeysQueryDto, query)) };
+  }
+
+  @Post()
+  @Header('Cache-Control', 'no-store')
+  async create(@Caller() caller: Principal, @Body() body: unknown): Promise<CreatedKey> {
+    return this.keys.create(caller, validateInstance(CreateKeyDto, body));
+  }
+
+  @Get(':hash')
+  async get(@Caller() caller: Principal, @Param('hash') hash: string): Promise<{ data: KeyDto }> {
+    return { data: await this.keys.get(caller, hash) };
+  }
+
+  @Patch(':hash')
+  async update(
+    @Caller() caller: Principal,
+    @Param('hash') hash: string,
+    @Body() body: unknown,
+  ): Promise<{ data: KeyDto }> {
+    return { data: await this.keys.update(caller, hash, validateInstance(UpdateKeyDto, body)) };
+  }
+
+  @Delete(':hash')
+  async delete(@Caller() caller: Principal, @Param('hash') hash: string): Promise<{ deleted: true }> {
+    await this.keys.delete(caller, hash);
+    return { deleted: true };
+  }
+}

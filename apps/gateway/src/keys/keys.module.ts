@@ -1,0 +1,31 @@
+import { Module, type DynamicModule, type ModuleMetadata } from '@nestjs/common';
+import { MessageBus, ServicesEnv } from '@libs/platform';
+import { CurrentKeyController } from './current-key.controller';
+import { KeyUsage } from './key-usage';
+import { KeysController } from './keys.controller';
+import { KeysService } from './keys.service';
+
+export interface KeysModuleOptions {
+  /** One of them exports a provider of `KeyUsage`. */
+  readonly imports: NonNullable<ModuleMetadata['imports']>;
+}
+
+/** Needs the (global) platform and messaging modules. */
+@Module({})
+export class KeysModule {
+  static forRoot({ imports }: KeysModuleOptions): DynamicModule {
+    return {
+      module: KeysModule,
+      imports,
+      controllers: [KeysController, CurrentKeyController],
+      providers: [
+        {
+          provide: KeysService,
+          useFactory: (bus: MessageBus, usage: KeyUsage, env: ServicesEnv) =>
+            new KeysService(bus, usage, env.SERVICE_NAME),
+          inject: [MessageBus, KeyUsage, ServicesEnv],
+        },
+      ],
+    };
+  }
+}

@@ -1,0 +1,120 @@
+import {
+  API_KEY_HASH,
+  CreateKey,
+  DeleteKey,
+  GetKey,
+  hashApiKey,
+  labelApiKey,
+  ListKeys,
+  mintApiKey,
+  readPage,
+  UpdateKey,
+  usdFromNumber,
+  type CreateKeyDto,
+  type CurrentKeyDto,
+  type KeyDto,
+  type KeyRecord,
+  type KeyReference,
+  type ListKeysQueryDto,
+  type Principal,
+  type UpdateKeyDto,
+} from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import type { MessageBus } from '@libs/platform';
+import { NOTHING_SPENT, type KeyUsage } from './key-usage';
+import { currentKeyView, keyView } from './key-view';
+
+const DEFAULT_PAGE = 100;
+
+export interface CreatedKey {
+  readonly data: KeyDto;
+  /** The key itself; after this answer nobody can show it again. */
+  readonly key: string;
+}
+
+/**
+ * `/keys` and `/key` of the interface: the keys live in the auth app, what they spent in the books.
+ * Management keys are made and ended by the operator, so `/keys` knows API keys only.
+ */
+export class KeysService {
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly usage: KeyUsage,
+    private readonly serviceName: string,
+  ) {}
+
+  /** Mints here and sends the hash: the key itself goes to the caller and nowhere else. */
+  async create(caller: Principal, body: CreateKeyDto): Promise<CreatedKey> {
+    const key = mintApiKey(this.serviceName, 'api');
+    const record = await this.bus.call(CreateKey, {
+      organizationId: caller.organizationId,
+      workspaceId: body.workspace_id ?? null,
+      kind: 'api',
+      hash: hashApiKey(key),
+      label: labelApiKey(key),
+      name: body.name,
+      limitUsd: usdOf(body.limit) ?? null,
+      limitReset: body.limit_reset ?? null,
+      includeByokInLimit: body.include_byok_in_limit ?? false,
+      expiresAt: body.expires_at ?? null,
+      creatorUserId: body.creator_user_id ?? null,
+    });
+    return { data: keyView(record, NOTHING_SPENT), key };
+  }
+
+  async list(caller: Principal, query: ListKeysQueryDto): Promise<KeyDto[]> {
+    const { keys } = await this.bus.call(ListKeys, {
+      organizationId: caller.organizationId,
+      workspaceId: query.workspace_id ?? null,
+      kind: 'api',
+      includeDisabled: query.include_disabled === 'true',
+      ...readPage(query, DEFAULT_PAGE),
+    });
+    if (keys.length === 0) return [];
+    const figures = await this.usage.usageOf(keys.map(({ hash }) => hash));
+    return keys.map((key) => keyView(key, figures.get(key.hash) ?? NOTHING_SPENT));
+  }
+
+  async get(caller: Principal, hash: string): Promise<KeyDto> {
+    return this.view(await this.bus.call(GetKey, ownApiKey(caller, hash)));
+  }
+
+  async update(caller: Principal, hash: string, body: UpdateKeyDto): Promise<KeyDto> {
+    const record = await this.bus.call(UpdateKey, {
+      ...ownApiKey(caller, hash),
+      name: body.name,
+      disabled: body.disabled,
+      limitUsd: usdOf(body.limit),
+      limitReset: body.limit_reset,
+      includeByokInLimit: body.include_byok_in_limit,
+    });
+    return this.view(record);
+  }
+
+  async delete(caller: Principal, hash: string): Promise<void> {
+    await this.bus.call(DeleteKey, ownApiKey(caller, hash));
+  }
+
+  /** The caller's own key, of either kind. */
+  async current(caller: Principal): Promise<CurrentKeyDto> {
+    const { organizationId, keyHash } = caller;
+    const record = await this.bus.call(GetKey, { organizationId, hash: keyHash });
+    const figures = await this.usage.usageOf([keyHash]);
+    return currentKeyView(record, figures.get(keyHash) ?? NOTHING_SPENT);
+  }
+
+  private async view(record: KeyRecord): Promise<KeyDto> {
+    const figures = await this.usage.usageOf([record.hash]);
+    return keyView(record, figures.get(record.hash) ?? NOTHING_SPENT);
+  }
+}
+
+/** What is no hash names no key: the answer is the one for an unknown hash. */
+function ownApiKey(caller: Principal, hash: string): KeyReference {
+  if (!API_KEY_HASH.test(hash)) throw new AppError('not_found', 'No such key');
+  return { organizationId: caller.organizationId, hash, kind: 'api' };
+}
+
+function usdOf(amountUsd: number | null | undefined): string | null | undefined {
+  return typeof amountUsd === 'number' ? usdFromNumber(amountUsd) : amountUsd;
+}

@@ -1,0 +1,35 @@
+import { Global, Inject, Logger, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { GatewayEnv } from '../gateway.env';
+import { RateLimiter } from './rate-limiter';
+import { RedisRateLimiter } from './redis-rate-limiter';
+
+/** Provides the RateLimiter to the whole app. The app starts and serves with or without Redis. */
+@Global()
+@Module({
+  providers: [{ provide: RateLimiter, inject: [GatewayEnv], useFactory: createLimiter }],
+  exports: [RateLimiter],
+})
+export class LimitsModule implements OnModuleInit, OnApplicationShutdown {
+  constructor(@Inject(RateLimiter) private readonly limiter: RedisRateLimiter) {}
+
+  async onModuleInit(): Promise<void> {
+    await this.limiter.connect();
+  }
+
+  onApplicationShutdown(): void {
+    this.limiter.close();
+  }
+}
+
+function createLimiter(env: GatewayEnv): RedisRateLimiter {
+  const logger = new Logger('RateLimiter');
+  return new RedisRateLimiter({
+    url: env.REDIS_URL,
+    keyPrefix: env.REDIS_KEY_PREFIX,
+    replicas: env.GATEWAY_REPLICAS,
+    onStateChange: (state) => {
+      if (state === 'lost') logger.warn('Redis is away: this process limits on its own');
+      else logger.log('Redis is back');
+    },
+  });
+}

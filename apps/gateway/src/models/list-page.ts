@@ -1,0 +1,40 @@
+import { AppError } from '@libs/errors';
+
+/** Which part of a list is asked for; without `limit` and `offset` it is all of it (interface §4.7). */
+export interface ListPage {
+  readonly offset: number;
+  /** Null is the whole list. */
+  readonly limit: number | null;
+}
+
+const MAX_LIMIT = 1_000;
+const DEFAULT_LIMIT = 500;
+/** Larger than any list, and far from where adding to it would lose digits. */
+const MAX_OFFSET = 1_000_000_000;
+
+/** @throws AppError invalid_request naming the member; members that are not known are left alone */
+export function readListPage(query: Readonly<Record<string, unknown>>): ListPage {
+  const offset = readWhole(query, 'offset', 0, MAX_OFFSET);
+  const limit = readWhole(query, 'limit', 1, MAX_LIMIT);
+  if (offset === null && limit === null) return { offset: 0, limit: null };
+  return { offset: offset ?? 0, limit: limit ?? DEFAULT_LIMIT };
+}
+
+/** Plain decimal digits only: no sign, no exponent, no leading zeros, no blanks, nothing doubled. */
+function readWhole(query: Readonly<Record<string, unknown>>, name: string, least: number, most: number): number | null {
+  const nested = Object.keys(query).some((key) => key.startsWith(`${name}[`));
+  const value = Object.hasOwn(query, name) ? query[name] : undefined;
+  if (value === undefined && !nested) return null;
+  const isWhole = !nested && typeof value === 'string' && /^(?:0|-0|[1-9]\d{0,9})$/.test(value);
+  const number = isWhole ? Math.abs(Number(value)) : Number.NaN;
+  if (number >= least && number <= most) return number;
+  throw new AppError('invalid_request', `${name} must be a whole number from ${least} to ${most}`, {
+    metadata: { param: name },
+  });
+}
+
+/** The path of the page after this one, or null. Relative, so no Host header can lead anybody astray. */
+export function nextPagePath(path: string, { offset, limit }: ListPage, totalCount: number): string | null {
+  if (limit === null || offset + limit >= totalCount) return null;
+  return `${path}?limit=${limit}&offset=${offset + limit}`;
+}

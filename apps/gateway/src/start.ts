@@ -1,0 +1,30 @@
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { AppExceptionFilter, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
+import type { GatewayEnv } from './gateway.env';
+import { GatewayModule } from './gateway.module';
+import { API_PREFIX, edgeServerOptions, prepareEdge } from './http/edge';
+import { drainRequests } from './http/drain-requests';
+import { countInFlight } from './http/http-metrics';
+import { InFlight } from './http/in-flight';
+
+/**
+ * Boots the public door and says how it ends: first no new connections and the answers that are under way,
+ * then the charges they owe, then everything else.
+ */
+export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp> {
+  const { env, logger, readiness, drainSteps } = context;
+  const inFlight = new InFlight(env.MAX_REQUESTS_IN_FLIGHT);
+  countInFlight(() => inFlight.size);
+  const gateway = GatewayModule.for(env, inFlight);
+  const root = { ...gateway, imports: [PlatformModule.for(context), ...(gateway.imports ?? [])] };
+  const adapter = new FastifyAdapter(edgeServerOptions());
+  const options = { ...nestOptions(context), bodyParser: false };
+  const app = await NestFactory.create<NestFastifyApplication>(root, adapter, options);
+  app.setGlobalPrefix(API_PREFIX);
+  app.useGlobalFilters(new AppExceptionFilter(logger.child(AppExceptionFilter.name)));
+  prepareEdge(app, { readiness, inFlight });
+  drainSteps.add('requests', (signal) => drainRequests(app.getHttpServer(), inFlight, signal));
+  await app.listen(env.PORT, '0.0.0.0');
+  return { stop: () => app.close() };
+}

@@ -1,0 +1,184 @@
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import {
+  CreateWorkspace,
+  DeleteWorkspace,
+  ListWorkspaces,
+  UpdateWorkspace,
+  type CallContract,
+  type Principal,
+  type WorkspaceRecord,
+} from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { AppExceptionFilter, MessageBus, validateInstance } from '@libs/platform';
+import { WorkspacesController } from './workspaces.controller';
+import { WorkspacesService } from './workspaces.service';
+
+const ORGANIZATION = '7c1f9c1e-0000-4000-8000-000000000001';
+const WORKSPACE = '7c1f9c1e-0000-4000-8000-00000000000a';
+
+const record: WorkspaceRecord = {
+  id: WORKSPACE,
+  organizationId: ORGANIZATION,
+  name: 'Research',
+  slug: 'research',
+  isDefault: false,
+  description: null,
+  createdAt: '2026-01-02T03:04:05.000Z',
+  updatedAt: null,
+};
+
+/** The auth app as the controller sees it: validates as the real bus does, knows one workspace. */
+class AuthBus extends MessageBus {
+  readonly asked: { name: string; request: Record<string, unknown> }[] = [];
+
+  override async call<Q extends object, R extends object>(contract: CallContract<Q, R>, request: Q): Promise<R> {
+    const wire = JSON.parse(JSON.stringify(request)) as Record<string, unknown>;
+    validateInstance(contract.request, wire);
+    this.asked.push({ name: contract.name, request: wire });
+    return this.answer(contract.name, wire) as R;
+  }
+
+  override send(): Promise<void> {
+    throw new Error('nothing is sent');
+  }
+
+  private answer(name: string, request: Record<string, unknown>): object {
+    if (name === CreateWorkspace.name) return record;
+    if (name === ListWorkspaces.name) return { workspaces: [record], totalCount: 41 };
+    if (String(request['id']).toLowerCase() !== WORKSPACE) throw new AppError('not_found', 'No such workspace');
+    return name === DeleteWorkspace.name ? { deleted: true } : record;
+  }
+}
+
+const caller = { kind: 'management', organizationId: ORGANIZATION, workspaceId: null } as Principal;
+
+describe(WorkspacesController.name, () => {
+  let app: NestFastifyApplication;
+  let bus: AuthBus;
+
+  beforeEach(async () => {
+    bus = new AuthBus();
+    const module = await Test.createTestingModule({
+      controllers: [WorkspacesController],
+      providers: [{ provide: WorkspacesService, useValue: new WorkspacesService(bus) }],
+    }).compile();
+    app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
+    app.useGlobalFilters(new AppExceptionFilter({ log: () => {}, error: () => {}, warn: () => {} }));
+    const fastify = app.getHttpAdapter().getInstance();
+    fastify.addHook('onRequest', async (request) => void Object.assign(request, { principal: caller }));
+    await app.init();
+    await fastify.ready();
+  });
+
+  afterEach(() => app.close());
+
+  async function ask(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object) {
+    const response = await app.inject({ method, url, payload });
+    return { status: response.statusCode, body: response.json() };
+  }
+
+  it('answers a workspace in the shape of the interface', async () => {
+    expect(await ask('GET', `/workspaces/${WORKSPACE}`)).toEqual({
+      status: 200,
+      body: {
+        data: {
+          id: WORKSPACE,
+          name: 'Research',
+          slug: 'research',
+          description: null,
+          is_default: false,
+          created_at: '2026-01-02T03:04:05.000Z',
+          updated_at: null,
+          created_by: null,
+          default_guardrail_id: '00000000-0000-0000-0000-000000000000',
+          default_image_model: null,
+          default_text_model: null,
+          default_provider_sort: null,
+          include_byok_in_budgets: false,
+          io_logging_api_key_ids: null,
+          io_logging_sampling_rate: 0,
+          is_data_discount_logging_enabled: false,
+          is_observability_broadcast_enabled: false,
+          is_observability_io_logging_enabled: false,
+        },
+      },
+    });
+  });
+
+  it("creates a workspace in the caller's organization, whatever the body says", async () => {
+    const body = { name: 'Research', slug: 'research', organizationId: 'x', is_default: true, id: 'x' };
+    expect(await ask('POST', '/workspaces', body)).toMatchObject({ status: 201, body: { data: { slug: 'research' } } });
+    expect(bus.asked[0]?.request).toEqual({ organizationId: ORGANIZATION, name: 'Research', slug: 'research' });
+  });
+
+  it.each([
+    ['no name', { slug: 's' }, 'name'],
+    ['a long name', { name: 'n'.repeat(101), slug: 's' }, 'name'],
+    ['no slug', { name: 'n' }, 'slug'],
+    ['an empty slug', { name: 'n', slug: '' }, 'slug'],
+    ['capitals in a slug', { name: 'n', slug: 'Research' }, 'slug'],
+    ['a slug that ends in a hyphen', { name: 'n', slug: 'a-' }, 'slug'],
+    ['a double hyphen in a slug', { name: 'n', slug: 'a--b' }, 'slug'],
+    ['a line break after a slug', { name: 'n', slug: 'a\n' }, 'slug'],
+    ['a long slug', { name: 'n', slug: 'a'.repeat(51) }, 'slug'],
+    ['a long description', { name: 'n', slug: 's', description: 'd'.repeat(501) }, 'description'],
+    ['a NUL in a description', { name: 'n', slug: 's', description: '\u0000' }, 'description'],
+  ])('refuses %s by name', async (_what, body, member) => {
+    const answer = await ask('POST', '/workspaces', body);
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 400, metadata: { param: member } } } });
+    expect(bus.asked).toEqual([]);
+  });
+
+  it('lists a page with the count of all', async () => {
+    const answer = await ask('GET', '/workspaces?offset=40&limit=1');
+    expect(answer).toMatchObject({ status: 200, body: { data: [{ id: WORKSPACE }], total_count: 41 } });
+    await ask('GET', '/workspaces');
+    expect(bus.asked.map(({ request }) => request)).toEqual([
+      { organizationId: ORGANIZATION, offset: 40, limit: 1 },
+      { organizationId: ORGANIZATION, offset: 0, limit: 50 },
+    ]);
+  });
+
+  it.each(['limit=0', 'limit=101', 'limit=x', 'offset=-1'])('refuses the query %s', async (query) => {
+    expect((await ask('GET', `/workspaces?${query}`)).status).toBe(400);
+  });
+
+  it('changes only what is given', async () => {
+    await ask('PATCH', `/workspaces/${WORKSPACE}`, { description: null, is_default: true });
+    await ask('PATCH', `/workspaces/${WORKSPACE}`, { name: 'New' });
+    expect(bus.asked.map(({ request }) => request)).toEqual([
+      { organizationId: ORGANIZATION, id: WORKSPACE, description: null },
+      { organizationId: ORGANIZATION, id: WORKSPACE, name: 'New' },
+    ]);
+    expect((await ask('PATCH', `/workspaces/${WORKSPACE}`, { name: null })).status).toBe(400);
+    expect((await ask('PATCH', `/workspaces/${WORKSPACE}`, { slug: 'A' })).status).toBe(400);
+  });
+
+  it('takes an id in capitals for the same id', async () => {
+    expect((await ask('GET', `/workspaces/${WORKSPACE.toUpperCase()}`)).status).toBe(200);
+  });
+
+  it('deletes a workspace', async () => {
+    expect(await ask('DELETE', `/workspaces/${WORKSPACE}`)).toEqual({ status: 200, body: { deleted: true } });
+  });
+
+  it.each([
+    '7c1f9c1e-0000-4000-8000-00000000000b',
+    '00000000-0000-0000-0000-000000000000',
+    WORKSPACE.replaceAll('-', ''),
+    `%7B${WORKSPACE}%7D`,
+    `urn:uuid:${WORKSPACE}`,
+    `${WORKSPACE}%20`,
+    'research',
+    '%00',
+    'null',
+  ])('answers for %s as for an unknown workspace', async (id) => {
+    const unknown = { error: { code: 404, message: 'No such workspace', metadata: { error_type: 'not_found' } } };
+    for (const method of ['GET', 'DELETE'] as const) {
+      expect(await ask(method, `/workspaces/${id}`)).toEqual({ status: 404, body: unknown });
+    }
+    expect(await ask('PATCH', `/workspaces/${id}`, { name: 'n' })).toEqual({ status: 404, body: unknown });
+    expect(bus.asked.every(({ name }) => name !== UpdateWorkspace.name || /^[0-9a-f-]{36}$/.test(id))).toBe(true);
+  });
+});

@@ -1,0 +1,52 @@
+import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import {
+  CreateWorkspaceDto,
+  PageQueryDto,
+  UpdateWorkspaceDto,
+  type Principal,
+  type WorkspaceDto,
+} from '@libs/contracts';
+import { validateInstance } from '@libs/platform';
+import { RequiresManagementKey } from '../auth/access.decorators';
+import { Caller } from '../auth/caller.decorator';
+import { WorkspacesService } from './workspaces.service';
+
+/** The workspaces of the caller's organization; for management keys (interface §5.3). */
+@Controller('workspaces')
+@RequiresManagementKey()
+export class WorkspacesController {
+  constructor(private readonly workspaces: WorkspacesService) {}
+
+  @Get()
+  async list(
+    @Caller() caller: Principal,
+    @Query() query: unknown,
+  ): Promise<{ data: WorkspaceDto[]; total_count: number }> {
+    return this.workspaces.list(caller, validateInstance(PageQueryDto, query));
+  }
+
+  @Post()
+  async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: WorkspaceDto }> {
+    return { data: await this.workspaces.create(caller, validateInstance(CreateWorkspaceDto, body)) };
+  }
+
+  @Get(':id')
+  async get(@Caller() caller: Principal, @Param('id') id: string): Promise<{ data: WorkspaceDto }> {
+    return { data: await this.workspaces.get(caller, id) };
+  }
+
+  @Patch(':id')
+  async update(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+    @Body() body: unknown,
+  ): Promise<{ data: WorkspaceDto }> {
+    return { data: await this.workspaces.update(caller, id, validateInstance(UpdateWorkspaceDto, body)) };
+  }
+
+  @Delete(':id')
+  async delete(@Caller() caller: Principal, @Param('id') id: string): Promise<{ deleted: true }> {
+    await this.workspaces.delete(caller, id);
+    return { deleted: true };
+  }
+}

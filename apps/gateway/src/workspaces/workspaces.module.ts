@@ -1,0 +1,7 @@
+import { Module } from '@nestjs/common';
+import { WorkspacesController } from './workspaces.controller';
+import { WorkspacesService } from './workspaces.service';
+
+/** Needs the (global) messaging module. */
+@Module({ controllers: [WorkspacesController], providers: [WorkspacesService] })
+export class WorkspacesModule {}

@@ -1,0 +1,184 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { NestFactory } from '@nestjs/core';
+import { CreateKey, CreateOrganization, hashApiKey, labelApiKey, mintApiKey, Secret } from '@libs/contracts';
+import { createDataSource, Database, LedgerRepository } from '@libs/persistence';
+import { createTestDatabase } from '@libs/persistence/testing';
+import { MessageBus, MessagingModule } from '@libs/platform';
+import { answers, BenchProcess, freePort, untilReady } from './child-process';
+
+const dist = resolve(__dirname, '../..');
+const SANDBOX_KEY = 'sandbox-key';
+
+/** A gateway and what it needs, in processes of their own, on throw-away places of the three services. */
+export interface Installation {
+  readonly gateway: BenchProcess;
+  readonly gatewayUrl: string;
+  readonly gatewayMetricsUrl: string;
+  readonly upstreamUrl: string;
+  readonly upstreamKey: string;
+  readonly apiKey: string;
+  readonly database: Database;
+  readonly organizationId: string;
+  stop(): Promise<void>;
+}
+
+export interface InstallationOptions {
+  /** Flags for the gateway's Node, e.g. `--cpu-prof`. */
+  readonly nodeFlags?: readonly string[];
+  readonly creditUsd: string;
+}
+
+type Undo = () => Promise<unknown> | unknown;
+
+export async function startInstallation(options: InstallationOptions): Promise<Installation> {
+  const undo: Undo[] = [];
+  const stop = async (): Promise<void> => {
+    for (const step of undo.toReversed()) await step();
+  };
+  try {
+    return { ...(await start(options, undo)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<Installation, 'stop'>> {
+  const created = await createTestDatabase();
+  undo.push(() => created.drop());
+  const amqpUrl = ownVirtualHost(process.env.AMQP_URL ?? 'amqp://guest:guest@127.0.0.1:5672', undo);
+  const ports = { upstream: await freePort(), gateway: await freePort(), gatewayHealth: await freePort(), auth: await freePort() };
+  const common = {
+    ...process.env,
+    NODE_ENV: 'production',
+    DATABASE_URL: created.url,
+    AMQP_URL: amqpUrl,
+    REDIS_KEY_PREFIX: `bench-${randomBytes(4).toString('hex')}:`,
+    DRAIN_DELAY_MS: '0',
+    LOG_LEVEL: 'warn',
+    SANDBOX_API_KEY: SANDBOX_KEY,
+  };
+  const launch = (name: string, entry: string, environment: NodeJS.ProcessEnv, flags: readonly string[] = []): BenchProcess => {
+    const started = BenchProcess.start(name, [...flags, join(dist, entry)], { ...common, ...environment });
+    undo.push(() => started.stop());
+    return started;
+  };
+  const upstreamUrl = `http://127.0.0.1:${ports.upstream}`;
+  const upstream = launch('upstream', 'bench/support/zero-upstream.js', { PORT: String(ports.upstream) });
+  const auth = launch('auth', 'apps/auth/src/main.js', { HEALTH_PORT: String(ports.auth) });
+  await untilReady(upstream, () => answers(`${upstreamUrl}/health`));
+  await untilReady(auth, () => answers(`http://127.0.0.1:${ports.auth}/health/ready`));
+  const gateway = launch(
+    'gateway',
+    'apps/gateway/src/main.js',
+    { PORT: String(ports.gateway), HEALTH_PORT: String(ports.gatewayHealth), CATALOG_PATH: writeCatalogue(upstreamUrl, undo) },
+    options.nodeFlags,
+  );
+  await untilReady(gateway, () => answers(`http://127.0.0.1:${ports.gatewayHealth}/health/ready`));
+  const { apiKey, organizationId } = await createCaller(amqpUrl);
+  const dataSource = createDataSource({ url: created.url, applicationName: 'bench', poolSize: 2 });
+  await dataSource.initialize();
+  undo.push(() => dataSource.destroy());
+  const database = new Database(dataSource);
+  await new LedgerRepository(database).topUp(organizationId, options.creditUsd, randomUUID());
+  return {
+    gateway,
+    gatewayUrl: `http://127.0.0.1:${ports.gateway}/api/v1`,
+    gatewayMetricsUrl: `http://127.0.0.1:${ports.gatewayHealth}/metrics`,
+    upstreamUrl,
+    upstreamKey: SANDBOX_KEY,
+    apiKey,
+    database,
+    organizationId,
+  };
+}
+
+/** Queues have fixed names, so another installation on the same broker would share them. */
+function ownVirtualHost(amqpUrl: string, undo: Undo[]): string {
+  const name = `sluice-bench-${randomBytes(4).toString('hex')}`;
+  const url = new URL(amqpUrl);
+  const rabbitmqctl = (...args: string[]): unknown => execFileSync('rabbitmqctl', ['--quiet', ...args], { stdio: 'ignore' });
+  try {
+    rabbitmqctl('add_vhost', name);
+  } catch {
+    // Only an operator of the broker may make one; the given place has to do.
+    return amqpUrl;
+  }
+  undo.push(() => rabbitmqctl('delete_vhost', name));
+  rabbitmqctl('set_permissions', '-p', name, decodeURIComponent(url.username), '.*', '.*', '.*');
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+function writeCatalogue(upstreamUrl: string, undo: Undo[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
+  undo.push(() => rmSync(folder, { recursive: true }));
+  const catalogue = {
+    providers: [
+      {
+        slug: 'bench',
+        name: 'Bench',
+        base_url: `${upstreamUrl}/v1`,
+        protocol: 'openai',
+        api_key_env: 'SANDBOX_API_KEY',
+        headers: {},
+        regions: ['global'],
+        data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: true },
+        batch: 'managed',
+        max_concurrency: 512,
+      },
+    ],
+    models: [
+      {
+        slug: 'bench/chat',
+        name: 'Bench Chat',
+        description: 'Answers at once.',
+        created: 1_763_683_200,
+        context_length: 128_000,
+        architecture: { input_modalities: ['text'], output_modalities: ['text'], tokenizer: 'Other', instruct_type: null },
+        supported_parameters: ['max_tokens', 'temperature'],
+        endpoints: [
+          {
+            provider: 'bench',
+            upstream_model: 'sandbox-chat',
+            apis: ['chat'],
+            pricing: { prompt: '0.0000001', completion: '0.0000004' },
+            context_length: 128_000,
+            max_completion_tokens: 16_384,
+            quantization: 'unknown',
+            region: 'global',
+            zdr: true,
+            capabilities: {},
+          },
+        ],
+      },
+    ],
+  };
+  // JSON is YAML.
+  writeFileSync(join(folder, 'bench.yaml'), JSON.stringify(catalogue));
+  return folder;
+}
+
+async function createCaller(amqpUrl: string): Promise<{ apiKey: string; organizationId: string }> {
+  const module = MessagingModule.forRoot({ amqpUrl: new Secret(amqpUrl), serviceName: 'bench' });
+  const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+  try {
+    const bus = context.get(MessageBus);
+    const organization = await bus.call(CreateOrganization, { name: 'Bench' });
+    const apiKey = mintApiKey('sluice', 'api');
+    await bus.call(CreateKey, {
+      organizationId: organization.id,
+      kind: 'api',
+      hash: hashApiKey(apiKey),
+      label: labelApiKey(apiKey),
+      name: 'bench',
+    });
+    return { apiKey, organizationId: organization.id };
+  } finally {
+    await context.close();
+  }
+}

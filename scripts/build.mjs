@@ -1,0 +1,66 @@
+// Builds everything into dist/: `tsc`, incrementally, and the stubs through which Node finds `@libs/…` there.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const dist = join(root, 'dist');
+const quiet = process.argv.includes('--quiet');
+const configFiles = ['tsconfig.base.json', 'tsconfig.build.json', 'node_modules/typescript/package.json'];
+
+const readIfThere = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+
+const writeIfOther = (file, text) => {
+  if (readIfThere(file) === text) return;
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+};
+
+/** Outputs made under another configuration must not stay beside new ones. */
+function startAfreshWhenConfigChanged() {
+  const hash = createHash('sha256');
+  for (const file of configFiles) hash.update(readIfThere(join(root, file)));
+  const stamp = hash.digest('hex');
+  const stampFile = join(dist, '.config-stamp');
+  if (existsSync(join(dist, '.tsbuildinfo')) && readIfThere(stampFile) === stamp) return;
+  rmSync(dist, { recursive: true, force: true });
+  writeIfOther(stampFile, stamp);
+}
+
+/** An output whose source is gone would still be found by a glob or a require. */
+function removeOutputsWithoutSource() {
+  for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
+    const match = /^(.+)\.(js|js\.map)$/.exec(entry.name);
+    if (!entry.isFile() || match === null || entry.parentPath.includes('node_modules')) continue;
+    const output = join(entry.parentPath, entry.name);
+    const source = join(root, entry.parentPath.slice(dist.length), `${match[1]}.ts`);
+    if (!existsSync(source)) rmSync(output, { force: true });
+  }
+}
+
+/** `require('@libs/x')` from dist finds dist/libs/x: Node looks into dist/node_modules before the root's. */
+function writeLibStubs() {
+  for (const lib of readdirSync(join(root, 'libs'))) {
+    const stub = join(dist, 'node_modules/@libs', lib);
+    writeIfOther(join(stub, 'package.json'), JSON.stringify({ main: `../../../libs/${lib}/src/index.js` }));
+    if (!existsSync(join(root, 'libs', lib, 'src/testing/index.ts'))) continue;
+    const main = `../../../../libs/${lib}/src/testing/index.js`;
+    writeIfOther(join(stub, 'testing/package.json'), JSON.stringify({ main }));
+  }
+}
+
+const startedAt = performance.now();
+startAfreshWhenConfigChanged();
+const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'], {
+  cwd: root,
+  encoding: 'utf8',
+});
+if (tsc.status !== 0) {
+  process.stderr.write(`${tsc.stdout}${tsc.stderr}\nThe build failed: the errors stand above.\n`);
+  process.exit(1);
+}
+removeOutputsWithoutSource();
+writeLibStubs();
+if (!quiet) console.log(`Built in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);

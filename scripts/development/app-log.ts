@@ -1,0 +1,112 @@
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+const LARGEST_FILE_BYTES = 32 * 1024 * 1024;
+const KEPT_LINES = 40;
+const LONGEST_LINE = 64 * 1024;
+const ECHOED_LINES_PER_WINDOW = 20;
+const ECHO_WINDOW_MS = 10_000;
+const WARN = 40;
+
+export interface AppLogOptions {
+  readonly name: string;
+  readonly file: string;
+  /** Where warnings and errors are shown. */
+  readonly say: (line: string) => void;
+}
+
+/**
+ * The log of one child: every line goes to the file, warnings and errors also to the terminal. The file of the run
+ * before, or one that has grown too large, is kept once as `<file>.1`.
+ */
+export class AppLog {
+  readonly #lastLines: string[] = [];
+  readonly #unfinished = { stdout: '', stderr: '' };
+  #file: number;
+  #bytes = 0;
+  #window = { startedAt: 0, echoed: 0 };
+
+  constructor(private readonly options: AppLogOptions) {
+    mkdirSync(dirname(options.file), { recursive: true });
+    this.#file = this.openAfresh();
+  }
+
+  /** The end of the log, for a message about why the app is not ready. */
+  get lastLines(): readonly string[] {
+    return this.#lastLines;
+  }
+
+  take(stream: 'stdout' | 'stderr', text: string): void {
+    const lines = (this.#unfinished[stream] + text).split('\n');
+    const rest = lines.pop() ?? '';
+    for (const line of lines) this.line(stream, line);
+    if (rest.length > LONGEST_LINE) this.line(stream, rest);
+    this.#unfinished[stream] = rest.length > LONGEST_LINE ? '' : rest;
+  }
+
+  /** A line of the supervisor's own. */
+  note(text: string): void {
+    this.line('stdout', `[supervisor] ${text}`);
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  private openAfresh(): number {
+    const { file } = this.options;
+    if (existsSync(file)) renameSync(file, `${file}.1`);
+    const opened = openSync(file, 'a', 0o600);
+    this.#bytes = fstatSync(opened).size;
+    return opened;
+  }
+
+  private line(stream: 'stdout' | 'stderr', line: string): void {
+    this.#bytes += writeSync(this.#file, `${line}\n`);
+    if (this.#bytes > LARGEST_FILE_BYTES) {
+      closeSync(this.#file);
+      this.#file = this.openAfresh();
+    }
+    this.#lastLines.push(line);
+    if (this.#lastLines.length > KEPT_LINES) this.#lastLines.shift();
+    const shown = worthShowing(stream, line);
+    if (shown !== undefined) this.echo(shown);
+  }
+
+  /** A storm of warnings must not bury the terminal. */
+  private echo(text: string): void {
+    const now = performance.now();
+    if (now - this.#window.startedAt > ECHO_WINDOW_MS) this.#window = { startedAt: now, echoed: 0 };
+    this.#window.echoed += 1;
+    const { name, file, say } = this.options;
+    if (this.#window.echoed < ECHOED_LINES_PER_WINDOW) say(`[${name}] ${text}`);
+    else if (this.#window.echoed === ECHOED_LINES_PER_WINDOW) say(`[${name}] … more of this in ${file}`);
+  }
+}
+
+/** What the terminal shows of a line: warnings and errors of a JSON log, and whatever plain text went to stderr. */
+function worthShowing(stream: 'stdout' | 'stderr', line: string): string | undefined {
+  if (line.trim() === '') return undefined;
+  const entry = logEntry(line);
+  if (entry === undefined) return stream === 'stderr' ? line : undefined;
+  if (entry.level < WARN) return undefined;
+  const kind = entry.level > WARN ? 'error' : 'warning';
+  return [kind, entry.msg, (entry.err ?? entry.error)?.message].filter((part) => part !== undefined).join(': ');
+}
+
+interface LogEntry {
+  readonly level: number;
+  readonly msg?: string;
+  readonly err?: { readonly message?: string };
+  readonly error?: { readonly message?: string };
+}
+
+function logEntry(line: string): LogEntry | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const entry = JSON.parse(line) as Partial<LogEntry>;
+    return typeof entry.level === 'number' ? (entry as LogEntry) : undefined;
+  } catch {
+    return undefined;
+  }
+}

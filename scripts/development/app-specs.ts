@@ -1,0 +1,63 @@
+import { join } from 'node:path';
+import type { PortPlan } from './port-plan';
+import type { DevelopmentSecrets } from './secrets';
+import type { AppSpec } from './supervised-app';
+
+export const APP_NAMES = ['gateway', 'batch-worker', 'video-worker', 'credentials', 'auth'] as const;
+
+export const SANDBOX_NAME = 'sandbox-provider';
+
+export interface DevelopmentPlan {
+  readonly root: string;
+  readonly stateFolder: string;
+  /** The environment `up` was called with; what it sets wins over what is made up here. */
+  readonly environment: NodeJS.ProcessEnv;
+  readonly serviceUrls: Readonly<Record<'DATABASE_URL' | 'AMQP_URL' | 'REDIS_URL', string>>;
+  readonly ports: PortPlan;
+  readonly secrets: DevelopmentSecrets;
+  readonly catalogPath: string;
+}
+
+/** These reach one app alone; the others run without them even when the caller's environment holds them. */
+const ownerOf = { CREDENTIALS_KEYRING: 'credentials', TOKEN_SIGNING_KEYS: 'auth' } as const;
+
+const entryOf = (root: string, ...path: string[]): string => join(root, 'dist', ...path, 'src/main.js');
+
+/** What every child sees: the caller's environment, the services, and what `up` chose. */
+export function commonEnvironment(plan: DevelopmentPlan): NodeJS.ProcessEnv {
+  const { environment, ports, secrets, serviceUrls, stateFolder, catalogPath } = plan;
+  const chosen = {
+    PORT: String(ports.gateway),
+    PUBLIC_URL: environment.PUBLIC_URL || `http://127.0.0.1:${ports.gateway}`,
+    CATALOG_PATH: catalogPath,
+    BLOB_DIR: environment.BLOB_DIR || join(stateFolder, 'blobs'),
+    SANDBOX_API_KEY: environment.SANDBOX_API_KEY || secrets.SANDBOX_API_KEY,
+    DRAIN_DELAY_MS: environment.DRAIN_DELAY_MS || '0',
+  };
+  const { CREDENTIALS_KEYRING: _keyring, TOKEN_SIGNING_KEYS: _signingKeys, ...rest } = environment;
+  return { ...rest, ...serviceUrls, ...chosen };
+}
+
+/** The five apps and the sandbox provider, each with the environment it runs in. */
+export function appSpecs(plan: DevelopmentPlan): AppSpec[] {
+  const common = commonEnvironment(plan);
+  const apps = APP_NAMES.map((name) => {
+    const own: NodeJS.ProcessEnv = { HEALTH_PORT: String(plan.ports.health[name]) };
+    for (const [variable, owner] of Object.entries(ownerOf)) {
+      const key = variable as keyof typeof ownerOf;
+      if (owner === name) own[key] = plan.environment[key] || plan.secrets[key];
+    }
+    return { name, entry: entryOf(plan.root, 'apps', name), folder: plan.root, environment: { ...common, ...own } };
+  });
+  const sandbox = {
+    name: SANDBOX_NAME,
+    entry: entryOf(plan.root, 'tools', SANDBOX_NAME),
+    folder: plan.root,
+    environment: {
+      ...plan.environment,
+      SANDBOX_PORT: String(plan.ports.sandbox),
+      SANDBOX_API_KEY: common.SANDBOX_API_KEY,
+    },
+  };
+  return [sandbox, ...apps];
+}

@@ -1,0 +1,11 @@
+/**
+ * PostgreSQL, RabbitMQ and Redis as private instances: own free ports on loopback, own data in the folder given,
+ * own passwords. For `npm run up` and `npm test` on a machine without running servers, and for tests that must
+ * kill a server: those of the machine are not theirs to kill.
+ *
+ * A server ends with the process that started it, whatever that process dies of.
+ */
+export type { PrivateServer } from './services/private-process';
+export { hasPostgresPrograms, startPrivatePostgres } from './services/private-postgres';
+export { hasRabbitPrograms, startPrivateRabbit } from './services/private-rabbit';
+export { hasRedisPrograms, startPrivateRedis } from './services/private-redis';

@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePorts, isPortFree } from './ports';
+
+/** What a private server keeps from one start to the next. */
+export interface PrivateSettings {
+  readonly id: string;
+  readonly password: string;
+  readonly ports: readonly number[];
+}
+
+/** Written beside and renamed: a reader sees the old text or the new one, never half of it. */
+export function writeWhole(file: string, text: string, mode = 0o600): void {
+  const beside = `${file}.${process.pid}.new`;
+  writeFileSync(beside, text, { mode });
+  renameSync(beside, file);
+}
+
+function stored(file: string): PrivateSettings | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as PrivateSettings;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The settings in `folder`, made on the first call; other ports when one of the stored ones has been taken. */
+export async function privateSettings(folder: string, portCount: number): Promise<PrivateSettings> {
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, 'settings.json');
+  const old = stored(file);
+  const portsAreFree = old !== undefined && (await Promise.all(old.ports.map(isPortFree))).every(Boolean);
+  if (portsAreFree) return old;
+  const settings = {
+    id: old?.id ?? randomBytes(4).toString('hex'),
+    password: old?.password ?? randomBytes(18).toString('base64url'),
+    ports: await freePorts(portCount),
+  };
+  writeWhole(file, JSON.stringify(settings));
+  return settings;
+}

@@ -1,0 +1,82 @@
+/**
+ * `npm test`: finds or starts the services, then runs every jest project. Arguments go to jest:
+ * `npm test -- libs/errors`, `npm test -- --selectProjects unit`. The last line is `N passed, N failed`.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { root, runMain, say, stateFolder } from './checkout';
+import { runNode } from './node-child';
+import { findServices, serviceEnvironment, stopServices } from './services/find-services';
+import { addCounts, countsOf, failedRun, noCounts, type JestReport, type TestCounts } from './test-counts';
+
+/** In this order: what is quick and close to the cause comes first. */
+const PROJECTS = ['unit', 'integration', 'e2e', 'chaos'] as const;
+/** These start whole systems, one at a time. */
+const ONE_AT_A_TIME: readonly string[] = ['e2e', 'chaos'];
+
+const jest = join(root, 'node_modules/jest/bin/jest.js');
+
+interface Selection {
+  readonly projects: readonly string[];
+  readonly jestArguments: readonly string[];
+}
+
+/** `--selectProjects a b` picks among the projects; everything else is for jest. */
+function selectionOf(args: readonly string[]): Selection {
+  const at = args.indexOf('--selectProjects');
+  if (at === -1) return { projects: PROJECTS, jestArguments: args };
+  const after = args.slice(at + 1);
+  const end = after.findIndex((argument) => argument.startsWith('-'));
+  const names = end === -1 ? after : after.slice(0, end);
+  const unknown = names.filter((name) => !PROJECTS.some((project) => project === name));
+  if (unknown.length > 0) throw new Error(`there is no jest project ${unknown.join(', ')}`);
+  const jestArguments = [...args.slice(0, at), ...(end === -1 ? [] : after.slice(end))];
+  return { projects: PROJECTS.filter((project) => names.includes(project)), jestArguments };
+}
+
+async function runProject(
+  project: string,
+  jestArguments: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  reportFile: string,
+): Promise<TestCounts> {
+  const flags = ['--selectProjects', project, '--passWithNoTests', '--json', `--outputFile=${reportFile}`];
+  const inBand = ONE_AT_A_TIME.includes(project) ? ['--runInBand'] : [];
+  const exitCode = await runNode(
+    ['--experimental-vm-modules', '--no-warnings', jest, ...flags, ...inBand, ...jestArguments],
+    environment,
+  );
+  try {
+    return countsOf(JSON.parse(readFileSync(reportFile, 'utf8')) as JestReport, exitCode);
+  } catch {
+    say(`jest left no report of the ${project} tests.`);
+    return failedRun;
+  }
+}
+
+async function main(): Promise<number> {
+  const { projects, jestArguments } = selectionOf(process.argv.slice(2));
+  mkdirSync(stateFolder, { recursive: true });
+  const reports = mkdtempSync(join(stateFolder, 'test-'));
+  const services = await findServices({ root, environment: process.env, say });
+  let counts = noCounts;
+  try {
+    const environment = { ...process.env, ...serviceEnvironment(services) };
+    for (const project of projects) {
+      say(`\n--- ${project} tests`);
+      counts = addCounts(
+        counts,
+        await runProject(project, jestArguments, environment, join(reports, `${project}.json`)),
+      );
+    }
+  } finally {
+    await stopServices(Object.values(services));
+    rmSync(reports, { recursive: true, force: true });
+  }
+  if (counts.skipped > 0) say(`${counts.skipped} skipped`);
+  if (counts.passed + counts.failed === 0) say('No test ran.');
+  process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`);
+  return counts.failed === 0 && counts.passed > 0 ? 0 : 1;
+}
+
+runMain(main);

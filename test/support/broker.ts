@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { connect } from 'amqplib';
+import { TcpProxy } from '@libs/platform/testing';
+import { hasRabbitPrograms, startPrivateRabbit } from '../../scripts/private-services';
+
+/**
+ * The broker of one installation. Queue names are the same in every installation, so two of them on one virtual
+ * host would take each other's messages: this one is a RabbitMQ of its own where the program is installed. Elsewhere
+ * it is a virtual host of the broker that AMQP_URL names, behind a proxy that can be taken away: a test then loses
+ * its connections as from a dead broker, while the broker, which is not ours to kill, stays.
+ */
+export interface InstallationBroker {
+  readonly url: string;
+  /** Gone from one moment to the next, until `restart`. */
+  kill9(): Promise<void>;
+  /** Brings it back, after an orderly stop if it runs; what it had confirmed is there again. */
+  restart(): Promise<void>;
+  /** Ends it, or gives back what was used of it. */
+  stop(): Promise<void>;
+}
+
+const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672';
+const MANAGEMENT_PORT = 15_672;
+
+export async function startBroker(folder: string): Promise<InstallationBroker> {
+  if (!hasRabbitPrograms()) return ProxiedBroker.start(process.env.AMQP_URL ?? DEFAULT_URL);
+  mkdirSync(folder, { recursive: true });
+  return startPrivateRabbit(folder);
+}
+
+/** Takes every message out of a queue; how many there were. */
+export async function purgeQueue(brokerUrl: string, queue: string): Promise<number> {
+  const connection = await connect(brokerUrl);
+  try {
+    const channel = await connection.createChannel();
+    return (await channel.purgeQueue(queue)).messageCount;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Messages that wait in a queue. */
+export async function queueDepth(brokerUrl: string, queue: string): Promise<number> {
+  const connection = await connect(brokerUrl);
+  try {
+    const channel = await connection.createChannel();
+    return (await channel.checkQueue(queue)).messageCount;
+  } finally {
+    await connection.close();
+  }
+}
+
+class ProxiedBroker implements InstallationBroker {
+  private constructor(
+    readonly url: string,
+    private readonly proxy: TcpProxy,
+    private readonly giveBack: () => Promise<void>,
+  ) {}
+
+  static async start(serverUrl: string): Promise<ProxiedBroker> {
+    const server = new URL(serverUrl);
+    const name = `sluice-test-${randomBytes(4).toString('hex')}`;
+    const hasOwn = await manageVhost('PUT', server, name);
+    const proxy = await TcpProxy.start({ host: server.hostname, port: Number(server.port || 5_672) });
+    if (hasOwn) server.pathname = `/${name}`;
+    return new ProxiedBroker(proxy.through(server.href), proxy, async () => {
+      if (hasOwn) await manageVhost('DELETE', server, name);
+    });
+  }
+
+  async kill9(): Promise<void> {
+    this.proxy.refuse();
+  }
+
+  async restart(): Promise<void> {
+    this.proxy.cut();
+    this.proxy.accept();
+  }
+
+  async stop(): Promise<void> {
+    await this.proxy.close();
+    await this.giveBack();
+  }
+}
+
+/** Through the management plugin. False where there is none: then the virtual host of the URL is used as it is. */
+async function manageVhost(method: 'PUT' | 'DELETE', server: URL, name: string): Promise<boolean> {
+  const login = `${decodeURIComponent(server.username)}:${decodeURIComponent(server.password)}`;
+  try {
+    const response = await fetch(`http://${server.hostname}:${MANAGEMENT_PORT}/api/vhosts/${name}`, {
+      method,
+      headers: {
+        authorization: `Basic ${Buffer.from(login).toString('base64')}`,
+        'content-type': 'application/json',
+      },
+      ...(method === 'PUT' && { body: '{}' }),
+      signal: AbortSignal.timeout(5_000),
+    });
+    return response.ok;
+  } catch {
+    return false;
+  }
+}

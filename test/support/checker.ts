@@ -1,0 +1,234 @@
+import { amountOf, sumOf, textOf, type Amount } from './decimal';
+import type { BatchHistory, StoredItem } from './history';
+import { answerTo, embeddingOf, tokensOf } from './upstream-answer';
+import type { ResultBody } from './client';
+
+/** A promise that was broken. */
+export interface Violation {
+  readonly promise: Promised;
+  /** Which line, row or number, and what it should have been. */
+  readonly what: string;
+}
+
+export type Promised =
+  | 'an accepted batch exists'
+  | 'one result for each request'
+  | 'a response or an error, never both'
+  | 'counts agree with the results'
+  | 'statuses follow the allowed path'
+  | 'a finished batch leaves nothing open'
+  | 'finalized when terminal'
+  | 'the books balance'
+  | 'one charge for each billable line'
+  | 'usage is the exact sum of its lines'
+  | 'lines cost what the price list says'
+  | 'the hold is resolved'
+  | 'an answer belongs to its request'
+  | 'nothing is answered that was not asked';
+
+const TERMINAL = new Set(['completed', 'failed', 'expired', 'cancelled']);
+
+/** Statuses that may be seen directly or, between two looks, indirectly after the first. */
+const ORDER = ['validating', 'in_progress', 'finalizing', 'completed'];
+
+/** Every broken promise of a batch that has come to its end; an empty list is what every test wants. */
+export function findViolations(history: BatchHistory): Violation[] {
+  if (history.batch === null) return [violation('an accepted batch exists', 'the batch is not found')];
+  return [
+    ...wrongResults(history),
+    ...wrongCounts(history),
+    ...wrongCourse(history),
+    ...wrongAnswers(history),
+    ...wrongCharges(history),
+    ...wrongSums(history),
+    ...wrongBooks(history),
+  ];
+}
+
+/** Answers that were asked for again although one had been given: what kills cost, never what a caller pays. */
+export function repeatedAnswers({ calls }: BatchHistory): number {
+  const answered = new Map<string, number>();
+  for (const { marker, behaviour } of calls) {
+    if (behaviour === 'answer') answered.set(marker, (answered.get(marker) ?? 0) + 1);
+  }
+  return [...answered.values()].reduce((repeated, times) => repeated + times - 1, 0);
+}
+
+function violation(promise: Promised, what: string): Violation {
+  return { promise, what };
+}
+
+function resultsOf({ batch }: BatchHistory): readonly ResultBody[] {
+  return batch?.results ?? [];
+}
+
+function timesOf(names: readonly string[]): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const name of names) times.set(name, (times.get(name) ?? 0) + 1);
+  return times;
+}
+
+function wrongResults(history: BatchHistory): Violation[] {
+  const results = resultsOf(history);
+  const found: Violation[] = [];
+  const asked = timesOf(history.lines.map(({ customId }) => customId));
+  const answered = timesOf(results.map(({ custom_id: customId }) => customId));
+  for (const [customId, times] of asked) {
+    const got = answered.get(customId) ?? 0;
+    if (got !== times) found.push(violation('one result for each request', `${customId}: ${got} results`));
+  }
+  for (const customId of answered.keys()) {
+    if (!asked.has(customId)) found.push(violation('one result for each request', `${customId}: never requested`));
+  }
+  for (const { custom_id: customId, response, error } of results) {
+    if ((response === null) === (error === null)) {
+      found.push(violation('a response or an error, never both', `${customId}: ${response ? 'both' : 'neither'}`));
+    }
+  }
+  return found;
+}
+
+function wrongCounts(history: BatchHistory): Violation[] {
+  const { total, completed, failed } = history.batch!.request_counts;
+  const results = resultsOf(history);
+  const expected = {
+    total: history.lines.length,
+    completed: results.filter(({ error }) => error === null).length,
+    failed: results.filter(({ error }) => error !== null).length,
+  };
+  const agrees = total === expected.total && completed === expected.completed && failed === expected.failed;
+  if (agrees && completed + failed === total) return [];
+  const seen = JSON.stringify({ total, completed, failed });
+  return [violation('counts agree with the results', `${seen}, but the results say ${JSON.stringify(expected)}`)];
+}
+
+function wrongCourse({ batch, statuses, books }: BatchHistory): Violation[] {
+  const found: Violation[] = [];
+  const places = statuses.map((status) => ORDER.indexOf(status));
+  if (places.some((place, index) => place === -1 || place < (places[index - 1] ?? 0))) {
+    found.push(violation('statuses follow the allowed path', statuses.join(' → ')));
+  }
+  const isTerminal = TERMINAL.has(batch!.status);
+  if (!isTerminal) found.push(violation('a finished batch leaves nothing open', `it is ${batch!.status}`));
+  if (isTerminal !== (batch!.finalized_at !== null)) {
+    found.push(violation('finalized when terminal', `${batch!.status}, finalized_at ${batch!.finalized_at}`));
+  }
+  if (books.segments > 0) found.push(violation('a finished batch leaves nothing open', `${books.segments} segments`));
+  if (books.outboxRows > 0) {
+    found.push(violation('a finished batch leaves nothing open', `${books.outboxRows} unsent messages`));
+  }
+  return found;
+}
+
+function wrongAnswers(history: BatchHistory): Violation[] {
+  const prompts = new Map(history.lines.map(({ customId, prompt }) => [customId, prompt]));
+  const answered = new Set(history.calls.filter(({ behaviour }) => behaviour === 'answer').map(({ marker }) => marker));
+  const markers = new Map(history.lines.map(({ customId, marker }) => [customId, marker]));
+  const found: Violation[] = [];
+  for (const { custom_id: customId, response } of resultsOf(history)) {
+    const prompt = prompts.get(customId);
+    if (response === null || prompt === undefined) continue;
+    const given = JSON.stringify(answerIn(history.endpoint, response.body));
+    const due = JSON.stringify(history.endpoint === '/v1/embeddings' ? embeddingOf(prompt) : answerTo(prompt));
+    if (given !== due) found.push(violation('an answer belongs to its request', `${customId}: ${given}`));
+    if (!answered.has(markers.get(customId) ?? '')) {
+      found.push(violation('nothing is answered that was not asked', `${customId}: the upstream never answered it`));
+    }
+  }
+  return found;
+}
+
+function answerIn(endpoint: BatchHistory['endpoint'], body: Readonly<Record<string, unknown>>): unknown {
+  if (endpoint === '/v1/embeddings') return (body as { data?: { embedding?: unknown }[] }).data?.[0]?.embedding;
+  return (body as { choices?: { message?: { content?: unknown } }[] }).choices?.[0]?.message?.content;
+}
+
+/** What the line costs by its prompt and the price list, worked out without looking at what was stored. */
+function dueFor({ endpoint, prices }: BatchHistory, prompt: string): Amount {
+  const { promptTokens, completionTokens } = tokensOf(prompt);
+  const generated = endpoint === '/v1/embeddings' ? 0 : completionTokens;
+  return amountOf(prices.prompt) * BigInt(promptTokens) + amountOf(prices.completion) * BigInt(generated);
+}
+
+function wrongCharges(history: BatchHistory): Violation[] {
+  const { items, transfers } = history.books;
+  const prompts = new Map(history.lines.map(({ customId, prompt }) => [customId, prompt]));
+  const charges = Map.groupBy(
+    transfers.filter(({ kind }) => kind === 'charge'),
+    ({ reference }) => reference,
+  );
+  const found: Violation[] = [];
+  for (const item of items) {
+    const due = item.failed ? 0n : dueFor(history, prompts.get(item.customId) ?? '');
+    if (amountOf(item.costUsd) !== due) {
+      const what = `${item.customId}: ${item.costUsd} instead of ${textOf(due)}`;
+      found.push(violation('lines cost what the price list says', what));
+    }
+    found.push(...wrongCharge(item, charges.get(item.generationId ?? '') ?? []));
+  }
+  for (const [generationId, times] of timesOf(items.map(({ generationId: id }) => id ?? 'none'))) {
+    if (times > 1) found.push(violation('one charge for each billable line', `${generationId}: ${times} lines share it`));
+  }
+  for (const { reference, kind } of transfers) {
+    if (kind !== 'charge') found.push(violation('one charge for each billable line', `${reference}: a ${kind}`));
+  }
+  return found;
+}
+
+function wrongCharge(item: StoredItem, charges: readonly { readonly amountUsd: string }[]): Violation[] {
+  const cost = amountOf(item.costUsd);
+  const isBilledRight =
+    cost === 0n ? charges.length === 0 : charges.length === 1 && amountOf(charges[0]!.amountUsd) === cost;
+  if (isBilledRight) return [];
+  const amounts = charges.map(({ amountUsd }) => amountUsd).join(', ') || 'nothing';
+  return [
+    violation('one charge for each billable line', `${item.customId}: ${amounts} charged for ${item.costUsd}`),
+  ];
+}
+
+function wrongSums(history: BatchHistory): Violation[] {
+  const { batch, books } = history;
+  const found: Violation[] = [];
+  const wrong = (what: string): void => void found.push(violation('usage is the exact sum of its lines', what));
+  const spent = sumOf(books.items.map(({ costUsd }) => amountOf(costUsd)));
+  if (batch!.usage === null) {
+    if (batch!.status === 'completed') wrong('there is no usage');
+    return found;
+  }
+  if (amountOf(batch!.usage.cost) !== spent) wrong(`cost ${batch!.usage.cost} instead of ${textOf(spent)}`);
+  const answered = resultsOf(history).flatMap(({ response }) => (response === null ? [] : [usageIn(response.body)]));
+  const promptTokens = answered.reduce((sum, usage) => sum + usage.prompt_tokens, 0);
+  const completionTokens = answered.reduce((sum, usage) => sum + (usage.completion_tokens ?? 0), 0);
+  const shown = batch!.usage;
+  if (shown.prompt_tokens !== promptTokens) wrong(`${shown.prompt_tokens} prompt tokens instead of ${promptTokens}`);
+  if (shown.completion_tokens !== completionTokens) {
+    wrong(`${shown.completion_tokens} completion tokens instead of ${completionTokens}`);
+  }
+  const shownCosts = answered.flatMap(({ cost }) => (cost === undefined ? [] : [amountOf(cost)]));
+  if (shownCosts.length > 0 && sumOf(shownCosts) !== spent) {
+    wrong(`the results show ${textOf(sumOf(shownCosts))}, the rows hold ${textOf(spent)}`);
+  }
+  return found;
+}
+
+function usageIn(body: Readonly<Record<string, unknown>>): {
+  readonly prompt_tokens: number;
+  readonly completion_tokens?: number;
+  readonly cost?: string;
+} {
+  return (body as { usage: ReturnType<typeof usageIn> }).usage;
+}
+
+function wrongBooks({ books }: BatchHistory): Violation[] {
+  const found: Violation[] = books.drift.map(({ accountId, balanceDriftUsd, heldDriftUsd }) =>
+    violation('the books balance', `${accountId}: balance off by ${balanceDriftUsd}, held off by ${heldDriftUsd}`),
+  );
+  const [hold] = books.holds;
+  const charged = sumOf(books.transfers.map(({ amountUsd }) => amountOf(amountUsd)));
+  if (books.holds.length !== 1) found.push(violation('the hold is resolved', `there are ${books.holds.length} holds`));
+  else if (hold!.state !== 'resolved') found.push(violation('the hold is resolved', `it is ${hold!.state}`));
+  else if (amountOf(hold!.settledUsd) !== charged) {
+    found.push(violation('the hold is resolved', `settled ${hold!.settledUsd}, charged ${textOf(charged)}`));
+  }
+  return found;
+}

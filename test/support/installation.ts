@@ -1,0 +1,281 @@
+import { randomBytes } from 'node:crypto';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import Redis from 'ioredis';
+import { createDataSource, Database } from '@libs/persistence';
+import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
+import { root } from '../../scripts/checkout';
+import { AppLog } from '../../scripts/development/app-log';
+import { answersReady, waitUntilReady } from '../../scripts/development/readiness';
+import { developmentSecrets, type DevelopmentSecrets } from '../../scripts/development/secrets';
+import { SupervisedApp } from '../../scripts/development/supervised-app';
+import { freePorts } from '../../scripts/services/ports';
+import { startBroker, type InstallationBroker } from './broker';
+import { PROVIDER_KEY_VARIABLE } from './catalogue';
+import { ApiClient } from './client';
+import { eventually } from './eventually';
+
+export const APP_NAMES = ['auth', 'batch-worker', 'credentials', 'gateway', 'video-worker'] as const;
+export type AppName = (typeof APP_NAMES)[number];
+
+export interface InstallationOptions {
+  /** The text of the catalogue file: see `catalogueOf`. */
+  readonly catalogue: string;
+  /** Default: all five. */
+  readonly apps?: readonly AppName[];
+  /** Beside what every app is given; may replace it. */
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly environmentOf?: Readonly<Partial<Record<AppName, Readonly<Record<string, string>>>>>;
+}
+
+export interface Seed {
+  readonly apiKey: string;
+  readonly managementKey: string;
+  readonly workspaceId: string;
+}
+
+/** The key that the apps send to every provider of the test's catalogue. */
+export const PROVIDER_KEY = `test-upstream-${'k'.repeat(24)}`;
+
+const DEFAULT_REDIS_URL = 'redis://127.0.0.1:6379';
+const READY_TIMEOUT_MS = 60_000;
+const STOP_GRACE_MS = 15_000;
+const SEED_TIMEOUT_MS = 60_000;
+/** An app that keeps dying before it was ever ready will not be cured by waiting. */
+const HOPELESS_DEATHS = 3;
+const RESTART_TIMINGS = { firstDelayMs: 500, longestDelayMs: 500, settledAfterMs: 0 };
+const KEYS_PER_SCAN = 500;
+
+const run = promisify(execFile);
+
+/** An app under supervision; `another` is a second process of the same app. */
+interface RunningApp {
+  readonly app: SupervisedApp;
+  readonly healthPort: number;
+  readonly log: AppLog;
+}
+
+/**
+ * The whole system as processes, built from `dist/`, for tests that look at it from outside: a database, a broker
+ * and a Redis key prefix of its own, a catalogue of its own, a demo workspace. An app that dies is started again
+ * after half a second. Everything ends with `stop`, and when this process dies, whatever it dies of.
+ */
+export class Installation {
+  readonly #running = new Map<string, RunningApp>();
+  readonly #redisPrefix = `test-${randomBytes(6).toString('hex')}:`;
+  readonly #redisUrl = process.env.REDIS_URL ?? DEFAULT_REDIS_URL;
+  #seed: Seed | undefined;
+
+  private constructor(
+    private readonly options: InstallationOptions,
+    private readonly parts: {
+      readonly folder: string;
+      readonly testDatabase: TestDatabase;
+      readonly database: Database;
+      readonly closeDatabase: () => Promise<void>;
+      readonly broker: InstallationBroker;
+      readonly secrets: DevelopmentSecrets;
+      readonly gatewayPort: number;
+    },
+  ) {}
+
+  /** Resolves when every app is ready and the demo workspace is there. @throws Error with the last log lines */
+  static async start(options: InstallationOptions): Promise<Installation> {
+    const missing = (options.apps ?? APP_NAMES).filter((name) => !existsSync(entryOf(name)));
+    if (missing.length > 0) throw new Error(`not built: ${missing.join(', ')}; npm run build does it`);
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
+    writeFileSync(join(folder, 'catalogue.yaml'), options.catalogue);
+    const [broker, testDatabase, [gatewayPort = 0]] = await Promise.all([
+      startBroker(join(folder, 'rabbitmq')),
+      createTestDatabase(),
+      freePorts(1),
+    ]);
+    const dataSource = createDataSource({ url: testDatabase.url, poolSize: 2, applicationName: 'test' });
+    await dataSource.initialize();
+    const installation = new Installation(options, {
+      folder,
+      testDatabase,
+      database: new Database(dataSource),
+      closeDatabase: () => dataSource.destroy(),
+      broker,
+      secrets: developmentSecrets(join(folder, 'secrets.json')),
+      gatewayPort,
+    });
+    try {
+      await installation.#boot();
+      return installation;
+    } catch (error) {
+      await installation.stop();
+      throw error;
+    }
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${this.parts.gatewayPort}/api/v1`;
+  }
+
+  get databaseUrl(): string {
+    return this.parts.testDatabase.url;
+  }
+
+  /** For looking at what the apps stored. */
+  get database(): Database {
+    return this.parts.database;
+  }
+
+  get broker(): InstallationBroker {
+    return this.parts.broker;
+  }
+
+  /** Where the apps' logs are. */
+  get folder(): string {
+    return this.parts.folder;
+  }
+
+  /** The demo workspace. @throws Error when there is no auth app to make it */
+  get seed(): Seed {
+    if (this.#seed === undefined) throw new Error('an installation without auth has no workspace');
+    return this.#seed;
+  }
+
+  /** A client with the demo workspace's API key, or with another. The caller closes it. */
+  client(apiKey: string = this.seed.apiKey): ApiClient {
+    return new ApiClient(this.baseUrl, apiKey);
+  }
+
+  /** The process of a running app. @throws Error while it is down */
+  pidOf(name: string): number {
+    const pid = this.#find(name).app.pid;
+    if (pid === undefined) throw new Error(`${name} is down`);
+    return pid;
+  }
+
+  /** How often an app died unasked. */
+  deathsOf(name: string): number {
+    return this.#find(name).app.deaths;
+  }
+
+  /** Ends an app without a chance to tidy up; it is started again by itself. */
+  async kill9(name: string): Promise<void> {
+    const { app } = this.#find(name);
+    const deaths = app.deaths;
+    process.kill(this.pidOf(name), 'SIGKILL');
+    await eventually(`${name} dies`, 10_000, () => (app.deaths > deaths ? true : undefined));
+  }
+
+  /** Starts an app that was stopped, or one more process of it under another name, and waits until it is ready. */
+  async startApp(app: AppName, name: string = app): Promise<void> {
+    await this.#launch([{ app, name }]);
+  }
+
+  /** Asks an app to end, and waits until it has; it stays away. */
+  async stopApp(name: string): Promise<void> {
+    const { app, log } = this.#find(name);
+    await app.stop(STOP_GRACE_MS);
+    this.#running.delete(name);
+    log.close();
+  }
+
+  /** Until every app answers that it is ready. */
+  async untilReady(): Promise<void> {
+    const checks = new Map([...this.#running].map(([name, { healthPort }]) => [name, () => answersReady(healthPort)]));
+    const isHopeless = (): boolean => [...this.#running.values()].some(({ app }) => app.deaths >= HOPELESS_DEATHS);
+    const missing = await waitUntilReady(checks, READY_TIMEOUT_MS, isHopeless);
+    if (missing.length === 0) return;
+    throw new Error(`not ready: ${missing.map((name) => `${name}\n${this.lastLines(name).join('\n')}\n`).join(', ')}`);
+  }
+
+  /** The end of an app's log. */
+  lastLines(name: string): readonly string[] {
+    return this.#find(name).app.lastLines.slice(-20);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#running.keys()].map((name) => this.stopApp(name)));
+    await this.#forgetRedisKeys();
+    await this.parts.closeDatabase();
+    await this.parts.broker.stop();
+    await this.parts.testDatabase.drop();
+    rmSync(this.parts.folder, { recursive: true, force: true });
+  }
+
+  async #boot(): Promise<void> {
+    const apps = this.options.apps ?? APP_NAMES;
+    await this.#launch(apps.map((app) => ({ app, name: app })));
+    if (apps.includes('auth')) this.#seed = await this.#plantSeed();
+  }
+
+  async #launch(apps: readonly { readonly app: AppName; readonly name: string }[]): Promise<void> {
+    const ports = await freePorts(apps.length);
+    for (const [index, { app, name }] of apps.entries()) {
+      if (this.#running.has(name)) throw new Error(`${name} runs already`);
+      const healthPort = ports[index] ?? 0;
+      const log = new AppLog({ name, file: join(this.folder, `${name}.log`), say: () => undefined });
+      const environment = { ...this.#environmentOf(app), HEALTH_PORT: String(healthPort) };
+      const spec = { name, entry: entryOf(app), folder: root, environment };
+      const supervised = new SupervisedApp(spec, log, () => undefined, RESTART_TIMINGS);
+      this.#running.set(name, { app: supervised, healthPort, log });
+      supervised.start();
+    }
+    await this.untilReady();
+  }
+
+  async #plantSeed(): Promise<Seed> {
+    const script = join(root, 'dist/scripts/seed.js');
+    const { stdout } = await run(process.execPath, [script], {
+      env: this.#environmentOf('auth'),
+      timeout: SEED_TIMEOUT_MS,
+    });
+    const seed = JSON.parse(stdout) as { api_key: string; management_key: string; workspace_id: string };
+    return { apiKey: seed.api_key, managementKey: seed.management_key, workspaceId: seed.workspace_id };
+  }
+
+  /** Nothing of the caller's environment: what the apps read is what the test says. */
+  #environmentOf(app: AppName): Record<string, string> {
+    const { folder, secrets, gatewayPort, testDatabase, broker } = this.parts;
+    return {
+      PATH: process.env.PATH ?? '',
+      HOME: folder,
+      DATABASE_URL: testDatabase.url,
+      AMQP_URL: broker.url,
+      REDIS_URL: this.#redisUrl,
+      REDIS_KEY_PREFIX: this.#redisPrefix,
+      CATALOG_PATH: join(folder, 'catalogue.yaml'),
+      BLOB_DIR: join(folder, 'blobs'),
+      [PROVIDER_KEY_VARIABLE]: PROVIDER_KEY,
+      DRAIN_DELAY_MS: '0',
+      LOG_LEVEL: 'info',
+      ...(app === 'gateway' && { PORT: String(gatewayPort), PUBLIC_URL: `http://127.0.0.1:${gatewayPort}` }),
+      ...(app === 'auth' && { TOKEN_SIGNING_KEYS: secrets.TOKEN_SIGNING_KEYS }),
+      ...(app === 'credentials' && { CREDENTIALS_KEYRING: secrets.CREDENTIALS_KEYRING }),
+      ...this.options.environment,
+      ...this.options.environmentOf?.[app],
+    };
+  }
+
+  #find(name: string): RunningApp {
+    const running = this.#running.get(name);
+    if (running === undefined) throw new Error(`${name} was not started`);
+    return running;
+  }
+
+  async #forgetRedisKeys(): Promise<void> {
+    const redis = new Redis(this.#redisUrl, { lazyConnect: true });
+    try {
+      await redis.connect();
+      let cursor = '0';
+      do {
+        const [next, keys] = await redis.scan(cursor, 'MATCH', `${this.#redisPrefix}*`, 'COUNT', KEYS_PER_SCAN);
+        if (keys.length > 0) await redis.del(...keys);
+        cursor = next;
+      } while (cursor !== '0');
+    } finally {
+      redis.disconnect();
+    }
+  }
+}
+
+const entryOf = (app: AppName): string => join(root, 'dist/apps', app, 'src/main.js');
