@@ -10,6 +10,9 @@ import { ResultWriter } from './result-writer';
 const LEASE_MS = 30_000;
 const RENEW_MS = 10_000;
 const CLAIM_SEGMENTS = 4;
+/** Ready lines per slot below which more are fetched, and held ones per slot above which none are. */
+const READY_PER_SLOT = 4;
+const HELD_PER_SLOT = 16;
 /** Bytes of lines that wait in memory; a claim is made only below it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 const LINGER_MS = 8;
@@ -89,9 +92,11 @@ export class ManagedLaneService {
       if (line === null) break;
       void this.run(line);
     }
-    const ready = this.readyLines();
-    const roomInMemory = this.heldBytes < MAX_HELD_BYTES && ready + this.waitingToRetry < this.concurrency * 8;
-    if (this.claimWanted && !this.claiming && ready < this.concurrency && roomInMemory) void this.claim();
+    const { ready, runnable } = this.countReady();
+    const isHungry = runnable < this.concurrency * READY_PER_SLOT;
+    const isRoomLeft =
+      this.heldBytes < MAX_HELD_BYTES && ready + this.waitingToRetry < this.concurrency * HELD_PER_SLOT;
+    if (this.claimWanted && !this.claiming && isHungry && isRoomLeft) void this.claim();
   }
 
   private nextLine(): HeldLine | null {
@@ -103,10 +108,15 @@ export class ManagedLaneService {
     return null;
   }
 
-  private readyLines(): number {
-    let count = 0;
-    for (const segment of this.held) count += segment.ready.length;
-    return count;
+  /** Lines that wait for a slot; those of a provider that asked for quiet are ready but not runnable. */
+  private countReady(): { ready: number; runnable: number } {
+    let ready = 0;
+    let runnable = 0;
+    for (const segment of this.held) {
+      ready += segment.ready.length;
+      if (this.pauses.remainingMs(segment.claim.provider) === 0) runnable += segment.ready.length;
+    }
+    return { ready, runnable };
   }
 
   private async claim(): Promise<void> {
@@ -116,7 +126,10 @@ export class ManagedLaneService {
       const claims = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS);
       // A full answer means that there is probably more.
       if (claims.length === CLAIM_SEGMENTS) this.claimWanted = true;
-      for (const claim of claims) this.hold(new HeldSegment(claim, await this.segments.unfinishedLines(claim)));
+      for (const claim of claims) {
+        this.hold(new HeldSegment(claim, await this.segments.unfinishedLines(claim)));
+        this.pump();
+      }
     } catch (error) {
       this.logger.warn(`segments could not be claimed: ${messageOf(error)}`);
     } finally {
@@ -156,7 +169,10 @@ export class ManagedLaneService {
     const byLease = new Map([...this.held].map((segment) => [segment.claim as LineOutcome['lease'], segment]));
     for (const outcome of outcomes) byLease.get(outcome.lease)?.stored();
     for (const segment of this.held) if (segment.done) this.letGo(segment);
+    const stillHeld = new Set([...this.held].map(({ claim }) => claim.batchNumber));
     for (const number of batchesWithDoneSegments) {
+      // With more of it in our hands it cannot be done yet.
+      if (stillHeld.has(number)) continue;
       this.finalizer
         .finishIfDone(number)
         .catch((error: unknown) => this.logger.warn(`a batch waits for the sweeper to finish it: ${messageOf(error)}`));

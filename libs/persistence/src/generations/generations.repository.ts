@@ -107,18 +107,21 @@ export class GenerationsRepository {
     });
   }
 
-  /** Marks calls that nobody settled within `olderThanMs` (their process died) and gives their holds back. */
+  /**
+   * Marks calls that nobody settled within `olderThanMs` (their process died) and gives their holds back. A
+   * settlement that comes later all the same is still charged.
+   */
   async abandonOlderThan(olderThanMs: number): Promise<number> {
     return this.database.execute({
       sql: `
         WITH stale AS (
-          SELECT id, created_on FROM generations
+          SELECT id, created_on, organization_id, hold_usd FROM generations
           WHERE state = 'open' AND created_at < now() - $1 * interval '1 millisecond'
           ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED
         ), abandoned AS (
-          UPDATE generations g SET state = 'abandoned', settled_at = now()
+          UPDATE generations g SET state = 'abandoned', settled_at = now(), hold_usd = 0
           FROM stale WHERE g.id = stale.id AND g.created_on = stale.created_on
-          RETURNING g.organization_id, g.hold_usd
+          RETURNING stale.organization_id, stale.hold_usd
         ), total AS (
           SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold FROM abandoned GROUP BY organization_id
         )
@@ -145,7 +148,7 @@ const SETTLE_SQL = `
       prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens,
       cached_tokens = excluded.cached_tokens, reasoning_tokens = excluded.reasoning_tokens,
       cost_usd = excluded.cost_usd, latency_ms = excluded.latency_ms, generation_ms = excluded.generation_ms
-      WHERE g.state = 'open'
+      WHERE g.state <> 'settled'
     RETURNING g.id, g.organization_id, g.workspace_id, g.api_key_hash, g.hold_usd, g.cost_usd
   ), charged AS (
     INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id, api_key_hash)

@@ -136,9 +136,14 @@ describe(LedgerRepository.name, () => {
   it('gives back the holds of calls that nobody settled', async () => {
     const organizationId = randomUUID();
     await ledger.topUp(organizationId, '1', randomUUID());
-    await generations.open([opening(organizationId, '0.4')]);
+    const call = opening(organizationId, '0.4');
+    await generations.open([call]);
     await generations.abandonOlderThan(0);
     expect((await ledger.accountOf(organizationId)).availableUsd).toBe('1.000000000000');
+    expect(await ledger.audit()).toEqual([]);
+
+    await generations.settle([settlement(call, '0.1')]);
+    expect((await ledger.accountOf(organizationId)).availableUsd).toBe('0.900000000000');
   });
 
   it('finds a cent that left the books', async () => {
