@@ -1,14 +1,8 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-
-function rootAbove(folder: string): string {
-  if (existsSync(join(folder, 'package-lock.json'))) return folder;
-  if (folder === dirname(folder)) throw new Error('package-lock.json is in no folder above this script');
-  return rootAbove(dirname(folder));
-}
+import { basename, dirname, join, resolve } from 'node:path';
 
 /** The folder of this checkout, whether the script runs from its source or from dist. */
-export const root = rootAbove(__dirname);
+export const root = resolve(__dirname, basename(dirname(__dirname)) === 'dist' ? '../..' : '..');
 
 /** What the commands keep between runs: private servers, keys, logs. Never committed. */
 export const stateFolder = join(root, '.sluice');

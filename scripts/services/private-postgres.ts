@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { PrivateProcess, type PrivateServer } from './private-process';
 import { privateSettings } from './private-settings';
@@ -23,11 +24,20 @@ function isOpenToAll(folder: string): boolean {
   return everyoneMayPass && (folder === dirname(folder) || isOpenToAll(dirname(folder)));
 }
 
+/** A temporary folder of ours is closed to other users; that they may pass through it does not let them look into it. */
+function openTemporaryFolders(folder: string): void {
+  for (let one = folder; one.startsWith(`${tmpdir()}/`); one = dirname(one)) {
+    const { uid, mode } = statSync(one);
+    if (uid === process.getuid?.()) chmodSync(one, mode | 0o001);
+  }
+}
+
 /** A folder below root's home is closed to another user: then the data lies under /var/tmp, one folder per checkout. */
 function reachableFolder(folder: string, user: SystemUser | undefined): string {
   mkdirSync(folder, { recursive: true });
   if (user === undefined) return folder;
   chmodSync(folder, 0o711);
+  openTemporaryFolders(folder);
   if (isOpenToAll(folder)) return folder;
   const elsewhere = join('/var/tmp', `sluice-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`);
   mkdirSync(elsewhere, { recursive: true, mode: 0o711 });
