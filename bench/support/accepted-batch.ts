@@ -51,7 +51,14 @@ export async function storeAcceptedBatch(database: Database, batch: AcceptedBatc
       expiresAt,
     });
     const { endpoint, model, provider, upstreamModel } = batch;
-    await intake.accept(session, key, { endpoint, model, provider, upstreamModel, total: batch.bodies.length, idempotency: null });
+    await intake.accept(session, key, {
+      endpoint,
+      model,
+      provider,
+      upstreamModel,
+      total: batch.bodies.length,
+      idempotency: null,
+    });
   });
   return key;
 }

@@ -32,7 +32,7 @@ export interface InstallationOptions {
   readonly creditUsd: string;
 }
 
-type Undo = () => Promise<unknown> | unknown;
+type Undo = () => unknown;
 
 export async function startInstallation(options: InstallationOptions): Promise<Installation> {
   const undo: Undo[] = [];
@@ -51,7 +51,7 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
   const created = await createTestDatabase();
   undo.push(() => created.drop());
   const amqpUrl = ownVirtualHost(process.env.AMQP_URL ?? 'amqp://guest:guest@127.0.0.1:5672', undo);
-  const ports = { upstream: await freePort(), gateway: await freePort(), gatewayHealth: await freePort(), auth: await freePort() };
+  const ports = await pickPorts();
   const common = {
     ...process.env,
     NODE_ENV: 'production',
@@ -62,7 +62,12 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     LOG_LEVEL: 'warn',
     SANDBOX_API_KEY: SANDBOX_KEY,
   };
-  const launch = (name: string, entry: string, environment: NodeJS.ProcessEnv, flags: readonly string[] = []): BenchProcess => {
+  const launch = (
+    name: string,
+    entry: string,
+    environment: NodeJS.ProcessEnv,
+    flags: readonly string[] = [],
+  ): BenchProcess => {
     const started = BenchProcess.start(name, [...flags, join(dist, entry)], { ...common, ...environment });
     undo.push(() => started.stop());
     return started;
@@ -75,7 +80,11 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
   const gateway = launch(
     'gateway',
     'apps/gateway/src/main.js',
-    { PORT: String(ports.gateway), HEALTH_PORT: String(ports.gatewayHealth), CATALOG_PATH: writeCatalogue(upstreamUrl, undo) },
+    {
+      PORT: String(ports.gateway),
+      HEALTH_PORT: String(ports.gatewayHealth),
+      CATALOG_PATH: writeCatalogue(upstreamUrl, undo),
+    },
     options.nodeFlags,
   );
   await untilReady(gateway, () => answers(`http://127.0.0.1:${ports.gatewayHealth}/health/ready`));
@@ -97,11 +106,21 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
   };
 }
 
+async function pickPorts() {
+  return {
+    upstream: await freePort(),
+    gateway: await freePort(),
+    gatewayHealth: await freePort(),
+    auth: await freePort(),
+  };
+}
+
 /** Queues have fixed names, so another installation on the same broker would share them. */
 function ownVirtualHost(amqpUrl: string, undo: Undo[]): string {
   const name = `sluice-bench-${randomBytes(4).toString('hex')}`;
   const url = new URL(amqpUrl);
-  const rabbitmqctl = (...args: string[]): unknown => execFileSync('rabbitmqctl', ['--quiet', ...args], { stdio: 'ignore' });
+  const rabbitmqctl = (...args: string[]): unknown =>
+    execFileSync('rabbitmqctl', ['--quiet', ...args], { stdio: 'ignore' });
   try {
     rabbitmqctl('add_vhost', name);
   } catch {
@@ -139,7 +158,12 @@ function writeCatalogue(upstreamUrl: string, undo: Undo[]): string {
         description: 'Answers at once.',
         created: 1_763_683_200,
         context_length: 128_000,
-        architecture: { input_modalities: ['text'], output_modalities: ['text'], tokenizer: 'Other', instruct_type: null },
+        architecture: {
+          input_modalities: ['text'],
+          output_modalities: ['text'],
+          tokenizer: 'Other',
+          instruct_type: null,
+        },
         supported_parameters: ['max_tokens', 'temperature'],
         endpoints: [
           {

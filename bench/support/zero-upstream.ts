@@ -27,7 +27,9 @@ const server = createServer((request, response) => {
     return;
   }
   request.resume().on('end', () => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) }).end(answer);
+    response
+      .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) })
+      .end(answer);
   });
 });
 server.keepAliveTimeout = 60_000;

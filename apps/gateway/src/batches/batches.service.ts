@@ -5,6 +5,7 @@ import { isTerminal, toBatchObject, writeResult } from './batch-view';
 
 /** Results are kept for 30 days from the creation of their batch (interface §8). */
 const RETENTION_SECONDS = 30 * 86_400;
+const BATCH_ID = /^batch-\d{1,11}-[0-9A-Za-z]{20}$/;
 /** Pages are sized by what the last one weighed, so large answers come a few at a time. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 const FIRST_PAGE_RESULTS = 32;
@@ -20,7 +21,8 @@ export class BatchesService {
 
   /** @throws AppError not_found (unknown or another workspace's), gone (older than the retention) */
   async get(id: string, workspaceId: string): Promise<BatchView> {
-    const batch = await this.batches.findForWorkspace(id, workspaceId);
+    // What is no id names no batch, and some of it (a NUL) would not even be text to PostgreSQL.
+    const batch = BATCH_ID.test(id) ? await this.batches.findForWorkspace(id, workspaceId) : null;
     if (batch === null) throw new AppError('not_found', 'Batch not found');
     if (Date.now() / 1000 > batch.createdAt + RETENTION_SECONDS) {
       throw new AppError('gone', 'The results of this batch have expired');

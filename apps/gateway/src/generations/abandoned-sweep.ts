@@ -6,7 +6,10 @@ const EVERY_MS = 30_000;
 /** Longer than any call may last, so an open row of this age belongs to a process that died. */
 const ABANDONED_AFTER_MS = 15 * 60_000;
 
-const abandoned = counter({ name: 'sluice_generations_abandoned_total', help: 'Accounts that got holds of dead processes back' });
+const abandoned = counter({
+  name: 'sluice_generations_abandoned_total',
+  help: 'Accounts that got holds of dead processes back',
+});
 
 /** Gives back the holds of calls that nobody will settle any more. Any number of processes may sweep. */
 export class AbandonedSweep {

@@ -11,6 +11,8 @@ export type Opening = Omit<GenerationOpening, 'holdUsd'>;
 
 const MOST_ROWS = 500;
 const MOST_WAITING = 10_000;
+/** How long rows that nobody waits for are gathered; a call that is over by then needs none. */
+const GATHER_MS = 10;
 
 const opened = counter({ name: 'sluice_generations_opened_total', help: 'Calls whose hold was committed' });
 const spared = counter({
@@ -43,6 +45,9 @@ export class GenerationRecorder {
   private readonly settlements: SettlementQueue;
   private waiting: GenerationTicket[] = [];
   private writing: Promise<void> | null = null;
+  /** Whether some call waits for its hold. */
+  private isAwaited = false;
+  private endGathering: (() => void) | null = null;
   private readonly retries = new Set<Promise<void>>();
 
   constructor(
@@ -74,13 +79,20 @@ export class GenerationRecorder {
     const row = { ...opening, holdUsd: formatUsd(holdPicoUsd) };
     const ticket = new GenerationTicket(row, holdPicoUsd, isAhead, this.onEnd);
     this.waiting.push(ticket);
+    if (!isAhead) {
+      this.isAwaited = true;
+      this.endGathering?.();
+    }
     this.writing ??= this.write();
     return ticket;
   }
 
   /** Resolves when everything is on the books. */
   async flush(): Promise<void> {
-    while (this.writing !== null || this.retries.size > 0) await Promise.all([this.writing, ...this.retries]);
+    while (this.writing !== null || this.retries.size > 0) {
+      this.endGathering?.();
+      await Promise.all([this.writing, ...this.retries]);
+    }
     await this.settlements.flushed();
   }
 
@@ -90,38 +102,41 @@ export class GenerationRecorder {
   }
 
   private readonly onEnd = (ticket: GenerationTicket, outcome: CallOutcome | null): void => {
-    const { opening, state, holdPicoUsd, isAhead } = ticket;
-    const settlement = outcome === null ? null : settlementOf(opening, outcome);
-    const costPicoUsd = outcome?.costPicoUsd ?? 0n;
-    switch (state) {
+    switch (ticket.state) {
       case 'waiting':
-        // Its row will not be written any more; the charge alone says it all.
-        if (isAhead) this.credits.started(opening.organizationId, -holdPicoUsd);
-        this.credits.spent(opening.organizationId, costPicoUsd);
-        spared.inc();
-        if (settlement !== null) this.settlements.add(settlement);
+        this.endUnwritten(ticket, outcome);
         break;
       case 'writing':
-        ticket.deferred = settlement ?? settlementOf(opening, NOTHING_HAPPENED);
-        break;
-      case 'open':
-        this.credits.spent(opening.organizationId, costPicoUsd - holdPicoUsd);
-        this.settlements.add(settlement ?? settlementOf(opening, NOTHING_HAPPENED));
+        ticket.deferred = settlementOf(ticket.opening, outcome ?? NOTHING_HAPPENED);
         break;
       case 'refused':
-        if (costPicoUsd > 0n && settlement !== null) this.settlements.add(settlement);
+        if (outcome !== null && outcome.costPicoUsd > 0n) this.settlements.add(settlementOf(ticket.opening, outcome));
         break;
+      case 'open':
       case 'unknown':
-        // The row may be there all the same; only a charge gives its hold back.
-        this.settlements.add(settlement ?? settlementOf(opening, NOTHING_HAPPENED));
+        // Where PostgreSQL gave no answer the row may be there all the same, and only a charge frees its hold.
+        this.endWritten(ticket, outcome ?? NOTHING_HAPPENED);
         break;
     }
   };
 
+  /** The row will not be written any more; the charge alone says it all. */
+  private endUnwritten({ opening, holdPicoUsd, isAhead }: GenerationTicket, outcome: CallOutcome | null): void {
+    if (isAhead) this.credits.started(opening.organizationId, -holdPicoUsd);
+    spared.inc();
+    if (outcome === null) return;
+    this.credits.spent(opening.organizationId, outcome.costPicoUsd);
+    this.settlements.add(settlementOf(opening, outcome));
+  }
+
+  private endWritten({ opening, state, holdPicoUsd }: GenerationTicket, outcome: CallOutcome): void {
+    if (state === 'open') this.credits.spent(opening.organizationId, outcome.costPicoUsd - holdPicoUsd);
+    this.settlements.add(settlementOf(opening, outcome));
+  }
+
   private async write(): Promise<void> {
-    // What the same round of the event loop opens goes in the same commit.
-    await new Promise((resolve) => setImmediate(resolve));
     while (this.waiting.length > 0) {
+      await this.gather();
       const group: GenerationTicket[] = [];
       let taken = 0;
       for (const ticket of this.waiting) {
@@ -133,6 +148,23 @@ export class GenerationRecorder {
       if (group.length > 0) await this.writeGroup(group);
     }
     this.writing = null;
+  }
+
+  /** Until the end of this round of the event loop when some call waits, else for a moment. */
+  private gather(): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.endGathering = null;
+        setImmediate(() => {
+          this.isAwaited = false;
+          resolve();
+        });
+      };
+      const timer = setTimeout(end, GATHER_MS);
+      this.endGathering = end;
+      if (this.isAwaited) end();
+    });
   }
 
   private async writeGroup(group: readonly GenerationTicket[]): Promise<void> {

@@ -4,6 +4,8 @@ import { sqlStateOf, type GenerationSettlement, type GenerationsRepository } fro
 import { counter } from '@libs/platform';
 
 const MOST_ROWS = 500;
+/** Nobody waits for a charge; a commit that gathers them for a moment is shared by many. */
+const GATHER_MS = 10;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
 
@@ -21,6 +23,7 @@ const refused = counter({
 export class SettlementQueue {
   private readonly waiting: GenerationSettlement[] = [];
   private running: Promise<void> | null = null;
+  private isHurried = false;
 
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'settle'>,
@@ -38,14 +41,15 @@ export class SettlementQueue {
 
   /** Resolves when everything has been committed. */
   async flushed(): Promise<void> {
+    this.isHurried = true;
     while (this.running !== null) await this.running;
+    this.isHurried = false;
   }
 
   private async run(): Promise<void> {
-    // What the same round of the event loop settles goes in the same commit.
-    await new Promise((resolve) => setImmediate(resolve));
     let failures = 0;
     while (this.waiting.length > 0) {
+      if (!this.isHurried && this.waiting.length < MOST_ROWS) await delay(GATHER_MS);
       const group = this.waiting.slice(0, MOST_ROWS);
       if (await this.commit(group, failures)) {
         this.waiting.splice(0, group.length);
@@ -79,7 +83,13 @@ export class SettlementQueue {
     if (group.length === 1 && only !== undefined) {
       refused.inc();
       const { id, organizationId, costUsd, model } = only;
-      this.logger.error('A charge was refused as invalid', { err: error, generationId: id, organizationId, costUsd, model });
+      this.logger.error('A charge was refused as invalid', {
+        err: error,
+        generationId: id,
+        organizationId,
+        costUsd,
+        model,
+      });
       return true;
     }
     for (const settlement of group) {

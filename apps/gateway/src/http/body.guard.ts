@@ -1,17 +1,15 @@
-import type { IncomingMessage } from 'node:http';
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { AppError } from '@libs/errors';
-import type { FastifyRequest } from 'fastify';
-import { rawResponse } from './client-error';
 import { takeExpectation } from './expectations';
+import { limitIdleTime } from './idle-limit';
+import type { LiveRequest } from './in-flight';
 import { parseJsonObject } from './parse-json';
 import { readBody } from './read-body';
 import { findBodyHeadProblem } from './request-head';
 import { BODY_RULE, PLAIN_BODY, type BodyRule } from './streamed-body.decorator';
 
 /** A request whose route takes a parsed body. */
-export interface BodyRequest extends FastifyRequest {
+export interface BodyRequest extends LiveRequest {
   /** The bytes that `body` was parsed from. */
   rawBody?: Buffer;
 }
@@ -39,7 +37,7 @@ export class BodyGuard implements CanActivate {
     if (problem !== null) throw problem;
     takeExpectation(raw);
     if (rule.kind === 'streamed') {
-      limitIdleTime(raw);
+      limitIdleTime(raw, IDLE_MS);
       return true;
     }
     const bytes = await readBody(raw, { maxBytes: rule.maxBytes, idleMs: IDLE_MS, totalMs: TOTAL_MS });
@@ -56,20 +54,4 @@ export class BodyGuard implements CanActivate {
     }
     return rule;
   }
-}
-
-/** Nobody but the route may read the stream, so silence is noticed at the socket. */
-function limitIdleTime(raw: IncomingMessage): void {
-  const { socket } = raw;
-  const onTimeout = (): void => {
-    const error = new AppError('request_timeout', 'The request body took too long to arrive');
-    socket.write(rawResponse(error));
-    raw.destroy(error);
-  };
-  const stop = (): void => {
-    raw.off('timeout', onTimeout);
-    socket.setTimeout(0);
-  };
-  raw.once('timeout', onTimeout).once('end', stop).once('close', stop);
-  socket.setTimeout(IDLE_MS);
 }

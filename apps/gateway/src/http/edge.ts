@@ -8,7 +8,7 @@ import { answerClientError } from './client-error';
 import { isWaiting, keepExpectations } from './expectations';
 import { answerHealth } from './health-routes';
 import { observeRequest } from './http-metrics';
-import type { InFlight } from './in-flight';
+import { RequestLife, type InFlight, type LiveRequest } from './in-flight';
 import { KnownRoutes } from './known-routes';
 import { closingLate, hasUnreadBody } from './late-close';
 import { findHeadProblem } from './request-head';
@@ -56,8 +56,10 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
   const routes = new KnownRoutes();
   instance.addHook('onRoute', ({ method, url }) => routes.add(method, url));
   // The body guard reads bodies, after the caller is known; until then nobody touches them.
-  instance.removeAllContentTypeParsers();
-  instance.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    instance.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  }
+  instance.decorateRequest('life', null);
   keepExpectations(instance.server);
   instance.addHook('onRequest', (request, reply, done) => {
     follow(request, reply, inFlight);
@@ -78,12 +80,14 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
 }
 
 /** Counts the request until its answer is through or its connection gone, and measures it. */
-function follow(request: FastifyRequest, reply: FastifyReply, inFlight: InFlight): void {
-  const startedMs = performance.now();
-  inFlight.enter();
-  reply.raw.once('close', () => {
-    inFlight.leave();
-    observeRequest(request, reply, performance.now() - startedMs);
+function follow(request: FastifyRequest, { raw }: FastifyReply, inFlight: InFlight): void {
+  const life = new RequestLife();
+  (request as LiveRequest).life = life;
+  inFlight.enter(life);
+  raw.once('close', () => {
+    if (!raw.writableFinished) life.endEarly('left');
+    inFlight.leave(life);
+    observeRequest(request, raw.statusCode, performance.now() - life.startedMs);
   });
 }
 
@@ -121,6 +125,9 @@ function answerUnrouted(
   void reply.status(204).send();
 }
 
+/** A body of this size may still be in the very packets that brought the head. */
+const SMALL_BODY_BYTES = 64 * 1024;
+
 /** An answer that is ready before the request's body has arrived closes the connection, but not too early. */
 function sendBesideUpload<Payload>(
   request: FastifyRequest,
@@ -128,12 +135,20 @@ function sendBesideUpload<Payload>(
   payload: Payload,
   done: (error: null, payload?: unknown) => void,
 ): void {
-  if (!hasUnreadBody(request.raw)) return done(null, payload);
+  const { raw } = request;
+  if (!hasUnreadBody(raw)) return done(null, payload);
+  if (Number(raw.headers['content-length'] ?? Number.POSITIVE_INFINITY) > SMALL_BODY_BYTES) {
+    return done(null, closeAfter(request, reply, payload));
+  }
+  setImmediate(() => done(null, hasUnreadBody(raw) ? closeAfter(request, reply, payload) : payload));
+}
+
+function closeAfter(request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
   reply.header('connection', 'close');
   const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
-  if (!isWhole || isWaiting(request.raw) || request.method === 'HEAD') return done(null, payload);
+  if (!isWhole || isWaiting(request.raw) || request.method === 'HEAD') return payload;
   reply.header('content-length', Buffer.byteLength(payload));
-  done(null, closingLate(request.raw, payload));
+  return closingLate(request.raw, payload);
 }
 
 /** Paths that the router itself refuses. */
@@ -143,7 +158,11 @@ function answerFrameworkError(error: FastifyError, request: FastifyRequest, repl
     ? new AppError('not_found', 'Not found')
     : new AppError('invalid_request', 'The path of the request is not valid');
   const { status, headers, body } = errorResponse(refusal);
-  const always = { 'x-request-id': request.id, 'x-content-type-options': 'nosniff', 'access-control-allow-origin': '*' };
+  const always = {
+    'x-request-id': request.id,
+    'x-content-type-options': 'nosniff',
+    'access-control-allow-origin': '*',
+  };
   const length = { 'content-length': String(Buffer.byteLength(body)) };
   if (hasUnreadBody(request.raw)) {
     reply.raw.writeHead(status, { ...headers, ...always, ...length, connection: 'close' });

@@ -1,5 +1,5 @@
 import { durationHistogram, gauge } from '@libs/platform';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 
 const durations = durationHistogram({
   name: 'sluice_http_request_duration_seconds',
@@ -14,9 +14,9 @@ interface Observer {
 /** By route and status: looking a series up by its labels costs more than counting in it. */
 const observers = new Map<string, Map<number, Observer>>();
 
-export function observeRequest(request: FastifyRequest, reply: FastifyReply, durationMs: number): void {
+export function observeRequest(request: FastifyRequest, status: number, durationMs: number): void {
   const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown');
-  observerOf(route, reply.raw.statusCode).observe(durationMs / 1_000);
+  observerOf(route, status).observe(durationMs / 1_000);
 }
 
 export function countInFlight(size: () => number): void {

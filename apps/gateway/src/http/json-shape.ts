@@ -30,32 +30,60 @@ export interface JsonShape {
  * is the parser's task; it keeps the parser from texts that cost more than their size suggests.
  */
 export function scanJsonShape(bytes: Buffer): JsonShape {
-  const { length } = bytes;
-  let depth = 0;
-  let values = 0;
-  let hasEscapedKey = false;
-  for (let at = 0; at < length; at += 1) {
-    const byte = bytes[at]!;
-    if (byte === QUOTE) {
-      const end = stringEnd(bytes, at);
-      if (isObjectAt[depth] === 1 && isKey(bytes, end) && hasEscape(bytes, at, end)) hasEscapedKey = true;
-      at = end;
-    } else if (byte === COMMA) {
-      values += 1;
-      commasAt[depth]! += 1;
-      if (isObjectAt[depth] === 1 && commasAt[depth]! >= MAX_KEYS_PER_OBJECT) return tooMuch('members in one object');
-      if (values >= MAX_VALUES) return tooMuch('values');
-    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      depth += 1;
-      values += 1;
-      if (depth > MAX_DEPTH) return tooMuch('levels');
-      commasAt[depth] = 0;
-      isObjectAt[depth] = byte === OPEN_OBJECT ? 1 : 0;
-    } else if ((byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) && depth > 0) {
-      depth -= 1;
+  return new ShapeScan(bytes).run();
+}
+
+class ShapeScan implements JsonShape {
+  problem: string | null = null;
+  hasEscapedKey = false;
+  private depth = 0;
+  private values = 0;
+
+  constructor(private readonly bytes: Buffer) {}
+
+  run(): JsonShape {
+    const { bytes } = this;
+    for (let at = 0; at < bytes.length && this.problem === null; at += 1) {
+      const byte = bytes[at]!;
+      if (byte === QUOTE) at = this.passString(at);
+      else if (byte === COMMA) this.countComma();
+      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.open(byte);
+      else if ((byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) && this.depth > 0) this.depth -= 1;
     }
+    return { problem: this.problem, hasEscapedKey: this.hasEscapedKey };
   }
-  return { problem: null, hasEscapedKey };
+
+  private passString(openingQuote: number): number {
+    const { bytes } = this;
+    const end = stringEnd(bytes, openingQuote);
+    const isEscapedKey = isObjectAt[this.depth] === 1 && isKey(bytes, end) && hasEscape(bytes, openingQuote, end);
+    if (isEscapedKey) this.hasEscapedKey = true;
+    return end;
+  }
+
+  private countComma(): void {
+    const { depth } = this;
+    commasAt[depth]! += 1;
+    this.countValue();
+    const isFull = isObjectAt[depth] === 1 && commasAt[depth]! >= MAX_KEYS_PER_OBJECT;
+    if (isFull) this.problem = 'too many members in one object';
+  }
+
+  private open(bracket: number): void {
+    this.depth += 1;
+    this.countValue();
+    if (this.depth > MAX_DEPTH) {
+      this.problem = 'too many levels';
+      return;
+    }
+    commasAt[this.depth] = 0;
+    isObjectAt[this.depth] = bracket === OPEN_OBJECT ? 1 : 0;
+  }
+
+  private countValue(): void {
+    this.values += 1;
+    if (this.values >= MAX_VALUES) this.problem = 'too many values';
+  }
 }
 
 /** Offset of the closing quote, or the end of the text. */
@@ -89,8 +117,4 @@ function isKey(bytes: Buffer, closingQuote: number): boolean {
   let at = closingQuote + 1;
   while (at < bytes.length && bytes[at]! <= 0x20) at += 1;
   return bytes[at] === COLON;
-}
-
-function tooMuch(what: string): JsonShape {
-  return { problem: `too many ${what}`, hasEscapedKey: false };
 }

@@ -19,14 +19,18 @@ export type JsonObject = Record<string, unknown>;
  * V8 may mix up the names of such keys (nodejs/node#63785), and what is checked must be what is sent on.
  */
 export function parseJsonObject(body: Buffer, rules: JsonRules): JsonObject {
-  if (body.length === 0) throw bad('it is empty');
-  if (body[0] === 0xef && body[1] === 0xbb) throw bad('a byte order mark is not allowed');
-  if (!isUtf8(body)) throw bad('it is not valid UTF-8');
+  refuseOtherText(body);
   const shape = scanJsonShape(body);
   if (shape.problem !== null) throw bad(`it has ${shape.problem}`);
   const value = rules === 'strict' || shape.hasEscapedKey ? readExactly(body, rules) : parseFast(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it must be a JSON object');
   return value as JsonObject;
+}
+
+function refuseOtherText(body: Buffer): void {
+  if (body.length === 0) throw bad('it is empty');
+  if (body[0] === 0xef && body[1] === 0xbb) throw bad('a byte order mark is not allowed');
+  if (!isUtf8(body)) throw bad('it is not valid UTF-8');
 }
 
 function parseFast(body: Buffer): unknown {

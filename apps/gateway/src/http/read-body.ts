@@ -63,7 +63,11 @@ class BodyReader {
 
   private stop(): void {
     clearTimeout(this.timer);
-    this.request.off('data', this.onData).off('end', this.onEnd).off('error', this.onBroken).off('close', this.onBroken);
+    this.request
+      .off('data', this.onData)
+      .off('end', this.onEnd)
+      .off('error', this.onBroken)
+      .off('close', this.onBroken);
     // What breaks after this has been answered for.
     this.request.on('error', ignore);
   }

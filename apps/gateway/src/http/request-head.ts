@@ -12,16 +12,19 @@ const MAX_HEADERS = 100;
 export function findHeadProblem(request: IncomingMessage): AppError | null {
   const { rawHeaders } = request;
   if (rawHeaders.length > MAX_HEADERS * 2) return new AppError('headers_too_large', 'The request has too many headers');
-  let hosts = 0;
-  let contentTypes = 0;
+  const hosts = countOf('host', rawHeaders);
+  if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) return bad('exactly one Host header is needed');
+  if (countOf('content-type', rawHeaders) > 1) return bad('Content-Type is given more than once');
+  return null;
+}
+
+function countOf(wanted: string, rawHeaders: readonly string[]): number {
+  let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
-    else if (name.length === 12 && name.toLowerCase() === 'content-type') contentTypes += 1;
+    if (name.length === wanted.length && name.toLowerCase() === wanted) count += 1;
   }
-  if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) return bad('exactly one Host header is needed');
-  if (contentTypes > 1) return bad('Content-Type is given more than once');
-  return null;
+  return count;
 }
 
 /**

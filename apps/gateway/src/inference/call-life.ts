@@ -1,18 +1,13 @@
-import type { ServerResponse } from 'node:http';
 import { AppError } from '@libs/errors';
-import type { InFlight } from '../http/in-flight';
+import type { EarlyEnd, RequestLife } from '../http/in-flight';
 
 /** Ends a call when nobody waits for its answer any more, or when the process has to stop. */
 export class CallLife {
   readonly abort = new AbortController();
   private isStopped = false;
 
-  constructor(
-    private readonly response: ServerResponse,
-    private readonly inFlight: InFlight,
-  ) {
-    response.once('close', this.onClose);
-    inFlight.stopSignal.addEventListener('abort', this.onStop, { once: true });
+  constructor(life: RequestLife) {
+    life.onEarlyEnd = this.onEarlyEnd;
   }
 
   /** Why we ended it, as its caller shall read it. */
@@ -28,17 +23,8 @@ export class CallLife {
     return this.isStopped && error.code === 'request_timeout' ? this.reason : error;
   }
 
-  end(): void {
-    this.response.off('close', this.onClose);
-    this.inFlight.stopSignal.removeEventListener('abort', this.onStop);
-  }
-
-  private readonly onClose = (): void => {
-    if (!this.response.writableFinished) this.abort.abort();
-  };
-
-  private readonly onStop = (): void => {
-    this.isStopped = true;
+  private readonly onEarlyEnd = (why: EarlyEnd): void => {
+    this.isStopped = why === 'stopped';
     this.abort.abort();
   };
 }

@@ -1,5 +1,12 @@
 import type { AppError } from '@libs/errors';
-import { formatUsd, type InferenceResult, type Served, type StreamOutcome, type Usage, type Cost } from '@libs/inference';
+import {
+  formatUsd,
+  type InferenceResult,
+  type Served,
+  type StreamOutcome,
+  type Usage,
+  type Cost,
+} from '@libs/inference';
 import type { CallOutcome } from '../generations/generation-ticket';
 
 /** When a call began and when its answer did, in milliseconds of one clock. */

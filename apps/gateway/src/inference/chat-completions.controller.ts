@@ -1,11 +1,10 @@
-import { Controller, Post, Req, Res } from '@nestjs/common';
+import { Controller, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { mintId, type Principal } from '@libs/contracts';
 import { AppError, toEnvelope } from '@libs/errors';
 import { ServicesEnv } from '@libs/platform';
 import type { FastifyReply } from 'fastify';
 import { Caller } from '../auth/caller.decorator';
 import type { BodyRequest } from '../http/body.guard';
-import { InFlight } from '../http/in-flight';
 import { InferenceBody } from '../http/streamed-body.decorator';
 import { InferenceService, type IncomingCall, type OpenedStream } from './inference.service';
 import { CallLife } from './call-life';
@@ -17,16 +16,16 @@ import { writeStream } from './sse';
 export class ChatCompletionsController {
   constructor(
     private readonly inference: InferenceService,
-    private readonly inFlight: InFlight,
     private readonly env: ServicesEnv,
   ) {}
 
   @Post()
+  @HttpCode(200)
   @InferenceBody()
   async create(@Caller() caller: Principal, @Req() request: BodyRequest, @Res() reply: FastifyReply): Promise<void> {
     const generationId = mintId('gen');
     reply.header('x-generation-id', generationId);
-    const life = new CallLife(reply.raw, this.inFlight);
+    const life = new CallLife(request.life);
     const call: IncomingCall = {
       generationId,
       caller,
@@ -39,8 +38,6 @@ export class ChatCompletionsController {
       else sendAnswer(reply, await this.inference.chat(call));
     } catch (error) {
       throw life.explain(error);
-    } finally {
-      life.end();
     }
   }
 

@@ -38,8 +38,13 @@ function endpointsOf(catalogue: Catalogue, slug: string): readonly Endpoint[] {
 }
 
 function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers }: ExpectedUsage): PicoUsd {
-  const cap = Math.min(maxTokens ?? UNCAPPED_TOKENS, endpoint.maxCompletionTokens ?? MOST_HELD_TOKENS, MOST_HELD_TOKENS);
+  const cap = Math.min(
+    maxTokens ?? UNCAPPED_TOKENS,
+    endpoint.maxCompletionTokens ?? MOST_HELD_TOKENS,
+    MOST_HELD_TOKENS,
+  );
   const completionTokens = api === 'embeddings' ? 0 : cap * answers;
   const totalTokens = promptTokens + completionTokens;
-  return priceUsage(endpoint.pricing, { ...emptyUsage('estimated'), promptTokens, completionTokens, totalTokens }).totalCost;
+  return priceUsage(endpoint.pricing, { ...emptyUsage('estimated'), promptTokens, completionTokens, totalTokens })
+    .totalCost;
 }

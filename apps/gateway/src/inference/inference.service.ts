@@ -110,7 +110,7 @@ export class InferenceService {
     const holdPicoUsd = estimateHold(this.routing.catalogue(), { api, models, promptTokens, ...expectation });
     const opening = {
       id: generationId,
-      createdOn: dayOfId(generationId) ?? '',
+      createdOn: dayOf(generationId),
       organizationId,
       workspaceId,
       apiKeyHash: keyHash,
@@ -137,7 +137,7 @@ export class InferenceService {
       if (covered === null) ticket.onRefused(() => abort.abort());
       else await covered;
       const result = await ask();
-      upstreamTime.observe({ api, provider: result.endpoint.provider.slug }, (this.nowMs() - startedMs) / 1_000);
+      observeUpstream(api, result.endpoint.provider.slug, (this.nowMs() - startedMs) / 1_000);
       return result;
     } catch (thrown) {
       const error = ticket.refusal ?? AppError.from(thrown);
@@ -150,6 +150,33 @@ export class InferenceService {
       throw error;
     }
   }
+}
+
+/** Thousands of ids in a row name the same second, and so the same day. */
+let lastSecond = '';
+let lastDay = '';
+
+function dayOf(generationId: string): string {
+  const second = generationId.slice(0, generationId.lastIndexOf('-'));
+  if (second !== lastSecond) {
+    lastDay = dayOfId(generationId) ?? '';
+    lastSecond = second;
+  }
+  return lastDay;
+}
+
+interface Observer {
+  observe(seconds: number): void;
+}
+
+/** Looking a series up by its labels costs more than counting in it. */
+const observers = new Map<string, Observer>();
+
+function observeUpstream(api: Api, provider: string, seconds: number): void {
+  const key = `${api} ${provider}`;
+  let observer = observers.get(key);
+  if (observer === undefined) observers.set(key, (observer = upstreamTime.labels({ api, provider })));
+  observer.observe(seconds);
 }
 
 function promptTokensOf(body: Buffer): number {

@@ -21,6 +21,7 @@ import {
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { MessageBus } from '@libs/platform';
+import { badCredential } from '../auth/bearer';
 import { NOTHING_SPENT, type KeyUsage } from './key-usage';
 import { currentKeyView, keyView } from './key-view';
 
@@ -98,7 +99,7 @@ export class KeysService {
   /** The caller's own key, of either kind. */
   async current(caller: Principal): Promise<CurrentKeyDto> {
     const { organizationId, keyHash } = caller;
-    const record = await this.bus.call(GetKey, { organizationId, hash: keyHash });
+    const record = await this.bus.call(GetKey, { organizationId, hash: keyHash }).catch(notFoundAsBadCredential);
     const figures = await this.usage.usageOf([keyHash]);
     return currentKeyView(record, figures.get(keyHash) ?? NOTHING_SPENT);
   }
@@ -107,6 +108,11 @@ export class KeysService {
     const figures = await this.usage.usageOf([record.hash]);
     return keyView(record, figures.get(record.hash) ?? NOTHING_SPENT);
   }
+}
+
+/** A key that was deleted a moment ago may still be known to the guard. */
+function notFoundAsBadCredential(error: unknown): never {
+  throw error instanceof AppError && error.code === 'not_found' ? badCredential() : error;
 }
 
 /** What is no hash names no key: the answer is the one for an unknown hash. */

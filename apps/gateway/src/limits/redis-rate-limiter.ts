@@ -70,6 +70,7 @@ export class RedisRateLimiter extends RateLimiter {
       keyPrefix: `${options.keyPrefix}rate:`,
       commandTimeout: COMMAND_TIMEOUT_MS,
       connectTimeout: 1_000,
+      disconnectTimeout: 100,
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       retryStrategy: (times) => Math.min(times * 100, 1_000),

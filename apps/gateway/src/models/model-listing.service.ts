@@ -31,7 +31,11 @@ export class ModelListingService {
   page(name: ListName, page: ListPage): Buffer {
     const { entries, whole } = this.listOf(name);
     if (page.limit === null) return whole;
-    return write(entries.slice(page.offset, page.offset + page.limit), nextPagePath(PATHS[name], page, entries.length), entries.length);
+    return write(
+      entries.slice(page.offset, page.offset + page.limit),
+      nextPagePath(PATHS[name], page, entries.length),
+      entries.length,
+    );
   }
 
   count(): number {

@@ -1,0 +1,302 @@
+import { setImmediate as nextRound } from 'node:timers/promises';
+import { AppError } from '@libs/errors';
+import { parseUsd } from '@libs/inference';
+import type { GenerationOpening, GenerationSettlement, OpenedGeneration } from '@libs/persistence';
+import { GenerationRecorder, type Opening } from './generation-recorder';
+import type { CallOutcome } from './generation-ticket';
+
+const USD = 1_000_000_000_000n;
+const silent = { log() {}, error() {}, warn() {} };
+
+/** The books as PostgreSQL keeps them: a balance per organization, rows by id, every charge once. */
+class Books {
+  readonly balances = new Map<string, bigint>();
+  readonly held = new Map<string, bigint>();
+  readonly rows = new Map<string, { state: 'open' | 'settled'; hold: bigint; cost: bigint }>();
+  readonly openCalls: string[][] = [];
+  readonly settleCalls: string[][] = [];
+  /** Thrown instead of an answer. */
+  openFailure: Error | null = null;
+  settleFailure: Error | null = null;
+  /** Answers wait for it. */
+  gate: Promise<void> = Promise.resolve();
+
+  async open(openings: readonly GenerationOpening[]): Promise<OpenedGeneration[]> {
+    this.openCalls.push(openings.map(({ id }) => id));
+    await this.gate;
+    if (this.openFailure) throw this.openFailure;
+    const byOrganization = Map.groupBy(openings, ({ organizationId }) => organizationId);
+    return [...byOrganization].flatMap(([organizationId, group]) => this.openGroup(organizationId, group));
+  }
+
+  async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
+    this.settleCalls.push(settlements.map(({ id }) => id));
+    await this.gate;
+    if (this.settleFailure) throw this.settleFailure;
+    expect(new Set(settlements.map(({ id }) => id)).size).toBe(settlements.length);
+    for (const { id, organizationId, costUsd } of settlements) {
+      if (id.startsWith('poison')) throw Object.assign(new Error('bad row'), { code: '22003' });
+      const row = this.rows.get(id) ?? { state: 'open', hold: 0n, cost: 0n };
+      if (row.state === 'settled') continue;
+      const cost = parseUsd(costUsd);
+      this.held.set(organizationId, this.heldBy(organizationId) - row.hold);
+      this.balances.set(organizationId, this.balanceOf(organizationId) - cost);
+      this.rows.set(id, { ...row, state: 'settled', cost });
+    }
+    return settlements.length;
+  }
+
+  balanceOf(organizationId: string): bigint {
+    return this.balances.get(organizationId) ?? 0n;
+  }
+
+  heldBy(organizationId: string): bigint {
+    return this.held.get(organizationId) ?? 0n;
+  }
+
+  private openGroup(organizationId: string, group: readonly GenerationOpening[]): OpenedGeneration[] {
+    const sum = group.reduce((total, { holdUsd }) => total + parseUsd(holdUsd), 0n);
+    const available = this.balanceOf(organizationId) - this.heldBy(organizationId);
+    if (available < sum) return [];
+    this.held.set(organizationId, this.heldBy(organizationId) + sum);
+    for (const { id, holdUsd } of group) {
+      if (this.rows.has(id)) throw new Error(`row ${id} is there already`);
+      this.rows.set(id, { state: 'open', hold: parseUsd(holdUsd), cost: 0n });
+    }
+    const availableUsd = String(Number((available - sum) / 1_000_000n) / 1_000_000);
+    return group.map(({ id }) => ({ id, availableUsd }));
+  }
+}
+
+const opening = (id: string, organizationId = 'acme'): Opening => ({
+  id,
+  createdOn: '2026-11-21',
+  organizationId,
+  workspaceId: 'w',
+  apiKeyHash: 'h',
+  api: 'chat',
+  model: 'm',
+  streamed: false,
+});
+
+const costing = (costPicoUsd: bigint): CallOutcome => ({
+  provider: 'p',
+  upstreamModel: 'u',
+  upstreamId: null,
+  statusCode: 200,
+  outcome: 'completed',
+  finishReason: 'stop',
+  usageProvenance: 'upstream',
+  promptTokens: 1,
+  completionTokens: 1,
+  cachedTokens: 0,
+  reasoningTokens: 0,
+  costUsd: (Number(costPicoUsd) / 1e12).toFixed(6).replace(/\.?0+$/, ''),
+  costPicoUsd,
+  latencyMs: 1,
+  generationMs: 1,
+});
+
+describe(GenerationRecorder.name, () => {
+  let books: Books;
+  let recorder: GenerationRecorder;
+  let nowMs: number;
+
+  beforeEach(() => {
+    books = new Books();
+    nowMs = 0;
+    recorder = new GenerationRecorder(books, silent, () => nowMs);
+  });
+
+  /** Lets the recorder learn that the organization has plenty. */
+  const makeKnown = async (organizationId = 'acme', balance = 100n * USD): Promise<void> => {
+    books.balances.set(organizationId, balance);
+    const ticket = recorder.open(opening(`first ${organizationId}`, organizationId), 1n);
+    await ticket.covered;
+    ticket.settle(costing(0n));
+    await recorder.flush();
+    books.openCalls.length = 0;
+    books.settleCalls.length = 0;
+  };
+
+  it('makes the first call of an organization wait for its hold', async () => {
+    books.balances.set('acme', 5n * USD);
+    const ticket = recorder.open(opening('a'), USD);
+    expect(ticket.covered).not.toBeNull();
+    await ticket.covered;
+    expect(books.heldBy('acme')).toBe(USD);
+    ticket.settle(costing(USD / 2n));
+    await recorder.flush();
+    expect(books).toMatchObject({ rows: new Map([['a', { state: 'settled', hold: USD, cost: USD / 2n }]]) });
+    expect([books.balanceOf('acme'), books.heldBy('acme')]).toEqual([(9n * USD) / 2n, 0n]);
+  });
+
+  it('refuses a call whose organization has too little or no account', async () => {
+    const ticket = recorder.open(opening('a'), USD);
+    await expect(ticket.covered).rejects.toMatchObject({ code: 'payment_required' });
+    ticket.settle(costing(0n));
+    await recorder.flush();
+    expect(books.settleCalls).toEqual([]);
+  });
+
+  it('grants calls of the same moment as long as the money lasts', async () => {
+    books.balances.set('acme', 10n * USD);
+    books.balances.set('other', 10n * USD);
+    const tickets = Array.from({ length: 50 }, (_, i) => recorder.open(opening(`a${i}`), USD));
+    const other = recorder.open(opening('b', 'other'), USD);
+    await other.covered;
+    const granted = await Promise.allSettled(tickets.map(async ({ covered }) => covered));
+    expect(granted.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+    expect(books.heldBy('acme')).toBe(10n * USD);
+  });
+
+  it('writes what comes together in one statement, and what waits behind it in the next', async () => {
+    books.balances.set('acme', 1_000n * USD);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    books.gate = promise;
+    const first = ['a', 'b', 'c'].map((id) => recorder.open(opening(id), 1n));
+    await nextRound();
+    await nextRound();
+    const second = ['d', 'e'].map((id) => recorder.open(opening(id), 1n));
+    resolve();
+    await Promise.all([...first, ...second].map(async ({ covered }) => covered));
+    expect(books.openCalls).toEqual([
+      ['a', 'b', 'c'],
+      ['d', 'e'],
+    ]);
+  });
+
+  describe('when the organization is known to have plenty', () => {
+    beforeEach(() => makeKnown());
+
+    it('lets the call go ahead of its hold and writes the hold beside it', async () => {
+      const ticket = recorder.open(opening('a'), USD);
+      expect(ticket.covered).toBeNull();
+      await recorder.flush();
+      expect(books.rows.get('a')).toMatchObject({ state: 'open', hold: USD });
+      ticket.settle(costing(USD));
+      await recorder.flush();
+      expect([books.balanceOf('acme'), books.heldBy('acme')]).toEqual([99n * USD, 0n]);
+    });
+
+    it('writes only the charge of a call that is over before its row was written', async () => {
+      const ticket = recorder.open(opening('a'), USD);
+      ticket.settle(costing(USD));
+      await recorder.flush();
+      expect(books.openCalls).toEqual([]);
+      expect(books.settleCalls).toEqual([['a']]);
+      expect(books.balanceOf('acme')).toBe(99n * USD);
+    });
+
+    it('writes nothing at all for a call that was withdrawn in time', async () => {
+      recorder.open(opening('a'), USD).withdraw();
+      await recorder.flush();
+      expect(books.openCalls).toEqual([]);
+      expect(books.settleCalls).toEqual([]);
+    });
+
+    it('lets a charge wait for the row that is being written, and never beside it', async () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      books.gate = promise;
+      const ticket = recorder.open(opening('a'), USD);
+      while (books.openCalls.length === 0) await nextRound();
+      ticket.settle(costing(USD));
+      for (let i = 0; i < 5; i += 1) await nextRound();
+      expect(books.settleCalls).toEqual([]);
+      resolve();
+      await recorder.flush();
+      expect(books.rows.get('a')).toEqual({ state: 'settled', hold: USD, cost: USD });
+      expect(books.heldBy('acme')).toBe(0n);
+    });
+
+    it('ends a call that went ahead when its hold fails after all', async () => {
+      books.balances.set('acme', 0n);
+      const ticket = recorder.open(opening('a'), USD);
+      const refused = new Promise<void>((resolve) => ticket.onRefused(resolve));
+      await refused;
+      expect(ticket.refusal).toMatchObject({ code: 'payment_required' });
+      ticket.settle(costing(0n));
+      await recorder.flush();
+      expect(books.settleCalls).toEqual([]);
+      const next = recorder.open(opening('b'), USD);
+      await expect(next.covered).rejects.toMatchObject({ code: 'payment_required' });
+    });
+
+    it('charges what a call used although its hold had failed', async () => {
+      books.balances.set('acme', 0n);
+      const ticket = recorder.open(opening('a'), USD);
+      await new Promise<void>((resolve) => ticket.onRefused(resolve));
+      ticket.settle(costing(USD));
+      await recorder.flush();
+      expect(books.balanceOf('acme')).toBe(-USD);
+    });
+
+    it('asks again when the hold is not clearly covered, counting what has started meanwhile', async () => {
+      expect(recorder.open(opening('large'), 6n * USD).covered).not.toBeNull();
+      const tickets = Array.from({ length: 30 }, (_, i) => recorder.open(opening(`a${i}`), 4n * USD));
+      const ahead = tickets.filter(({ covered }) => covered === null);
+      expect(ahead.length).toBeLessThanOrEqual(6);
+      await recorder.flush();
+      expect(books.balanceOf('acme') - books.heldBy('acme')).toBeGreaterThanOrEqual(0n);
+    });
+
+    it('asks again after ten seconds, because others spend too', () => {
+      nowMs = 10_001;
+      expect(recorder.open(opening('a'), 1n).covered).not.toBeNull();
+    });
+  });
+
+  describe('while PostgreSQL is away', () => {
+    it('fails calls that wait for their hold', async () => {
+      books.openFailure = new Error('connection refused');
+      await expect(recorder.open(opening('a'), 1n).covered).rejects.toMatchObject({ code: 'server' });
+    });
+
+    it('lets calls go on that are ahead, and charges them when it is back', async () => {
+      await makeKnown();
+      books.openFailure = new Error('connection refused');
+      books.settleFailure = new Error('connection refused');
+      const ticket = recorder.open(opening('a'), USD);
+      while (books.openCalls.length === 0) await nextRound();
+      await nextRound();
+      expect(ticket.refusal).toBeNull();
+      ticket.settle(costing(USD));
+      while (books.settleCalls.length < 2) await nextRound();
+      expect(recorder.unsettled).toBe(1);
+      books.settleFailure = null;
+      await recorder.flush();
+      expect(books.balanceOf('acme')).toBe(99n * USD);
+    });
+
+    it('refuses new calls when ten thousand charges wait', async () => {
+      await makeKnown();
+      books.settleFailure = new Error('connection refused');
+      for (let i = 0; i < 10_000; i += 1) recorder.open(opening(`a${i}`), 0n).settle(costing(1_000_000n));
+      expect(() => recorder.open(opening('b'), 1n)).toThrow(
+        new AppError('provider_overloaded', 'The service is overloaded'),
+      );
+      books.settleFailure = null;
+      await recorder.flush();
+      expect(books.rows.size).toBe(10_001);
+      expect(Math.max(...books.settleCalls.map(({ length }) => length))).toBe(500);
+    });
+  });
+
+  it('does not let one charge that the database refuses hold up the others', async () => {
+    await makeKnown();
+    for (const id of ['a', 'poison', 'b']) recorder.open(opening(id), 0n).settle(costing(USD));
+    await recorder.flush();
+    expect(books.balanceOf('acme')).toBe(98n * USD);
+    expect(recorder.unsettled).toBe(0);
+  });
+
+  it('charges a call once, however often it is ended', async () => {
+    await makeKnown();
+    const ticket = recorder.open(opening('a'), USD);
+    ticket.settle(costing(USD));
+    ticket.settle(costing(USD));
+    ticket.withdraw();
+    await recorder.flush();
+    expect(books.balanceOf('acme')).toBe(99n * USD);
+  });
+});

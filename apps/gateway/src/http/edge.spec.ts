@@ -1,0 +1,583 @@
+import { gzipSync } from 'node:zlib';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Body, Controller, Delete, Get, Global, Module, Param, Post, Req } from '@nestjs/common';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import { hashApiKey, mintApiKey, VerifyKey, type Principal } from '@libs/contracts';
+import { AppExceptionFilter, MessageBus, Readiness } from '@libs/platform';
+import { FakeMessageBus } from '@libs/platform/testing';
+import { Public } from '../auth/access.decorators';
+import { AuthModule } from '../auth/auth.module';
+import type { BodyRequest } from './body.guard';
+import { API_PREFIX, edgeServerOptions, prepareEdge } from './edge';
+import { HttpModule } from './http.module';
+import { InFlight } from './in-flight';
+import { InferenceBody, MAX_STREAMED_BYTES, StreamedBody } from './streamed-body.decorator';
+import { askRaw, type RawAnswer } from './testing/raw-client';
+
+const KEY = mintApiKey('sluice', 'api');
+const MEBIBYTE = 1024 * 1024;
+
+const principal: Principal = {
+  keyHash: hashApiKey(KEY),
+  keyId: 'id',
+  kind: 'api',
+  organizationId: 'o',
+  workspaceId: 'w',
+  name: 'n',
+  limitUsd: null,
+  limitReset: null,
+  includeByokInLimit: false,
+  expiresAt: null,
+};
+
+@Controller()
+@Public()
+class TinyController {
+  readonly seen: unknown[] = [];
+
+  @Post('plain')
+  plain(@Body() body: unknown): object {
+    this.seen.push(body);
+    return { ok: true };
+  }
+
+  @Post('infer')
+  @InferenceBody()
+  infer(@Req() request: BodyRequest): object {
+    this.seen.push(request.body);
+    return { bytes: request.rawBody?.length, body: request.body };
+  }
+
+  @Post('batches')
+  @StreamedBody()
+  async batches(@Req() request: BodyRequest): Promise<object> {
+    let bytes = 0;
+    for await (const chunk of request.raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (chunk.includes('refuse me')) throw new RangeError('a handler that fails in the middle of the body');
+    }
+    return { bytes };
+  }
+
+  @Get('batches/:id')
+  batch(@Param('id') id: string): object {
+    return { id };
+  }
+
+  @Delete('batches/:id')
+  remove(@Param('id') id: string): object {
+    return { id };
+  }
+}
+
+@Controller('guarded')
+class GuardedController {
+  @Post()
+  create(): object {
+    return { ok: true };
+  }
+}
+
+const bus = new FakeMessageBus().answers(VerifyKey, () => ({ principal }));
+
+@Global()
+@Module({ providers: [{ provide: MessageBus, useValue: bus }], exports: [MessageBus] })
+class BusModule {}
+
+describe('the public edge', () => {
+  let app: NestFastifyApplication;
+  let port: number;
+  let readiness: Readiness;
+  let inFlight: InFlight;
+
+  beforeAll(async () => {
+    readiness = new Readiness();
+    inFlight = new InFlight(50);
+    const module = await Test.createTestingModule({
+      imports: [BusModule, AuthModule, HttpModule],
+      controllers: [TinyController, GuardedController],
+    }).compile();
+    const adapter = new FastifyAdapter({ ...edgeServerOptions(), skipMiddie: true });
+    app = module.createNestApplication<NestFastifyApplication>(adapter, { bodyParser: false, logger: false });
+    app.setGlobalPrefix(API_PREFIX);
+    app.useGlobalFilters(new AppExceptionFilter({ log() {}, error() {}, warn() {}, debug() {} }));
+    prepareEdge(app, { readiness, inFlight });
+    await app.listen(0, '127.0.0.1');
+    port = (app.getHttpServer().address() as AddressInfo).port;
+  });
+
+  beforeEach(() => void app.get(TinyController).seen.splice(0));
+
+  afterAll(async () => {
+    app.getHttpServer().closeAllConnections();
+    await app.close();
+  });
+
+  const ask = (bytes: string | Buffer, lingerMs?: number): Promise<RawAnswer> => askRaw(port, bytes, { lingerMs });
+
+  const request = (
+    method: string,
+    path: string,
+    headers: readonly string[] = [],
+    body: string | Buffer = '',
+  ): Buffer => {
+    const lines = [`${method} ${path} HTTP/1.1`, 'Host: gateway', ...headers];
+    if (body.length > 0) lines.push(`Content-Length: ${Buffer.byteLength(body)}`);
+    return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), Buffer.from(body)]);
+  };
+
+  const post = (path: string, body: string | Buffer, headers: readonly string[] = []): Promise<RawAnswer> =>
+    ask(request('POST', `/api/v1/${path}`, ['Content-Type: application/json', ...headers], body));
+
+  const expectEnvelope = (answer: RawAnswer, status: number): void => {
+    expect({ status: answer.status, body: answer.body }).toMatchObject({ status });
+    const { error } = JSON.parse(answer.body) as { error: { code: number; message: string } };
+    expect(error.code).toBe(status);
+    expect(error.message).toEqual(expect.any(String));
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(answer.reset).toBe(false);
+  };
+
+  describe('paths and methods', () => {
+    it('answers a wrong method with 405 and what is allowed (U21)', async () => {
+      const answer = await ask(request('PUT', '/api/v1/batches/x'));
+      expectEnvelope(answer, 405);
+      expect(answer.headers.get('allow')).toBe('DELETE, GET, HEAD, OPTIONS');
+    });
+
+    it.each([
+      '/',
+      '/api',
+      '/api/v1',
+      '/api/v1/',
+      '/api/v1//batches',
+      '//api/v1/batches',
+      '/API/v1/batches',
+      '/api/v1/BATCHES/x',
+      '/api/v1/batches/',
+      '/api/v1/batches/x/',
+      '/api/v1/batches/x/y',
+      '/api/v1/%2e%2e/',
+      '/api/v1/%2e%2e/guarded',
+      '/api/v1/plain;a=b',
+      '/api/v2/plain',
+      '/api/beta/plain',
+      '/api/beta/batchesx',
+    ])('knows nothing at %s (U22, P04, P05, P14)', async (path) => {
+      expectEnvelope(await ask(request('GET', path)), 404);
+      expectEnvelope(await ask(request('POST', path)), 404);
+    });
+
+    it('knows no id of thousands of characters (P05)', async () => {
+      expectEnvelope(await ask(request('GET', `/api/v1/batches/${'x'.repeat(2_000)}`)), 404);
+    });
+
+    it.each(['/api/v1/batches/%', '/api/v1/batches/%f', '/api/v1/batches/%ff', '/api/v1/batches/%c0%af'])(
+      'refuses the broken escape in %s (P10, P11)',
+      async (path) => {
+        expectEnvelope(await ask(request('GET', path)), 400);
+      },
+    );
+
+    it('hands escapes to the route as the text they stand for', async () => {
+      const answer = await ask(request('GET', '/api/v1/batches/%0d%0aX%00?id=x&id=y'));
+      expect(answer.status).toBe(200);
+      expect(JSON.parse(answer.body)).toEqual({ id: '\r\nX\0' });
+    });
+
+    it('serves batches where they were first published, too', async () => {
+      expect(JSON.parse((await ask(request('GET', '/api/beta/batches/x'))).body)).toEqual({ id: 'x' });
+    });
+
+    it('does not take the headers of proxies for another request (U32)', async () => {
+      const headers = ['X-HTTP-Method-Override: DELETE', 'X-Original-URL: /api/v1/guarded', 'X-Rewrite-URL: /x'];
+      const answer = await ask(request('POST', '/api/v1/nothing', headers));
+      expectEnvelope(answer, 404);
+    });
+
+    it('answers liveness and readiness outside the prefix', async () => {
+      expect(await ask(request('GET', '/health/live'))).toMatchObject({ status: 200, body: '{"status":"live"}' });
+      expect(await ask(request('GET', '/health/ready'))).toMatchObject({ status: 200, body: '{"status":"ready"}' });
+    });
+  });
+
+  describe('heads', () => {
+    it('refuses a request without Host or with two (U23)', async () => {
+      expectEnvelope(await ask('GET /api/v1/batches/x HTTP/1.1\r\n\r\n'), 400);
+      expectEnvelope(await ask('GET /api/v1/batches/x HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n'), 400);
+    });
+
+    it.each([
+      ['Transfer-Encoding beside Content-Length', 'Transfer-Encoding: chunked\r\nContent-Length: 3'],
+      ['Content-Length beside Transfer-Encoding', 'Content-Length: 3\r\nTransfer-Encoding: chunked'],
+      ['a hidden Transfer-Encoding', 'Transfer-Encoding:\x0bchunked'],
+      ['an unknown Transfer-Encoding', 'Transfer-Encoding: identity, chunked, gzip'],
+      ['two lengths', 'Content-Length: 3\r\nContent-Length: 4'],
+      ['a negative length', 'Content-Length: -1'],
+      ['a length with a sign', 'Content-Length: +5'],
+      ['a hexadecimal length', 'Content-Length: 0x10'],
+      ['a length with a comma', 'Content-Length: 3, 3'],
+      ['a folded header', 'X: a\r\n b'],
+      ['a bare line feed', 'X: a\nY: b'],
+      ['a header name with a space', 'X : a'],
+      ['a NUL in a header', 'X: a\0b'],
+    ])('refuses %s and closes (U24, U25, U26, U33)', async (_what, headers) => {
+      const answer = await ask(
+        `POST /api/v1/plain HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${headers}\r\n\r\n{} `,
+        3_000,
+      );
+      expectEnvelope(answer, 400);
+      expect(answer.closed).toBe(true);
+    });
+
+    it('refuses a chunk size that is none, in the middle of a body', async () => {
+      const answer = await ask(
+        'POST /api/v1/plain HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n',
+        3_000,
+      );
+      expectEnvelope(answer, 400);
+      expect(answer.closed).toBe(true);
+    });
+
+    it('refuses a head of more than 16 KiB or 100 headers (U27)', async () => {
+      expectEnvelope(await ask(request('GET', '/api/v1/batches/x', [`X: ${'x'.repeat(17_000)}`])), 431);
+      const many = Array.from({ length: 101 }, (_, i) => `X-${i}: 1`);
+      expectEnvelope(await ask(request('GET', '/api/v1/batches/x', many)), 431);
+      expect(await ask(request('GET', '/api/v1/batches/x', many.slice(0, 99)))).toMatchObject({ status: 200 });
+    });
+
+    it('waits no more than half a minute for a head (U28)', () => {
+      const server = app.getHttpServer() as { headersTimeout: number };
+      expect(server.headersTimeout).toBe(30_000);
+      expect(edgeServerOptions().http).toMatchObject({ connectionsCheckingInterval: 5_000 });
+    });
+
+    it('takes a request id of plain characters and replaces any other (U34)', async () => {
+      const given = await ask(request('GET', '/api/v1/batches/x', ['X-Request-Id: my_id-1']));
+      expect(given.headers.get('x-request-id')).toBe('my_id-1');
+      for (const bad of ['x'.repeat(65), 'a b', 'a;b', '\x80']) {
+        const answer = await ask(request('GET', '/api/v1/batches/x', [`X-Request-Id: ${bad}`]));
+        expect(answer.status).toBe(200);
+        expect(answer.headers.get('x-request-id')).toMatch(/^req-\d+-\w{20}$/);
+      }
+      const nothing = await ask(request('GET', '/nothing'));
+      expect(nothing.headers.get('x-request-id')).toMatch(/^req-\d+-\w{20}$/);
+    });
+
+    it('asks for a body only when it would take it (U31)', async () => {
+      const expecting = (path: string, length: number): Promise<RawAnswer> =>
+        ask(
+          request('POST', path, [
+            'Content-Type: application/json',
+            'Expect: 100-continue',
+            `Content-Length: ${length}`,
+          ]),
+        );
+      expectEnvelope(await expecting('/api/v1/plain', MEBIBYTE + 1), 413);
+      expectEnvelope(await expecting('/api/v1/batches', MAX_STREAMED_BYTES + 1), 413);
+      expectEnvelope(await expecting('/api/v1/guarded', 2), 401);
+      const words: string[] = [];
+      const taken = await askRaw(port, '', {
+        drive: (socket) => {
+          socket.once('data', (chunk) => {
+            words.push(chunk.toString());
+            socket.write('{}');
+          });
+          socket.write(
+            request('POST', '/api/v1/plain', [
+              'Content-Type: application/json',
+              'Expect: 100-continue',
+              'Content-Length: 2',
+            ]),
+          );
+        },
+      });
+      expect(words).toEqual(['HTTP/1.1 100 Continue\r\n\r\n']);
+      expect(taken.status).toBe(201);
+      expectEnvelope(await ask(request('POST', '/api/v1/plain', ['Expect: a-miracle'])), 400);
+    });
+  });
+
+  describe('browsers', () => {
+    it('may call from any page, without their cookies', async () => {
+      const answer = await ask(
+        request('OPTIONS', '/api/v1/infer', [
+          'Origin: https://app.example',
+          'Access-Control-Request-Method: POST',
+          'Access-Control-Request-Headers: authorization,content-type',
+        ]),
+      );
+      expect(answer.status).toBe(204);
+      expect(Object.fromEntries(answer.headers)).toMatchObject({
+        'access-control-allow-origin': '*',
+        'access-control-allow-methods': 'POST, OPTIONS',
+        'access-control-allow-headers': 'authorization,content-type',
+      });
+      expect(answer.headers.has('access-control-allow-credentials')).toBe(false);
+      const refused = await ask(request('POST', '/api/v1/guarded', ['Origin: https://app.example']));
+      expect(refused.headers.get('access-control-allow-origin')).toBe('*');
+      expect(refused.headers.get('access-control-expose-headers')).toContain('X-Generation-Id');
+    });
+
+    it('never guess a type (M13)', async () => {
+      for (const path of ['/api/v1/batches/x', '/nothing', '/api/v1/batches/%']) {
+        expect((await ask(request('GET', path))).headers.get('x-content-type-options')).toBe('nosniff');
+      }
+    });
+  });
+
+  describe('bodies', () => {
+    const routes = ['plain', 'infer'] as const;
+
+    it.each(routes)('takes a JSON object on %s', async (path) => {
+      for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"']) {
+        const answer = await ask(request('POST', `/api/v1/${path}`, [`Content-Type: ${type}`], ' {"a":1.0} '));
+        expect(answer).toMatchObject({ status: 201 });
+      }
+    });
+
+    it.each(routes)('refuses an absent or empty body on %s (U35)', async (path) => {
+      expectEnvelope(await ask(request('POST', `/api/v1/${path}`, ['Content-Type: application/json'])), 400);
+      expectEnvelope(
+        await ask(request('POST', `/api/v1/${path}`, ['Content-Type: application/json', 'Content-Length: 0'])),
+        400,
+      );
+    });
+
+    it.each([
+      'null',
+      '[]',
+      '"x"',
+      '1',
+      'true',
+      '{',
+      '{"a":',
+      '{"a":1',
+      '{}{}',
+      '{"a":1,}',
+      '{/* */}',
+      "{'a':1}",
+      '{"a":NaN}',
+      '{"a":01}',
+      '{"a":"\n"}',
+      '{a:1}',
+      '{"a":1e}',
+      ' ',
+      '{"a":"\\x"}',
+      '{"a":tru}',
+    ])('refuses %s (U36, U37, U38)', async (body) => {
+      for (const path of routes) expectEnvelope(await post(path, body), 400);
+    });
+
+    it('refuses a byte order mark and UTF-16 (U39)', async () => {
+      for (const path of routes) {
+        expectEnvelope(await post(path, '\uFEFF{}'), 400);
+        expectEnvelope(await post(path, Buffer.from('{"a":1}', 'utf16le')), 400);
+        expectEnvelope(await post(path, Buffer.from('\uFEFF{"a":1}', 'utf16le')), 400);
+      }
+    });
+
+    it.each([
+      'text/plain',
+      'application/xml',
+      'application/json; charset=utf-16',
+      'application/jsonx',
+      'multipart/form-data',
+      'json',
+      '',
+      'application/x-www-form-urlencoded',
+      'application/json; a=b',
+    ])('refuses the media type "%s" (U40)', async (type) => {
+      for (const path of [...routes, 'batches']) {
+        expectEnvelope(await ask(request('POST', `/api/v1/${path}`, [`Content-Type: ${type}`], '{}')), 400);
+      }
+    });
+
+    it('refuses a body without a media type, and with two', async () => {
+      expectEnvelope(await ask(request('POST', '/api/v1/plain', [], '{}')), 400);
+      const two = ['Content-Type: application/json', 'Content-Type: text/plain'];
+      expectEnvelope(await ask(request('POST', '/api/v1/plain', two, '{}')), 400);
+    });
+
+    it('refuses bytes that are no UTF-8 instead of replacing them (U41)', async () => {
+      for (const bytes of [[0xc0, 0xaf], [0x80], [0xed, 0xa0, 0x80], [0xff]]) {
+        const body = Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes), Buffer.from('"}')]);
+        for (const path of routes) expectEnvelope(await post(path, body), 400);
+      }
+    });
+
+    it.each(['gzip', 'br', 'gzip, gzip', 'identity', 'x'])('refuses Content-Encoding: %s (U42)', async (encoding) => {
+      for (const path of [...routes, 'batches']) {
+        expectEnvelope(await post(path, gzipSync('{}'), [`Content-Encoding: ${encoding}`]), 400);
+      }
+    });
+
+    it('refuses 65 levels before it parses, and takes 64 (U43)', async () => {
+      const nested = (levels: number): string => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
+      for (const path of routes) {
+        expect((await post(path, nested(64))).status).toBe(201);
+        expectEnvelope(await post(path, nested(65)), 400);
+        expectEnvelope(await post(path, `{"a":${'['.repeat(5_000)}`), 400);
+      }
+    });
+
+    it('refuses more than 10,000 members of one object and a million values (U44)', async () => {
+      const object = (count: number): string => `{${Array.from({ length: count }, (_, i) => `"${i}":1`).join(',')}}`;
+      expect((await post('infer', object(10_000))).status).toBe(201);
+      expectEnvelope(await post('infer', object(10_001)), 400);
+      expectEnvelope(await post('infer', `{"a":[${'1,'.repeat(1_000_001)}1]}`), 400);
+    });
+
+    it('lets the last of doubled members count for inference and refuses them elsewhere (U45)', async () => {
+      const inference = await post('infer', '{"a":1,"b":{"c":1,"c":2},"a":3}');
+      expect(JSON.parse(inference.body)).toMatchObject({ body: { a: 3, b: { c: 2 } } });
+      expectEnvelope(await post('plain', '{"a":1,"a":3}'), 400);
+      expectEnvelope(await post('plain', '{"b":{"c":1,"\\u0063":2}}'), 400);
+    });
+
+    it('takes members named for the prototype as plain data (U46)', async () => {
+      const body = '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"x\\u0079":1}';
+      for (const path of routes) expect((await post(path, body)).status).toBe(201);
+      const { seen } = app.get(TinyController);
+      expect(seen).toHaveLength(2);
+      for (const each of seen) {
+        expect(Object.getPrototypeOf(each)).toBe(Object.prototype);
+        expect((each as { polluted?: unknown }).polluted).toBeUndefined();
+      }
+      expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+    });
+
+    it('refuses NUL and half surrogate pairs where text is stored (U47, U48)', async () => {
+      for (const text of ['\\u0000', '\\ud800', '\\udc00x']) {
+        expectEnvelope(await post('plain', `{"a":["${text}"]}`), 400);
+        expectEnvelope(await post('plain', `{"${text}":1}`), 400);
+        expect((await post('infer', `{"a":"${text}"}`)).status).toBe(201);
+      }
+    });
+
+    it('reads escaped names right however often they were seen before', async () => {
+      const { seen } = app.get(TinyController);
+      for (let i = 0; i < 3; i += 1) {
+        await post('infer', '{"h":[],"\\\\":0}');
+        await post('infer', '{"h":1,"\\"":2}');
+        expect(seen.splice(0).map((body) => Object.keys(body as object))).toEqual([
+          ['h', '\\'],
+          ['h', '"'],
+        ]);
+      }
+    });
+
+    it('takes a body that is exactly as long as it may be, and no byte more (U50)', async () => {
+      const padded = (length: number): string => `{"a":"${'x'.repeat(length - 8)}"}`;
+      expect((await post('plain', padded(MEBIBYTE))).status).toBe(201);
+      expectEnvelope(await post('plain', padded(MEBIBYTE + 1)), 413);
+      const chunked = `${(MEBIBYTE + 1).toString(16)}\r\n${padded(MEBIBYTE + 1)}\r\n0\r\n\r\n`;
+      const head = request('POST', '/api/v1/plain', ['Content-Type: application/json', 'Transfer-Encoding: chunked']);
+      expectEnvelope(await ask(Buffer.concat([head, Buffer.from(chunked)])), 413);
+    });
+
+    it('ignores what comes with a GET or DELETE (P25)', async () => {
+      for (const method of ['GET', 'DELETE']) {
+        const answer = await ask(request(method, '/api/v1/batches/x', [], 'x'.repeat(MEBIBYTE)));
+        expect(answer).toMatchObject({ status: 200, reset: false });
+      }
+    });
+  });
+
+  describe('streamed bodies', () => {
+    it('hands the raw stream to the route', async () => {
+      const answer = await post('batches', `{"a":"${'x'.repeat(3 * MEBIBYTE)}"}`);
+      expect(JSON.parse(answer.body)).toEqual({ bytes: 3 * MEBIBYTE + 8 });
+    });
+
+    it('refuses what is announced as too long at once, and lets the client read that', async () => {
+      const head = request('POST', '/api/v1/batches', [
+        'Content-Type: application/json',
+        `Content-Length: ${MAX_STREAMED_BYTES + 1}`,
+      ]);
+      const answer = await askRaw(port, '', {
+        lingerMs: 2_000,
+        drive: (socket) => {
+          socket.write(head);
+          // A client that reads only after it has written a good deal.
+          socket.write(Buffer.alloc(8 * MEBIBYTE, 'x'), () => socket.end());
+        },
+      });
+      expectEnvelope(answer, 413);
+      expect(answer.headers.get('connection')).toBe('close');
+      expect(answer.closed).toBe(true);
+    });
+
+    it('answers a refusal in the middle of an upload before it closes', async () => {
+      const head = request('POST', '/api/v1/batches', [
+        'Content-Type: application/json',
+        `Content-Length: ${20 * MEBIBYTE}`,
+      ]);
+      const answer = await askRaw(port, '', {
+        lingerMs: 2_000,
+        drive: (socket) => {
+          socket.write(Buffer.concat([head, Buffer.from('refuse me')]));
+          socket.write(Buffer.alloc(20 * MEBIBYTE - 9, 'x'));
+        },
+      });
+      expectEnvelope(answer, 500);
+      expect(answer.headers.get('connection')).toBe('close');
+      expect(answer.closed).toBe(true);
+    });
+
+    it('survives clients that leave in the middle (U30)', async () => {
+      const head = request('POST', '/api/v1/batches', ['Content-Type: application/json', 'Content-Length: 1000']);
+      for (const path of ['batches', 'plain']) {
+        const bytes = head.toString().replace('/batches', `/${path}`);
+        await askRaw(port, '', { drive: (socket) => socket.write(`${bytes}{"a":`, () => socket.resetAndDestroy()) });
+      }
+      while (inFlight.size > 0) await delay(5);
+      expect((await ask(request('GET', '/api/v1/batches/x'))).status).toBe(200);
+    });
+  });
+
+  describe('who is asking', () => {
+    it('is judged before a byte of the body is read', async () => {
+      const announced = ['Content-Type: text/plain', 'Content-Length: 100000000'];
+      const answer = await ask(request('POST', '/api/v1/guarded', announced), 1_000);
+      expectEnvelope(answer, 401);
+      const known = await ask(request('POST', '/api/v1/guarded', [`Authorization: Bearer ${KEY}`, ...announced]), 50);
+      expectEnvelope(known, 400);
+    });
+
+    it('keeps the connection when a small body came with the refused head', async () => {
+      const answer = await post('guarded', '{}');
+      expectEnvelope(answer, 401);
+      expect(answer).toMatchObject({ closed: false });
+      expect(answer.headers.get('connection')).not.toBe('close');
+    });
+  });
+
+  describe('load', () => {
+    it('refuses more requests at once than it was told to take', async () => {
+      const partial = request('POST', '/api/v1/plain', ['Content-Type: application/json', 'Content-Length: 10']);
+      const waiting = Array.from({ length: 50 }, () => askRaw(port, partial).catch(() => null));
+      while (inFlight.size < 50) await delay(5);
+      const answer = await ask(request('GET', '/api/v1/batches/x'));
+      expectEnvelope(answer, 503);
+      expect(answer.headers.get('retry-after')).toBe('1');
+      app.getHttpServer().closeAllConnections();
+      await Promise.all(waiting);
+      while (inFlight.size > 0) await delay(5);
+      expect((await ask(request('GET', '/api/v1/batches/x'))).status).toBe(200);
+    });
+  });
+
+  describe('the end', () => {
+    it('is not ready and closes connections once the app drains', async () => {
+      const serving = readiness.phase;
+      readiness.drain();
+      const draining = await ask(request('GET', '/health/ready'));
+      expect(draining).toMatchObject({ status: 503, body: '{"status":"not_ready"}' });
+      expect(draining.headers.get('connection')).toBe('close');
+      expect(serving).toBe('serving');
+    });
+  });
+});

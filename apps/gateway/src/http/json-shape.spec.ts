@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import { parseJsonObject } from './parse-json';
+import { MAX_DEPTH, MAX_VALUES, scanJsonShape } from './json-shape';
+
+const shapeOf = (text: string): ReturnType<typeof scanJsonShape> => scanJsonShape(Buffer.from(text));
+
+describe(scanJsonShape.name, () => {
+  it('finds nothing wrong with ordinary JSON', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 6 }), (text) => {
+        expect(shapeOf(text).problem).toBeNull();
+      }),
+    );
+  });
+
+  it('counts levels, and brackets inside strings are none', () => {
+    expect(shapeOf('['.repeat(MAX_DEPTH)).problem).toBeNull();
+    expect(shapeOf('['.repeat(MAX_DEPTH + 1)).problem).toBe('too many levels');
+    expect(shapeOf(`{"${'['.repeat(100)}":"${'{'.repeat(100)}"}`).problem).toBeNull();
+    expect(shapeOf(`"\\"${'['.repeat(100)}"`).problem).toBeNull();
+    expect(shapeOf(`"\\\\"${'['.repeat(100)}`).problem).toBe('too many levels');
+    expect(shapeOf('[]'.repeat(1_000)).problem).toBeNull();
+  });
+
+  it('counts values, empty arrays and objects among them', () => {
+    expect(shapeOf(`[${'[],'.repeat(MAX_VALUES / 2)}[]]`).problem).toBe('too many values');
+    expect(shapeOf(`[${'1,'.repeat(1_000)}1]`).problem).toBeNull();
+  });
+
+  it.each([
+    ['{"a\\u0062":1}', true],
+    ['{"ab" : "\\n"}', false],
+    ['["a\\u0062"]', false],
+    [`{"${'x'.repeat(100)}\\t"\n:1}`, true],
+    ['{"a":{"\\"":1}}', true],
+    ['{"a":"\\":"}', false],
+  ])('knows whether a name in %s is written with an escape', (text, hasEscapedKey) => {
+    expect(shapeOf(text)).toEqual({ problem: null, hasEscapedKey });
+  });
+
+  it('takes time in proportion to the text, whatever stands in it', () => {
+    const hostile = [
+      `{${'"\\"":0,'.repeat(400_000)}`,
+      `"${'\\"'.repeat(4_000_000)}`,
+      `{${`"${'x'.repeat(100)}":0,`.repeat(9_000)}`,
+      ' '.repeat(8_000_000),
+      '"'.repeat(8_000_000),
+    ];
+    for (const text of hostile) {
+      const bytes = Buffer.from(text);
+      const startedMs = performance.now();
+      scanJsonShape(bytes);
+      expect(performance.now() - startedMs).toBeLessThan(1_000);
+    }
+  });
+});
+
+describe(parseJsonObject.name, () => {
+  it('reads what JSON.parse reads, slowly or fast', () => {
+    const body = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }));
+    fc.assert(
+      fc.property(body, fc.boolean(), (object, escaped) => {
+        const text = escaped ? JSON.stringify({ ...object, 'x"': 1 }) : JSON.stringify(object);
+        const parsed = parseJsonObject(Buffer.from(text), 'lenient');
+        // Compared as text: this very test must not trust names that JSON.parse has read.
+        expect(JSON.stringify(parsed)).toBe(JSON.stringify(escaped ? { ...object, 'x"': 1 } : object));
+      }),
+    );
+  });
+});

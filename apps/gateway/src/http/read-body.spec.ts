@@ -1,0 +1,86 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { AppError } from '@libs/errors';
+import { limitIdleTime } from './idle-limit';
+import { readBody, type BodyLimits } from './read-body';
+import { askRaw } from './testing/raw-client';
+
+const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n';
+const LIMITS: BodyLimits = { maxBytes: 10, idleMs: 50, totalMs: 1_000 };
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+describe(readBody.name, () => {
+  let server: Server;
+  let handle: Handler;
+  const port = (): number => (server.address() as AddressInfo).port;
+
+  beforeEach(async () => {
+    server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+
+  afterEach(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const answeringWith =
+    (limits: BodyLimits): Handler =>
+    async (request, response) => {
+      const text = await readBody(request, limits).then(String, (error: AppError) => error.code);
+      response.end(text);
+    };
+
+  it('gathers what comes in pieces', async () => {
+    handle = answeringWith(LIMITS);
+    const answer = await askRaw(port(), '', {
+      drive: (socket) => {
+        socket.write(`${HEAD}01234`);
+        setTimeout(() => socket.write('56789'), 20);
+      },
+    });
+    expect(answer.body).toBe('0123456789');
+  });
+
+  it('gives up on a body that stops coming (U29)', async () => {
+    handle = answeringWith(LIMITS);
+    expect((await askRaw(port(), `${HEAD}01234`)).body).toBe('request_timeout');
+  });
+
+  it('gives up on a body that never ends', async () => {
+    handle = answeringWith({ ...LIMITS, totalMs: 0 });
+    expect((await askRaw(port(), `${HEAD}01234`)).body).toBe('request_timeout');
+  });
+
+  it('stops at the limit', async () => {
+    handle = answeringWith({ ...LIMITS, maxBytes: 4 });
+    expect((await askRaw(port(), `${HEAD}0123456789`)).body).toBe('payload_too_large');
+  });
+
+  it('notices a caller who leaves', async () => {
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    handle = async (request) => resolve(await readBody(request, LIMITS).catch((error: unknown) => error));
+    await askRaw(port(), '', { drive: (socket) => socket.write(`${HEAD}0`, () => socket.destroy()) });
+    expect(await promise).toMatchObject({ code: 'invalid_request' });
+  });
+});
+
+describe(limitIdleTime.name, () => {
+  it('answers 408 and closes when a body that a route reads stops coming (U29)', async () => {
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    const readAll = async (request: IncomingMessage): Promise<void> => {
+      for await (const chunk of request) expect(chunk).toEqual(Buffer.from('01234'));
+    };
+    const server = createServer((request) => {
+      limitIdleTime(request, 50);
+      readAll(request).catch(resolve);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const answer = await askRaw((server.address() as AddressInfo).port, `${HEAD}01234`, { lingerMs: 2_000 });
+    server.close();
+    expect(answer).toMatchObject({ status: 408, closed: true, reset: false });
+    expect(await promise).toBeInstanceOf(AppError);
+  });
+});

@@ -1,0 +1,197 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Global, Module } from '@nestjs/common';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import { hashApiKey, mintApiKey, VerifyKey, type Principal } from '@libs/contracts';
+import {
+  createProviderAdapters,
+  InferenceEngine,
+  parseCatalogue,
+  ProviderHealth,
+  SharedCredentials,
+  UpstreamHttp,
+  type CatalogueSource,
+} from '@libs/inference';
+import type { GenerationOpening, GenerationSettlement, OpenedGeneration } from '@libs/persistence';
+import { AppExceptionFilter, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
+import { FakeMessageBus } from '@libs/platform/testing';
+import { AuthModule } from '../../auth/auth.module';
+import { GenerationRecorder } from '../../generations/generation-recorder';
+import { API_PREFIX, edgeServerOptions, prepareEdge } from '../../http/edge';
+import { HttpModule } from '../../http/http.module';
+import { InFlight } from '../../http/in-flight';
+import { ChatCompletionsController } from '../chat-completions.controller';
+import { EmbeddingsController } from '../embeddings.controller';
+import { InferenceRouting } from '../inference-routing';
+import { InferenceService } from '../inference.service';
+
+type Handler = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
+
+const silent = { log() {}, error() {}, warn() {}, debug() {} };
+
+/** Takes down what is opened and settled; money is there unless it is told otherwise. */
+export class FakeBooks {
+  readonly opened: GenerationOpening[] = [];
+  readonly settled: GenerationSettlement[] = [];
+  isBroke = false;
+  gate: Promise<void> = Promise.resolve();
+
+  async open(openings: readonly GenerationOpening[]): Promise<OpenedGeneration[]> {
+    this.opened.push(...openings);
+    await this.gate;
+    return this.isBroke ? [] : openings.map(({ id }) => ({ id, availableUsd: '1000' }));
+  }
+
+  async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
+    this.settled.push(...settlements);
+    return settlements.length;
+  }
+}
+
+/** The gateway's inference routes over real HTTP, with an upstream whose every answer the test writes. */
+export class InferenceApp {
+  readonly key = mintApiKey('sluice', 'api');
+  readonly managementKey = mintApiKey('sluice', 'management');
+  readonly books = new FakeBooks();
+  readonly recorder = new GenerationRecorder(this.books, silent);
+  readonly inFlight = new InFlight(1_000);
+  /** Bodies the upstream got. */
+  readonly upstreamCalls: Buffer[] = [];
+  /** Calls whose connection was closed before their answer was through. */
+  upstreamAborts = 0;
+  answer: Handler = (_request, response) => void response.end('{}');
+  private app: NestFastifyApplication;
+  private upstream: Server;
+  private readonly http = new UpstreamHttp();
+
+  static async start(): Promise<InferenceApp> {
+    const app = new InferenceApp();
+    await app.listen();
+    return app;
+  }
+
+  get port(): number {
+    return (this.app.getHttpServer().address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}${API_PREFIX}`;
+  }
+
+  post(path: string, body: unknown, init: RequestInit = {}): Promise<Response> {
+    return fetch(`${this.url}/${path}`, {
+      method: 'POST',
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      headers: { authorization: `Bearer ${this.key}`, 'content-type': 'application/json' },
+      ...init,
+    });
+  }
+
+  async close(): Promise<void> {
+    this.app.getHttpServer().closeAllConnections();
+    this.upstream.closeAllConnections();
+    await this.app.close();
+    await this.http.close();
+    this.upstream.close();
+  }
+
+  private async listen(): Promise<void> {
+    this.upstream = createServer((request, response) => void this.onUpstreamCall(request, response)).listen(
+      0,
+      '127.0.0.1',
+    );
+    await once(this.upstream, 'listening');
+    const { engine, routing } = this.inference();
+    const service = new InferenceService(engine, routing, this.recorder);
+    const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({ principal: this.principalOf(keyHash) }));
+
+    @Global()
+    @Module({
+      providers: [
+        { provide: MessageBus, useValue: bus },
+        { provide: InferenceService, useValue: service },
+        { provide: ServicesEnv, useValue: new ServicesEnv() },
+      ],
+      exports: [MessageBus, InferenceService, ServicesEnv],
+    })
+    class WorldModule {}
+
+    const module = await Test.createTestingModule({
+      imports: [WorldModule, AuthModule, HttpModule],
+      controllers: [ChatCompletionsController, EmbeddingsController],
+    }).compile();
+    const adapter = new FastifyAdapter({ ...edgeServerOptions(), skipMiddie: true });
+    this.app = module.createNestApplication<NestFastifyApplication>(adapter, { bodyParser: false, logger: false });
+    this.app.setGlobalPrefix(API_PREFIX);
+    this.app.useGlobalFilters(new AppExceptionFilter(silent));
+    prepareEdge(this.app, { readiness: new Readiness(), inFlight: this.inFlight });
+    await this.app.listen(0, '127.0.0.1');
+  }
+
+  private inference(): { engine: InferenceEngine; routing: InferenceRouting } {
+    const { port } = this.upstream.address() as AddressInfo;
+    const catalogue = parseCatalogue([{ name: 'test.yaml', text: catalogueText(port) }]);
+    const adapters = createProviderAdapters(this.http);
+    const credentials = new SharedCredentials({ TEST_KEY: 'upstream-secret' });
+    const engine = new InferenceEngine({
+      catalogue: () => catalogue,
+      adapters,
+      credentials,
+      health: new ProviderHealth(Date.now),
+      clock: Date.now,
+      dice: () => 0,
+    });
+    const source = { current: () => catalogue } as CatalogueSource;
+    return { engine, routing: new InferenceRouting(source, adapters, credentials) };
+  }
+
+  private async onUpstreamCall(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    this.upstreamCalls.push(body);
+    response.once('close', () => {
+      if (!response.writableFinished) this.upstreamAborts += 1;
+    });
+    this.answer(request, response, body);
+  }
+
+  private principalOf(keyHash: string): Principal {
+    const isManagement = keyHash === hashApiKey(this.managementKey);
+    return {
+      keyHash,
+      keyId: 'id',
+      kind: isManagement ? 'management' : 'api',
+      organizationId: 'acme',
+      workspaceId: isManagement ? null : 'workspace',
+      name: 'key',
+      limitUsd: null,
+      limitReset: null,
+      includeByokInLimit: false,
+      expiresAt: null,
+    };
+  }
+}
+
+function catalogueText(port: number): string {
+  const model = (slug: string, api: string, prices: string): string => `
+  - slug: ${slug}
+    name: ${slug}
+    description: A model.
+    created: 1
+    context_length: 1000
+    architecture: { input_modalities: [text], output_modalities: [text], tokenizer: Other, instruct_type: null }
+    supported_parameters: []
+    endpoints:
+      - { provider: test, upstream_model: ${api}-model, apis: [${api}], pricing: ${prices}, context_length: 1000,
+          max_completion_tokens: 500, quantization: unknown, region: global, zdr: false, capabilities: {} }`;
+  return `
+providers:
+  - { slug: test, name: Test, base_url: "http://127.0.0.1:${port}/v1", protocol: openai, api_key_env: TEST_KEY, headers: {},
+      regions: [global], data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: false }, batch: managed,
+      max_concurrency: 64 }
+models:${model('test/chat', 'chat', '{ prompt: "0.000001", completion: "0.000002" }')}${model('test/embed', 'embeddings', '{ prompt: "0.000001" }')}
+`;
+}
