@@ -13,8 +13,7 @@ const FAILED = LINES.length - 1;
 
 const costOf = (prompt: string): string => {
   const { promptTokens, completionTokens } = tokensOf(prompt);
-  const cost =
-    amountOf(PRICES.prompt) * BigInt(promptTokens) + amountOf(PRICES.completion) * BigInt(completionTokens);
+  const cost = amountOf(PRICES.prompt) * BigInt(promptTokens) + amountOf(PRICES.completion) * BigInt(completionTokens);
   return textOf(cost);
 };
 
@@ -35,8 +34,8 @@ function resultOf(index: number): ResultBody {
 }
 
 function callOf(index: number): UpstreamCall {
-  const behaviour = index === FAILED ? 'server-error' : 'answer';
-  return { script: 'steady', marker: LINES[index]!.marker, behaviour, startMs: 0, endMs: 1, status: 200 };
+  const [behaviour, status] = index === FAILED ? (['server-error', 503] as const) : (['answer', 200] as const);
+  return { script: 'steady', marker: LINES[index]!.marker, behaviour, startMs: 0, endMs: 1, status };
 }
 
 function goodBatch(): BatchBody {
@@ -145,11 +144,7 @@ describe(findViolations, () => {
   });
 
   const planted: readonly (readonly [string, Promised[], () => BatchHistory])[] = [
-    [
-      'a batch that was accepted and is gone',
-      ['an accepted batch exists'],
-      () => ({ ...goodHistory(), batch: null }),
-    ],
+    ['a batch that was accepted and is gone', ['an accepted batch exists'], () => ({ ...goodHistory(), batch: null })],
     [
       'a lost result',
       ['one result for each request', 'counts agree with the results', 'usage is the exact sum of its lines'],
@@ -181,7 +176,8 @@ describe(findViolations, () => {
     [
       'a count that is off by one',
       ['counts agree with the results'],
-      () => withBatch(({ request_counts: counts }) => ({ request_counts: { ...counts, completed: counts.completed - 1 } })),
+      () =>
+        withBatch(({ request_counts: counts }) => ({ request_counts: { ...counts, completed: counts.completed - 1 } })),
     ],
     [
       'a batch that went backwards',
@@ -198,11 +194,7 @@ describe(findViolations, () => {
       ['a finished batch leaves nothing open', 'finalized when terminal'],
       () => withBatch(() => ({ status: 'in_progress' })),
     ],
-    [
-      'a terminal batch without its time',
-      ['finalized when terminal'],
-      () => withBatch(() => ({ finalized_at: null })),
-    ],
+    ['a terminal batch without its time', ['finalized when terminal'], () => withBatch(() => ({ finalized_at: null }))],
     ['a segment left behind', ['a finished batch leaves nothing open'], () => withBooks(() => ({ segments: 1 }))],
     ['a message left behind', ['a finished batch leaves nothing open'], () => withBooks(() => ({ outboxRows: 1 }))],
     [
@@ -282,7 +274,8 @@ describe(findViolations, () => {
     [
       'an account that differs from its transfers',
       ['the books balance'],
-      () => withBooks(() => ({ drift: [{ accountId: 'org:1', balanceDriftUsd: '0.000000000001', heldDriftUsd: '0' }] })),
+      () =>
+        withBooks(() => ({ drift: [{ accountId: 'org:1', balanceDriftUsd: '0.000000000001', heldDriftUsd: '0' }] })),
     ],
     [
       'a hold that is still open',

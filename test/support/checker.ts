@@ -46,7 +46,7 @@ export function findViolations(history: BatchHistory): Violation[] {
 }
 
 /** Answers that were asked for again although one had been given: what kills cost, never what a caller pays. */
-export function repeatedAnswers({ calls }: BatchHistory): number {
+export function repeatedAnswers({ calls }: Pick<BatchHistory, 'calls'>): number {
   const answered = new Map<string, number>();
   for (const { marker, behaviour } of calls) {
     if (behaviour === 'answer') answered.set(marker, (answered.get(marker) ?? 0) + 1);
@@ -152,27 +152,28 @@ function dueFor({ endpoint, prices }: BatchHistory, prompt: string): Amount {
 
 function wrongCharges(history: BatchHistory): Violation[] {
   const { items, transfers } = history.books;
-  const prompts = new Map(history.lines.map(({ customId, prompt }) => [customId, prompt]));
   const charges = Map.groupBy(
     transfers.filter(({ kind }) => kind === 'charge'),
     ({ reference }) => reference,
   );
-  const found: Violation[] = [];
-  for (const item of items) {
-    const due = item.failed ? 0n : dueFor(history, prompts.get(item.customId) ?? '');
-    if (amountOf(item.costUsd) !== due) {
-      const what = `${item.customId}: ${item.costUsd} instead of ${textOf(due)}`;
-      found.push(violation('lines cost what the price list says', what));
-    }
-    found.push(...wrongCharge(item, charges.get(item.generationId ?? '') ?? []));
-  }
-  for (const [generationId, times] of timesOf(items.map(({ generationId: id }) => id ?? 'none'))) {
-    if (times > 1) found.push(violation('one charge for each billable line', `${generationId}: ${times} lines share it`));
-  }
-  for (const { reference, kind } of transfers) {
-    if (kind !== 'charge') found.push(violation('one charge for each billable line', `${reference}: a ${kind}`));
-  }
-  return found;
+  const generations = timesOf(items.map(({ generationId }) => generationId ?? 'none'));
+  const shared = [...generations].filter(([, times]) => times > 1);
+  const foreign = transfers.filter(({ kind }) => kind !== 'charge');
+  return [
+    ...wrongPrices(history),
+    ...items.flatMap((item) => wrongCharge(item, charges.get(item.generationId ?? '') ?? [])),
+    ...shared.map(([id, times]) => violation('one charge for each billable line', `${id}: ${times} lines share it`)),
+    ...foreign.map(({ reference, kind }) => violation('one charge for each billable line', `${reference}: a ${kind}`)),
+  ];
+}
+
+function wrongPrices(history: BatchHistory): Violation[] {
+  const prompts = new Map(history.lines.map(({ customId, prompt }) => [customId, prompt]));
+  return history.books.items.flatMap(({ customId, failed, costUsd }) => {
+    const due = failed ? 0n : dueFor(history, prompts.get(customId) ?? '');
+    if (amountOf(costUsd) === due) return [];
+    return [violation('lines cost what the price list says', `${customId}: ${costUsd} instead of ${textOf(due)}`)];
+  });
 }
 
 function wrongCharge(item: StoredItem, charges: readonly { readonly amountUsd: string }[]): Violation[] {
@@ -181,9 +182,7 @@ function wrongCharge(item: StoredItem, charges: readonly { readonly amountUsd: s
     cost === 0n ? charges.length === 0 : charges.length === 1 && amountOf(charges[0]!.amountUsd) === cost;
   if (isBilledRight) return [];
   const amounts = charges.map(({ amountUsd }) => amountUsd).join(', ') || 'nothing';
-  return [
-    violation('one charge for each billable line', `${item.customId}: ${amounts} charged for ${item.costUsd}`),
-  ];
+  return [violation('one charge for each billable line', `${item.customId}: ${amounts} charged for ${item.costUsd}`)];
 }
 
 function wrongSums(history: BatchHistory): Violation[] {

@@ -55,13 +55,21 @@ export interface BatchHistory {
 
 /** Reads what the database holds of a batch. */
 export async function readBooks(database: Database, batchId: string): Promise<Books> {
-  const items = await database.rows<{ custom_id: string; generation_id: string | null; failed: boolean; cost: string }>({
-    sql: `SELECT r.custom_id, r.generation_id, r.error IS NOT NULL AS failed, r.cost_usd::text AS cost
+  const items = await database.rows<{ custom_id: string; generation_id: string | null; failed: boolean; cost: string }>(
+    {
+      sql: `SELECT r.custom_id, r.generation_id, r.error IS NOT NULL AS failed, r.cost_usd::text AS cost
           FROM batch_results r JOIN batches b ON b.number = r.batch_number WHERE b.id = $1 ORDER BY r.seq`,
-    values: [batchId],
-  });
+      values: [batchId],
+    },
+  );
   const references = items.flatMap(({ generation_id: id }) => (id === null ? [] : [id]));
-  const transfers = await database.rows<{ reference: string; kind: string; debit: string; credit: string; amount: string }>({
+  const transfers = await database.rows<{
+    reference: string;
+    kind: string;
+    debit: string;
+    credit: string;
+    amount: string;
+  }>({
     sql: `SELECT reference, kind, debit_account AS debit, credit_account AS credit, amount_usd::text AS amount
           FROM ledger_transfers WHERE reference = ANY($1::text[])`,
     values: [references],
@@ -90,7 +98,11 @@ export async function readBooks(database: Database, batchId: string): Promise<Bo
       'SELECT count(*)::integer AS n FROM batch_segments s JOIN batches b ON b.number = s.batch_number WHERE b.id = $1',
       batchId,
     ),
-    outboxRows: await count(database, `SELECT count(*)::integer AS n FROM outbox WHERE payload->>'batchId' = $1`, batchId),
+    outboxRows: await count(
+      database,
+      `SELECT count(*)::integer AS n FROM outbox WHERE payload->>'batchId' = $1`,
+      batchId,
+    ),
     drift: await new LedgerRepository(database).audit(),
   };
 }

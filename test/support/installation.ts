@@ -88,11 +88,8 @@ export class Installation {
     if (missing.length > 0) throw new Error(`not built: ${missing.join(', ')}; npm run build does it`);
     const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
     writeFileSync(join(folder, 'catalogue.yaml'), options.catalogue);
-    const [broker, testDatabase, [gatewayPort = 0]] = await Promise.all([
-      startBroker(join(folder, 'rabbitmq')),
-      createTestDatabase(),
-      freePorts(1),
-    ]);
+    const { broker, testDatabase } = await startPlaces(folder);
+    const [gatewayPort = 0] = await freePorts(1);
     const dataSource = createDataSource({ url: testDatabase.url, poolSize: 2, applicationName: 'test' });
     await dataSource.initialize();
     const installation = new Installation(options, {
@@ -193,13 +190,19 @@ export class Installation {
     return this.#find(name).app.lastLines.slice(-20);
   }
 
+  /** Takes every step, whatever became of the one before. @throws AggregateError of the steps that failed */
   async stop(): Promise<void> {
-    await Promise.all([...this.#running.keys()].map((name) => this.stopApp(name)));
-    await this.#forgetRedisKeys();
-    await this.parts.closeDatabase();
-    await this.parts.broker.stop();
-    await this.parts.testDatabase.drop();
+    const steps: readonly (() => Promise<unknown>)[] = [
+      () => Promise.all([...this.#running.keys()].map((name) => this.stopApp(name))),
+      () => this.#forgetRedisKeys(),
+      () => this.parts.closeDatabase(),
+      () => this.parts.broker.stop(),
+      () => this.parts.testDatabase.drop(),
+    ];
+    const errors: unknown[] = [];
+    for (const step of steps) await step().catch((error: unknown) => errors.push(error));
     rmSync(this.parts.folder, { recursive: true, force: true });
+    if (errors.length > 0) throw new AggregateError(errors, 'the installation was not tidied away');
   }
 
   async #boot(): Promise<void> {
@@ -239,6 +242,7 @@ export class Installation {
     return {
       PATH: process.env.PATH ?? '',
       HOME: folder,
+      NODE_ENV: 'production',
       DATABASE_URL: testDatabase.url,
       AMQP_URL: broker.url,
       REDIS_URL: this.#redisUrl,
@@ -275,6 +279,20 @@ export class Installation {
     } finally {
       redis.disconnect();
     }
+  }
+}
+
+/** A broker and a database of its own, or neither. */
+async function startPlaces(folder: string): Promise<{ broker: InstallationBroker; testDatabase: TestDatabase }> {
+  const starting = [startBroker(join(folder, 'rabbitmq')), createTestDatabase()] as const;
+  try {
+    const [broker, testDatabase] = await Promise.all(starting);
+    return { broker, testDatabase };
+  } catch (error) {
+    const [broker, testDatabase] = starting;
+    await Promise.allSettled([broker.then((one) => one.stop()), testDatabase.then((one) => one.drop())]);
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
   }
 }
 

@@ -3,7 +3,7 @@
  * keeps a log of every call whose prompt carries a marker. `/SCRIPT/v1/…` is the base URL of a script.
  *
  * Prints `{"port":…}` once it listens. `PUT /scripts/NAME` sets a script, `GET /log` lists the calls,
- * `GET /counts` sums them up, `DELETE /log` forgets them.
+ * `GET /counts` sums them up, `GET /counts/N` does once there were N calls, `DELETE /log` forgets them.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,6 +22,7 @@ const scripts = new Map<string, UpstreamScript>();
 let calls: UpstreamCall[] = [];
 let timesSeen = new Map<string, number>();
 let totals = newTotals();
+let waiting: { readonly calls: number; readonly respond: () => void }[] = [];
 
 interface Totals {
   calls: number;
@@ -121,7 +122,12 @@ function follow(call: UpstreamCall, response: ServerResponse): void {
   });
 }
 
-async function infer(scriptName: string, path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function infer(
+  scriptName: string,
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const script = scripts.get(scriptName);
   if (script === undefined) return send(response, 404, complaint('No such script', 'invalid_request_error'));
   const startMs = now();
@@ -131,6 +137,7 @@ async function infer(scriptName: string, path: string, request: IncomingMessage,
   totals.calls += 1;
   totals.firstCallMs ??= startMs;
   totals.lastCallMs = startMs;
+  wakeThoseWhoWaited();
   const nth = (timesSeen.get(marker) ?? 0) + 1;
   if (marker !== '') timesSeen.set(marker, nth);
   const behaviour = drawBehaviour(script, marker, nth);
@@ -143,6 +150,13 @@ async function infer(scriptName: string, path: string, request: IncomingMessage,
   setTimeout(() => answer(behaviour, script, response, body), script.latencyMs);
 }
 
+function wakeThoseWhoWaited(): void {
+  if (waiting.length === 0) return;
+  const due = waiting.filter(({ calls: wanted }) => totals.calls >= wanted);
+  waiting = waiting.filter(({ calls: wanted }) => totals.calls < wanted);
+  for (const { respond } of due) respond();
+}
+
 async function control(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const [, place = '', name = ''] = (request.url ?? '').split('/');
   switch (`${request.method} /${place}`) {
@@ -152,7 +166,8 @@ async function control(request: IncomingMessage, response: ServerResponse): Prom
     case 'GET /log':
       return send(response, 200, JSON.stringify(calls));
     case 'GET /counts':
-      return send(response, 200, JSON.stringify({ ...totals, byMarker: Object.fromEntries(timesSeen) }));
+      waiting.push({ calls: Number(name), respond: () => send(response, 200, JSON.stringify(totals)) });
+      return wakeThoseWhoWaited();
     case 'DELETE /log':
       calls = [];
       timesSeen = new Map();

@@ -38,8 +38,6 @@ export interface UpstreamCounts {
   readonly byStatus: Readonly<Record<string, number>>;
   readonly firstCallMs: number | null;
   readonly lastCallMs: number | null;
-  /** Calls that arrived, by their marker. */
-  readonly byMarker: Readonly<Record<string, number>>;
 }
 
 /**

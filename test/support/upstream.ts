@@ -68,6 +68,11 @@ export class Upstream {
     return (await this.ask('GET', '/counts')) as UpstreamCounts;
   }
 
+  /** Resolves at the moment of call number `calls`, counted from the last `forget`. */
+  async untilCalls(calls: number): Promise<void> {
+    await this.ask('GET', `/counts/${calls}`);
+  }
+
   async forget(): Promise<void> {
     await this.ask('DELETE', '/log');
   }
