@@ -1,4 +1,4 @@
-import { createHash, randomFillSync } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 
 /**
  * Ids of the interface: `<kind>-<unix seconds>-<20 alphanumeric characters>`, over 118 bits of chance.
@@ -27,12 +27,22 @@ export function mintId(kind: IdKind, nowMs: number = Date.now()): string {
   return `${kind}-${Math.floor(nowMs / 1000)}-${suffix}`;
 }
 
-/** An id that is the same for the same seed: what makes a repeated piece of work write the same key. */
-export function deriveId(kind: IdKind, atMs: number, seed: string): string {
-  const digest = createHash('sha256').update(seed).digest();
+const NUMBERED_SUFFIX = 6;
+
+/**
+ * The id of the `index`-th piece of a whole, the same however often it is asked for: what makes a repeated
+ * piece of work write the same key. It has the time of the whole and, of its 20 characters, the first 14;
+ * the last six count the piece (base 62, up to 56 billion).
+ */
+export function numberedId(kind: IdKind, wholeId: string, index: number): string {
+  const stem = wholeId.slice(wholeId.lastIndexOf('-', wholeId.lastIndexOf('-') - 1), -NUMBERED_SUFFIX);
+  let rest = index;
   let suffix = '';
-  for (let i = 0; i < LENGTH; i += 1) suffix += ALPHABET.charAt(digest[i]! % 62);
-  return `${kind}-${Math.floor(atMs / 1000)}-${suffix}`;
+  while (suffix.length < NUMBERED_SUFFIX) {
+    suffix = ALPHABET.charAt(rest % 62) + suffix;
+    rest = Math.floor(rest / 62);
+  }
+  return `${kind}${stem}${suffix}`;
 }
 
 /** The UTC day (`YYYY-MM-DD`) that an id names, or null for text that is no such id. */

@@ -6,6 +6,7 @@ import { BatchSegmentEntity } from './batches/batch-segment.entity';
 import { GenerationEntity } from './generations/generation.entity';
 import { LedgerAccountEntity } from './ledger/ledger-account.entity';
 import { LedgerHoldEntity } from './ledger/ledger-hold.entity';
+import { LedgerKeyDayEntity } from './ledger/ledger-key-day.entity';
 import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
 import { migrations } from './migrations';
 import { OutboxEntity } from './outbox/outbox.entity';
@@ -35,6 +36,7 @@ const sharedEntities = [
   GenerationEntity,
   LedgerAccountEntity,
   LedgerHoldEntity,
+  LedgerKeyDayEntity,
   LedgerTransferEntity,
   OutboxEntity,
 ];

@@ -6,7 +6,7 @@ import { validateInstance } from '@libs/platform';
 
 const LEASE_MS = 60_000;
 /** A page is read and checked in far less than the lease, and gives other work a turn in between. */
-const PAGE_LINES = 256;
+const PAGE = { lines: 256, bytes: 8 * 1024 * 1024 };
 
 type BodyClass = new () => object;
 
@@ -44,13 +44,14 @@ export class BatchValidationService {
     if (Body === undefined) return `Requests on ${work.endpoint} cannot be run`;
     let afterSeq = -1;
     for (;;) {
-      const lines = await this.batches.linesAfter(work, afterSeq, PAGE_LINES);
+      const lines = await this.batches.linesAfter(work, afterSeq, PAGE);
+      if (lines.length === 0) return null;
       for (const line of lines) {
         const problem = findLineProblem(Body, line.body);
         if (problem !== null) return `requests[${line.seq}].body: ${problem}`;
         afterSeq = line.seq;
       }
-      if (lines.length < PAGE_LINES) return null;
+      if (afterSeq === work.total - 1) return null;
       if (!(await this.batches.renewValidation(work, LEASE_MS))) {
         throw new AppError('conflict', 'The batch is validated by another worker');
       }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { deriveId, mintId } from '@libs/contracts';
+import { numberedId } from '@libs/contracts';
 import { AppError, wireErrorType } from '@libs/errors';
 import {
   CatalogueSource,
@@ -89,7 +89,7 @@ export class LineRunnerService {
 
 /** The same for every try of a line, so that a repeated charge would meet its own key. */
 function generationIdOf({ seq, segment: { claim } }: HeldLine): string {
-  return deriveId('gen-batch', claim.batchCreatedAt.getTime(), `${claim.batchId}:${seq}`);
+  return numberedId('gen-batch', claim.batchId, seq);
 }
 
 function apiOf(endpoint: string): 'chat' | 'embeddings' {
@@ -103,7 +103,7 @@ function success(line: HeldLine, generationId: string, { status, body, usage, co
     ...identityOf(line),
     generationId,
     statusCode: status,
-    requestId: mintId('req'),
+    requestId: numberedId('req', line.segment.claim.batchId, line.seq),
     body,
     error: null,
     promptTokens: usage.promptTokens,

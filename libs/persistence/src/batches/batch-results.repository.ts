@@ -157,6 +157,11 @@ const STORE_SQL = `
       b.api_key_hash
     FROM stored JOIN batches b ON b.number = stored.batch_number
     WHERE stored.cost_usd > 0
+  ), spent AS (
+    INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd)
+    SELECT b.api_key_hash, (now() AT TIME ZONE 'UTC')::date, sum(stored.cost_usd)
+    FROM stored JOIN batches b ON b.number = stored.batch_number GROUP BY b.api_key_hash ORDER BY b.api_key_hash
+    ON CONFLICT (api_key_hash, day) DO UPDATE SET charged_usd = k.charged_usd + excluded.charged_usd
   ), cost AS (
     SELECT b.id, sum(stored.cost_usd) AS cost_usd
     FROM stored JOIN batches b ON b.number = stored.batch_number GROUP BY b.id

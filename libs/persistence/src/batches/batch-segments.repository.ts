@@ -21,7 +21,6 @@ export interface ClaimedSegment extends SegmentLease {
   readonly provider: string;
   readonly upstreamModel: string;
   readonly workspaceId: string;
-  readonly batchCreatedAt: Date;
 }
 
 interface ClaimRow {
@@ -38,7 +37,6 @@ interface ClaimRow {
   provider: string;
   upstream_model: string;
   workspace_id: string;
-  created_at: Date;
 }
 
 /**
@@ -64,7 +62,7 @@ export class BatchSegmentsRepository {
         FROM picked p JOIN batches b ON b.number = p.batch_number
         WHERE s.batch_number = p.batch_number AND s.number = p.number
         RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq,
-                  s.attempts, b.id, b.endpoint, b.model, b.provider, b.upstream_model, b.workspace_id, b.created_at`,
+                  s.attempts, b.id, b.endpoint, b.model, b.provider, b.upstream_model, b.workspace_id`,
       values: [limit, leaseMs],
     });
     return rows.map(toClaimedSegment).sort(byPosition);
@@ -138,7 +136,6 @@ function toClaimedSegment(row: ClaimRow): ClaimedSegment {
     provider: row.provider,
     upstreamModel: row.upstream_model,
     workspaceId: row.workspace_id,
-    batchCreatedAt: row.created_at,
   };
 }
 

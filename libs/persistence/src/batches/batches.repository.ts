@@ -75,12 +75,26 @@ export class BatchesRepository {
     return touched === 1;
   }
 
-  /** Lines after `afterSeq` in order, for validation. */
-  async linesAfter(work: BatchWork, afterSeq: number, limit: number): Promise<BatchLine[]> {
+  /**
+   * Lines after `afterSeq` in order, for validation: at most `page.lines`, and none after the one with which
+   * `page.bytes` are reached. Empty when there are no more.
+   */
+  async linesAfter(
+    work: BatchWork,
+    afterSeq: number,
+    page: { readonly lines: number; readonly bytes: number },
+  ): Promise<BatchLine[]> {
+    const following = `created_on = '${work.createdOn}' AND batch_number = ${work.number} AND seq > ${afterSeq}`;
+    // The length of a body is known without reading it, so large lines are counted and not fetched.
+    const lastOfPage = `
+      SELECT min(p.seq) FROM (
+        SELECT seq, sum(octet_length(body)) OVER (ORDER BY seq) AS bytes
+        FROM batch_lines WHERE ${following} ORDER BY seq LIMIT ${page.lines}
+      ) p WHERE p.bytes >= ${page.bytes}`;
     return selectLines(
       this.database,
       `l.created_on = '${work.createdOn}' AND l.batch_number = ${work.number} AND l.seq > ${afterSeq}
-       ORDER BY l.seq LIMIT ${limit}`,
+       AND l.seq <= coalesce((${lastOfPage}), ${work.total}) ORDER BY l.seq LIMIT ${page.lines}`,
     );
   }
 

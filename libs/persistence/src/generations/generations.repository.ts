@@ -154,6 +154,11 @@ const SETTLE_SQL = `
     INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id, api_key_hash)
     SELECT id, 'charge', 'org:' || organization_id, 'revenue', cost_usd, workspace_id, api_key_hash
     FROM settled WHERE cost_usd > 0
+  ), spent AS (
+    INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd)
+    SELECT api_key_hash, (now() AT TIME ZONE 'UTC')::date, sum(cost_usd)
+    FROM settled GROUP BY api_key_hash ORDER BY api_key_hash
+    ON CONFLICT (api_key_hash, day) DO UPDATE SET charged_usd = k.charged_usd + excluded.charged_usd
   ), total AS (
     SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold, sum(cost_usd) AS cost,
            sum(greatest(0, cost_usd - hold_usd)) AS overage

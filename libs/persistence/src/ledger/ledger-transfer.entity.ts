@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
 /**
  * One immutable movement of money. Both sides stand in one row, so every entry balances by construction;
@@ -8,7 +8,6 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Check('ledger_transfers_amount_positive', 'amount_usd > 0')
 @Check('ledger_transfers_kind_known', `kind IN ('top_up', 'charge', 'refund')`)
 @Check('ledger_transfers_two_sides', 'debit_account <> credit_account')
-@Index('ledger_transfers_by_key', ['apiKeyHash', 'createdAt'])
 export class LedgerTransferEntity {
   /** The generation id, or the id of a top-up. */
   @PrimaryColumn({ type: 'text' })

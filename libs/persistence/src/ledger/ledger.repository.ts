@@ -128,11 +128,12 @@ export class LedgerRepository {
   async spendingOf(apiKeyHashes: readonly string[]): Promise<Map<string, KeySpending>> {
     const rows = await this.database.rows<{ hash: string; total: string; day: string; week: string; month: string }>({
       sql: `
-        SELECT api_key_hash AS hash, sum(amount_usd)::text AS total,
-               coalesce(sum(amount_usd) FILTER (WHERE created_at >= date_trunc('day', now(), 'UTC')), 0)::text AS day,
-               coalesce(sum(amount_usd) FILTER (WHERE created_at >= date_trunc('week', now(), 'UTC')), 0)::text AS week,
-               coalesce(sum(amount_usd) FILTER (WHERE created_at >= date_trunc('month', now(), 'UTC')), 0)::text AS month
-        FROM ledger_transfers WHERE kind = 'charge' AND api_key_hash = ANY($1::text[]) GROUP BY api_key_hash`,
+        SELECT api_key_hash AS hash, sum(charged_usd)::text AS total,
+               coalesce(sum(charged_usd) FILTER (WHERE day = today), 0)::text AS day,
+               coalesce(sum(charged_usd) FILTER (WHERE day >= date_trunc('week', today)::date), 0)::text AS week,
+               coalesce(sum(charged_usd) FILTER (WHERE day >= date_trunc('month', today)::date), 0)::text AS month
+        FROM ledger_key_days, (SELECT (now() AT TIME ZONE 'UTC')::date AS today) clock
+        WHERE api_key_hash = ANY($1::text[]) GROUP BY api_key_hash`,
       values: [apiKeyHashes],
     });
     return new Map(
@@ -144,7 +145,7 @@ export class LedgerRepository {
   }
 
   /**
-   * Replays every transfer and every open hold and compares with what the accounts say.
+   * Replays every transfer and every open hold and compares with what the accounts and the days of keys say.
    *
    * @returns the accounts that differ; an empty list means the books balance to the last digit
    */
@@ -163,6 +164,10 @@ export class LedgerRepository {
         ), open_generation AS (
           SELECT 'org:' || organization_id AS id, sum(hold_usd) AS held
           FROM generations WHERE state = 'open' GROUP BY organization_id
+        ), key_charges AS (
+          SELECT api_key_hash, sum(amount_usd) AS charged FROM ledger_transfers WHERE kind = 'charge' GROUP BY api_key_hash
+        ), key_days AS (
+          SELECT api_key_hash, sum(charged_usd) AS charged FROM ledger_key_days GROUP BY api_key_hash
         ), compared AS (
           SELECT coalesce(a.id, r.id) AS id,
                  coalesce(a.balance_usd, 0) - coalesce(r.balance, 0) - coalesce(h.unapplied, 0) AS balance,
@@ -171,6 +176,9 @@ export class LedgerRepository {
           FULL JOIN replayed r ON r.id = a.id
           LEFT JOIN open_hold h ON h.id = coalesce(a.id, r.id)
           LEFT JOIN open_generation g ON g.id = coalesce(a.id, r.id)
+          UNION ALL
+          SELECT 'key:' || api_key_hash, coalesce(d.charged, 0) - coalesce(c.charged, 0), 0
+          FROM key_charges c FULL JOIN key_days d USING (api_key_hash)
         )
         SELECT id, balance::text AS balance, held::text AS held FROM compared WHERE balance <> 0 OR held <> 0 ORDER BY id`,
     });

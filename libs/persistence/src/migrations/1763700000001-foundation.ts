@@ -25,6 +25,7 @@ export class Foundation1763700000001 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('DROP FUNCTION ensure_weekly_partitions(text, date, date)');
     for (const table of [
+      'ledger_key_days',
       'ledger_transfers',
       'ledger_holds',
       'ledger_accounts',
@@ -217,7 +218,13 @@ export class Foundation1763700000001 implements MigrationInterface {
         CONSTRAINT ledger_transfers_kind_known CHECK (kind IN ('top_up', 'charge', 'refund')),
         CONSTRAINT ledger_transfers_two_sides CHECK (debit_account <> credit_account)
       )`);
-    await runner.query('CREATE INDEX ledger_transfers_by_key ON ledger_transfers (api_key_hash, created_at)');
+    await runner.query(`
+      CREATE TABLE ledger_key_days (
+        api_key_hash character(64) NOT NULL,
+        day date NOT NULL,
+        charged_usd numeric(38,12) NOT NULL,
+        PRIMARY KEY (api_key_hash, day)
+      ) WITH (fillfactor = 50)`);
   }
 
   private async createPartitions(runner: QueryRunner): Promise<void> {
