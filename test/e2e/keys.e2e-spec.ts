@@ -1,0 +1,346 @@
+import { hashApiKey } from '@libs/contracts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { chatRequests, linesOf } from '../support/batch-lines';
+import { catalogueOf } from '../support/catalogue';
+import type { ApiAnswer, ApiClient, BatchBody } from '../support/client';
+import { eventually } from '../support/eventually';
+import { Installation } from '../support/installation';
+import { Upstream } from '../support/upstream';
+import { Operator, type Tenant } from './operator';
+import { CANARY, expectRefusal } from './refusals';
+import { countRows } from './stored-rows';
+
+const MODEL = 'keys/talker';
+const CHAT = { model: MODEL, messages: [{ role: 'user', content: 'Say something please.' }], max_tokens: 8 };
+const UNKNOWN_HASH = 'f'.repeat(64);
+const UNKNOWN_ID = '11111111-2222-4333-8444-555555555555';
+/** Within which a change of a key must be felt everywhere. */
+const FELT_WITHIN_MS = 1_000;
+
+interface KeyBody {
+  readonly data: {
+    readonly hash: string;
+    readonly label: string;
+    readonly disabled: boolean;
+    readonly workspace_id: string;
+  };
+  readonly key: string;
+}
+
+let upstream: Upstream;
+let installation: Installation;
+let manager: ApiClient;
+let tenant: Tenant;
+let stranger: { readonly manager: ApiClient; readonly client: ApiClient };
+
+beforeAll(async () => {
+  upstream = await Upstream.start({ steady: {} });
+  const pricing = { prompt: '0.000001', completion: '0.000002' };
+  installation = await Installation.start({
+    catalogue: catalogueOf([{ slug: MODEL, provider: 'keys-talk', baseUrl: upstream.baseUrl('steady'), pricing }]),
+    apps: ['auth', 'batch-worker', 'gateway'],
+  });
+  manager = installation.client(installation.seed.managementKey);
+  tenant = await new Operator(installation).createTenant('Stranger', '5');
+  stranger = { manager: installation.client(tenant.managementKey), client: installation.client(tenant.apiKey) };
+}, 90_000);
+
+afterAll(async () => {
+  await Promise.all([manager, stranger?.manager, stranger?.client].map((each) => each?.close()));
+  await installation?.stop();
+  await upstream?.stop();
+});
+
+async function createKey(members: object = {}): Promise<KeyBody> {
+  const answer = await manager.request<KeyBody>('POST', '/keys', { name: 'made by a test', ...members });
+  expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 201 });
+  return answer.body;
+}
+
+async function useKey(key: string): Promise<number> {
+  const client = installation.client(key);
+  const { status } = await client.chat(CHAT);
+  await client.close();
+  return status;
+}
+
+/** How long a key goes on being `before` until it is `after`, asked without a pause. */
+async function untilFelt(key: string, before: number, after: number): Promise<number> {
+  const client = installation.client(key);
+  const startedMs = performance.now();
+  try {
+    return await eventually(`the key gets ${after}`, 5_000, async () => {
+      const { status } = await client.request('GET', '/key');
+      expect([before, after]).toContain(status);
+      return status === after ? performance.now() - startedMs : undefined;
+    });
+  } finally {
+    await client.close();
+  }
+}
+
+describe('a key', () => {
+  it('works from the moment it is made', async () => {
+    const { key, data } = await createKey();
+    expect(key).toMatch(/^sk-sluice-v1-[0-9A-Za-z]{49}$/);
+    expect(data).toMatchObject({ hash: hashApiKey(key), disabled: false, workspace_id: installation.seed.workspaceId });
+    expect(await useKey(key)).toBe(200);
+  });
+
+  it('is shown once, and kept nowhere', async () => {
+    const { key, data } = await createKey();
+    expect(data.label).not.toContain(key.slice(20, -3));
+    const shown = await Promise.all(['/keys', `/keys/${data.hash}`].map((path) => manager.request('GET', path)));
+    for (const { status, text } of shown) {
+      expect(status).toBe(200);
+      expect(text).toContain(data.hash);
+      expect(text).not.toContain(key);
+    }
+    const rows = await installation.database.rows<{ row: string }>({
+      sql: 'SELECT k::text AS row FROM api_keys k',
+      values: [],
+    });
+    for (const { row } of rows) expect(row).not.toContain(key.slice(20, -3));
+  });
+
+  it('stops within a second of being disabled, and comes back when it is enabled', async () => {
+    const { key, data } = await createKey();
+    expect(await useKey(key)).toBe(200);
+    const set = (disabled: boolean): Promise<ApiAnswer> => manager.request('PATCH', `/keys/${data.hash}`, { disabled });
+    expect((await set(true)).status).toBe(200);
+    expect(await untilFelt(key, 200, 401)).toBeLessThan(FELT_WITHIN_MS);
+    expect(await useKey(key)).toBe(401);
+    await set(false);
+    expect(await untilFelt(key, 401, 200)).toBeLessThan(FELT_WITHIN_MS);
+  });
+
+  it('stops within a second of being deleted, for good', async () => {
+    const { key, data } = await createKey();
+    expect(await useKey(key)).toBe(200);
+    expect(await manager.request('DELETE', `/keys/${data.hash}`)).toMatchObject({
+      status: 200,
+      body: { deleted: true },
+    });
+    expect(await untilFelt(key, 200, 401)).toBeLessThan(FELT_WITHIN_MS);
+    for (const method of ['GET', 'DELETE'] as const) {
+      const answer = await manager.request(method, `/keys/${data.hash}`);
+      expectRefusal({ ...answer, body: answer.text }, 404);
+    }
+    expect((await manager.request('PATCH', `/keys/${data.hash}`, { disabled: false })).status).toBe(404);
+    expect((await manager.request('GET', '/keys')).text).not.toContain(data.hash);
+  });
+
+  it('stops at the moment it expires', async () => {
+    const expiresAt = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 2_000);
+    const { key } = await createKey({ expires_at: expiresAt.toISOString() });
+    expect(await useKey(key)).toBe(200);
+    await delay(expiresAt.getTime() - Date.now());
+    expect(await useKey(key)).toBe(401);
+  });
+
+  it('whose use is refused leaves no trace at the provider or in the books', async () => {
+    const { key, data } = await createKey();
+    await manager.request('DELETE', `/keys/${data.hash}`);
+    await untilFelt(key, 200, 401);
+    const [rows, { calls }] = [await countRows(installation.database), await upstream.counts()];
+    expect(await useKey(key)).toBe(401);
+    expect([await countRows(installation.database), (await upstream.counts()).calls]).toEqual([rows, calls]);
+  });
+
+  it('of a kind tells its owner what it is', async () => {
+    const own = installation.client();
+    const kinds = await Promise.all([own, manager].map((each) => each.request<{ data: object }>('GET', '/key')));
+    expect(kinds.map(({ body }) => body.data)).toMatchObject([
+      { is_management_key: false, workspace_id: installation.seed.workspaceId },
+      { is_management_key: true, workspace_id: null },
+    ]);
+    await own.close();
+  });
+
+  it('of the one kind cannot do what the other is for, and hears which it needs', async () => {
+    const own = installation.client();
+    const managing = await own.request<{ error: { message: string } }>('GET', '/keys');
+    const inferring = await manager.request<{ error: { message: string } }>('POST', '/chat/completions', CHAT);
+    expectRefusal({ ...managing, body: managing.text }, 403);
+    expectRefusal({ ...inferring, body: inferring.text }, 403);
+    expect(managing.body.error.message).toBe('Only management keys can perform this operation');
+    expect(inferring.body.error.message).toBe('Management keys cannot run inference; use an API key');
+    await own.close();
+  });
+});
+
+describe('a key that is asked for', () => {
+  const inYear = (year: string): string => `${year}-12-31T23:59:59Z`;
+  const bads: readonly (readonly [string, object])[] = [
+    ['without a name', { name: undefined }],
+    ...['', ' ', 'n'.repeat(201), 5, null, 'two\nlines', 'bell\u0007'].map(
+      (name) => [`with the name ${JSON.stringify(name).slice(0, 12)}`, { name }] as const,
+    ),
+    ...[-1, '5', Number.MAX_VALUE, true, {}].map(
+      (limit) => [`with the limit ${JSON.stringify(limit)}`, { limit }] as const,
+    ),
+    ...['hourly', '', 5].map((reset) => [`with the reset ${JSON.stringify(reset)}`, { limit_reset: reset }] as const),
+    ...[
+      '2027-12-31',
+      '2027-12-31T23:59Z',
+      '2027-12-31T23:59:59',
+      '2027-12-31T23:59:59+02:00',
+      '2027-02-30T00:00:00Z',
+      '2027-12-31T25:00:00Z',
+      '2027-12-31T23:59:60Z',
+      inYear('10000'),
+      inYear('2020'),
+      1_893_456_000,
+    ].map((at) => [`that expires ${JSON.stringify(at)}`, { expires_at: at }] as const),
+    ...['x', '', 5, null].map((id) => [`in the workspace ${JSON.stringify(id)}`, { workspace_id: id }] as const),
+    ['with a switch that is no boolean', { include_byok_in_limit: 'true' }],
+  ];
+
+  it.each(bads)('%s is not made', async (_case, members) => {
+    const before = await countRows(installation.database);
+    const answer = await manager.request('POST', '/keys', { name: 'fine', note: CANARY, ...members });
+    expectRefusal({ ...answer, body: answer.text }, 400);
+    expect(await countRows(installation.database)).toEqual(before);
+  });
+
+  it('with members that are ours to write is made as if they were not there', async () => {
+    const { key, data } = await createKey({
+      hash: UNKNOWN_HASH,
+      label: CANARY,
+      disabled: true,
+      created_at: inYear('2020'),
+      organization_id: tenant.organizationId,
+    });
+    expect(data).toMatchObject({ hash: hashApiKey(key), disabled: false });
+    expect(JSON.stringify(data)).not.toContain(CANARY);
+    expect((await stranger.manager.request('GET', `/keys/${data.hash}`)).status).toBe(404);
+  });
+});
+
+describe('another organization', () => {
+  let own: ApiClient;
+  let key: KeyBody;
+  let batchId: string;
+
+  beforeAll(async () => {
+    own = installation.client();
+    key = await createKey();
+    const requests = chatRequests(linesOf('tenancy', 2));
+    const { body } = await own.submitBatch({ endpoint: '/v1/chat/completions', model: MODEL, requests });
+    batchId = body.id;
+    await eventually('the batch completes', 20_000, async () =>
+      (await own.getBatch(batchId)).body.status === 'completed' ? true : delay(50).then(() => undefined),
+    );
+  });
+
+  afterAll(() => own?.close());
+
+  type Ask = (id: string) => Promise<ApiAnswer>;
+  const asks: readonly (readonly [string, Ask, () => string, string])[] = [
+    [
+      'read a batch',
+      (id) => stranger.client.request('GET', `/batches/${id}`),
+      () => batchId,
+      'batch-1760000000-AAAAAAAAAAAAAAAAAAAA',
+    ],
+    ['read a key', (id) => stranger.manager.request('GET', `/keys/${id}`), () => key.data.hash, UNKNOWN_HASH],
+    [
+      'change a key',
+      (id) => stranger.manager.request('PATCH', `/keys/${id}`, { disabled: true }),
+      () => key.data.hash,
+      UNKNOWN_HASH,
+    ],
+    ['delete a key', (id) => stranger.manager.request('DELETE', `/keys/${id}`), () => key.data.hash, UNKNOWN_HASH],
+    [
+      'read a workspace',
+      (id) => stranger.manager.request('GET', `/workspaces/${id}`),
+      () => installation.seed.workspaceId,
+      UNKNOWN_ID,
+    ],
+    [
+      'change a workspace',
+      (id) => stranger.manager.request('PATCH', `/workspaces/${id}`, { name: CANARY }),
+      () => installation.seed.workspaceId,
+      UNKNOWN_ID,
+    ],
+    [
+      'delete a workspace',
+      (id) => stranger.manager.request('DELETE', `/workspaces/${id}`),
+      () => installation.seed.workspaceId,
+      UNKNOWN_ID,
+    ],
+  ];
+
+  it.each(asks)(
+    'that tries to %s of ours gets the very bytes it gets for one that does not exist',
+    async (_case, ask, ours, unknown) => {
+      const before = await countRows(installation.database);
+      const [found, missing] = [await ask(ours()), await ask(unknown)];
+      expectRefusal({ ...missing, body: missing.text }, 404);
+      expect({ status: found.status, text: found.text }).toEqual({ status: 404, text: missing.text });
+      const same = ['content-type', 'content-length', 'x-content-type-options'].map((name) => [
+        found.headers[name],
+        missing.headers[name],
+      ]);
+      for (const [one, other] of same) expect(one).toEqual(other);
+      expect(await countRows(installation.database)).toEqual(before);
+    },
+  );
+
+  it('that puts a key into our workspace hears what it hears of an unknown one', async () => {
+    const put = (id: string): Promise<ApiAnswer> =>
+      stranger.manager.request('POST', '/keys', { name: 'sly', workspace_id: id });
+    const before = await countRows(installation.database);
+    const [found, missing] = [await put(installation.seed.workspaceId), await put(UNKNOWN_ID)];
+    expect({ status: found.status, text: found.text }).toEqual({ status: missing.status, text: missing.text });
+    expectRefusal({ ...found, body: found.text }, 400);
+    expect(await countRows(installation.database)).toEqual(before);
+  });
+
+  it('sees only its own in every list', async () => {
+    for (const path of [
+      '/keys',
+      '/keys?include_disabled=true',
+      '/workspaces',
+      `/keys?workspace_id=${installation.seed.workspaceId}`,
+    ]) {
+      const { status, text } = await stranger.manager.request('GET', path);
+      expect([200, 404]).toContain(status);
+      for (const ours of [key.data.hash, installation.seed.workspaceId, hashApiKey(installation.seed.apiKey)]) {
+        expect(text).not.toContain(ours);
+      }
+    }
+  });
+
+  it('has its own credits', async () => {
+    const credits = async (by: ApiClient): Promise<object> =>
+      (await by.request<{ data: object }>('GET', '/credits')).body.data;
+    expect(await credits(stranger.manager)).toEqual({ total_credits: 5, total_usage: 0 });
+    expect(await credits(manager)).toMatchObject({ total_credits: 100 });
+  });
+
+  it('has changed nothing of ours', async () => {
+    expect(await useKey(key.key)).toBe(200);
+    expect((await own.request<BatchBody>('GET', `/batches/${batchId}`)).body.results).toHaveLength(2);
+    const workspace = await manager.request('GET', `/workspaces/${installation.seed.workspaceId}`);
+    expect(workspace.status).toBe(200);
+    expect(workspace.text).not.toContain(CANARY);
+  });
+});
+
+describe('the operator', () => {
+  it('disables a key at the command line, and it stops within a second', async () => {
+    const { key, data } = await createKey();
+    expect(await useKey(key)).toBe(200);
+    const { organizationId } = (await installation.database.firstRow<{ organizationId: string }>({
+      sql: 'SELECT organization_id AS "organizationId" FROM api_keys WHERE hash = $1',
+      values: [data.hash],
+    }))!;
+    await new Operator(installation).run('keys', 'disable', data.hash, '--organization', organizationId);
+    expect(await untilFelt(key, 200, 401)).toBeLessThan(FELT_WITHIN_MS);
+  });
+
+  it('finds the books balanced', async () => {
+    expect(await new Operator(installation).run('ledger', 'audit')).toEqual({ drift: '0', accounts: [] });
+  });
+});
