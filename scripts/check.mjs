@@ -11,6 +11,9 @@ const sourceFolders = ['apps', 'libs', 'tools', 'scripts', 'bench', 'test'].filt
   existsSync(join(root, folder)),
 );
 
+/** On both cores: jest leaves one free by default, and there are two. */
+const unitTests = ['--selectProjects', 'unit', '--silent', '--maxWorkers=100%'];
+
 const steps = [
   ['format', [bin('oxfmt/bin/oxfmt'), '--check', '.']],
   ['lint', [bin('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings']],
@@ -19,10 +22,7 @@ const steps = [
     'dependency rules',
     [bin('dependency-cruiser/bin/dependency-cruiser.mjs'), '--config', '.dependency-cruiser.cjs', ...sourceFolders],
   ],
-  [
-    'unit tests',
-    ['--experimental-vm-modules', '--no-warnings', bin('jest/bin/jest.js'), '--selectProjects', 'unit', '--silent'],
-  ],
+  ['unit tests', ['--experimental-vm-modules', '--no-warnings', bin('jest/bin/jest.js'), ...unitTests]],
 ];
 
 /** @returns {Promise<{ ok: boolean, output: string }>} */

@@ -41,7 +41,7 @@ async function runProject(
   reportFile: string,
 ): Promise<TestCounts> {
   const flags = ['--selectProjects', project, '--passWithNoTests', '--json', `--outputFile=${reportFile}`];
-  const inBand = ONE_AT_A_TIME.includes(project) ? ['--runInBand'] : [];
+  const inBand = ONE_AT_A_TIME.includes(project) ? ['--runInBand'] : ['--maxWorkers=100%'];
   const exitCode = await runNode(
     ['--experimental-vm-modules', '--no-warnings', jest, ...flags, ...inBand, ...jestArguments],
     environment,

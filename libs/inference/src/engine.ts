@@ -1,17 +1,20 @@
 import { AppError } from '@libs/errors';
-import { findDialect } from './dialects';
-import type { Answer, AnswerContext, Dialect } from './dialects/dialect';
-import { failedTogether, type Attempt } from './model/attempt';
+import type { CallableApi, Translations } from './dialects/dialect-pairs';
+import { DEFAULT_TIMEOUTS, EndpointCaller, type Answered, type TimedRequest } from './endpoint-caller';
+import { attemptOf, failedTogether, type Attempt } from './model/attempt';
 import type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
-import type { ProviderAdapter, UpstreamCall, UpstreamTimeouts } from './providers/provider';
+import type { Usage } from './model/usage';
+import type { ProviderAdapter } from './providers/provider';
 import { callCancelled } from './providers/upstream-exchange';
-import type { Api, Catalogue, Endpoint } from './routing/catalogue';
+import type { Catalogue } from './routing/catalogue';
 import type { CredentialSource, ProviderFilter } from './routing/credential-source';
 import type { ProviderHealth } from './routing/provider-health';
-import { planRoute, type Candidate } from './routing/route-plan';
+import { failedOnRoute, noteAttempts } from './routing/failed-route';
+import { planRoute, type Candidate, type RoutePlan } from './routing/route-plan';
+import type { CallMeasure } from './routing/provider-statistics';
+import { StickyRoutes } from './routing/sticky-routes';
 
 const MOST_ATTEMPTS = 3;
-const DEFAULT_TIMEOUTS: UpstreamTimeouts = { headersMs: 300_000, idleMs: 60_000, totalMs: 600_000 };
 
 export interface EngineParts {
   /** Asked once per request, so that a reload of the catalogue reaches the next one. */
@@ -24,11 +27,14 @@ export interface EngineParts {
   readonly clock: () => number;
   /** From 0 to below 1. */
   readonly dice: () => number;
+  /** Every dialect that can be translated; only tests need others. */
+  readonly translations?: Translations;
 }
 
-type Method = 'chat' | 'embed' | 'chatStream';
+/** The APIs whose answers can be streamed. */
+export type StreamableApi = Exclude<CallableApi, 'embeddings'>;
 
-interface Attempted<T> extends Served {
+interface Attempted<T> extends Omit<Served, 'losses'> {
   readonly value: T;
 }
 
@@ -42,133 +48,173 @@ interface Attempted<T> extends Served {
  */
 export class InferenceEngine {
   readonly #parts: EngineParts;
+  readonly #caller: EndpointCaller;
+  readonly #sticky: StickyRoutes;
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
+    this.#caller = new EndpointCaller(parts);
+    this.#sticky = new StickyRoutes(parts.clock);
   }
 
-  async chat(request: RoutedRequest): Promise<InferenceResult> {
-    return whole(await this.#route('chat', request, this.#answerer('chat', 'chat')));
+  /** A whole answer, in the dialect of `api`, from an endpoint that may speak another one. */
+  async answer(api: CallableApi, request: RoutedRequest): Promise<InferenceResult> {
+    const answered = await this.#route(api, request, this.#answerer(api));
+    this.#measured(answered, answered.value.usage, { generationMs: answered.attempts.at(-1)?.tookMs });
+    return whole(answered);
   }
 
-  async embed(request: RoutedRequest): Promise<InferenceResult> {
-    return whole(await this.#route('embeddings', request, this.#answerer('embeddings', 'embed')));
-  }
-
-  /** Resolves at the first valid event of the stream. */
-  async chatStream(request: RoutedRequest): Promise<StreamResult> {
-    const dialect = dialectOf('chat');
-    const { value, ...served } = await this.#route('chat', request, async (candidate, attempt) => {
-      const call = await this.#call(candidate, attempt, dialect.toUpstream(attempt.body, candidate.endpoint, true));
-      const upstream = await this.#method(candidate, 'chatStream')(call);
-      return dialect.openStream!(upstream, contextOf(candidate, attempt));
+  /** Resolves at the first valid event of the stream; where it is translated, at the first content. */
+  async stream(api: StreamableApi, request: RoutedRequest): Promise<StreamResult> {
+    const { value, ...served } = await this.#route(api, request, (candidate, attempt) =>
+      this.#caller.openStream(api, candidate, attempt),
+    );
+    const { clock } = this.#parts;
+    const firstTokenMs = served.attempts.at(-1)?.tookMs;
+    const firstMs = clock();
+    void value.stream.outcome.then(({ error, usage }) => {
+      if (error?.retryable) this.#failed(served, error);
+      else this.#measured(served, usage, { firstTokenMs, generationMs: clock() - firstMs });
     });
-    const { endpoint } = served;
-    void value.outcome.then(({ error }) => {
-      if (error?.retryable) this.#parts.health.failed(endpoint, error.retryAfterSeconds);
-    });
-    return { ...served, stream: value };
+    return { ...served, ...value };
+  }
+
+  chat(request: RoutedRequest): Promise<InferenceResult> {
+    return this.answer('chat', request);
+  }
+
+  chatStream(request: RoutedRequest): Promise<StreamResult> {
+    return this.stream('chat', request);
+  }
+
+  embed(request: RoutedRequest): Promise<InferenceResult> {
+    return this.answer('embeddings', request);
+  }
+
+  /**
+   * The tokens of a prompt for `messages`, as the provider that would answer counts them; null where the
+   * endpoint in the first place cannot count.
+   */
+  async countTokens(request: RoutedRequest): Promise<number | null> {
+    const { candidates } = await this.#plan('messages', request);
+    const able = candidates.filter(this.#caller.canCount);
+    if (able.length === 0 || able[0] !== candidates[0]) return null;
+    const counted = await this.#try(
+      able,
+      request,
+      (candidate, attempt) => this.#caller.countTokens(candidate, attempt),
+      () => true,
+    );
+    return counted.value;
   }
 
   /** One call to one endpoint and no other: a line of a batch, which belongs to the provider of its batch. */
-  async callEndpoint(
-    api: 'chat' | 'embeddings',
-    candidate: Candidate,
-    request: InferenceRequest,
-  ): Promise<InferenceResult> {
-    const answer = this.#answerer(api, api === 'chat' ? 'chat' : 'embed');
-    return whole(await this.#try([candidate], request, answer));
+  async callEndpoint(api: CallableApi, candidate: Candidate, request: InferenceRequest): Promise<InferenceResult> {
+    return whole(await this.#try([candidate], request, this.#answerer(api), () => true));
   }
 
-  async #route<T>(api: Api, request: RoutedRequest, run: Run<T>): Promise<Attempted<T>> {
+  async #route<T>(api: CallableApi, request: RoutedRequest, run: Run<T>): Promise<Attempted<T>> {
+    const plan = await this.#plan(api, request);
+    const { health } = this.#parts;
+    const served = await this.#try(plan.candidates, request, run, (candidate, tried) =>
+      health.admits(candidate, tried),
+    ).catch((thrown: unknown) => {
+      throw failedOnRoute(AppError.from(thrown), plan);
+    });
+    if (request.stickyKey) this.#sticky.served(request.stickyKey, served.model.slug, served.endpoint);
+    return { ...served, plan };
+  }
+
+  async #plan(api: CallableApi, request: RoutedRequest): Promise<RoutePlan> {
     const { catalogue, credentials, adapters, health, dice } = this.#parts;
-    const hasKey = await credentials.availableProviders(request.scope ?? {});
-    const isAvailable: ProviderFilter = (provider) => adapters.has(provider.protocol) && hasKey(provider);
-    const plan = planRoute({ ...request, api }, { catalogue: catalogue(), health, isAvailable, dice });
-    return this.#try(plan, request, run);
+    const scope = request.scope ?? {};
+    const hasKey = await credentials.availableProviders(scope);
+    const isSpoken: ProviderFilter = ({ protocol }) => adapters.has(protocol);
+    return planRoute(
+      { ...request, api },
+      {
+        catalogue: catalogue(),
+        health,
+        statistics: health.statistics,
+        sticky: this.#sticky,
+        credentials: await credentials.ownCredentials(scope),
+        isSpoken,
+        canServe: this.#caller.canServe,
+        isAvailable: (provider) => isSpoken(provider) && hasKey(provider),
+        dice,
+      },
+    );
   }
 
-  async #try<T>(plan: readonly Candidate[], request: InferenceRequest, run: Run<T>): Promise<Attempted<T>> {
+  async #try<T>(
+    plan: readonly Candidate[],
+    request: InferenceRequest,
+    run: Run<T>,
+    admits: Admission,
+  ): Promise<Attempted<T>> {
     const { clock, health } = this.#parts;
     const deadlineMs = request.deadlineMs ?? clock() + DEFAULT_TIMEOUTS.totalMs;
     const attempts: Attempt[] = [];
     const errors: AppError[] = [];
-    for (const candidate of plan.slice(0, MOST_ATTEMPTS)) {
-      if (request.signal.aborted) throw callCancelled();
-      const startMs = clock();
-      if (startMs >= deadlineMs) break;
-      const attempt = { ...request, deadlineMs };
-      try {
-        const value = await run(candidate, attempt);
-        health.succeeded(candidate.endpoint);
-        attempts.push(attemptOf(candidate, 200, null, clock() - startMs));
-        return { ...candidate, status: 200, attempts, value };
-      } catch (thrown) {
-        const error = AppError.from(thrown);
-        attempts.push(attemptOf(candidate, error.status, error.code, clock() - startMs));
-        errors.push(error);
-        if (!error.retryable) break;
-        health.failed(candidate.endpoint, error.retryAfterSeconds);
-      }
+    const tried: Candidate[] = [];
+    for (const candidate of plan) {
+      if (!this.#mayGoOn(request, deadlineMs) || tried.length === MOST_ATTEMPTS) break;
+      if (!admits(candidate, tried)) continue;
+      tried.push(candidate);
+      const outcome = await this.#attempt(candidate, { ...request, deadlineMs }, run);
+      attempts.push(outcome.attempt);
+      if (outcome.error === null) return { ...candidate, status: 200, attempts, value: outcome.value };
+      errors.push(outcome.error);
+      if (!outcome.error.retryable) break;
     }
-    throw failedTogether(attempts, errors);
+    if (tried.length === 0 && clock() < deadlineMs) throw health.restingError(plan);
+    throw noteAttempts(failedTogether(attempts, errors), attempts);
   }
 
-  #answerer(api: 'chat' | 'embeddings', method: 'chat' | 'embed'): Run<Answer> {
-    const dialect = dialectOf(api);
-    return async (candidate, attempt) => {
-      const call = await this.#call(candidate, attempt, dialect.toUpstream(attempt.body, candidate.endpoint, false));
-      const { body } = await this.#method(candidate, method)(call);
-      return dialect.readAnswer(body, contextOf(candidate, attempt));
-    };
+  /** Whether there is time left. Throws where the caller has left. */
+  #mayGoOn({ signal }: InferenceRequest, deadlineMs: number): boolean {
+    if (signal.aborted) throw callCancelled();
+    return this.#parts.clock() < deadlineMs;
   }
 
-  async #call({ endpoint }: Candidate, attempt: TimedRequest, body: Buffer): Promise<UpstreamCall> {
-    const { credentials, clock } = this.#parts;
-    const apiKey = await credentials.forProvider(endpoint.provider, attempt.scope ?? {});
-    if (apiKey === null && endpoint.provider.apiKeyEnv !== null) throw unusable(endpoint, 'there is no key');
-    const limits = { ...DEFAULT_TIMEOUTS, ...attempt.timeouts };
-    const totalMs = Math.max(1, Math.min(limits.totalMs, attempt.deadlineMs - clock()));
-    return { endpoint, apiKey, body, signal: attempt.signal, timeouts: { ...limits, totalMs } };
+  async #attempt<T>(candidate: Candidate, request: TimedRequest, run: Run<T>): Promise<AttemptOutcome<T>> {
+    const { clock, health } = this.#parts;
+    const startMs = clock();
+    try {
+      const value = await run(candidate, request);
+      health.succeeded(candidate.endpoint, candidate.credential);
+      return { attempt: attemptOf(candidate, 200, null, clock() - startMs), error: null, value };
+    } catch (thrown) {
+      const error = AppError.from(thrown);
+      if (error.retryable) this.#failed(candidate, error);
+      return { attempt: attemptOf(candidate, error.status, error.code, clock() - startMs), error, value: null };
+    }
   }
 
-  #method<M extends Method>({ endpoint }: Candidate, method: M): NonNullable<ProviderAdapter[M]> {
-    const adapter = this.#parts.adapters.get(endpoint.provider.protocol);
-    const bound = adapter?.[method]?.bind(adapter);
-    if (bound) return bound as NonNullable<ProviderAdapter[M]>;
-    throw unusable(endpoint, `protocol ${endpoint.provider.protocol} cannot ${method}`);
+  #answerer(api: CallableApi): Run<Answered> {
+    return (candidate, attempt) => this.#caller.answer(api, candidate, attempt);
+  }
+
+  #measured({ endpoint }: Candidate, { completionTokens }: Usage, times: CallMeasure): void {
+    this.#parts.health.statistics.record(endpoint, { ...times, completionTokens });
+  }
+
+  #failed({ endpoint, credential }: Candidate, { code, retryAfterSeconds }: AppError): void {
+    const isQuota = code === 'rate_limit_exceeded';
+    this.#parts.health.failed(endpoint, retryAfterSeconds, { credential, isQuota });
   }
 }
 
-interface TimedRequest extends InferenceRequest {
-  readonly deadlineMs: number;
-}
+/** Whether a candidate may be called now, after those that were tried. */
+type Admission = (candidate: Candidate, tried: readonly Candidate[]) => boolean;
+
+type AttemptOutcome<T> = { readonly attempt: Attempt } & (
+  | { readonly error: null; readonly value: T }
+  | { readonly error: AppError; readonly value: null }
+);
 
 type Run<T> = (candidate: Candidate, attempt: TimedRequest) => Promise<T>;
 
-function whole({ value, ...served }: Attempted<Answer>): InferenceResult {
+function whole({ value, ...served }: Attempted<Answered>): InferenceResult {
   return { ...value, ...served };
-}
-
-function dialectOf(api: Api): Dialect {
-  const dialect = findDialect(api);
-  if (dialect) return dialect;
-  throw new AppError('server', 'Internal error', { internal: `no dialect for ${api}` });
-}
-
-function unusable({ provider }: Endpoint, reason: string): AppError {
-  return new AppError('provider_unavailable', 'The provider is not available', {
-    metadata: { provider_name: provider.name },
-    internal: `${provider.slug}: ${reason}`,
-  });
-}
-
-function contextOf({ model, endpoint }: Candidate, request: InferenceRequest): AnswerContext {
-  const { generationId, body, priceList = 'standard' } = request;
-  return { generationId, model, endpoint, priceList, requestBody: body };
-}
-
-function attemptOf({ model, endpoint }: Candidate, status: number, errorCode: string | null, tookMs: number): Attempt {
-  const { name, slug } = endpoint.provider;
-  return { model: model.slug, providerName: name, providerSlug: slug, status, errorCode, tookMs };
 }

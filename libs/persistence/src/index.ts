@@ -26,6 +26,7 @@ export {
   GenerationsRepository,
   type GenerationOpening,
   type GenerationSettlement,
+  type GenerationView,
   type OpenedGeneration,
 } from './generations/generations.repository';
 export { LedgerRepository, organizationAccount, type AccountDrift, type HoldRequest } from './ledger/ledger.repository';

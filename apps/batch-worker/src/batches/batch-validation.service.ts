@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { ChatCompletionDto, EmbeddingsDto } from '@libs/contracts';
+import { ChatCompletionDto, EmbeddingsDto, MessagesDto, ResponsesDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { BatchesRepository, type BatchWork } from '@libs/persistence';
 import { validateInstance } from '@libs/platform';
@@ -12,6 +12,8 @@ type BodyClass = new () => object;
 
 const BODY_OF_ENDPOINT: Readonly<Record<string, BodyClass>> = {
   '/v1/chat/completions': ChatCompletionDto,
+  '/v1/responses': ResponsesDto,
+  '/v1/messages': MessagesDto,
   '/v1/embeddings': EmbeddingsDto,
 };
 
@@ -47,7 +49,7 @@ export class BatchValidationService {
       const lines = await this.batches.linesAfter(work, afterSeq, PAGE);
       if (lines.length === 0) return null;
       for (const line of lines) {
-        const problem = findLineProblem(Body, line.body);
+        const problem = findLineProblem(Body, line.body, work.model);
         if (problem !== null) return `requests[${line.seq}].body: ${problem}`;
         afterSeq = line.seq;
       }
@@ -59,9 +61,11 @@ export class BatchValidationService {
   }
 }
 
-function findLineProblem(Body: BodyClass, json: Buffer): string | null {
+/** A line need not repeat the model of its batch. */
+function findLineProblem(Body: BodyClass, json: Buffer, model: string): string | null {
   try {
-    validateInstance(Body, JSON.parse(json.toString()));
+    const body = JSON.parse(json.toString()) as Readonly<Record<string, unknown>>;
+    validateInstance(Body, { ...body, model: body['model'] ?? model });
     return null;
   } catch (error) {
     if (error instanceof AppError && error.code === 'invalid_request') return error.message;

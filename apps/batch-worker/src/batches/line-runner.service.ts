@@ -6,6 +6,7 @@ import {
   formatUsd,
   InferenceEngine,
   managedLanePrices,
+  type CallableApi,
   type Candidate,
   type InferenceResult,
 } from '@libs/inference';
@@ -27,8 +28,10 @@ const LAST_BACKOFF_MS = 30_000;
 /** A provider that asks for more quiet than this is asked again anyway; the window is 24 hours, not for ever. */
 const MAX_RETRY_AFTER_MS = 10 * 60_000;
 
-const API_OF_ENDPOINT: Readonly<Record<string, 'chat' | 'embeddings'>> = {
+const API_OF_ENDPOINT: Readonly<Record<string, CallableApi>> = {
   '/v1/chat/completions': 'chat',
+  '/v1/responses': 'responses',
+  '/v1/messages': 'messages',
   '/v1/embeddings': 'embeddings',
 };
 
@@ -92,7 +95,7 @@ function generationIdOf({ seq, segment: { claim } }: HeldLine): string {
   return numberedId('gen-batch', claim.batchId, seq);
 }
 
-function apiOf(endpoint: string): 'chat' | 'embeddings' {
+function apiOf(endpoint: string): CallableApi {
   const api = API_OF_ENDPOINT[endpoint];
   if (api === undefined) throw new AppError('server', 'Internal error', { internal: `no lane for ${endpoint}` });
   return api;

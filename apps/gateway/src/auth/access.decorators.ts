@@ -22,3 +22,10 @@ export function RequiresManagementKey(): CustomDecorator<symbol> {
 export function AcceptsAnyKey(): CustomDecorator<symbol> {
   return SetMetadata(ROUTE_ACCESS, 'any-key' satisfies RouteAccess);
 }
+
+export const KEY_HEADER = Symbol('key header');
+
+/** The key may come in `x-api-key` in place of `Authorization`, as clients of the Messages API send it. */
+export function AcceptsKeyHeader(): CustomDecorator<symbol> {
+  return SetMetadata(KEY_HEADER, true);
+}

@@ -245,7 +245,10 @@ describe(BearerGuard.name, () => {
   });
 
   it('accepts none of ten thousand mutated keys and asks for none of them', async () => {
-    const guard = new BearerGuard(new KeyDirectory(bus), { getAllAndOverride: () => undefined } as never);
+    const guard = new BearerGuard(new KeyDirectory(bus), {
+      get: () => undefined,
+      getAllAndOverride: () => undefined,
+    } as never);
     const rawHeaders = ['authorization', ''];
     const context = {
       getHandler: () => get,

@@ -2,8 +2,8 @@ import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import { hashApiKey, readApiKeyKind, type Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { ROUTE_ACCESS, type RouteAccess } from './access.decorators';
-import { badCredential, readBearer } from './bearer';
+import { KEY_HEADER, ROUTE_ACCESS, type RouteAccess } from './access.decorators';
+import { badCredential, readBearer, readBearerOrKey } from './bearer';
 import type { AuthenticatedRequest } from './caller.decorator';
 import { KeyDirectory } from './key-directory';
 
@@ -24,11 +24,16 @@ export class BearerGuard implements CanActivate {
     const access = this.accessOf(context);
     if (access === 'public') return true;
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
-    const key = readBearer(request.raw.rawHeaders);
+    const { rawHeaders } = request.raw;
+    const key = this.takesKeyHeader(context) ? readBearerOrKey(rawHeaders) : readBearer(rawHeaders);
     if (readApiKeyKind(key) === null) throw badCredential();
     const found = this.directory.find(hashApiKey(key));
     if (!(found instanceof Promise)) return admit(request, found, access);
     return found.then((principal) => admit(request, principal, access));
+  }
+
+  private takesKeyHeader(context: ExecutionContext): boolean {
+    return this.reflector.get<boolean | undefined>(KEY_HEADER, context.getClass()) === true;
   }
 
   private accessOf(context: ExecutionContext): RouteAccess {

@@ -18,15 +18,39 @@ export function badCredential(): AppError {
  * @throws AppError `authentication` unless there is exactly one header with exactly one token
  */
 export function readBearer(rawHeaders: readonly string[]): string {
-  let value: string | null = null;
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? '';
-    if (name.length !== 13 || name.toLowerCase() !== 'authorization') continue;
-    if (value !== null) throw badCredential();
-    value = rawHeaders[i + 1] ?? '';
-  }
-  if (value === null) throw new AppError('authentication', 'Missing Authentication header', { headers: CHALLENGE });
+  const value = onlyValueOf('authorization', rawHeaders);
+  if (value === null) throw missingCredential();
   const token = BEARER.exec(value)?.[1];
   if (token === undefined) throw badCredential();
   return token;
+}
+
+const KEY = /^[^\s]+$/;
+
+/**
+ * The key of a request whose route also takes it in `x-api-key`. One credential in all: whoever sends two
+ * may have been judged by the other one on the way.
+ *
+ * @throws AppError `authentication` unless there is exactly one
+ */
+export function readBearerOrKey(rawHeaders: readonly string[]): string {
+  const key = onlyValueOf('x-api-key', rawHeaders);
+  if (key === null) return readBearer(rawHeaders);
+  if (onlyValueOf('authorization', rawHeaders) !== null || !KEY.test(key)) throw badCredential();
+  return key;
+}
+
+function onlyValueOf(wanted: string, rawHeaders: readonly string[]): string | null {
+  let value: string | null = null;
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length !== wanted.length || name.toLowerCase() !== wanted) continue;
+    if (value !== null) throw badCredential();
+    value = rawHeaders[i + 1] ?? '';
+  }
+  return value;
+}
+
+function missingCredential(): AppError {
+  return new AppError('authentication', 'Missing Authentication header', { headers: CHALLENGE });
 }

@@ -27,7 +27,7 @@ interface Lookup {
 
 const DEFAULTS: KeyDirectoryOptions = {
   // Short of the promised second by what asking anew may take.
-  freshForMs: 900,
+  freshForMs: 750,
   maxEntries: 10_000,
   maxLookups: 1_000,
   monotonicNowMs: () => performance.now(),

@@ -41,6 +41,11 @@ describe(routeBatch, () => {
     expect(route({}, (slug) => slug !== 'cheap')).toBe('dear');
   });
 
+  it('picks an endpoint that speaks another API, which lines are translated to', () => {
+    expect(route({ endpoint: '/v1/responses' })).toBe('cheap');
+    expect(route({ endpoint: '/v1/messages' })).toBe('cheap');
+  });
+
   it('keeps to the providers that the caller names, by slug or by name', () => {
     expect(route({ only: ['dear'] })).toBe('dear');
     expect(route({ only: ['DEAR', 'never'] })).toBe('dear');

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import type { Api, Catalogue, Endpoint } from '@libs/inference';
+import { upstreamApiFor, type Api, type Catalogue, type Endpoint } from '@libs/inference';
 import type { BatchEndpoint, BatchHeader } from './batch-header';
 
 export const API_OF_ENDPOINT: Readonly<Record<BatchEndpoint, Api>> = {
@@ -31,7 +31,7 @@ export function routeBatch(header: BatchHeader, catalogue: Catalogue, usable: Us
   }
   const api = API_OF_ENDPOINT[header.endpoint];
   const capable = model.endpoints.filter(
-    (endpoint) => endpoint.apis.includes(api) && endpoint.provider.batch !== 'none',
+    (endpoint) => upstreamApiFor(api, endpoint, undefined) !== null && endpoint.provider.batch !== 'none',
   );
   if (capable.length === 0) {
     throw new AppError('invalid_request', `model has no batch endpoint for ${header.endpoint}`, {

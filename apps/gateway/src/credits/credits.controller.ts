@@ -4,7 +4,7 @@ import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { CreditsService, type CreditsView } from './credits.service';
 
-/** `GET /credits` (spec E), for management keys. */
+/** `GET /credits`, for management keys. */
 @Controller('credits')
 @RequiresManagementKey()
 export class CreditsController {

@@ -2,11 +2,15 @@ import { Global, Inject, Module, type OnApplicationBootstrap, type OnModuleDestr
 import { GenerationsRepository } from '@libs/persistence';
 import { AppLogger } from '@libs/platform';
 import { AbandonedSweep } from './abandoned-sweep';
+import { InferenceRouting } from '../inference/inference-routing';
 import { GenerationRecorder } from './generation-recorder';
+import { GenerationsController } from './generations.controller';
+import { GenerationsService } from './generations.service';
 
-/** Needs the (global) platform and persistence modules. */
+/** Needs the (global) platform, persistence and inference modules. */
 @Global()
 @Module({
+  controllers: [GenerationsController],
   providers: [
     {
       provide: GenerationRecorder,
@@ -19,6 +23,12 @@ import { GenerationRecorder } from './generation-recorder';
       inject: [GenerationsRepository, AppLogger],
       useFactory: (repository: GenerationsRepository, logger: AppLogger) =>
         new AbandonedSweep(repository, logger.child(AbandonedSweep.name)),
+    },
+    {
+      provide: GenerationsService,
+      inject: [GenerationsRepository, InferenceRouting],
+      useFactory: (repository: GenerationsRepository, routing: InferenceRouting) =>
+        new GenerationsService(repository, (slug) => routing.providerName(slug)),
     },
   ],
   exports: [GenerationRecorder],

@@ -1,33 +1,21 @@
-import { Controller, HttpCode, Post, Req, Res } from '@nestjs/common';
-import { mintId, type Principal } from '@libs/contracts';
+import { Controller, HttpCode, Post, Req, Res, UseFilters } from '@nestjs/common';
+import type { Principal } from '@libs/contracts';
 import type { FastifyReply } from 'fastify';
 import { Caller } from '../auth/caller.decorator';
-import type { BodyRequest } from '../http/body.guard';
 import { InferenceBody } from '../http/streamed-body.decorator';
-import { CallLife } from './call-life';
-import { InferenceService } from './inference.service';
-import { sendAnswer } from './send-answer';
+import { CallReplier } from './call-replier';
+import { InferenceErrorFilter, type ExplainedRequest } from './inference-error.filter';
 
 /** `POST /embeddings` (interface §4.6). */
 @Controller('embeddings')
+@UseFilters(new InferenceErrorFilter())
 export class EmbeddingsController {
-  constructor(private readonly inference: InferenceService) {}
+  constructor(private readonly replier: CallReplier) {}
 
   @Post()
   @HttpCode(200)
   @InferenceBody()
-  async create(@Caller() caller: Principal, @Req() request: BodyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const generationId = mintId('gen');
-    reply.header('x-generation-id', generationId);
-    const life = new CallLife(request.life);
-    try {
-      const { abort } = life;
-      sendAnswer(
-        reply,
-        await this.inference.embed({ generationId, caller, body: request.rawBody!, parsed: request.body, abort }),
-      );
-    } catch (error) {
-      throw life.explain(error);
-    }
+  create(@Caller() caller: Principal, @Req() request: ExplainedRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.replier.reply('embeddings', caller, request, reply);
   }
 }

@@ -1,4 +1,12 @@
-import { emptyUsage, priceUsage, type Api, type Catalogue, type Endpoint, type PicoUsd } from '@libs/inference';
+import {
+  emptyUsage,
+  priceUsage,
+  upstreamApiFor,
+  type Api,
+  type Catalogue,
+  type Endpoint,
+  type PicoUsd,
+} from '@libs/inference';
 
 /** What an answer without a cap is expected to hold; what goes beyond it is charged all the same. */
 const UNCAPPED_TOKENS = 1_024;
@@ -23,7 +31,7 @@ export function estimateHold(catalogue: Catalogue, expected: ExpectedUsage): Pic
   let dearest = 0n;
   for (const slug of expected.models) {
     for (const endpoint of endpointsOf(catalogue, slug)) {
-      if (!endpoint.apis.includes(expected.api)) continue;
+      if (upstreamApiFor(expected.api, endpoint, undefined) === null) continue;
       const cost = costAt(endpoint, expected);
       if (cost > dearest) dearest = cost;
     }

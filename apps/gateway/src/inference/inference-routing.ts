@@ -1,4 +1,12 @@
-import type { Api, Catalogue, CatalogueSource, Endpoint, ProviderAdapter, SharedCredentials } from '@libs/inference';
+import {
+  upstreamApiFor,
+  type Api,
+  type Catalogue,
+  type CatalogueSource,
+  type Endpoint,
+  type ProviderAdapter,
+  type SharedCredentials,
+} from '@libs/inference';
 
 /** What this installation can route to: the catalogue in force, the protocols it speaks and the keys it has. */
 export class InferenceRouting {
@@ -12,24 +20,25 @@ export class InferenceRouting {
     return this.source.current();
   }
 
-  /** Whether a call of this API could be made to the endpoint at all. */
-  canServe({ provider, apis }: Endpoint, api: Api): boolean {
-    const adapter = this.adapters.get(provider.protocol);
-    if (adapter === undefined || !apis.includes(api)) return false;
-    return canAsk(adapter, api) && this.credentials.availableProviders()(provider);
+  /** What the provider of a slug calls itself; null for one that the catalogue does not name any more. */
+  providerName(slug: string): string | null {
+    return (
+      this.catalogue()
+        .providers()
+        .find((provider) => provider.slug === slug)?.name ?? null
+    );
   }
-}
 
-function canAsk(adapter: ProviderAdapter, api: Api): boolean {
-  switch (api) {
-    case 'chat':
-      return adapter.chat !== undefined;
-    case 'embeddings':
-      return adapter.embed !== undefined;
-    case 'responses':
-    case 'messages':
-    case 'transcription':
-    case 'video':
-      return false;
+  /** The API in which an endpoint is asked for a caller of `api`; null where it cannot be. */
+  upstreamApi(endpoint: Endpoint, api: Api): Api | null {
+    return upstreamApiFor(api, endpoint, this.adapters.get(endpoint.provider.protocol));
+  }
+
+  /** Whether a call of this API could be made to the endpoint at all, natively or through a translation. */
+  canServe(endpoint: Endpoint, api: Api): boolean {
+    const { provider } = endpoint;
+    const adapter = this.adapters.get(provider.protocol);
+    if (adapter === undefined || api === 'transcription' || api === 'video') return false;
+    return upstreamApiFor(api, endpoint, adapter) !== null && this.credentials.availableProviders()(provider);
   }
 }

@@ -10,10 +10,13 @@ import {
 } from '@libs/inference';
 import { GatewayEnv, providerKeyVariables } from '../gateway.env';
 import { GenerationRecorder } from '../generations/generation-recorder';
+import { CallReplier } from './call-replier';
 import { ChatCompletionsController } from './chat-completions.controller';
 import { EmbeddingsController } from './embeddings.controller';
 import { InferenceRouting } from './inference-routing';
 import { InferenceService } from './inference.service';
+import { MessagesController } from './messages.controller';
+import { ResponsesController } from './responses.controller';
 
 type Adapters = ReadonlyMap<string, ProviderAdapter>;
 const ADAPTERS = Symbol('provider adapters');
@@ -21,7 +24,7 @@ const ADAPTERS = Symbol('provider adapters');
 /** The engine over the operator's catalogue and keys, and the routes that call it. */
 @Global()
 @Module({
-  controllers: [ChatCompletionsController, EmbeddingsController],
+  controllers: [ChatCompletionsController, ResponsesController, MessagesController, EmbeddingsController],
   providers: [
     { provide: CatalogueSource, inject: [GatewayEnv], useFactory: followCatalogue },
     { provide: SharedCredentials, useFactory: () => new SharedCredentials(providerKeyVariables()) },
@@ -51,6 +54,11 @@ const ADAPTERS = Symbol('provider adapters');
       inject: [InferenceEngine, InferenceRouting, GenerationRecorder],
       useFactory: (engine: InferenceEngine, routing: InferenceRouting, recorder: GenerationRecorder) =>
         new InferenceService(engine, routing, recorder),
+    },
+    {
+      provide: CallReplier,
+      inject: [InferenceService, GatewayEnv],
+      useFactory: (inference: InferenceService, env: GatewayEnv) => new CallReplier(inference, env.SERVICE_NAME),
     },
   ],
   exports: [InferenceRouting],

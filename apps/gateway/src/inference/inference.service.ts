@@ -1,49 +1,40 @@
-import { ChatCompletionDto, countEmbeddingsInputs, dayOfId, EmbeddingsDto, type Principal } from '@libs/contracts';
+import { dayOfId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   estimatePromptTokens,
+  failedRouteOf,
+  routingMetadata,
+  translationStage,
+  type CallableApi,
   type InferenceEngine,
   type InferenceResult,
   type RoutedRequest,
+  type RoutePlan,
+  type RoutingMetadata,
+  type Served,
+  type StreamableApi,
   type StreamResult,
 } from '@libs/inference';
-import { durationHistogram, validateInstance } from '@libs/platform';
+import { durationHistogram } from '@libs/platform';
 import type { GenerationRecorder } from '../generations/generation-recorder';
 import type { GenerationTicket } from '../generations/generation-ticket';
 import { answered, failed, streamed } from './call-outcome';
+import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
 import { estimateHold } from './hold-estimate';
 import type { InferenceRouting } from './inference-routing';
-import { routeWishOf, type RouteWish } from './route-request';
-
-/** A caller's request as it came in. */
-export interface IncomingCall {
-  readonly generationId: string;
-  readonly caller: Principal;
-  readonly body: Buffer;
-  readonly parsed: unknown;
-  /** Aborted when the caller has left or the process must stop; also by the service, when the money is refused. */
-  readonly abort: AbortController;
-}
+import { routeWishOf } from './route-request';
 
 /** A stream that has begun, and why it has to end early, once that is so. */
 export interface OpenedStream extends StreamResult {
   readonly refusal: () => AppError | null;
 }
 
-type Api = 'chat' | 'embeddings';
-
-interface PreparedCall extends IncomingCall {
-  readonly api: Api;
-  readonly route: RouteWish;
-  readonly promptTokens: number;
+interface PreparedCall {
+  readonly api: CallableApi;
+  readonly request: RoutedRequest;
+  readonly abort: AbortController;
   readonly startedMs: number;
   readonly ticket: GenerationTicket;
-}
-
-interface Expectation {
-  readonly isStream: boolean;
-  readonly maxTokens: number | null;
-  readonly answers: number;
 }
 
 const upstreamTime = durationHistogram({
@@ -64,22 +55,22 @@ export class InferenceService {
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
-  /** Whether the body asks for a stream; the body is checked by `chat` and `chatStream`. */
+  /** Whether the body asks for a stream; the body is checked by `answer` and `stream`. */
   static wantsStream(parsed: unknown): boolean {
     return (parsed as { stream?: unknown } | null)?.stream === true;
   }
 
   /** @throws AppError for every refusal of the interface */
-  async chat(call: IncomingCall): Promise<InferenceResult> {
-    const prepared = this.prepareChat(call, false);
-    return this.complete(prepared, () => this.engine.chat(routed(prepared)));
+  async answer(api: CallableApi, call: IncomingCall): Promise<InferenceResult> {
+    const prepared = this.prepare(api, call, false);
+    return this.complete(prepared, () => this.engine.answer(api, prepared.request));
   }
 
-  /** Resolves at the first event. @throws AppError until then */
-  async chatStream(call: IncomingCall): Promise<OpenedStream> {
-    const prepared = this.prepareChat(call, true);
+  /** Resolves when the stream is one. @throws AppError until then */
+  async stream(api: StreamableApi, call: IncomingCall): Promise<OpenedStream> {
+    const prepared = this.prepare(api, call, true);
     const { ticket, startedMs } = prepared;
-    const result = await this.reach(prepared, () => this.engine.chatStream(routed(prepared)));
+    const result = await this.reach(prepared, () => this.engine.stream(api, prepared.request));
     const firstByteMs = this.nowMs();
     void result.stream.outcome.then((outcome) =>
       ticket.settle(streamed(result, outcome, { startedMs, firstByteMs, endedMs: this.nowMs() })),
@@ -87,27 +78,45 @@ export class InferenceService {
     return { ...result, refusal: () => ticket.refusal };
   }
 
-  /** @throws AppError for every refusal of the interface */
-  async embed(call: IncomingCall): Promise<InferenceResult> {
-    const dto = validateInstance(EmbeddingsDto, call.parsed);
-    const expectation = { isStream: false, maxTokens: null, answers: countEmbeddingsInputs(dto.input) };
-    const prepared = this.prepare('embeddings', call, routeWishOf(dto), expectation);
-    return this.complete(prepared, () => this.engine.embed(routed(prepared)));
+  /**
+   * The tokens of a prompt for `messages`, by the provider that would answer where it can count, else
+   * estimated. Nothing is charged. @throws AppError for every refusal of the interface
+   */
+  async countTokens(call: IncomingCall): Promise<number> {
+    const { route } = checkCall('messages', call.parsed);
+    workspaceOf(call);
+    const promptTokens = promptTokensOf(call.body);
+    const counted = await this.engine.countTokens(routedRequest('messages', call, route, promptTokens));
+    return counted ?? promptTokens;
   }
 
-  private prepareChat(call: IncomingCall, isStream: boolean): PreparedCall {
-    const dto = validateInstance(ChatCompletionDto, call.parsed);
-    const maxTokens = dto.max_completion_tokens ?? dto.max_tokens ?? null;
-    return this.prepare('chat', call, routeWishOf(dto), { isStream, maxTokens, answers: dto.n ?? 1 });
+  /** What the `<service>_metadata` member tells of an answer. */
+  metadataOf(api: CallableApi, served: Served, generationMs: number): RoutingMetadata | null {
+    const { plan, attempts, losses, endpoint } = served;
+    if (plan === undefined) return null;
+    const stage = translationStage(api, this.routing.upstreamApi(endpoint, api) ?? api, losses);
+    return routingMetadata({ plan, attempts, served, generationMs, pipeline: stage === null ? [] : [stage] });
   }
 
-  private prepare(api: Api, call: IncomingCall, route: RouteWish, expectation: Expectation): PreparedCall {
-    const { generationId, caller, body } = call;
-    const { organizationId, workspaceId, keyHash } = caller;
-    if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
+  /** What it tells of a call that failed on its way; null for one that never set out. */
+  failureMetadata(thrown: unknown, parsed: unknown): RoutingMetadata | null {
+    if (!(thrown instanceof AppError)) return null;
+    const route = failedRouteOf(thrown);
+    if (route !== null) return routingMetadata({ ...route, served: null });
+    if (thrown.metadata?.['availability'] === undefined) return null;
+    const { model } = routeWishOf(parsed as Parameters<typeof routeWishOf>[0]);
+    return routingMetadata({ plan: unplanned(model), attempts: [], served: null });
+  }
+
+  private prepare(api: CallableApi, call: IncomingCall, isStream: boolean): PreparedCall {
+    const { route, ...expected }: CheckedCall = checkCall(api, call.parsed);
+    const { generationId, body, abort } = call;
+    const { organizationId, keyHash } = call.caller;
+    const workspaceId = workspaceOf(call);
     const promptTokens = promptTokensOf(body);
+    const request = routedRequest(api, call, route, promptTokens);
     const models = [route.model, ...route.models];
-    const holdPicoUsd = estimateHold(this.routing.catalogue(), { api, models, promptTokens, ...expectation });
+    const holdPicoUsd = estimateHold(this.routing.catalogue(), { api, models, promptTokens, ...expected });
     const opening = {
       id: generationId,
       createdOn: dayOf(generationId),
@@ -116,10 +125,10 @@ export class InferenceService {
       apiKeyHash: keyHash,
       api,
       model: route.model,
-      streamed: expectation.isStream,
+      streamed: isStream,
     };
     const ticket = this.recorder.open(opening, holdPicoUsd);
-    return { ...call, api, route, promptTokens, startedMs: this.nowMs(), ticket };
+    return { api, request, abort, startedMs: this.nowMs(), ticket };
   }
 
   private async complete(call: PreparedCall, ask: () => Promise<InferenceResult>): Promise<InferenceResult> {
@@ -172,7 +181,7 @@ interface Observer {
 /** Looking a series up by its labels costs more than counting in it. */
 const observers = new Map<string, Observer>();
 
-function observeUpstream(api: Api, provider: string, seconds: number): void {
+function observeUpstream(api: CallableApi, provider: string, seconds: number): void {
   const key = `${api} ${provider}`;
   let observer = observers.get(key);
   if (observer === undefined) observers.set(key, (observer = upstreamTime.labels({ api, provider })));
@@ -187,13 +196,12 @@ function promptTokensOf(body: Buffer): number {
   }
 }
 
-function routed({ generationId, body, abort, route, promptTokens, caller }: PreparedCall): Omit<RoutedRequest, 'api'> {
-  return {
-    ...route,
-    generationId,
-    body,
-    signal: abort.signal,
-    estimatedPromptTokens: promptTokens,
-    scope: { workspaceId: caller.workspaceId ?? undefined, apiKeyHash: caller.keyHash },
-  };
+/** Nothing could serve, so there is no plan to tell of. */
+function unplanned(requested: string): RoutePlan {
+  return { candidates: [], considered: [], requested, resolved: null, namedBy: 'direct' };
+}
+
+function workspaceOf({ caller: { workspaceId } }: IncomingCall): string {
+  if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
+  return workspaceId;
 }

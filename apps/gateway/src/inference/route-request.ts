@@ -1,11 +1,15 @@
 import type { ProviderPreferences } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { RoutingPreferences, SortKey } from '@libs/inference';
+import { readRoutingPreferences, type RoutingPreferences } from '@libs/inference';
 
 interface Routable {
   readonly model?: string | null;
   readonly models?: readonly string[] | null;
+  /** What `models` is called on messages. */
+  readonly fallbacks?: readonly { readonly model: string }[] | null;
   readonly provider?: ProviderPreferences | null;
+  /** An older way to say `provider.sort.partition`; words without a meaning here are passed over. */
+  readonly route?: unknown;
 }
 
 export interface RouteWish {
@@ -18,17 +22,15 @@ export interface RouteWish {
 const NO_PREFERENCES: RoutingPreferences = {};
 
 /**
- * Where a checked body wants to go (spec A.1, A.4): `model` first, then `models`.
+ * Where a checked body wants to go: `model` first, then `models`.
  *
  * @throws AppError invalid_request when it names no model
  */
-export function routeWishOf({ model, models, provider }: Routable): RouteWish {
-  const [first, ...rest] = [...(model ? [model] : []), ...(models ?? [])];
+export function routeWishOf({ model, models, fallbacks, provider, route }: Routable): RouteWish {
+  const others = models ?? fallbacks?.map((fallback) => fallback.model) ?? [];
+  const [first, ...rest] = [...(model ? [model] : []), ...others];
   if (first === undefined) throw new AppError('invalid_request', 'model is required', { metadata: { param: 'model' } });
-  return { model: first, models: rest, preferences: provider ? preferencesOf(provider) : NO_PREFERENCES };
-}
-
-function preferencesOf({ order, only, ignore, allow_fallbacks, sort }: ProviderPreferences): RoutingPreferences {
-  const by = typeof sort === 'object' && sort !== null ? sort.by : sort;
-  return { order, only, ignore, allowFallbacks: allow_fallbacks, sort: (by ?? null) as SortKey | null };
+  const isPlain = !provider && route !== 'sort';
+  const preferences = isPlain ? NO_PREFERENCES : readRoutingPreferences(provider, route === 'sort' ? 'sort' : null);
+  return { model: first, models: rest, preferences };
 }

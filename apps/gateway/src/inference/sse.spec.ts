@@ -31,6 +31,10 @@ class ScriptedStream implements AnswerStream {
     this.finish('cancelled');
   }
 
+  lastWords(): Buffer {
+    return Buffer.alloc(0);
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
     for (;;) {
       const event = this.events.shift();

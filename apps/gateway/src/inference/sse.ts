@@ -5,7 +5,7 @@ export interface StreamWriterOptions {
   /** Name of the service, for the comment that keeps connections open. */
   readonly serviceName: string;
   /** The events that end a stream early, when it has not ended itself. */
-  readonly lastWords: () => string;
+  readonly lastWords: () => Buffer | string;
   readonly keepAliveMs?: number;
   /** How long a reader may take nothing at all. */
   readonly writeIdleMs?: number;

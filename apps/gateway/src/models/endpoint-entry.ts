@@ -1,6 +1,6 @@
 import { toModality, type Endpoint, type Model } from '@libs/inference';
 
-/** `data` of `GET /models/{author}/{slug}/endpoints` (spec E). */
+/** `data` of `GET /models/{author}/{slug}/endpoints`. */
 export interface ModelEndpoints {
   readonly id: string;
   readonly name: string;

@@ -10,7 +10,7 @@ interface ProviderEntry {
   readonly status_page_url: null;
 }
 
-/** `GET /providers` (spec E), in the order of the catalogue. */
+/** `GET /providers`, in the order of the catalogue. */
 @Controller('providers')
 @AcceptsAnyKey()
 export class ProvidersController {

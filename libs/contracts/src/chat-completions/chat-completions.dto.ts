@@ -13,6 +13,7 @@ import {
   Min,
   MinLength,
 } from 'class-validator';
+import { IsStoredText } from '../organizations/member-rules';
 import { IsWellFormed } from '../validation/well-formed';
 import { findProviderPreferencesProblem, type ProviderPreferences } from '../routing/provider-preferences';
 import {
@@ -30,16 +31,16 @@ export const MAX_OUTPUT_TOKENS = 10_000_000;
  * go upstream, members we do not know included.
  */
 export class ChatCompletionDto {
+  /** Stored with the call, as each of `models` may be. */
   @IsOptional()
-  @IsString()
+  @IsStoredText(256)
   @MinLength(1)
-  @MaxLength(256)
   model?: string | null;
 
   @IsOptional()
   @IsArray()
   @ArrayMaxSize(32)
-  @IsString({ each: true })
+  @IsStoredText(256, { each: true })
   @MinLength(1, { each: true })
   models?: string[] | null;
 

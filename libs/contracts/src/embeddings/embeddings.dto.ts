@@ -1,4 +1,5 @@
 import { IsIn, IsInt, IsOptional, IsString, Max, MaxLength, Min, MinLength } from 'class-validator';
+import { IsStoredText } from '../organizations/member-rules';
 import { findProviderPreferencesProblem, type ProviderPreferences } from '../routing/provider-preferences';
 import { IsWellFormed, isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
@@ -8,10 +9,10 @@ const MAX_TOKEN = 10_000_000;
 
 /** `POST /embeddings` (interface §4.6) and the body of a batch line on it. */
 export class EmbeddingsDto {
+  /** Stored with the call. */
   @IsOptional()
-  @IsString()
+  @IsStoredText(256)
   @MinLength(1)
-  @MaxLength(256)
   model?: string | null;
 
   /** A text, texts, tokens, lists of tokens, or multimodal inputs. */

@@ -1,10 +1,46 @@
-import { isPlainObject } from '../validation/well-formed';
+import {
+  findElementsProblem,
+  findMembersProblem,
+  isBoolean,
+  oneOf,
+  type MemberCheck,
+} from '../validation/member-checks';
+import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
-const SORTS = ['price', 'throughput', 'latency', 'exacto'];
+const SORTS: readonly unknown[] = ['price', 'throughput', 'latency', 'exacto'];
+const QUANTIZATIONS: readonly unknown[] = [
+  'int4',
+  'int8',
+  'fp4',
+  'mxfp4',
+  'nvfp4',
+  'fp6',
+  'fp8',
+  'mxfp8',
+  'fp16',
+  'bf16',
+  'fp32',
+  'unknown',
+];
 const MAX_SLUGS = 200;
+const MAX_SLUG_LENGTH = 256;
+const MAX_PRICE_USD = 1_000_000_000;
+const PRICE = /^(0|[1-9]\d{0,8})(\.\d{1,18})?$/;
+
+/** US dollars, per million tokens or per unit: a decimal string, or a number. */
+export type PriceLimit = string | number;
+
+/** Percentiles that must all be met. */
+export interface PercentileCutoffs {
+  readonly p50?: number | null;
+  readonly p75?: number | null;
+  readonly p90?: number | null;
+  readonly p99?: number | null;
+}
 
 /** The `provider` object of inference requests: every member is optional and may be null. */
 export interface ProviderPreferences {
+  /** Slugs or display names of providers, like the next two. */
   readonly order?: readonly string[] | null;
   readonly only?: readonly string[] | null;
   readonly ignore?: readonly string[] | null;
@@ -12,49 +48,76 @@ export interface ProviderPreferences {
   readonly require_parameters?: boolean | null;
   readonly data_collection?: 'allow' | 'deny' | null;
   readonly zdr?: boolean | null;
+  readonly enforce_distillable_text?: boolean | null;
+  readonly quantizations?: readonly string[] | null;
   readonly sort?: string | { readonly by?: string | null; readonly partition?: string | null } | null;
+  /** Of tokens per million, of images and requests each. */
+  readonly max_price?: {
+    readonly prompt?: PriceLimit | null;
+    readonly completion?: PriceLimit | null;
+    readonly image?: PriceLimit | null;
+    readonly audio?: PriceLimit | null;
+    readonly request?: PriceLimit | null;
+  } | null;
+  /** Tokens per second; a number is the median. */
+  readonly preferred_min_throughput?: number | PercentileCutoffs | null;
+  /** Seconds; a number is the median. */
+  readonly preferred_max_latency?: number | PercentileCutoffs | null;
+  /** Members for one provider each, by slug. */
+  readonly options?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | null;
 }
 
-type Check = (value: unknown) => string | null;
+const isPrice: MemberCheck = (value) => {
+  const fits =
+    typeof value === 'number' ? value >= 0 && value <= MAX_PRICE_USD : typeof value === 'string' && PRICE.test(value);
+  return fits ? null : ' must be a price in US dollars';
+};
+const isAmount: MemberCheck = (value) =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? null : ' must be a number of at least 0';
+const isSort = oneOf(...SORTS);
 
-const CHECKS: Readonly<Record<string, Check>> = {
+const SORT_MEMBERS = { by: isSort, partition: oneOf('model', 'none') };
+const PRICES = { prompt: isPrice, completion: isPrice, image: isPrice, audio: isPrice, request: isPrice };
+const PERCENTILES = { p50: isAmount, p75: isAmount, p90: isAmount, p99: isAmount };
+
+const CHECKS: Readonly<Record<keyof ProviderPreferences, MemberCheck>> = {
   order: slugList,
   only: slugList,
   ignore: slugList,
-  allow_fallbacks: boolean,
-  require_parameters: boolean,
-  zdr: boolean,
-  enforce_distillable_text: boolean,
-  data_collection: (value) => (value === 'allow' || value === 'deny' ? null : ' must be allow or deny'),
-  sort: (value) => {
-    const by: unknown = isPlainObject(value) ? value.by : value;
-    return by === null || by === undefined || SORTS.includes(by as string)
-      ? null
-      : ` must be one of ${SORTS.join(', ')}`;
-  },
+  allow_fallbacks: isBoolean,
+  require_parameters: isBoolean,
+  zdr: isBoolean,
+  enforce_distillable_text: isBoolean,
+  data_collection: oneOf('allow', 'deny'),
+  quantizations: (value) => findElementsProblem(value, 1, QUANTIZATIONS.length, oneOf(...QUANTIZATIONS)),
+  sort: (value) => (isPlainObject(value) ? findMembersProblem(value, SORT_MEMBERS) : isSort(value)),
+  max_price: (value) => findMembersProblem(value, PRICES),
+  preferred_min_throughput: cutoffs,
+  preferred_max_latency: cutoffs,
+  options,
 };
 
 /** Checks the preferences; members that are not listed here are left alone. */
 export function findProviderPreferencesProblem(preferences: unknown): string | null {
-  if (!isPlainObject(preferences)) return ' must be an object';
-  for (const [name, check] of Object.entries(CHECKS)) {
-    const value = Object.hasOwn(preferences, name) ? preferences[name] : undefined;
-    if (value === undefined || value === null) continue;
-    const problem = check(value);
-    if (problem !== null) return `.${name}${problem}`;
-  }
-  return null;
+  return findMembersProblem(preferences, CHECKS);
 }
 
 function slugList(value: unknown): string | null {
-  const fits =
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.length <= MAX_SLUGS &&
-    value.every((slug) => typeof slug === 'string');
+  const fits = Array.isArray(value) && value.length > 0 && value.length <= MAX_SLUGS && value.every(isSlug);
   return fits ? null : ` must be an array of 1 to ${MAX_SLUGS} provider slugs`;
 }
 
-function boolean(value: unknown): string | null {
-  return typeof value === 'boolean' ? null : ' must be a boolean';
+function isSlug(value: unknown): boolean {
+  return isNonEmptyString(value) && value.length <= MAX_SLUG_LENGTH;
+}
+
+function cutoffs(value: unknown): string | null {
+  return isPlainObject(value) ? findMembersProblem(value, PERCENTILES) : isAmount(value);
+}
+
+function options(value: unknown): string | null {
+  if (!isPlainObject(value) || Object.keys(value).length > MAX_SLUGS) {
+    return ` must be an object of at most ${MAX_SLUGS} providers`;
+  }
+  return Object.values(value).every(isPlainObject) ? null : ' must hold an object for each provider';
 }

@@ -1,7 +1,10 @@
-import { ValidateBy, type ValidationOptions } from 'class-validator';
+import { ValidateBy, type ValidationArguments, type ValidationOptions } from 'class-validator';
 
-/** Says what is wrong with a value, beginning with the path below the member (`[3].role must be …`), or null. */
-export type FindProblem = (value: unknown) => string | null;
+/**
+ * Says what is wrong with a value, beginning with the path below the member (`[3].role must be …`), or null.
+ * `siblings` is the object that the member belongs to.
+ */
+export type FindProblem = (value: unknown, siblings: Readonly<Record<string, unknown>>) => string | null;
 
 /**
  * Validates a nested member by one plain function. Long message lists are checked on every call, and one
@@ -12,12 +15,16 @@ export function IsWellFormed(findProblem: FindProblem, options?: ValidationOptio
     {
       name: 'isWellFormed',
       validator: {
-        validate: (value) => findProblem(value) === null,
-        defaultMessage: (args) => `${args?.property ?? ''}${findProblem(args?.value) ?? ''}`,
+        validate: (value, args) => findProblem(value, siblingsOf(args)) === null,
+        defaultMessage: (args) => `${args?.property ?? ''}${findProblem(args?.value, siblingsOf(args)) ?? ''}`,
       },
     },
     options,
   );
+}
+
+function siblingsOf(args: ValidationArguments | undefined): Readonly<Record<string, unknown>> {
+  return (args?.object ?? {}) as Readonly<Record<string, unknown>>;
 }
 
 export function isPlainObject(value: unknown): value is Record<string, unknown> {

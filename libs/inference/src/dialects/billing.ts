@@ -1,5 +1,5 @@
 import type { Usage } from '../model/usage';
-import { priceUsage, type Cost } from '../pricing/price';
+import { priceUsage, type BilledUnits, type Cost } from '../pricing/price';
 import type { AnswerContext } from './dialect';
 
 /** A bound where the catalogue names no context length. */
@@ -9,8 +9,8 @@ export function contextLengthOf({ endpoint, model }: AnswerContext): number {
   return endpoint.contextLength ?? model.contextLength ?? UNBOUNDED_TOKENS;
 }
 
-export function priceOf(usage: Usage, { endpoint, priceList }: AnswerContext): Cost {
-  return priceUsage(priceList === 'batch' ? endpoint.batchPricing : endpoint.pricing, usage);
+export function priceOf(usage: Usage, { endpoint, priceList }: AnswerContext, units?: BilledUnits): Cost {
+  return priceUsage(priceList === 'batch' ? endpoint.batchPricing : endpoint.pricing, usage, units);
 }
 
 /** The members of every answer that carry our names in place of the upstream's, as JSON text. */

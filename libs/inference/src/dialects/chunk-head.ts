@@ -2,6 +2,8 @@ import type { ChatObject } from './chat-object';
 import { applyEdits, memberEdits } from './json-members';
 
 const NOTHING = Buffer.alloc(0);
+/** Members that mean something in every chunk, even if they say the same as in the one before. */
+const READ_EACH_TIME = new Set(['usage', 'error']);
 
 /**
  * What the chunks of one stream have in common: their bytes up to the key `choices`, already rewritten.
@@ -16,12 +18,13 @@ export class ChunkHead {
     readonly rewritten: Buffer,
   ) {}
 
-  /** The head of this chunk, or null where `own` members stand behind its choices. */
+  /** The head of this chunk, or null where `own` members stand behind its choices or the usage before them. */
   static learn(chunk: ChatObject, own: Readonly<Record<string, string>>, prefix: Buffer): ChunkHead | null {
     const { bytes, members } = chunk;
     const choices = members.find(({ key }) => key === 'choices');
     if (choices === undefined) return null;
     const before = members.filter(({ keyStart }) => keyStart < choices.keyStart);
+    if (before.some(({ key }) => READ_EACH_TIME.has(key))) return null;
     const names = Object.keys(own);
     const known = names.filter((name) => before.some(({ key }) => key === name));
     const missing = names.filter((name) => !members.some(({ key }) => key === name));

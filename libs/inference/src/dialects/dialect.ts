@@ -32,9 +32,9 @@ export interface Answer {
 }
 
 /**
- * One API shape of callers. So far every endpoint is asked in the dialect of its caller, so a dialect needs
- * no translation: it rewrites the few members that are between the caller and us or between us and the
- * upstream, and leaves all other bytes alone.
+ * One API shape of callers, asked of an endpoint that speaks the same one: the few members that are between
+ * the caller and us or between us and the upstream are rewritten, and all other bytes left alone. Endpoints
+ * of another dialect are asked through a Translation.
  */
 export interface Dialect {
   readonly name: string;

@@ -3,24 +3,39 @@ import fc from 'fast-check';
 import { EventSplitter, EventTooLarge } from './event-splitter';
 
 function split(body: Buffer, cuts: readonly number[] = [], maxEventBytes = 1_000_000): string[] {
-  const events: string[] = [];
-  const splitter = new EventSplitter(maxEventBytes, (data) => events.push(data.toString()));
+  return splitNamed(body, cuts, maxEventBytes).map(([data]) => data);
+}
+
+type NamedEvent = readonly [data: string, name: string | null];
+
+function splitNamed(body: Buffer, cuts: readonly number[], maxEventBytes = 1_000_000): NamedEvent[] {
+  const events: NamedEvent[] = [];
+  const splitter = new EventSplitter(maxEventBytes, (data, name) => events.push([data.toString(), name]));
   const offsets = [0, ...cuts.map((cut) => cut % (body.length + 1)).sort((a, b) => a - b), body.length];
   offsets.slice(1).forEach((end, i) => splitter.push(body.subarray(offsets[i], end)));
   splitter.end();
   return events;
 }
 
-function splitByParser(text: string): string[] {
-  const events: string[] = [];
-  const parser = createParser({ onEvent: ({ data }) => events.push(data) });
+function splitByParser(text: string): NamedEvent[] {
+  const events: NamedEvent[] = [];
+  const parser = createParser({ onEvent: ({ data, event }) => events.push([data, event ?? null]) });
   parser.feed(text);
   return events;
 }
 
 const anyLine = fc.oneof(
   fc.constantFrom('', '', 'data: {"a":"ü😀"}', 'data:x', 'data:  two', 'data', 'data:', ': comment', 'event: ping'),
-  fc.constantFrom('id: 7', 'retry: 10', 'dataset: no', ' data: no', 'data: [DONE]'),
+  fc.constantFrom(
+    'event:message_start',
+    'event',
+    'eventful: no',
+    'id: 7',
+    'retry: 10',
+    'dataset: no',
+    ' data: no',
+    'data: [DONE]',
+  ),
 );
 const anyStream = fc
   .array(fc.tuple(anyLine, fc.constantFrom('\n', '\r\n', '\r')), { maxLength: 30 })
@@ -30,7 +45,7 @@ describe(EventSplitter.name, () => {
   it('finds the events that an independent parser finds, wherever the network cuts', () => {
     fc.assert(
       fc.property(anyStream, fc.array(fc.nat(), { maxLength: 20 }), (text, cuts) => {
-        expect(split(Buffer.from(text), cuts)).toEqual(splitByParser(text));
+        expect(splitNamed(Buffer.from(text), cuts)).toEqual(splitByParser(text));
       }),
       { numRuns: 500 },
     );

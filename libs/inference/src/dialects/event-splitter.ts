@@ -1,14 +1,17 @@
 /**
- * Cuts a `text/event-stream` body into the data of its events (WHATWG HTML, section 9.2.6), as bytes.
+ * Cuts a `text/event-stream` body into its events (WHATWG HTML, section 9.2.6): the data as bytes, and the
+ * name from the `event` field.
  *
- * Only `data` is kept: comments, ids, names and retry hints of an upstream are not passed on. The bytes are
- * never decoded, so a character cut in two by the network stays whole. Line ends may be LF, CRLF or CR.
+ * Nothing else is kept: comments, ids and retry hints of an upstream are not passed on. The data is never
+ * decoded, so a character cut in two by the network stays whole. Line ends may be LF, CRLF or CR.
  */
 const LF = 0x0a;
 const CR = 0x0d;
 const COLON = 0x3a;
 const SPACE = 0x20;
+const LETTER_D = 0x64;
 const DATA = Buffer.from('data');
+const EVENT = Buffer.from('event');
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const LINE_FEED = Buffer.from('\n');
 
@@ -24,13 +27,14 @@ export class EventSplitter {
   /** Data lines of the unfinished event, and their length. */
   #data: Buffer[] = [];
   #dataBytes = 0;
+  #name: string | null = null;
   #atStart = true;
   /** The last line ended in CR, of which a following LF is the second half. */
   #lineFeedDue = false;
 
   constructor(
     readonly maxEventBytes: number,
-    readonly onEvent: (data: Buffer) => void,
+    readonly onEvent: (data: Buffer, name: string | null) => void,
   ) {}
 
   /** Takes the next bytes; calls `onEvent` for every event they complete. Throws EventTooLarge. */
@@ -83,13 +87,13 @@ export class EventSplitter {
   }
 
   #readField(line: Buffer, from: number, to: number): void {
-    if (!startsWith(line, DATA, from, to)) return;
-    let value = from + DATA.length;
-    if (value < to) {
-      if (line[value] !== COLON) return;
-      value += 1;
-      if (line[value] === SPACE && value < to) value += 1;
+    if (line[from] !== LETTER_D) {
+      const name = valueStart(line, EVENT, from, to);
+      if (name !== -1) this.#name = line.toString('utf8', name, to) || null;
+      return;
     }
+    const value = valueStart(line, DATA, from, to);
+    if (value === -1) return;
     this.#data.push(line.subarray(value, to));
     this.#dataBytes += to - value;
     this.#checkSize();
@@ -97,10 +101,12 @@ export class EventSplitter {
 
   #endEvent(): void {
     const lines = this.#data;
+    const name = this.#name;
+    this.#name = null;
     if (lines.length === 0) return;
     this.#data = [];
     this.#dataBytes = 0;
-    this.onEvent(lines.length === 1 ? lines[0]! : joinLines(lines));
+    this.onEvent(lines.length === 1 ? lines[0]! : joinLines(lines), name);
   }
 
   #checkSize(): void {
@@ -117,6 +123,15 @@ function lineEnd(chunk: Buffer, from: number): number {
     if (byte === LF || byte === CR) return at;
   }
   return -1;
+}
+
+/** Where the value of the field on this line starts, if the field is the one asked for; else -1. */
+function valueStart(line: Buffer, field: Buffer, from: number, to: number): number {
+  if (!startsWith(line, field, from, to)) return -1;
+  const colon = from + field.length;
+  if (colon === to) return to;
+  if (line[colon] !== COLON) return -1;
+  return line[colon + 1] === SPACE && colon + 1 < to ? colon + 2 : colon + 1;
 }
 
 function startsWith(line: Buffer, prefix: Buffer, from: number, to: number): boolean {

@@ -1,10 +1,12 @@
 import type { Api } from '../routing/catalogue';
 import type { Dialect } from './dialect';
+import { anthropicMessages } from './anthropic-messages';
 import { openAiChat } from './openai-chat';
 import { openAiEmbeddings } from './openai-embeddings';
+import { openAiResponses } from './openai-responses/openai-responses';
 
 /** Every dialect that callers may speak, one line each. */
-const DIALECTS: readonly Dialect[] = [openAiChat, openAiEmbeddings];
+const DIALECTS: readonly Dialect[] = [openAiChat, openAiEmbeddings, openAiResponses, anthropicMessages];
 
 const byApi: ReadonlyMap<Api, Dialect> = new Map(DIALECTS.map((dialect) => [dialect.api, dialect]));
 

@@ -92,6 +92,14 @@ describe(OpenAiChatStream.name, () => {
     );
   });
 
+  it('completes the usage of every chunk, wherever it stands in the chunk', async () => {
+    const event = 'data: {"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7},"choices":[]}\n\n';
+    const stream = await OpenAiChatStream.open(bodyOf([Buffer.from(`${event}${event}data: [DONE]\n\n`)]), context);
+    let text = '';
+    for await (const buffer of stream) text += buffer.toString();
+    expect(text.match(/"cost":0\.000011/g)).toHaveLength(2);
+  });
+
   it('takes bytes after [DONE] for nothing', async () => {
     const body = Buffer.from(
       'data: {"choices":[{"delta":{}}]}\n\ndata: [DONE]\n\ndata: {"error":{"message":"late"}}\n\n',

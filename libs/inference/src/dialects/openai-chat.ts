@@ -3,7 +3,7 @@ import type { UpstreamStream } from '../providers/provider';
 import type { AnswerStream } from '../model/answer-stream';
 import type { Endpoint } from '../routing/catalogue';
 import { ownMembers } from './billing';
-import { billChat } from './chat-billing';
+import { billAnswer } from './answer-billing';
 import { chatEdits, readChatObject } from './chat-object';
 import type { Answer, AnswerContext, Dialect } from './dialect';
 import { JsonCursor } from './json-cursor';
@@ -43,7 +43,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
     throw errorInside(provider, readComplaintAt(new JsonCursor(body, chat.error.valueStart), 0));
   }
   if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');
-  const { usage, cost } = billChat(chat.usage, chat.contentBytes, context, 'estimated');
+  const { usage, cost } = billAnswer(chat.usage?.counts ?? null, chat.contentBytes, context, 'estimated');
   const set = ownMembers(context);
   if (chat.usage === null) set['usage'] = usageText(usage, cost, true);
   const edits = chatEdits(chat, set, chat.usage === null ? [] : usageEdits(chat.usage, usage, cost, true));

@@ -62,7 +62,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
     throw errorInside(provider, readComplaintAt(new JsonCursor(body, reader.error.valueStart), 0));
   }
   if (flaw !== null) throw brokenAnswer(provider, flaw);
-  const usage = settleUsage(reader.usage, {
+  const usage = settleUsage(reader.usage?.counts ?? null, {
     maxPromptTokens: contextLengthOf(context) * reader.expected.inputs,
     maxCompletionTokens: 0,
     estimate: () => ({ promptTokens: estimatePromptTokens(context.requestBody), completionTokens: 0 }),

@@ -5,7 +5,7 @@ import type { JsonCursor } from './json-cursor';
 import { memberEdits, type ByteEdit, type JsonMember, type ScannedObject } from './json-members';
 
 /** The counts of a usage object as the upstream wrote them; null stands for missing or no number. */
-interface ReportedCounts {
+export interface ReportedCounts {
   prompt: number | null;
   completion: number | null;
   total: number | null;
@@ -87,8 +87,8 @@ function readCompletionDetails(cursor: JsonCursor, counts: ReportedCounts): void
  * endpoint can hold; an estimate otherwise. Anything but the upstream's own word is marked in `provenance`.
  * A reported zero stays zero.
  */
-export function settleUsage(reported: ReportedUsage | null, bounds: UsageBounds): Usage {
-  const counts = reported?.counts ?? NO_COUNTS;
+export function settleUsage(reported: ReportedCounts | null, bounds: UsageBounds): Usage {
+  const counts = reported ?? NO_COUNTS;
   const said = { prompt: whole(counts.prompt), completion: completionOf(counts, bounds) };
   const { promptTokens, completionTokens } = withinBounds(said, bounds);
   const isReported = promptTokens === said.prompt && completionTokens === said.completion;
@@ -154,12 +154,22 @@ export function usageEdits({ object, counts }: ReportedUsage, usage: Usage, cost
   return memberEdits(object, { set });
 }
 
-/** A whole usage object as JSON text, for upstreams that sent none. */
+/** A whole usage object as JSON text, where there is none of the upstream's own to complete. */
 export function usageText(usage: Usage, cost: Cost, isChat: boolean): string {
   const own = ownMembers(cost);
   const completion = isChat ? `"completion_tokens":${usage.completionTokens},` : '';
   return (
     `{"prompt_tokens":${usage.promptTokens},${completion}"total_tokens":${usage.totalTokens},` +
+    (isChat ? detailsText(usage) : '') +
     `"cost":${own['cost']},"cost_details":${own['cost_details']},"is_byok":${own['is_byok']}}`
+  );
+}
+
+function detailsText(usage: Usage): string {
+  const { cachedTokens, cacheWriteTokens, audioPromptTokens, reasoningTokens, audioCompletionTokens } = usage;
+  return (
+    `"prompt_tokens_details":{"cached_tokens":${cachedTokens},"cache_write_tokens":${cacheWriteTokens},` +
+    `"audio_tokens":${audioPromptTokens}},"completion_tokens_details":{"reasoning_tokens":${reasoningTokens},` +
+    `"audio_tokens":${audioCompletionTokens}},`
   );
 }

@@ -28,4 +28,9 @@ export interface AnswerStream extends AsyncIterable<Buffer> {
   readonly outcome: Promise<StreamOutcome>;
   /** The caller has left. Idempotent. */
   cancel(): void;
+  /**
+   * The events that tell the caller why a stream that was cancelled goes no further, in the caller's dialect.
+   * Empty for a stream that came to an end of its own.
+   */
+  lastWords(error: AppError): Buffer;
 }

@@ -1,4 +1,5 @@
 import { AppError } from '@libs/errors';
+import type { Candidate } from '../routing/route-plan';
 
 /** One upstream call of a request. */
 export interface Attempt {
@@ -11,6 +12,17 @@ export interface Attempt {
   /** Our code of the error, or null. */
   readonly errorCode: string | null;
   readonly tookMs: number;
+}
+
+/** `errorCode` is null for a call that succeeded. */
+export function attemptOf(
+  { model, endpoint }: Candidate,
+  status: number,
+  errorCode: string | null,
+  tookMs: number,
+): Attempt {
+  const { name, slug } = endpoint.provider;
+  return { model: model.slug, providerName: name, providerSlug: slug, status, errorCode, tookMs };
 }
 
 /**

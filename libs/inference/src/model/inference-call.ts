@@ -1,9 +1,10 @@
 import type { Answer, PriceListName } from '../dialects/dialect';
 import type { UpstreamTimeouts } from '../providers/provider';
 import type { CredentialScope } from '../routing/credential-source';
-import type { Candidate, RouteRequest } from '../routing/route-plan';
+import type { Candidate, RoutePlan, RouteRequest } from '../routing/route-plan';
 import type { AnswerStream } from './answer-stream';
 import type { Attempt } from './attempt';
+import type { LossReport } from './loss-report';
 
 /** A checked request: what to do is in `body`, the rest is how. */
 export interface InferenceRequest {
@@ -27,6 +28,10 @@ export interface Served extends Candidate {
   readonly status: number;
   /** All upstream calls of the request, the one that served last. */
   readonly attempts: readonly Attempt[];
+  /** What else was considered; absent where the endpoint was named and nothing was planned. */
+  readonly plan?: RoutePlan;
+  /** What the endpoint was not asked for, because its dialect has no word for it. */
+  readonly losses: LossReport;
 }
 
 export interface InferenceResult extends Answer, Served {}

@@ -1,3 +1,4 @@
 import { describeConformance } from './testing/conformance';
 
 describeConformance('openai');
+describeConformance('openai', 'responses');

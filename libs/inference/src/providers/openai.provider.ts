@@ -22,8 +22,20 @@ export class OpenAiProvider implements ProviderAdapter {
     return this.#post('/embeddings', call);
   }
 
-  async chatStream(call: UpstreamCall): Promise<UpstreamStream> {
-    const opened = await this.#http.stream('/chat/completions', headersOf(call, EVENT_STREAM_TYPE), call);
+  chatStream(call: UpstreamCall): Promise<UpstreamStream> {
+    return this.#stream('/chat/completions', call);
+  }
+
+  responses(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#post('/responses', call);
+  }
+
+  responsesStream(call: UpstreamCall): Promise<UpstreamStream> {
+    return this.#stream('/responses', call);
+  }
+
+  async #stream(path: string, call: UpstreamCall): Promise<UpstreamStream> {
+    const opened = await this.#http.stream(path, headersOf(call, EVENT_STREAM_TYPE), call);
     if ('read' in opened) return opened;
     throw upstreamError(call.endpoint.provider, opened.status, opened.headers, opened.body);
   }

@@ -53,4 +53,10 @@ export interface ProviderAdapter {
   chat?(call: UpstreamCall): Promise<UpstreamResult>;
   chatStream?(call: UpstreamCall): Promise<UpstreamStream>;
   embed?(call: UpstreamCall): Promise<UpstreamResult>;
+  responses?(call: UpstreamCall): Promise<UpstreamResult>;
+  responsesStream?(call: UpstreamCall): Promise<UpstreamStream>;
+  messages?(call: UpstreamCall): Promise<UpstreamResult>;
+  messagesStream?(call: UpstreamCall): Promise<UpstreamStream>;
+  /** Counts the tokens of a prompt for `messages` without an answer to it. */
+  countTokens?(call: UpstreamCall): Promise<UpstreamResult>;
 }

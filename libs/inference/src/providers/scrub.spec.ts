@@ -1,11 +1,12 @@
-import { scrub } from './scrub';
+import { scrub, withoutKey } from './scrub';
 
 describe(scrub.name, () => {
   it.each([
     ['Incorrect API key provided: sk-proj-abc123DEF456ghi789.', 'Incorrect API key provided: [redacted]'],
     ['key sk-ant-api03-xxxxxxxx_yyy is revoked', 'key [redacted] is revoked'],
     ['Authorization: Bearer abc.def.ghi', 'Authorization: [redacted]'],
-    ['https://x.test/v1?key=secret123&alt=1', 'https://x.test/v1?key=[redacted]&alt=1'],
+    ['https://x.test/v1?key=secret123&alt=1 said no', '[address] said no'],
+    ['connect ECONNREFUSED 10.0.0.7:8000', 'connect ECONNREFUSED [address]'],
     ['AIzaSyA1234567890abcdefg is invalid', '[redacted] is invalid'],
     ['AKIAIOSFODNN7EXAMPLE is invalid', '[redacted] is invalid'],
     ['token eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.sig', 'token [redacted]'],
@@ -31,7 +32,19 @@ describe(scrub.name, () => {
 
   it('is not kept busy by a hostile text', () => {
     const startMs = performance.now();
-    for (const piece of ['sk-', 'a', '-_', '?key=', 'bearer ', 'a1_']) scrub(piece.repeat(100_000));
+    for (const piece of ['sk-', 'a', '-_', 'http://', '1.', 'bearer ', 'a1_']) scrub(piece.repeat(100_000));
     expect(performance.now() - startMs).toBeLessThan(200);
+  });
+});
+
+describe(withoutKey, () => {
+  it('removes the key from a refusal, whatever it looks like', () => {
+    const body = Buffer.from('{"error":"no such key: plain-words, you sent plain-words"}');
+    expect(withoutKey(body, 'plain-words').toString()).toBe('{"error":"no such key: [redacted], you sent [redacted]"}');
+  });
+
+  it.each(['', 'another'])('leaves a refusal alone that does not hold %j', (key) => {
+    const body = Buffer.from('{"error":"no"}');
+    expect(withoutKey(body, key)).toBe(body);
   });
 });

@@ -11,13 +11,25 @@ const SECRETS: readonly RegExp[] = [
   /\bAIza[A-Za-z0-9_*-]{6,}/g,
   /\b(?:AKIA|ASIA)[A-Z0-9]{8,}/g,
   /\beyJ[A-Za-z0-9_.-]{10,}/g,
-  /(?<=[?&](?:key|api_key|apikey|token|access_token|sig|signature)=)[^\s&"']+/gi,
   /\b(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}\b/g,
 ];
 
-/** An upstream's message as it may be shown: nothing key-like, no control characters, at most 500 characters. */
+/** Where a provider's machines are is its operator's business, and a query may hold a key. */
+const PLACES: readonly RegExp[] = [/\b(?:https?|wss?|tcp):\/\/\S+/gi, /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g];
+
+/**
+ * An upstream's message as it may be shown: nothing key-like, no address, no control characters, at most 500
+ * characters.
+ */
 export function scrub(text: string): string {
   let shown = text.slice(0, LONGEST_READ).replace(/\p{Cc}+/gu, ' ');
+  for (const place of PLACES) shown = shown.replace(place, '[address]');
   for (const secret of SECRETS) shown = shown.replace(secret, '[redacted]');
   return shown.slice(0, LONGEST_SHOWN).trim();
+}
+
+/** An upstream's refusal without the key that was sent to it: not every key looks like one. */
+export function withoutKey(body: Buffer, apiKey: string): Buffer {
+  if (apiKey === '' || !body.includes(apiKey)) return body;
+  return Buffer.from(body.toString().replaceAll(apiKey, '[redacted]'));
 }

@@ -18,7 +18,7 @@ const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: nul
 /** Conditions that are ours to settle with the provider; the caller only learns that it is unavailable. */
 const OUR_ACCOUNT = /insufficient_quota|billing|account_deactivated|credit/i;
 const CONTEXT_LENGTH =
-  /context_length|context length|context window|maximum context|prompt is too long|too many (?:input )?tokens/i;
+  /context_length|context length|context limit|context window|maximum context|prompt is too long|too many (?:input )?tokens/i;
 const CONTENT_POLICY = /content_policy|content_filter|content policy|ResponsibleAI|moderation_blocked/i;
 const PROVIDER_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 

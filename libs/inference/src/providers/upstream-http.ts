@@ -2,6 +2,7 @@ import { AppError } from '@libs/errors';
 import { Pool } from 'undici';
 import type { Provider } from '../routing/catalogue';
 import type { UpstreamCall, UpstreamStream } from './provider';
+import { withoutKey } from './scrub';
 import { callCancelled, ReplyExchange, StreamExchange, type UpstreamReply } from './upstream-exchange';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -41,7 +42,7 @@ export class UpstreamHttp {
     const target = this.#admit(call);
     const exchange = new ReplyExchange(this.#options(target, call));
     this.#dispatch(target, path, headers, call, exchange);
-    return exchange.reply;
+    return showable(await exchange.reply, call);
   }
 
   /** POSTs JSON; a 2xx answer is handed out as soon as its head is there, any other comes whole. */
@@ -49,7 +50,8 @@ export class UpstreamHttp {
     const target = this.#admit(call);
     const exchange = new StreamExchange(this.#options(target, call));
     this.#dispatch(target, path, headers, call, exchange);
-    return exchange.opened;
+    const opened = await exchange.opened;
+    return 'read' in opened ? opened : showable(opened, call);
   }
 
   /** Waits for calls in flight, then closes every connection. */
@@ -126,4 +128,10 @@ export class UpstreamHttp {
     this.#pools.set(key, entry);
     return entry;
   }
+}
+
+/** Words of a refusal may be shown to callers, so our key must not be among them. */
+function showable(reply: UpstreamReply, { apiKey }: UpstreamCall): UpstreamReply {
+  const isRefusal = reply.status < 200 || reply.status >= 300;
+  return isRefusal && apiKey !== null ? { ...reply, body: withoutKey(reply.body, apiKey.reveal()) } : reply;
 }

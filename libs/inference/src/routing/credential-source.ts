@@ -3,12 +3,41 @@ import type { Provider } from './catalogue';
 
 /** Whose keys may be used: the caller's workspace and API key, for keys that a caller brings along. */
 export interface CredentialScope {
+  readonly organizationId?: string;
   readonly workspaceId?: string;
   readonly apiKeyHash?: string;
+  readonly userId?: string;
+}
+
+/**
+ * What routing knows of a provider key that a caller brought along (interface §4.9): everything but the key.
+ * A list that is null restricts nothing.
+ */
+export interface OwnCredential {
+  readonly id: string;
+  /** Slug of the provider; a plain one is good for the regions and variants of the provider too. */
+  readonly provider: string;
+  /** From 0, smallest first. */
+  readonly sortOrder: number;
+  readonly isDisabled: boolean;
+  /** Used after shared capacity only. */
+  readonly isFallback: boolean;
+  /** Shared capacity of this provider is never used, for no model. */
+  readonly isByokOnly: boolean;
+  /** Shared capacity is never used for the models this credential is good for. */
+  readonly isRequired: boolean;
+  readonly allowedModels: readonly string[] | null;
+  readonly allowedApiKeyHashes: readonly string[] | null;
+  readonly allowedUserIds: readonly string[] | null;
+  /** Null: as the catalogue says of the endpoint. */
+  readonly declaredZdr: boolean | null;
+  readonly declaredRegion: 'global' | 'europe' | 'us' | null;
 }
 
 /** Says whether a provider can be called at all. */
 export type ProviderFilter = (provider: Provider) => boolean;
+
+const NONE: readonly OwnCredential[] = [];
 
 /**
  * Where provider keys come from. A provider whose `apiKeyEnv` is null asks for no key and is always
@@ -20,6 +49,16 @@ export abstract class CredentialSource {
 
   /** The key to call this provider with, or null when there is none or none is needed. */
   abstract forProvider(provider: Provider, scope: CredentialScope): Secret | null | Promise<Secret | null>;
+
+  /** The keys that callers of this scope brought along, in any order. A source of shared keys has none. */
+  ownCredentials(_scope: CredentialScope): readonly OwnCredential[] | Promise<readonly OwnCredential[]> {
+    return NONE;
+  }
+
+  /** The key of one of them, or null when it is gone. */
+  forOwnCredential(_credential: OwnCredential, _scope: CredentialScope): Secret | null | Promise<Secret | null> {
+    return null;
+  }
 }
 
 /** The operator's own keys, the same for every caller: the variables that the catalogue's `api_key_env` names. */

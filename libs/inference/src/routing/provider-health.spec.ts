@@ -1,4 +1,5 @@
-import { anEndpoint, aProvider } from '../testing';
+import { aModel, anEndpoint, aProvider } from '../testing';
+import type { OwnCredential } from './credential-source';
 import { ProviderHealth } from './provider-health';
 
 describe(ProviderHealth.name, () => {
@@ -69,5 +70,109 @@ describe(ProviderHealth.name, () => {
     health.failed(nth(0));
     health.failed(nth(4_096));
     expect([0, 1, 2].map((i) => health.hadOutage(nth(i)))).toEqual([true, false, true]);
+  });
+
+  it('does not take one failure among many successes for an outage, whichever came first', () => {
+    times(5, () => health.succeeded(endpoint));
+    health.failed(endpoint);
+    expect(health.hadOutage(endpoint)).toBe(false);
+  });
+
+  describe('the breaker', () => {
+    const rest = () => health.restOf(endpoint);
+
+    it('opens when half of twenty calls in ten seconds failed', () => {
+      times(10, () => health.succeeded(endpoint));
+      times(9, () => health.failed(endpoint));
+      expect(rest()).toBeNull();
+      health.failed(endpoint);
+      expect(rest()).toEqual({ forMs: 5_000, because: 'breaker' });
+    });
+
+    it('stays closed for fewer calls, for a smaller share and for failures long ago', () => {
+      times(19, () => health.failed(endpoint));
+      expect(rest()).toBeNull();
+      nowMs += 11_000;
+      times(11, () => health.succeeded(endpoint));
+      times(10, () => health.failed(endpoint));
+      expect(rest()).toBeNull();
+    });
+
+    it('lets one probe through every five seconds, and closes when one succeeds', () => {
+      times(20, () => health.failed(endpoint));
+      expect(health.admits({ endpoint })).toBe(false);
+      nowMs += 5_000;
+      expect(rest()).toBeNull();
+      expect([health.admits({ endpoint }), health.admits({ endpoint })]).toEqual([true, false]);
+      health.failed(endpoint);
+      nowMs += 4_999;
+      expect(health.admits({ endpoint })).toBe(false);
+      nowMs += 1;
+      expect(health.admits({ endpoint })).toBe(true);
+      health.succeeded(endpoint);
+      expect(health.hadOutage(endpoint)).toBe(false);
+      expect([health.admits({ endpoint }), health.admits({ endpoint })]).toEqual([true, true]);
+    });
+
+    it('is not closed by a call that was under way when it opened', () => {
+      times(20, () => health.failed(endpoint));
+      health.succeeded(endpoint);
+      expect(health.admits({ endpoint })).toBe(false);
+    });
+
+    it('lets almost nothing through while an upstream is down', () => {
+      let calls = 0;
+      for (let i = 0; i < 3_000; i += 1) {
+        nowMs += 20;
+        if (!health.admits({ endpoint })) continue;
+        calls += 1;
+        health.failed(endpoint);
+      }
+      expect(calls).toBeLessThanOrEqual(20 + 60 / 5);
+    });
+  });
+
+  describe('credentials', () => {
+    const credential = { id: 'own' } as OwnCredential;
+
+    it('are told apart', () => {
+      times(20, () => health.failed(endpoint, 0, { credential }));
+      expect(health.admits({ endpoint, credential })).toBe(false);
+      expect(health.admits({ endpoint })).toBe(true);
+      expect(health.hadOutage(endpoint)).toBe(false);
+    });
+
+    it('share the limit of their account among the endpoints of a provider', () => {
+      const sibling = anEndpoint({ upstreamModel: 'other' });
+      health.failed(endpoint, 7, { isQuota: true });
+      expect(health.restOf(sibling)).toEqual({ forMs: 7_000, because: 'quota' });
+      expect(health.restOf(sibling, credential)).toBeNull();
+      nowMs += 6_999;
+      expect(health.admits({ endpoint: sibling })).toBe(false);
+      nowMs += 1;
+      expect(health.admits({ endpoint: sibling })).toBe(true);
+    });
+  });
+
+  it('keeps the wish of an overloaded endpoint to that endpoint, and looks again after an hour', () => {
+    health.failed(endpoint, 86_400);
+    expect(health.restOf(endpoint)).toEqual({ forMs: 3_600_000, because: 'overload' });
+    expect(health.restOf(anEndpoint({ upstreamModel: 'other' }))).toBeNull();
+  });
+
+  it('lets requests try an upstream again only as far as the budget goes', () => {
+    const again = () => health.admits({ endpoint: anEndpoint({ region: 'eu' }) }, [{ endpoint }]);
+    expect([again(), again()]).toEqual([true, false]);
+    times(10, () => health.admits({ endpoint }));
+    expect([again(), again()]).toEqual([true, false]);
+    const elsewhere = anEndpoint({ provider: aProvider({ slug: 'other' }) });
+    expect(health.admits({ endpoint: elsewhere }, [{ endpoint }])).toBe(true);
+  });
+
+  it('says when to come back where nothing was admitted', () => {
+    const model = aModel();
+    expect(health.restingError([{ model, endpoint }])).toMatchObject({ status: 503, retryAfterSeconds: 1 });
+    health.failed(endpoint, 7, { isQuota: true });
+    expect(health.restingError([{ model, endpoint }])).toMatchObject({ status: 429, retryAfterSeconds: 7 });
   });
 });

@@ -1,84 +1,169 @@
-import type { Endpoint } from './catalogue';
+import type { AppError } from '@libs/errors';
+import type { Endpoint, Model } from './catalogue-entries';
+import type { OwnCredential } from './credential-source';
+import { LeastRecent } from './least-recent';
+import { OutcomeRing } from './outcome-ring';
+import { ProviderStatistics } from './provider-statistics';
+import { RetryBudget } from './retry-budget';
+import { restingRefusal, type Rest } from './route-refusal';
+import { traitsOf } from './route-traits';
 
-const WINDOW_MS = 30_000;
+const OUTAGE_SECONDS = 30;
 /** Below this share of failures an endpoint is unlucky, not out. */
 const OUTAGE_SHARE = 0.2;
+const BREAKER_SECONDS = 10;
+const BREAKER_CALLS = 20;
+const BREAKER_SHARE = 0.5;
+const PROBE_EVERY_MS = 5_000;
+/** However long an upstream asks for, it is looked at once an hour. */
+const LONGEST_REST_SECONDS = 3_600;
 const MOST_ENDPOINTS = 4_096;
 
-/** Calls of the running window and of the one before it. */
-interface Track {
-  windowStartMs: number;
-  calls: number;
-  failures: number;
-  previousCalls: number;
-  previousFailures: number;
-  /** The upstream itself asked to be left alone until then. */
-  restUntilMs: number;
+/** One endpoint as it is called: with a key of the caller's own, or with the shared one. */
+export interface Called {
+  readonly endpoint: Endpoint;
+  readonly credential?: OwnCredential | null;
 }
 
 /** What a plan asks. */
 export interface HealthView {
-  /** Whether the endpoint had a significant outage within about the last 30 s. */
-  hadOutage(endpoint: Endpoint): boolean;
+  /** Whether the endpoint had a significant outage within the last 30 s. */
+  hadOutage(endpoint: Endpoint, credential?: OwnCredential | null): boolean;
+  /** Null: it may be called. */
+  restOf(endpoint: Endpoint, credential?: OwnCredential | null): Rest | null;
+}
+
+interface Track {
+  readonly outcomes: OutcomeRing;
+  restUntilMs: number;
+  /** When the next probe of an open breaker is due; null while it is closed. */
+  probeAtMs: number | null;
+  isProbing: boolean;
 }
 
 /**
- * Remembers, in this process, which endpoints failed lately (spec A.2, step 5): a fifth or more of the calls
- * of the last two windows, or a `Retry-After` that has not passed. Bounded; the endpoint that was longest
- * without news is forgotten first.
+ * Remembers, in this process, how calls to endpoints went, told apart by credential. Bounded; the endpoint
+ * that was longest without news is forgotten first.
+ *
+ * - An outage: a fifth or more of the calls of the last 30 s failed. Others go first.
+ * - A breaker: opens when half or more of at least 20 calls within 10 s failed. Then one call in 5 s is let
+ *   through as a probe, and the first probe that succeeds closes it.
+ * - `Retry-After`: a limit of rates counts for all endpoints of the provider that are called with the same
+ *   credential, because they share one account; any other wish to be left alone for the endpoint only.
+ * - The retry budget and the measurements of each endpoint.
+ *
+ * A plan leaves out what rests. `admits` is asked once more right before a call, because only one of the
+ * plans made at the same time may take the probe.
  */
 export class ProviderHealth implements HealthView {
-  readonly #tracks = new Map<string, Track>();
+  readonly statistics: ProviderStatistics;
+  readonly #retries = new RetryBudget();
+  readonly #tracks = new LeastRecent<Track>(MOST_ENDPOINTS);
+  readonly #quotaRestUntilMs = new LeastRecent<number>(MOST_ENDPOINTS);
 
-  constructor(readonly clock: () => number) {}
-
-  succeeded(endpoint: Endpoint): void {
-    // An endpoint that never failed needs no track: nothing is remembered of it.
-    const track = this.#tracks.get(keyOf(endpoint));
-    if (track !== undefined) this.#roll(track).calls += 1;
+  constructor(readonly clock: () => number) {
+    this.statistics = new ProviderStatistics(clock);
   }
 
-  /** The endpoint failed in a way that another might not. `restSeconds` as in `Retry-After`. */
-  failed(endpoint: Endpoint, restSeconds = 0): void {
-    const key = keyOf(endpoint);
-    const track = this.#roll(this.#tracks.get(key) ?? this.#newTrack());
-    track.calls += 1;
-    track.failures += 1;
-    track.restUntilMs = Math.max(track.restUntilMs, this.clock() + restSeconds * 1_000);
-    this.#tracks.delete(key);
-    this.#tracks.set(key, track);
-    if (this.#tracks.size > MOST_ENDPOINTS) this.#tracks.delete(this.#tracks.keys().next().value!);
+  /**
+   * Whether this call may be made now, after the `earlier` ones of the same request. A yes counts: it takes
+   * the breaker's probe or a retry from the budget.
+   */
+  admits({ endpoint, credential = null }: Called, earlier: readonly Called[] = []): boolean {
+    if (this.restOf(endpoint, credential) !== null) return false;
+    const upstream = upstreamOf(endpoint, credential);
+    const isRetry = earlier.some((one) => upstreamOf(one.endpoint, one.credential ?? null) === upstream);
+    if (isRetry && !this.#retries.takeRetry(upstream)) return false;
+    if (!isRetry) this.#retries.firstAttempt(upstream);
+    const track = this.#tracks.peek(trackKey(endpoint, credential));
+    if (track !== undefined && track.probeAtMs !== null) {
+      track.probeAtMs = this.clock() + PROBE_EVERY_MS;
+      track.isProbing = true;
+    }
+    return true;
   }
 
-  hadOutage(endpoint: Endpoint): boolean {
-    const track = this.#tracks.get(keyOf(endpoint));
+  /** The error of a request none of whose candidates was admitted. */
+  restingError(candidates: readonly (Called & { readonly model: Model })[]): AppError {
+    const rests = candidates.flatMap(({ endpoint, credential }) => this.restOf(endpoint, credential) ?? []);
+    const models = [...new Set(candidates.map(({ model }) => model.slug))];
+    const providers = candidates.map(({ endpoint }) => endpoint.provider.name);
+    return restingRefusal(models, providers, rests);
+  }
+
+  succeeded(endpoint: Endpoint, credential: OwnCredential | null = null): void {
+    const track = this.#trackOf(endpoint, credential);
+    if (track.isProbing) {
+      track.isProbing = false;
+      track.probeAtMs = null;
+      track.outcomes.clear();
+    }
+    track.outcomes.add(false, this.clock());
+  }
+
+  /**
+   * The endpoint failed in a way that another might not. `restSeconds` as in `Retry-After`; `isQuota` when
+   * the upstream limits the rate of requests.
+   */
+  failed(
+    endpoint: Endpoint,
+    restSeconds = 0,
+    { credential = null, isQuota = false }: { credential?: OwnCredential | null; isQuota?: boolean } = {},
+  ): void {
+    const nowMs = this.clock();
+    const track = this.#trackOf(endpoint, credential);
+    track.outcomes.add(true, nowMs);
+    this.#updateBreaker(track, nowMs);
+    if (restSeconds <= 0) return;
+    const untilMs = nowMs + Math.min(restSeconds, LONGEST_REST_SECONDS) * 1_000;
+    if (isQuota) {
+      const upstream = upstreamOf(endpoint, credential);
+      this.#quotaRestUntilMs.set(upstream, Math.max(this.#quotaRestUntilMs.peek(upstream) ?? 0, untilMs));
+    } else track.restUntilMs = Math.max(track.restUntilMs, untilMs);
+  }
+
+  hadOutage(endpoint: Endpoint, credential: OwnCredential | null = null): boolean {
+    if (this.restOf(endpoint, credential) !== null) return true;
+    const track = this.#tracks.peek(trackKey(endpoint, credential));
     if (track === undefined) return false;
-    this.#roll(track);
-    if (track.restUntilMs > this.clock()) return true;
-    const failures = track.failures + track.previousFailures;
-    return failures > 0 && failures >= OUTAGE_SHARE * (track.calls + track.previousCalls);
+    const { calls, failures } = track.outcomes.count(OUTAGE_SECONDS, this.clock());
+    return failures > 0 && failures >= OUTAGE_SHARE * calls;
   }
 
-  #newTrack(): Track {
-    const windowStartMs = this.clock();
-    return { windowStartMs, calls: 0, failures: 0, previousCalls: 0, previousFailures: 0, restUntilMs: 0 };
+  restOf(endpoint: Endpoint, credential: OwnCredential | null = null): Rest | null {
+    const nowMs = this.clock();
+    const quotaMs = (this.#quotaRestUntilMs.peek(upstreamOf(endpoint, credential)) ?? 0) - nowMs;
+    if (quotaMs > 0) return { forMs: quotaMs, because: 'quota' };
+    const track = this.#tracks.peek(trackKey(endpoint, credential));
+    if (track === undefined) return null;
+    if (track.restUntilMs > nowMs) return { forMs: track.restUntilMs - nowMs, because: 'overload' };
+    const { probeAtMs } = track;
+    return probeAtMs !== null && probeAtMs > nowMs ? { forMs: probeAtMs - nowMs, because: 'breaker' } : null;
   }
 
-  /** Starts a new window when the running one is over. */
-  #roll(track: Track): Track {
-    const half = WINDOW_MS / 2;
-    const ageMs = this.clock() - track.windowStartMs;
-    if (ageMs < half) return track;
-    const isNext = ageMs < WINDOW_MS;
-    track.previousCalls = isNext ? track.calls : 0;
-    track.previousFailures = isNext ? track.failures : 0;
-    track.calls = 0;
-    track.failures = 0;
-    track.windowStartMs = isNext ? track.windowStartMs + half : this.clock();
-    return track;
+  #updateBreaker(track: Track, nowMs: number): void {
+    track.isProbing = false;
+    if (track.probeAtMs !== null) return;
+    const { calls, failures } = track.outcomes.count(BREAKER_SECONDS, nowMs);
+    if (calls >= BREAKER_CALLS && failures >= BREAKER_SHARE * calls) track.probeAtMs = nowMs + PROBE_EVERY_MS;
+  }
+
+  #trackOf(endpoint: Endpoint, credential: OwnCredential | null): Track {
+    return this.#tracks.use(trackKey(endpoint, credential), () => ({
+      outcomes: new OutcomeRing(this.clock()),
+      restUntilMs: 0,
+      probeAtMs: null,
+      isProbing: false,
+    }));
   }
 }
 
-function keyOf({ provider, upstreamModel, region }: Endpoint): string {
-  return `${provider.slug} ${region} ${upstreamModel}`;
+function trackKey(endpoint: Endpoint, credential: OwnCredential | null): string {
+  const { key } = traitsOf(endpoint);
+  return credential === null ? key : `${key} ${credential.id}`;
+}
+
+/** What shares one account with the provider. */
+function upstreamOf({ provider }: Endpoint, credential: OwnCredential | null): string {
+  return credential === null ? provider.slug : `${provider.slug} ${credential.id}`;
 }

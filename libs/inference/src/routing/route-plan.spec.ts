@@ -2,7 +2,10 @@ import { AppError } from '@libs/errors';
 import { parseRate } from '../pricing/money';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '../testing';
 import type { Endpoint, Model } from './catalogue';
-import { planRoute, type RouteRequest, type RouteWorld } from './route-plan';
+import type { OwnCredential } from './credential-source';
+import { planRoute, type RoutePlan, type RouteRequest, type RouteWorld } from './route-plan';
+import type { Rest } from './route-refusal';
+import { traitsOf } from './route-traits';
 
 /** An endpoint at a provider of this slug, at so many dollars per million tokens. */
 const at = (slug: string, dollars: number, values: Partial<Endpoint> = {}): Endpoint =>
@@ -19,21 +22,43 @@ interface Given {
   readonly out?: readonly string[];
   readonly without?: readonly string[];
   readonly dice?: number;
+  /** By provider slug, followed by the id of the credential where there is one. */
+  readonly resting?: Readonly<Record<string, Rest>>;
+  readonly credentials?: readonly OwnCredential[];
+  /** By provider slug. */
+  readonly speed?: Readonly<Record<string, { readonly latency?: number; readonly throughput?: number }>>;
+  /** Slug of the provider that served the conversation last. */
+  readonly sticky?: string;
 }
 
-const plan = (request: Partial<RouteRequest> = {}, given: Given = {}): string[] => {
+const planOf = (request: Partial<RouteRequest> = {}, given: Given = {}): RoutePlan => {
   const { models = [aModel({ endpoints: threeEndpoints() })], out = [], without = [], dice = 0 } = given;
+  const { resting = {}, speed = {}, sticky } = given;
+  const stay = models.flatMap(({ endpoints }) => endpoints).find(({ provider }) => provider.slug === sticky);
   const world: RouteWorld = {
     catalogue: aCatalogue(...models),
-    health: { hadOutage: ({ provider }) => out.includes(provider.slug) },
+    health: {
+      hadOutage: ({ provider }) => out.includes(provider.slug),
+      restOf: ({ provider }, credential) => resting[[provider.slug, credential?.id ?? []].flat().join(' ')] ?? null,
+    },
+    statistics: {
+      latencySeconds: ({ provider }) => speed[provider.slug]?.latency ?? null,
+      tokensPerSecond: ({ provider }) => speed[provider.slug]?.throughput ?? null,
+    },
+    sticky: { find: (key) => (key === 'conversation' && stay ? traitsOf(stay).key : null) },
+    credentials: given.credentials,
     isAvailable: ({ slug }) => !without.includes(slug),
     dice: () => dice,
   };
-  const candidates = planRoute({ api: 'chat', model: 'acme/large', ...request }, world);
-  return candidates.map(({ model, endpoint }) =>
-    model.slug === 'acme/large' ? endpoint.provider.slug : `${model.slug}@${endpoint.provider.slug}`,
-  );
+  return planRoute({ api: 'chat', model: 'acme/large', ...request }, world);
 };
+
+const plan = (request: Partial<RouteRequest> = {}, given: Given = {}): string[] =>
+  planOf(request, given).candidates.map(({ model, endpoint, credential }) => {
+    const { slug } = endpoint.provider;
+    const name = credential ? `${slug} with ${credential.id}` : slug;
+    return model.slug === 'acme/large' ? name : `${model.slug}@${name}`;
+  });
 
 const refusal = (request: Partial<RouteRequest>, given: Given = {}): AppError => {
   try {
@@ -150,5 +175,491 @@ describe(planRoute.name, () => {
     expect(refusal({ model: 'no/such', models: ['no/other'] }).metadata).toMatchObject({
       availability: { requested_models: ['no/such'] },
     });
+  });
+
+  it('tells of what it considered, and what was against it', () => {
+    const { considered, requested, resolved } = planOf({
+      model: 'acme/large:floor',
+      preferences: { ignore: ['dear'] },
+    });
+    expect(considered.map(({ endpoint, excludedBy }) => [endpoint.provider.slug, excludedBy])).toEqual([
+      ['dear', 'provider.ignore'],
+      ['cheap', null],
+      ['middle', null],
+    ]);
+    expect([requested, resolved]).toEqual(['acme/large:floor', 'acme/large']);
+  });
+});
+
+describe('slugs of providers', () => {
+  const models = [
+    aModel({
+      endpoints: [
+        at('acme', 1, { region: 'us-east-1' }),
+        at('acme', 2, { region: 'eu-west-1' }),
+        at('acme/turbo', 3),
+        at('acme/priority', 4),
+        at('other', 5, { capabilities: { service_tier: 'flex' } }),
+        at('other', 6, { quantization: 'fp8' }),
+      ],
+    }),
+  ];
+  const prices = (only: readonly string[]): number[] =>
+    planOf({ preferences: { only, sort: 'price' } }, { models }).candidates.map(
+      ({ endpoint }) => Number(endpoint.pricing.prompt) / 1e12,
+    );
+
+  it.each([
+    [['acme'], [1, 2, 3]],
+    [['ACME/Turbo'], [3]],
+    [['acme/eu-west-1'], [2]],
+    [['acme/priority'], [4]],
+    [
+      ['acme/priority', 'acme'],
+      [1, 2, 3, 4],
+    ],
+    [['other'], [6]],
+    [['other/flex'], [5]],
+    [['Other/fp8'], [6]],
+  ])('%j means the endpoints at %j dollars', (only, expected) => {
+    expect(prices(only)).toEqual(expected);
+  });
+
+  it('ignores the tiers of an ignored provider too', () => {
+    const request = { preferences: { ignore: ['acme'] }, serviceTier: 'priority' };
+    expect(plan(request, { models })).toEqual(['other']);
+  });
+});
+
+describe('hard filters', () => {
+  const keeping = { retainsPrompts: true, trainsOnPrompts: false, zdr: false };
+  const training = { retainsPrompts: false, trainsOnPrompts: true, zdr: false };
+  const withPolicy = (slug: string, dataPolicy: typeof keeping, zdr = false): Endpoint =>
+    at(slug, 1, { provider: aProvider({ slug, name: slug, dataPolicy }), zdr });
+  const rated = (slug: string, rates: Record<string, string>): Endpoint =>
+    at(slug, 1, {
+      pricing: {
+        prompt: 0n,
+        completion: 0n,
+        ...Object.fromEntries(Object.entries(rates).map(([name, rate]) => [name, parseRate(rate)])),
+      },
+    });
+
+  const cases: readonly [string, Partial<RouteRequest>, Endpoint, Endpoint, object][] = [
+    [
+      'data collection',
+      { preferences: { dataCollection: 'deny' } },
+      withPolicy('yes', { ...keeping, retainsPrompts: false }),
+      withPolicy('no', training),
+      { code: 'privacy_restricted', excluded_by: 'data_policy:training' },
+    ],
+    [
+      'kept prompts',
+      { preferences: { dataCollection: 'deny' } },
+      withPolicy('yes', keeping, true),
+      withPolicy('no', keeping),
+      { code: 'privacy_restricted', excluded_by: 'data_policy:training' },
+    ],
+    [
+      'zero retention',
+      { preferences: { zdr: true } },
+      at('yes', 1, { zdr: true }),
+      at('no', 1),
+      { code: 'privacy_restricted', excluded_by: 'data_policy:zdr' },
+    ],
+    [
+      'distillation',
+      { preferences: { enforceDistillableText: true } },
+      at('yes', 1, { capabilities: { distillable_text: true } }),
+      at('no', 1),
+      { code: 'constraint_filtered', constraint: { field: 'provider.enforce_distillable_text' } },
+    ],
+    [
+      'quantization',
+      { preferences: { quantizations: ['bf16'] } },
+      at('yes', 1, { quantization: 'bf16' }),
+      at('no', 1, { quantization: 'fp8' }),
+      { code: 'constraint_filtered', excluded_by: 'quantization' },
+    ],
+    [
+      'quantization by four bits of any kind',
+      { preferences: { quantizations: ['fp4', 'fp8'] } },
+      at('yes', 1, { quantization: 'nvfp4' }),
+      at('no', 1, { quantization: 'int4' }),
+      { excluded_by: 'quantization' },
+    ],
+    [
+      'quantization of one special kind',
+      { preferences: { quantizations: ['mxfp8'] } },
+      at('yes', 1, { quantization: 'mxfp8' }),
+      at('no', 1, { quantization: 'fp8' }),
+      { excluded_by: 'quantization' },
+    ],
+    [
+      'the price of prompts',
+      { preferences: { maxPrice: { promptPerMillion: parseRate('1.5') } } },
+      at('yes', 1.5),
+      at('no', 1.501),
+      { code: 'constraint_filtered', excluded_by: 'max_price' },
+    ],
+    [
+      'the price of answers',
+      { preferences: { maxPrice: { completionPerMillion: parseRate('3') } } },
+      rated('yes', { completion: '0.000003' }),
+      rated('no', { completion: '0.0000030001' }),
+      { excluded_by: 'max_price' },
+    ],
+    [
+      'the price of audio, which is that of text where there is none',
+      { preferences: { maxPrice: { audioPerMillion: parseRate('3') } } },
+      rated('yes', { prompt: '0.000009', audio: '0.000003' }),
+      rated('no', { prompt: '0.000009' }),
+      { excluded_by: 'max_price' },
+    ],
+    [
+      'the price of a picture',
+      { preferences: { maxPrice: { image: parseRate('0.01') } } },
+      rated('yes', { image: '0.01' }),
+      rated('no', { image: '0.011' }),
+      { excluded_by: 'max_price' },
+    ],
+    [
+      'the price of a request',
+      { preferences: { maxPrice: { request: parseRate('0.01') } } },
+      rated('yes', {}),
+      rated('no', { request: '0.011' }),
+      { excluded_by: 'max_price' },
+    ],
+    [
+      'parameters',
+      { parameters: ['seed', 'max_tokens'], preferences: { requireParameters: true } },
+      at('yes', 1, { capabilities: { supported_parameters: ['seed', 'max_completion_tokens'] } }),
+      at('no', 1),
+      { code: 'constraint_filtered', excluded_by: 'require_parameters' },
+    ],
+    [
+      'the length of the answer',
+      { maxOutputTokens: 20_000 },
+      at('yes', 1, { maxCompletionTokens: null }),
+      at('no', 1),
+      { code: 'constraint_filtered', excluded_by: 'context_length', constraint: { field: 'max_tokens' } },
+    ],
+    [
+      'the length of the prompt',
+      { estimatedPromptTokens: 4_001 },
+      at('yes', 1, { contextLength: 1_001 }),
+      at('no', 1, { contextLength: 1_000 }),
+      { code: 'constraint_filtered', excluded_by: 'context_length' },
+    ],
+    [
+      'a region of the policy',
+      { policy: { regions: ['europe'] } },
+      at('yes', 1, { region: 'eu-west-1' }),
+      at('no', 1, { region: 'europium' }),
+      { code: 'region_restricted', excluded_by: 'data_region' },
+    ],
+    [
+      'the zero retention of the policy',
+      { policy: { isZdrRequired: true }, preferences: { zdr: false } },
+      at('yes', 1, { zdr: true }),
+      at('no', 1),
+      { code: 'privacy_restricted', excluded_by: 'data_policy:zdr', constraint: { field: 'policy.zdr' } },
+    ],
+    [
+      'the data collection of the policy',
+      { policy: { isDataCollectionDenied: true } },
+      withPolicy('yes', { ...keeping, retainsPrompts: false }),
+      withPolicy('no', training),
+      { excluded_by: 'data_policy:training' },
+    ],
+    [
+      'the providers of the policy',
+      { policy: { allowedProviders: ['yes', 'other'], ignoredProviders: ['other'] } },
+      at('yes', 1),
+      at('other', 1),
+      { excluded_by: 'allowed_providers' },
+    ],
+  ];
+
+  it.each(cases)('keep to %s', (_what, request, fitting, other, availability) => {
+    expect(plan(request, { models: [aModel({ endpoints: [other, fitting] })] })).toEqual(['yes']);
+    const error = refusal(request, { models: [aModel({ endpoints: [other] })] });
+    expect(error.metadata?.['availability']).toMatchObject({
+      retryable: false,
+      requested_models: ['acme/large'],
+      affected_providers: [other.provider.name],
+      ...availability,
+    });
+    const isPolicy = request.policy !== undefined;
+    const isSize = request.maxOutputTokens !== undefined || request.estimatedPromptTokens !== undefined;
+    expect(error.status).toBe(isPolicy ? 403 : isSize ? 400 : 404);
+  });
+
+  it('leave models alone that the policy does not name', () => {
+    const models = [aModel(), aModel({ slug: 'acme/small' })];
+    const request = { models: ['acme/small'], policy: { allowedModels: ['acme/small'] } };
+    expect(plan(request, { models })).toEqual(['acme/small@acme']);
+    expect(refusal({ policy: { ignoredModels: ['acme/large'] } }).code).toBe('permission_denied');
+  });
+
+  it('need a model for every kind of content', () => {
+    const { architecture } = aModel();
+    const seeing = aModel({ slug: 'acme/eyes', architecture: { ...architecture, inputModalities: ['text', 'image'] } });
+    const request = { models: ['acme/eyes'], inputModalities: ['image'] };
+    expect(plan(request, { models: [aModel(), seeing] })).toEqual(['acme/eyes@acme']);
+    expect(refusal({ outputModalities: ['image'] }).metadata).toMatchObject({ availability: { code: 'no_endpoints' } });
+  });
+
+  it('put the policy before the preferences', () => {
+    const request = { policy: { isZdrRequired: true }, preferences: { only: ['nobody'] } };
+    expect(refusal(request).code).toBe('permission_denied');
+  });
+});
+
+describe('soft preferences', () => {
+  const plain = at('plain', 1, { capabilities: { supported_parameters: [] } });
+  const able = at('able', 9, { capabilities: { supported_parameters: ['tools'] } });
+
+  it('put endpoints first that know the tools of a request', () => {
+    const models = [aModel({ endpoints: [plain, able] })];
+    expect(plan({ parameters: ['tools'] }, { models, dice: 0.999 })).toEqual(['able', 'plain']);
+    expect(plan({ parameters: ['seed'] }, { models })).toEqual(['plain', 'able']);
+    expect(plan({ parameters: ['verbosity'] }, { models })).toEqual(['plain', 'able']);
+  });
+
+  it('put endpoints last that are known to be too slow', () => {
+    const speed = { cheap: { throughput: 20, latency: 3 }, middle: { throughput: 50, latency: 1 } };
+    const atLeast = (p90: number) => ({ preferences: { preferredMinThroughput: { p90 } } });
+    expect(plan(atLeast(50), { speed })).toEqual(['middle', 'dear', 'cheap']);
+    expect(plan(atLeast(20), { speed })).toEqual(['cheap', 'middle', 'dear']);
+    expect(plan({ preferences: { preferredMaxLatency: { p50: 2 } } }, { speed })).toEqual(['middle', 'dear', 'cheap']);
+  });
+
+  it('do not change an order that was asked for', () => {
+    const request = { parameters: ['tools'], preferences: { order: ['plain', 'able'] } };
+    expect(plan(request, { models: [aModel({ endpoints: [plain, able] })] })).toEqual(['plain', 'able']);
+  });
+});
+
+describe('sorting', () => {
+  const speed = { dear: { throughput: 90, latency: 0.2 }, cheap: { throughput: 10, latency: 0.4 } };
+
+  it('goes by measurements, and by price where there are none', () => {
+    expect(plan({ preferences: { sort: 'throughput' } }, { speed })).toEqual(['dear', 'cheap', 'middle']);
+    expect(plan({ preferences: { sort: 'latency' } }, { speed })).toEqual(['dear', 'cheap', 'middle']);
+    expect(plan({ model: 'acme/large:nitro' }, { speed })).toEqual(['dear', 'cheap', 'middle']);
+  });
+
+  it('goes by how well tools are called', () => {
+    const models = [
+      aModel({
+        endpoints: [
+          at('poor', 1, { capabilities: { tool_call_quality: 0.5 } }),
+          at('unknown', 1),
+          at('good', 9, { capabilities: { tool_call_quality: 0.9 } }),
+        ],
+      }),
+    ];
+    expect(plan({ model: 'acme/large:exacto' }, { models })).toEqual(['good', 'poor', 'unknown']);
+  });
+
+  it('sorts all models together without a partition', () => {
+    const models = [
+      aModel({ endpoints: [at('a', 3), at('b', 1)] }),
+      aModel({ slug: 'acme/small', endpoints: [at('c', 2)] }),
+    ];
+    const request = { models: ['acme/small'], preferences: { sort: 'price' as const } };
+    expect(plan(request, { models })).toEqual(['b', 'a', 'acme/small@c']);
+    expect(plan({ ...request, preferences: { sort: 'price', partition: 'none' } }, { models })).toEqual([
+      'b',
+      'acme/small@c',
+      'a',
+    ]);
+  });
+});
+
+describe('service tiers', () => {
+  const models = [
+    aModel({
+      endpoints: [at('a', 2), at('a/priority', 4), at('b/priority', 5), at('a/flex', 1), at('a/ultrafast', 9)],
+    }),
+  ];
+  const speed = { 'b/priority': { throughput: 90 }, 'a/priority': { throughput: 10 } };
+  const order = (serviceTier: string | null, model = 'acme/large'): string[] =>
+    plan({ serviceTier, model }, { models, speed });
+
+  it.each([
+    [null, ['a']],
+    ['auto', ['a']],
+    ['scale', ['a']],
+    ['default', ['a']],
+    ['priority', ['b/priority', 'a/priority', 'a']],
+    ['fast', ['b/priority', 'a/priority', 'a']],
+    ['flex', ['a/flex']],
+    ['ultrafast', ['a/ultrafast', 'b/priority', 'a/priority', 'a']],
+  ])('%s is served by %j', (tier, expected) => {
+    expect(order(tier)).toEqual(expected);
+  });
+
+  it('lets tiers in by suffix, unless the default is asked for', () => {
+    expect(order(null, 'acme/large:nitro')).toEqual(['b/priority', 'a/priority', 'a']);
+    expect(order(null, 'acme/large:floor')).toEqual(['a/flex', 'a']);
+    expect(order('default', 'acme/large:floor')).toEqual(['a']);
+  });
+
+  it('takes no flex for normal where the model has none', () => {
+    expect(plan({ serviceTier: 'flex' })).toEqual(['cheap', 'middle', 'dear']);
+  });
+
+  it('refuses a model that is only served in tiers nobody asked for', () => {
+    const error = refusal({}, { models: [aModel({ endpoints: [at('a/flex', 1)] })] });
+    expect(error.metadata).toMatchObject({ availability: { constraint: { field: 'service_tier' } } });
+  });
+});
+
+describe('stickiness', () => {
+  it('stays with the endpoint that served before', () => {
+    expect(plan({ stickyKey: 'conversation' }, { sticky: 'dear' })).toEqual(['dear', 'cheap', 'middle']);
+    expect(plan({ stickyKey: 'another' }, { sticky: 'dear' })).toEqual(['cheap', 'middle', 'dear']);
+    expect(plan({}, { sticky: 'dear' })).toEqual(['cheap', 'middle', 'dear']);
+  });
+
+  it('gives way to an order, an outage and the filters', () => {
+    const request = { stickyKey: 'conversation' };
+    expect(plan({ ...request, preferences: { order: ['cheap'] } }, { sticky: 'dear' })[0]).toBe('cheap');
+    expect(plan(request, { sticky: 'dear', out: ['dear'] })).toEqual(['cheap', 'middle', 'dear']);
+    expect(plan({ ...request, preferences: { ignore: ['dear'] } }, { sticky: 'dear' })).toEqual(['cheap', 'middle']);
+  });
+});
+
+describe('resting endpoints', () => {
+  const quota: Rest = { forMs: 7_000, because: 'quota' };
+  const broken: Rest = { forMs: 1_500, because: 'breaker' };
+
+  it('are not called', () => {
+    expect(plan({}, { resting: { cheap: quota } })).toEqual(['middle', 'dear']);
+  });
+
+  it('are waited for when nothing else is left', () => {
+    const limited = refusal({}, { resting: { cheap: quota, middle: quota, dear: { ...quota, forMs: 9_000 } } });
+    expect(limited).toMatchObject({ status: 429, retryAfterSeconds: 7 });
+    expect(limited.metadata).toMatchObject({
+      availability: {
+        code: 'capacity_exhausted',
+        retryable: true,
+        retry_after: 7,
+        affected_providers: ['DEAR', 'CHEAP', 'MIDDLE'],
+      },
+    });
+    const down = refusal({}, { resting: { cheap: quota, middle: broken, dear: quota } });
+    expect(down).toMatchObject({ status: 503, retryAfterSeconds: 2 });
+    expect(down.metadata).toMatchObject({ availability: { code: 'temporarily_unavailable', retryable: true } });
+  });
+
+  it('leave the way to another model', () => {
+    const models = [aModel({ endpoints: [at('a', 1)] }), aModel({ slug: 'acme/small', endpoints: [at('b', 1)] })];
+    expect(plan({ models: ['acme/small'] }, { models, resting: { a: broken } })).toEqual(['acme/small@b']);
+  });
+});
+
+describe("a caller's own keys", () => {
+  const key = (id: string, provider: string, values: Partial<OwnCredential> = {}): OwnCredential => ({
+    id,
+    provider,
+    sortOrder: 0,
+    isDisabled: false,
+    isFallback: false,
+    isByokOnly: false,
+    isRequired: false,
+    allowedModels: null,
+    allowedApiKeyHashes: null,
+    allowedUserIds: null,
+    declaredZdr: null,
+    declaredRegion: null,
+    ...values,
+  });
+  const shared = ['cheap', 'middle', 'dear'];
+
+  it('come before shared capacity in their order, fallbacks after it', () => {
+    const credentials = [
+      key('last', 'cheap', { isFallback: true, sortOrder: 1 }),
+      key('second', 'dear', { sortOrder: 1 }),
+      key('first', 'dear'),
+      key('late', 'dear', { isFallback: true }),
+    ];
+    const expected = ['dear with first', 'dear with second', ...shared, 'dear with late', 'cheap with last'];
+    expect(plan({}, { credentials })).toEqual(expected);
+    expect(plan({ preferences: { order: ['middle'] } }, { credentials })[0]).toBe('dear with first');
+    expect(plan({ preferences: { allowFallbacks: false } }, { credentials })).toEqual(['dear with first']);
+  });
+
+  it("follow the caller's order of providers before their own", () => {
+    const credentials = [key('a', 'dear'), key('b', 'cheap', { sortOrder: 5 })];
+    expect(plan({ preferences: { order: ['cheap', 'dear'] } }, { credentials }).slice(0, 2)).toEqual([
+      'cheap with b',
+      'dear with a',
+    ]);
+  });
+
+  it('need no shared key of the provider, and pass the same filters', () => {
+    const credentials = [key('a', 'dear')];
+    expect(plan({}, { credentials, without: shared })).toEqual(['dear with a']);
+    expect(plan({ preferences: { ignore: ['dear'] } }, { credentials })).toEqual(['cheap', 'middle']);
+  });
+
+  it('are good for the regions of their provider', () => {
+    const models = [aModel({ endpoints: [at('vertex/us', 1), at('vertexed', 1)] })];
+    expect(plan({}, { models, credentials: [key('a', 'vertex')] })).toEqual([
+      'vertex/us with a',
+      'vertex/us',
+      'vertexed',
+    ]);
+  });
+
+  it.each([
+    ['it is disabled', { isDisabled: true }],
+    ['it is for other models', { allowedModels: ['acme/small'] }],
+    ['it is for no model', { allowedModels: [] }],
+    ['it is for other API keys', { allowedApiKeyHashes: ['bbb'] }],
+    ['it is for other users', { allowedUserIds: ['someone'] }],
+  ])('are not used where %s', (_why, values) => {
+    expect(plan({ scope: { apiKeyHash: 'aaa' } }, { credentials: [key('a', 'dear', values)] })).toEqual(shared);
+  });
+
+  it('are used where they are allowed by name', () => {
+    const values = { allowedModels: ['acme/large'], allowedApiKeyHashes: ['aaa'], allowedUserIds: ['me'] };
+    const scope = { apiKeyHash: 'aaa', userId: 'me' };
+    expect(plan({ scope }, { credentials: [key('a', 'dear', values)] })[0]).toBe('dear with a');
+  });
+
+  it('take shared capacity of their provider away when nothing else may be used there', () => {
+    const credentials = [key('a', 'cheap', { isByokOnly: true, allowedModels: ['acme/small'] })];
+    expect(plan({}, { credentials })).toEqual(['middle', 'dear']);
+  });
+
+  it('take all shared capacity away from the models that require them', () => {
+    const models = [aModel(), aModel({ slug: 'acme/small', endpoints: [at('b', 1), at('c', 1)] })];
+    const credentials = [key('a', 'b', { isRequired: true, allowedModels: ['acme/small'] })];
+    expect(plan({ models: ['acme/small'] }, { models, credentials })).toEqual(['acme', 'acme/small@b with a']);
+  });
+
+  it('declare what their owner has agreed with the provider', () => {
+    const plain = [key('a', 'dear'), key('b', 'dear', { declaredZdr: true, sortOrder: 1 })];
+    expect(plan({ preferences: { zdr: true } }, { credentials: plain })).toEqual(['dear with b']);
+    const never = [key('a', 'dear', { declaredZdr: false })];
+    const models = [aModel({ endpoints: [at('dear', 1, { zdr: true })] })];
+    expect(plan({ preferences: { zdr: true } }, { models, credentials: never })).toEqual(['dear']);
+  });
+
+  it('declare a region for endpoints that are bound to none', () => {
+    const models = [aModel({ endpoints: [at('dear', 1), at('cheap', 1, { region: 'us-east-1' })] })];
+    const credentials = ['dear', 'cheap'].map((slug) => key(slug, slug, { declaredRegion: 'europe' }));
+    expect(plan({ policy: { regions: ['europe'] } }, { models, credentials })).toEqual(['dear with dear']);
+  });
+
+  it('rest one by one', () => {
+    const credentials = [key('a', 'dear'), key('b', 'dear', { sortOrder: 1 })];
+    const resting: Given['resting'] = { 'dear a': { forMs: 1, because: 'quota' } };
+    expect(plan({}, { credentials, resting })[0]).toBe('dear with b');
   });
 });

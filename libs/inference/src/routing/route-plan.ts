@@ -1,171 +1,234 @@
 import { AppError } from '@libs/errors';
-import type { Api, Catalogue, Endpoint, Model, Provider } from './catalogue';
-import type { ProviderFilter } from './credential-source';
+import type { Api, Catalogue, Endpoint, Model } from './catalogue';
+import type { OwnCredential, ProviderFilter } from './credential-source';
 import type { HealthView } from './provider-health';
+import type { StatisticsView } from './provider-statistics';
+import type { Contender } from './route-contender';
+import { ownKeysFor } from './route-credentials';
+import { hardFilters, OTHER_TIER, type HardFilter } from './route-filters';
+import { isOfVariant, resolveModel, type NamedBy, type ResolvedModel } from './route-model';
+import { orderContenders, type OrderWish } from './route-order';
+import { refusal, restingRefusal, type Reason, type Rest } from './route-refusal';
+import type { RouteRequest } from './route-request';
+import { sortOfGroup, tierRank, tierWishOf, type TierWish } from './route-tiers';
+import type { StickyView } from './sticky-routes';
 
-export type SortKey = 'price' | 'throughput' | 'latency' | 'exacto';
-
-/** The routing part of `provider` in a request (spec A.1), already checked. Names are slugs or display names. */
-export interface RoutingPreferences {
-  readonly order?: readonly string[] | null;
-  readonly only?: readonly string[] | null;
-  readonly ignore?: readonly string[] | null;
-  readonly allowFallbacks?: boolean | null;
-  readonly sort?: SortKey | null;
-}
-
-export interface RouteRequest {
-  readonly api: Api;
-  /** With or without a suffix such as `:floor`. */
-  readonly model: string;
-  /** Tried in order after `model`. */
-  readonly models?: readonly string[] | null;
-  readonly preferences?: RoutingPreferences;
-  readonly estimatedPromptTokens?: number;
-}
+export type { RouteFacts, RoutePolicy, RouteRequest, RoutingPreferences, SortKey } from './route-request';
 
 /** What a plan is made from beside the request. */
 export interface RouteWorld {
   readonly catalogue: Catalogue;
   readonly health: HealthView;
+  /** Whether shared capacity of a provider can be called. */
   readonly isAvailable: ProviderFilter;
   /** From 0 to below 1. */
   readonly dice: () => number;
+  /** Whether a provider can be called with a key of the caller's own; every provider when absent. */
+  readonly isSpoken?: ProviderFilter;
+  /** Whether an endpoint can serve an API; when absent, whether it speaks it natively. */
+  readonly canServe?: (endpoint: Endpoint, api: Api) => boolean;
+  /** Keys that the caller brought along. */
+  readonly credentials?: readonly OwnCredential[];
+  readonly statistics?: StatisticsView;
+  readonly sticky?: StickyView;
 }
 
 /** One endpoint to try, and the model it serves. */
 export interface Candidate {
   readonly model: Model;
   readonly endpoint: Endpoint;
+  /** The caller's own key to call it with; absent and null mean the shared one. */
+  readonly credential?: OwnCredential | null;
 }
 
-/** Suffixes that only say how to sort; no measurements exist yet, so all but price tie and price decides. */
-const SORT_SUFFIXES: Readonly<Record<string, SortKey>> = { ':floor': 'price', ':nitro': 'throughput' };
+/** An endpoint that could serve one of the models. */
+export interface ConsideredEndpoint {
+  readonly model: Model;
+  readonly endpoint: Endpoint;
+  readonly credential: OwnCredential | null;
+  /** The member of the request or the condition that ruled it out; null: it is among the candidates. */
+  readonly excludedBy: string | null;
+}
+
+export interface RoutePlan {
+  /** To be tried in this order; never empty. */
+  readonly candidates: readonly Candidate[];
+  readonly considered: readonly ConsideredEndpoint[];
+  /** The first model as the request named it. */
+  readonly requested: string;
+  /** The slug it stands for; null when there is no such model. */
+  readonly resolved: string | null;
+  readonly namedBy: NamedBy;
+}
+
+/** The endpoints of one model that may be called, and how to order them. */
+interface Field {
+  readonly contenders: readonly Contender[];
+  readonly wish: OrderWish;
+}
 
 /**
- * The endpoints to try, in order (spec A.2). Pure: the same arguments and dice give the same plan.
+ * The endpoints to try, in order. Pure: the same arguments, health and dice give the same plan.
  *
- * Without preferences: endpoints without a recent outage first; the first of them is drawn by weight
- * 1/price², the others follow by price; those with an outage come last. An endpoint whose context the
- * estimate exceeds is kept for the very end, because an estimate is no measurement.
+ * For each model the endpoints that can serve the API are gathered, each once for shared capacity and once
+ * for every own key that fits; hard filters take away what must not serve; what rests is left out; the rest
+ * is ordered. A model that nothing is left of is passed over while another is named.
  *
- * Throws `invalid_request` (400) for an unknown model or one that does not speak the API, and `not_found`
- * (404) when no endpoint is left; `metadata.availability` says which.
+ * Throws, when nothing is left at all, what is to be said of the first model, with `metadata.availability`:
+ * `invalid_request` (400) for an unknown model or one that cannot serve the API, `permission_denied` (403)
+ * where the policy forbids every endpoint, `not_found` (404) where the preferences do, `rate_limit_exceeded`
+ * (429) and `provider_overloaded` (503) with a time to come back where all that is left rests.
  */
-export function planRoute(request: RouteRequest, world: RouteWorld): Candidate[] {
-  const wanted = [request.model, ...(request.models ?? [])].filter((slug, i, all) => all.indexOf(slug) === i);
-  const plan: Candidate[] = [];
-  let refusal: AppError | null = null;
+export function planRoute(request: RouteRequest, world: RouteWorld): RoutePlan {
+  const wanted = [...new Set([request.model, ...(request.models ?? [])])];
+  const first = resolveModel(request.model, world.catalogue);
+  const considered: Contender[] = [];
+  const filters = hardFilters(request);
+  const fields: Field[] = [];
+  let refused: AppError | null = null;
   for (const slug of wanted) {
-    const found = planModel(slug, request, world);
-    if (found instanceof AppError) refusal ??= found;
-    else plan.push(...found);
+    const field = fieldOf(slug, request, { ...world, filters, considered });
+    if (field instanceof AppError) refused ??= field;
+    else fields.push(field);
   }
-  if (plan.length === 0 && refusal) throw refusal;
-  return plan;
+  if (fields.length === 0) throw refused ?? new AppError('server', 'Internal error', { internal: 'no model to plan' });
+  return {
+    candidates: orderFields(fields, request, world),
+    considered,
+    requested: request.model,
+    resolved: first.model?.slug ?? null,
+    namedBy: first.model === null ? 'direct' : first.namedBy,
+  };
 }
 
-function planModel(slug: string, request: RouteRequest, world: RouteWorld): Candidate[] | AppError {
-  const { model, sort } = findModel(slug, world.catalogue);
-  if (model === null) return unavailable('invalid_request', 'model_not_found', 'The model does not exist', slug);
-  const speaking = model.endpoints.filter((endpoint) => endpoint.apis.includes(request.api));
-  if (speaking.length === 0) {
-    return unavailable('invalid_request', 'wrong_endpoint', 'The model cannot be used with this endpoint', slug);
+interface FieldWorld extends RouteWorld {
+  readonly filters: readonly HardFilter[];
+  /** Gets every contender of every model. */
+  readonly considered: Contender[];
+}
+
+function fieldOf(slug: string, request: RouteRequest, world: FieldWorld): Field | AppError {
+  const resolved = resolveModel(slug, world.catalogue);
+  if (resolved.model === null) {
+    const { code, message } = resolved;
+    return refusal({ error: 'invalid_request', code, message }, [slug]);
   }
-  const available = speaking.filter((endpoint) => world.isAvailable(endpoint.provider));
-  if (available.length === 0) {
-    return unavailable('not_found', 'no_endpoints', 'No provider of the model is available', slug);
-  }
-  const preferences = request.preferences ?? {};
-  const allowed = available.filter(({ provider }) => isAllowed(provider, preferences));
-  if (allowed.length === 0) {
-    return unavailable('not_found', 'constraint_filtered', 'No provider of the model is allowed', slug, {
-      excluded_by: 'allowed_providers',
-    });
-  }
-  const ordered = orderEndpoints(allowed, { ...preferences, sort: preferences.sort ?? sort }, world);
-  return byFit(ordered, request.estimatedPromptTokens ?? 0).map((endpoint) => ({ model, endpoint }));
+  const { model, variant } = resolved;
+  const canServe = world.canServe ?? ((endpoint, api) => endpoint.apis.includes(api));
+  const serving = model.endpoints.filter(
+    (endpoint) => canServe(endpoint, request.api) && isOfVariant(model, endpoint, variant),
+  );
+  if (serving.length === 0) return refusal(WRONG_ENDPOINT, [slug]);
+  const tiers = tierWishOf(request, resolved.admits, serving);
+  const contenders = contendersOf(model, serving, tiers, request, world);
+  if (contenders.length === 0) return refusal(NO_ENDPOINTS, [slug], providersOf(serving));
+  world.considered.push(...contenders);
+  const left = filtered(contenders, [...world.filters, TIER_FILTER], slug);
+  if (left instanceof AppError) return left;
+  const awake = withoutResting(left, slug, world.health);
+  return awake instanceof AppError ? awake : { contenders: awake, wish: orderWishOf(request, resolved, tiers) };
 }
 
-/** The model of a slug; a sorting suffix counts only where no model has the whole name. */
-function findModel(slug: string, catalogue: Catalogue): { model: Model | null; sort: SortKey | null } {
-  const model = catalogue.findModel(slug);
-  if (model !== null) return { model, sort: null };
-  const colon = slug.lastIndexOf(':');
-  const suffix = colon === -1 ? '' : slug.slice(colon);
-  if (!Object.hasOwn(SORT_SUFFIXES, suffix)) return { model: null, sort: null };
-  return { model: catalogue.findModel(slug.slice(0, colon)), sort: SORT_SUFFIXES[suffix]! };
-}
+const WRONG_ENDPOINT: Reason = {
+  error: 'invalid_request',
+  code: 'wrong_endpoint',
+  message: 'The model cannot be used with this endpoint',
+};
+const NO_ENDPOINTS: Reason = {
+  error: 'not_found',
+  code: 'no_endpoints',
+  message: 'No provider of the model is available',
+};
+/** Stands for an endpoint whose tier must not serve. */
+const NO_RANK = -1;
+const TIER_FILTER: HardFilter = { reason: OTHER_TIER, keeps: (contender) => contender.tierRank !== NO_RANK };
 
-function isAllowed(provider: Provider, { order, only, ignore, allowFallbacks }: RoutingPreferences): boolean {
-  if (only && !only.some((name) => isNamed(provider, name))) return false;
-  if (ignore?.some((name) => isNamed(provider, name))) return false;
-  return allowFallbacks !== false || !order || order.some((name) => isNamed(provider, name));
-}
-
-/** A plain slug also names the provider's regions and variants; a suffixed one only itself. */
-function isNamed({ slug, name }: Provider, wanted: string): boolean {
-  const lower = wanted.toLowerCase();
-  return slug === lower || slug.startsWith(`${lower}/`) || name.toLowerCase() === lower;
-}
-
-function orderEndpoints(
+function contendersOf(
+  model: Model,
   endpoints: readonly Endpoint[],
-  { order, sort, allowFallbacks }: RoutingPreferences,
-  { health, dice }: RouteWorld,
-): readonly Endpoint[] {
-  if (endpoints.length === 1) return endpoints;
-  const byPrice = endpoints.toSorted((a, b) => priceOf(a) - priceOf(b));
-  if (order) return byPrice.toSorted((a, b) => rankIn(order, a.provider) - rankIn(order, b.provider));
-  const ordered = sort ? byPrice : balanced(byPrice, health, dice);
-  return allowFallbacks === false ? ordered.slice(0, 1) : ordered;
+  tiers: TierWish,
+  { scope = {} }: RouteRequest,
+  { credentials = [], isAvailable, isSpoken }: RouteWorld,
+): Contender[] {
+  const own = ownKeysFor(model, endpoints, credentials, scope);
+  return endpoints.flatMap((endpoint) => {
+    const keys = isSpoken === undefined || isSpoken(endpoint.provider) ? own.keysFor(endpoint) : [];
+    const isShared = isAvailable(endpoint.provider) && own.isSharedAllowed(endpoint);
+    const rank = tierRank(endpoint, tiers) ?? NO_RANK;
+    return [...keys, ...(isShared ? [null] : [])].map((credential) => ({
+      model,
+      endpoint,
+      credential,
+      tierRank: rank,
+      excludedBy: null,
+    }));
+  });
 }
 
-function rankIn(order: readonly string[], provider: Provider): number {
-  const rank = order.findIndex((name) => isNamed(provider, name));
-  return rank === -1 ? order.length : rank;
+/** What passes all filters, or the refusal of the one that left nothing over. */
+function filtered(contenders: Contender[], filters: readonly HardFilter[], slug: string): Contender[] | AppError {
+  let left = contenders;
+  for (const { reason, keeps } of filters) {
+    const kept = left.filter(keeps);
+    if (kept.length === left.length) continue;
+    const dropped = left.filter((contender) => !kept.includes(contender));
+    for (const one of dropped) one.excludedBy = reason.constraint?.field ?? reason.excludedBy ?? reason.code;
+    if (kept.length === 0) return refusal(reason, [slug], providersOf(left.map(({ endpoint }) => endpoint)));
+    left = kept;
+  }
+  return left;
 }
 
-function balanced(byPrice: readonly Endpoint[], health: HealthView, dice: () => number): readonly Endpoint[] {
-  const out = byPrice.filter((endpoint) => health.hadOutage(endpoint));
-  const stable = out.length === 0 ? byPrice : byPrice.filter((endpoint) => !out.includes(endpoint));
-  if (stable.length < 2) return [...stable, ...out];
-  const first = draw(stable, dice());
-  return [first, ...stable.filter((endpoint) => endpoint !== first), ...out];
+function withoutResting(contenders: Contender[], slug: string, health: HealthView): Contender[] | AppError {
+  const rests: Rest[] = [];
+  const awake = contenders.filter((contender) => {
+    const rest = health.restOf(contender.endpoint, contender.credential);
+    if (rest === null) return true;
+    rests.push(rest);
+    contender.excludedBy = rest.because;
+    return false;
+  });
+  return awake.length > 0
+    ? awake
+    : restingRefusal([slug], providersOf(contenders.map(({ endpoint }) => endpoint)), rests);
 }
 
-/** Picks by weight 1/price². Where something is free, only the free are in the draw. */
-function draw(endpoints: readonly Endpoint[], chance: number): Endpoint {
-  const free = endpoints.filter((endpoint) => priceOf(endpoint) === 0);
-  if (free.length > 0) return free[Math.floor(chance * free.length)]!;
-  const weights = endpoints.map((endpoint) => priceOf(endpoint) ** -2);
-  let left = chance * weights.reduce((sum, weight) => sum + weight, 0);
-  const index = weights.findIndex((weight) => (left -= weight) < 0);
-  return endpoints[index === -1 ? 0 : index]!;
+function providersOf(endpoints: readonly Endpoint[]): readonly string[] {
+  return endpoints.map(({ provider }) => provider.name);
 }
 
-/** Compares endpoints; good enough for an order and weights, never for a bill. */
-function priceOf({ pricing }: Endpoint): number {
-  return Number(pricing.prompt + pricing.completion);
+/** Parameters for which an endpoint that knows them is preferred, whatever it costs. */
+const FEATURES: readonly string[] = ['tools', 'response_format', 'structured_outputs', 'verbosity'];
+
+function orderWishOf(request: RouteRequest, { sort }: ResolvedModel, tiers: TierWish): OrderWish {
+  const { preferences = {}, parameters = [] } = request;
+  return {
+    api: request.api,
+    order: preferences.order ?? null,
+    sort: preferences.sort ?? sort,
+    sortOfTier: (rank) => sortOfGroup(tiers, rank),
+    features: parameters.filter((name) => FEATURES.includes(name)),
+    minThroughput: preferences.preferredMinThroughput ?? null,
+    maxLatency: preferences.preferredMaxLatency ?? null,
+    estimatedPromptTokens: request.estimatedPromptTokens ?? 0,
+    stickyKey: request.stickyKey ?? null,
+  };
 }
 
-function byFit(endpoints: readonly Endpoint[], promptTokens: number): readonly Endpoint[] {
-  const fits = ({ contextLength }: Endpoint): boolean => contextLength === null || promptTokens <= contextLength;
-  return endpoints.every(fits) ? endpoints : [...endpoints.filter(fits), ...endpoints.filter((one) => !fits(one))];
-}
-
-/** `availability` as in spec §7. */
-function unavailable(
-  code: 'invalid_request' | 'not_found',
-  availability: string,
-  message: string,
-  slug: string,
-  more: Readonly<Record<string, unknown>> = {},
-): AppError {
-  const requestedModels = [slug.slice(0, 256)];
-  return new AppError(code, message, {
-    metadata: {
-      availability: { code: availability, retryable: false, requested_models: requestedModels, ...more },
-    },
+/** Model by model, or all together where the request wants no partition. */
+function orderFields(fields: readonly Field[], { preferences }: RouteRequest, world: RouteWorld): Candidate[] {
+  const { health, dice, statistics = null, sticky = null } = world;
+  const isOneField = preferences?.partition === 'none' && fields.length > 1;
+  const partitions = isOneField
+    ? [{ contenders: fields.flatMap(({ contenders }) => contenders), wish: fields[0]!.wish }]
+    : fields;
+  const isFirstOnly = preferences?.allowFallbacks === false && !preferences.order;
+  return partitions.flatMap(({ contenders, wish }) => {
+    const ordered = orderContenders(contenders, wish, { health, dice, statistics, sticky });
+    return (isFirstOnly ? ordered.slice(0, 1) : ordered).map(({ model, endpoint, credential }) => ({
+      model,
+      endpoint,
+      credential,
+    }));
   });
 }

@@ -39,6 +39,31 @@ export interface OpenedGeneration {
   readonly availableUsd: string;
 }
 
+/** A call as its workspace sees it. Money as exact decimal strings in US dollars. */
+export interface GenerationView {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly api: string;
+  readonly model: string;
+  readonly streamed: boolean;
+  readonly state: 'open' | 'settled' | 'abandoned';
+  /** Slug; null while the call is open and where no provider answered. */
+  readonly provider: string | null;
+  readonly upstreamModel: string | null;
+  readonly upstreamId: string | null;
+  readonly statusCode: number | null;
+  readonly outcome: GenerationSettlement['outcome'] | null;
+  readonly finishReason: string | null;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly cachedTokens: number;
+  readonly reasoningTokens: number;
+  readonly costUsd: string;
+  readonly latencyMs: number | null;
+  readonly generationMs: number | null;
+  readonly createdAt: Date;
+}
+
 /** Calls are opened and settled in groups: one statement and one commit for all that waited together. */
 @Injectable()
 export class GenerationsRepository {
@@ -104,6 +129,22 @@ export class GenerationsRepository {
         settlements.map((s) => s.latencyMs),
         settlements.map((s) => s.generationMs),
       ],
+    });
+  }
+
+  /** The call, if it belongs to the workspace. `createdOn` is the day that its id names. */
+  async find(id: string, createdOn: string, workspaceId: string): Promise<GenerationView | null> {
+    return this.database.firstRow<GenerationView>({
+      name: 'generations-find',
+      sql: `
+        SELECT id, workspace_id AS "workspaceId", api, model, streamed, state, provider,
+          upstream_model AS "upstreamModel", upstream_id AS "upstreamId", status_code AS "statusCode", outcome,
+          finish_reason AS "finishReason", prompt_tokens::float8 AS "promptTokens",
+          completion_tokens::float8 AS "completionTokens", cached_tokens::float8 AS "cachedTokens",
+          reasoning_tokens::float8 AS "reasoningTokens", cost_usd::text AS "costUsd", latency_ms AS "latencyMs",
+          generation_ms AS "generationMs", created_at AS "createdAt"
+        FROM generations WHERE id = $1 AND created_on = $2 AND workspace_id = $3`,
+      values: [id, createdOn, workspaceId],
     });
   }
 

@@ -1,7 +1,7 @@
 import { Catch, Logger, type ArgumentsHost, type ExceptionFilter, type LoggerService } from '@nestjs/common';
 import type { AppError } from '@libs/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { errorResponse } from './error-response';
+import { errorResponse, type ErrorResponse } from './error-response';
 import { fromHttpFramework } from './foreign-errors';
 
 /**
@@ -26,7 +26,12 @@ export class AppExceptionFilter implements ExceptionFilter {
       if (!reply.raw.writableEnded) reply.raw.destroy();
       return;
     }
-    send(error, request, reply);
+    send(this.responseOf(error, request), request, reply);
+  }
+
+  /** The response to an error; other shapes of errors override it. */
+  protected responseOf(error: AppError, _request: FastifyRequest): ErrorResponse {
+    return errorResponse(error);
   }
 
   private log(error: AppError, request: FastifyRequest): void {
@@ -46,8 +51,7 @@ export class AppExceptionFilter implements ExceptionFilter {
 /** What a handler may have said about the body that it then could not make. */
 const HEADERS_OF_A_BODY = ['content-length', 'content-encoding', 'transfer-encoding', 'etag', 'last-modified'] as const;
 
-function send(error: AppError, request: FastifyRequest, reply: FastifyReply): void {
-  const { status, headers, body } = errorResponse(error);
+function send({ status, headers, body }: ErrorResponse, request: FastifyRequest, reply: FastifyReply): void {
   const payload = request.method === 'HEAD' ? undefined : body;
   if (reply.sent) {
     // Taken over from the framework by a handler that then failed before its first byte.

@@ -1,21 +1,22 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { toEnvelope, type AppError } from '@libs/errors';
 
-/** An AppError as an HTTP response: the envelope of the interface (§7) and the headers that belong to it. */
+/** An AppError as an HTTP response: its body and the headers that belong to it. */
 export interface ErrorResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-export function errorResponse(error: AppError): ErrorResponse {
+/** `envelope` is what the body says: by default the standard one of the interface (§7). */
+export function errorResponse(error: AppError, envelope: object = toEnvelope(error)): ErrorResponse {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(error.headers ?? {})) {
     if (isSendable(name, value)) headers[name.toLowerCase()] = value;
   }
   if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(wholeSeconds(error.retryAfterSeconds));
   headers['content-type'] = 'application/json; charset=utf-8';
-  return { status: error.status, headers, body: serialise(error) };
+  return { status: error.status, headers, body: serialise(error, envelope) };
 }
 
 /** A header that cannot be sent is left out: an error about the error would reach nobody. */
@@ -34,12 +35,11 @@ function wholeSeconds(seconds: number): number {
 }
 
 /** Metadata that cannot be written as JSON is left out, and the rest of the envelope still goes out. */
-function serialise(error: AppError): string {
-  const envelope = toEnvelope(error);
+function serialise(error: AppError, envelope: object): string {
   try {
     return JSON.stringify(envelope);
   } catch {
-    const { code, message } = envelope.error;
+    const { code, message } = toEnvelope(error).error;
     return JSON.stringify({ error: { code, message } });
   }
 }

@@ -14,18 +14,23 @@ import {
   UpstreamHttp,
   type CatalogueSource,
 } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement, OpenedGeneration } from '@libs/persistence';
+import type { GenerationOpening, GenerationSettlement, GenerationView, OpenedGeneration } from '@libs/persistence';
 import { AppExceptionFilter, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
 import { FakeMessageBus } from '@libs/platform/testing';
 import { AuthModule } from '../../auth/auth.module';
 import { GenerationRecorder } from '../../generations/generation-recorder';
+import { GenerationsController } from '../../generations/generations.controller';
+import { GenerationsService } from '../../generations/generations.service';
 import { API_PREFIX, edgeServerOptions, prepareEdge } from '../../http/edge';
 import { HttpModule } from '../../http/http.module';
 import { InFlight } from '../../http/in-flight';
+import { CallReplier } from '../call-replier';
 import { ChatCompletionsController } from '../chat-completions.controller';
 import { EmbeddingsController } from '../embeddings.controller';
 import { InferenceRouting } from '../inference-routing';
 import { InferenceService } from '../inference.service';
+import { MessagesController } from '../messages.controller';
+import { ResponsesController } from '../responses.controller';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
 
@@ -48,12 +53,20 @@ export class FakeBooks {
     this.settled.push(...settlements);
     return settlements.length;
   }
+
+  async find(id: string, createdOn: string, workspaceId: string): Promise<GenerationView | null> {
+    const call = this.settled.find((one) => one.id === id && one.createdOn === createdOn);
+    if (call?.workspaceId !== workspaceId) return null;
+    return { ...call, state: 'settled', createdAt: new Date(1_763_715_600_000) };
+  }
 }
 
 /** The gateway's inference routes over real HTTP, with an upstream whose every answer the test writes. */
 export class InferenceApp {
   readonly key = mintApiKey('sluice', 'api');
   readonly managementKey = mintApiKey('sluice', 'management');
+  /** A key of another workspace. */
+  readonly foreignKey = mintApiKey('sluice', 'api');
   readonly books = new FakeBooks();
   readonly recorder = new GenerationRecorder(this.books, silent);
   readonly inFlight = new InFlight(1_000);
@@ -105,22 +118,29 @@ export class InferenceApp {
     await once(this.upstream, 'listening');
     const { engine, routing } = this.inference();
     const service = new InferenceService(engine, routing, this.recorder);
+    const generations = new GenerationsService(this.books, (slug) => routing.providerName(slug));
     const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({ principal: this.principalOf(keyHash) }));
 
     @Global()
     @Module({
       providers: [
         { provide: MessageBus, useValue: bus },
-        { provide: InferenceService, useValue: service },
-        { provide: ServicesEnv, useValue: new ServicesEnv() },
+        { provide: GenerationsService, useValue: generations },
+        { provide: CallReplier, useValue: new CallReplier(service, new ServicesEnv().SERVICE_NAME) },
       ],
-      exports: [MessageBus, InferenceService, ServicesEnv],
+      exports: [MessageBus, CallReplier, GenerationsService],
     })
     class WorldModule {}
 
     const module = await Test.createTestingModule({
       imports: [WorldModule, AuthModule, HttpModule],
-      controllers: [ChatCompletionsController, EmbeddingsController],
+      controllers: [
+        ChatCompletionsController,
+        ResponsesController,
+        MessagesController,
+        EmbeddingsController,
+        GenerationsController,
+      ],
     }).compile();
     const adapter = new FastifyAdapter({ ...edgeServerOptions(), skipMiddie: true });
     this.app = module.createNestApplication<NestFastifyApplication>(adapter, { bodyParser: false, logger: false });
@@ -159,13 +179,14 @@ export class InferenceApp {
   }
 
   private principalOf(keyHash: string): Principal {
+    const isForeign = keyHash === hashApiKey(this.foreignKey);
     const isManagement = keyHash === hashApiKey(this.managementKey);
     return {
       keyHash,
       keyId: 'id',
       kind: isManagement ? 'management' : 'api',
       organizationId: 'acme',
-      workspaceId: isManagement ? null : 'workspace',
+      workspaceId: isManagement ? null : isForeign ? 'elsewhere' : 'workspace',
       name: 'key',
       limitUsd: null,
       limitReset: null,
@@ -176,7 +197,7 @@ export class InferenceApp {
 }
 
 function catalogueText(port: number): string {
-  const model = (slug: string, api: string, prices: string): string => `
+  const model = (slug: string, api: string, prices: string, provider = 'test'): string => `
   - slug: ${slug}
     name: ${slug}
     description: A model.
@@ -185,13 +206,20 @@ function catalogueText(port: number): string {
     architecture: { input_modalities: [text], output_modalities: [text], tokenizer: Other, instruct_type: null }
     supported_parameters: []
     endpoints:
-      - { provider: test, upstream_model: ${api}-model, apis: [${api}], pricing: ${prices}, context_length: 1000,
+      - { provider: ${provider}, upstream_model: ${api}-model, apis: [${api}], pricing: ${prices}, context_length: 1000,
           max_completion_tokens: 500, quantization: unknown, region: global, zdr: false, capabilities: {} }`;
+  const provider = (slug: string, name: string, protocol: string): string => `
+  - { slug: ${slug}, name: ${name}, base_url: "http://127.0.0.1:${port}/v1", protocol: ${protocol}, api_key_env: TEST_KEY,
+      headers: {}, regions: [global], data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: false },
+      batch: managed, max_concurrency: 64 }`;
+  const answered = '{ prompt: "0.000001", completion: "0.000002" }';
   return `
-providers:
-  - { slug: test, name: Test, base_url: "http://127.0.0.1:${port}/v1", protocol: openai, api_key_env: TEST_KEY, headers: {},
-      regions: [global], data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: false }, batch: managed,
-      max_concurrency: 64 }
-models:${model('test/chat', 'chat', '{ prompt: "0.000001", completion: "0.000002" }')}${model('test/embed', 'embeddings', '{ prompt: "0.000001" }')}
+providers:${provider('test', 'Test', 'openai')}${provider('other', 'Other', 'anthropic')}
+models:${[
+    model('test/chat', 'chat', answered),
+    model('test/embed', 'embeddings', '{ prompt: "0.000001" }'),
+    model('test/responses', 'responses', answered),
+    model('test/messages', 'messages', answered, 'other'),
+  ].join('')}
 `;
 }

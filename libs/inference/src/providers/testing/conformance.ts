@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '@libs/errors';
 import type { RoutedRequest } from '../../model/inference-call';
+import type { Api } from '../../routing/catalogue';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY } from '../../testing';
 
 interface RecordedError {
@@ -17,27 +18,66 @@ interface RecordedError {
   };
 }
 
-const CHAT_BODY = { model: 'acme/large', messages: [{ role: 'user', content: 'Say hello' }] };
+const PROMPT = { model: 'acme/large', messages: [{ role: 'user', content: 'Say hello' }] };
+
+/** How an API shows what the suite asks about. */
+interface Speech {
+  readonly apis: readonly Api[];
+  readonly body: object;
+  /** The member of a stream that tells why the model stopped. */
+  readonly stop: RegExp;
+  readonly lastEvent: string;
+  /** A 200 in which nothing is said. */
+  readonly silence: string;
+}
+
+const SPEECHES = {
+  chat: {
+    apis: ['chat', 'embeddings'],
+    body: PROMPT,
+    stop: /"finish_reason":"/g,
+    lastEvent: 'data: [DONE]\n\n',
+    silence: '{"id":"x","choices":[]}',
+  },
+  responses: {
+    apis: ['responses'],
+    body: { model: 'acme/large', input: 'Say hello' },
+    stop: /"type":"response\.(?:completed|incomplete|failed)"/g,
+    lastEvent: 'data: [DONE]\n\n',
+    silence: '{"id":"x","object":"response"}',
+  },
+  messages: {
+    apis: ['messages'],
+    body: { ...PROMPT, max_tokens: 100 },
+    stop: /"stop_reason":"/g,
+    lastEvent: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    silence: '{"id":"x","type":"message"}',
+  },
+} as const satisfies Partial<Record<Api, Speech>>;
 
 /**
  * What every protocol must do, told through the engine and replayed from `__fixtures__/<protocol>/`:
- * `chat.json`, `chat-stream.txt`, `embeddings.json` (two inputs) and `errors.json`.
+ * `<api>.json`, `<api>-stream.txt`, `errors.json` and, where it embeds, `embeddings.json` (two inputs).
  */
-export function describeConformance(protocol: string): void {
+export function describeConformance(protocol: string, api: keyof typeof SPEECHES = 'chat'): void {
+  const speech: Speech = SPEECHES[api];
   const folder = join(__dirname, '..', '__fixtures__', protocol);
   const fixture = (name: string): Buffer => readFileSync(join(folder, name));
   let upstream: FakeUpstream;
   let fixtureEngine: ReturnType<typeof anEngine>;
   let controller: AbortController;
 
-  const request = (body: object = CHAT_BODY, values: Partial<RoutedRequest> = {}): RoutedRequest => ({
+  const request = (body: object = speech.body, values: Partial<RoutedRequest> = {}): RoutedRequest => ({
     generationId: 'gen-1763715600-abcdefghijklmnopqrst',
     model: 'acme/large',
     body: Buffer.from(JSON.stringify(body)),
     signal: controller.signal,
     ...values,
   });
-  const chat = (values: Partial<RoutedRequest> = {}) => fixtureEngine.engine.chat(request(CHAT_BODY, values));
+  const ask = (values: Partial<RoutedRequest> = {}) => fixtureEngine.engine.answer(api, request(speech.body, values));
+  const stream = () => fixtureEngine.engine.stream(api, request());
+  const answer = fixture(`${api}.json`);
+  const events = fixture(`${api}-stream.txt`);
   const refusal = async (run: Promise<unknown>): Promise<AppError> => {
     const thrown: unknown = await run.then(
       () => 'an answer',
@@ -51,7 +91,7 @@ export function describeConformance(protocol: string): void {
     controller = new AbortController();
     upstream = await FakeUpstream.start();
     const provider = aProvider({ protocol, baseUrl: upstream.baseUrl });
-    fixtureEngine = anEngine([aModel({ endpoints: [anEndpoint({ provider })] })]);
+    fixtureEngine = anEngine([aModel({ endpoints: [anEndpoint({ provider, apis: speech.apis })] })]);
   });
 
   afterEach(async () => {
@@ -61,34 +101,35 @@ export function describeConformance(protocol: string): void {
 
   describe(`the protocol ${protocol}`, () => {
     it('sends the key as a header and nowhere else', async () => {
-      upstream.answers(200, fixture('chat.json'));
-      await chat();
+      upstream.answers(200, answer);
+      await ask();
       const [{ headers, path, body }] = upstream.requests as [(typeof upstream.requests)[0]];
       expect(Object.values(headers).filter((value) => String(value).includes(FIXTURE_KEY))).toHaveLength(1);
       expect(path + body).not.toContain(FIXTURE_KEY);
     });
 
     it('brings one finish with the usage of the upstream', async () => {
-      upstream.answers(200, fixture('chat.json'));
-      const { finishReason, usage } = await chat();
+      upstream.answers(200, answer);
+      const { finishReason, usage } = await ask();
       expect(finishReason).toBe('stop');
       expect(usage).toMatchObject({ promptTokens: 19, completionTokens: 10, provenance: 'upstream' });
     });
 
     it('brings one finish with the usage of the upstream, streamed', async () => {
-      upstream.streams(fixture('chat-stream.txt'));
-      const { stream } = await fixtureEngine.engine.chatStream(request());
+      upstream.streams(events);
+      const { stream: body } = await stream();
       let text = '';
-      for await (const buffer of stream) text += buffer.toString();
-      expect(text.match(/"finish_reason":"/g)).toHaveLength(1);
-      expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
-      expect(await stream.outcome).toMatchObject({
+      for await (const buffer of body) text += buffer.toString();
+      expect(text.match(speech.stop)).toHaveLength(1);
+      expect(text.endsWith(speech.lastEvent)).toBe(true);
+      expect(await body.outcome).toMatchObject({
         state: 'completed',
         usage: { promptTokens: 19, completionTokens: 10, provenance: 'upstream' },
       });
     });
 
-    it('embeds every input once, in order', async () => {
+    const embeds = speech.apis.includes('embeddings') ? it : null;
+    embeds?.('embeds every input once, in order', async () => {
       upstream.answers(200, fixture('embeddings.json'));
       const { body, usage } = await fixtureEngine.engine.embed(request({ model: 'acme/large', input: ['a', 'b'] }));
       const { data } = JSON.parse(body.toString()) as { data: { index: number }[] };
@@ -100,7 +141,7 @@ export function describeConformance(protocol: string): void {
     it.each(errors.map((error) => [error.name, error] as const))('maps %s', async (_name, recorded) => {
       const { status, headers, body, expected } = recorded;
       upstream.answers(status, typeof body === 'string' ? body : JSON.stringify(body), headers);
-      const error = await refusal(chat());
+      const error = await refusal(ask());
       expect(error.toWire()).toEqual({
         code: expected.code,
         message: expected.message,
@@ -112,15 +153,15 @@ export function describeConformance(protocol: string): void {
 
     it('maps the same errors when a stream was asked for', async () => {
       upstream.answers(429, '{}', { 'retry-after': '3' });
-      const error = await refusal(fixtureEngine.engine.chatStream(request()));
+      const error = await refusal(stream());
       expect(error).toMatchObject({ code: 'rate_limit_exceeded', retryAfterSeconds: 3 });
     });
 
     it.each([
       ['a 200 that is no JSON', (): void => upstream.answers(200, '<html>fine</html>')],
-      ['a 200 that breaks off', (): void => upstream.answers(200, fixture('chat.json').subarray(0, 200))],
+      ['a 200 that breaks off', (): void => upstream.answers(200, answer.subarray(0, 200))],
       ['an empty 200', (): void => upstream.answers(200, '')],
-      ['a 200 without choices', (): void => upstream.answers(200, '{"id":"x","choices":[]}')],
+      ['a 200 that says nothing', (): void => upstream.answers(200, speech.silence)],
       ['an error in a 200', (): void => upstream.answers(200, '{"error":{"message":"boom","type":"server_error"}}')],
       [
         'a body shorter than announced',
@@ -140,12 +181,12 @@ export function describeConformance(protocol: string): void {
       ],
     ])('calls the provider unavailable for %s', async (_name, misbehave) => {
       misbehave();
-      expect(await refusal(chat())).toMatchObject({ code: 'provider_unavailable', status: 502, retryable: true });
+      expect(await refusal(ask())).toMatchObject({ code: 'provider_unavailable', status: 502, retryable: true });
     });
 
     it('calls the provider unavailable when nothing listens', async () => {
       await upstream.close();
-      expect(await refusal(chat())).toMatchObject({ code: 'provider_unavailable' });
+      expect(await refusal(ask())).toMatchObject({ code: 'provider_unavailable' });
       upstream = await FakeUpstream.start();
     });
 
@@ -156,7 +197,7 @@ export function describeConformance(protocol: string): void {
         const write = (): void => void response.write(piece, (error) => !error && write());
         write();
       };
-      expect(await refusal(chat())).toMatchObject({
+      expect(await refusal(ask())).toMatchObject({
         code: 'provider_unavailable',
         internal: expect.stringContaining('too long'),
       });
@@ -165,7 +206,7 @@ export function describeConformance(protocol: string): void {
 
     it('gives up on an upstream that never answers', async () => {
       upstream.behaviour = () => undefined;
-      const error = await refusal(chat({ timeouts: { headersMs: 60 } }));
+      const error = await refusal(ask({ timeouts: { headersMs: 60 } }));
       expect(error).toMatchObject({ code: 'timeout', status: 504 });
       expect(await upstream.endings[0]).toBe(false);
     });
@@ -175,7 +216,7 @@ export function describeConformance(protocol: string): void {
         const drip = setInterval(() => response.write(' '), 10);
         response.writeHead(200).once('close', () => clearInterval(drip));
       };
-      expect(await refusal(chat({ timeouts: { totalMs: 80 } }))).toMatchObject({ code: 'timeout' });
+      expect(await refusal(ask({ timeouts: { totalMs: 80 } }))).toMatchObject({ code: 'timeout' });
       expect(await upstream.endings[0]).toBe(false);
     });
 
@@ -187,7 +228,7 @@ export function describeConformance(protocol: string): void {
           setImmediate(() => controller.abort());
         };
         const startMs = performance.now();
-        expect(await refusal(chat())).toMatchObject({ code: 'request_timeout', retryable: false });
+        expect(await refusal(ask())).toMatchObject({ code: 'request_timeout', retryable: false });
         expect(await upstream.endings[0]).toBe(false);
         expect(performance.now() - startMs).toBeLessThan(1_000);
       },
@@ -195,17 +236,17 @@ export function describeConformance(protocol: string): void {
 
     it('does not call at all for a caller that has left', async () => {
       controller.abort();
-      expect(await refusal(chat())).toMatchObject({ code: 'request_timeout' });
+      expect(await refusal(ask())).toMatchObject({ code: 'request_timeout' });
       expect(upstream.requests).toHaveLength(0);
     });
 
     it('uses its connections again', async () => {
-      upstream.answers(200, fixture('chat.json'));
-      for (let i = 0; i < 3; i += 1) await chat();
-      upstream.streams(fixture('chat-stream.txt'));
+      upstream.answers(200, answer);
+      for (let i = 0; i < 3; i += 1) await ask();
+      upstream.streams(events);
       for (let i = 0; i < 3; i += 1) {
-        const { stream } = await fixtureEngine.engine.chatStream(request());
-        for await (const buffer of stream) expect(buffer.length).toBeGreaterThan(0);
+        const { stream: body } = await stream();
+        for await (const buffer of body) expect(buffer.length).toBeGreaterThan(0);
       }
       // A stream's last bytes may still be on their way when the next call begins.
       expect(upstream.connections).toBeLessThanOrEqual(2);

@@ -1,0 +1,88 @@
+import type { CatalogueSource } from '@libs/inference';
+import { aCatalogue, aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '@libs/inference/testing';
+import type { ClaimedSegment } from '@libs/persistence';
+import { HeldSegment, type HeldLine } from './held-segment';
+import { LineRunnerService } from './line-runner.service';
+
+const ANSWER = {
+  id: 'up-1',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+};
+const MESSAGES = [{ role: 'user', content: 'Hello!' }];
+
+let upstream: FakeUpstream;
+let closeEngine: () => Promise<void>;
+let runner: LineRunnerService;
+
+beforeEach(async () => {
+  upstream = await FakeUpstream.start();
+  const provider = aProvider({ baseUrl: upstream.baseUrl, apiKeyEnv: null });
+  const model = aModel({ endpoints: [anEndpoint({ provider, apis: ['chat'] })] });
+  const { engine, http } = anEngine([model]);
+  closeEngine = () => http.close();
+  const catalogue = aCatalogue(model);
+  runner = new LineRunnerService(engine, { current: () => catalogue } as CatalogueSource);
+});
+
+afterEach(async () => {
+  await upstream.close();
+  await closeEngine();
+});
+
+function aLine(endpoint: string, body: object, tries = 1): HeldLine {
+  const claim: ClaimedSegment = {
+    batchNumber: 1n,
+    number: 0,
+    fence: 1n,
+    createdOn: '2026-11-21',
+    firstSeq: 0,
+    lastSeq: 0,
+    attempts: 1,
+    batchId: 'batch-1763715600-0123456789ABCDEFGHIJ',
+    endpoint,
+    model: 'acme/large',
+    provider: 'acme',
+    upstreamModel: 'acme-large-2026',
+    workspaceId: 'workspace',
+  };
+  const segment = new HeldSegment(claim, [{ seq: 0, customId: 'c0', body: Buffer.from(JSON.stringify(body)) }]);
+  return { ...segment.next()!, tries };
+}
+
+const run = (line: HeldLine) => runner.run(line, new AbortController().signal);
+
+describe(LineRunnerService.name, () => {
+  it.each([
+    ['/v1/chat/completions', { messages: MESSAGES }, { choices: [{ finish_reason: 'stop' }] }],
+    ['/v1/responses', { input: 'Hello!' }, { object: 'response', status: 'completed' }],
+    ['/v1/messages', { messages: MESSAGES, max_tokens: 5 }, { type: 'message', stop_reason: 'end_turn' }],
+  ])('answers a line of %s in its own API, at batch prices', async (endpoint, body, expected) => {
+    upstream.answers(200, JSON.stringify(ANSWER));
+    const result = await run(aLine(endpoint, body));
+    if (result.kind !== 'outcome') throw new Error('the line is to be tried again');
+    expect(result.outcome).toMatchObject({ customId: 'c0', statusCode: 200, error: null, costUsd: '0.00001' });
+    expect(JSON.parse(String(result.outcome.body))).toMatchObject({
+      ...expected,
+      id: expect.any(String),
+      model: 'acme/large',
+    });
+    expect(upstream.requests).toMatchObject([{ path: '/v1/chat/completions' }]);
+  });
+
+  it('tries a line again after what may pass, until it has been tried often enough', async () => {
+    upstream.answers(503, '');
+    const line = { messages: MESSAGES };
+    expect(await run(aLine('/v1/chat/completions', line))).toMatchObject({ kind: 'retry', pausesProvider: false });
+    expect(await run(aLine('/v1/chat/completions', line, 8))).toMatchObject({
+      outcome: { statusCode: null, costUsd: '0', error: { type: 'server_error', error_type: 'provider_overloaded' } },
+    });
+  });
+
+  it('answers a line that can never succeed with its error', async () => {
+    upstream.answers(400, '');
+    expect(await run(aLine('/v1/responses', { input: 'Hello!' }))).toMatchObject({
+      outcome: { error: { type: 'invalid_request_error' } },
+    });
+  });
+});

@@ -1,0 +1,113 @@
+import { mintId, type Principal } from '@libs/contracts';
+import { spliceMembers, type CallableApi, type Served, type StreamableApi } from '@libs/inference';
+import type { FastifyReply } from 'fastify';
+import { CallLife } from './call-life';
+import type { IncomingCall } from './checked-call';
+import type { ExplainedRequest } from './inference-error.filter';
+import { InferenceService } from './inference.service';
+import { MetadataStream } from './metadata-stream';
+import { metadataMemberFor } from './metadata-wish';
+import { writeStream } from './sse';
+
+/** One call on its way from request to reply. */
+interface Conversation {
+  readonly call: IncomingCall;
+  readonly life: CallLife;
+  readonly reply: FastifyReply;
+  /** Null where the caller did not ask for metadata. */
+  readonly metadataMember: string | null;
+  /** By `performance.now`. */
+  readonly startedMs: number;
+}
+
+/** What the controllers of all APIs do alike: from a checked credential and a body to an answer or a stream. */
+export class CallReplier {
+  constructor(
+    private readonly inference: InferenceService,
+    /** The `<service>` of headers and members. */
+    private readonly serviceName: string,
+  ) {}
+
+  /** @throws AppError, until the first byte has left */
+  async reply(api: CallableApi, caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
+    const talk = this.begin(caller, request, reply);
+    const { parsed, generationId } = talk.call;
+    reply.header('x-generation-id', generationId);
+    await this.explained(talk, request, () =>
+      api !== 'embeddings' && InferenceService.wantsStream(parsed) ? this.stream(api, talk) : this.answer(api, talk),
+    );
+  }
+
+  /** The tokens of a prompt for `messages`. @throws AppError */
+  async replyTokenCount(caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
+    const talk = this.begin(caller, request, reply);
+    await this.explained(talk, request, async () => {
+      send(reply, JSON.stringify({ input_tokens: await this.inference.countTokens(talk.call) }));
+    });
+  }
+
+  private begin(caller: Principal, request: ExplainedRequest, reply: FastifyReply): Conversation {
+    const generationId = mintId('gen');
+    const life = new CallLife(request.life);
+    const { headers } = request;
+    const session = headers['x-session-id'];
+    const call: IncomingCall = {
+      generationId,
+      caller,
+      body: request.rawBody!,
+      parsed: request.body,
+      sessionId: typeof session === 'string' ? session : null,
+      abort: life.abort,
+    };
+    const metadataMember = metadataMemberFor(headers, this.serviceName);
+    return { call, life, reply, metadataMember, startedMs: request.life.startedMs };
+  }
+
+  private async explained(
+    { life, metadataMember, call }: Conversation,
+    request: ExplainedRequest,
+    run: () => Promise<void>,
+  ): Promise<void> {
+    try {
+      await run();
+    } catch (thrown) {
+      const error = life.explain(thrown);
+      const metadata = metadataMember === null ? null : this.inference.failureMetadata(thrown, call.parsed);
+      if (metadataMember !== null && metadata !== null) request.besideError = { [metadataMember]: metadata };
+      throw error;
+    }
+  }
+
+  private async answer(api: CallableApi, { call, reply, metadataMember, startedMs }: Conversation): Promise<void> {
+    const result = await this.inference.answer(api, call);
+    if (metadataMember === null) return send(reply, result.body);
+    const metadata = this.metadataOf(api, result, startedMs);
+    send(reply, spliceMembers(result.body, { set: { [metadataMember]: metadata } }));
+  }
+
+  private async stream(api: StreamableApi, talk: Conversation): Promise<void> {
+    const { call, life, reply, metadataMember: name, startedMs } = talk;
+    const opened = await this.inference.stream(api, call);
+    const value = (): string => this.metadataOf(api, opened, startedMs);
+    const stream = name === null ? opened.stream : new MetadataStream(api, call.generationId, opened, { name, value });
+    reply.hijack();
+    reply.raw.writeHead(200, {
+      ...(reply.getHeaders() as Record<string, string>),
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+    });
+    await writeStream(reply.raw, stream, {
+      serviceName: this.serviceName,
+      lastWords: () => stream.lastWords(opened.refusal() ?? life.reason),
+    });
+  }
+
+  private metadataOf(api: CallableApi, served: Served, startedMs: number): string {
+    return JSON.stringify(this.inference.metadataOf(api, served, performance.now() - startedMs));
+  }
+}
+
+function send(reply: FastifyReply, body: Buffer | string): void {
+  void reply.header('content-type', 'application/json; charset=utf-8').send(body);
+}

@@ -1,0 +1,83 @@
+import type { Principal } from '@libs/contracts';
+import { checkCall, routedRequest, type IncomingCall } from './checked-call';
+
+const caller: Principal = {
+  keyHash: 'hash',
+  keyId: 'id',
+  kind: 'api',
+  organizationId: 'acme',
+  workspaceId: 'workspace',
+  name: 'key',
+  limitUsd: null,
+  limitReset: null,
+  includeByokInLimit: false,
+  expiresAt: null,
+};
+const CHAT = { model: 'test/chat', messages: [{ role: 'user', content: 'Hello!' }] };
+
+const callOf = (parsed: object, values: Partial<IncomingCall> = {}): IncomingCall => ({
+  generationId: 'gen-1-abc',
+  caller,
+  body: Buffer.from(JSON.stringify(parsed)),
+  parsed,
+  abort: new AbortController(),
+  ...values,
+});
+
+const routed = (parsed: object, values: Partial<IncomingCall> = {}, api: 'chat' | 'embeddings' = 'chat') =>
+  routedRequest(api, callOf(parsed, values), checkCall(api, parsed).route, 7);
+
+describe(checkCall.name, () => {
+  it.each([
+    ['chat', { ...CHAT, max_tokens: 5, max_completion_tokens: 6, n: 2 }, { maxTokens: 6, answers: 2 }],
+    ['responses', { model: 'a', input: 'x', max_output_tokens: 9 }, { maxTokens: 9, answers: 1 }],
+    ['messages', { ...CHAT, max_tokens: 8 }, { maxTokens: 8, answers: 1 }],
+    ['embeddings', { model: 'a', input: ['x', 'y'] }, { maxTokens: null, answers: 2 }],
+  ] as const)('reads what %s asks for', (api, body, expected) => {
+    expect(checkCall(api, body)).toMatchObject(expected);
+  });
+
+  it('reads where the call wants to go', () => {
+    const { route } = checkCall('responses', {
+      models: ['a', 'b'],
+      input: 'x',
+      route: 'sort',
+      provider: { zdr: true },
+    });
+    expect(route).toMatchObject({ model: 'a', models: ['b'], preferences: { partition: 'none', zdr: true } });
+    expect(checkCall('messages', { ...CHAT, max_tokens: 1, fallbacks: [{ model: 'c' }] }).route.models).toEqual(['c']);
+  });
+});
+
+describe(routedRequest.name, () => {
+  it('tells routing who asks and what the body needs', () => {
+    expect(routed({ ...CHAT, tools: [{ type: 'function', function: { name: 'f' } }], max_tokens: 5 })).toMatchObject({
+      model: 'test/chat',
+      estimatedPromptTokens: 7,
+      parameters: ['tools', 'max_tokens'],
+      maxOutputTokens: 5,
+      scope: { organizationId: 'acme', workspaceId: 'workspace', apiKeyHash: 'hash' },
+    });
+  });
+
+  it('knows a conversation by the session of the body, then of the header, then by its beginning', () => {
+    const other = { ...CHAT, messages: [{ role: 'user', content: 'Something else' }] };
+    const inBody = routed({ ...CHAT, session_id: 's1' }, { sessionId: 's2' }).stickyKey;
+    expect(inBody).toBe(routed({ ...other, session_id: 's1' }).stickyKey);
+    expect(routed(CHAT, { sessionId: 's1' }).stickyKey).toBe(inBody);
+    expect(routed(CHAT).stickyKey).not.toBe(routed(other).stickyKey);
+    expect(routed(CHAT).stickyKey).toBe(routed({ ...CHAT, messages: [...CHAT.messages, other.messages[0]] }).stickyKey);
+  });
+
+  it('knows no conversation of vectors, unless they name one', () => {
+    const body = { model: 'test/embed', input: 'x' };
+    expect(routed(body, {}, 'embeddings').stickyKey).toBeNull();
+    expect(routed(body, { sessionId: 's1' }, 'embeddings').stickyKey).toEqual(expect.any(String));
+  });
+
+  it('refuses a session id of more than 256 characters, wherever it stands', () => {
+    expect(() => routed(CHAT, { sessionId: 'x'.repeat(257) })).toThrow('session id');
+    expect(routed(CHAT, { sessionId: 'x'.repeat(256) }).stickyKey).toEqual(expect.any(String));
+    expect(() => checkCall('chat', { ...CHAT, session_id: 'x'.repeat(257) })).toThrow('session_id');
+  });
+});

@@ -1,0 +1,113 @@
+import {
+  ChatCompletionDto,
+  countEmbeddingsInputs,
+  EmbeddingsDto,
+  MessagesDto,
+  ResponsesDto,
+  type Principal,
+} from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { readRouteFacts, stickyKeyOf, type CallableApi, type RoutedRequest } from '@libs/inference';
+import { validateInstance } from '@libs/platform';
+import { routeWishOf, type RouteWish } from './route-request';
+
+/** A caller's request as it came in. */
+export interface IncomingCall {
+  readonly generationId: string;
+  readonly caller: Principal;
+  readonly body: Buffer;
+  readonly parsed: unknown;
+  /** The header `X-Session-Id`; the body's `session_id` wins over it. */
+  readonly sessionId?: string | null;
+  /** Aborted when the caller has left or the process must stop; also by the service, when the money is refused. */
+  readonly abort: AbortController;
+}
+
+/** What a body that fits its API asks for. */
+export interface CheckedCall {
+  readonly route: RouteWish;
+  /** The caller's cap on one answer, or null. */
+  readonly maxTokens: number | null;
+  readonly answers: number;
+}
+
+/**
+ * The body as its API understands it.
+ *
+ * @throws AppError invalid_request naming the member that does not fit
+ */
+export function checkCall(api: CallableApi, parsed: unknown): CheckedCall {
+  switch (api) {
+    case 'chat':
+      return checkChat(validateInstance(ChatCompletionDto, parsed));
+    case 'responses':
+      return checkResponses(validateInstance(ResponsesDto, parsed));
+    case 'messages':
+      return checkMessages(validateInstance(MessagesDto, parsed));
+    case 'embeddings':
+      return checkEmbeddings(validateInstance(EmbeddingsDto, parsed));
+  }
+}
+
+function checkChat(dto: ChatCompletionDto): CheckedCall {
+  return {
+    route: routeWishOf(dto),
+    maxTokens: dto.max_completion_tokens ?? dto.max_tokens ?? null,
+    answers: dto.n ?? 1,
+  };
+}
+
+function checkResponses(dto: ResponsesDto): CheckedCall {
+  return { route: routeWishOf(dto), maxTokens: dto.max_output_tokens ?? null, answers: 1 };
+}
+
+function checkMessages(dto: MessagesDto): CheckedCall {
+  return { route: routeWishOf(dto), maxTokens: dto.max_tokens ?? null, answers: 1 };
+}
+
+function checkEmbeddings(dto: EmbeddingsDto): CheckedCall {
+  return { route: routeWishOf(dto), maxTokens: null, answers: countEmbeddingsInputs(dto.input) };
+}
+
+const LONGEST_SESSION_ID = 256;
+
+interface Session {
+  readonly session_id?: string | null;
+  readonly prompt_cache_key?: string | null;
+}
+
+/** The checked call as routing and the engine take it. @throws AppError invalid_request for a long session id */
+export function routedRequest(
+  api: CallableApi,
+  { generationId, caller, body, parsed, abort, ...call }: IncomingCall,
+  route: RouteWish,
+  estimatedPromptTokens: number,
+): RoutedRequest {
+  const { organizationId, workspaceId, keyHash } = caller;
+  const session = parsed as Session;
+  const sessionId = session.session_id || call.sessionId || null;
+  if (sessionId !== null && (typeof sessionId !== 'string' || sessionId.length > LONGEST_SESSION_ID)) {
+    throw new AppError('invalid_request', `The session id must be text of at most ${LONGEST_SESSION_ID} characters`, {
+      metadata: { param: 'session_id' },
+    });
+  }
+  return {
+    ...route,
+    ...readRouteFacts(parsed),
+    generationId,
+    body,
+    signal: abort.signal,
+    estimatedPromptTokens,
+    stickyKey: stickyKeyFor(api, { organizationId, sessionId, promptCacheKey: cacheKeyOf(session), body: parsed }),
+    scope: { organizationId, workspaceId: workspaceId ?? undefined, apiKeyHash: keyHash },
+  };
+}
+
+/** Vectors have no conversation, unless their caller names one. */
+function stickyKeyFor(api: CallableApi, conversation: Parameters<typeof stickyKeyOf>[0]): string | null {
+  return api === 'embeddings' && conversation.sessionId === null ? null : stickyKeyOf(conversation);
+}
+
+function cacheKeyOf({ prompt_cache_key: key }: Session): string | null {
+  return typeof key === 'string' ? key : null;
+}

@@ -1,0 +1,36 @@
+import { Catch } from '@nestjs/common';
+import { toEnvelope, type AppError } from '@libs/errors';
+import { messageErrorBody } from '@libs/inference';
+import { AppExceptionFilter, errorResponse, type ErrorResponse } from '@libs/platform';
+import type { BodyRequest } from '../http/body.guard';
+
+/** A request whose caller wants to know more than the error. */
+export interface ExplainedRequest extends BodyRequest {
+  /** Members to stand beside `error`. */
+  besideError?: Readonly<Record<string, unknown>>;
+}
+
+/** Errors of calls to models: the standard envelope (interface §7) and what was asked for beside it. */
+@Catch()
+export class InferenceErrorFilter extends AppExceptionFilter {
+  protected override responseOf(error: AppError, request: ExplainedRequest): ErrorResponse {
+    return errorResponse(error, { ...this.bodyOf(error, request), ...besideOf(error, request) });
+  }
+
+  protected bodyOf(error: AppError, _request: ExplainedRequest): object {
+    return toEnvelope(error);
+  }
+}
+
+/** Errors of calls to `/messages`, in the shape that clients of that API read (spec 7). */
+@Catch()
+export class MessagesErrorFilter extends InferenceErrorFilter {
+  protected override bodyOf(error: AppError, request: ExplainedRequest): object {
+    return messageErrorBody(error, request.id);
+  }
+}
+
+/** What went wrong inside is told to nobody. */
+function besideOf(error: AppError, { besideError }: ExplainedRequest): object {
+  return error.status === 500 ? {} : { ...besideError };
+}

@@ -1,0 +1,187 @@
+import {
+  findElementsProblem,
+  findMembersProblem,
+  isBoolean,
+  oneOf,
+  text,
+  wholeNumber,
+  type MemberCheck,
+} from '../validation/member-checks';
+import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
+import { findParametersProblem } from './json-schema-limits';
+
+const MAX_TOOLS = 512;
+const MAX_CONDITIONS = 64;
+const MAX_COUNT = 1_000_000_000;
+const TOOL_NAME = /^[\w-]{1,64}$/;
+
+const PROVIDER_TOOLS = new Set([
+  'web_search_preview',
+  'web_search_preview_2025_03_11',
+  'web_search',
+  'web_search_2025_08_26',
+  'file_search',
+  'computer_use_preview',
+  'code_interpreter',
+  'mcp',
+  'image_generation',
+  'local_shell',
+  'shell',
+  'apply_patch',
+  'x_search',
+]);
+
+/** Tools that we run ourselves, behind the name of the service and a colon. */
+const SERVER_TOOLS = new Set([
+  'advisor',
+  'subagent',
+  'datetime',
+  'files',
+  'fusion',
+  'image_generation',
+  'experimental__search_models',
+  'web_fetch',
+  'web_search',
+  'apply_patch',
+  'bash',
+  'shell',
+  'tool_search',
+]);
+
+type Fields = Record<string, unknown>;
+
+/** Checks `tools`: functions, tools with free text, and known tools of providers and of ours. */
+export function findResponsesToolsProblem(tools: unknown): string | null {
+  return findElementsProblem(tools, 0, MAX_TOOLS, findToolProblem);
+}
+
+function findToolProblem(tool: unknown): string | null {
+  if (!isPlainObject(tool)) return ' must be an object';
+  const { type } = tool;
+  if (type === 'function') return findNameProblem(tool) ?? findFunctionProblem(tool);
+  if (type === 'custom') return findNameProblem(tool);
+  if (type === 'namespace') return findNamespaceProblem(tool);
+  if (typeof type !== 'string' || !isKnownTool(type)) return '.type is no known kind of tool';
+  return findMembersProblem(tool, { parameters: (value) => (isPlainObject(value) ? null : ' must be an object') });
+}
+
+function isKnownTool(type: string): boolean {
+  const [service, name, ...more] = type.split(':');
+  if (name === undefined) return PROVIDER_TOOLS.has(type);
+  return service !== '' && more.length === 0 && SERVER_TOOLS.has(name);
+}
+
+function findNameProblem({ name }: Fields): string | null {
+  const fits = typeof name === 'string' && TOOL_NAME.test(name);
+  return fits ? null : '.name must be 1 to 64 letters, digits, underscores or dashes';
+}
+
+function findFunctionProblem(tool: Fields): string | null {
+  const isText: MemberCheck = (value) => (typeof value === 'string' ? null : ' must be text');
+  return findMembersProblem(tool, { parameters: findParametersProblem, strict: isBoolean, description: isText });
+}
+
+function findNamespaceProblem(tool: Fields): string | null {
+  const isInner: MemberCheck = (inner) => {
+    const type = isPlainObject(inner) ? inner['type'] : null;
+    return type === 'function' || type === 'custom' ? findToolProblem(inner) : '.type must be function or custom';
+  };
+  const problem = findElementsProblem(tool['tools'], 1, MAX_TOOLS, isInner);
+  return findNameProblem(tool) ?? (problem === null ? null : `.tools${problem}`);
+}
+
+const MODES = ['auto', 'none', 'required'];
+const NAMED = ['function', 'custom'];
+
+/** Checks `tool_choice` against the tools of the same request: what is chosen must be there. */
+export function findToolChoiceProblem(choice: unknown, { tools }: Readonly<Record<string, unknown>>): string | null {
+  const given = listOf(tools);
+  if (typeof choice === 'string') {
+    if (!MODES.includes(choice)) return ` must be one of ${MODES.join(', ')}`;
+    return choice === 'required' && given.length === 0 ? ' must not be required without tools' : null;
+  }
+  if (!isPlainObject(choice)) return ' must be text or an object';
+  if (choice['type'] !== 'allowed_tools') return findChosenProblem(choice, given);
+  const mode = oneOf('auto', 'required')(choice['mode']);
+  if (mode !== null) return `.mode${mode}`;
+  const problem = findElementsProblem(choice['tools'], 1, MAX_TOOLS, (tool) =>
+    isPlainObject(tool) ? findChosenProblem(tool, given) : ' must be an object',
+  );
+  return problem === null ? null : `.tools${problem}`;
+}
+
+function findChosenProblem({ type, name }: Fields, given: readonly Fields[]): string | null {
+  if (!isNonEmptyString(type)) return '.type must be a non-empty string';
+  if (NAMED.includes(type)) return namesOf(given).has(name) ? null : '.name must name one of the tools';
+  const family = familyOf(type);
+  return given.some((tool) => familyOf(String(tool['type'])) === family) ? null : '.type must be one of the tools';
+}
+
+/** The kind of a tool, whoever runs it and whatever its version. */
+function familyOf(type: string): string {
+  const plain = type.slice(type.indexOf(':') + 1);
+  return plain.startsWith('web_search') ? 'web_search' : plain;
+}
+
+function namesOf(tools: readonly Fields[]): ReadonlySet<unknown> {
+  return new Set(tools.flatMap(({ name, tools: inner }) => [name, ...listOf(inner).map((tool) => tool['name'])]));
+}
+
+function listOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isPlainObject) : [];
+}
+
+const isCount = wholeNumber(1, MAX_COUNT);
+
+const CONDITIONS: Readonly<Record<string, readonly [string, MemberCheck]>> = {
+  step_count_is: ['step_count', isCount],
+  has_tool_call: ['tool_name', text(1, 256)],
+  max_tokens_used: ['max_tokens', isCount],
+  max_cost: ['max_cost_in_dollars', isAmount],
+  finish_reason_is: ['reason', text(1, 256)],
+};
+
+function isAmount(value: unknown): string | null {
+  return typeof value === 'number' && value >= 0 && value <= MAX_COUNT ? null : ' must be an amount of at least 0';
+}
+
+/** Checks `stop_server_tools_when`: at least one condition, each of a known kind. */
+export function findStopConditionsProblem(conditions: unknown): string | null {
+  return findElementsProblem(conditions, 1, MAX_CONDITIONS, (condition) => {
+    const type = isPlainObject(condition) ? condition['type'] : null;
+    if (typeof type !== 'string' || !Object.hasOwn(CONDITIONS, type)) {
+      return `.type must be one of ${Object.keys(CONDITIONS).join(', ')}`;
+    }
+    const [name, check] = CONDITIONS[type]!;
+    const problem = check((condition as Fields)[name]);
+    return problem === null ? null : `.${name}${problem}`;
+  });
+}
+
+const PLUGINS = [
+  'auto-router',
+  'auto-beta-router',
+  'moderation',
+  'web',
+  'web-fetch',
+  'file-parser',
+  'response-healing',
+  'context-compression',
+  'pareto-router',
+  'fusion',
+  'switchyard-router',
+  'jev-router',
+  'alignment',
+];
+
+/** Checks `plugins`: known ones, each at most once. */
+export function findPluginsProblem(plugins: unknown): string | null {
+  const seen = new Set<unknown>();
+  return findElementsProblem(plugins, 0, PLUGINS.length, (plugin) => {
+    const id = isPlainObject(plugin) ? plugin['id'] : null;
+    if (typeof id !== 'string' || !PLUGINS.includes(id)) return '.id is no known plugin';
+    if (seen.has(id)) return '.id is there twice';
+    seen.add(id);
+    return findMembersProblem(plugin, { enabled: isBoolean });
+  });
+}

@@ -1,0 +1,245 @@
+import {
+  ArrayMaxSize,
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsNumber,
+  IsObject,
+  IsOptional,
+  IsString,
+  Max,
+  MaxLength,
+  Min,
+  MinLength,
+} from 'class-validator';
+import { MAX_OUTPUT_TOKENS } from '../chat-completions/chat-completions.dto';
+import { IsStoredText } from '../organizations/member-rules';
+import { findProviderPreferencesProblem, type ProviderPreferences } from '../routing/provider-preferences';
+import { isLength } from '../validation/member-checks';
+import { IsWellFormed } from '../validation/well-formed';
+import { findCacheControlProblem, findResponsesInputProblem } from './responses-input';
+import {
+  findDebugProblem,
+  findDeferredToolsProblem,
+  findIncludeProblem,
+  findModalitiesProblem,
+  findPromptCacheOptionsProblem,
+  findPromptTemplateProblem,
+  findReasoningSettingsProblem,
+  findResponseMetadataProblem,
+  findTextSettingsProblem,
+  findTraceProblem,
+} from './responses-settings';
+import {
+  findPluginsProblem,
+  findResponsesToolsProblem,
+  findStopConditionsProblem,
+  findToolChoiceProblem,
+} from './responses-tools';
+
+const NUMBER = { allowInfinity: false, allowNaN: false };
+const MAX_SLUG = 256;
+
+/** `model`, or at least one of `models`, must say what is asked. */
+function findModelProblem(model: unknown, { models }: Readonly<Record<string, unknown>>): string | null {
+  if (model === undefined || model === null) return Array.isArray(models) && models.length > 0 ? null : ' is required';
+  const fits = typeof model === 'string' && isLength(model, 1, MAX_SLUG) && !model.includes('\u0000');
+  return fits ? null : ` must be text of 1 to ${MAX_SLUG} characters`;
+}
+
+function isNull(problem: string): (value: unknown) => string | null {
+  return (value) => (value === undefined || value === null ? null : problem);
+}
+
+/**
+ * `POST /responses` (interface §4.4) and the body of a batch line on it. Validated, never rebuilt: where the
+ * upstream speaks the same API the caller's bytes go there, members we do not know included. Nothing is ever
+ * stored, so what would need it is refused.
+ */
+export class ResponsesDto {
+  /** Stored with the call, as each of `models` may be. */
+  @IsWellFormed(findModelProblem)
+  model?: string | null;
+
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(32)
+  @IsStoredText(MAX_SLUG, { each: true })
+  @MinLength(1, { each: true })
+  models?: string[] | null;
+
+  @IsWellFormed(findResponsesInputProblem)
+  input: string | object[];
+
+  @IsOptional()
+  @IsString()
+  instructions?: string | null;
+
+  @IsWellFormed(isNull(' must be null: nothing is stored, send the whole conversation as input'))
+  previous_response_id?: null;
+
+  @IsOptional()
+  @IsIn([false], { message: '$property must be false: nothing is stored' })
+  store?: false | null;
+
+  @IsOptional()
+  @IsIn([false], { message: '$property must be false: nothing runs in the background' })
+  background?: false | null;
+
+  @IsOptional()
+  @IsBoolean()
+  stream?: boolean | null;
+
+  @IsOptional()
+  @IsInt()
+  @Min(1)
+  @Max(MAX_OUTPUT_TOKENS)
+  max_output_tokens?: number | null;
+
+  @IsOptional()
+  @IsInt()
+  @Min(1)
+  @Max(30)
+  max_tool_calls?: number | null;
+
+  @IsOptional()
+  @IsWellFormed(findStopConditionsProblem)
+  stop_server_tools_when?: object[] | null;
+
+  @IsOptional()
+  @IsWellFormed(findResponseMetadataProblem)
+  metadata?: Record<string, string> | null;
+
+  @IsOptional()
+  @IsIn(['auto', 'default', 'fast', 'flex', 'priority', 'scale', 'ultrafast'])
+  service_tier?: string | null;
+
+  @IsOptional()
+  @IsString()
+  @MaxLength(256)
+  session_id?: string | null;
+
+  @IsOptional()
+  @IsString()
+  @MaxLength(256)
+  user?: string | null;
+
+  @IsOptional()
+  @IsString()
+  @MaxLength(256)
+  safety_identifier?: string | null;
+
+  @IsOptional()
+  @IsNumber(NUMBER)
+  @Min(0)
+  @Max(2)
+  temperature?: number | null;
+
+  @IsOptional()
+  @IsNumber(NUMBER)
+  @Min(0)
+  @Max(1)
+  top_p?: number | null;
+
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  top_k?: number | null;
+
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(20)
+  top_logprobs?: number | null;
+
+  @IsOptional()
+  @IsNumber(NUMBER)
+  @Min(-2)
+  @Max(2)
+  frequency_penalty?: number | null;
+
+  @IsOptional()
+  @IsNumber(NUMBER)
+  @Min(-2)
+  @Max(2)
+  presence_penalty?: number | null;
+
+  @IsOptional()
+  @IsWellFormed(findResponsesToolsProblem)
+  tools?: object[] | null;
+
+  @IsOptional()
+  @IsWellFormed(findToolChoiceProblem)
+  tool_choice?: string | object | null;
+
+  @IsOptional()
+  @IsBoolean()
+  parallel_tool_calls?: boolean | null;
+
+  @IsOptional()
+  @IsWellFormed(findTextSettingsProblem)
+  text?: object | null;
+
+  @IsOptional()
+  @IsWellFormed(findReasoningSettingsProblem)
+  reasoning?: object | null;
+
+  @IsOptional()
+  @IsWellFormed(findIncludeProblem)
+  include?: string[] | null;
+
+  @IsOptional()
+  @IsWellFormed(findModalitiesProblem)
+  modalities?: string[] | null;
+
+  @IsOptional()
+  @IsIn(['auto', 'disabled'])
+  truncation?: string | null;
+
+  @IsOptional()
+  @IsWellFormed(findProviderPreferencesProblem)
+  provider?: ProviderPreferences | null;
+
+  /** An older way to say `provider.sort.partition`. */
+  @IsOptional()
+  @IsIn(['fallback', 'sort'])
+  route?: string | null;
+
+  @IsOptional()
+  @IsWellFormed(findPluginsProblem)
+  plugins?: object[] | null;
+
+  @IsOptional()
+  @IsWellFormed(findTraceProblem)
+  trace?: object | null;
+
+  @IsOptional()
+  @IsWellFormed(findDebugProblem)
+  debug?: object | null;
+
+  @IsOptional()
+  @IsWellFormed(findPromptTemplateProblem)
+  prompt?: object | null;
+
+  @IsOptional()
+  @IsString()
+  @MaxLength(1_024)
+  prompt_cache_key?: string | null;
+
+  @IsOptional()
+  @IsWellFormed(findPromptCacheOptionsProblem)
+  prompt_cache_options?: object | null;
+
+  @IsOptional()
+  @IsWellFormed(findCacheControlProblem)
+  cache_control?: object | null;
+
+  @IsOptional()
+  @IsWellFormed(findDeferredToolsProblem)
+  deferred_tools?: object | null;
+
+  @IsOptional()
+  @IsObject()
+  image_config?: object | null;
+}

@@ -1,0 +1,111 @@
+import { estimatePromptTokens, tokensOfBytes } from '../model/estimate';
+import { emptyUsage, type Usage } from '../model/usage';
+import type { BilledUnits } from '../pricing/price';
+import { contextLengthOf, priceOf } from './billing';
+import type { AnswerContext } from './dialect';
+import { settleUsage, type ReportedCounts } from './openai-usage';
+import { memberText, scanRequest } from './request-members';
+import type { Bill } from './translation';
+
+const MOST_CHOICES = 128;
+
+/** Settles and prices the usage of a generated answer of which `contentBytes` of text have been seen. */
+export function billAnswer(
+  reported: ReportedCounts | null,
+  contentBytes: number,
+  context: AnswerContext,
+  fallback: 'estimated' | 'partial',
+  units?: BilledUnits,
+): Bill {
+  const contextLength = contextLengthOf(context);
+  const isLong = (reported?.completion ?? tokensOfBytes(contentBytes)) > contextLength;
+  const usage = settleUsage(reported, {
+    maxPromptTokens: contextLength,
+    maxCompletionTokens: isLong ? contextLength * choicesAsked(context.requestBody) : contextLength,
+    estimate: () => ({
+      promptTokens: estimatePromptTokens(context.requestBody),
+      completionTokens: tokensOfBytes(contentBytes),
+    }),
+    fallback,
+  });
+  return { usage, cost: priceOf(usage, context, units) };
+}
+
+/** `n` of the request: each choice may fill the context. */
+function choicesAsked(body: Buffer): number {
+  const asked = Number(memberText(scanRequest(body), 'n')?.toString());
+  return Number.isSafeInteger(asked) && asked >= 1 ? Math.min(asked, MOST_CHOICES) : 1;
+}
+
+/** Whole counts in the form that upstreams report them in. */
+export function countsOf(usage: Usage): ReportedCounts {
+  return {
+    prompt: usage.promptTokens,
+    completion: usage.completionTokens,
+    total: usage.totalTokens,
+    cached: usage.cachedTokens,
+    cacheWrite: usage.cacheWriteTokens,
+    audioPrompt: usage.audioPromptTokens,
+    reasoning: usage.reasoningTokens,
+    audioCompletion: usage.audioCompletionTokens,
+  };
+}
+
+/**
+ * Counts what a stream brings, and makes the bill of it at any time. The upstream's last report counts; what
+ * came after it is estimated.
+ */
+export class StreamMeter {
+  #contentBytes = 0;
+  #reported: Report | null = null;
+
+  constructor(private readonly context: AnswerContext) {}
+
+  get hasReport(): boolean {
+    return this.#reported !== null;
+  }
+
+  /** Text, arguments or thoughts that a model wrote. */
+  count(bytes: number): void {
+    this.#contentBytes += bytes;
+  }
+
+  report(counts: ReportedCounts, units?: BilledUnits): Bill {
+    const bill = billAnswer(counts, this.#contentBytes, this.context, 'estimated', units);
+    this.#reported = { counts, units, bill, contentBytes: this.#contentBytes };
+    return bill;
+  }
+
+  /** For an answer that is whole. */
+  whole(): Bill {
+    return this.#reported?.bill ?? billAnswer(null, this.#contentBytes, this.context, 'estimated');
+  }
+
+  /** For a stream that broke off: the last report and what came since, else an estimate, else nothing at all. */
+  partial(): Bill {
+    const reported = this.#reported;
+    if (reported === null && this.#contentBytes === 0) return this.#nothing();
+    const counts = reported && grown(reported.counts, this.#contentBytes - reported.contentBytes);
+    const { usage, cost } = billAnswer(counts, this.#contentBytes, this.context, 'partial', reported?.units);
+    return { usage: { ...usage, provenance: 'partial' }, cost };
+  }
+
+  #nothing(): Bill {
+    const usage = emptyUsage('partial');
+    return { usage, cost: priceOf(usage, this.context) };
+  }
+}
+
+interface Report {
+  readonly counts: ReportedCounts;
+  readonly units: BilledUnits | undefined;
+  readonly bill: Bill;
+  /** Seen when the report came. */
+  readonly contentBytes: number;
+}
+
+/** The counts of a report after which so many bytes more have come. */
+function grown(counts: ReportedCounts, bytes: number): ReportedCounts {
+  if (bytes === 0 || counts.completion === null) return counts;
+  return { ...counts, completion: counts.completion + tokensOfBytes(bytes), total: null };
+}

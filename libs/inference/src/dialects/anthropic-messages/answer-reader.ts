@@ -1,0 +1,94 @@
+import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
+import { toFinishReason } from '../../model/finish-reason';
+import { brokenAnswer, errorInside } from '../../providers/upstream-error';
+import type { Endpoint, Provider } from '../../routing/catalogue';
+import { readCitation } from './content-reader';
+import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '../loose-values';
+import { countsOf, settleMessage, type MessageCounts } from './message-usage';
+import { readRedacted, readThinking } from './reasoning-proof';
+import { toArguments } from './tool-input';
+import { complaintOf } from './upstream-message';
+
+/** A complete answer of an upstream. Blocks of tools that ran at the upstream are not part of it. */
+export function readAnswer(body: unknown, { provider, contextLength }: Endpoint): CanonicalAnswer {
+  if (!isObject(body)) throw brokenAnswer(provider, 'the answer is no object');
+  const { content, stop_reason: stopReason, usage } = body;
+  if (!Array.isArray(content)) throw withoutContent(body, provider);
+  const parts = content.flatMap(readBlock);
+  const native = stringOf(stopReason) ?? null;
+  const counts = countsOf(usage);
+  return {
+    upstreamId: stringOf(body['id']) ?? null,
+    createdAt: null,
+    choices: [
+      {
+        parts: [...parts, ...explanationOf(body, parts)],
+        finishReason: native === null ? 'stop' : toFinishReason(native),
+        nativeFinishReason: native,
+        ...(typeof body['stop_sequence'] === 'string' && { stopSequence: body['stop_sequence'] }),
+      },
+    ],
+    ...usageOf(counts, contextLength),
+    ...tierOf(counts),
+  };
+}
+
+function withoutContent(body: JsonObject, provider: Provider) {
+  const error = body['error'];
+  if (error === undefined || error === null) return brokenAnswer(provider, 'the answer has no content');
+  return errorInside(provider, complaintOf(error));
+}
+
+type ReadBlock = (member: (name: string) => string, block: JsonObject) => AnswerPart;
+
+const BLOCKS: Readonly<Record<string, ReadBlock>> = {
+  text: (member, block) => {
+    const text = member('text');
+    const annotations = objectsOf(block['citations']).flatMap((citation) => readCitation(citation, text.length));
+    return { type: 'text', text, ...(annotations.length > 0 && { annotations }) };
+  },
+  thinking: (member) => readThinking(member('thinking'), member('signature')),
+  redacted_thinking: (member) => readRedacted(member('data')),
+  tool_use: (member, block) => ({
+    type: 'tool-call',
+    id: member('id'),
+    name: member('name'),
+    arguments: toArguments(block['input']),
+  }),
+};
+
+function readBlock(block: unknown): AnswerPart[] {
+  const { type } = objectOf(block);
+  if (typeof type !== 'string' || !Object.hasOwn(BLOCKS, type)) return [];
+  const known = block as JsonObject;
+  return [BLOCKS[type]!((name) => stringOf(known[name]) ?? '', known)];
+}
+
+/** A refusal that says nothing in the answer itself may still be explained beside it. */
+export function explanationOf(message: JsonObject, parts: readonly { readonly type: string }[]): AnswerPart[] {
+  const explanation = stringOf(objectOf(message['stop_details'])['explanation']);
+  const isSilent = message['stop_reason'] === 'refusal' && !parts.some(({ type }) => type === 'text');
+  return isSilent && explanation ? [{ type: 'refusal', text: explanation }] : [];
+}
+
+/** The usage, cut to what the endpoint can hold; null unless both main counts are there. */
+export function usageOf(counts: MessageCounts, contextLength: number | null): UsageOrNull {
+  if (counts.input === null || counts.output === null) return { usage: null };
+  const { usage, units } = settleMessage(counts, {
+    contextLength: contextLength ?? UNBOUNDED_TOKENS,
+    estimate: () => ({ promptTokens: 0, completionTokens: 0 }),
+    fallback: 'estimated',
+  });
+  return { usage, ...(Object.keys(units).length > 0 && { units }) };
+}
+
+type UsageOrNull = Pick<CanonicalAnswer, 'usage' | 'units'>;
+
+/** A bound where the catalogue names no context length. */
+const UNBOUNDED_TOKENS = 1_000_000_000;
+
+/** The tier that served: the standard one is the default of other APIs. */
+export function tierOf({ serviceTier }: MessageCounts): { readonly serviceTier?: string } {
+  if (serviceTier === null) return {};
+  return { serviceTier: serviceTier === 'standard' ? 'default' : serviceTier };
+}

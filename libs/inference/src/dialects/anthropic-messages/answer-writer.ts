@@ -1,0 +1,75 @@
+import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
+import type { Annotation } from '../../model/conversation';
+import type { AnswerContext } from '../dialect';
+import type { Bill } from '../translation';
+import { messageUsageObject } from './message-usage';
+import { thinkingBlock } from './reasoning-proof';
+import { stopReasonOf, type Ending } from './stop-reason';
+import { toCallId, toToolInput } from './tool-input';
+
+/** The answer as a message. A message is one answer: of several choices it is the first. */
+export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object {
+  const [choice] = answer.choices;
+  const { content, ...rest } = emptyMessage(context);
+  return {
+    ...rest,
+    content: [...content, ...(choice?.parts ?? []).flatMap(writePart)],
+    ...endOf(choice ?? null),
+    usage: messageUsageObject(bill, wireTier(answer.serviceTier)),
+  };
+}
+
+/** A message before its content. */
+export function emptyMessage({ generationId, model, endpoint }: AnswerContext) {
+  return {
+    id: generationId,
+    type: 'message',
+    role: 'assistant',
+    model: model.slug,
+    provider: endpoint.provider.name,
+    container: null,
+    content: [] as object[],
+  };
+}
+
+/** The members that tell how a message ended; all null while it has not. */
+export function endOf(ending: Ending | null): object {
+  const stopReason = ending && stopReasonOf(ending);
+  const isRefusal = stopReason === 'refusal';
+  return {
+    stop_reason: stopReason,
+    stop_sequence: ending?.stopSequence ?? null,
+    stop_details: isRefusal ? { type: 'refusal', category: null, explanation: null } : null,
+  };
+}
+
+/** The tier that served, in the words of this API. */
+export function wireTier(tier: string | undefined): string {
+  return tier === undefined || tier === 'default' || tier === 'auto' ? 'standard' : tier;
+}
+
+function writePart(part: AnswerPart): readonly object[] {
+  switch (part.type) {
+    case 'text':
+      return [{ type: 'text', text: part.text, citations: part.annotations?.map(writeCitation) ?? null }];
+    case 'refusal':
+      return [{ type: 'text', text: part.text, citations: null }];
+    case 'reasoning': {
+      const block = thinkingBlock(part);
+      return block === null ? [] : [block];
+    }
+    case 'tool-call':
+      return [toolUse(part.id, part.name, toToolInput(part.arguments))];
+    case 'generated-image':
+      return [];
+  }
+}
+
+export function toolUse(id: string, name: string, input: object): object {
+  return { type: 'tool_use', id: toCallId(id), name, input, caller: { type: 'direct' } };
+}
+
+/** A source on the web; what the upstream would need to find it again is not known. */
+export function writeCitation({ url, title, content }: Annotation): object {
+  return { type: 'web_search_result_location', url, title, cited_text: content ?? '', encrypted_index: '' };
+}

@@ -1,0 +1,79 @@
+import { toFinishReason } from '../../model/finish-reason';
+import type { AnswerStream } from '../../model/answer-stream';
+import type { UpstreamStream } from '../../providers/provider';
+import { brokenAnswer } from '../../providers/upstream-error';
+import type { Endpoint } from '../../routing/catalogue';
+import { ownMembers } from '../billing';
+import type { Answer, AnswerContext, Dialect } from '../dialect';
+import { JsonCursor } from '../json-cursor';
+import { applyEdits, findMember, memberEdits, scanMembers, spliceMembers } from '../json-members';
+import { hashedUser, memberText, scanRequest } from '../request-members';
+import { billMessage, usageIn } from './message-billing';
+import { messageUsageEdits, messageUsageText } from './message-usage';
+import { MessagesStream } from './messages-stream';
+import { MESSAGES_GATEWAY_MEMBERS, maxTokensOf } from './request-members';
+import { errorAt, readOrRefuse, readUpstreamMessage } from './upstream-message';
+
+/** Anthropic's messages, asked of an upstream that speaks them too. */
+export const anthropicMessages: Dialect = {
+  name: 'anthropic-messages',
+  api: 'messages',
+  toUpstream,
+  readAnswer,
+  openStream,
+};
+
+function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer {
+  const request = scanRequest(body);
+  const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
+  if (isStream) set['stream'] = 'true';
+  else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
+  if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
+  const user = hashedUser(request);
+  const metadata = user === undefined ? undefined : withUser(memberText(request, 'metadata'), user);
+  if (metadata !== undefined) set['metadata'] = metadata;
+  return spliceMembers(request, { set, remove: MESSAGES_GATEWAY_MEMBERS });
+}
+
+/** The caller's metadata with the hashed user, unless it names one of its own. */
+function withUser(metadata: Buffer | undefined, user: string): string | Buffer | undefined {
+  if (metadata === undefined || !new JsonCursor(metadata).isObject()) return `{"user_id":${user}}`;
+  const scanned = scanMembers(metadata);
+  return isNothing(memberText(scanned, 'user_id')) ? spliceMembers(scanned, { set: { user_id: user } }) : undefined;
+}
+
+function isNothing(text: Buffer | undefined): boolean {
+  return text === undefined || new JsonCursor(text).isNull();
+}
+
+function readAnswer(body: Buffer, context: AnswerContext): Answer {
+  const { provider } = context.endpoint;
+  const { message, usage } = readOrRefuse(provider, () => readWhole(body));
+  const error = findMember(message, 'error');
+  if (error && !message.hasContent) throw errorAt(provider, message, error);
+  if (!message.hasContent) throw brokenAnswer(provider, 'the answer has no content');
+  const bill = billMessage(usage.counts, message.contentBytes, context, 'estimated');
+  const set = ownMembers(context);
+  if (usage.object === null) set['usage'] = messageUsageText(bill);
+  const inner = usage.object === null ? [] : messageUsageEdits(usage.object, bill);
+  const edits = [...memberEdits(message, { set }), ...inner].sort((a, b) => a.start - b.start);
+  const { stopReason } = message;
+  return {
+    body: applyEdits(body, edits),
+    ...bill,
+    finishReason: stopReason === null ? null : toFinishReason(stopReason),
+    nativeFinishReason: stopReason,
+    upstreamId: message.id,
+  };
+}
+
+function readWhole(body: Buffer) {
+  const cursor = new JsonCursor(body);
+  const message = readUpstreamMessage(cursor);
+  cursor.expectEnd();
+  return { message, usage: usageIn(message) };
+}
+
+function openStream(upstream: UpstreamStream, context: AnswerContext): Promise<AnswerStream> {
+  return MessagesStream.open(upstream, context);
+}

@@ -1,0 +1,100 @@
+import type {
+  CacheMark,
+  FilePart,
+  ImagePart,
+  Part,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from '../../model/conversation';
+import type { LossLog } from '../../model/loss-report';
+import { defined } from '../loose-values';
+import { nativeThinkingBlock } from './reasoning-proof';
+import { writeDocumentSource, writeImageSource } from './source';
+import { isInvalidInput, toCallId, toToolInput } from './tool-input';
+
+export interface Block {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+/** The block of a part for an upstream, or null where it takes none like it, which the log then tells. */
+export function writePart(part: Part, log: LossLog): Block | null {
+  switch (part.type) {
+    case 'text':
+    case 'refusal':
+      return writeText(part, log);
+    case 'image':
+      return writeImage(part, log);
+    case 'file':
+      return writeFile(part, log);
+    case 'tool-call':
+      return writeToolCall(part, log);
+    case 'tool-result':
+      return writeToolResult(part, log);
+    case 'reasoning':
+      return writeThoughts(part, log);
+    case 'audio':
+    case 'video':
+      log.drop(part.type);
+      return null;
+  }
+}
+
+/** The upstream refuses text of nothing but white space. */
+function writeText(part: Extract<Part, { type: 'text' | 'refusal' }>, log: LossLog): Block | null {
+  if (part.type === 'refusal') log.approximate('refusal');
+  else if (part.annotations) log.drop('annotations');
+  if (part.text.trim() === '') return null;
+  return { type: 'text', text: part.text, ...(part.type === 'text' && writeCache(part)) };
+}
+
+function writeImage(part: ImagePart, log: LossLog): Block | null {
+  if (part.detail !== undefined && part.detail !== 'auto') log.drop('detail');
+  const source = writeImageSource(part.source);
+  if (source === null) log.drop('image');
+  return source && { type: 'image', source, ...writeCache(part) };
+}
+
+/** A picture that was sent as a file is a picture here. */
+function writeFile(part: FilePart, log: LossLog): Block | null {
+  const { source: from, filename } = part;
+  const isPicture = from.kind === 'base64' && from.mediaType?.startsWith('image/');
+  const source = isPicture ? writeImageSource(from) : writeDocumentSource(from, filename);
+  if (source === null) log.drop('file');
+  if (source === null || isPicture) return source && { type: 'image', source, ...writeCache(part) };
+  return { type: 'document', source, ...defined({ title: filename }), ...writeCache(part) };
+}
+
+function writeToolCall(part: ToolCallPart, log: LossLog): Block {
+  const input = toToolInput(part.arguments);
+  if (isInvalidInput(input)) log.approximate('arguments');
+  return { type: 'tool_use', id: toCallId(part.id), name: part.name, input };
+}
+
+function writeThoughts(part: ReasoningPart, log: LossLog): Block | null {
+  const block = nativeThinkingBlock(part);
+  if (block === null) log.drop(isProven(part) ? 'reasoning_details' : 'reasoning');
+  return block && { ...block };
+}
+
+/** Thoughts of another provider mean nothing here, proven or not. */
+function isProven({ signature, encrypted }: ReasoningPart): boolean {
+  return signature !== undefined || encrypted !== undefined;
+}
+
+function writeToolResult(part: ToolResultPart, log: LossLog): Block {
+  const content = part.parts.flatMap((each: TextPart | ImagePart | FilePart) => writePart(each, log) ?? []);
+  return {
+    type: 'tool_result',
+    tool_use_id: toCallId(part.callId),
+    ...(content.length > 0 && { content }),
+    ...defined({ is_error: part.isError }),
+    ...writeCache(part),
+  };
+}
+
+export function writeCache({ cache }: { readonly cache?: CacheMark }): object {
+  return cache === undefined ? {} : { cache_control: { type: 'ephemeral', ...cache } };
+}

@@ -1,0 +1,37 @@
+import { brokenAnswer } from '../../providers/upstream-error';
+import type { Endpoint, Provider } from '../../routing/catalogue';
+import { findMember, scanMembers, spliceMembers } from '../json-members';
+import { scanRequest } from '../request-members';
+import { MESSAGES_GATEWAY_MEMBERS } from './request-members';
+import { readOrRefuse, valueOf } from './upstream-message';
+
+/** Members that say how to answer: counting the tokens of a prompt has no answer and refuses them. */
+const ANSWER_MEMBERS: readonly string[] = [
+  'max_tokens',
+  'metadata',
+  'service_tier',
+  'stop_sequences',
+  'stream',
+  'temperature',
+  'top_k',
+  'top_p',
+];
+
+/** The caller's body as `POST /messages/count_tokens` of the endpoint's upstream takes it. */
+export function toTokenCount(body: Buffer, endpoint: Endpoint): Buffer {
+  return spliceMembers(scanRequest(body), {
+    set: { model: JSON.stringify(endpoint.upstreamModel) },
+    remove: [...MESSAGES_GATEWAY_MEMBERS, ...ANSWER_MEMBERS],
+  });
+}
+
+/** The `input_tokens` of the upstream's count. @throws AppError provider_unavailable when there are none */
+export function readTokenCount(body: Buffer, provider: Provider): number {
+  const count = readOrRefuse(provider, () => {
+    const scanned = scanMembers(body);
+    const member = findMember(scanned, 'input_tokens');
+    return member && valueOf(scanned, member);
+  });
+  if (Number.isSafeInteger(count) && (count as number) >= 0) return count as number;
+  throw brokenAnswer(provider, 'the count of tokens has no input_tokens');
+}

@@ -1,0 +1,25 @@
+import type { Translation } from '../translation';
+import { readAnswer } from './answer-reader';
+import { writeAnswer } from './answer-writer';
+import { readRequest } from './request-reader';
+import { writeRequest } from './request-writer';
+import { MessagesStreamReader } from './stream-reader';
+import { MessagesStreamWriter } from './stream-writer';
+
+export { anthropicMessages } from './anthropic-messages';
+export { readTokenCount, toTokenCount } from './count-tokens';
+export { messageErrorBody, type MessageErrorBody } from './message-error';
+
+/** Anthropic's messages on both sides of a translation. */
+export const anthropicMessagesTranslation: Translation = {
+  caller: {
+    readRequest,
+    writeAnswer,
+    writeStream: (context) => new MessagesStreamWriter(context),
+  },
+  upstream: {
+    writeRequest,
+    readAnswer,
+    readStream: (endpoint) => new MessagesStreamReader(endpoint),
+  },
+};

@@ -1,0 +1,40 @@
+import { estimatePromptTokens, tokensOfBytes } from '../../model/estimate';
+import { contextLengthOf, priceOf } from '../billing';
+import type { AnswerContext } from '../dialect';
+import { JsonCursor } from '../json-cursor';
+import { findMember, scanMembersAt, type ScannedObject } from '../json-members';
+import type { Bill } from '../translation';
+import { NO_COUNTS, countsOf, settleMessage, type MessageCounts } from './message-usage';
+import { valueOf } from './upstream-message';
+
+/** A usage object of an upstream: its counts, and its place so that it can be completed in place. */
+export interface ReportedMessageUsage {
+  readonly counts: MessageCounts;
+  readonly object: ScannedObject | null;
+}
+
+/** The usage object among an object's members: its counts, and its place unless it is none. */
+export function usageIn(object: ScannedObject): ReportedMessageUsage {
+  const member = findMember(object, 'usage');
+  const cursor = member && new JsonCursor(object.bytes, member.valueStart);
+  if (!cursor?.isObject()) return { counts: NO_COUNTS, object: null };
+  return { counts: countsOf(valueOf(object, member!)), object: scanMembersAt(cursor) };
+}
+
+/** Settles and prices the usage of a message of which `contentBytes` have been seen. */
+export function billMessage(
+  counts: MessageCounts,
+  contentBytes: number,
+  context: AnswerContext,
+  fallback: 'estimated' | 'partial',
+): Bill {
+  const { usage, units } = settleMessage(counts, {
+    contextLength: contextLengthOf(context),
+    estimate: () => ({
+      promptTokens: estimatePromptTokens(context.requestBody),
+      completionTokens: tokensOfBytes(contentBytes),
+    }),
+    fallback,
+  });
+  return { usage, cost: priceOf(usage, context, units) };
+}

@@ -1,0 +1,223 @@
+import type { Usage } from '../../model/usage';
+import { formatUsd, usdNumber } from '../../pricing/money';
+import type { BilledUnits, Cost } from '../../pricing/price';
+import { memberEdits, type ByteEdit, type ScannedObject } from '../json-members';
+import { settleUsage } from '../openai-usage';
+import type { Bill } from '../translation';
+import { isObject, objectOf, objectsOf, type JsonObject } from '../loose-values';
+
+/**
+ * The counts of a usage object of the Messages API; null stands for missing or unusable. `input` excludes
+ * what was read from or written to the prompt cache.
+ */
+export interface MessageCounts {
+  readonly input: number | null;
+  readonly output: number | null;
+  readonly cacheRead: number | null;
+  readonly cacheWrite: number | null;
+  /** Among `cacheWrite`, what is kept for an hour. */
+  readonly cacheWrite1h: number | null;
+  /** Among `output`. */
+  readonly thinking: number | null;
+  readonly webSearches: number | null;
+  readonly webFetches: number | null;
+  readonly serviceTier: string | null;
+  /** What compaction used on top of all of the above. */
+  readonly compaction: CompactionCounts | null;
+}
+
+interface CompactionCounts {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly cacheWrite1h: number;
+  /** How often the model was asked. */
+  readonly rounds: number;
+}
+
+const NO_COMPACTION: CompactionCounts = {
+  input: 0,
+  output: 0,
+  cacheRead: 0,
+  cacheWrite: 0,
+  cacheWrite1h: 0,
+  rounds: 0,
+};
+
+export const NO_COUNTS: MessageCounts = {
+  input: null,
+  output: null,
+  cacheRead: null,
+  cacheWrite: null,
+  cacheWrite1h: null,
+  thinking: null,
+  webSearches: null,
+  webFetches: null,
+  serviceTier: null,
+  compaction: null,
+};
+
+/** More searches or rounds than any one call makes; bounds what an absurd report can cost. */
+const MOST_ROUNDS = 100;
+
+export function countsOf(usage: unknown): MessageCounts {
+  if (!isObject(usage)) return NO_COUNTS;
+  const tools = objectOf(usage['server_tool_use']);
+  const tier = usage['service_tier'];
+  return {
+    input: whole(usage['input_tokens']),
+    output: whole(usage['output_tokens']),
+    cacheRead: whole(usage['cache_read_input_tokens']),
+    cacheWrite: whole(usage['cache_creation_input_tokens']),
+    cacheWrite1h: hourOf(usage),
+    thinking: whole(objectOf(usage['output_tokens_details'])['thinking_tokens']),
+    webSearches: whole(tools['web_search_requests']),
+    webFetches: whole(tools['web_fetch_requests']),
+    serviceTier: typeof tier === 'string' ? tier : null,
+    compaction: compactionOf(objectsOf(usage['iterations'])),
+  };
+}
+
+/** Counts of one stream: each report repeats the whole, so a later count replaces an earlier one. */
+export function mergedCounts(earlier: MessageCounts, later: MessageCounts): MessageCounts {
+  const said = Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null));
+  return { ...earlier, ...said };
+}
+
+/** Iterations of compaction are billed but not part of the counts beside them. */
+function compactionOf(iterations: readonly JsonObject[]): CompactionCounts | null {
+  const compactions = iterations.filter(({ type }) => type === 'compaction');
+  if (compactions.length === 0) return null;
+  const sum = (name: string) => compactions.reduce((total, each) => total + (whole(each[name]) ?? 0), 0);
+  return {
+    input: sum('input_tokens'),
+    output: sum('output_tokens'),
+    cacheRead: sum('cache_read_input_tokens'),
+    cacheWrite: sum('cache_creation_input_tokens'),
+    cacheWrite1h: compactions.reduce((total, each) => total + (hourOf(each) ?? 0), 0),
+    rounds: compactions.length,
+  };
+}
+
+function hourOf(usage: JsonObject): number | null {
+  return whole(objectOf(usage['cache_creation'])['ephemeral_1h_input_tokens']);
+}
+
+export interface SettledUsage {
+  readonly usage: Usage;
+  readonly units: BilledUnits;
+}
+
+export interface MessageBounds {
+  /** In tokens. */
+  readonly contextLength: number;
+  readonly estimate: () => { readonly promptTokens: number; readonly completionTokens: number };
+  readonly fallback: 'estimated' | 'partial';
+}
+
+/**
+ * The usage to bill. The prompt is what was read and written by the cache and the rest together; it may be
+ * longer than the context where server tools or compaction made the model run several times.
+ */
+export function settleMessage(
+  counts: MessageCounts,
+  { contextLength, estimate, fallback }: MessageBounds,
+): SettledUsage {
+  const extra = counts.compaction ?? NO_COMPACTION;
+  const cached = zeroed(counts.cacheRead) + extra.cacheRead;
+  const cacheWrite = zeroed(counts.cacheWrite) + extra.cacheWrite;
+  const bound = contextLength * roundsOf(counts);
+  const reported = {
+    prompt: counts.input === null ? null : counts.input + extra.input + cached + cacheWrite,
+    completion: counts.output === null ? null : counts.output + extra.output,
+    total: null,
+    cached,
+    cacheWrite,
+    audioPrompt: null,
+    reasoning: counts.thinking,
+    audioCompletion: null,
+  };
+  const bounds = { maxPromptTokens: bound, maxCompletionTokens: bound, estimate, fallback };
+  return { usage: settleUsage(reported, bounds), units: unitsOf(counts, extra) };
+}
+
+function unitsOf({ cacheWrite1h, webSearches }: MessageCounts, extra: CompactionCounts): BilledUnits {
+  const hourWrites = zeroed(cacheWrite1h) + extra.cacheWrite1h;
+  const searches = Math.min(zeroed(webSearches), MOST_ROUNDS);
+  return { ...(hourWrites > 0 && { cacheWrite1hTokens: hourWrites }), ...(searches > 0 && { webSearches: searches }) };
+}
+
+function roundsOf({ webSearches, webFetches, compaction }: MessageCounts): number {
+  return Math.min(1 + zeroed(webSearches) + zeroed(webFetches) + (compaction?.rounds ?? 0), MOST_ROUNDS);
+}
+
+function zeroed(count: number | null): number {
+  return count ?? 0;
+}
+
+/** Completes the upstream's usage object in place: the cost, and counts that are missing or not to be believed. */
+export function messageUsageEdits(object: ScannedObject, { usage, cost }: Bill): ByteEdit[] {
+  const set = costMembers(cost);
+  for (const [name, count] of Object.entries(countMembers(usage))) {
+    const isMissing = !object.members.some(({ key }) => key === name);
+    if (isMissing || usage.provenance !== 'upstream') set[name] = String(count);
+  }
+  return memberEdits(object, { set });
+}
+
+/** A usage object of our own as JSON text, money exact. */
+export function messageUsageText({ usage, cost }: Bill): string {
+  const own = Object.entries(costMembers(cost)).map(([name, text]) => `,"${name}":${text}`);
+  return `${JSON.stringify(countMembers(usage)).slice(0, -1)}${own.join('')}}`;
+}
+
+/** A whole usage object for a translated answer; costs are the doubles nearest to the amounts. */
+export function messageUsageObject({ usage, cost }: Bill, serviceTier: string | null): object {
+  return {
+    ...countObject(usage, serviceTier),
+    cost: usdNumber(cost.totalCost),
+    cost_details: {
+      upstream_inference_cost: null,
+      upstream_inference_prompt_cost: usdNumber(cost.promptCost),
+      upstream_inference_completions_cost: usdNumber(cost.completionCost),
+    },
+    is_byok: false,
+  };
+}
+
+/** The same without money, as it stands in `message_start`. */
+export function countObject(usage: Usage, serviceTier: string | null): object {
+  return {
+    ...countMembers(usage),
+    cache_creation: null,
+    output_tokens_details: { thinking_tokens: usage.reasoningTokens },
+    server_tool_use: null,
+    inference_geo: null,
+    service_tier: serviceTier,
+  };
+}
+
+function countMembers(usage: Usage): object {
+  const { promptTokens, cachedTokens, cacheWriteTokens, completionTokens } = usage;
+  return {
+    input_tokens: Math.max(0, promptTokens - cachedTokens - cacheWriteTokens),
+    cache_creation_input_tokens: cacheWriteTokens,
+    cache_read_input_tokens: cachedTokens,
+    output_tokens: completionTokens,
+  };
+}
+
+function costMembers(cost: Cost): Record<string, string> {
+  return {
+    cost: formatUsd(cost.totalCost),
+    cost_details:
+      `{"upstream_inference_cost":null,"upstream_inference_prompt_cost":${formatUsd(cost.promptCost)},` +
+      `"upstream_inference_completions_cost":${formatUsd(cost.completionCost)}}`,
+    is_byok: 'false',
+  };
+}
+
+function whole(value: unknown): number | null {
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
+}

@@ -1,0 +1,179 @@
+import type { AppError } from '@libs/errors';
+import { toFinishReason } from '../../model/finish-reason';
+import { emptyUsage } from '../../model/usage';
+import { tokensOfBytes } from '../../model/estimate';
+import type { UpstreamStream } from '../../providers/provider';
+import { ownMembers, priceOf } from '../billing';
+import type { AnswerContext } from '../dialect';
+import { JsonCursor } from '../json-cursor';
+import { MalformedJson } from '../json-grammar';
+import { applyEdits, findMember, memberEdits, type ByteEdit } from '../json-members';
+import { RelayedStream } from '../relayed-stream';
+import type { Bill } from '../translation';
+import { objectOf } from '../loose-values';
+import { billMessage, usageIn } from './message-billing';
+import { messageError } from './message-error';
+import { NO_COUNTS, mergedCounts, messageUsageEdits, messageUsageText, type MessageCounts } from './message-usage';
+import { readMessageEvent, type MessageEvent } from './stream-event';
+import { errorAt, readUpstreamMessage, valueOf } from './upstream-message';
+
+const LINE_FEED = 0x0a;
+const SPACE = 0x20;
+const EVENT_END = Buffer.from('\n\n');
+const STOP_EVENT = eventOf('message_stop', '{"type":"message_stop"}');
+/** Not of this protocol, but the end of a stream at upstreams that speak several. */
+const DONE_WORD = Buffer.from('[DONE]');
+
+/** A server-sent event as this API writes it: with its name and its data. */
+export function eventOf(name: string, data: string): Buffer {
+  return Buffer.from(`event: ${name}\ndata: ${data}\n\n`);
+}
+
+/**
+ * Rewrites a stream of message events.
+ *
+ * Every event passes as the bytes it came in, except for the names in `message_start` and the usage in
+ * `message_delta`. Nothing is handed out before the first content: an upstream that opens a message only to
+ * report an overload can still be replaced by another. The end is `message_stop` or an `error` event, one of
+ * them and once. Both `message_start` and `message_delta` count the prompt; the last count is billed.
+ */
+export class MessagesStream extends RelayedStream {
+  #hasStart = false;
+  #counts: MessageCounts = NO_COUNTS;
+  #contentBytes = 0;
+  #bill: Bill | null = null;
+  #hasDelta = false;
+  #stopEvent = STOP_EVENT;
+
+  /** Resolves at the first content; throws AppError when there is none. */
+  static open(upstream: UpstreamStream, context: AnswerContext): Promise<MessagesStream> {
+    return new MessagesStream(upstream, context).opened();
+  }
+
+  protected override onEvent(data: Buffer, name: string | null): void {
+    if (data.equals(DONE_WORD)) return;
+    const event = readMessageEvent(oneLine(data), name);
+    if (event.type === 'error') this.#refuse(event);
+    if (event.type === 'message_start') return this.#onStart(event);
+    if (!this.#hasStart) {
+      if (event.type === 'ping') return;
+      throw new MalformedJson('an event stands before the message', 0);
+    }
+    if (event.type === 'message_delta') this.#onDelta(event);
+    else if (event.type === 'message_stop') this.#onStop(event);
+    else this.#pass(event);
+  }
+
+  #refuse(event: MessageEvent): never {
+    const error = findMember(event, 'error');
+    if (error === undefined) throw this.broken('an error event without an error');
+    throw errorAt(this.context.endpoint.provider, event, error);
+  }
+
+  /** A message starts once, whatever the upstream repeats. */
+  #onStart(event: MessageEvent): void {
+    if (this.#hasStart) return;
+    const member = findMember(event, 'message');
+    const cursor = member && new JsonCursor(event.bytes, member.valueStart);
+    if (!cursor?.isObject()) throw new MalformedJson('the message is missing', 0);
+    const message = readUpstreamMessage(cursor);
+    this.#hasStart = true;
+    this.upstreamId = message.id;
+    // The output counted so far is no report of the whole.
+    this.#counts = { ...usageIn(message).counts, output: null };
+    this.#push(event, memberEdits(message, { set: ownMembers(this.context) }));
+  }
+
+  #pass(event: MessageEvent): void {
+    if (event.type !== 'ping') this.isCommitted = true;
+    else if (!this.isCommitted) return;
+    this.#contentBytes += event.contentBytes;
+    this.#push(event, []);
+  }
+
+  #onDelta(event: MessageEvent): void {
+    this.isCommitted = true;
+    this.#hasDelta = true;
+    const delta = findMember(event, 'delta');
+    const stopReason = delta && objectOf(valueOf(event, delta))['stop_reason'];
+    if (typeof stopReason === 'string') {
+      this.stop = { finishReason: toFinishReason(stopReason), nativeFinishReason: stopReason };
+    }
+    const { counts, object } = usageIn(event);
+    this.#counts = mergedCounts(this.#counts, counts);
+    const bill = billMessage(this.#counts, this.#contentBytes, this.context, 'estimated');
+    this.#bill = bill;
+    this.#push(
+      event,
+      object === null
+        ? memberEdits(event, { set: { usage: messageUsageText(bill) } })
+        : messageUsageEdits(object, bill),
+    );
+  }
+
+  #onStop(event: MessageEvent): void {
+    this.isCommitted = true;
+    this.isDone = true;
+    this.#stopEvent = framed(event, []);
+  }
+
+  #push(event: MessageEvent, edits: readonly ByteEdit[]): void {
+    this.output.push(framed(event, edits));
+  }
+
+  protected override onEnd(): void {
+    if (!this.#hasStart) throw this.broken('the stream ended before its first event');
+    if (this.stop.finishReason === null) throw this.broken('the stream was cut');
+  }
+
+  protected override wholeBill(): Bill {
+    return this.#bill ?? billMessage(this.#counts, this.#contentBytes, this.context, 'estimated');
+  }
+
+  protected override partialBill(): Bill {
+    if (this.#bill === null && this.#contentBytes === 0) {
+      const usage = emptyUsage('partial');
+      return { usage, cost: priceOf(usage, this.context) };
+    }
+    const { usage, cost } =
+      this.#bill ??
+      billMessage(
+        { ...this.#counts, output: tokensOfBytes(this.#contentBytes) },
+        this.#contentBytes,
+        this.context,
+        'partial',
+      );
+    return { usage: { ...usage, provenance: 'partial' }, cost };
+  }
+
+  protected override finalBytes(bill: Bill): readonly Buffer[] {
+    if (this.#hasDelta) return [this.#stopEvent];
+    const delta = '"delta":{"stop_reason":null,"stop_sequence":null}';
+    const event = `{"type":"message_delta",${delta},"usage":${messageUsageText(bill)}}`;
+    return [eventOf('message_delta', event), this.#stopEvent];
+  }
+
+  protected override failureBytes(error: AppError): readonly Buffer[] {
+    return [eventOf('error', JSON.stringify(messageError(error)))];
+  }
+}
+
+/** An event may come in several lines of data and goes out in one; no string of JSON holds a line feed. */
+function oneLine(data: Buffer): Buffer {
+  return data.includes(LINE_FEED) ? Buffer.from(data.map((byte) => (byte === LINE_FEED ? SPACE : byte))) : data;
+}
+
+const prefixes = new Map<string, Buffer>();
+const MOST_PREFIXES = 32;
+
+function framed({ type, bytes }: MessageEvent, edits: readonly ByteEdit[]): Buffer {
+  return applyEdits(bytes, edits, { prefix: prefixOf(type), suffix: EVENT_END, from: 0 });
+}
+
+function prefixOf(type: string): Buffer {
+  const known = prefixes.get(type);
+  if (known) return known;
+  const prefix = Buffer.from(`event: ${type}\ndata: `);
+  if (prefixes.size < MOST_PREFIXES) prefixes.set(type, prefix);
+  return prefix;
+}

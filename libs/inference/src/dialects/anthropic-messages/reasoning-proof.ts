@@ -1,0 +1,99 @@
+import type { ReasoningPart } from '../../model/conversation';
+import { MalformedJson } from '../json-grammar';
+import { parseJson } from '../json-value';
+import { isObject } from '../loose-values';
+
+/**
+ * Thoughts of other providers in blocks of this API.
+ *
+ * A thinking block has one opaque text, the signature, and a redacted one has nothing else. Thoughts in this
+ * API's own format keep theirs. For any other format the opaque text carries, behind a mark, everything of
+ * the part that the block has no member for, so that a caller who sends the block back gives all of it back.
+ */
+const MARK = 'sluice-reasoning-1:';
+const OWN_FORMAT = 'anthropic-claude-v1';
+
+type Opaque = Omit<ReasoningPart, 'type'> & { readonly shows?: 'summary' };
+
+export type ThinkingBlock =
+  | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
+  | { readonly type: 'redacted_thinking'; readonly data: string };
+
+/** The block of a part, or null for a part that holds nothing. */
+export function thinkingBlock(part: ReasoningPart): ThinkingBlock | null {
+  const own = part.format === OWN_FORMAT ? ownBlock(part) : null;
+  if (own !== null) return own;
+  const { type: _type, text, ...rest } = part;
+  if (text === undefined && part.summary !== undefined) {
+    const { summary, ...opaque } = rest;
+    return { type: 'thinking', thinking: summary!, signature: seal({ ...opaque, shows: 'summary' }) };
+  }
+  if (text !== undefined) return { type: 'thinking', thinking: text, signature: seal(rest) };
+  const data = seal(rest);
+  return data === '' ? null : { type: 'redacted_thinking', data };
+}
+
+/** The block of a part for an upstream, which takes thoughts of its own and no others. */
+export function nativeThinkingBlock({ text, signature, encrypted, format }: ReasoningPart): ThinkingBlock | null {
+  if (format !== OWN_FORMAT) return null;
+  if (signature !== undefined) return { type: 'thinking', thinking: text ?? '', signature };
+  return encrypted === undefined ? null : { type: 'redacted_thinking', data: encrypted };
+}
+
+/** A part that this API's own blocks hold without loss. */
+function ownBlock({ text, signature, encrypted, summary, id }: ReasoningPart): ThinkingBlock | null {
+  if (summary !== undefined || id !== undefined) return null;
+  if (encrypted !== undefined) {
+    return text === undefined && signature === undefined ? { type: 'redacted_thinking', data: encrypted } : null;
+  }
+  return signature === undefined ? null : { type: 'thinking', thinking: text ?? '', signature };
+}
+
+/** The part of a thinking block: the opposite of `thinkingBlock`. */
+export function readThinking(thinking: string, signature: string): ReasoningPart {
+  const opaque = unseal(signature);
+  if (opaque === null) {
+    const proof = signature === '' ? {} : { signature, format: OWN_FORMAT as typeof OWN_FORMAT };
+    return { type: 'reasoning', ...(thinking !== '' && { text: thinking }), ...proof };
+  }
+  const { shows, ...rest } = opaque;
+  return { type: 'reasoning', ...(shows === 'summary' ? { summary: thinking } : { text: thinking }), ...rest };
+}
+
+export function readRedacted(data: string): ReasoningPart {
+  const opaque = unseal(data);
+  return opaque === null
+    ? { type: 'reasoning', encrypted: data, format: OWN_FORMAT }
+    : { type: 'reasoning', ...opaque };
+}
+
+const TEXT_MEMBERS = ['text', 'summary', 'signature', 'encrypted', 'id', 'format'] as const;
+
+function seal(opaque: Opaque): string {
+  const names = [...TEXT_MEMBERS, 'shows'] as const;
+  const members = names.flatMap((name) => (opaque[name] === undefined ? [] : [[name, opaque[name]]]));
+  if (members.length === 0) return '';
+  return MARK + Buffer.from(JSON.stringify(Object.fromEntries(members))).toString('base64');
+}
+
+/** What the mark stands before; null for any other text. Callers may have changed it, so nothing is believed. */
+function unseal(text: string): Opaque | null {
+  if (!text.startsWith(MARK)) return null;
+  const value = parsed(Buffer.from(text.slice(MARK.length), 'base64'));
+  if (!isObject(value)) return null;
+  const members: Record<string, string> = {};
+  for (const name of TEXT_MEMBERS) {
+    const member = value[name];
+    if (typeof member === 'string') members[name] = member;
+  }
+  return { ...(members as Opaque), ...(value['shows'] === 'summary' && { shows: 'summary' }) };
+}
+
+function parsed(text: Buffer): unknown {
+  try {
+    return parseJson(text);
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) return null;
+    throw thrown;
+  }
+}

@@ -1,0 +1,107 @@
+import type { CanonicalRequest, ReasoningRequest } from '../../model/canonical-request';
+import type { LossLog } from '../../model/loss-report';
+import { budgetOfEffort, effortOfBudget } from '../../model/reasoning-budget';
+import type { Endpoint } from '../../routing/catalogue';
+import type { CheckedObject } from '../checked-object';
+import { defined, objectOf } from '../loose-values';
+
+/** The least that the upstream lets a model think, in tokens. */
+const LEAST_BUDGET = 1_024;
+
+const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
+type OutputEffort = (typeof EFFORTS)[number];
+
+/** The settings of a request that decide how a model thinks. */
+export interface ThinkingSettings {
+  readonly thinking?: object;
+  /** `output_config.effort`. */
+  readonly effort?: OutputEffort;
+  readonly isThinking: boolean;
+}
+
+/** Reads `thinking` and `output_config.effort`. Beside a budget the effort is how much is said, not thought. */
+export function readReasoning(body: CheckedObject): Pick<CanonicalRequest, 'reasoning' | 'verbosity'> {
+  const effort = body.object('output_config')?.oneOf('effort', EFFORTS);
+  const thinking = body.object('thinking');
+  if (thinking === undefined) return { verbosity: effort };
+  const type = thinking.oneOf('type', ['enabled', 'disabled', 'adaptive']);
+  if (type === 'disabled') return { reasoning: { isEnabled: false }, verbosity: effort };
+  const display = readDisplay(thinking.string('display'));
+  if (type === 'adaptive') return { reasoning: defined({ isEnabled: true, effort, ...display }) };
+  const maxTokens = thinking.integer('budget_tokens');
+  return { reasoning: defined({ isEnabled: true, maxTokens, ...display }), verbosity: effort };
+}
+
+function readDisplay(display: string | undefined): Pick<ReasoningRequest, 'isHidden' | 'summary'> {
+  if (display === 'omitted') return { isHidden: true };
+  return display === 'summarized' ? { summary: 'auto' } : {};
+}
+
+/**
+ * How the upstream is told to think. Models whose endpoint has the capability `messages.thinking: adaptive`
+ * are told an effort, all others a budget of tokens.
+ */
+export function writeReasoning(
+  { reasoning = {}, verbosity: effort }: CanonicalRequest,
+  endpoint: Endpoint,
+  maxTokens: number,
+  log: LossLog,
+): ThinkingSettings {
+  const plain = defined({ effort, isThinking: false });
+  if (isOff(reasoning)) return { ...plain, thinking: { type: 'disabled' } };
+  if (!isAsked(reasoning)) return plain;
+  const display = writeDisplay(reasoning, log);
+  if (isAdaptive(endpoint)) {
+    const depth = adaptiveEffort(reasoning, maxTokens, log) ?? effort;
+    return defined({ thinking: { type: 'adaptive', ...display }, effort: depth, isThinking: true });
+  }
+  const budget = budgetOf(reasoning, maxTokens, log);
+  if (budget !== null) {
+    return { ...plain, thinking: { type: 'enabled', budget_tokens: budget, ...display }, isThinking: true };
+  }
+  log.drop('reasoning');
+  return plain;
+}
+
+export function isOff({ isEnabled, effort }: ReasoningRequest): boolean {
+  return isEnabled === false || effort === 'none';
+}
+
+function isAsked({ isEnabled, effort, maxTokens }: ReasoningRequest): boolean {
+  return isEnabled !== undefined || effort !== undefined || maxTokens !== undefined;
+}
+
+export function isAdaptive({ capabilities }: Endpoint): boolean {
+  return objectOf(capabilities['messages'])['thinking'] === 'adaptive';
+}
+
+function writeDisplay({ isHidden, summary }: ReasoningRequest, log: LossLog): { readonly display?: string } {
+  if (isHidden) return { display: 'omitted' };
+  if (summary === undefined) return {};
+  if (summary !== 'auto') log.approximate('reasoning.summary');
+  return { display: 'summarized' };
+}
+
+/** An effort for a model that takes no budget: the one asked for, or the one nearest to the budget. */
+function adaptiveEffort(
+  { effort, maxTokens }: ReasoningRequest,
+  whole: number,
+  log: LossLog,
+): OutputEffort | undefined {
+  const asked = effort ?? (maxTokens === undefined ? undefined : effortOfBudget(maxTokens, whole));
+  if (asked === undefined) return undefined;
+  const known = EFFORTS.find((each) => each === asked);
+  if (effort === undefined) log.approximate('reasoning.max_tokens');
+  else if (known === undefined) log.approximate('reasoning.effort');
+  return known ?? 'low';
+}
+
+/** Tokens to think, at least what the upstream asks for and less than the whole answer; null if none fit. */
+function budgetOf({ effort = 'medium', maxTokens }: ReasoningRequest, whole: number, log: LossLog): number | null {
+  if (whole <= LEAST_BUDGET) return null;
+  const asked = maxTokens ?? budgetOfEffort(effort, whole);
+  const budget = Math.min(Math.max(asked, LEAST_BUDGET), whole - 1);
+  if (maxTokens === undefined) log.approximate('reasoning.effort');
+  else if (budget !== maxTokens) log.approximate('reasoning.max_tokens');
+  return budget;
+}

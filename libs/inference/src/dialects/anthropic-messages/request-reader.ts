@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import type {
+  CanonicalRequest,
+  ResponseFormat,
+  Sampling,
+  ToolChoice,
+  ToolDefinition,
+} from '../../model/canonical-request';
+import type { Message, Part } from '../../model/conversation';
+import { CheckedObject } from '../checked-object';
+import { defined, type JsonObject } from '../loose-values';
+import { readCache, readContent } from './content-reader';
+import { readReasoning } from './reasoning-settings';
+import { MESSAGES_GATEWAY_MEMBERS } from './request-members';
+
+/** What a format is called where one needs a name: this API has none. */
+const FORMAT_NAME = 'response';
+
+const READ_MEMBERS =
+  'model stream system messages tools tool_choice output_config thinking temperature top_p top_k max_tokens ' +
+  'stop_sequences cache_control service_tier speed metadata';
+const KNOWN = new Set([...MESSAGES_GATEWAY_MEMBERS, ...READ_MEMBERS.split(' ')]);
+
+/** A messages request in no dialect. @throws AppError invalid_request by the member's path */
+export function readRequest(members: JsonObject): CanonicalRequest {
+  const body = new CheckedObject(members);
+  const unread = new Set(Object.keys(members).filter((name) => !KNOWN.has(name) && body.has(name)));
+  const choice = body.object('tool_choice');
+  const request: CanonicalRequest = {
+    messages: [...readSystem(body, unread), ...readMessages(body, unread)],
+    tools: readTools(body, unread),
+    toolChoice: choice && readToolChoice(choice),
+    areParallelToolCallsAllowed: choice && readParallel(choice),
+    responseFormat: readFormat(body.object('output_config'), unread),
+    sampling: readSampling(body),
+    maxOutputTokens: body.integer('max_tokens'),
+    stopSequences: body.strings('stop_sequences') ?? [],
+    ...readReasoning(body),
+    ...readCache(body),
+    serviceTier: readServiceTier(body),
+    endUser: readEndUser(body),
+    unread: [],
+  };
+  return { ...defined(request), unread: [...unread] };
+}
+
+function readSystem(body: CheckedObject, unread: Set<string>): Message[] {
+  const parts = readContent(body, 'system', unread);
+  return parts.length === 0 ? [] : [{ role: 'system', parts }];
+}
+
+function readMessages(body: CheckedObject, unread: Set<string>): Message[] {
+  if (!body.has('messages')) throw body.refuse('messages', 'is required');
+  return body.objects('messages').flatMap((message) => {
+    const role = message.oneOf('role', ['user', 'assistant', 'system']);
+    if (role === undefined) throw message.refuse('role', 'is required');
+    const parts = readContent(message, 'content', unread);
+    if (role === 'user') return readTurn(parts);
+    return parts.length === 0 ? [] : [{ role, parts }];
+  });
+}
+
+/** A user's turn. Results of tools become messages of their own, as other APIs have them. */
+function readTurn(parts: readonly Part[]): Message[] {
+  const read: { role: 'user' | 'tool'; parts: Part[] }[] = [];
+  for (const part of parts) {
+    const last = read.at(-1);
+    if (part.type === 'tool-result') read.push({ role: 'tool', parts: [part] });
+    else if (last?.role === 'user') last.parts.push(part);
+    else read.push({ role: 'user', parts: [part] });
+  }
+  return read;
+}
+
+const TOOL_MEMBERS = new Set(['type', 'name', 'description', 'input_schema', 'strict', 'cache_control']);
+const KNOWN_WORD = /^[\w:.-]{1,64}$/;
+
+function readTools(body: CheckedObject, unread: Set<string>): ToolDefinition[] {
+  return body.objects('tools').flatMap((tool) => {
+    const type = tool.string('type') ?? 'custom';
+    if (type !== 'custom') {
+      unread.add(KNOWN_WORD.test(type) ? `tools.${type}` : 'tools');
+      return [];
+    }
+    for (const name of Object.keys(tool.members)) if (!TOOL_MEMBERS.has(name)) unread.add(`tools.${name}`);
+    return [readTool(tool)];
+  });
+}
+
+function readTool(tool: CheckedObject): ToolDefinition {
+  return {
+    name: tool.requiredString('name'),
+    ...defined({ description: tool.string('description') }),
+    parameters: tool.object('input_schema')?.members ?? null,
+    ...defined({ strict: tool.boolean('strict') }),
+    ...readCache(tool),
+  };
+}
+
+function readToolChoice(choice: CheckedObject): ToolChoice {
+  const type = choice.oneOf('type', ['auto', 'any', 'tool', 'none']);
+  if (type === undefined) throw choice.refuse('type', 'is required');
+  if (type === 'tool') return { type, name: choice.requiredString('name') };
+  return { type: type === 'any' ? 'required' : type };
+}
+
+function readParallel(choice: CheckedObject): boolean | undefined {
+  const isDisabled = choice.boolean('disable_parallel_tool_use');
+  return isDisabled === undefined ? undefined : !isDisabled;
+}
+
+function readFormat(config: CheckedObject | undefined, unread: Set<string>): ResponseFormat | undefined {
+  if (config?.has('task_budget')) unread.add('output_config.task_budget');
+  const format = config?.object('format');
+  if (format === undefined) return undefined;
+  if (format.requiredString('type') !== 'json_schema') throw format.refuse('type', 'must be json_schema');
+  const { members: schema } = format.requiredObject('schema');
+  return { type: 'json-schema', name: format.string('name') ?? FORMAT_NAME, schema, strict: true };
+}
+
+function readSampling(body: CheckedObject): Sampling {
+  return defined({ temperature: body.number('temperature'), topP: body.number('top_p'), topK: body.integer('top_k') });
+}
+
+/** `standard_only` is the default tier by another name, and `speed: fast` is the priority tier. */
+function readServiceTier(body: CheckedObject): string | undefined {
+  const tier = body.string('service_tier');
+  if (tier === undefined) return body.value('speed') === 'fast' ? 'priority' : undefined;
+  return tier === 'standard_only' ? 'default' : tier;
+}
+
+function readEndUser(body: CheckedObject): string | undefined {
+  const user = body.object('metadata')?.string('user_id') ?? body.string('user');
+  return user === undefined ? undefined : createHash('sha256').update(user).digest('hex');
+}

@@ -1,0 +1,167 @@
+import type {
+  CanonicalRequest,
+  ResponseFormat,
+  Sampling,
+  ToolChoice,
+  ToolDefinition,
+} from '../../model/canonical-request';
+import type { LossLog } from '../../model/loss-report';
+import type { Endpoint } from '../../routing/catalogue';
+import { writeCache, type Block } from './content-writer';
+import { writeConversation, type Conversation } from './conversation-writer';
+import { defined } from '../loose-values';
+import { isAdaptive, isOff, writeReasoning, type ThinkingSettings } from './reasoning-settings';
+import { maxTokensOf } from './request-members';
+
+/** The body for an upstream that speaks this API. What it cannot carry goes to the log. */
+export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
+  logForeign(request, log);
+  const conversation = writeConversation(request.messages, log);
+  const maxTokens = request.maxOutputTokens ?? maxTokensOf(endpoint);
+  const isPossible = mayThink(request, conversation, endpoint);
+  const settings = writeReasoning(isPossible ? request : withoutReasoning(request, log), endpoint, maxTokens, log);
+  return defined({
+    model: endpoint.upstreamModel,
+    max_tokens: maxTokens,
+    system: writeSystem(conversation.system),
+    messages: conversation.messages,
+    tools: request.tools.length === 0 ? undefined : request.tools.map(writeTool),
+    tool_choice: writeToolChoice(request, log),
+    thinking: settings.thinking,
+    output_config: writeOutputConfig(request.responseFormat, settings, log),
+    ...writeSampling(request.sampling, settings.isThinking, log),
+    stop_sequences: writeStopSequences(request.stopSequences, log),
+    metadata: request.endUser === undefined ? undefined : { user_id: request.endUser },
+    service_tier: writeServiceTier(request.serviceTier, log),
+    stream: isStream ? true : undefined,
+    ...writeCache(request),
+  });
+}
+
+/** Members that this API has no word for. */
+function logForeign(request: CanonicalRequest, log: LossLog): void {
+  const { outputModalities, metadata, choices } = request;
+  if (choices !== undefined && choices > 1) log.drop('n');
+  if (request.topLogprobs !== undefined) log.drop('logprobs');
+  if (outputModalities?.some((modality) => modality !== 'text')) log.drop('modalities');
+  if (request.promptCacheKey !== undefined) log.drop('prompt_cache_key');
+  if (metadata !== undefined && Object.keys(metadata).length > 0) log.drop('metadata');
+}
+
+/**
+ * A model may not think while a tool is forced on it, nor go on after calls of a turn whose thoughts are
+ * gone, unless it decides itself when to think.
+ */
+function mayThink({ toolChoice }: CanonicalRequest, { messages }: Conversation, endpoint: Endpoint): boolean {
+  if (toolChoice?.type === 'required' || toolChoice?.type === 'tool') return false;
+  if (isAdaptive(endpoint)) return true;
+  const last = messages.findLast(({ role }) => role === 'assistant');
+  const isCalling = last?.content.some(({ type }) => type === 'tool_use') ?? false;
+  return !isCalling || last!.content[0]!.type.endsWith('thinking');
+}
+
+function withoutReasoning(request: CanonicalRequest, log: LossLog): CanonicalRequest {
+  const { reasoning, ...rest } = request;
+  if (reasoning === undefined || isOff(reasoning)) return request;
+  log.drop('reasoning');
+  return rest;
+}
+
+function writeSystem(system: readonly Block[]): string | readonly Block[] | undefined {
+  const [first] = system;
+  if (first === undefined) return undefined;
+  return system.length === 1 && first['cache_control'] === undefined ? String(first['text']) : system;
+}
+
+function writeTool(tool: ToolDefinition): object {
+  return {
+    name: tool.name,
+    ...defined({ description: tool.description }),
+    input_schema: { type: 'object', ...tool.parameters },
+    ...defined({ strict: tool.strict }),
+    ...writeCache(tool),
+  };
+}
+
+function writeToolChoice(request: CanonicalRequest, log: LossLog): object | undefined {
+  const { tools, toolChoice, areParallelToolCallsAllowed: isParallel } = request;
+  if (tools.length === 0) {
+    if (toolChoice !== undefined && toolChoice.type !== 'none') log.drop('tool_choice');
+    return undefined;
+  }
+  if (toolChoice === undefined && isParallel === undefined) return undefined;
+  const choice = choiceOf(toolChoice);
+  if (choice.type === 'none' || isParallel === undefined) return choice;
+  return { ...choice, disable_parallel_tool_use: !isParallel };
+}
+
+function choiceOf(choice: ToolChoice | undefined): { readonly type: string; readonly name?: string } {
+  if (choice?.type === 'tool') return { type: 'tool', name: choice.name };
+  if (choice?.type === 'required') return { type: 'any' };
+  return { type: choice?.type ?? 'auto' };
+}
+
+function writeOutputConfig(
+  format: ResponseFormat | undefined,
+  { effort }: ThinkingSettings,
+  log: LossLog,
+): object | undefined {
+  if (format?.type === 'json') log.drop('response_format');
+  if (format?.type === 'json-schema' && format.description !== undefined) log.drop('response_format.description');
+  const schema = format?.type === 'json-schema' ? { type: 'json_schema', schema: format.schema } : undefined;
+  const config = defined({ effort, format: schema });
+  return Object.keys(config).length === 0 ? undefined : config;
+}
+
+const FOREIGN_SAMPLING: readonly (readonly [keyof Sampling, string])[] = [
+  ['minP', 'min_p'],
+  ['topA', 'top_a'],
+  ['frequencyPenalty', 'frequency_penalty'],
+  ['presencePenalty', 'presence_penalty'],
+  ['repetitionPenalty', 'repetition_penalty'],
+  ['seed', 'seed'],
+  ['logitBias', 'logit_bias'],
+];
+
+/** Where a model may not be told less than this while it thinks. */
+const LEAST_THINKING_TOP_P = 0.95;
+
+function writeSampling(sampling: Sampling, isThinking: boolean, log: LossLog): Partial<WireSampling> {
+  for (const [name, wireName] of FOREIGN_SAMPLING) if (sampling[name] !== undefined) log.drop(wireName);
+  const { temperature, topP: top_p, topK: top_k } = sampling;
+  const asked = defined({ temperature, top_p, top_k });
+  if (isThinking) return whileThinking(asked, log);
+  if (asked.temperature === undefined || asked.temperature <= 1) return asked;
+  log.approximate('temperature');
+  return { ...asked, temperature: 1 };
+}
+
+interface WireSampling {
+  readonly temperature: number;
+  readonly top_p: number;
+  readonly top_k: number;
+}
+
+/** A model that thinks samples in its own way. */
+function whileThinking(asked: Partial<WireSampling>, log: LossLog): Partial<WireSampling> {
+  const { temperature = 1, top_p, top_k } = asked;
+  if (temperature !== 1) log.drop('temperature');
+  if (top_k !== undefined) log.drop('top_k');
+  const isLow = top_p !== undefined && top_p < LEAST_THINKING_TOP_P;
+  if (isLow) log.drop('top_p');
+  return isLow ? {} : defined({ top_p });
+}
+
+/** The upstream refuses a sequence of nothing but white space. */
+function writeStopSequences(sequences: readonly string[], log: LossLog): readonly string[] | undefined {
+  const kept = sequences.filter((sequence) => sequence.trim() !== '');
+  if (kept.length < sequences.length) log.drop('stop');
+  return kept.length === 0 ? undefined : kept;
+}
+
+function writeServiceTier(tier: string | undefined, log: LossLog): string | undefined {
+  if (tier === undefined) return undefined;
+  if (tier === 'default') return 'standard_only';
+  if (tier !== 'auto' && tier !== 'priority') log.drop('service_tier');
+  return 'auto';
+}

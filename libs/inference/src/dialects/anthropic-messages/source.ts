@@ -1,0 +1,59 @@
+import { isUtf8 } from 'node:buffer';
+import type { MediaSource } from '../../model/conversation';
+import type { CheckedObject } from '../checked-object';
+
+const TEXT_TYPE = 'text/plain';
+const PDF_TYPE = 'application/pdf';
+
+/** The first characters of pictures in base64, for pictures that come without a media type. */
+const PICTURES: readonly (readonly [start: string, mediaType: string])[] = [
+  ['/9j/', 'image/jpeg'],
+  ['iVBORw0KGgo', 'image/png'],
+  ['R0lGOD', 'image/gif'],
+  ['UklGR', 'image/webp'],
+];
+
+/** Reads the `source` of an image or document block; null for blocks, which are no single file. */
+export function readSource(source: CheckedObject): MediaSource | null {
+  switch (source.requiredString('type')) {
+    case 'url':
+      return { kind: 'url', url: source.requiredString('url') };
+    case 'file':
+      return { kind: 'file-id', id: source.requiredString('file_id') };
+    case 'base64': {
+      const mediaType = source.string('media_type') ?? null;
+      return { kind: 'base64', mediaType, data: source.requiredString('data') };
+    }
+    case 'text':
+      return plainText(source.requiredString('data'));
+    case 'content':
+      return typeof source.value('content') === 'string' ? plainText(source.requiredString('content')) : null;
+    default:
+      throw source.refuse('type', 'is not known');
+  }
+}
+
+function plainText(text: string): MediaSource {
+  return { kind: 'base64', mediaType: TEXT_TYPE, data: Buffer.from(text).toString('base64') };
+}
+
+/** The source of an image block, or null where nothing tells what kind of picture it is. */
+export function writeImageSource(source: MediaSource): object | null {
+  if (source.kind !== 'base64') return writeRemote(source);
+  const mediaType = source.mediaType ?? PICTURES.find(([start]) => source.data.startsWith(start))?.[1];
+  return mediaType === undefined ? null : { type: 'base64', media_type: mediaType, data: source.data };
+}
+
+/** The source of a document block, or null where the upstream takes no such file. */
+export function writeDocumentSource(source: MediaSource, filename?: string): object | null {
+  if (source.kind !== 'base64') return writeRemote(source);
+  const mediaType = source.mediaType ?? (/\.(txt|md)$/i.test(filename ?? '') ? TEXT_TYPE : PDF_TYPE);
+  if (mediaType === PDF_TYPE) return { type: 'base64', media_type: PDF_TYPE, data: source.data };
+  if (!/^text\/|^application\/json\b/.test(mediaType)) return null;
+  const bytes = Buffer.from(source.data, 'base64');
+  return isUtf8(bytes) ? { type: 'text', media_type: TEXT_TYPE, data: bytes.toString() } : null;
+}
+
+function writeRemote(source: Exclude<MediaSource, { kind: 'base64' }>): object {
+  return source.kind === 'url' ? { type: 'url', url: source.url } : { type: 'file', file_id: source.id };
+}

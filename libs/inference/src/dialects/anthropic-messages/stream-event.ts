@@ -1,0 +1,34 @@
+import { JsonCursor } from '../json-cursor';
+import { MalformedJson } from '../json-grammar';
+import type { JsonMember, ScannedObject } from '../json-members';
+import { writtenBytes } from './upstream-message';
+
+/** What one pass over the data of a stream's event finds. */
+export interface MessageEvent extends ScannedObject {
+  readonly type: string;
+  /** Bytes of text, thoughts and tool inputs. */
+  readonly contentBytes: number;
+}
+
+const EVENT_TYPE = /^[a-z_]{1,64}$/;
+
+/**
+ * Reads the data of an event, whose type is its `name` unless it says one itself. Throws MalformedJson for
+ * anything but one JSON object of some type.
+ */
+export function readMessageEvent(data: Buffer, name: string | null): MessageEvent {
+  const cursor = new JsonCursor(data);
+  const members: JsonMember[] = [];
+  const found = { type: name ?? '', contentBytes: 0 };
+  cursor.readObject((key, keyStart) => {
+    const valueStart = cursor.position;
+    if (key === 'type') found.type = cursor.readStringOrNull() ?? found.type;
+    else if (key === 'delta' || key === 'content_block') found.contentBytes += writtenBytes(cursor);
+    else cursor.skipValue();
+    members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
+  });
+  const closeBrace = cursor.position - 1;
+  cursor.expectEnd();
+  if (!EVENT_TYPE.test(found.type)) throw new MalformedJson('an event has no type', 0);
+  return { ...found, bytes: data, members, closeBrace };
+}

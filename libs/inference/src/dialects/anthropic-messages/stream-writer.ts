@@ -1,0 +1,157 @@
+import type { AppError } from '@libs/errors';
+import type { AnswerEvent, ReasoningDelta } from '../../model/canonical-answer';
+import type { ReasoningPart } from '../../model/conversation';
+import { estimatePromptTokens } from '../../model/estimate';
+import { emptyUsage, type Usage } from '../../model/usage';
+import type { AnswerContext } from '../dialect';
+import type { Bill, StreamWriter } from '../translation';
+import { emptyMessage, endOf, toolUse, wireTier, writeCitation } from './answer-writer';
+import { messageError } from './message-error';
+import { countObject, messageUsageObject } from './message-usage';
+import { eventOf } from './messages-stream';
+import { thinkingBlock } from './reasoning-proof';
+
+/** A part that has begun; its block may wait until it is clear what it is. */
+interface OpenPart {
+  index: number | null;
+  readonly isReasoning: boolean;
+  thoughts: Thoughts;
+}
+
+/** Writes the events of one answer as a stream of message events. */
+export class MessagesStreamWriter implements StreamWriter {
+  readonly #context: AnswerContext;
+  readonly #open = new Map<number, OpenPart>();
+  #blocks = 0;
+  #hasStart = false;
+  #usage: Usage | null = null;
+  #finish: Extract<AnswerEvent, { type: 'finish' }> | null = null;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+  }
+
+  write(event: AnswerEvent): Buffer[] {
+    if (event.type === 'usage') {
+      this.#usage = event.usage;
+      return [];
+    }
+    if (event.type === 'finish') {
+      this.#finish = event;
+      return [];
+    }
+    return [...this.#start(), ...this.#writeContent(event)];
+  }
+
+  complete(bill: Bill): Buffer[] {
+    const usage = messageUsageObject(bill, wireTier(this.#finish?.serviceTier));
+    const delta = { ...endOf(this.#finish), container: null };
+    return [
+      ...this.#start(),
+      ...[...this.#open.keys()].flatMap((part) => this.#end(part)),
+      send('message_delta', { delta, usage }),
+      send('message_stop', {}),
+    ];
+  }
+
+  fail(error: AppError, _bill: Bill): Buffer[] {
+    return [eventOf('error', JSON.stringify(messageError(error)))];
+  }
+
+  /** The prompt is counted at the start of a message, where most upstreams have not counted it yet. */
+  #start(): Buffer[] {
+    if (this.#hasStart) return [];
+    this.#hasStart = true;
+    const promptTokens = this.#usage?.promptTokens ?? estimatePromptTokens(this.#context.requestBody);
+    const usage = { ...(this.#usage ?? emptyUsage('estimated')), promptTokens, completionTokens: 0 };
+    const message = { ...emptyMessage(this.#context), ...endOf(null), usage: countObject(usage, 'standard') };
+    return [send('message_start', { message })];
+  }
+
+  #writeContent(event: Exclude<AnswerEvent, { type: 'usage' | 'finish' }>): Buffer[] {
+    switch (event.type) {
+      case 'start':
+        return [];
+      case 'part-start':
+        return this.#onPart(event);
+      case 'text-delta':
+        return this.#delta(event.part, { type: 'text_delta', text: event.text });
+      case 'annotation':
+        return this.#delta(event.part, { type: 'citations_delta', citation: writeCitation(event.annotation) });
+      case 'reasoning-delta':
+        return this.#onThought(event.part, event.delta);
+      case 'tool-arguments-delta':
+        return this.#delta(event.part, { type: 'input_json_delta', partial_json: event.arguments });
+      case 'part-end':
+        return this.#end(event.part);
+    }
+  }
+
+  #onPart(event: Extract<AnswerEvent, { type: 'part-start' }>): Buffer[] {
+    if (event.kind === 'generated-image') return [];
+    const open: OpenPart = { index: null, isReasoning: event.kind === 'reasoning', thoughts: {} };
+    this.#open.set(event.part, open);
+    if (event.kind === 'reasoning') return [];
+    const isCall = event.kind === 'tool-call';
+    return this.#begin(open, isCall ? toolUse(event.id, event.name, {}) : { type: 'text', text: '', citations: null });
+  }
+
+  #begin(open: OpenPart, block: object): Buffer[] {
+    open.index = this.#blocks;
+    this.#blocks += 1;
+    return [send('content_block_start', { index: open.index, content_block: block })];
+  }
+
+  #delta(part: number, delta: object): Buffer[] {
+    const index = this.#open.get(part)?.index ?? null;
+    return index === null ? [] : [send('content_block_delta', { index, delta })];
+  }
+
+  /** Thoughts are shown as they come; what proves them is one opaque text, at the end. */
+  #onThought(part: number, delta: ReasoningDelta): Buffer[] {
+    const open = this.#open.get(part);
+    if (!open?.isReasoning) return [];
+    // A text and a summary of it share the one place there is: what begins it goes on.
+    const isSummary = open.thoughts.text === undefined && delta.text === undefined;
+    const shown = isSummary ? delta.summary : delta.text;
+    open.thoughts = grown(open.thoughts, delta);
+    if (!shown) return [];
+    return [...this.#beginThinking(open), ...this.#delta(part, { type: 'thinking_delta', thinking: shown })];
+  }
+
+  #beginThinking(open: OpenPart): Buffer[] {
+    return open.index === null ? this.#begin(open, { type: 'thinking', thinking: '', signature: '' }) : [];
+  }
+
+  #end(part: number): Buffer[] {
+    const open = this.#open.get(part);
+    if (open === undefined) return [];
+    const last = open.isReasoning ? this.#proof(open, part) : [];
+    this.#open.delete(part);
+    return open.index === null ? last : [...last, send('content_block_stop', { index: open.index })];
+  }
+
+  #proof(open: OpenPart, part: number): Buffer[] {
+    const block = thinkingBlock({ type: 'reasoning', ...open.thoughts });
+    if (block === null) return [];
+    if (block.type === 'redacted_thinking') return this.#begin(open, block);
+    const begun = this.#beginThinking(open);
+    if (block.signature === '') return begun;
+    return [...begun, ...this.#delta(part, { type: 'signature_delta', signature: block.signature })];
+  }
+}
+
+type Thoughts = Omit<ReasoningPart, 'type'>;
+
+function grown(thoughts: Thoughts, { text, summary, ...once }: ReasoningDelta): Thoughts {
+  return {
+    ...thoughts,
+    ...once,
+    ...(text !== undefined && { text: (thoughts.text ?? '') + text }),
+    ...(summary !== undefined && { summary: (thoughts.summary ?? '') + summary }),
+  };
+}
+
+function send(type: string, members: object): Buffer {
+  return eventOf(type, JSON.stringify({ type, ...members }));
+}

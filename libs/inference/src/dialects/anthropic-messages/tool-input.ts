@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { MalformedJson } from '../json-grammar';
+import { parseJson } from '../json-value';
+import { isObject, type JsonObject } from '../loose-values';
+
+/** Under this name a text that is no JSON object travels as the input of a tool, which must be one. */
+const INVALID_JSON = 'INVALID_JSON';
+
+/** The `input` of a tool's use from the arguments that a model wrote. */
+export function toToolInput(argumentsText: string): JsonObject {
+  if (argumentsText.trim() === '') return {};
+  try {
+    const value = parseJson(Buffer.from(argumentsText));
+    if (isObject(value)) return value;
+  } catch (thrown) {
+    if (!(thrown instanceof MalformedJson)) throw thrown;
+  }
+  return { [INVALID_JSON]: argumentsText };
+}
+
+export function isInvalidInput(input: JsonObject): boolean {
+  return typeof input[INVALID_JSON] === 'string' && Object.keys(input).length === 1;
+}
+
+/** The opposite of `toToolInput`. */
+export function toArguments(input: unknown): string {
+  if (!isObject(input)) return JSON.stringify(input ?? {});
+  return isInvalidInput(input) ? (input[INVALID_JSON] as string) : JSON.stringify(input);
+}
+
+const CALL_ID = /^[A-Za-z0-9_-]{1,128}$/;
+
+/**
+ * The id of a tool call as the upstream takes it. Ids of other providers may hold other characters; theirs
+ * are replaced by a hash that is the same for the call and its result.
+ */
+export function toCallId(id: string): string {
+  return CALL_ID.test(id) ? id : `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`;
+}

@@ -1,0 +1,101 @@
+import type { AppError } from '@libs/errors';
+import type { Provider } from '../../routing/catalogue';
+import { JsonCursor } from '../json-cursor';
+import { MalformedJson } from '../json-grammar';
+import { parseJson } from '../json-value';
+import type { JsonMember, ScannedObject } from '../json-members';
+import { brokenAnswer, errorInside, readComplaintAt, type UpstreamComplaint } from '../../providers/upstream-error';
+
+/** What one pass over an upstream's message finds. */
+export interface UpstreamMessage extends ScannedObject {
+  readonly id: string | null;
+  readonly stopReason: string | null;
+  /** Whether there is an array `content`. */
+  readonly hasContent: boolean;
+  /** Bytes of text, thoughts and tool inputs. */
+  readonly contentBytes: number;
+}
+
+/** Members of blocks and deltas that a model wrote. */
+const WRITTEN = new Set(['text', 'thinking', 'partial_json', 'input']);
+
+/** Reads the message at the cursor, which ends up behind it. Throws MalformedJson. */
+export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
+  const members: JsonMember[] = [];
+  const found = { id: null as string | null, stopReason: null as string | null, hasContent: false, contentBytes: 0 };
+  cursor.readObject((key, keyStart) => {
+    const valueStart = cursor.position;
+    if (key === 'id') found.id = cursor.readStringOrNull();
+    else if (key === 'stop_reason') found.stopReason = cursor.readStringOrNull();
+    else if (key === 'content') {
+      found.hasContent = cursor.isArray();
+      found.contentBytes = writtenBytes(cursor);
+    } else cursor.skipValue();
+    members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
+  });
+  return { ...found, bytes: cursor.bytes, members, closeBrace: cursor.position - 1 };
+}
+
+/** How much of the blocks or the delta at the cursor a model wrote. */
+export function writtenBytes(cursor: JsonCursor): number {
+  let bytes = 0;
+  if (cursor.isArray()) {
+    cursor.readArray(() => {
+      bytes += writtenBytes(cursor);
+    });
+  } else if (cursor.isObject()) {
+    cursor.readObject((key) => {
+      const isString = cursor.isString();
+      const start = cursor.position;
+      cursor.skipValue();
+      if (WRITTEN.has(key)) bytes += cursor.position - start - (isString ? 2 : 0);
+    });
+  } else cursor.skipValue();
+  return bytes;
+}
+
+/** The value of a member. Throws MalformedJson for text that only looks like JSON. */
+export function valueOf({ bytes }: ScannedObject, { valueStart, valueEnd }: JsonMember): unknown {
+  return parseJson(bytes.subarray(valueStart, valueEnd));
+}
+
+/** Reads an answer of the upstream; text that is no JSON makes it a broken one. */
+export function readOrRefuse<T>(provider: Provider, read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) throw brokenAnswer(provider, 'the answer is not JSON', thrown);
+    throw thrown;
+  }
+}
+
+/** Statuses of errors inside a 200, whose type alone says what they are. */
+const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  billing_error: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  api_error: 500,
+  timeout_error: 504,
+  overloaded_error: 529,
+};
+
+/** The error that stands where an answer or an event was expected. */
+export function errorAt(provider: Provider, { bytes }: ScannedObject, { valueStart }: JsonMember): AppError {
+  return errorInside(provider, withStatus(readComplaintAt(new JsonCursor(bytes, valueStart), 0)));
+}
+
+/** The same of a parsed value. */
+export function complaintOf(error: unknown): UpstreamComplaint {
+  const text = Buffer.from(JSON.stringify(error) ?? 'null');
+  return withStatus(readComplaintAt(new JsonCursor(text), 0));
+}
+
+function withStatus(complaint: UpstreamComplaint): UpstreamComplaint {
+  const { code } = complaint;
+  if (code === null || !Object.hasOwn(STATUS_BY_TYPE, code)) return complaint;
+  return { ...complaint, status: STATUS_BY_TYPE[code]! };
+}

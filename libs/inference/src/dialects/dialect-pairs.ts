@@ -1,0 +1,49 @@
+import type { ProviderAdapter } from '../providers/provider';
+import type { Api, Endpoint } from '../routing/catalogue';
+import { anthropicMessagesTranslation } from './anthropic-messages';
+import { openAiChatTranslation } from './openai-chat/translation';
+import { openAiResponsesTranslation } from './openai-responses/translation';
+import type { Translation } from './translation';
+
+export type Translations = ReadonlyMap<Api, Translation>;
+
+/** Every dialect that can be translated, the one that can carry most first: an upstream is asked in that order. */
+export const TRANSLATIONS: Translations = new Map<Api, Translation>([
+  ['chat', openAiChatTranslation],
+  ['responses', openAiResponsesTranslation],
+  ['messages', anthropicMessagesTranslation],
+]);
+
+/** What an adapter must be able to do for an API, whole and streamed. */
+export const ADAPTER_METHODS = {
+  chat: { whole: 'chat', stream: 'chatStream' },
+  responses: { whole: 'responses', stream: 'responsesStream' },
+  messages: { whole: 'messages', stream: 'messagesStream' },
+  embeddings: { whole: 'embed', stream: null },
+} as const satisfies Partial<Record<Api, { whole: keyof ProviderAdapter; stream: keyof ProviderAdapter | null }>>;
+
+/** The APIs through which the engine calls a model. */
+export type CallableApi = keyof typeof ADAPTER_METHODS;
+
+/**
+ * The API in which an endpoint is asked for a caller of `callerApi`: the same one where the endpoint has it
+ * (the bytes pass), else one that both sides can be translated to, else null. Whether there is an adapter at
+ * all is checked where there is one to check.
+ */
+export function upstreamApiFor(
+  callerApi: Api,
+  endpoint: Endpoint,
+  adapter: ProviderAdapter | undefined,
+  translations: Translations = TRANSLATIONS,
+): Api | null {
+  if (isSpoken(callerApi, endpoint, adapter)) return callerApi;
+  if (!translations.has(callerApi)) return null;
+  for (const api of translations.keys()) if (api !== callerApi && isSpoken(api, endpoint, adapter)) return api;
+  return null;
+}
+
+function isSpoken(api: Api, { apis }: Endpoint, adapter: ProviderAdapter | undefined): boolean {
+  if (!apis.includes(api)) return false;
+  if (adapter === undefined || !Object.hasOwn(ADAPTER_METHODS, api)) return true;
+  return adapter[ADAPTER_METHODS[api as CallableApi].whole] !== undefined;
+}

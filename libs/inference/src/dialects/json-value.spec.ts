@@ -1,0 +1,33 @@
+import fc from 'fast-check';
+import { MalformedJson } from './json-cursor';
+import { parseJson } from './json-value';
+
+const anyKey = fc.oneof(fc.constantFrom('a', '"', '\\', '\u0000', '__proto__', 'constructor', ''), fc.string());
+const anyObject = fc.dictionary(anyKey, fc.jsonValue({ maxDepth: 3 }), { maxKeys: 6, noNullPrototype: true });
+
+describe(parseJson.name, () => {
+  it('gives back what was written, whatever its keys', () => {
+    fc.assert(
+      fc.property(anyObject, fc.nat(2), (object, indent) => {
+        const value = parseJson(Buffer.from(JSON.stringify(object, null, indent)));
+        expect(Object.keys(value as object)).toEqual(Object.keys(object));
+        expect(JSON.stringify(value)).toBe(JSON.stringify(object));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('makes a member of __proto__ and nobody’s prototype', () => {
+    const value = parseJson(Buffer.from('{"__proto__":{"isAdmin":true}}')) as { isAdmin?: boolean };
+    expect(value.isAdmin).toBeUndefined();
+    expect(Object.keys(value)).toEqual(['__proto__']);
+  });
+
+  it('lets the last of two members of a name count', () => {
+    expect(parseJson(Buffer.from('{"a":1,"a":2}'))).toEqual({ a: 2 });
+  });
+
+  it.each(['', '{', '{"a":}', '[1,]', '{} x', 'NaN', '"\\x"', '['.repeat(200)])('refuses %j', (text) => {
+    expect(() => parseJson(Buffer.from(text))).toThrow(MalformedJson);
+  });
+});

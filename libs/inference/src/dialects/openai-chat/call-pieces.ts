@@ -1,0 +1,131 @@
+import { missingCallId } from './read-answer';
+import { JsonBalance } from './json-balance';
+
+const MOST_CALLS = 1_024;
+const MOST_HELD_CHARACTERS = 8 * 1024 * 1024;
+
+/** A piece of a tool call of a stream. What is null is not in it. */
+export interface CallPiece {
+  readonly index: number | null;
+  readonly id: string | null;
+  readonly name: string | null;
+  readonly text: string;
+}
+
+/** A call whose turn has come; only the newest of them goes on. */
+export interface CallTurn {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Told in the order of the calls: a turn begins, then its text. */
+export interface CallListener {
+  onTurn(turn: CallTurn): void;
+  onText(text: string): void;
+  /** The pieces do not add up. `reason` is for our logs. */
+  onBroken(reason: string): never;
+}
+
+interface Call {
+  id: string | null;
+  name: string;
+  /** What came before its turn. */
+  held: string;
+  state: 'waiting' | 'open' | 'over';
+}
+
+/**
+ * Puts the tool calls of a stream one after the other.
+ *
+ * The protocol lets upstreams send pieces of several calls in any order, by `index`; other dialects have one
+ * call at a time. A call begins when the one before it is complete: until then its pieces are held, within
+ * bounds.
+ */
+export class CallPieces {
+  readonly #calls = new Map<number, Call>();
+  #turn = 0;
+  #balance = new JsonBalance();
+  #heldCharacters = 0;
+
+  constructor(private readonly listener: CallListener) {}
+
+  push(piece: CallPiece): void {
+    const call = this.#find(piece);
+    if (piece.id) call.id ??= piece.id;
+    if (piece.name && call.name === '') call.name = piece.name;
+    this.#add(call, piece.text);
+    while (this.#isNextDue()) this.#begin();
+  }
+
+  /** Nothing more comes: what is held is told. Calls that have been told are over. */
+  flush(): void {
+    while (this.#waiting() !== undefined) this.#begin();
+    this.#endOpen();
+  }
+
+  #find({ index, id }: CallPiece): Call {
+    const calls = this.#calls;
+    // Without an index a new id begins a new call, and no id goes on with the last one.
+    const place = index ?? (id && [...calls.values()].every((call) => call.id !== id) ? calls.size : calls.size - 1);
+    const known = calls.get(place);
+    if (known !== undefined) return known;
+    if (calls.size === MOST_CALLS) this.listener.onBroken('too many tool calls');
+    const call: Call = { id: null, name: '', held: '', state: 'waiting' };
+    calls.set(place, call);
+    return call;
+  }
+
+  #add(call: Call, text: string): void {
+    if (call.state === 'open') {
+      this.#tell(text);
+    } else if (call.state === 'waiting') {
+      call.held += text;
+      this.#heldCharacters += text.length;
+      if (this.#heldCharacters > MOST_HELD_CHARACTERS) this.listener.onBroken('too much waits for its turn');
+    } else if (text.trim() !== '') {
+      this.listener.onBroken('a tool call goes on after its end');
+    }
+  }
+
+  #isNextDue(): boolean {
+    const next = this.#waiting();
+    if (next === undefined || next.name === '') return false;
+    return this.#open() === undefined || this.#balance.isClosed;
+  }
+
+  #begin(): void {
+    this.#endOpen();
+    const call = this.#waiting()!;
+    call.state = 'open';
+    this.listener.onTurn({ id: call.id ?? missingCallId(this.#turn), name: call.name });
+    this.#turn += 1;
+    this.#balance = new JsonBalance();
+    this.#heldCharacters -= call.held.length;
+    this.#tell(call.held);
+    call.held = '';
+  }
+
+  #tell(text: string): void {
+    if (text === '') return;
+    this.#balance.push(text);
+    this.listener.onText(text);
+  }
+
+  #endOpen(): void {
+    const open = this.#open();
+    if (open !== undefined) open.state = 'over';
+  }
+
+  #waiting(): Call | undefined {
+    return this.#first('waiting');
+  }
+
+  #open(): Call | undefined {
+    return this.#first('open');
+  }
+
+  #first(state: Call['state']): Call | undefined {
+    for (const call of this.#calls.values()) if (call.state === state) return call;
+    return undefined;
+  }
+}

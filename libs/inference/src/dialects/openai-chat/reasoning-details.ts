@@ -1,0 +1,127 @@
+import type { ReasoningDelta } from '../../model/canonical-answer';
+import type { ReasoningFormat, ReasoningPart } from '../../model/conversation';
+import { defined, numberOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+
+const FORMATS: readonly ReasoningFormat[] = [
+  'unknown',
+  'openai-responses-v1',
+  'azure-openai-responses-v1',
+  'bedrock-openai-responses-v1',
+  'bedrock-xai-responses-v1',
+  'xai-responses-v1',
+  'meta-responses-v1',
+  'anthropic-claude-v1',
+  'google-gemini-v1',
+];
+
+/** A piece of a thought and what tells whether the piece before it belongs to the same thought. */
+export interface ThoughtPiece {
+  readonly key: string | null;
+  readonly delta: ReasoningDelta;
+}
+
+/** The thoughts in a message or delta, whichever of the three members it has. */
+export function readThoughts(source: JsonObject): readonly ThoughtPiece[] {
+  const details = objectsOf(source['reasoning_details']).flatMap((detail) => readDetail(detail) ?? []);
+  // Both are sent side by side, saying the same.
+  if (details.some(({ delta }) => delta.text || delta.summary)) return details;
+  const text = stringOf(source['reasoning']) || stringOf(source['reasoning_content']);
+  return text ? [{ key: null, delta: { text } }, ...details] : details;
+}
+
+/** Null for what is no thought, such as the record of a tool that a server ran. */
+function readDetail(detail: JsonObject): ThoughtPiece | null {
+  const content = contentOf(detail);
+  if (content === null) return null;
+  const index = numberOf(detail['index']);
+  const id = stringOf(detail['id']);
+  const key = index === undefined ? (id ?? null) : String(index);
+  const format = FORMATS.find((known) => known === detail['format']);
+  return { key, delta: defined({ ...content, id, format }) };
+}
+
+function contentOf(detail: JsonObject): ReasoningDelta | null {
+  if (detail['type'] === 'reasoning.text') {
+    return { text: stringOf(detail['text']), signature: stringOf(detail['signature']) };
+  }
+  if (detail['type'] === 'reasoning.summary') return { summary: stringOf(detail['summary']) };
+  if (detail['type'] === 'reasoning.encrypted') return { encrypted: stringOf(detail['data']) };
+  return null;
+}
+
+/** Tells which pieces make up one thought. Keeps none of its text. */
+export class Thought {
+  readonly #key: string | null;
+  #seen: ReasoningDelta = {};
+
+  constructor(key: string | null) {
+    this.#key = key;
+  }
+
+  /** Whether a piece goes on with this thought: a signature or an encrypted text is there once and comes last. */
+  isContinuedBy({ key, delta }: ThoughtPiece): boolean {
+    const { signature, encrypted, id, format } = this.#seen;
+    if (key !== this.#key) return false;
+    if (signature !== undefined && (delta.signature !== undefined || delta.text !== undefined)) return false;
+    if (encrypted !== undefined && delta.encrypted !== undefined) return false;
+    return isSame(id, delta.id) && isSame(format, delta.format);
+  }
+
+  /** Takes the piece in and gives back what is new in it. */
+  add({ text, summary, ...once }: ReasoningDelta): ReasoningDelta {
+    const { id, format } = this.#seen;
+    this.#seen = { ...this.#seen, ...once };
+    return defined({
+      text,
+      summary,
+      ...once,
+      id: id === undefined ? once.id : undefined,
+      format: format === undefined ? once.format : undefined,
+    });
+  }
+}
+
+function isSame(known: string | undefined, next: string | undefined): boolean {
+  return known === undefined || next === undefined || known === next;
+}
+
+export function toReasoningParts(pieces: readonly ThoughtPiece[]): ReasoningPart[] {
+  const parts: ReasoningPart[] = [];
+  let thought: Thought | undefined;
+  for (const piece of pieces) {
+    if (!thought?.isContinuedBy(piece)) {
+      thought = new Thought(piece.key);
+      parts.push({ type: 'reasoning' });
+    }
+    parts.push(grown(parts.pop()!, thought.add(piece.delta)));
+  }
+  return parts;
+}
+
+/** The thought with one more piece. */
+function grown(part: ReasoningPart, { text, summary, ...once }: ReasoningDelta): ReasoningPart {
+  return defined({ ...part, ...once, text: joined(part.text, text), summary: joined(part.summary, summary) });
+}
+
+function joined(head: string | undefined, tail: string | undefined): string | undefined {
+  return head === undefined ? tail : head + (tail ?? '');
+}
+
+/** A thought, or a piece of one, as details of one index. */
+export function writeDetails(thought: ReasoningDelta, index: number): object[] {
+  const { text, summary, signature, encrypted, id, format } = thought;
+  const rest = { id, format, index };
+  const details: object[] = [];
+  if (summary !== undefined) details.push(defined({ type: 'reasoning.summary', summary, ...rest }));
+  const isBare = summary === undefined && encrypted === undefined;
+  if (text !== undefined || signature !== undefined || isBare) {
+    details.push(defined({ type: 'reasoning.text', text, signature, ...rest }));
+  }
+  if (encrypted !== undefined) details.push(defined({ type: 'reasoning.encrypted', data: encrypted, ...rest }));
+  return details;
+}
+
+/** What a thought says in plain words. */
+export function plainThought({ text, summary }: ReasoningDelta): string {
+  return text ?? summary ?? '';
+}

@@ -1,0 +1,111 @@
+import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
+import type { FinishReason } from '../../model/finish-reason';
+import { brokenAnswer, errorInside, readComplaint } from '../../providers/upstream-error';
+import type { Provider } from '../../routing/catalogue';
+import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import type { StreamReader, UpstreamEvent } from '../translation';
+import { readAnnotations } from './annotations';
+import { readLogprobs } from './logprobs';
+import { PartSequence } from './part-sequence';
+import { isComplaint, readImages, readStop, textOf } from './read-answer';
+import { readThoughts } from './reasoning-details';
+import { readChatUsage } from './usage';
+
+const DONE_WORD = '[DONE]';
+
+/** Reads a stream of `chat.completion.chunk` events: of its choices the first, for no translation asks for more. */
+export class ChatStreamReader implements StreamReader {
+  readonly #provider: Provider;
+  readonly #parts: PartSequence;
+  #hasStarted = false;
+  #isOver = false;
+  #stop: { readonly finishReason: FinishReason; readonly nativeFinishReason: string } | null = null;
+  #stopSequence: string | undefined;
+  #serviceTier: string | undefined;
+
+  constructor(provider: Provider) {
+    this.#provider = provider;
+    this.#parts = new PartSequence((reason) => {
+      throw brokenAnswer(provider, reason);
+    });
+  }
+
+  read({ data }: UpstreamEvent): AnswerEvent[] {
+    if (this.#isOver) return [];
+    if (data === DONE_WORD) return this.#finish();
+    const chunk = this.#parse(data);
+    if (isComplaint(chunk)) throw errorInside(this.#provider, readComplaint(Buffer.from(data)));
+    if (!Array.isArray(chunk['choices']) && !isObject(chunk['usage'])) return [];
+    this.#serviceTier = stringOf(chunk['service_tier']) ?? this.#serviceTier;
+    const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);
+    if (choice !== undefined) this.#readChoice(choice);
+    const usage = readChatUsage(chunk['usage']);
+    return [...this.#start(chunk), ...this.#parts.take(), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
+  }
+
+  end(): AnswerEvent[] {
+    if (this.#isOver) return [];
+    if (this.#stop === null) throw brokenAnswer(this.#provider, 'the stream was cut');
+    return this.#finish();
+  }
+
+  #parse(data: string): JsonObject {
+    try {
+      return objectOf(JSON.parse(data));
+    } catch (thrown) {
+      throw brokenAnswer(this.#provider, 'an event is not JSON', thrown);
+    }
+  }
+
+  #start(chunk: JsonObject): AnswerEvent[] {
+    if (this.#hasStarted) return [];
+    this.#hasStarted = true;
+    const upstreamId = stringOf(chunk['id']) ?? null;
+    return [{ type: 'start', upstreamId, createdAt: numberOf(chunk['created']) ?? null }];
+  }
+
+  #readChoice(choice: JsonObject): void {
+    const delta = objectOf(choice['delta']);
+    for (const piece of readThoughts(delta)) this.#parts.thought(piece);
+    this.#readText(delta, readLogprobs(choice));
+    for (const annotation of readAnnotations(delta['annotations'])) this.#parts.annotation(annotation);
+    for (const url of readImages(delta)) this.#parts.image(url);
+    for (const call of objectsOf(delta['tool_calls'])) this.#readCall(call);
+    this.#stopSequence = stringOf(choice['stop_reason']) ?? this.#stopSequence;
+    this.#stop = readStop(choice) ?? this.#stop;
+  }
+
+  #readText(delta: JsonObject, logprobs: readonly TokenLogprob[] | undefined): void {
+    const refusal = stringOf(delta['refusal']);
+    if (refusal) return this.#parts.text('refusal', refusal, logprobs);
+    const text = textOf(delta['content']);
+    if (text !== '' || logprobs !== undefined) this.#parts.text('text', text, logprobs);
+  }
+
+  #readCall(call: JsonObject): void {
+    const called = objectOf(call['function']);
+    const text = called['arguments'];
+    this.#parts.call({
+      index: numberOf(call['index']) ?? null,
+      id: stringOf(call['id']) || null,
+      name: stringOf(called['name']) || null,
+      text: isObject(text) ? JSON.stringify(text) : (stringOf(text) ?? ''),
+    });
+  }
+
+  /** Held back until the upstream is through, because the usage comes after the finish reason. */
+  #finish(): AnswerEvent[] {
+    // An end without a word said or a count is no answer.
+    if (!this.#hasStarted) throw brokenAnswer(this.#provider, 'the stream is empty');
+    this.#isOver = true;
+    this.#parts.endAll();
+    const finish = {
+      type: 'finish' as const,
+      finishReason: this.#stop?.finishReason ?? 'stop',
+      nativeFinishReason: this.#stop?.nativeFinishReason ?? null,
+      stopSequence: this.#stopSequence,
+      serviceTier: this.#serviceTier,
+    };
+    return [...this.#parts.take(), defined(finish)];
+  }
+}

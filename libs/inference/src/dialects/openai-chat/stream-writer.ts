@@ -1,0 +1,137 @@
+import type { AppError } from '@libs/errors';
+import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
+import type { Annotation } from '../../model/conversation';
+import { ownMembers } from '../billing';
+import { chatChunk, DONE_EVENT, failureChunk, usageChunk } from '../chat-chunk';
+import type { AnswerContext } from '../dialect';
+import { parseJson } from '../json-value';
+import { defined, objectOf } from '../loose-values';
+import type { Bill, StreamWriter } from '../translation';
+import { shifted, writeAnnotation } from './annotations';
+import { writeLogprobs } from './logprobs';
+import { hidesReasoning } from './read-request';
+import { plainThought, writeDetails } from './reasoning-details';
+import { writeImage } from './write-answer';
+
+type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;
+
+/** A part that has begun: what it is and its place among the parts of its kind. */
+interface OpenPart {
+  readonly kind: PartStart['kind'];
+  readonly index: number;
+  /** For texts: how much text stands before it. */
+  readonly textStart: number;
+}
+
+/** Writes one answer as a stream of `chat.completion.chunk` events (interface §4.4, chat). */
+export class ChatStreamWriter implements StreamWriter {
+  readonly #own: Readonly<Record<string, string>>;
+  readonly #isReasoningHidden: boolean;
+  readonly #parts = new Map<number, OpenPart>();
+  readonly #counts = new Map<PartStart['kind'], number>();
+  #created = String(Math.floor(Date.now() / 1_000));
+  #textLength = 0;
+  #hasRole = false;
+
+  constructor(context: AnswerContext) {
+    this.#own = ownMembers(context);
+    this.#isReasoningHidden = hidesReasoning(objectOf(parseJson(context.requestBody)));
+  }
+
+  write(event: AnswerEvent): Buffer[] {
+    switch (event.type) {
+      case 'start':
+        if (event.createdAt !== null) this.#created = String(event.createdAt);
+        return [];
+      case 'part-start':
+        return this.#startPart(event);
+      case 'text-delta':
+        return this.#text(event.part, event.text, event.logprobs);
+      case 'annotation':
+        return [this.#delta({ annotations: [this.#annotation(event.part, event.annotation)] })];
+      case 'reasoning-delta':
+        return this.#reasoning(event);
+      case 'tool-arguments-delta':
+        return [this.#delta({ tool_calls: [this.#callPiece(event.part, event.arguments)] })];
+      case 'part-end':
+        this.#parts.delete(event.part);
+        return [];
+      case 'finish':
+        return [this.#finish(event)];
+      default:
+        return [];
+    }
+  }
+
+  complete(bill: Bill): Buffer[] {
+    return [this.#chunk(usageChunk(bill)), DONE_EVENT];
+  }
+
+  fail(error: AppError, bill: Bill): Buffer[] {
+    return [this.#chunk(failureChunk(error, bill)), DONE_EVENT];
+  }
+
+  #startPart(event: PartStart): Buffer[] {
+    const index = this.#counts.get(event.kind) ?? 0;
+    this.#counts.set(event.kind, index + 1);
+    this.#parts.set(event.part, { kind: event.kind, index, textStart: this.#textLength });
+    if (event.kind === 'tool-call') {
+      const { id, name } = event;
+      return [this.#delta({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] })];
+    }
+    return event.kind === 'generated-image' ? [this.#delta({ images: [writeImage(event.url)] })] : [];
+  }
+
+  #text(part: number, text: string, logprobs: readonly TokenLogprob[] | undefined): Buffer[] {
+    if (this.#parts.get(part)?.kind === 'refusal') {
+      return [this.#delta({ refusal: text }, writeLogprobs(logprobs, 'refusal'))];
+    }
+    this.#textLength += text.length;
+    return [this.#delta({ content: text }, writeLogprobs(logprobs, 'content'))];
+  }
+
+  #annotation(part: number, annotation: Annotation): object {
+    return writeAnnotation(shifted(annotation, this.#parts.get(part)?.textStart ?? 0));
+  }
+
+  #reasoning({ part, delta }: Extract<AnswerEvent, { type: 'reasoning-delta' }>): Buffer[] {
+    if (this.#isReasoningHidden) return [];
+    const details = writeDetails(delta, this.#parts.get(part)?.index ?? 0);
+    return [this.#delta({ reasoning: plainThought(delta) || null, reasoning_details: details })];
+  }
+
+  #callPiece(part: number, text: string): object {
+    return { index: this.#parts.get(part)?.index ?? 0, function: { arguments: text } };
+  }
+
+  #finish({ finishReason, nativeFinishReason, serviceTier }: Extract<AnswerEvent, { type: 'finish' }>): Buffer {
+    const choice = {
+      index: 0,
+      delta: this.#withRole({}),
+      logprobs: null,
+      finish_reason: finishReason,
+      native_finish_reason: nativeFinishReason,
+    };
+    return this.#members({ choices: [choice], service_tier: serviceTier });
+  }
+
+  #delta(delta: object, logprobs: object | null = null): Buffer {
+    const ending = { finish_reason: null, native_finish_reason: null };
+    return this.#members({ choices: [{ index: 0, delta: this.#withRole(delta), logprobs, ...ending }] });
+  }
+
+  /** The first delta says who speaks. */
+  #withRole(delta: object): object {
+    if (this.#hasRole) return delta;
+    this.#hasRole = true;
+    return { role: 'assistant', content: '', ...delta };
+  }
+
+  #members(members: object): Buffer {
+    return this.#chunk(JSON.stringify(defined(members)).slice(1, -1));
+  }
+
+  #chunk(members: string): Buffer {
+    return chatChunk(this.#own, this.#created, members);
+  }
+}

@@ -1,0 +1,515 @@
+import type { AppError } from '@libs/errors';
+import fc from 'fast-check';
+import type { AnswerEvent } from '../../model/canonical-answer';
+import type { CanonicalRequest } from '../../model/canonical-request';
+import { LossLog } from '../../model/loss-report';
+import {
+  aModel,
+  anEndpoint,
+  anyAnswer,
+  anyLogprobs,
+  anyPartSequence,
+  anyRequest,
+  anyUsage,
+  eventsOf,
+  foldAnswer,
+} from '../../testing';
+import type { AnswerContext } from '../dialect';
+import { EventSplitter } from '../event-splitter';
+import { parseJson } from '../json-value';
+import { openAiChatTranslation } from './translation';
+
+const { caller, upstream } = openAiChatTranslation;
+
+const EXTENSIONS = [
+  'reasoning',
+  'reasoning_details',
+  'top_k',
+  'min_p',
+  'top_a',
+  'repetition_penalty',
+  'cache_control',
+  'metadata',
+  'developer',
+  'images',
+  'tool_media',
+];
+const plainEndpoint = anEndpoint();
+const richEndpoint = anEndpoint({ capabilities: { chat: Object.fromEntries(EXTENSIONS.map((name) => [name, true])) } });
+const cost = { totalCost: 3_000_000n, promptCost: 1_000_000n, completionCost: 2_000_000n };
+
+const contextOf = (request: object = { messages: [] }): AnswerContext => ({
+  generationId: 'gen-1-abc',
+  model: aModel({ endpoints: [plainEndpoint] }),
+  endpoint: plainEndpoint,
+  priceList: 'standard',
+  requestBody: Buffer.from(JSON.stringify(request)),
+});
+
+/** What arrives when the value is sent as JSON. */
+const sent = (value: object): Record<string, unknown> =>
+  parseJson(Buffer.from(JSON.stringify(value))) as Record<string, unknown>;
+
+const read = (body: object): CanonicalRequest => caller.readRequest(sent({ messages: [], ...body }));
+
+function write(request: CanonicalRequest, endpoint = plainEndpoint) {
+  const log = new LossLog();
+  const body = sent(upstream.writeRequest(request, endpoint, false, log)) as Record<string, unknown> & {
+    messages: Record<string, unknown>[];
+  };
+  return { body, ...log.report() };
+}
+
+function refusalOf(body: object): AppError {
+  try {
+    read(body);
+  } catch (thrown) {
+    return thrown as AppError;
+  }
+  throw new Error('nothing was refused');
+}
+
+/** The events that a reader finds in the bytes of a stream, cut into pieces by the network. */
+function readStream(stream: Buffer, cuts: readonly number[] = []): AnswerEvent[] {
+  const reader = upstream.readStream(plainEndpoint);
+  const events: AnswerEvent[] = [];
+  const splitter = new EventSplitter(1_000_000, (data, name) =>
+    events.push(...reader.read({ name, data: data.toString() })),
+  );
+  const offsets = [0, ...cuts.map((at) => at % stream.length).sort((a, b) => a - b), stream.length];
+  offsets.slice(1).forEach((end, i) => splitter.push(stream.subarray(offsets[i], end)));
+  splitter.end();
+  return [...events, ...reader.end()];
+}
+
+const chunk = (delta: object, more: object = {}): string =>
+  `data: ${JSON.stringify({ id: 'up-1', created: 7, choices: [{ index: 0, delta, ...more }] })}\n\n`;
+const END = `${chunk({}, { finish_reason: 'stop' })}data: [DONE]\n\n`;
+
+describe('a chat request', () => {
+  it('is the same after being written and read', () => {
+    fc.assert(
+      fc.property(anyRequest, fc.boolean(), (request, isStream) => {
+        const log = new LossLog();
+        const body = sent(upstream.writeRequest(request, richEndpoint, isStream, log));
+        expect(caller.readRequest(body)).toEqual(request);
+        expect(body['model']).toBe('acme-large-2026');
+        expect(body['stream']).toBe(isStream ? true : undefined);
+        expect(log.report()).toEqual({ dropped: [], approximated: [] });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('never sends a plain upstream a member it does not know', () => {
+    const known = new Set(
+      'model messages tools tool_choice parallel_tool_calls response_format temperature top_p frequency_penalty presence_penalty seed logit_bias max_completion_tokens stop n reasoning_effort logprobs top_logprobs verbosity modalities prompt_cache_key service_tier'.split(
+        ' ',
+      ),
+    );
+    fc.assert(
+      fc.property(anyRequest, (request) => {
+        const { body } = write(request);
+        expect(Object.keys(body).filter((name) => !known.has(name))).toEqual([]);
+        expect(JSON.stringify(body)).not.toMatch(/"(cache_control|reasoning_details|signature)":/);
+        expect(body.messages.map(({ role }) => role)).not.toContain('developer');
+      }),
+    );
+  });
+
+  it('names what a plain upstream is not asked for', () => {
+    const request = read({
+      messages: [
+        { role: 'developer', content: [{ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } }] },
+        {
+          role: 'assistant',
+          content: 'b',
+          reasoning_details: [{ type: 'reasoning.text', text: 'c', signature: 'd', format: 'anthropic-claude-v1' }],
+        },
+      ],
+      top_k: 5,
+      metadata: { a: 'b' },
+      reasoning: { max_tokens: 800 },
+      max_tokens: 1_000,
+    });
+    const { body, dropped, approximated } = write(request);
+    expect(body).toEqual({
+      model: 'acme-large-2026',
+      messages: [
+        { role: 'system', content: 'a' },
+        { role: 'assistant', content: 'b' },
+      ],
+      max_completion_tokens: 1_000,
+      reasoning_effort: 'high',
+    });
+    expect(dropped).toEqual(['cache_control', 'reasoning_details', 'reasoning', 'top_k', 'metadata']);
+    expect(approximated).toEqual(['developer', 'reasoning.max_tokens']);
+  });
+
+  it('names the members that it has no place for, and none that are for the gateway', () => {
+    const request = read({
+      model: 'acme/large',
+      provider: { only: ['acme'] },
+      plugins: [{ id: 'web' }],
+      stream: true,
+      prediction: { type: 'content', content: 'x' },
+      web_search_options: {},
+      audio: null,
+      tools: [{ type: 'web_search' }],
+      tool_choice: { type: 'web_search' },
+      response_format: { type: 'grammar', grammar: 'x' },
+      messages: [{ role: 'assistant', audio: { id: 'x' } }],
+    });
+    expect(request.unread.toSorted()).toEqual([
+      'messages.audio',
+      'prediction',
+      'response_format',
+      'tool_choice',
+      'tools',
+      'web_search_options',
+    ]);
+  });
+
+  it('shows pictures of tool results as the user does, behind all results', () => {
+    const result = (id: string) => ({
+      role: 'tool',
+      tool_call_id: id,
+      content: [
+        { type: 'text', text: id },
+        { type: 'image_url', image_url: { url: `https://files.example/${id}` } },
+      ],
+    });
+    const { body, approximated } = write(
+      read({ messages: [result('a'), result('b'), { role: 'user', content: 'c' }] }),
+    );
+    expect(body.messages).toEqual([
+      { role: 'tool', tool_call_id: 'a', content: 'a' },
+      { role: 'tool', tool_call_id: 'b', content: 'b' },
+      {
+        role: 'user',
+        content: ['a', 'b'].map((id) => ({ type: 'image_url', image_url: { url: `https://files.example/${id}` } })),
+      },
+      { role: 'user', content: 'c' },
+    ]);
+    expect(approximated).toEqual(['messages.tool_result']);
+  });
+
+  it('takes the older spellings', () => {
+    const request = read({
+      max_tokens: 5,
+      stop: 'x',
+      reasoning_effort: 'low',
+      include_reasoning: false,
+      messages: [
+        { role: 'user', content: [{ type: 'image_url', image_url: 'data:image/png;base64,AAAA' }] },
+        { role: 'assistant', content: null, reasoning_content: 'why' },
+        { role: 'assistant', content: '', tool_calls: [{ id: 'a', function: { name: 'f' } }] },
+      ],
+    });
+    expect(request).toMatchObject({
+      maxOutputTokens: 5,
+      stopSequences: ['x'],
+      reasoning: { effort: 'low', isHidden: true },
+      messages: [
+        { parts: [{ type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'AAAA' } }] },
+        { parts: [{ type: 'reasoning', text: 'why' }] },
+        { parts: [{ type: 'tool-call', id: 'a', name: 'f', arguments: '' }] },
+      ],
+    });
+  });
+
+  it('passes on the end user as a hash only', () => {
+    const { body } = write(read({ user: 'mail@example.com' }));
+    expect(body['user']).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it.each<[object, string]>([
+    [{ messages: null }, 'messages is required'],
+    [{ messages: 'x' }, 'messages must be an array'],
+    [{ messages: [1] }, 'messages[0] must be an object'],
+    [{ messages: [{ content: 'x' }] }, 'messages[0].role is required'],
+    [{ messages: [{ role: 'user' }] }, 'messages[0].content is required'],
+    [{ messages: [{ role: 'user', content: 1 }] }, 'messages[0].content must be a string or an array'],
+    [{ messages: [{ role: 'user', content: [{ type: 'smell' }] }] }, 'messages[0].content[0].type is not known'],
+    [{ messages: [{ role: 'user', content: [{ type: '__proto__' }] }] }, 'messages[0].content[0].type is not known'],
+    [
+      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: {} }] }] },
+      'messages[0].content[0].image_url.url is required',
+    ],
+    [{ messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].tool_call_id is required'],
+    [
+      { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'custom' }] }] },
+      'messages[0].tool_calls[0].type must be function',
+    ],
+    [{ temperature: 'hot' }, 'temperature must be a number'],
+    [{ max_tokens: 1.5 }, 'max_tokens must be an integer'],
+    [{ stop: [1] }, 'stop must be an array of strings'],
+    [{ metadata: { a: 1 } }, 'metadata must be an object of strings'],
+    [{ tool_choice: 'all' }, 'tool_choice must be one of none, auto, required or an object'],
+    [{ tools: [{ type: 'function', function: {} }] }, 'tools[0].function.name is required'],
+    [{ modalities: ['smell'] }, 'modalities may hold text, image, audio only'],
+    [{ reasoning: { effort: 'ultra' } }, /^reasoning\.effort must be one of/u.source],
+  ])('refuses %j by the path of the member', (body, message) => {
+    const error = refusalOf(body);
+    expect(error.code).toBe('invalid_request');
+    expect(error.message).toMatch(message.startsWith('^') ? new RegExp(message) : message);
+  });
+});
+
+describe('a chat answer', () => {
+  it('is the same after being written and read', () => {
+    fc.assert(
+      fc.property(anyAnswer, (answer) => {
+        const body = sent(caller.writeAnswer(answer, { usage: answer.usage!, cost }, contextOf()));
+        expect(upstream.readAnswer(body, plainEndpoint)).toEqual({ ...answer, upstreamId: 'gen-1-abc' });
+        expect(body).toMatchObject({
+          object: 'chat.completion',
+          model: 'acme/large',
+          provider: 'Acme',
+          usage: { cost: 0.000003 },
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('joins texts and moves what they cite', () => {
+    const citation = {
+      type: 'url-citation' as const,
+      url: 'https://a.example',
+      title: 'A',
+      startIndex: 0,
+      endIndex: 2,
+    };
+    const parts = [
+      { type: 'text' as const, text: 'One ' },
+      { type: 'text' as const, text: 'two', annotations: [citation] },
+    ];
+    const body = caller.writeAnswer(
+      {
+        upstreamId: null,
+        createdAt: 1,
+        usage: null,
+        choices: [{ parts, finishReason: 'stop', nativeFinishReason: null }],
+      },
+      { usage: fc.sample(anyUsage, 1)[0]!, cost },
+      contextOf(),
+    );
+    expect(body).toMatchObject({
+      choices: [
+        {
+          message: {
+            content: 'One two',
+            refusal: null,
+            annotations: [{ type: 'url_citation', url_citation: { start_index: 4, end_index: 6 } }],
+          },
+        },
+      ],
+    });
+  });
+
+  it('holds no thoughts where the caller wants none', () => {
+    fc.assert(
+      fc.property(
+        anyAnswer,
+        fc.constantFrom({ reasoning: { exclude: true } }, { include_reasoning: false }),
+        (answer, asked) => {
+          const body = caller.writeAnswer(
+            answer,
+            { usage: answer.usage!, cost },
+            contextOf({ messages: [], ...asked }),
+          );
+          expect(JSON.stringify(body)).not.toMatch(/"reasoning(_details)?":/);
+        },
+      ),
+    );
+  });
+
+  it.each<[string, unknown, string]>([
+    ['no choices', { id: 'x' }, 'provider_unavailable'],
+    ['no object', [], 'provider_unavailable'],
+    ['an error', { error: { message: 'slow down', code: 429 } }, 'rate_limit_exceeded'],
+  ])('with %s is refused', (_what, body, code) => {
+    expect(() => upstream.readAnswer(body, plainEndpoint)).toThrow(expect.objectContaining({ code }));
+  });
+
+  it('is read from upstreams that are loose with the protocol', () => {
+    const body = {
+      choices: [
+        {
+          message: {
+            content: [
+              { type: 'text', text: 'a' },
+              { type: 'text', text: 'b' },
+            ],
+            reasoning_content: 'why',
+            tool_calls: [{ function: { name: 'f', arguments: { a: 1 } } }],
+          },
+          finish_reason: 'max_tokens',
+        },
+      ],
+      usage: { prompt_tokens: '3', completion_tokens: 4 },
+    };
+    expect(upstream.readAnswer(body, plainEndpoint)).toEqual({
+      upstreamId: null,
+      createdAt: null,
+      usage: null,
+      choices: [
+        {
+          parts: [
+            { type: 'reasoning', text: 'why' },
+            { type: 'text', text: 'ab' },
+            { type: 'tool-call', id: 'call_0', name: 'f', arguments: '{"a":1}' },
+          ],
+          finishReason: 'length',
+          nativeFinishReason: 'max_tokens',
+        },
+      ],
+    });
+  });
+});
+
+describe('a chat stream', () => {
+  it('is the same answer after being written and read, wherever it is cut', () => {
+    const cuts = fc.array(fc.nat(), { maxLength: 10 });
+    fc.assert(
+      fc.property(anyPartSequence, anyUsage, fc.integer({ min: 1, max: 4 }), cuts, (parts, usage, size, at) => {
+        const writer = caller.writeStream(contextOf());
+        const buffers = eventsOf(parts, usage, size).flatMap((event) => writer.write(event));
+        const stream = Buffer.concat([...buffers, ...writer.complete({ usage, cost })]);
+        expect(foldAnswer(readStream(stream, at))).toEqual({
+          upstreamId: 'gen-1-abc',
+          createdAt: 1_763_715_601,
+          parts,
+          logprobs: [],
+          usage,
+          finishReason: 'stop',
+          nativeFinishReason: 'stop',
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('adds up to the whole answer of the same upstream', () => {
+    fc.assert(
+      fc.property(anyAnswer, fc.integer({ min: 1, max: 3 }), (answer, size) => {
+        const [{ parts }] = answer.choices as [(typeof answer.choices)[number]];
+        fc.pre(parts.length > 0);
+        const writer = caller.writeStream(contextOf());
+        const buffers = eventsOf(parts, answer.usage!, size).flatMap((event) => writer.write(event));
+        expect(foldAnswer(readStream(Buffer.concat([...buffers, Buffer.from('data: [DONE]\n\n')]))).parts).toEqual(
+          parts,
+        );
+        const whole = sent(caller.writeAnswer(answer, { usage: answer.usage!, cost }, contextOf()));
+        expect(upstream.readAnswer(whole, plainEndpoint).choices[0]?.parts).toEqual(parts);
+      }),
+    );
+  });
+
+  it('carries log probabilities', () => {
+    fc.assert(
+      fc.property(anyLogprobs, fc.constantFrom('text' as const, 'refusal' as const), (logprobs, kind) => {
+        const writer = caller.writeStream(contextOf());
+        const usage = fc.sample(anyUsage, 1)[0]!;
+        const events = eventsOf([{ type: kind, text: 'hi' }], usage, 9).map((event) =>
+          event.type === 'text-delta' ? { ...event, logprobs } : event,
+        );
+        const stream = Buffer.concat([
+          ...events.flatMap((event) => writer.write(event)),
+          ...writer.complete({ usage, cost }),
+        ]);
+        expect(foldAnswer(readStream(stream)).logprobs).toEqual(logprobs);
+      }),
+    );
+  });
+
+  it('puts parallel tool calls one after the other, however their pieces are mixed', () => {
+    const anyCalls = fc
+      .array(fc.dictionary(fc.stringMatching(/^[a-z]{1,4}$/), fc.string(), { maxKeys: 3, noNullPrototype: true }), {
+        minLength: 1,
+        maxLength: 4,
+      })
+      .map((list) => list.map((value) => JSON.stringify(value)));
+    fc.assert(
+      fc.property(anyCalls, fc.infiniteStream(fc.nat()), fc.integer({ min: 1, max: 5 }), (calls, dice, size) => {
+        const queues = calls.map((text, index) => [
+          { index, id: `call_${index}`, function: { name: `f${index}`, arguments: '' } },
+          ...(text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []).map((piece) => ({
+            index,
+            function: { arguments: piece },
+          })),
+        ]);
+        const mixed: object[] = queues.map((queue) => queue.shift()!);
+        while (queues.some((queue) => queue.length > 0)) {
+          const full = queues.filter((queue) => queue.length > 0);
+          mixed.push(full[dice.next().value! % full.length]!.shift()!);
+        }
+        const stream = mixed.map((call) => chunk({ tool_calls: [call] })).join('') + END;
+        expect(foldAnswer(readStream(Buffer.from(stream))).parts).toEqual(
+          calls.map((text, index) => ({ type: 'tool-call', id: `call_${index}`, name: `f${index}`, arguments: text })),
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('lets the next tool call begin as soon as the one before it is complete', () => {
+    const reader = upstream.readStream(plainEndpoint);
+    const push = (call: object) => reader.read({ name: null, data: chunk({ tool_calls: [call] }).slice(6) });
+    push({ index: 0, id: 'a', function: { name: 'f', arguments: '{"x":"}"' } });
+    expect(push({ index: 1, id: 'b', function: { name: 'g', arguments: '{' } })).toEqual([]);
+    expect(push({ index: 0, function: { arguments: '}' } }).map(({ type }) => type)).toEqual([
+      'tool-arguments-delta',
+      'part-end',
+      'part-start',
+      'tool-arguments-delta',
+    ]);
+  });
+
+  it('reads calls of upstreams that give no index', () => {
+    const stream =
+      chunk({ tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] }) +
+      chunk({ tool_calls: [{ id: 'b', function: { name: 'g', arguments: '{"a"' } }] }) +
+      chunk({ tool_calls: [{ function: { arguments: ':1}' } }] }) +
+      END;
+    expect(foldAnswer(readStream(Buffer.from(stream))).parts).toEqual([
+      { type: 'tool-call', id: 'a', name: 'f', arguments: '{}' },
+      { type: 'tool-call', id: 'b', name: 'g', arguments: '{"a":1}' },
+    ]);
+  });
+
+  it('tells thoughts that are sent twice only once', () => {
+    const stream =
+      chunk({ reasoning: 'a', reasoning_details: [{ type: 'reasoning.text', text: 'a', index: 0 }] }) +
+      chunk({ reasoning: 'b', reasoning_details: [{ type: 'reasoning.text', text: 'b', index: 0 }] }) +
+      chunk({
+        reasoning_details: [{ type: 'reasoning.text', signature: 's', index: 0, format: 'anthropic-claude-v1' }],
+      }) +
+      END;
+    expect(foldAnswer(readStream(Buffer.from(stream))).parts).toEqual([
+      { type: 'reasoning', text: 'ab', signature: 's', format: 'anthropic-claude-v1' },
+    ]);
+  });
+
+  it.each([
+    ['is cut', chunk({ content: 'a' })],
+    ['is empty', 'data: [DONE]\n\n'],
+    ['is not JSON', 'data: {"choices":[\n\n'],
+  ])('that %s is refused', (_what, text) => {
+    expect(() => readStream(Buffer.from(text))).toThrow(expect.objectContaining({ code: 'provider_unavailable' }));
+  });
+
+  it('that reports an error throws it', () => {
+    const text = `${chunk({ content: 'a' })}data: {"error":{"code":429,"message":"slow down"},"choices":[]}\n\n`;
+    expect(() => readStream(Buffer.from(text))).toThrow(expect.objectContaining({ code: 'rate_limit_exceeded' }));
+  });
+
+  it('refuses a tool call that goes on after its end', () => {
+    const text =
+      chunk({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }] }) +
+      chunk({ content: 'b' }) +
+      chunk({ tool_calls: [{ index: 0, function: { arguments: '{}' } }] });
+    expect(() => readStream(Buffer.from(text))).toThrow(expect.objectContaining({ code: 'provider_unavailable' }));
+  });
+});

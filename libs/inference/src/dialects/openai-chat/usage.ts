@@ -1,0 +1,38 @@
+import type { Usage } from '../../model/usage';
+import { numberOf, objectOf } from '../loose-values';
+import { settleUsage, usageText } from '../openai-usage';
+import type { Bill } from '../translation';
+
+/** The upstream's counts; null unless both sides of them are there. They are held against the endpoint later. */
+export function readChatUsage(reported: unknown): Usage | null {
+  const usage = objectOf(reported);
+  const prompt = objectOf(usage['prompt_tokens_details']);
+  const completion = objectOf(usage['completion_tokens_details']);
+  const counts = {
+    prompt: count(usage['prompt_tokens']),
+    completion: count(usage['completion_tokens']),
+    total: count(usage['total_tokens']),
+    cached: count(prompt['cached_tokens']),
+    cacheWrite: count(prompt['cache_write_tokens']),
+    audioPrompt: count(prompt['audio_tokens']),
+    reasoning: count(completion['reasoning_tokens']),
+    audioCompletion: count(completion['audio_tokens']),
+  };
+  if (counts.prompt === null || counts.completion === null) return null;
+  return settleUsage(counts, {
+    maxPromptTokens: Number.MAX_SAFE_INTEGER,
+    maxCompletionTokens: Number.MAX_SAFE_INTEGER,
+    estimate: () => ({ promptTokens: 0, completionTokens: 0 }),
+    fallback: 'estimated',
+  });
+}
+
+function count(value: unknown): number | null {
+  const number = numberOf(value) ?? null;
+  return number !== null && Number.isSafeInteger(number) && number >= 0 ? number : null;
+}
+
+/** The usage object of an answer; costs are the doubles nearest to the amounts, as the interface types them. */
+export function chatUsage({ usage, cost }: Bill): object {
+  return JSON.parse(usageText(usage, cost, true)) as object;
+}

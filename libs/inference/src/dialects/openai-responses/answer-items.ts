@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import type { AnswerPart, TokenLogprob } from '../../model/canonical-answer';
+import type { ReasoningPart, TextPart } from '../../model/conversation';
+import { parseJson } from '../json-value';
+import { MalformedJson } from '../json-grammar';
+import { fieldsOf, textOf } from './fields';
+import { CUSTOM_INPUT } from './read-input';
+import { reasoningItem, writeAnnotation } from './write-input';
+
+export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
+
+type ItemKind = 'msg' | 'rs' | 'fc' | 'ctc' | 'ig';
+
+const ID_LENGTH = 48;
+
+/** The id of an output item: the same for the same place of the same response. */
+export function itemId(kind: ItemKind, responseId: string, outputIndex: number): string {
+  const digest = createHash('sha256').update(`${responseId}/${outputIndex}`).digest('hex');
+  return `${kind}_${digest.slice(0, ID_LENGTH)}`;
+}
+
+/** What items need to know of the response they are in. */
+export interface ItemContext {
+  readonly responseId: string;
+  readonly customTools: ReadonlySet<string>;
+}
+
+/**
+ * The parts of a whole answer as output items: texts and refusals that follow each other are one message.
+ * `lastStatus` is the status of the last item; all before it are complete.
+ */
+export function writeItems(
+  parts: readonly AnswerPart[],
+  logprobs: readonly TokenLogprob[],
+  lastStatus: ItemStatus,
+  context: ItemContext,
+): object[] {
+  const groups = groupParts(parts);
+  const firstText = groups.findIndex((group) => group.some(({ type }) => type === 'text'));
+  return groups.map((group, index) => {
+    const status = index === groups.length - 1 ? lastStatus : 'completed';
+    return writeGroup(group, index === firstText ? logprobs : [], index, status, context);
+  });
+}
+
+function groupParts(parts: readonly AnswerPart[]): readonly (readonly [AnswerPart, ...AnswerPart[]])[] {
+  const groups: [AnswerPart, ...AnswerPart[]][] = [];
+  for (const part of parts) {
+    const last = groups.at(-1);
+    if (last !== undefined && isSpoken(last[0]) && isSpoken(part)) last.push(part);
+    else groups.push([part]);
+  }
+  return groups;
+}
+
+function isSpoken({ type }: AnswerPart): boolean {
+  return type === 'text' || type === 'refusal';
+}
+
+function writeGroup(
+  group: readonly [AnswerPart, ...AnswerPart[]],
+  logprobs: readonly TokenLogprob[],
+  index: number,
+  status: ItemStatus,
+  { responseId, customTools }: ItemContext,
+): object {
+  const [part] = group;
+  if (part.type === 'reasoning') return thoughtItem(part, itemId('rs', responseId, index), status);
+  if (part.type === 'generated-image') return imageItem(itemId('ig', responseId, index), part.url);
+  if (part.type === 'tool-call') {
+    const { id: callId, name } = part;
+    if (customTools.has(name)) return customCallItem(itemId('ctc', responseId, index), callId, name, part.arguments);
+    return functionCallItem(itemId('fc', responseId, index), callId, name, part.arguments, status);
+  }
+  const firstText = group.findIndex(({ type }) => type === 'text');
+  const content = group.map((spoken, at) => writeSpoken(spoken, at === firstText ? logprobs : []));
+  return messageItem(itemId('msg', responseId, index), content, status);
+}
+
+function writeSpoken(part: AnswerPart, logprobs: readonly TokenLogprob[]): object {
+  if (part.type === 'refusal') return refusalContent(part.text);
+  const { text, annotations = [] } = part as TextPart;
+  return textContent(text, annotations.map(writeAnnotation), logprobs);
+}
+
+export function textContent(text: string, annotations: readonly object[], logprobs: readonly TokenLogprob[]): object {
+  return { type: 'output_text', text, annotations, logprobs: logprobs.map(writeLogprob) };
+}
+
+export function refusalContent(refusal: string): object {
+  return { type: 'refusal', refusal };
+}
+
+export function messageItem(id: string, content: readonly object[], status: ItemStatus): object {
+  return { id, type: 'message', status, role: 'assistant', content };
+}
+
+export function thoughtItem(part: ReasoningPart, id: string, status: ItemStatus): object {
+  return { ...reasoningItem({ ...part, id: part.id ?? id }), status };
+}
+
+export function functionCallItem(id: string, callId: string, name: string, args: string, status: ItemStatus): object {
+  return { id, type: 'function_call', call_id: callId, name, arguments: args, status };
+}
+
+export function customCallItem(id: string, callId: string, name: string, args: string): object {
+  return { id, type: 'custom_tool_call', call_id: callId, name, input: customInput(args) };
+}
+
+/** The free text in the arguments of the function that stands for a tool; the arguments where there is none. */
+export function customInput(args: string): string {
+  try {
+    return textOf(fieldsOf(parseJson(Buffer.from(args)))?.[CUSTOM_INPUT]) ?? args;
+  } catch (thrown) {
+    // The model may have written no JSON: the caller then gets its words as they are.
+    if (thrown instanceof MalformedJson) return args;
+    throw thrown;
+  }
+}
+
+/** A picture as its bare base64, or as the link where only that is known. */
+export function imageItem(id: string, url: string): object {
+  return {
+    id,
+    type: 'image_generation_call',
+    status: 'completed',
+    result: url.replace(/^data:[^,]{0,200};base64,/, ''),
+  };
+}
+
+export function writeLogprob({ token, bytes, logprob, top }: TokenLogprob): object {
+  const one = (entry: Omit<TokenLogprob, 'top'>): object => ({
+    token: entry.token,
+    bytes: entry.bytes ?? [...Buffer.from(entry.token)],
+    logprob: entry.logprob,
+  });
+  return { ...one({ token, bytes, logprob }), top_logprobs: top.map(one) };
+}

@@ -1,0 +1,167 @@
+import { customCallItem, customInput, functionCallItem, imageItem, itemId, type ItemStatus } from './answer-items';
+import type { EventSink } from './event-sink';
+import type { ItemPlace, OpenItem, PartEvent, PartStart } from './open-item';
+import { OpenMessage } from './open-message';
+import { OpenThoughts } from './open-thoughts';
+
+export function openItem(event: PartStart, sink: EventSink, place: ItemPlace): OpenItem {
+  switch (event.kind) {
+    case 'text':
+    case 'refusal':
+      return new OpenMessage(sink, place);
+    case 'reasoning':
+      return new OpenThoughts(sink, place);
+    case 'generated-image':
+      return new OpenImage(event.url, sink, place);
+    case 'tool-call':
+      return place.customTools.has(event.name)
+        ? new OpenCustomCall(event, sink, place)
+        : new OpenFunctionCall(event, sink, place);
+  }
+}
+
+type CallStart = Extract<PartStart, { kind: 'tool-call' }>;
+
+class OpenFunctionCall implements OpenItem {
+  isIdle = false;
+  written: object = {};
+  readonly #id: string;
+  #arguments = '';
+  #hasEnded = false;
+
+  constructor(
+    private readonly start: CallStart,
+    private readonly sink: EventSink,
+    private readonly place: ItemPlace,
+  ) {
+    this.#id = itemId('fc', place.responseId, place.outputIndex);
+  }
+
+  takes(): boolean {
+    return false;
+  }
+
+  begin(): void {
+    const { outputIndex } = this.place;
+    this.sink.emit('response.output_item.added', { output_index: outputIndex, item: this.#item('in_progress') });
+  }
+
+  take(event: PartEvent): void {
+    if (event.type === 'tool-arguments-delta') {
+      this.#arguments += event.arguments;
+      this.sink.emit('response.function_call_arguments.delta', { ...this.#where(), delta: event.arguments });
+    } else if (event.type === 'part-end') {
+      this.#closeArguments();
+    }
+  }
+
+  end(status: ItemStatus): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#closeArguments();
+    this.written = this.#item(status);
+    this.sink.emit('response.output_item.done', { output_index: this.place.outputIndex, item: this.written });
+  }
+
+  #closeArguments(): void {
+    if (this.isIdle) return;
+    this.isIdle = true;
+    const { name } = this.start;
+    this.sink.emit('response.function_call_arguments.done', { ...this.#where(), name, arguments: this.#arguments });
+  }
+
+  #where(): object {
+    return { item_id: this.#id, output_index: this.place.outputIndex };
+  }
+
+  #item(status: ItemStatus): object {
+    return functionCallItem(this.#id, this.start.id, this.start.name, this.#arguments, status);
+  }
+}
+
+/** A call with free text, which is told at once when it is whole: its parts arrive inside JSON. */
+class OpenCustomCall implements OpenItem {
+  isIdle = false;
+  written: object = {};
+  readonly #id: string;
+  #arguments = '';
+  #hasEnded = false;
+
+  constructor(
+    private readonly start: CallStart,
+    private readonly sink: EventSink,
+    private readonly place: ItemPlace,
+  ) {
+    this.#id = itemId('ctc', place.responseId, place.outputIndex);
+  }
+
+  takes(): boolean {
+    return false;
+  }
+
+  begin(): void {
+    const item = customCallItem(this.#id, this.start.id, this.start.name, '');
+    this.sink.emit('response.output_item.added', { output_index: this.place.outputIndex, item });
+  }
+
+  take(event: PartEvent): void {
+    if (event.type === 'tool-arguments-delta') this.#arguments += event.arguments;
+    else if (event.type === 'part-end') this.#closeInput();
+  }
+
+  end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#closeInput();
+    this.written = customCallItem(this.#id, this.start.id, this.start.name, this.#arguments);
+    this.sink.emit('response.output_item.done', { output_index: this.place.outputIndex, item: this.written });
+  }
+
+  #closeInput(): void {
+    if (this.isIdle) return;
+    this.isIdle = true;
+    const where = { item_id: this.#id, output_index: this.place.outputIndex };
+    const input = customInput(this.#arguments);
+    if (input !== '') this.sink.emit('response.custom_tool_call_input.delta', { ...where, delta: input });
+    this.sink.emit('response.custom_tool_call_input.done', { ...where, input });
+  }
+}
+
+class OpenImage implements OpenItem {
+  readonly isIdle = true;
+  readonly written: object;
+  readonly #id: string;
+  #hasEnded = false;
+
+  constructor(
+    url: string,
+    private readonly sink: EventSink,
+    private readonly place: ItemPlace,
+  ) {
+    this.#id = itemId('ig', place.responseId, place.outputIndex);
+    this.written = imageItem(this.#id, url);
+  }
+
+  takes(): boolean {
+    return false;
+  }
+
+  begin(): void {
+    const { outputIndex } = this.place;
+    const item = { ...this.written, status: 'in_progress', result: null };
+    this.sink.emit('response.output_item.added', { output_index: outputIndex, item });
+    const where = { item_id: this.#id, output_index: outputIndex };
+    this.sink.emit('response.image_generation_call.in_progress', where);
+    this.sink.emit('response.image_generation_call.completed', where);
+  }
+
+  take(): void {
+    // The picture came whole with its beginning.
+  }
+
+  end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.sink.emit('response.output_item.done', { output_index: this.place.outputIndex, item: this.written });
+  }
+}

@@ -1,0 +1,132 @@
+import type { AppError } from '@libs/errors';
+import type { UpstreamStream } from '../../providers/provider';
+import { errorInside, readComplaintAt, type UpstreamComplaint } from '../../providers/upstream-error';
+import { StreamMeter } from '../answer-billing';
+import type { AnswerContext } from '../dialect';
+import { JsonCursor } from '../json-cursor';
+import { RelayedStream } from '../relayed-stream';
+import type { Bill } from '../translation';
+import { failureOf, isLengthError } from './failure';
+import { ResponseEventRewriter } from './response-event-rewriter';
+import { readStreamEvent, type StreamEvent } from './stream-event';
+import { failureMembers, finishOfResponse } from './upstream-response';
+
+const DONE_WORD = Buffer.from('[DONE]');
+const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
+const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
+const WHOLE = new Set(['response.completed', 'response.incomplete']);
+
+/** Why a stream ended before its time, and the upstream's own last event, if it sent one. */
+interface Breakdown {
+  readonly error: AppError;
+  readonly nativeCode: string | null;
+  readonly event: StreamEvent | null;
+}
+
+/**
+ * Rewrites the events of a streamed response (interface §4.4).
+ *
+ * Every event passes as the bytes it came in, except for our words inside the `response` of the first and the
+ * last events, and for sequence numbers where ours differ. However the upstream behaves, the caller sees
+ * exactly one terminal event and then `[DONE]`: a cut, stalled or broken stream ends in `response.failed` with
+ * the response as far as it got, and one that ran out of room in `response.incomplete`.
+ */
+export class OpenAiResponsesStream extends RelayedStream {
+  readonly #rewriter: ResponseEventRewriter;
+  readonly #meter: StreamMeter;
+  #countedBytes = 0;
+  #openItems = 0;
+  #last: StreamEvent | null = null;
+  #breakdown: Breakdown | null = null;
+
+  private constructor(upstream: UpstreamStream, context: AnswerContext) {
+    super(upstream, context);
+    this.#rewriter = new ResponseEventRewriter(context);
+    this.#meter = new StreamMeter(context);
+  }
+
+  /** Resolves at the first valid event; throws AppError when there is none. */
+  static open(upstream: UpstreamStream, context: AnswerContext): Promise<OpenAiResponsesStream> {
+    return new OpenAiResponsesStream(upstream, context).opened();
+  }
+
+  protected override onEvent(data: Buffer): void {
+    if (data.equals(DONE_WORD)) throw this.broken('the stream ended without its last event');
+    const event = readStreamEvent(data);
+    if (event.isError) return this.#onError(readComplaintAt(new JsonCursor(data), 0), null);
+    if (event.type === null) return;
+    if (event.type === 'response.failed') return this.#onError(complaintOf(event), event);
+    if (WHOLE.has(event.type)) return this.#onLast(event);
+    this.#count(event.deltaBytes);
+    if (event.type === 'response.output_item.added') this.#openItems += 1;
+    else if (event.type === 'response.output_item.done') this.#openItems -= 1;
+    this.#commit(event);
+    this.output.push(this.#rewriter.rewrite(event, null));
+  }
+
+  protected override onEnd(): void {
+    throw this.broken(this.isCommitted ? 'the stream was cut' : 'the stream ended before its first event');
+  }
+
+  #commit(event: StreamEvent): void {
+    this.upstreamId ??= event.response?.id ?? null;
+    if (this.isCommitted) return;
+    this.isCommitted = true;
+    this.output.push(...this.#rewriter.opening());
+  }
+
+  #onLast(event: StreamEvent): void {
+    const { response } = event;
+    if (response === null) throw this.broken('the last event has no response');
+    this.#commit(event);
+    this.#count(response.contentBytes - this.#countedBytes);
+    if (response.usage !== null) this.#meter.report(response.usage.counts);
+    this.stop = finishOfResponse(response);
+    this.#last = event;
+    this.isDone = true;
+  }
+
+  /** The upstream says itself that it failed; what did not fit is an answer cut short. */
+  #onError(complaint: UpstreamComplaint, event: StreamEvent | null): void {
+    const error = errorInside(this.context.endpoint.provider, complaint);
+    if (!this.isCommitted) throw error;
+    const reported = event?.response?.usage;
+    if (reported) this.#meter.report(reported.counts);
+    this.#breakdown = { error, nativeCode: complaint.code, event: event?.response ? event : null };
+    if (!isLengthError(error) || this.#openItems > 0) throw error;
+    this.stop = { finishReason: 'length', nativeFinishReason: complaint.code };
+    this.isDone = true;
+  }
+
+  #count(bytes: number): void {
+    if (bytes <= 0) return;
+    this.#countedBytes += bytes;
+    this.#meter.count(bytes);
+  }
+
+  protected override wholeBill(): Bill {
+    return this.#breakdown ? this.#meter.partial() : this.#meter.whole();
+  }
+
+  protected override partialBill(): Bill {
+    return this.#meter.partial();
+  }
+
+  protected override finalBytes(bill: Bill): readonly Buffer[] {
+    if (this.#last !== null) return [this.#rewriter.rewrite(this.#last, bill), DONE_EVENT];
+    return this.failureBytes(this.#breakdown?.error ?? this.broken('the stream was cut'), bill);
+  }
+
+  protected override failureBytes(error: AppError, bill: Bill): readonly Buffer[] {
+    const { nativeCode = null, event = null } = this.#breakdown ?? {};
+    const members = failureMembers(failureOf(error, nativeCode, this.#openItems === 0));
+    this.stop = this.stop.finishReason === null ? { ...this.stop, finishReason: 'error' } : this.stop;
+    const last = event ? this.#rewriter.rewriteFailed(event, members, bill) : this.#rewriter.broken(members, bill);
+    return [last, DONE_EVENT];
+  }
+}
+
+function complaintOf({ bytes, response }: StreamEvent): UpstreamComplaint {
+  const error = response?.error;
+  return error ? readComplaintAt(new JsonCursor(bytes, error.valueStart), 0) : NO_COMPLAINT;
+}

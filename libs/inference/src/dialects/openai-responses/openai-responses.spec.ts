@@ -1,0 +1,289 @@
+import { createHash } from 'node:crypto';
+import { aModel, anEndpoint } from '../../testing';
+import type { AnswerContext } from '../dialect';
+import { openAiResponses } from './openai-responses';
+
+const endpoint = anEndpoint({ apis: ['responses'] });
+const context = (values: Partial<AnswerContext> = {}): AnswerContext => ({
+  generationId: 'gen-1-abc',
+  model: aModel({ endpoints: [endpoint] }),
+  endpoint,
+  priceList: 'standard',
+  requestBody: Buffer.from('{"model":"acme/large","input":"twelve bytes"}'),
+  ...values,
+});
+
+const toUpstream = (body: string, isStream = false): string =>
+  openAiResponses.toUpstream(Buffer.from(body), endpoint, isStream).toString();
+
+const readAnswer = (answer: object | string, values: Partial<AnswerContext> = {}) => {
+  const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
+  const read = openAiResponses.readAnswer(Buffer.from(text), context(values));
+  return { ...read, text: read.body.toString(), json: JSON.parse(read.body.toString()) as Record<string, never> };
+};
+
+const MESSAGE = {
+  id: 'msg_1',
+  type: 'message',
+  status: 'completed',
+  role: 'assistant',
+  content: [{ type: 'output_text', text: 'Hello there', annotations: [] }],
+};
+
+const anAnswer = (values: object = {}): object => ({
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1,
+  completed_at: 2,
+  status: 'completed',
+  error: null,
+  incomplete_details: null,
+  instructions: null,
+  metadata: {},
+  model: 'acme-large-2026',
+  output: [MESSAGE],
+  parallel_tool_calls: true,
+  temperature: 1,
+  top_p: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  tool_choice: 'auto',
+  tools: [],
+  store: true,
+  previous_response_id: 'resp_0',
+  usage: {
+    input_tokens: 1000,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 500,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 1500,
+  },
+  ...values,
+});
+
+describe('a request for an upstream that speaks responses', () => {
+  it('names the upstream model, is never stored, and keeps every other byte', () => {
+    expect(toUpstream('{ "model" : "acme/large", "input":"\\u00e9", "store":true , "top_p": 1.0}')).toBe(
+      '{ "model" : "acme-large-2026", "input":"\\u00e9", "store":false , "top_p": 1.0}',
+    );
+    expect(toUpstream('{"model":"m","input":"x"}')).toBe('{"model":"acme-large-2026","input":"x","store":false}');
+  });
+
+  it('loses what is between the caller and us and what reaches past us', () => {
+    const ours = [
+      'provider',
+      'models',
+      'plugins',
+      'route',
+      'session_id',
+      'trace',
+      'debug',
+      'preset',
+      'cache_control',
+      'stop_server_tools_when',
+      'deferred_tools',
+      'previous_response_id',
+      'conversation',
+      'api_key',
+      'base_url',
+      'headers',
+    ];
+    const members = ours.map((name) => `"${name}":{"x":1}`).join(',');
+    expect(toUpstream(`{${members},"model":"m","store":false,"top_k":1}`)).toBe(
+      '{"model":"acme-large-2026","store":false,"top_k":1}',
+    );
+  });
+
+  it('bounds the steps of tools unless conditions take the place of the bound', () => {
+    expect(toUpstream('{"model":"m","max_tool_calls":3}')).toContain('"max_tool_calls":3');
+    expect(toUpstream('{"model":"m","max_tool_calls":3,"stop_server_tools_when":null}')).toContain('max_tool_calls');
+    expect(toUpstream('{"model":"m","max_tool_calls":3,"stop_server_tools_when":[{}]}')).not.toContain('max_tool');
+  });
+
+  it('keeps modalities only where a picture is wanted', () => {
+    expect(toUpstream('{"model":"m","modalities":["text"]}')).not.toContain('modalities');
+    expect(toUpstream('{"model":"m","modalities":["text","image"]}')).toContain('modalities');
+  });
+
+  it('never passes a user on, only a hash that stays the same', () => {
+    const hash = createHash('sha256').update('anna@example.org').digest('hex');
+    for (const name of ['user', 'safety_identifier']) {
+      expect(toUpstream(`{"model":"m","${name}":"ann\\u0061@example.org"}`)).toContain(`"${name}":"${hash}"`);
+      expect(toUpstream(`{"model":"m","${name}":null}`)).toContain(`"${name}":null`);
+    }
+  });
+
+  it('asks for tiers in words that upstreams know', () => {
+    expect(toUpstream('{"model":"m","service_tier":"fast"}')).toContain('"service_tier":"priority"');
+    expect(toUpstream('{"model":"m","service_tier":"ultrafast"}')).toContain('"service_tier":"priority"');
+    expect(toUpstream('{"model":"m","service_tier":"flex"}')).toContain('"service_tier":"flex"');
+  });
+
+  it('asks for a stream exactly when one is wanted', () => {
+    expect(toUpstream('{"model":"m"}', true)).toContain('"stream":true');
+    expect(toUpstream('{"model":"m","stream":true}')).toContain('"stream":false');
+    expect(toUpstream('{"model":"m"}')).not.toContain('stream');
+  });
+
+  it.each(['', '[]', 'null', '{"a":1'])('refuses the body %s', (body) => {
+    expect(() => toUpstream(body)).toThrow(expect.objectContaining({ code: 'invalid_request' }) as Error);
+  });
+});
+
+describe('a response of an upstream that speaks responses', () => {
+  it('carries our id and model, nothing stored, and the cost', () => {
+    const { json, usage, cost, upstreamId, finishReason, nativeFinishReason } = readAnswer(anAnswer());
+    expect(json).toEqual({
+      ...anAnswer(),
+      id: 'gen-1-abc',
+      model: 'acme/large',
+      store: false,
+      previous_response_id: null,
+      usage: {
+        input_tokens: 1000,
+        input_tokens_details: { cached_tokens: 0 },
+        output_tokens: 500,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens: 1500,
+        cost: 0.002,
+        cost_details: {
+          upstream_inference_cost: null,
+          upstream_inference_input_cost: 0.001,
+          upstream_inference_output_cost: 0.001,
+        },
+        is_byok: false,
+      },
+    });
+    expect(usage).toMatchObject({ promptTokens: 1000, completionTokens: 500, provenance: 'upstream' });
+    expect(cost.totalCost).toBe(2_000_000_000n);
+    expect({ upstreamId, finishReason, nativeFinishReason }).toEqual({
+      upstreamId: 'resp_1',
+      finishReason: 'stop',
+      nativeFinishReason: 'completed',
+    });
+  });
+
+  it('keeps the bytes of what the model said', () => {
+    const { text } = readAnswer(
+      '{"output":[{"type":"message","content":[{"text":"\\u00e9\\/ \\"id\\""}]}], "n" : 1e2 }',
+    );
+    expect(text).toContain('"text":"\\u00e9\\/ \\"id\\""');
+    expect(text).toContain('"n" : 1e2');
+  });
+
+  it('gets every member that the interface requires', () => {
+    const { json } = readAnswer({ output: [MESSAGE], usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 } });
+    expect(json).toMatchObject({
+      object: 'response',
+      completed_at: null,
+      error: null,
+      incomplete_details: null,
+      instructions: null,
+      metadata: null,
+      parallel_tool_calls: true,
+      temperature: null,
+      top_p: null,
+      presence_penalty: null,
+      frequency_penalty: null,
+      tool_choice: 'auto',
+      tools: [],
+      usage: { input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } },
+    });
+    expect(json['created_at']).toEqual(expect.any(Number));
+  });
+
+  it('names the tier in our words and the user in the words of the caller', () => {
+    const requestBody = Buffer.from('{"input":"x","user":"anna"}');
+    const { json } = readAnswer(anAnswer({ service_tier: 'standard', user: 'a hash' }), { requestBody });
+    expect(json).toMatchObject({ service_tier: 'default', user: 'anna' });
+  });
+
+  it('counts cached, written and reasoning tokens', () => {
+    const usage = {
+      input_tokens: 100,
+      input_tokens_details: { cached_tokens: 40, cache_write_tokens: 5 },
+      output_tokens: 50,
+      output_tokens_details: { reasoning_tokens: 20 },
+      total_tokens: 150,
+    };
+    expect(readAnswer(anAnswer({ usage })).usage).toMatchObject({
+      cachedTokens: 40,
+      cacheWriteTokens: 5,
+      reasoningTokens: 20,
+      provenance: 'upstream',
+    });
+  });
+
+  it('is charged at batch prices in a batch', () => {
+    expect(readAnswer(anAnswer(), { priceList: 'batch' }).cost.totalCost).toBe(1_000_000_000n);
+  });
+
+  it.each([
+    ['is missing', undefined],
+    ['is null', null],
+    ['is a word', 'none'],
+    ['is negative', { input_tokens: -5, output_tokens: -1, total_tokens: -6 }],
+    ['is text', { input_tokens: '12', output_tokens: '1' }],
+  ])('is billed by a bounded, marked estimate when its usage %s', (_what, usage) => {
+    const read = readAnswer(anAnswer({ usage }));
+    const counts = { input_tokens: 3, output_tokens: 3, total_tokens: 6 };
+    expect(read.usage).toMatchObject({ promptTokens: 3, completionTokens: 3, provenance: 'estimated' });
+    expect(read.json['usage']).toMatchObject({ ...counts, is_byok: false, cost: 0.000009 });
+  });
+
+  it('keeps zeros and cuts what is absurd', () => {
+    const zero = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+    expect(readAnswer(anAnswer({ usage: zero })).usage).toMatchObject({ totalTokens: 0, provenance: 'upstream' });
+    const absurd = { input_tokens: 1e15, output_tokens: 1e15, total_tokens: 2e15 };
+    expect(readAnswer(anAnswer({ usage: absurd })).usage).toMatchObject({
+      promptTokens: 128_000,
+      completionTokens: 128_000,
+      provenance: 'estimated',
+    });
+  });
+
+  it.each([
+    [{ output: [MESSAGE, { type: 'function_call', name: 'f', arguments: '{}' }] }, 'tool_calls', 'completed'],
+    [{ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }, 'length', 'max_output_tokens'],
+    [{ status: 'incomplete', incomplete_details: { reason: 'content_filter' } }, 'content_filter', 'content_filter'],
+    [{ status: 'completed', output: [] }, 'stop', 'completed'],
+  ])('says of %j that it ended by %s', (values, finishReason, nativeFinishReason) => {
+    expect(readAnswer(anAnswer(values))).toMatchObject({ finishReason, nativeFinishReason });
+  });
+
+  it('that failed half-way shows what there is and why there is no more', () => {
+    const error = { code: 'server_error', message: 'boom sk-live-0123456789abcdef' };
+    const { json, finishReason } = readAnswer(anAnswer({ status: 'failed', error }));
+    expect(finishReason).toBe('error');
+    expect(json).toMatchObject({
+      status: 'failed',
+      output: [MESSAGE],
+      error: { code: 'server_error', message: 'The provider is not available' },
+      error_type: 'provider_unavailable',
+    });
+  });
+
+  it('that ran out of room half-way is incomplete', () => {
+    const error = { code: 'context_length_exceeded', message: 'too long' };
+    const { json, finishReason } = readAnswer(anAnswer({ status: 'failed', error }));
+    expect(finishReason).toBe('length');
+    expect(json).toMatchObject({
+      status: 'incomplete',
+      error: null,
+      incomplete_details: { reason: 'max_output_tokens' },
+    });
+  });
+
+  it.each([
+    [{ error: { code: 'rate_limit_exceeded', message: 'x' } }, 'rate_limit_exceeded'],
+    [{ output: [], error: { code: 'context_length_exceeded', message: 'too long' } }, 'context_length_exceeded'],
+    [{ output: [], status: 'failed', error: { code: 'server_error' } }, 'provider_unavailable'],
+    [{ output: {} }, 'provider_unavailable'],
+    [{ ...anAnswer(), status: 'in_progress' }, 'provider_unavailable'],
+    [{}, 'provider_unavailable'],
+    ['[]', 'provider_unavailable'],
+    ['{"output":[', 'provider_unavailable'],
+  ])('is an error when it says %j', (answer, code) => {
+    expect(() => readAnswer(answer)).toThrow(expect.objectContaining({ code }) as Error);
+  });
+});

@@ -1,0 +1,98 @@
+import { AppError } from '@libs/errors';
+import type { FilePart, ImagePart, Message, Part, Role, TextPart, ToolResultPart } from '../../model/conversation';
+import { listOf, textOf, type Fields } from './fields';
+import { readPart, readReasoning } from './read-parts';
+
+const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant'];
+
+const RESULTS = new Set(['function_call_output', 'custom_tool_call_output']);
+
+/** What a function that stands for a tool with free text is called with. */
+export const CUSTOM_INPUT = 'input';
+
+/**
+ * The conversation of a request (interface §4.4).
+ *
+ * What a model said in one turn comes as several items: thoughts, messages, calls. They become one message, as
+ * every other API has it; names of what has no place in a conversation go to `unread`.
+ */
+export function readInput(input: unknown, instructions: unknown, unread: Set<string>): Message[] {
+  const messages: Message[] = [];
+  if (typeof instructions === 'string') messages.push(textMessage('system', instructions));
+  if (typeof input === 'string') messages.push(textMessage('user', input));
+  for (const item of listOf(input)) addItem(messages, item, unread);
+  return messages;
+}
+
+function textMessage(role: Role, text: string): Message {
+  return { role, parts: [{ type: 'text', text }] };
+}
+
+function addItem(messages: Message[], item: Fields, unread: Set<string>): void {
+  const type = textOf(item['type']) ?? 'message';
+  if (type === 'message') addMessage(messages, item, unread);
+  else if (type === 'item_reference') throw nothingStored();
+  else if (RESULTS.has(type)) messages.push({ role: 'tool', parts: [toolResult(item, unread)] });
+  else addToTurn(messages, readSaid(type, item, unread));
+}
+
+/** What a model did beside speaking. */
+function readSaid(type: string, item: Fields, unread: Set<string>): Part[] {
+  if (type === 'function_call') return [toolCall(item, textOf(item['arguments']) ?? '', unread)];
+  if (type === 'custom_tool_call') return [toolCall(item, customArguments(textOf(item['input']) ?? ''), unread)];
+  if (type === 'reasoning') return [readReasoning(item)];
+  unread.add(`input.${type}`);
+  return [];
+}
+
+function nothingStored(): AppError {
+  return new AppError('invalid_request', 'Nothing is stored: input must hold the items themselves', {
+    metadata: { param: 'input' },
+  });
+}
+
+function addMessage(messages: Message[], item: Fields, unread: Set<string>): void {
+  const role = ROLES.find((known) => known === item['role']) ?? 'user';
+  const parts = readContent(item['content'], unread);
+  if (role === 'assistant') addToTurn(messages, parts);
+  else messages.push({ role, parts });
+}
+
+function addToTurn(messages: Message[], parts: readonly Part[]): void {
+  if (parts.length === 0) return;
+  const last = messages.at(-1);
+  if (last?.role === 'assistant') messages[messages.length - 1] = { ...last, parts: [...last.parts, ...parts] };
+  else messages.push({ role: 'assistant', parts });
+}
+
+function readContent(content: unknown, unread: Set<string>): Part[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return listOf(content).flatMap((part) => {
+    const read = readPart(part);
+    if (read === null) unread.add(`input.content.${textOf(part['type']) ?? 'type'}`);
+    return read ?? [];
+  });
+}
+
+function toolCall(item: Fields, args: string, unread: Set<string>): Part {
+  if (textOf(item['namespace']) !== undefined) unread.add('input.namespace');
+  return { type: 'tool-call', id: callIdOf(item), name: textOf(item['name']) ?? '', arguments: args };
+}
+
+/** Free text as the arguments of the function that stands for the tool. */
+export function customArguments(input: string): string {
+  return JSON.stringify({ [CUSTOM_INPUT]: input });
+}
+
+function toolResult(item: Fields, unread: Set<string>): ToolResultPart {
+  const parts = readContent(item['output'], unread).filter(isResultPart);
+  return { type: 'tool-result', callId: callIdOf(item), parts };
+}
+
+function isResultPart(part: Part): part is TextPart | ImagePart | FilePart {
+  return part.type === 'text' || part.type === 'image' || part.type === 'file';
+}
+
+function callIdOf(item: Fields): string {
+  return textOf(item['call_id']) ?? '';
+}

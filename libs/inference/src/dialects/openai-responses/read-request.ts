@@ -1,0 +1,148 @@
+import type {
+  CanonicalRequest,
+  ReasoningEffort,
+  ReasoningRequest,
+  ResponseFormat,
+  Sampling,
+} from '../../model/canonical-request';
+import { booleanOf, fieldsOf, numberOf, present, textOf, type Fields } from './fields';
+import { readInput } from './read-input';
+import { readTools } from './read-tools';
+import { hashOfUser } from './upstream-request';
+
+/** Members that are read here, are the gateway's own business, or say what holds anyway. */
+const UNDERSTOOD = new Set([
+  'input',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'text',
+  'reasoning',
+  'temperature',
+  'top_p',
+  'top_k',
+  'frequency_penalty',
+  'presence_penalty',
+  'max_output_tokens',
+  'top_logprobs',
+  'modalities',
+  'cache_control',
+  'prompt_cache_key',
+  'service_tier',
+  'metadata',
+  'user',
+  'safety_identifier',
+  'model',
+  'models',
+  'provider',
+  'route',
+  'preset',
+  'plugins',
+  'session_id',
+  'trace',
+  'debug',
+  'stream',
+  'stream_options',
+  'usage',
+  'max_tool_calls',
+  'stop_server_tools_when',
+  'deferred_tools',
+  'store',
+  'background',
+  'previous_response_id',
+  'include',
+  'truncation',
+]);
+
+/** Extra output that every answer has. */
+const ALWAYS_INCLUDED = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs']);
+
+const MODALITIES = ['text', 'image', 'audio'] as const;
+const VERBOSITIES = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
+const SUMMARIES = ['auto', 'concise', 'detailed'] as const;
+const EFFORTS: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
+
+/** A checked request of this API (interface §4.4) in no dialect. */
+export function readRequest(body: Fields): CanonicalRequest {
+  const unread = new Set(Object.keys(body).filter((name) => !UNDERSTOOD.has(name) && body[name] !== null));
+  noteUnmet(body, unread);
+  const user = textOf(body['safety_identifier']) ?? textOf(body['user']);
+  const request = {
+    messages: readInput(body['input'], body['instructions'], unread),
+    ...readTools(body['tools'], body['tool_choice'], unread),
+    areParallelToolCallsAllowed: booleanOf(body['parallel_tool_calls']),
+    responseFormat: readFormat(body),
+    sampling: readSampling(body),
+    maxOutputTokens: numberOf(body['max_output_tokens']),
+    stopSequences: [],
+    reasoning: readReasoningRequest(body['reasoning'], unread),
+    topLogprobs: numberOf(body['top_logprobs']),
+    verbosity: oneOf(VERBOSITIES, fieldsOf(body['text'])?.['verbosity']),
+    outputModalities: readModalities(body['modalities']),
+    cache: readCache(body['cache_control']),
+    promptCacheKey: textOf(body['prompt_cache_key']),
+    serviceTier: textOf(body['service_tier']),
+    metadata: (fieldsOf(body['metadata']) ?? undefined) as Readonly<Record<string, string>> | undefined,
+    endUser: user === undefined ? undefined : hashOfUser(user),
+  };
+  return present({ ...request, unread: [...unread] });
+}
+
+function oneOf<T>(known: readonly T[], value: unknown): T | undefined {
+  return known.find((entry) => entry === value);
+}
+
+/** Members that are read but ask for more than a translation can give. */
+function noteUnmet({ include, truncation }: Fields, unread: Set<string>): void {
+  if (truncation === 'auto') unread.add('truncation');
+  const extra: readonly unknown[] = Array.isArray(include) ? include : [];
+  if (extra.some((entry) => !ALWAYS_INCLUDED.has(String(entry)))) unread.add('include');
+}
+
+function readFormat(body: Fields): ResponseFormat | undefined {
+  const format = fieldsOf(fieldsOf(body['text'])?.['format']);
+  if (format?.['type'] === 'text') return { type: 'text' };
+  if (format?.['type'] === 'json_object') return { type: 'json' };
+  if (format?.['type'] !== 'json_schema') return undefined;
+  return present({
+    type: 'json-schema' as const,
+    name: textOf(format['name']) ?? '',
+    schema: fieldsOf(format['schema']) ?? {},
+    description: textOf(format['description']),
+    strict: booleanOf(format['strict']),
+  });
+}
+
+function readSampling(body: Fields): Sampling {
+  return present({
+    temperature: numberOf(body['temperature']),
+    topP: numberOf(body['top_p']),
+    topK: numberOf(body['top_k']),
+    frequencyPenalty: numberOf(body['frequency_penalty']),
+    presencePenalty: numberOf(body['presence_penalty']),
+  });
+}
+
+function readReasoningRequest(value: unknown, unread: Set<string>): ReasoningRequest | undefined {
+  const reasoning = fieldsOf(value);
+  if (reasoning === null) return undefined;
+  for (const name of ['context', 'mode']) if (reasoning[name] != null) unread.add(`reasoning.${name}`);
+  const request = present({
+    isEnabled: booleanOf(reasoning['enabled']),
+    effort: oneOf(EFFORTS, reasoning['effort']),
+    maxTokens: numberOf(reasoning['max_tokens']),
+    summary: oneOf(SUMMARIES, reasoning['summary']),
+  });
+  return Object.keys(request).length > 0 ? request : undefined;
+}
+
+function readModalities(value: unknown): readonly (typeof MODALITIES)[number][] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  return MODALITIES.filter((modality) => value.includes(modality));
+}
+
+function readCache(value: unknown): { readonly ttl?: string } | undefined {
+  const control = fieldsOf(value);
+  return control === null ? undefined : present({ ttl: textOf(control['ttl']) });
+}

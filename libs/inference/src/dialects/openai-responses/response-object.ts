@@ -1,0 +1,109 @@
+import type { AnswerContext } from '../dialect';
+import { parseJson } from '../json-value';
+import type { ResponseFailure } from './failure';
+import { toServiceTier, type IncompleteReason, type ResponseStatus } from './response-status';
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The settings of a request that its response repeats (interface §2.11), with what holds where they are absent. */
+export interface ResponseEcho {
+  readonly id: string;
+  readonly model: string;
+  /** Unix seconds. */
+  readonly createdAt: number;
+  readonly settings: JsonObject;
+  /** Names of the tools that are called with free text. */
+  readonly customTools: ReadonlySet<string>;
+}
+
+/** What changes while a response comes into being. */
+export interface ResponseState {
+  readonly status: ResponseStatus;
+  readonly output: readonly object[];
+  readonly completedAt?: number;
+  readonly incompleteReason?: IncompleteReason | null;
+  readonly failure?: ResponseFailure;
+  readonly usage?: object;
+  /** In the words of whoever served. */
+  readonly serviceTier?: string | undefined;
+}
+
+const DEFAULTS: JsonObject = {
+  instructions: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  metadata: null,
+  parallel_tool_calls: true,
+  presence_penalty: null,
+  frequency_penalty: null,
+  temperature: null,
+  text: { format: { type: 'text' } },
+  tool_choice: 'auto',
+  tools: [],
+  top_logprobs: 0,
+  top_p: null,
+  truncation: null,
+};
+
+/** Repeated where the caller set them, else left out. */
+const OPTIONAL = ['prompt', 'prompt_cache_key', 'prompt_cache_options', 'reasoning', 'safety_identifier', 'user'];
+
+export function readEcho({ generationId, model, requestBody }: AnswerContext, createdAt: number | null): ResponseEcho {
+  const request = parseJson(requestBody) as JsonObject;
+  const settings: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(DEFAULTS)) settings[name] = memberOf(request, name) ?? value;
+  for (const name of OPTIONAL) {
+    const value = memberOf(request, name);
+    if (value !== undefined && value !== null) settings[name] = value;
+  }
+  return {
+    id: generationId,
+    model: model.slug,
+    createdAt: createdAt ?? nowSeconds(),
+    settings,
+    customTools: customToolsOf(settings['tools']),
+  };
+}
+
+function memberOf(object: JsonObject, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+function customToolsOf(tools: unknown): ReadonlySet<string> {
+  const list = Array.isArray(tools) ? (tools as readonly JsonObject[]) : [];
+  return new Set(list.flatMap(({ type, name }) => (type === 'custom' && typeof name === 'string' ? [name] : [])));
+}
+
+export function nowSeconds(): number {
+  return Math.floor(Date.now() / 1_000);
+}
+
+/** A response with every member that the interface requires. */
+export function responseObject({ id, model, createdAt, settings }: ResponseEcho, state: ResponseState): object {
+  const { output, completedAt = null, usage, serviceTier } = state;
+  return {
+    id,
+    object: 'response',
+    created_at: createdAt,
+    completed_at: completedAt,
+    background: false,
+    ...outcomeMembers(state),
+    model,
+    output,
+    previous_response_id: null,
+    store: false,
+    ...settings,
+    service_tier: serviceTier === undefined ? null : toServiceTier(serviceTier),
+    ...(usage && { usage }),
+  };
+}
+
+function outcomeMembers({ status, incompleteReason = null, failure }: ResponseState): object {
+  const reason = failure ? failure.incompleteReason : incompleteReason;
+  return {
+    status: failure?.status ?? status,
+    error: failure?.error ?? null,
+    ...(failure?.errorType && { error_type: failure.errorType }),
+    incomplete_details: reason === null ? null : { reason },
+  };
+}

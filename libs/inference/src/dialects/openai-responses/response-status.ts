@@ -1,0 +1,38 @@
+import type { FinishReason } from '../../model/finish-reason';
+
+/** The statuses of a response that is not run in the background (interface §3.3). */
+export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed';
+
+export type IncompleteReason = 'max_output_tokens' | 'content_filter';
+
+/** What the end of an answer is called in a response. */
+export function statusOf(finishReason: FinishReason): {
+  readonly status: ResponseStatus;
+  readonly incompleteReason: IncompleteReason | null;
+} {
+  if (finishReason === 'length') return { status: 'incomplete', incompleteReason: 'max_output_tokens' };
+  if (finishReason === 'content_filter') return { status: 'incomplete', incompleteReason: 'content_filter' };
+  return { status: finishReason === 'error' ? 'failed' : 'completed', incompleteReason: null };
+}
+
+/** Why the model stopped, from an upstream's response. */
+export function finishOf(
+  status: string | null,
+  incompleteReason: string | null,
+  hasToolCalls: boolean,
+): { readonly finishReason: FinishReason; readonly nativeFinishReason: string | null } {
+  const nativeFinishReason = incompleteReason ?? status;
+  if (status === 'failed' || status === 'cancelled') return { finishReason: 'error', nativeFinishReason };
+  if (status === 'incomplete') {
+    const isFiltered = incompleteReason === 'content_filter';
+    return { finishReason: isFiltered ? 'content_filter' : 'length', nativeFinishReason };
+  }
+  return { finishReason: hasToolCalls ? 'tool_calls' : 'stop', nativeFinishReason };
+}
+
+const TIER_LABELS: Readonly<Record<string, string>> = { standard: 'default', on_demand: 'default', fast: 'priority' };
+
+/** A provider's label of a service tier in the interface's words (§2.11). */
+export function toServiceTier(label: string): string {
+  return Object.hasOwn(TIER_LABELS, label) ? TIER_LABELS[label]! : label;
+}

@@ -1,0 +1,221 @@
+import type { AnswerEvent, AnswerPart, ReasoningDelta } from '../../model/canonical-answer';
+import type { ReasoningFormat } from '../../model/conversation';
+import { brokenAnswer, errorInside } from '../../providers/upstream-error';
+import type { Endpoint } from '../../routing/catalogue';
+import { MalformedJson } from '../json-grammar';
+import { parseJson } from '../json-value';
+import type { StreamReader, UpstreamEvent } from '../translation';
+import { fieldsOf, numberOf, present, textOf, type Fields } from './fields';
+import { PartLedger } from './part-ledger';
+import { complaintOf, finishOfFields, partsOfItem, readLogprobs } from './read-answer';
+import { readAnnotations, SUMMARY_BREAK } from './read-parts';
+import { reasoningFormatOf } from './reasoning-format';
+import { toServiceTier } from './response-status';
+import { usageOfResponse } from './usage';
+
+const DONE_WORD = '[DONE]';
+
+type Handler = (reader: ResponsesStreamReader, event: Fields) => AnswerEvent[];
+
+const HANDLERS: Readonly<Record<string, Handler>> = {
+  'response.created': (reader, event) => reader.start(event),
+  'response.in_progress': (reader, event) => reader.start(event),
+  'response.queued': (reader, event) => reader.start(event),
+  'response.output_item.added': (reader, event) => reader.addItem(event),
+  'response.output_item.done': (reader, event) => reader.endItem(event),
+  'response.output_text.delta': (reader, event) => reader.text(event, 'text', 'delta'),
+  'response.output_text.done': (reader, event) => reader.text(event, 'text', 'text'),
+  'response.output_text.annotation.added': (reader, event) => reader.annotate(event),
+  'response.refusal.delta': (reader, event) => reader.text(event, 'refusal', 'delta'),
+  'response.refusal.done': (reader, event) => reader.text(event, 'refusal', 'refusal'),
+  'response.content_part.done': (reader, event) => reader.endContent(event),
+  'response.reasoning_text.delta': (reader, event) => reader.think(event, 'text', 'content_index'),
+  'response.reasoning_summary_text.delta': (reader, event) => reader.think(event, 'summary', 'summary_index'),
+  'response.function_call_arguments.delta': (reader, event) => reader.argue(event),
+  'response.completed': (reader, event) => reader.finish(event),
+  'response.incomplete': (reader, event) => reader.finish(event),
+};
+
+/**
+ * Reads the events of a streamed response (interface §4.4).
+ *
+ * Deltas are taken as they come; whatever a `done` event or the last response holds beyond them is given then,
+ * so that an upstream which sends only the whole of something loses nothing.
+ */
+export class ResponsesStreamReader implements StreamReader {
+  readonly #ledger = new PartLedger();
+  readonly #format: ReasoningFormat;
+  #hasStarted = false;
+  #isFinished = false;
+
+  constructor(private readonly endpoint: Endpoint) {
+    this.#format = reasoningFormatOf(endpoint);
+  }
+
+  read({ data }: UpstreamEvent): AnswerEvent[] {
+    if (this.#isFinished || data === DONE_WORD) return [];
+    const event = this.#parse(data);
+    this.#refuseError(event);
+    const type = textOf(event['type']) ?? '';
+    return Object.hasOwn(HANDLERS, type) ? HANDLERS[type]!(this, event) : [];
+  }
+
+  #refuseError(event: Fields): void {
+    const { type, error } = event;
+    const isError = type === 'error' || type === 'response.error' || (type === undefined && error != null);
+    if (isError) throw errorInside(this.endpoint.provider, complaintOf(error ?? event));
+    if (type !== 'response.failed') return;
+    throw errorInside(this.endpoint.provider, complaintOf(fieldsOf(event['response'])?.['error']));
+  }
+
+  end(): AnswerEvent[] {
+    if (this.#isFinished) return [];
+    throw brokenAnswer(this.endpoint.provider, 'the stream was cut');
+  }
+
+  #parse(data: string): Fields {
+    try {
+      const event = fieldsOf(parseJson(Buffer.from(data)));
+      if (event !== null) return event;
+    } catch (thrown) {
+      if (!(thrown instanceof MalformedJson)) throw thrown;
+      throw brokenAnswer(this.endpoint.provider, 'an event is not JSON', thrown);
+    }
+    throw brokenAnswer(this.endpoint.provider, 'an event is no object');
+  }
+
+  start({ response }: Fields): AnswerEvent[] {
+    if (this.#hasStarted) return [];
+    this.#hasStarted = true;
+    const fields = fieldsOf(response) ?? {};
+    return [
+      {
+        type: 'start',
+        upstreamId: textOf(fields['id']) ?? null,
+        createdAt: numberOf(fields['created_at']) ?? null,
+      },
+    ];
+  }
+
+  /** Calls and thoughts are one part each; a message is a part for each of its contents. */
+  addItem(event: Fields): AnswerEvent[] {
+    const item = fieldsOf(event['item']) ?? {};
+    const key = itemKey(event);
+    const start = this.start({});
+    const [part] = partsOfItem(item, this.#format);
+    if (part?.type === 'tool-call' && item['type'] === 'function_call') {
+      return [...start, ...this.#ledger.begin(key, { kind: 'tool-call', id: part.id, name: part.name })];
+    }
+    if (part?.type !== 'reasoning') return start;
+    const delta = present({ id: part.id });
+    return [...start, ...this.#ledger.begin(key, { kind: 'reasoning' }), ...this.#ledger.reasoning(key, delta)];
+  }
+
+  text(event: Fields, kind: 'text' | 'refusal', member: string): AnswerEvent[] {
+    const said = textOf(event[member]) ?? '';
+    const key = contentKey(event);
+    const text = member === 'delta' ? said : this.#ledger.restOf(key, said);
+    const isNew = member === 'delta' || text === said;
+    const logprobs = isNew ? readLogprobs(event['logprobs']) : [];
+    return text === '' ? this.#ledger.begin(key, { kind }) : this.#ledger.text(key, kind, text, logprobs);
+  }
+
+  annotate(event: Fields): AnswerEvent[] {
+    const key = contentKey(event);
+    return readAnnotations([event['annotation']]).flatMap((annotation) => this.#ledger.annotation(key, annotation));
+  }
+
+  endContent(event: Fields): AnswerEvent[] {
+    return this.#ledger.end(contentKey(event));
+  }
+
+  think(event: Fields, member: 'text' | 'summary', indexMember: string): AnswerEvent[] {
+    const key = itemKey(event);
+    const gap = this.#ledger.isNewSection(key, member, numberOf(event[indexMember]) ?? 0) ? SUMMARY_BREAK : '';
+    return this.#ledger.reasoning(key, { [member]: gap + (textOf(event['delta']) ?? '') });
+  }
+
+  argue(event: Fields): AnswerEvent[] {
+    return this.#ledger.arguments(itemKey(event), textOf(event['delta']) ?? '');
+  }
+
+  endItem(event: Fields): AnswerEvent[] {
+    return this.#endItem(fieldsOf(event['item']) ?? {}, numberOf(event['output_index']) ?? 0);
+  }
+
+  #endItem(item: Fields, outputIndex: number): AnswerEvent[] {
+    const key = String(outputIndex);
+    const parts = partsOfItem(item, this.#format);
+    if (item['type'] !== 'message') return parts.flatMap((part) => this.#endPart(key, part));
+    return parts.flatMap((part, index) => this.#endPart(`${key}/${index}`, part));
+  }
+
+  /** Gives what the deltas have not brought, and ends the part. */
+  #endPart(key: string, part: AnswerPart): AnswerEvent[] {
+    if (this.#ledger.hasEnded(key)) return [];
+    return [...this.#missing(key, part), ...this.#ledger.end(key)];
+  }
+
+  #missing(key: string, part: AnswerPart): AnswerEvent[] {
+    switch (part.type) {
+      case 'text': {
+        const rest = this.#ledger.restOf(key, part.text);
+        const late = this.#ledger.hasBegun(key) ? [] : (part.annotations ?? []);
+        const text = rest === '' ? this.#ledger.begin(key, { kind: 'text' }) : this.#ledger.text(key, 'text', rest, []);
+        return [...text, ...late.flatMap((annotation) => this.#ledger.annotation(key, annotation))];
+      }
+      case 'refusal':
+        return this.#ledger.text(key, 'refusal', this.#ledger.restOf(key, part.text), []);
+      case 'tool-call': {
+        const { id, name } = part;
+        const begun = this.#ledger.begin(key, { kind: 'tool-call', id, name });
+        return [...begun, ...this.#ledger.arguments(key, this.#ledger.restOf(key, part.arguments))];
+      }
+      case 'reasoning':
+        return this.#missingThoughts(key, part);
+      case 'generated-image':
+        return this.#ledger.begin(key, { kind: 'generated-image', url: part.url });
+    }
+  }
+
+  #missingThoughts(key: string, part: Extract<AnswerPart, { type: 'reasoning' }>): AnswerEvent[] {
+    const { text, summary, signature, encrypted, id, format } = part;
+    const delta: ReasoningDelta = present({
+      text: this.#ledger.hasThought(key, 'text') ? undefined : text,
+      summary: this.#ledger.hasThought(key, 'summary') ? undefined : summary,
+      signature,
+      encrypted,
+      id: this.#ledger.hasBegun(key) ? undefined : id,
+      format,
+    });
+    return [...this.#ledger.begin(key, { kind: 'reasoning' }), ...this.#ledger.reasoning(key, delta)];
+  }
+
+  finish(event: Fields): AnswerEvent[] {
+    const response = fieldsOf(event['response']);
+    if (response === null) throw brokenAnswer(this.endpoint.provider, 'the last event has no response');
+    this.#isFinished = true;
+    const output: readonly unknown[] = Array.isArray(response['output']) ? response['output'] : [];
+    const usage = usageOfResponse(response['usage'], this.endpoint);
+    const tier = textOf(response['service_tier']);
+    return [
+      ...this.start(event),
+      ...output.flatMap((item, index) => this.#endItem(fieldsOf(item) ?? {}, index)),
+      ...this.#ledger.endAll(),
+      ...(usage === null ? [] : [{ type: 'usage' as const, usage }]),
+      present({
+        type: 'finish' as const,
+        ...finishOfFields(response),
+        serviceTier: tier === undefined ? undefined : toServiceTier(tier),
+      }),
+    ];
+  }
+}
+
+function itemKey(event: Fields): string {
+  return String(numberOf(event['output_index']) ?? 0);
+}
+
+function contentKey(event: Fields): string {
+  return `${itemKey(event)}/${numberOf(event['content_index']) ?? 0}`;
+}

@@ -1,0 +1,105 @@
+import type { AppError } from '@libs/errors';
+import type { AnswerEvent } from '../../model/canonical-answer';
+import { brokenAnswer } from '../../providers/upstream-error';
+import type { AnswerContext } from '../dialect';
+import type { Bill, StreamWriter } from '../translation';
+import type { ItemStatus } from './answer-items';
+import { EventSink } from './event-sink';
+import { failureOf, type ResponseFailure } from './failure';
+import type { OpenItem, PartStart } from './open-item';
+import { openItem } from './open-items';
+import { nowSeconds, readEcho, responseObject, type ResponseEcho, type ResponseState } from './response-object';
+import { statusOf } from './response-status';
+import { responseUsageObject } from './usage';
+
+const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
+
+type Finish = Extract<AnswerEvent, { type: 'finish' }>;
+
+/**
+ * Writes the events of one answer as a streamed response (interface §4.4): created, in progress, then each
+ * item from its beginning to its end, then one terminal event.
+ *
+ * An item ends when the next one begins or the answer is over, because only then its status is known. Items
+ * may overlap, as their parts do, and keep the place in which they began.
+ */
+export class ResponsesStreamWriter implements StreamWriter {
+  readonly #context: AnswerContext;
+  readonly #sink = new EventSink();
+  #echo: ResponseEcho | null = null;
+  /** In the order of their output index. */
+  readonly #items: OpenItem[] = [];
+  readonly #byPart = new Map<number, OpenItem>();
+  #finish: Finish | null = null;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+  }
+
+  write(event: AnswerEvent): Buffer[] {
+    if (event.type === 'usage') return [];
+    const echo = this.#start(event.type === 'start' ? event.createdAt : null);
+    if (event.type === 'finish') this.#finish = event;
+    else if (event.type === 'part-start') this.#beginPart(event, echo);
+    else if (event.type !== 'start') this.#byPart.get(event.part)?.take(event);
+    return this.#sink.take();
+  }
+
+  complete(bill: Bill): Buffer[] {
+    const { finishReason = 'stop' } = this.#finish ?? {};
+    const { status, incompleteReason } = statusOf(finishReason);
+    if (status === 'failed') {
+      return this.fail(brokenAnswer(this.#context.endpoint.provider, 'the model stopped with an error'), bill);
+    }
+    const isWhole = status === 'completed';
+    return this.#end(isWhole ? 'completed' : 'incomplete', bill, {
+      status,
+      incompleteReason,
+      ...(isWhole && { completedAt: nowSeconds() }),
+    });
+  }
+
+  fail(error: AppError, bill: Bill): Buffer[] {
+    const failure: ResponseFailure = failureOf(error);
+    return this.#end('incomplete', bill, { status: failure.status, failure });
+  }
+
+  #start(createdAt: number | null): ResponseEcho {
+    if (this.#echo !== null) return this.#echo;
+    const echo = readEcho(this.#context, createdAt);
+    this.#echo = echo;
+    const response = responseObject(echo, { status: 'in_progress', output: [] });
+    this.#sink.emit('response.created', { response });
+    this.#sink.emit('response.in_progress', { response });
+    return echo;
+  }
+
+  #beginPart(event: PartStart, { id, customTools }: ResponseEcho): void {
+    const last = this.#items.at(-1);
+    if (last?.takes(event)) return this.#join(last, event);
+    last?.announce?.();
+    for (const item of this.#items) if (item.isIdle) item.end('completed');
+    const item = openItem(event, this.#sink, { responseId: id, customTools, outputIndex: this.#items.length });
+    this.#items.push(item);
+    this.#join(item, event);
+  }
+
+  #join(item: OpenItem, event: PartStart): void {
+    this.#byPart.set(event.part, item);
+    item.begin(event);
+  }
+
+  #end(lastStatus: ItemStatus, bill: Bill, state: Omit<ResponseState, 'output' | 'usage'>): Buffer[] {
+    const echo = this.#start(null);
+    const last = this.#items.at(-1);
+    for (const item of this.#items) item.end(item === last || !item.isIdle ? lastStatus : 'completed');
+    const response = responseObject(echo, {
+      ...state,
+      output: this.#items.map((item) => item.written),
+      usage: responseUsageObject(bill),
+      serviceTier: this.#finish?.serviceTier,
+    });
+    this.#sink.emit(`response.${state.status}`, { response });
+    return [...this.#sink.take(), DONE_EVENT];
+  }
+}

@@ -1,0 +1,395 @@
+import fc from 'fast-check';
+import type { AnswerPart, CanonicalAnswer, Choice, TokenLogprob } from '../../model/canonical-answer';
+import type { CanonicalRequest, ReasoningRequest } from '../../model/canonical-request';
+import type { Message, Part, ReasoningPart } from '../../model/conversation';
+import { LossLog } from '../../model/loss-report';
+import { effortOfBudget } from '../../model/reasoning-budget';
+import type { Usage } from '../../model/usage';
+import { priceUsage } from '../../pricing/price';
+import {
+  aModel,
+  anEndpoint,
+  anyAnswer,
+  anyAnswerParts,
+  anyPartSequence,
+  anyRequest,
+  anyUsage,
+  aProvider,
+  dataOfEventStream,
+  eventsOf,
+  findResponsesGrammarProblems,
+  foldAnswer,
+} from '../../testing';
+import type { AnswerContext } from '../dialect';
+import { itemId } from './answer-items';
+import { toServiceTier } from './response-status';
+import { openAiResponsesTranslation } from './translation';
+
+const { caller, upstream } = openAiResponsesTranslation;
+
+const endpoint = anEndpoint({ apis: ['responses'], maxCompletionTokens: 16_000 });
+const OWN_FORMAT = 'openai-responses-v1';
+const context = (body: object = { model: 'acme/large', input: 'Hi' }): AnswerContext => ({
+  generationId: 'gen-1-abc',
+  model: aModel({ endpoints: [endpoint] }),
+  endpoint,
+  priceList: 'standard',
+  requestBody: Buffer.from(JSON.stringify(body)),
+});
+const billOf = (usage: Usage) => ({ usage, cost: priceUsage(endpoint.pricing, usage) });
+const throughJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+const write = (request: CanonicalRequest, log = new LossLog()) =>
+  throughJson(upstream.writeRequest(request, endpoint, false, log)) as Record<string, unknown>;
+
+/** The part of a request that this API has words for. */
+function representable(request: CanonicalRequest): CanonicalRequest {
+  const { temperature, topP, frequencyPenalty, presencePenalty } = request.sampling;
+  const { choices: _n, cache: _cache, outputModalities: _modalities, reasoning, ...kept } = request;
+  const thinking = reasoning && representableReasoning(reasoning, request.maxOutputTokens);
+  return throughJson({
+    ...kept,
+    messages: merged(request.messages.map(representableMessage)),
+    tools: request.tools.map(({ cache: _mark, strict = false, ...tool }) => ({ ...tool, strict })),
+    sampling: { temperature, topP, frequencyPenalty, presencePenalty },
+    stopSequences: [],
+    ...(thinking && { reasoning: thinking }),
+  });
+}
+
+function representableReasoning(asked: ReasoningRequest, maxOutputTokens = 16_000): ReasoningRequest | undefined {
+  const { isEnabled, maxTokens, effort, summary, isHidden } = asked;
+  const budgeted = maxTokens === undefined ? effort : (effort ?? effortOfBudget(maxTokens, maxOutputTokens));
+  const written = {
+    effort: isEnabled === false ? ('none' as const) : budgeted,
+    summary: isHidden === true ? undefined : summary,
+  };
+  return written.effort || written.summary ? written : undefined;
+}
+
+function representableMessage({ role, parts }: Message): Message {
+  return { role, parts: parts.flatMap((part) => representablePart(part, role) ?? []) };
+}
+
+function representablePart(part: Part, role: Message['role']): Part | null {
+  if (part.type === 'reasoning') return isOwn(part) ? part : null;
+  if (part.type === 'image' && role === 'assistant') return null;
+  if (part.type === 'tool-result') {
+    return { ...part, parts: part.parts.map((inner) => representablePart(inner, 'user') as typeof inner) };
+  }
+  const { cache: _mark, ...kept } = part as Part & { cache?: object };
+  if (kept.type !== 'image') return kept;
+  const { detail, ...image } = kept;
+  return detail === undefined || detail === 'auto' ? image : { ...image, detail };
+}
+
+function isOwn({ format, encrypted }: ReasoningPart): boolean {
+  return format === OWN_FORMAT || (encrypted !== undefined && (format === undefined || format === 'unknown'));
+}
+
+/** Turns of a model that follow each other are one; those that say nothing are none. */
+function merged(messages: readonly Message[]): Message[] {
+  const list: Message[] = [];
+  for (const message of messages) {
+    const last = list.at(-1);
+    if (message.parts.length === 0) continue;
+    if (last?.role !== 'assistant' || message.role !== 'assistant') list.push(message);
+    else list[list.length - 1] = { ...last, parts: [...last.parts, ...message.parts] };
+  }
+  return list;
+}
+
+describe('a request that goes through this API', () => {
+  it('is read as it was written', () => {
+    fc.assert(
+      fc.property(anyRequest, (request) => {
+        expect(throughJson(caller.readRequest(write(request)))).toEqual(representable(request));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('says what it could not carry', () => {
+    const log = new LossLog();
+    write(
+      {
+        messages: [
+          { role: 'user', name: 'anna', parts: [{ type: 'text', text: 'x', cache: {} }] },
+          {
+            role: 'assistant',
+            parts: [{ type: 'reasoning', text: 'x', signature: 's', format: 'anthropic-claude-v1' }],
+          },
+          { role: 'tool', parts: [{ type: 'tool-result', callId: 'c', parts: [], isError: true }] },
+        ],
+        tools: [],
+        sampling: { topK: 1, minP: 1, topA: 1, repetitionPenalty: 1, seed: 1, logitBias: { x: 1 } },
+        stopSequences: ['x'],
+        choices: 2,
+        reasoning: { maxTokens: 1_000 },
+        outputModalities: ['image'],
+        unread: [],
+      },
+      log,
+    );
+    expect(log.report()).toEqual({
+      dropped: [
+        'top_k',
+        'min_p',
+        'top_a',
+        'repetition_penalty',
+        'seed',
+        'logit_bias',
+        'stop',
+        'n',
+        'modalities',
+        'name',
+        'cache_control',
+        'reasoning',
+      ],
+      approximated: ['is_error', 'reasoning.max_tokens'],
+    });
+  });
+
+  it('leaves nothing at the upstream and has sealed thoughts come along', () => {
+    const request: CanonicalRequest = { messages: [], tools: [], sampling: {}, stopSequences: [], unread: [] };
+    expect(write(request)).toEqual({ model: 'acme-large-2026', input: [], store: false, stream: false });
+    expect(write({ ...request, reasoning: { effort: 'high' }, topLogprobs: 2 })['include']).toEqual([
+      'reasoning.encrypted_content',
+      'message.output_text.logprobs',
+    ]);
+    expect(write({ ...request, reasoning: { effort: 'none' } })).not.toHaveProperty('include');
+    expect(write({ ...request, serviceTier: 'fast' })['service_tier']).toBe('priority');
+  });
+
+  it('gives thoughts back only to the kind of provider that sealed them', () => {
+    const thought: ReasoningPart = { type: 'reasoning', encrypted: 'x', id: 'rs_1', format: 'xai-responses-v1' };
+    const request: CanonicalRequest = {
+      messages: [{ role: 'assistant', parts: [thought] }],
+      tools: [],
+      sampling: {},
+      stopSequences: [],
+      unread: [],
+    };
+    const inputAt = (slug: string, upstreamModel = 'm') => {
+      const there = { ...endpoint, provider: aProvider({ slug }), upstreamModel };
+      const written = upstream.writeRequest(request, there, false, new LossLog());
+      return (written as { input: unknown[] }).input;
+    };
+    expect(inputAt('xai')).toEqual([
+      { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x', format: 'xai-responses-v1' },
+    ]);
+    for (const slug of ['openai', 'azure', 'amazon-bedrock', 'meta']) expect(inputAt(slug)).toEqual([]);
+  });
+});
+
+describe('a request of this API', () => {
+  const read = (body: object) => caller.readRequest(body as Record<string, unknown>);
+
+  it('is text, or items that are one turn each', () => {
+    expect(read({ input: 'Hi', instructions: 'Be kind' }).messages).toEqual([
+      { role: 'system', parts: [{ type: 'text', text: 'Be kind' }] },
+      { role: 'user', parts: [{ type: 'text', text: 'Hi' }] },
+    ]);
+    const input = [
+      { role: 'user', content: 'Weather?' },
+      {
+        type: 'reasoning',
+        id: 'rs_1',
+        summary: [
+          { type: 'summary_text', text: 'A' },
+          { type: 'summary_text', text: 'B' },
+        ],
+      },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Let me see' }] },
+      { type: 'function_call', call_id: 'a', name: 'f', arguments: '{"x":' },
+      { type: 'function_call', call_id: 'b', name: 'f', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'a', output: 'rain' },
+      { type: 'function_call_output', call_id: 'b', output: [{ type: 'input_text', text: 'sun' }] },
+    ];
+    expect(read({ input }).messages).toEqual([
+      { role: 'user', parts: [{ type: 'text', text: 'Weather?' }] },
+      {
+        role: 'assistant',
+        parts: [
+          { type: 'reasoning', summary: 'A\n\nB', id: 'rs_1' },
+          { type: 'text', text: 'Let me see' },
+          { type: 'tool-call', id: 'a', name: 'f', arguments: '{"x":' },
+          { type: 'tool-call', id: 'b', name: 'f', arguments: '{}' },
+        ],
+      },
+      { role: 'tool', parts: [{ type: 'tool-result', callId: 'a', parts: [{ type: 'text', text: 'rain' }] }] },
+      { role: 'tool', parts: [{ type: 'tool-result', callId: 'b', parts: [{ type: 'text', text: 'sun' }] }] },
+    ]);
+  });
+
+  it('may hold marks for the prompt cache', () => {
+    const text = { type: 'input_text', text: 'x' };
+    const content = [
+      { ...text, prompt_cache_breakpoint: { mode: 'explicit' } },
+      { ...text, cache_control: { type: 'ephemeral', ttl: '1h' } },
+    ];
+    const { messages, cache } = read({ input: [{ role: 'user', content }], cache_control: { type: 'ephemeral' } });
+    expect(messages[0]?.parts).toEqual([
+      { type: 'text', text: 'x', cache: {} },
+      { type: 'text', text: 'x', cache: { ttl: '1h' } },
+    ]);
+    expect(cache).toEqual({});
+  });
+
+  it('has functions, and tools with free text that become functions', () => {
+    const tools = [
+      { type: 'function', name: 'f', parameters: { type: 'object' }, strict: null },
+      {
+        type: 'custom',
+        name: 'shell',
+        description: 'runs',
+        format: { type: 'grammar', syntax: 'lark', definition: '' },
+      },
+      { type: 'sluice:web_search' },
+    ];
+    const { tools: read1, toolChoice, unread } = read({ tools, tool_choice: { type: 'custom', name: 'shell' } });
+    expect(read1).toEqual([
+      { name: 'f', parameters: { type: 'object' } },
+      expect.objectContaining({ name: 'shell', description: 'runs' }),
+    ]);
+    expect(toolChoice).toEqual({ type: 'tool', name: 'shell' });
+    expect(unread).toEqual(['tools.format', 'tools.sluice:web_search']);
+    const allowed = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'f' }] };
+    expect(read({ tools, tool_choice: allowed })).toMatchObject({
+      tools: [{ name: 'f' }],
+      toolChoice: { type: 'required' },
+    });
+  });
+
+  it('names what has no place in a conversation', () => {
+    const { unread } = read({
+      input: [
+        { type: 'web_search_call', id: 'x' },
+        { role: 'user', content: [{ type: 'hologram' }] },
+      ],
+      reasoning: { context: 'auto', effort: 'low' },
+      include: ['file_search_call.results'],
+      truncation: 'auto',
+      tool_choice: { type: 'shell' },
+      image_config: {},
+      some_future_member: 1,
+      absent: null,
+      model: 'm',
+      plugins: [],
+    });
+    expect(unread.toSorted()).toEqual([
+      'image_config',
+      'include',
+      'input.content.hologram',
+      'input.web_search_call',
+      'reasoning.context',
+      'some_future_member',
+      'tool_choice',
+      'truncation',
+    ]);
+  });
+
+  it('never names its end user', () => {
+    expect(read({ user: 'anna', safety_identifier: 'bob' }).endUser).toMatch(/^[0-9a-f]{64}$/);
+    expect(read({ user: 'anna' }).endUser).not.toBe(read({ user: 'bob' }).endUser);
+  });
+
+  it('cannot refer to what nobody stored', () => {
+    expect(() => read({ input: [{ type: 'item_reference', id: 'msg_1' }] })).toThrow(
+      expect.objectContaining({ code: 'invalid_request' }) as Error,
+    );
+    expect(() => read({ input: [{ role: 'user', content: [{ type: 'input_image' }] }] })).toThrow('image_url');
+  });
+});
+
+/** The parts of an answer as an upstream of this API would send them. */
+function told(parts: readonly AnswerPart[]): AnswerPart[] {
+  let index = -1;
+  let isSpeaking = false;
+  return parts.map((part) => {
+    const speaks = part.type === 'text' || part.type === 'refusal';
+    if (!speaks || !isSpeaking) index += 1;
+    isSpeaking = speaks;
+    if (part.type !== 'reasoning') return part;
+    return { ...part, id: part.id ?? itemId('rs', 'gen-1-abc', index), format: part.format ?? OWN_FORMAT };
+  });
+}
+
+function toldChoice({ parts, finishReason, logprobs }: Choice): object {
+  const hasCalls = parts.some(({ type }) => type === 'tool-call');
+  const isCut = finishReason === 'length' || finishReason === 'content_filter';
+  const native = finishReason === 'length' ? 'max_output_tokens' : finishReason;
+  const withBytes = (entry: Omit<TokenLogprob, 'top'>) => ({
+    ...entry,
+    bytes: entry.bytes ?? [...Buffer.from(entry.token)],
+  });
+  return {
+    parts: told(parts),
+    finishReason: isCut ? finishReason : hasCalls ? 'tool_calls' : 'stop',
+    nativeFinishReason: isCut ? native : 'completed',
+    ...(logprobs &&
+      parts.some(({ type }) => type === 'text') && {
+        logprobs: logprobs.map(({ top, ...entry }) => ({ ...withBytes(entry), top: top.map(withBytes) })),
+      }),
+  };
+}
+
+const withoutAudio = (usage: Usage): Usage => ({ ...usage, audioPromptTokens: 0, audioCompletionTokens: 0 });
+
+describe('an answer that goes through this API', () => {
+  it('is read as it was written', () => {
+    const whole = anyAnswer.filter(({ choices: [choice] }) => choice?.finishReason !== 'error');
+    fc.assert(
+      fc.property(whole, (answer: CanonicalAnswer) => {
+        const body = throughJson(caller.writeAnswer(answer, billOf(answer.usage!), context()));
+        expect(throughJson(upstream.readAnswer(body, endpoint))).toEqual(
+          throughJson({
+            upstreamId: 'gen-1-abc',
+            createdAt: answer.createdAt,
+            choices: [toldChoice(answer.choices[0]!)],
+            usage: withoutAudio(answer.usage!),
+            ...(answer.serviceTier !== undefined && { serviceTier: toServiceTier(answer.serviceTier) }),
+          }),
+        );
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is read as it was written when it is streamed, however it is cut', () => {
+    fc.assert(
+      fc.property(anyPartSequence, anyUsage, fc.integer({ min: 1, max: 12 }), (parts, usage, size) => {
+        const writer = caller.writeStream(context());
+        const buffers = eventsOf(parts, usage, size).flatMap((event) => writer.write(event));
+        buffers.push(...writer.complete(billOf(usage)));
+        const data = dataOfEventStream(Buffer.concat(buffers).toString());
+        expect(findResponsesGrammarProblems(data)).toEqual([]);
+        const reader = upstream.readStream(endpoint);
+        const events = data.flatMap((event) => reader.read({ name: null, data: event }));
+        expect([...events, ...reader.end()]).toEqual(events);
+        expect(foldAnswer(events)).toMatchObject({
+          upstreamId: 'gen-1-abc',
+          parts: told(parts),
+          usage: withoutAudio(usage),
+          finishReason: parts.some(({ type }) => type === 'tool-call') ? 'tool_calls' : 'stop',
+        });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is the same streamed and whole', () => {
+    fc.assert(
+      fc.property(anyAnswerParts, anyUsage, fc.integer({ min: 1, max: 12 }), (parts, usage, size) => {
+        const writer = caller.writeStream(context());
+        eventsOf(parts, usage, size).forEach((event) => writer.write(event));
+        const [terminal] = dataOfEventStream(Buffer.concat(writer.complete(billOf(usage))).toString()).slice(-2);
+        const { response } = JSON.parse(terminal!) as { response: object };
+        const choices = [{ parts, finishReason: 'stop' as const, nativeFinishReason: 'stop' }];
+        const answer = { upstreamId: 'up-1', createdAt: 1_763_715_601, choices, usage };
+        const written = throughJson(caller.writeAnswer(answer, billOf(usage), context()));
+        expect({ ...response, completed_at: 0 }).toEqual({ ...written, completed_at: 0 });
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

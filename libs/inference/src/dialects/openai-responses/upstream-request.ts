@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import type { Endpoint } from '../../routing/catalogue';
+import { findValue, spliceMembers, type ScannedObject } from '../json-members';
+import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
+
+/**
+ * Members that are between the caller and us, would make the upstream keep state, or try to reach past us:
+ * no upstream sees them.
+ */
+const REMOVED: readonly string[] = [
+  ...GATEWAY_MEMBERS,
+  'deferred_tools',
+  'previous_response_id',
+  'conversation',
+  'api_key',
+  'base_url',
+  'headers',
+];
+
+/** Tiers that exist between the caller and us (interface §4.4), in the upstream's words. */
+const TIERS: Readonly<Record<string, string>> = { '"fast"': '"priority"', '"ultrafast"': '"priority"' };
+
+const USERS = ['user', 'safety_identifier'];
+const QUOTE = 0x22;
+
+/** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
+export function toUpstreamRequest(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer {
+  const request = scanRequest(body);
+  const set: Record<string, string> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
+  if (isStream) set['stream'] = 'true';
+  else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
+  const tier = memberText(request, 'service_tier')?.toString() ?? '';
+  if (Object.hasOwn(TIERS, tier)) set['service_tier'] = TIERS[tier]!;
+  for (const name of USERS) {
+    const hash = hashedText(request, name);
+    if (hash !== null) set[name] = hash;
+  }
+  return spliceMembers(request, { set, remove: removedFrom(request) });
+}
+
+function removedFrom(request: ScannedObject): readonly string[] {
+  const removed = [...REMOVED];
+  // Conditions of the server-tool loop take the place of the plain bound (interface §4.4).
+  if (isGiven(request, 'stop_server_tools_when')) removed.push('max_tool_calls');
+  const modalities = memberText(request, 'modalities')?.toString();
+  // Text alone is what an upstream does anyway, and some refuse the member.
+  if (modalities !== undefined && !modalities.includes('image')) removed.push('modalities');
+  return removed;
+}
+
+function isGiven(request: ScannedObject, name: string): boolean {
+  const text = memberText(request, name)?.toString();
+  return text !== undefined && text !== 'null';
+}
+
+/** Who the end user is stays here: the upstream gets a hash that is the same for the same user. */
+function hashedText(request: ScannedObject, name: string): string | null {
+  const text = memberText(request, name);
+  return text?.[0] === QUOTE ? JSON.stringify(hashOfUser(JSON.parse(text.toString()) as string)) : null;
+}
+
+export function hashOfUser(user: string): string {
+  return createHash('sha256').update(user).digest('hex');
+}
+
+/** Whether the caller wants to see the body that we send upstream (`debug.echo_upstream_body`). */
+export function wantsUpstreamEcho(body: Buffer): boolean {
+  return findValue(body, ['debug', 'echo_upstream_body'])?.toString() === 'true';
+}

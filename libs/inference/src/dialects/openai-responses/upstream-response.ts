@@ -1,0 +1,195 @@
+import type { FinishReason } from '../../model/finish-reason';
+import type { AnswerContext } from '../dialect';
+import type { JsonCursor } from '../json-cursor';
+import { findMember, memberEdits, type ByteEdit, type JsonMember, type ScannedObject } from '../json-members';
+import type { ReportedUsage } from '../openai-usage';
+import { memberText, scanRequest } from '../request-members';
+import type { Bill } from '../translation';
+import type { ResponseFailure } from './failure';
+import { finishOf, toServiceTier } from './response-status';
+import { readResponseUsage, responseUsageEdits, responseUsageText } from './usage';
+
+/** What one pass over an upstream's response object finds. */
+export interface UpstreamResponse extends ScannedObject {
+  readonly id: string | null;
+  readonly status: string | null;
+  readonly incompleteReason: string | null;
+  readonly serviceTier: string | null;
+  /** Items of `output`; null when there is no such array. */
+  readonly outputCount: number | null;
+  readonly hasToolCalls: boolean;
+  /** Bytes of text, thoughts and tool arguments in `output`. */
+  readonly contentBytes: number;
+  readonly usage: ReportedUsage | null;
+  /** The member `error`, unless it is null. */
+  readonly error: JsonMember | null;
+}
+
+const CONTENT = new Set(['text', 'refusal', 'arguments', 'input', 'code']);
+const CALLS = new Set(['function_call', 'custom_tool_call']);
+
+/** Reads the response at the cursor, which ends up behind it. Throws MalformedJson. */
+export function readUpstreamResponse(cursor: JsonCursor): UpstreamResponse {
+  const reader = new ResponseReader(cursor);
+  cursor.readObject(reader.onMember);
+  reader.closeBrace = cursor.position - 1;
+  return reader;
+}
+
+class ResponseReader implements UpstreamResponse {
+  readonly bytes: Buffer;
+  readonly members: JsonMember[] = [];
+  closeBrace = 0;
+  id: string | null = null;
+  status: string | null = null;
+  incompleteReason: string | null = null;
+  serviceTier: string | null = null;
+  outputCount: number | null = null;
+  hasToolCalls = false;
+  contentBytes = 0;
+  usage: ReportedUsage | null = null;
+  error: JsonMember | null = null;
+  readonly #cursor: JsonCursor;
+
+  constructor(cursor: JsonCursor) {
+    this.#cursor = cursor;
+    this.bytes = cursor.bytes;
+  }
+
+  readonly onMember = (key: string, keyStart: number): void => {
+    const cursor = this.#cursor;
+    const valueStart = cursor.position;
+    const isNull = cursor.isNull();
+    this.#readValue(key);
+    const member = { key, keyStart, valueStart, valueEnd: cursor.position };
+    this.members.push(member);
+    if (key === 'error') this.error = isNull ? null : member;
+  };
+
+  #readValue(key: string): void {
+    const cursor = this.#cursor;
+    if (key === 'id') this.id = cursor.readStringOrNull();
+    else if (key === 'status') this.status = cursor.readStringOrNull();
+    else if (key === 'service_tier') this.serviceTier = cursor.readStringOrNull();
+    else if (key === 'usage') this.usage = readResponseUsage(cursor);
+    else if (key === 'incomplete_details') this.#readReason();
+    else if (key === 'output') this.#readOutput();
+    else cursor.skipValue();
+  }
+
+  #readReason(): void {
+    const cursor = this.#cursor;
+    if (!cursor.isObject()) return cursor.skipValue();
+    cursor.readObject((key) => {
+      if (key === 'reason') this.incompleteReason = cursor.readStringOrNull();
+    });
+  }
+
+  #readOutput(): void {
+    const cursor = this.#cursor;
+    if (!cursor.isArray()) return cursor.skipValue();
+    let count = 0;
+    cursor.readArray(() => {
+      count += 1;
+      this.#readItem('item', 0);
+    });
+    this.outputCount = count;
+  }
+
+  #readItem(key: string, depth: number): void {
+    const cursor = this.#cursor;
+    if (cursor.isObject()) {
+      cursor.readObject((name) => this.#readItem(name, depth + 1));
+    } else if (cursor.isArray()) {
+      cursor.readArray(() => this.#readItem(key, depth));
+    } else if (key === 'type' && depth === 1) {
+      if (CALLS.has(cursor.readStringOrNull() ?? '')) this.hasToolCalls = true;
+    } else {
+      const isContent = CONTENT.has(key) && cursor.isString();
+      const start = cursor.position;
+      cursor.skipValue();
+      if (isContent) this.contentBytes += cursor.position - start - 2;
+    }
+  }
+}
+
+/** Why the model stopped; null while it runs. */
+export function finishOfResponse(response: UpstreamResponse): {
+  readonly finishReason: FinishReason | null;
+  readonly nativeFinishReason: string | null;
+} {
+  const { status, incompleteReason, hasToolCalls } = response;
+  if (status === 'in_progress' || status === 'queued') return { finishReason: null, nativeFinishReason: null };
+  return finishOf(status, incompleteReason, hasToolCalls);
+}
+
+/** What the caller set and the upstream only saw as a hash. */
+const HASHED = ['user', 'safety_identifier'] as const;
+
+/** What has to be there, for upstreams that leave it out (interface §2.11), as JSON text. */
+const REQUIRED: Readonly<Record<string, string>> = {
+  object: '"response"',
+  completed_at: 'null',
+  error: 'null',
+  incomplete_details: 'null',
+  instructions: 'null',
+  metadata: 'null',
+  output: '[]',
+  parallel_tool_calls: 'true',
+  temperature: 'null',
+  top_p: 'null',
+  presence_penalty: 'null',
+  frequency_penalty: 'null',
+  tool_choice: '"auto"',
+  tools: '[]',
+};
+
+/** The members of an upstream's responses that carry our words, as JSON text; the same for a whole stream. */
+export function ownResponseMembers({ generationId, model, requestBody }: AnswerContext): Record<string, string> {
+  const own: Record<string, string> = {
+    id: JSON.stringify(generationId),
+    model: JSON.stringify(model.slug),
+    store: 'false',
+    previous_response_id: 'null',
+  };
+  const request = scanRequest(requestBody);
+  for (const name of HASHED) {
+    const text = memberText(request, name);
+    if (text !== undefined) own[name] = text.toString();
+  }
+  return own;
+}
+
+/** The edits that turn an upstream's response into ours. Without a bill the usage is left as it is. */
+export function responseEdits(
+  response: UpstreamResponse,
+  own: Readonly<Record<string, string>>,
+  bill: Bill | null,
+): ByteEdit[] {
+  const set: Record<string, string> = { ...own };
+  for (const [name, text] of Object.entries(REQUIRED)) {
+    if (findMember(response, name) === undefined) set[name] ??= text;
+  }
+  if (findMember(response, 'created_at') === undefined) set['created_at'] = String(Math.floor(Date.now() / 1_000));
+  const { serviceTier } = response;
+  if (serviceTier !== null) set['service_tier'] = JSON.stringify(toServiceTier(serviceTier));
+  if (bill !== null && response.usage === null) set['usage'] = responseUsageText(bill);
+  const inner = bill !== null && response.usage !== null ? responseUsageEdits(response.usage, bill) : [];
+  return [...memberEdits(response, { set }), ...inner].sort((a, b) => a.start - b.start);
+}
+
+/** A failure as members of a response, as JSON text. */
+export function failureMembers({
+  status,
+  incompleteReason,
+  error,
+  errorType,
+}: ResponseFailure): Record<string, string> {
+  const details = incompleteReason === null ? null : { reason: incompleteReason };
+  return {
+    status: JSON.stringify(status),
+    incomplete_details: JSON.stringify(details),
+    error: JSON.stringify(error),
+    ...(errorType !== null && { error_type: JSON.stringify(errorType) }),
+  };
+}

@@ -1,0 +1,149 @@
+import type { Usage } from '../../model/usage';
+import { formatUsd, usdNumber } from '../../pricing/money';
+import type { Cost } from '../../pricing/price';
+import type { Endpoint } from '../../routing/catalogue';
+import type { JsonCursor } from '../json-cursor';
+import { memberEdits, type ByteEdit, type JsonMember } from '../json-members';
+import { settleUsage, type ReportedCounts, type ReportedUsage } from '../openai-usage';
+import type { Bill } from '../translation';
+
+/** A bound where the catalogue names no context length. */
+const UNBOUNDED_TOKENS = 1_000_000_000;
+
+const NO_COUNTS: ReportedCounts = {
+  prompt: null,
+  completion: null,
+  total: null,
+  cached: null,
+  cacheWrite: null,
+  audioPrompt: null,
+  reasoning: null,
+  audioCompletion: null,
+};
+
+/** The usage of a response at the cursor, which ends up behind it; null when no object stands there. */
+export function readResponseUsage(cursor: JsonCursor): ReportedUsage | null {
+  if (!cursor.isObject()) {
+    cursor.skipValue();
+    return null;
+  }
+  const counts: ReportedCounts = { ...NO_COUNTS };
+  const members: JsonMember[] = [];
+  cursor.readObject((key, keyStart) => {
+    const valueStart = cursor.position;
+    if (key === 'input_tokens') counts.prompt = cursor.readNumberOrNull();
+    else if (key === 'output_tokens') counts.completion = cursor.readNumberOrNull();
+    else if (key === 'total_tokens') counts.total = cursor.readNumberOrNull();
+    else if (key === 'input_tokens_details' || key === 'output_tokens_details') readDetails(cursor, counts);
+    else cursor.skipValue();
+    members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
+  });
+  return { counts, object: { bytes: cursor.bytes, members, closeBrace: cursor.position - 1 } };
+}
+
+function readDetails(cursor: JsonCursor, counts: ReportedCounts): void {
+  if (!cursor.isObject()) return cursor.skipValue();
+  cursor.readObject((key) => {
+    if (key === 'cached_tokens') counts.cached = cursor.readNumberOrNull();
+    else if (key === 'cache_write_tokens') counts.cacheWrite = cursor.readNumberOrNull();
+    else if (key === 'reasoning_tokens') counts.reasoning = cursor.readNumberOrNull();
+  });
+}
+
+/** Completes the upstream's usage object in place: cost, required details, and every count billed differently. */
+export function responseUsageEdits({ object, counts }: ReportedUsage, { usage, cost }: Bill): ByteEdit[] {
+  const set: Record<string, string> = costMembers(cost);
+  if (counts.prompt !== usage.promptTokens) set['input_tokens'] = String(usage.promptTokens);
+  if (counts.completion !== usage.completionTokens) set['output_tokens'] = String(usage.completionTokens);
+  if (counts.total !== usage.totalTokens) set['total_tokens'] = String(usage.totalTokens);
+  if (counts.cached === null) set['input_tokens_details'] = JSON.stringify(inputDetails(usage));
+  if (counts.reasoning === null) set['output_tokens_details'] = JSON.stringify(outputDetails(usage));
+  return memberEdits(object, { set });
+}
+
+/** A whole usage object as JSON text, money exact. */
+export function responseUsageText({ usage, cost }: Bill): string {
+  const own = Object.entries(costMembers(cost)).map(([name, text]) => `,"${name}":${text}`);
+  return `${JSON.stringify(countMembers(usage)).slice(0, -1)}${own.join('')}}`;
+}
+
+/** The same as an object; costs are the doubles nearest to the amounts, as the interface types them. */
+export function responseUsageObject({ usage, cost }: Bill): object {
+  return {
+    ...countMembers(usage),
+    cost: usdNumber(cost.totalCost),
+    cost_details: {
+      upstream_inference_cost: null,
+      upstream_inference_input_cost: usdNumber(cost.promptCost),
+      upstream_inference_output_cost: usdNumber(cost.completionCost),
+    },
+    is_byok: false,
+  };
+}
+
+function countMembers(usage: Usage): object {
+  return {
+    input_tokens: usage.promptTokens,
+    input_tokens_details: inputDetails(usage),
+    output_tokens: usage.completionTokens,
+    output_tokens_details: outputDetails(usage),
+    total_tokens: usage.totalTokens,
+  };
+}
+
+function inputDetails({ cachedTokens, cacheWriteTokens }: Usage): object {
+  return { cached_tokens: cachedTokens, ...(cacheWriteTokens > 0 && { cache_write_tokens: cacheWriteTokens }) };
+}
+
+function outputDetails({ reasoningTokens }: Usage): object {
+  return { reasoning_tokens: reasoningTokens };
+}
+
+function costMembers(cost: Cost): Record<string, string> {
+  return {
+    cost: formatUsd(cost.totalCost),
+    cost_details:
+      `{"upstream_inference_cost":null,"upstream_inference_input_cost":${formatUsd(cost.promptCost)},` +
+      `"upstream_inference_output_cost":${formatUsd(cost.completionCost)}}`,
+    is_byok: 'false',
+  };
+}
+
+/**
+ * The usage of a parsed response, cut to what the endpoint can hold. Null where it is missing or a main count
+ * is no whole number of at least 0, so that the caller of this estimates.
+ */
+export function usageOfResponse(reported: unknown, { contextLength }: Endpoint): Usage | null {
+  if (typeof reported !== 'object' || reported === null) return null;
+  const { input_tokens, output_tokens, total_tokens, input_tokens_details, output_tokens_details } = reported as Record<
+    string,
+    unknown
+  >;
+  if (!isCount(input_tokens) || !isCount(output_tokens)) return null;
+  const input = (input_tokens_details ?? {}) as Record<string, unknown>;
+  const output = (output_tokens_details ?? {}) as Record<string, unknown>;
+  const bound = contextLength ?? UNBOUNDED_TOKENS;
+  const counts: ReportedCounts = {
+    ...NO_COUNTS,
+    prompt: input_tokens,
+    completion: output_tokens,
+    total: numberOrNull(total_tokens),
+    cached: numberOrNull(input['cached_tokens']),
+    cacheWrite: numberOrNull(input['cache_write_tokens']),
+    reasoning: numberOrNull(output['reasoning_tokens']),
+  };
+  return settleUsage(counts, {
+    maxPromptTokens: bound,
+    maxCompletionTokens: bound,
+    estimate: () => ({ promptTokens: 0, completionTokens: 0 }),
+    fallback: 'estimated',
+  });
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function numberOrNull(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
+}

@@ -1,0 +1,161 @@
+import type { Message, Part, ReasoningFormat, ReasoningPart, ToolResultPart } from '../../model/conversation';
+import type { LossLog } from '../../model/loss-report';
+import { present } from './fields';
+import { urlOfSource } from './media';
+
+export interface WrittenInput {
+  readonly instructions?: string;
+  readonly input: readonly object[];
+}
+
+type SpokenPart = Exclude<Part, { type: 'reasoning' | 'tool-call' | 'tool-result' }>;
+
+/**
+ * A conversation as items. A system message of plain text at the beginning is the instructions; everything
+ * else keeps its place. Thoughts go back only to the kind of provider whose proof they carry.
+ */
+export function writeInput(messages: readonly Message[], format: ReasoningFormat, log: LossLog): WrittenInput {
+  const [first, ...rest] = messages;
+  const instructions = first === undefined ? null : plainSystemText(first);
+  const listed = instructions === null ? messages : rest;
+  const input = listed.flatMap((message) => new MessageWriter(message, format, log).items());
+  return instructions === null ? { input } : { instructions, input };
+}
+
+function plainSystemText({ role, parts, name }: Message): string | null {
+  const [only] = parts;
+  const isPlain = role === 'system' && parts.length === 1 && name === undefined;
+  return isPlain && only?.type === 'text' && only.cache === undefined ? only.text : null;
+}
+
+class MessageWriter {
+  readonly #items: object[] = [];
+  #content: object[] = [];
+
+  constructor(
+    private readonly message: Message,
+    private readonly format: ReasoningFormat,
+    private readonly log: LossLog,
+  ) {}
+
+  items(): readonly object[] {
+    const { parts, name } = this.message;
+    if (name !== undefined) this.log.drop('name');
+    for (const part of parts) this.#add(part);
+    this.#closeMessage();
+    return this.#items;
+  }
+
+  #add(part: Part): void {
+    if (part.type === 'tool-call') {
+      this.#push({ type: 'function_call', call_id: part.id, name: part.name, arguments: part.arguments });
+    } else if (part.type === 'tool-result') {
+      this.#push(this.#toolOutput(part));
+    } else if (part.type === 'reasoning') {
+      this.#addReasoning(part);
+    } else {
+      const written = this.#spoken(part);
+      if (written !== null) this.#content.push(written);
+    }
+  }
+
+  #push(item: object): void {
+    this.#closeMessage();
+    this.#items.push(item);
+  }
+
+  #closeMessage(): void {
+    const content = this.#content;
+    if (content.length === 0) return;
+    this.#content = [];
+    const { role } = this.message;
+    this.#items.push({ type: 'message', role: role === 'tool' ? 'user' : role, content });
+  }
+
+  #addReasoning(part: ReasoningPart): void {
+    const isOwn = part.format === this.format;
+    const mayBeOwn = part.encrypted !== undefined && (part.format === undefined || part.format === 'unknown');
+    if (isOwn || mayBeOwn) this.#push(reasoningItem(part));
+    else this.log.drop('reasoning');
+  }
+
+  #toolOutput({ callId, parts, isError, cache }: ToolResultPart): object {
+    if (isError === true) this.log.approximate('is_error');
+    if (cache) this.log.drop('cache_control');
+    const [only] = parts;
+    const isPlain = parts.length === 0 || (parts.length === 1 && only?.type === 'text' && !only.cache);
+    const output = isPlain ? (only?.type === 'text' ? only.text : '') : parts.map((part) => this.#input(part));
+    return { type: 'function_call_output', call_id: callId, output };
+  }
+
+  #spoken(part: SpokenPart): object | null {
+    if (this.message.role !== 'assistant') return this.#input(part);
+    if (part.type === 'refusal') return { type: 'refusal', refusal: part.text };
+    if (part.type === 'text') {
+      this.#noteCache(part);
+      return outputText(part);
+    }
+    this.log.drop(part.type);
+    return null;
+  }
+
+  #input(part: SpokenPart): object {
+    this.#noteCache(part);
+    switch (part.type) {
+      case 'text':
+        return { type: 'input_text', text: part.text };
+      case 'refusal':
+        return { type: 'input_text', text: part.text };
+      case 'audio':
+        return { type: 'input_audio', input_audio: { data: part.data, format: part.format } };
+      case 'image':
+        return { type: 'input_image', detail: part.detail ?? 'auto', ...linkOf(part.source, 'image_url') };
+      case 'file':
+        return present({ type: 'input_file', filename: part.filename, ...fileOf(part.source) });
+      case 'video':
+        return { type: 'input_video', ...linkOf(part.source, 'video_url') };
+    }
+  }
+
+  /** These upstreams cache by themselves; only one family knows marks, and the others refuse them. */
+  #noteCache(part: SpokenPart): void {
+    if ('cache' in part && part.cache !== undefined) this.log.drop('cache_control');
+  }
+}
+
+type Source = Extract<Part, { type: 'image' }>['source'];
+
+function linkOf(source: Source, member: string): object {
+  return source.kind === 'file-id' ? { file_id: source.id } : { [member]: urlOfSource(source) };
+}
+
+function fileOf(source: Source): object {
+  if (source.kind !== 'base64') return linkOf(source, 'file_url');
+  return { file_data: source.mediaType === null ? source.data : urlOfSource(source) };
+}
+
+type TextPart = Extract<Part, { type: 'text' }>;
+
+/** A text that a model wrote, with its sources. */
+export function outputText({ text, annotations = [] }: TextPart): object {
+  return { type: 'output_text', text, annotations: annotations.map(writeAnnotation) };
+}
+
+export function writeAnnotation(annotation: NonNullable<TextPart['annotations']>[number]): object {
+  const { url, title, startIndex, endIndex, content } = annotation;
+  return present({ type: 'url_citation', url, title, start_index: startIndex, end_index: endIndex, content });
+}
+
+/** A reasoning item with everything that belongs to it. */
+export function reasoningItem(part: ReasoningPart): object {
+  const { id, text, summary, encrypted, signature, format } = part;
+  return present({
+    type: 'reasoning',
+    id,
+    summary: summary === undefined ? [] : [{ type: 'summary_text', text: summary }],
+    content: text === undefined ? undefined : [{ type: 'reasoning_text', text }],
+    encrypted_content: encrypted,
+    signature,
+    format,
+  });
+}

@@ -1,0 +1,164 @@
+import { AppError } from '@libs/errors';
+import type { AnswerStream, StreamOutcome, TerminalState } from '../model/answer-stream';
+import type { FinishReason } from '../model/finish-reason';
+import type { UpstreamStream } from '../providers/provider';
+import { brokenAnswer } from '../providers/upstream-error';
+import type { AnswerContext } from './dialect';
+import { EventSplitter, EventTooLarge } from './event-splitter';
+import { MalformedJson } from './json-grammar';
+import type { Bill } from './translation';
+
+const LARGEST_EVENT = 8 * 1024 * 1024;
+
+/** How the model stopped, in our word and the upstream's. */
+export interface Stop {
+  readonly finishReason: FinishReason | null;
+  readonly nativeFinishReason: string | null;
+}
+
+/**
+ * The life of one streamed answer, whatever its dialect: read, digest, hand on, end once.
+ *
+ * Until `isCommitted` is set nothing is handed out and a failure throws, so that another endpoint may be
+ * tried. From then on the caller sees exactly one end: what `finalBytes` gives, or what `failureBytes` gives.
+ * Whoever leaves early is charged for what was sent. The timers of the exchange are the upstream stream's
+ * own: its `read` throws when one runs out.
+ */
+export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffer> {
+  readonly outcome: Promise<StreamOutcome>;
+  /** Bytes for the caller. */
+  protected output: Buffer[] = [];
+  /** Something worth keeping has come from this upstream. */
+  protected isCommitted = false;
+  /** The upstream has said all it has to say. */
+  protected isDone = false;
+  protected stop: Stop = { finishReason: null, nativeFinishReason: null };
+  protected upstreamId: string | null = null;
+  readonly #upstream: UpstreamStream;
+  readonly #splitter: EventSplitter;
+  #settle!: (outcome: StreamOutcome) => void;
+  #state: TerminalState | null = null;
+  #bill: Bill | null = null;
+
+  protected constructor(
+    upstream: UpstreamStream,
+    protected readonly context: AnswerContext,
+  ) {
+    this.#upstream = upstream;
+    this.#splitter = new EventSplitter(LARGEST_EVENT, (data, name) => {
+      if (!this.isDone) this.onEvent(data, name);
+    });
+    this.outcome = new Promise((resolve) => (this.#settle = resolve));
+  }
+
+  /** Digests one event of the upstream. Throws AppError or MalformedJson for what is none. */
+  protected abstract onEvent(data: Buffer, name: string | null): void;
+  /** The upstream closed its body without saying that it is done. Throws AppError if the answer is not whole. */
+  protected abstract onEnd(): void;
+  /** The bill of a whole answer. */
+  protected abstract wholeBill(): Bill;
+  /** The bill of what has been sent so far. */
+  protected abstract partialBill(): Bill;
+  /** The last bytes of a whole answer. */
+  protected abstract finalBytes(bill: Bill): readonly Buffer[];
+  /** The last bytes of a broken one. */
+  protected abstract failureBytes(error: AppError, bill: Bill): readonly Buffer[];
+
+  /** Resolves as soon as the stream is committed; throws AppError when it never is. */
+  protected async opened(): Promise<this> {
+    try {
+      while (!this.isCommitted) await this.#advance();
+      return this;
+    } catch (thrown) {
+      this.#upstream.cancel();
+      throw this.#errorOf(thrown);
+    }
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Buffer> {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Buffer>> {
+    while (this.output.length === 0 && this.#state === null) {
+      try {
+        await this.#advance();
+      } catch (thrown) {
+        this.#fail(thrown);
+      }
+    }
+    const { output } = this;
+    if (output.length === 0) return { done: true, value: undefined };
+    this.output = [];
+    return { done: false, value: output.length === 1 ? output[0]! : Buffer.concat(output) };
+  }
+
+  async return(): Promise<IteratorResult<Buffer>> {
+    this.cancel();
+    return { done: true, value: undefined };
+  }
+
+  cancel(): void {
+    this.output = [];
+    this.#end('cancelled', null);
+  }
+
+  lastWords(error: AppError): Buffer {
+    if (this.#state !== 'cancelled' || this.#bill === null) return Buffer.alloc(0);
+    return Buffer.concat(this.failureBytes(error, this.#bill));
+  }
+
+  /** Reads once from the upstream and digests what came. */
+  async #advance(): Promise<void> {
+    const chunk = await this.#upstream.read();
+    if (this.#state !== null) return;
+    if (chunk !== null) {
+      this.#splitter.push(chunk);
+    } else {
+      this.#splitter.end();
+      if (!this.isDone) this.onEnd();
+      this.isDone = true;
+    }
+    if (this.isDone && !this.isCommitted) throw this.broken('the stream is empty');
+    if (this.isDone) this.#complete();
+  }
+
+  #complete(): void {
+    if (this.#state !== null) return;
+    const bill = this.wholeBill();
+    this.output.push(...this.finalBytes(bill));
+    const { finishReason } = this.stop;
+    const isCut = finishReason === 'length' || finishReason === 'content_filter';
+    if (finishReason === 'error') this.#end('failed', this.broken('the model stopped with an error'));
+    else this.#end(isCut ? 'incomplete' : 'completed', null, bill);
+  }
+
+  #fail(thrown: unknown): void {
+    if (this.#state !== null) return;
+    const error = this.#errorOf(thrown);
+    if (error.code === 'request_timeout') return this.#end('cancelled', null);
+    const bill = this.partialBill();
+    this.output.push(...this.failureBytes(error, bill));
+    this.#end('failed', error, bill);
+  }
+
+  #errorOf(thrown: unknown): AppError {
+    if (thrown instanceof MalformedJson) return this.broken('an event is not JSON', thrown);
+    if (thrown instanceof EventTooLarge) return this.broken(thrown.message, thrown);
+    return AppError.from(thrown);
+  }
+
+  #end(state: TerminalState, error: AppError | null, bill: Bill = this.partialBill()): void {
+    if (this.#state !== null) return;
+    this.#state = state;
+    this.#bill = bill;
+    if (this.isDone) this.#upstream.discard();
+    else this.#upstream.cancel();
+    this.#settle({ state, ...bill, ...this.stop, upstreamId: this.upstreamId, error });
+  }
+
+  /** The upstream's stream is no stream. `reason` is for our logs. */
+  protected broken(reason: string, cause?: unknown): AppError {
+    return brokenAnswer(this.context.endpoint.provider, reason, cause);
+  }
+}

@@ -1,0 +1,42 @@
+import type { CanonicalAnswer } from '../model/canonical-answer';
+import { brokenAnswer } from '../providers/upstream-error';
+import { billAnswer, countsOf } from './answer-billing';
+import type { Answer, AnswerContext } from './dialect';
+import { MalformedJson } from './json-cursor';
+import { parseJson } from './json-value';
+import type { Translation } from './translation';
+
+/** A whole answer of an upstream, in the dialect of the caller. */
+export function translateAnswer(body: Buffer, context: AnswerContext, { caller, upstream }: Translation): Answer {
+  const answer = upstream.readAnswer(parseAnswer(body, context), context.endpoint);
+  const counts = answer.usage && countsOf(answer.usage);
+  const bill = billAnswer(counts, contentBytes(answer), context, 'estimated', answer.units);
+  const [first] = answer.choices;
+  return {
+    body: Buffer.from(JSON.stringify(caller.writeAnswer(answer, bill, context))),
+    ...bill,
+    finishReason: first?.finishReason ?? null,
+    nativeFinishReason: first?.nativeFinishReason ?? null,
+    upstreamId: answer.upstreamId,
+  };
+}
+
+function parseAnswer(body: Buffer, { endpoint }: AnswerContext): unknown {
+  try {
+    return parseJson(body);
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) throw brokenAnswer(endpoint.provider, 'the answer is not JSON', thrown);
+    throw thrown;
+  }
+}
+
+/** Bytes of everything that the model wrote. */
+function contentBytes({ choices }: CanonicalAnswer): number {
+  let bytes = 0;
+  for (const part of choices.flatMap(({ parts }) => parts)) {
+    if (part.type === 'tool-call') bytes += Buffer.byteLength(part.name + part.arguments);
+    else if (part.type === 'reasoning') bytes += Buffer.byteLength((part.text ?? '') + (part.summary ?? ''));
+    else if (part.type !== 'generated-image') bytes += Buffer.byteLength(part.text);
+  }
+  return bytes;
+}

@@ -1,0 +1,121 @@
+import type { AppError } from '@libs/errors';
+import type { AnswerEvent, ReasoningDelta } from '../model/canonical-answer';
+import type { UpstreamStream } from '../providers/provider';
+import { StreamMeter, countsOf } from './answer-billing';
+import type { AnswerContext } from './dialect';
+import { RelayedStream } from './relayed-stream';
+import type { Bill, StreamReader, StreamWriter } from './translation';
+
+/** The two ends of a translated stream. */
+export interface StreamTranslation {
+  readonly reader: StreamReader;
+  readonly writer: StreamWriter;
+}
+
+/**
+ * An answer that is streamed in one dialect and handed on in another: events of the upstream are read into
+ * events of an answer, and these are written in the caller's dialect.
+ *
+ * Committed by the first event in which the model says something, or says that it is done; what comes before
+ * (the start, early counts) waits. The answer is over with its `finish`; what an upstream sends after it is
+ * not wanted.
+ */
+export class TranslatedStream extends RelayedStream {
+  readonly #reader: StreamReader;
+  readonly #writer: StreamWriter;
+  readonly #meter: StreamMeter;
+
+  private constructor(upstream: UpstreamStream, context: AnswerContext, { reader, writer }: StreamTranslation) {
+    super(upstream, context);
+    this.#reader = reader;
+    this.#writer = writer;
+    this.#meter = new StreamMeter(context);
+  }
+
+  /** Resolves at the first content; throws AppError when there is none. */
+  static open(
+    upstream: UpstreamStream,
+    context: AnswerContext,
+    translation: StreamTranslation,
+  ): Promise<TranslatedStream> {
+    return new TranslatedStream(upstream, context, translation).opened();
+  }
+
+  protected override onEvent(data: Buffer, name: string | null): void {
+    this.#relay(this.#reader.read({ name, data: data.toString() }));
+  }
+
+  protected override onEnd(): void {
+    this.#relay(this.#reader.end());
+    if (!this.isDone) throw this.broken('the stream was cut');
+  }
+
+  #relay(events: readonly AnswerEvent[]): void {
+    for (const event of events) {
+      if (this.isDone) return;
+      this.#note(event);
+      this.output.push(...this.#writer.write(event));
+    }
+  }
+
+  #note(event: AnswerEvent): void {
+    if (event.type === 'start') this.upstreamId = event.upstreamId;
+    else if (event.type === 'usage') this.#meter.report(countsOf(event.usage), event.units);
+    else if (event.type === 'finish') this.#finish(event);
+    const bytes = contentBytes(event);
+    if (bytes === null) return;
+    this.isCommitted = true;
+    this.#meter.count(bytes);
+  }
+
+  #finish({ finishReason, nativeFinishReason }: Extract<AnswerEvent, { type: 'finish' }>): void {
+    this.stop = { finishReason, nativeFinishReason };
+    // An answer that the model gave up is told as a failure, for which every dialect has a form.
+    if (finishReason === 'error') throw this.broken('the model stopped with an error');
+    this.isDone = true;
+  }
+
+  protected override wholeBill(): Bill {
+    return this.#meter.whole();
+  }
+
+  protected override partialBill(): Bill {
+    return this.#meter.partial();
+  }
+
+  protected override finalBytes(bill: Bill): readonly Buffer[] {
+    return this.#writer.complete(bill);
+  }
+
+  protected override failureBytes(error: AppError, bill: Bill): readonly Buffer[] {
+    return this.#writer.fail(error, bill);
+  }
+}
+
+/** How many bytes of an event a model wrote; null for an event in which it said nothing. */
+function contentBytes(event: AnswerEvent): number | null {
+  switch (event.type) {
+    case 'text-delta':
+      return Buffer.byteLength(event.text);
+    case 'reasoning-delta':
+      return thoughtBytes(event.delta);
+    case 'tool-arguments-delta':
+      return Buffer.byteLength(event.arguments);
+    case 'part-start':
+      return startBytes(event);
+    case 'annotation':
+    case 'finish':
+      return 0;
+    default:
+      return null;
+  }
+}
+
+function thoughtBytes({ text = '', summary = '' }: ReasoningDelta): number {
+  return Buffer.byteLength(text) + Buffer.byteLength(summary);
+}
+
+function startBytes(event: Extract<AnswerEvent, { type: 'part-start' }>): number | null {
+  if (event.kind === 'tool-call') return Buffer.byteLength(event.name);
+  return event.kind === 'generated-image' ? 0 : null;
+}

@@ -1,0 +1,219 @@
+import type { Secret } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { findDialect } from './dialects';
+import { readTokenCount, toTokenCount } from './dialects/anthropic-messages';
+import {
+  ADAPTER_METHODS,
+  TRANSLATIONS,
+  upstreamApiFor,
+  type CallableApi,
+  type Translations,
+} from './dialects/dialect-pairs';
+import type { Answer, AnswerContext, Dialect } from './dialects/dialect';
+import { MalformedJson } from './dialects/json-cursor';
+import { parseJson } from './dialects/json-value';
+import { isObject } from './dialects/loose-values';
+import { TranslatedStream } from './dialects/translated-stream';
+import { translateAnswer } from './dialects/translated-answer';
+import type { CallerTranslation, Translation } from './dialects/translation';
+import type { AnswerStream } from './model/answer-stream';
+import type { CanonicalRequest } from './model/canonical-request';
+import type { InferenceRequest } from './model/inference-call';
+import { LossLog, NO_LOSS, type LossReport } from './model/loss-report';
+import type { ProviderAdapter, UpstreamCall, UpstreamTimeouts } from './providers/provider';
+import type { Api, Endpoint } from './routing/catalogue';
+import type { CredentialSource } from './routing/credential-source';
+import type { Candidate } from './routing/route-plan';
+
+export const DEFAULT_TIMEOUTS: UpstreamTimeouts = { headersMs: 300_000, idleMs: 60_000, totalMs: 600_000 };
+
+export interface CallerParts {
+  /** By protocol. */
+  readonly adapters: ReadonlyMap<string, ProviderAdapter>;
+  readonly credentials: CredentialSource;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Every dialect that can be translated; only tests need others. */
+  readonly translations?: Translations;
+}
+
+export interface TimedRequest extends InferenceRequest {
+  readonly deadlineMs: number;
+}
+
+export interface Answered extends Answer {
+  readonly losses: LossReport;
+}
+
+export interface Opened {
+  readonly stream: AnswerStream;
+  readonly losses: LossReport;
+}
+
+/** An endpoint that is asked in another dialect than its caller's. */
+interface Pair {
+  readonly upstreamApi: CallableApi;
+  readonly caller: CallerTranslation;
+  readonly upstream: Translation['upstream'];
+}
+
+/**
+ * Calls one endpoint for one request. Where the endpoint speaks the caller's API, the bytes pass; elsewhere
+ * the request is read into no dialect and written in the endpoint's, and the answer goes the same way back.
+ */
+export class EndpointCaller {
+  readonly #parts: CallerParts;
+  readonly #translations: Translations;
+  /** A request is read once, however many endpoints are tried. */
+  readonly #read = new WeakMap<Buffer, CanonicalRequest>();
+
+  constructor(parts: CallerParts) {
+    this.#parts = parts;
+    this.#translations = parts.translations ?? TRANSLATIONS;
+  }
+
+  /** Whether an endpoint can serve callers of an API, natively or through a translation. */
+  readonly canServe = (endpoint: Endpoint, api: Api): boolean => {
+    const adapter = this.#parts.adapters.get(endpoint.provider.protocol);
+    return upstreamApiFor(api, endpoint, adapter, this.#translations) !== null;
+  };
+
+  /** Whether an endpoint's provider counts the tokens of a prompt for `messages`. */
+  readonly canCount = ({ endpoint }: Candidate): boolean =>
+    endpoint.apis.includes('messages') &&
+    this.#parts.adapters.get(endpoint.provider.protocol)?.countTokens !== undefined;
+
+  async countTokens(candidate: Candidate, request: TimedRequest): Promise<number> {
+    const { endpoint } = candidate;
+    const adapter = this.#parts.adapters.get(endpoint.provider.protocol);
+    if (adapter?.countTokens === undefined) throw unusable(endpoint, 'tokens cannot be counted');
+    const call = await this.#callOf(candidate, request, toTokenCount(request.body, endpoint));
+    return readTokenCount((await adapter.countTokens(call)).body, endpoint.provider);
+  }
+
+  async answer(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Answered> {
+    const pair = this.#pairOf(api, candidate.endpoint);
+    const context = contextOf(candidate, request);
+    if (pair === null) {
+      const dialect = dialectOf(api);
+      const sent = dialect.toUpstream(request.body, candidate.endpoint, false);
+      const { body } = await this.#ask(api, 'whole', candidate, request, sent);
+      return { ...dialect.readAnswer(body, context), losses: NO_LOSS };
+    }
+    const { sent, losses } = this.#translate(pair, candidate, request, false);
+    const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
+    return { ...translateAnswer(body, context, pair), losses };
+  }
+
+  /** Resolves when the stream is committed to this endpoint. */
+  async openStream(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
+    const pair = this.#pairOf(api, candidate.endpoint);
+    const context = contextOf(candidate, request);
+    if (pair === null) {
+      const dialect = dialectOf(api);
+      if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
+      const sent = dialect.toUpstream(request.body, candidate.endpoint, true);
+      const upstream = await this.#ask(api, 'stream', candidate, request, sent);
+      return { stream: await dialect.openStream(upstream, context), losses: NO_LOSS };
+    }
+    const { sent, losses } = this.#translate(pair, candidate, request, true);
+    const writer = pair.caller.writeStream(context);
+    const reader = pair.upstream.readStream(candidate.endpoint);
+    const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
+    return { stream: await TranslatedStream.open(upstream, context, { reader, writer }), losses };
+  }
+
+  /** Null where the endpoint speaks the caller's own API. */
+  #pairOf(api: CallableApi, endpoint: Endpoint): Pair | null {
+    const adapter = this.#parts.adapters.get(endpoint.provider.protocol);
+    const upstreamApi = upstreamApiFor(api, endpoint, adapter, this.#translations);
+    if (upstreamApi === null) throw unusable(endpoint, `protocol ${endpoint.provider.protocol} cannot serve ${api}`);
+    if (upstreamApi === api) return null;
+    const { caller } = this.#translations.get(api)!;
+    const { upstream } = this.#translations.get(upstreamApi)!;
+    return { upstreamApi: upstreamApi as CallableApi, caller, upstream };
+  }
+
+  #translate(
+    { caller, upstream }: Pair,
+    { endpoint }: Candidate,
+    { body }: TimedRequest,
+    isStream: boolean,
+  ): { sent: Buffer; losses: LossReport } {
+    const log = new LossLog();
+    const request = this.#read.get(body) ?? caller.readRequest(parseBody(body));
+    this.#read.set(body, request);
+    for (const member of request.unread) log.drop(member);
+    const sent = Buffer.from(JSON.stringify(upstream.writeRequest(request, endpoint, isStream, log)));
+    return { sent, losses: log.report() };
+  }
+
+  async #ask<K extends 'whole' | 'stream'>(
+    api: CallableApi,
+    kind: K,
+    candidate: Candidate,
+    request: TimedRequest,
+    body: Buffer,
+  ): Promise<Awaited<ReturnType<AdapterMethod<K>>>> {
+    const { endpoint } = candidate;
+    const { protocol } = endpoint.provider;
+    const adapter = this.#parts.adapters.get(protocol);
+    const name = ADAPTER_METHODS[api][kind];
+    const method = name === null ? undefined : adapter?.[name]?.bind(adapter);
+    if (method === undefined) throw unusable(endpoint, `protocol ${protocol} cannot ${name ?? kind}`);
+    return (method as AdapterMethod<K>)(await this.#callOf(candidate, request, body)) as Promise<
+      Awaited<ReturnType<AdapterMethod<K>>>
+    >;
+  }
+
+  async #callOf(candidate: Candidate, request: TimedRequest, body: Buffer): Promise<UpstreamCall> {
+    const apiKey = await this.#keyFor(candidate, request);
+    const limits = { ...DEFAULT_TIMEOUTS, ...request.timeouts };
+    const totalMs = Math.max(1, Math.min(limits.totalMs, request.deadlineMs - this.#parts.clock()));
+    const { endpoint } = candidate;
+    return { endpoint, apiKey, body, signal: request.signal, timeouts: { ...limits, totalMs } };
+  }
+
+  /** The caller's own key where the plan says so, else the shared one; null for providers that ask for none. */
+  async #keyFor({ endpoint, credential }: Candidate, { scope = {} }: TimedRequest): Promise<Secret | null> {
+    const { credentials } = this.#parts;
+    const key = credential
+      ? await credentials.forOwnCredential(credential, scope)
+      : await credentials.forProvider(endpoint.provider, scope);
+    const isNeeded = credential ? true : endpoint.provider.apiKeyEnv !== null;
+    if (key === null && isNeeded) throw unusable(endpoint, 'there is no key');
+    return key;
+  }
+}
+
+type AdapterMethod<K extends 'whole' | 'stream'> = NonNullable<
+  ProviderAdapter[K extends 'whole' ? 'chat' : 'chatStream']
+>;
+
+function parseBody(body: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    const value = parseJson(body);
+    if (isObject(value)) return value;
+  } catch (thrown) {
+    if (!(thrown instanceof MalformedJson)) throw thrown;
+  }
+  throw new AppError('invalid_request', 'The body must be a JSON object');
+}
+
+function dialectOf(api: CallableApi): Dialect {
+  const dialect = findDialect(api);
+  if (dialect) return dialect;
+  throw new AppError('server', 'Internal error', { internal: `no dialect for ${api}` });
+}
+
+function unusable({ provider }: Endpoint, reason: string): AppError {
+  return new AppError('provider_unavailable', 'The provider is not available', {
+    metadata: { provider_name: provider.name },
+    internal: `${provider.slug}: ${reason}`,
+  });
+}
+
+function contextOf({ model, endpoint }: Candidate, request: InferenceRequest): AnswerContext {
+  const { generationId, body, priceList = 'standard' } = request;
+  return { generationId, model, endpoint, priceList, requestBody: body };
+}

@@ -1,0 +1,91 @@
+import type { Annotation, ReasoningPart, RefusalPart, TextPart, ToolCallPart } from './conversation';
+import type { FinishReason } from './finish-reason';
+import type { BilledUnits } from '../pricing/price';
+import type { Usage } from './usage';
+
+export interface TokenLogprob {
+  readonly token: string;
+  readonly bytes: readonly number[] | null;
+  readonly logprob: number;
+  readonly top: readonly Omit<TokenLogprob, 'top'>[];
+}
+
+/** A generated picture, as a data URL or a link. */
+export interface GeneratedImagePart {
+  readonly type: 'generated-image';
+  readonly url: string;
+}
+
+export type AnswerPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart | GeneratedImagePart;
+
+/** One of the answers that were asked for. */
+export interface Choice {
+  /** In the order the model produced them. */
+  readonly parts: readonly AnswerPart[];
+  readonly finishReason: FinishReason;
+  /** The upstream's own word for it. */
+  readonly nativeFinishReason: string | null;
+  /** The stop sequence that ended it, where the upstream says. */
+  readonly stopSequence?: string;
+  readonly logprobs?: readonly TokenLogprob[];
+}
+
+/** A complete answer in no API's own shape. */
+export interface CanonicalAnswer {
+  /** The upstream's own id. */
+  readonly upstreamId: string | null;
+  /** Unix seconds, if the upstream says. */
+  readonly createdAt: number | null;
+  readonly choices: readonly Choice[];
+  /** Null when the upstream reported none. */
+  readonly usage: Usage | null;
+  /** What was used beside plain tokens, for the price. */
+  readonly units?: BilledUnits;
+  readonly serviceTier?: string;
+  readonly systemFingerprint?: string;
+}
+
+/**
+ * What happens in a streamed answer, in order. Parts are numbered from 0 in the order they begin; a part's
+ * events stand between its `part-start` and `part-end`. Exactly one `finish`, last; `usage` comes before it,
+ * more than once where an upstream counts as it goes (the last one counts).
+ */
+export type AnswerEvent =
+  | { readonly type: 'start'; readonly upstreamId: string | null; readonly createdAt: number | null }
+  | { readonly type: 'part-start'; readonly part: number; readonly kind: 'text' | 'refusal' | 'reasoning' }
+  | {
+      readonly type: 'part-start';
+      readonly part: number;
+      readonly kind: 'tool-call';
+      readonly id: string;
+      readonly name: string;
+    }
+  | { readonly type: 'part-start'; readonly part: number; readonly kind: 'generated-image'; readonly url: string }
+  | {
+      readonly type: 'text-delta';
+      readonly part: number;
+      readonly text: string;
+      readonly logprobs?: readonly TokenLogprob[];
+    }
+  | { readonly type: 'annotation'; readonly part: number; readonly annotation: Annotation }
+  | { readonly type: 'reasoning-delta'; readonly part: number; readonly delta: ReasoningDelta }
+  | { readonly type: 'tool-arguments-delta'; readonly part: number; readonly arguments: string }
+  | { readonly type: 'part-end'; readonly part: number }
+  | { readonly type: 'usage'; readonly usage: Usage; readonly units?: BilledUnits }
+  | {
+      readonly type: 'finish';
+      readonly finishReason: FinishReason;
+      readonly nativeFinishReason: string | null;
+      readonly stopSequence?: string;
+      readonly serviceTier?: string;
+    };
+
+/** Text and summary add up; the other members come once. */
+export interface ReasoningDelta {
+  readonly text?: string;
+  readonly summary?: string;
+  readonly signature?: string;
+  readonly encrypted?: string;
+  readonly id?: string;
+  readonly format?: ReasoningPart['format'];
+}

@@ -1,0 +1,62 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { AppError } from '@libs/errors';
+import type { Provider } from '../routing/catalogue';
+import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { readComplaint, upstreamError } from './upstream-error';
+import type { UpstreamHttp } from './upstream-http';
+
+const JSON_TYPE = 'application/json';
+const EVENT_STREAM_TYPE = 'text/event-stream';
+const VERSION_HEADER = 'anthropic-version';
+const VERSION = '2023-06-01';
+
+/** Anthropic's REST protocol. Betas are asked for by the call's own header `anthropic-beta`. */
+export class AnthropicProvider implements ProviderAdapter {
+  readonly protocol = 'anthropic';
+  readonly #http: UpstreamHttp;
+
+  constructor(http: UpstreamHttp) {
+    this.#http = http;
+  }
+
+  messages(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#post('/messages', call);
+  }
+
+  countTokens(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#post('/messages/count_tokens', call);
+  }
+
+  async messagesStream(call: UpstreamCall): Promise<UpstreamStream> {
+    const opened = await this.#http.stream('/messages', headersOf(call, EVENT_STREAM_TYPE), call);
+    if ('read' in opened) return opened;
+    throw anthropicError(call.endpoint.provider, opened.status, opened.headers, opened.body);
+  }
+
+  async #post(path: string, call: UpstreamCall): Promise<UpstreamResult> {
+    const { status, headers, body } = await this.#http.request(path, headersOf(call, JSON_TYPE), call);
+    if (status >= 200 && status < 300) return { status, body };
+    throw anthropicError(call.endpoint.provider, status, headers, body);
+  }
+}
+
+function headersOf({ apiKey, headers = {}, endpoint }: UpstreamCall, accept: string): string[] {
+  const list = ['content-type', JSON_TYPE, 'accept', accept];
+  const given = [...Object.keys(headers), ...Object.keys(endpoint.provider.headers)];
+  if (!given.some((name) => name.toLowerCase() === VERSION_HEADER)) list.push(VERSION_HEADER, VERSION);
+  if (apiKey) list.push('x-api-key', apiKey.reveal());
+  for (const [name, value] of Object.entries(headers)) list.push(name, value);
+  return list;
+}
+
+/** Conditions of our account that are told as a 400, and the status that says what they are. */
+const ACCOUNT_TROUBLES: readonly (readonly [message: RegExp, status: number])[] = [
+  [/^your credit balance is too low/i, 402],
+  [/^you have reached your (?:[a-z]+ ){0,4}usage limit/i, 429],
+];
+
+function anthropicError(provider: Provider, status: number, headers: IncomingHttpHeaders, body: Buffer): AppError {
+  const message = status === 400 ? (readComplaint(body).message ?? '') : '';
+  const trouble = ACCOUNT_TROUBLES.find(([pattern]) => pattern.test(message));
+  return upstreamError(provider, trouble?.[1] ?? status, headers, body);
+}

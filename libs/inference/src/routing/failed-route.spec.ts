@@ -1,0 +1,55 @@
+import { AppError } from '@libs/errors';
+import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
+import { failedRouteOf } from './failed-route';
+
+const BODY = Buffer.from('{"model":"acme/large","messages":[{"role":"user","content":"Hello!"}]}');
+
+let first: FakeUpstream;
+let second: FakeUpstream;
+
+beforeEach(async () => {
+  first = await FakeUpstream.start();
+  second = await FakeUpstream.start();
+});
+
+afterEach(() => Promise.all([first.close(), second.close()]));
+
+async function failureOf(model: string): Promise<AppError> {
+  const endpoints = [first, second].map(({ baseUrl }, index) =>
+    anEndpoint({ provider: aProvider({ slug: `p${index}`, baseUrl, apiKeyEnv: null }) }),
+  );
+  const { engine, http } = anEngine([aModel({ endpoints })]);
+  try {
+    await engine.chat({ generationId: 'gen-1-abc', model, body: BODY, signal: new AbortController().signal });
+  } catch (thrown) {
+    return AppError.from(thrown);
+  } finally {
+    await http.close();
+  }
+  throw new Error('the call succeeded');
+}
+
+describe(failedRouteOf.name, () => {
+  it('tells of every endpoint that was planned and every one that was tried', async () => {
+    first.answers(503, '');
+    second.answers(503, '');
+    const route = failedRouteOf(await failureOf('acme/large'));
+    expect(route?.plan).toMatchObject({ requested: 'acme/large', resolved: 'acme/large' });
+    expect(route?.plan.candidates).toHaveLength(2);
+    expect(route?.attempts.map(({ providerSlug, status }) => [providerSlug, status]).toSorted()).toEqual([
+      ['p0', 503],
+      ['p1', 503],
+    ]);
+  });
+
+  it('tells of a single refusal', async () => {
+    first.answers(400, '');
+    second.answers(400, '');
+    expect(failedRouteOf(await failureOf('acme/large'))?.attempts).toMatchObject([{ status: 400 }]);
+  });
+
+  it('knows nothing of a call that was never planned', async () => {
+    expect(failedRouteOf(await failureOf('acme/none'))).toBeNull();
+    expect(failedRouteOf(new AppError('server', 'Internal error'))).toBeNull();
+  });
+});

@@ -1,0 +1,31 @@
+import type { AppError } from '@libs/errors';
+import type { Attempt } from '../model/attempt';
+import type { RoutePlan } from './route-plan';
+
+/** The way of a request that nobody answered. */
+export interface FailedRoute {
+  readonly plan: RoutePlan;
+  /** The upstream calls, in their order. */
+  readonly attempts: readonly Attempt[];
+}
+
+/** Beside the errors and not inside: what is in an error may be shown to callers who did not ask for this. */
+const attemptsOf = new WeakMap<AppError, readonly Attempt[]>();
+const routes = new WeakMap<AppError, FailedRoute>();
+
+/** The same error, which now knows which calls it comes after. */
+export function noteAttempts(error: AppError, attempts: readonly Attempt[]): AppError {
+  attemptsOf.set(error, attempts);
+  return error;
+}
+
+/** The same error, which now knows the plan it ended. */
+export function failedOnRoute(error: AppError, plan: RoutePlan): AppError {
+  routes.set(error, { plan, attempts: attemptsOf.get(error) ?? [] });
+  return error;
+}
+
+/** The route that ended in this error; null when there was none, or none was found. */
+export function failedRouteOf(error: AppError): FailedRoute | null {
+  return routes.get(error) ?? null;
+}

@@ -1,0 +1,116 @@
+import { aCatalogue, aModel, anEndpoint, aProvider } from '../testing';
+import { NO_LOSS } from '../model/loss-report';
+import type { Attempt } from '../model/attempt';
+import { routingMetadata, translationStage } from './metadata';
+import { planRoute, type RouteRequest } from './route-plan';
+
+const at = (slug: string) => anEndpoint({ provider: aProvider({ slug, name: slug.toUpperCase() }) });
+const models = [
+  aModel({ endpoints: [at('a'), at('b'), at('c')] }),
+  aModel({ slug: 'acme/small-2', endpoints: [at('d')] }),
+];
+const planOf = (request: Partial<RouteRequest> = {}) =>
+  planRoute(
+    { api: 'chat', model: 'acme/large', preferences: { ignore: ['c'] }, ...request },
+    {
+      catalogue: aCatalogue(...models),
+      health: { hadOutage: () => false, restOf: () => null },
+      isAvailable: () => true,
+      dice: () => 0,
+      credentials: [],
+    },
+  );
+const attempt = (providerName: string, status: number): Attempt => ({
+  model: 'acme/large',
+  providerName,
+  providerSlug: providerName.toLowerCase(),
+  status,
+  errorCode: null,
+  tookMs: 5,
+});
+
+describe(routingMetadata.name, () => {
+  it('tells how a request was served', () => {
+    const plan = planOf();
+    const attempts = [attempt('A', 503), attempt('B', 200)];
+    expect(routingMetadata({ plan, attempts, served: plan.candidates[1]!, generationMs: 1_250 })).toEqual({
+      attempt: 2,
+      attempts: [
+        { model: 'acme/large', provider: 'A', status: 503 },
+        { model: 'acme/large', provider: 'B', status: 200 },
+      ],
+      endpoints: {
+        available: [
+          { model: 'acme/large', provider: 'A', selected: false },
+          { model: 'acme/large', provider: 'B', selected: true },
+        ],
+        total: 3,
+      },
+      is_byok: false,
+      region: null,
+      requested: 'acme/large',
+      strategy: 'direct',
+      summary: 'available=2, selected=B',
+      generation_time: 1.25,
+    });
+  });
+
+  it('selects nothing where every attempt failed, and leaves attempts out where none was allowed', () => {
+    const plan = planOf();
+    const failed = routingMetadata({ plan, attempts: [attempt('A', 500)], served: null });
+    expect(failed).toMatchObject({ attempt: 1, is_byok: false, summary: 'available=2, selected=none' });
+    expect(failed.endpoints.available.some(({ selected }) => selected)).toBe(false);
+    expect(routingMetadata({ plan, attempts: [], served: null })).toMatchObject({ attempt: 0, attempts: [] });
+    const blocked = routingMetadata({ plan, attempts: null, served: null });
+    expect(blocked.attempt).toBe(0);
+    expect(blocked).not.toHaveProperty('attempts');
+  });
+
+  it.each([
+    [{}, 0, 'direct'],
+    [{ model: 'acme/large:floor' }, 0, 'direct'],
+    [{ model: '~acme/small-latest' }, 0, 'latest'],
+    [{ models: ['acme/small-2'] }, 0, 'direct'],
+    [{ models: ['acme/small-2'] }, 2, 'fallback'],
+    [{ model: 'no/such', models: ['acme/large'] }, 0, 'fallback'],
+  ] as const)('calls the strategy of %j at candidate %d %s', (request, index, strategy) => {
+    const plan = planOf(request);
+    expect(routingMetadata({ plan, attempts: [], served: plan.candidates[index]! })).toMatchObject({
+      strategy,
+      requested: 'model' in request ? request.model : 'acme/large',
+    });
+  });
+
+  it("names an endpoint once, with whatever key it is called, and says whether it was the caller's", () => {
+    const plan = planOf();
+    const own = { ...plan.candidates[0]!, credential: { id: 'k' } as never };
+    const both = { ...plan, candidates: [own, ...plan.candidates] };
+    const metadata = routingMetadata({ plan: both, attempts: [attempt('A', 200)], served: own });
+    expect(metadata).toMatchObject({ is_byok: true, summary: 'available=2, selected=A' });
+  });
+
+  it('carries parameters, the region and the stages of the pipeline', () => {
+    const plan = planOf();
+    const stage = translationStage('messages', 'chat', { dropped: ['top_k'], approximated: ['thinking'] });
+    const report = { plan, attempts: [], served: null, region: 'eu', params: { quality_floor: 1 }, pipeline: [stage!] };
+    expect(routingMetadata(report)).toMatchObject({
+      region: 'eu',
+      params: { quality_floor: 1 },
+      pipeline: [
+        {
+          type: 'translation',
+          name: 'dialect',
+          summary: 'messages to chat, dropped=1, approximated=1',
+          data: { from: 'messages', to: 'chat', dropped: ['top_k'], approximated: ['thinking'] },
+        },
+      ],
+    });
+  });
+});
+
+describe(translationStage.name, () => {
+  it('has nothing to tell where the bytes passed', () => {
+    expect(translationStage('chat', 'chat', NO_LOSS)).toBeNull();
+    expect(translationStage('chat', 'messages', NO_LOSS)).not.toBeNull();
+  });
+});

@@ -1,0 +1,119 @@
+import type { Attempt } from '../model/attempt';
+import type { LossReport } from '../model/loss-report';
+import type { Api, Endpoint } from './catalogue-entries';
+import type { Candidate, RoutePlan } from './route-plan';
+
+export type RoutingStrategy = 'direct' | 'latest' | 'fallback';
+
+export type PipelineStageType =
+  | 'guardrail'
+  | 'plugin'
+  | 'server_tools'
+  | 'response_healing'
+  | 'context_compression'
+  | 'translation';
+
+/** Something that happened to the request or the answer on its way. */
+export interface PipelineStage {
+  readonly type: PipelineStageType;
+  readonly name: string;
+  readonly summary?: string;
+  readonly cost_usd?: number | null;
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly guardrail_id?: string;
+  readonly guardrail_scope?: string;
+}
+
+/** The `<service>_metadata` object. */
+export interface RoutingMetadata {
+  /** From 1; 0 when no provider was reached. */
+  readonly attempt: number;
+  readonly attempts?: readonly { readonly model: string; readonly provider: string; readonly status: number }[];
+  readonly endpoints: {
+    readonly available: readonly { readonly model: string; readonly provider: string; readonly selected: boolean }[];
+    /** With those that were ruled out. */
+    readonly total: number;
+  };
+  readonly is_byok: boolean;
+  /** Where the gateway took the request; null when that was not set. */
+  readonly region: string | null;
+  readonly requested: string;
+  readonly strategy: RoutingStrategy;
+  readonly summary: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly pipeline?: readonly PipelineStage[];
+  /** Seconds from the request to the end of the answer. */
+  readonly generation_time?: number;
+}
+
+export interface RoutingReport {
+  readonly plan: RoutePlan;
+  /** The upstream calls, in their order; null when a guardrail stopped the request before any. */
+  readonly attempts: readonly Attempt[] | null;
+  /** Null when every attempt failed. */
+  readonly served: Candidate | null;
+  readonly region?: string | null;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly pipeline?: readonly PipelineStage[];
+  readonly generationMs?: number;
+}
+
+/** Tells of a route as it was planned and taken. */
+export function routingMetadata(report: RoutingReport): RoutingMetadata {
+  const { plan, attempts, served, region = null, params, pipeline = [], generationMs } = report;
+  const available = availableOf(plan, served);
+  return {
+    attempt: attempts?.length ?? 0,
+    ...attemptsOf(attempts),
+    endpoints: { available, total: countEndpoints(plan) },
+    is_byok: Boolean(served?.credential),
+    region,
+    requested: plan.requested,
+    strategy: strategyOf(plan, served),
+    summary: `available=${available.length}, selected=${selectedName(served)}`,
+    ...(params !== undefined && { params }),
+    ...(pipeline.length > 0 && { pipeline }),
+    ...(generationMs !== undefined && { generation_time: generationMs / 1_000 }),
+  };
+}
+
+/** The stage of a translation between dialects, with what it could not carry; null when the bytes passed. */
+export function translationStage(from: Api, to: Api, { dropped, approximated }: LossReport): PipelineStage | null {
+  if (from === to && dropped.length + approximated.length === 0) return null;
+  return {
+    type: 'translation',
+    name: 'dialect',
+    summary: `${from} to ${to}, dropped=${dropped.length}, approximated=${approximated.length}`,
+    data: { from, to, dropped, approximated },
+  };
+}
+
+function attemptsOf(attempts: RoutingReport['attempts']): Pick<RoutingMetadata, 'attempts'> {
+  if (attempts === null) return {};
+  return { attempts: attempts.map(({ model, providerName, status }) => ({ model, provider: providerName, status })) };
+}
+
+function selectedName(served: Candidate | null): string {
+  return served === null ? 'none' : served.endpoint.provider.name;
+}
+
+/** Each endpoint once, however many keys there are to call it with. */
+function availableOf(plan: RoutePlan, served: Candidate | null): RoutingMetadata['endpoints']['available'] {
+  const endpoints = new Map<Endpoint, Candidate>();
+  for (const candidate of plan.candidates) {
+    if (!endpoints.has(candidate.endpoint)) endpoints.set(candidate.endpoint, candidate);
+  }
+  return [...endpoints.values()].map(({ model, endpoint }) => ({
+    model: model.slug,
+    provider: endpoint.provider.name,
+    selected: served !== null && served.endpoint === endpoint,
+  }));
+}
+
+function countEndpoints({ considered }: RoutePlan): number {
+  return new Set(considered.map(({ endpoint }) => endpoint)).size;
+}
+
+function strategyOf({ resolved, namedBy }: RoutePlan, served: Candidate | null): RoutingStrategy {
+  return served !== null && served.model.slug !== resolved ? 'fallback' : namedBy;
+}

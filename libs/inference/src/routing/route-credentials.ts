@@ -1,0 +1,49 @@
+import type { Endpoint, Model } from './catalogue-entries';
+import type { CredentialScope, OwnCredential } from './credential-source';
+import { isSlugOf } from './route-names';
+
+/** The keys of a caller that are in force for one model, and what they say of shared capacity. */
+export interface OwnKeys {
+  /** In the order of `sortOrder`. */
+  keysFor(endpoint: Endpoint): readonly OwnCredential[];
+  isSharedAllowed(endpoint: Endpoint): boolean;
+}
+
+const NO_KEYS: OwnKeys = { keysFor: () => [], isSharedAllowed: () => true };
+
+/**
+ * Applies what credentials restrict and demand (interface §4.9). `is_byok_only` takes the provider's shared
+ * capacity away for every model; `is_required` takes all shared capacity away for the models that the
+ * credential can serve. Disabled credentials, and those for other API keys or users, say nothing.
+ */
+export function ownKeysFor(
+  model: Model,
+  endpoints: readonly Endpoint[],
+  credentials: readonly OwnCredential[],
+  scope: CredentialScope,
+): OwnKeys {
+  if (credentials.length === 0) return NO_KEYS;
+  const valid = credentials.filter((credential) => isForCaller(credential, scope));
+  if (valid.length === 0) return NO_KEYS;
+  const usable = valid
+    .filter(({ allowedModels }) => allowedModels === null || allowedModels.includes(model.slug))
+    .toSorted((a, b) => a.sortOrder - b.sortOrder);
+  const isRequired = usable.some((key) => key.isRequired && endpoints.some((endpoint) => isKeyFor(key, endpoint)));
+  return {
+    keysFor: (endpoint) => usable.filter((key) => isKeyFor(key, endpoint)),
+    isSharedAllowed: (endpoint) => !isRequired && !valid.some((key) => key.isByokOnly && isKeyFor(key, endpoint)),
+  };
+}
+
+function isForCaller(credential: OwnCredential, { apiKeyHash, userId }: CredentialScope): boolean {
+  const { isDisabled, allowedApiKeyHashes, allowedUserIds } = credential;
+  return !isDisabled && isAmong(apiKeyHash, allowedApiKeyHashes) && isAmong(userId, allowedUserIds);
+}
+
+function isAmong(value: string | undefined, allowed: readonly string[] | null): boolean {
+  return allowed === null || (value !== undefined && allowed.includes(value));
+}
+
+function isKeyFor({ provider }: OwnCredential, endpoint: Endpoint): boolean {
+  return isSlugOf(endpoint.provider, provider);
+}

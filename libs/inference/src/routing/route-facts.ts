@@ -1,0 +1,122 @@
+import type { RouteFacts } from './route-request';
+
+type Body = Readonly<Record<string, unknown>>;
+
+/**
+ * What a body asks of an endpoint beside its text: parameters, kinds of content, the longest answer, the
+ * tier. Reads chat, responses, messages and embeddings alike, because their members do not contradict each
+ * other. `body` is parsed and checked.
+ */
+export function readRouteFacts(body: unknown): RouteFacts {
+  if (!isObject(body)) return {};
+  const { service_tier: tier, speed, modalities } = body;
+  const fast = speed === 'fast' ? 'fast' : null;
+  return {
+    parameters: parametersOf(body),
+    inputModalities: inputModalitiesOf(body),
+    outputModalities: Array.isArray(modalities) ? modalities.filter((name) => name !== 'text').map(String) : [],
+    maxOutputTokens: firstNumber(body.max_completion_tokens, body.max_output_tokens, body.max_tokens),
+    serviceTier: typeof tier === 'string' ? tier : fast,
+  };
+}
+
+/** Members that are parameters under the name that a model's `supported_parameters` has for them. */
+const PARAMETERS: Readonly<Record<string, string>> = {
+  temperature: 'temperature',
+  top_p: 'top_p',
+  top_k: 'top_k',
+  min_p: 'min_p',
+  top_a: 'top_a',
+  frequency_penalty: 'frequency_penalty',
+  presence_penalty: 'presence_penalty',
+  repetition_penalty: 'repetition_penalty',
+  max_tokens: 'max_tokens',
+  max_completion_tokens: 'max_tokens',
+  max_output_tokens: 'max_tokens',
+  logit_bias: 'logit_bias',
+  logprobs: 'logprobs',
+  top_logprobs: 'top_logprobs',
+  prediction: 'prediction',
+  seed: 'seed',
+  stop: 'stop',
+  stop_sequences: 'stop',
+  tools: 'tools',
+  tool_choice: 'tool_choice',
+  parallel_tool_calls: 'parallel_tool_calls',
+  include_reasoning: 'include_reasoning',
+  reasoning: 'reasoning',
+  reasoning_effort: 'reasoning',
+  thinking: 'reasoning',
+  web_search_options: 'web_search_options',
+  verbosity: 'verbosity',
+};
+
+function parametersOf(body: Body): readonly string[] {
+  const found = new Set<string>();
+  for (const [member, value] of Object.entries(body)) {
+    if (Object.hasOwn(PARAMETERS, member) && isUsed(value)) found.add(PARAMETERS[member]!);
+  }
+  const text = isObject(body.text) ? body.text : {};
+  if (isUsed(text.verbosity)) found.add('verbosity');
+  const format = formatOf(body.response_format ?? text.format ?? body.output_format ?? outputFormat(body));
+  if (format !== null) found.add(format);
+  return [...found];
+}
+
+/** Absent, null, false and an empty list ask for nothing. */
+function isUsed(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== false && !(Array.isArray(value) && value.length === 0);
+}
+
+function outputFormat({ output_config: config }: Body): unknown {
+  return isObject(config) ? config.format : undefined;
+}
+
+function formatOf(format: unknown): string | null {
+  const type = isObject(format) ? format.type : undefined;
+  if (type === 'json_schema') return 'structured_outputs';
+  return typeof type === 'string' && type !== 'text' ? 'response_format' : null;
+}
+
+/** What parts of messages are called in the dialects, and the kind of content they carry. */
+const MODALITIES: Readonly<Record<string, string>> = {
+  image_url: 'image',
+  input_image: 'image',
+  image: 'image',
+  input_audio: 'audio',
+  video_url: 'video',
+  input_video: 'video',
+  file: 'file',
+  input_file: 'file',
+  document: 'file',
+};
+
+function inputModalitiesOf({ messages, input }: Body): readonly string[] {
+  const found = new Set<string>();
+  for (const turns of [messages, input]) {
+    if (!Array.isArray(turns)) continue;
+    for (const turn of turns) if (isObject(turn)) readParts(turn.content, found, MOST_NESTING);
+  }
+  return [...found];
+}
+
+/** A part may be the result of a tool, which holds parts of its own. */
+const MOST_NESTING = 2;
+
+function readParts(content: unknown, found: Set<string>, nesting: number): void {
+  if (!Array.isArray(content) || nesting === 0) return;
+  for (const part of content) {
+    if (!isObject(part)) continue;
+    const { type } = part;
+    if (typeof type === 'string' && Object.hasOwn(MODALITIES, type)) found.add(MODALITIES[type]!);
+    readParts(part.content, found, nesting - 1);
+  }
+}
+
+function firstNumber(...values: readonly unknown[]): number | null {
+  return (values.find((value) => typeof value === 'number') as number | undefined) ?? null;
+}
+
+function isObject(value: unknown): value is Body {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,256 @@
+import type { Rate } from '../pricing/money';
+import type { PriceList } from '../pricing/price';
+import { collectsData, isZdr, regionOf, type Contender } from './route-contender';
+import { isInRegion, isNamedIn } from './route-names';
+import type { Reason } from './route-refusal';
+import type { MaxPrice, RoutePolicy, RouteRequest, RoutingPreferences } from './route-request';
+import { supportsParameter, traitsOf } from './route-traits';
+
+/** A rule that no plan breaks, and what to say when it leaves nothing over. */
+export interface HardFilter {
+  readonly reason: Reason;
+  readonly keeps: (contender: Contender) => boolean;
+}
+
+/**
+ * The hard filters of a request, in the order of spec A.2, step 2; only those that it gives cause for. What
+ * the policy of a workspace or key takes away is forbidden (403), what the request's own preferences take
+ * away is not found (404), and what its size takes away is the request's fault (400).
+ */
+export function hardFilters(request: RouteRequest): readonly HardFilter[] {
+  const { policy, preferences } = request;
+  return [
+    ...(policy ? policyFilters(policy) : []),
+    ...(preferences ? dataFilters(preferences) : []),
+    ...(preferences ? choiceFilters(preferences) : []),
+    ...sizeFilters(request),
+    ...(preferences?.requireParameters === true ? [parameterFilter(request.parameters ?? [])] : []),
+    ...modalityFilters(request),
+  ];
+}
+
+function policyFilters(policy: RoutePolicy): HardFilter[] {
+  const { allowedProviders, ignoredProviders, allowedModels, ignoredModels, regions } = policy;
+  const filters: HardFilter[] = [];
+  if (allowedModels || ignoredModels?.length) {
+    filters.push({
+      reason: forbidden('policy.models', 'The model is not among those that may be used'),
+      keeps: ({ model }) => (allowedModels?.includes(model.slug) ?? true) && !ignoredModels?.includes(model.slug),
+    });
+  }
+  if (allowedProviders || ignoredProviders?.length) {
+    filters.push({
+      reason: {
+        ...forbidden('policy.providers', 'No provider of the model may be used'),
+        excludedBy: 'allowed_providers',
+      },
+      keeps: isChosen(allowedProviders, ignoredProviders),
+    });
+  }
+  if (policy.isDataCollectionDenied === true) {
+    filters.push({ reason: inPolicy(NO_COLLECTION, 'privacy_restricted'), keeps: (one) => !collectsData(one) });
+  }
+  if (policy.isZdrRequired === true) filters.push({ reason: inPolicy(ZDR_ONLY, 'privacy_restricted'), keeps: isZdr });
+  if (regions) {
+    filters.push({
+      reason: inPolicy(IN_REGION, 'region_restricted'),
+      keeps: (contender) => regions.some((wanted) => isInRegion(regionOf(contender), wanted)),
+    });
+  }
+  return filters;
+}
+
+function dataFilters(preferences: RoutingPreferences): HardFilter[] {
+  const filters: HardFilter[] = [];
+  if (preferences.dataCollection === 'deny') {
+    filters.push({ reason: NO_COLLECTION, keeps: (contender) => !collectsData(contender) });
+  }
+  if (preferences.zdr === true) filters.push({ reason: ZDR_ONLY, keeps: isZdr });
+  if (preferences.enforceDistillableText === true) {
+    filters.push({ reason: DISTILLABLE_ONLY, keeps: ({ endpoint }) => traitsOf(endpoint).isDistillable });
+  }
+  return filters;
+}
+
+function choiceFilters(preferences: RoutingPreferences): HardFilter[] {
+  const { only, ignore, order, allowFallbacks, quantizations, maxPrice } = preferences;
+  const filters: HardFilter[] = [];
+  if (only) filters.push({ reason: NOT_CHOSEN, keeps: isChosen(only, null) });
+  if (ignore?.length) filters.push({ reason: IGNORED, keeps: isChosen(null, ignore) });
+  if (order && allowFallbacks === false) {
+    filters.push({ reason: NOT_IN_ORDER, keeps: ({ endpoint }) => isNamedIn(endpoint, order) });
+  }
+  if (quantizations) {
+    const accepted = new Set(quantizations.flatMap((name) => [name, ...(COVERED[name] ?? [])]));
+    filters.push({ reason: OTHER_QUANTIZATION, keeps: ({ endpoint }) => accepted.has(endpoint.quantization) });
+  }
+  if (maxPrice) {
+    filters.push({ reason: TOO_DEAR, keeps: ({ endpoint }) => isWithinPrice(endpoint.pricing, maxPrice) });
+  }
+  return filters;
+}
+
+/**
+ * A prompt is only estimated, so an endpoint is ruled out for it when the prompt would not fit if the
+ * estimate were this many times too high; below that, ordering keeps the endpoint for the end.
+ */
+const ESTIMATE_DOUBT = 4;
+
+function sizeFilters({ estimatedPromptTokens = 0, maxOutputTokens }: RouteRequest): HardFilter[] {
+  const leastTokens = estimatedPromptTokens / ESTIMATE_DOUBT;
+  const prompt: HardFilter = {
+    reason: PROMPT_TOO_LONG,
+    keeps: ({ endpoint: { contextLength } }) => contextLength === null || leastTokens <= contextLength,
+  };
+  if (maxOutputTokens === null || maxOutputTokens === undefined) return [prompt];
+  const output: HardFilter = {
+    reason: ANSWER_TOO_LONG,
+    keeps: ({ endpoint: { contextLength, maxCompletionTokens } }) =>
+      maxOutputTokens <= (maxCompletionTokens ?? contextLength ?? maxOutputTokens),
+  };
+  return [prompt, output];
+}
+
+function parameterFilter(parameters: readonly string[]): HardFilter {
+  return {
+    reason: UNSUPPORTED_PARAMETERS,
+    keeps: ({ model, endpoint }) => parameters.every((name) => supportsParameter(model, endpoint, name)),
+  };
+}
+
+function modalityFilters({ inputModalities = [], outputModalities = [] }: RouteRequest): HardFilter[] {
+  if (inputModalities.length === 0 && outputModalities.length === 0) return [];
+  return [
+    {
+      reason: OTHER_MODALITIES,
+      keeps: ({ model: { architecture } }) =>
+        inputModalities.every((name) => architecture.inputModalities.includes(name)) &&
+        outputModalities.every((name) => architecture.outputModalities.includes(name)),
+    },
+  ];
+}
+
+function isChosen(
+  only: readonly string[] | null | undefined,
+  ignore: readonly string[] | null | undefined,
+): HardFilter['keeps'] {
+  return ({ endpoint }) => (!only || isNamedIn(endpoint, only)) && !(ignore && isNamedIn(endpoint, ignore));
+}
+
+/** A plain name covers the formats that are special cases of it. */
+const COVERED: Readonly<Record<string, readonly string[]>> = { fp4: ['mxfp4', 'nvfp4'], fp8: ['mxfp8'] };
+
+const TOKENS_PER_LIMIT = 1_000_000n;
+
+function isWithinPrice(prices: PriceList, limit: MaxPrice): boolean {
+  return (
+    isAtMost(prices.prompt * TOKENS_PER_LIMIT, limit.promptPerMillion) &&
+    isAtMost(prices.completion * TOKENS_PER_LIMIT, limit.completionPerMillion) &&
+    isAtMost((prices.audio ?? prices.prompt) * TOKENS_PER_LIMIT, limit.audioPerMillion) &&
+    isAtMost(prices.image ?? 0n, limit.image) &&
+    isAtMost(prices.request ?? 0n, limit.request)
+  );
+}
+
+function isAtMost(price: Rate, limit: Rate | undefined): boolean {
+  return limit === undefined || price <= limit;
+}
+
+function forbidden(field: string, message: string): Reason {
+  return { error: 'permission_denied', code: 'constraint_filtered', message, constraint: { field, detail: message } };
+}
+
+function inPolicy(reason: Reason, code: Reason['code']): Reason {
+  const field = reason.constraint?.field.replace('provider.', 'policy.') ?? 'policy';
+  return { ...reason, error: 'permission_denied', code, constraint: { field, detail: reason.message } };
+}
+
+function notFound(code: Reason['code'], excludedBy: Reason['excludedBy'], field: string, message: string): Reason {
+  return { error: 'not_found', code, message, excludedBy, constraint: { field, detail: message } };
+}
+
+const NO_COLLECTION = notFound(
+  'privacy_restricted',
+  'data_policy:training',
+  'provider.data_collection',
+  'No provider of the model leaves prompts unused and unkept',
+);
+const ZDR_ONLY = notFound(
+  'privacy_restricted',
+  'data_policy:zdr',
+  'provider.zdr',
+  'No provider of the model has zero data retention',
+);
+const DISTILLABLE_ONLY = notFound(
+  'constraint_filtered',
+  undefined,
+  'provider.enforce_distillable_text',
+  'No provider of the model allows its outputs to train other models',
+);
+const IN_REGION = notFound(
+  'region_restricted',
+  'data_region',
+  'provider.regions',
+  'No provider of the model serves in a region that may be used',
+);
+const NOT_CHOSEN = notFound(
+  'constraint_filtered',
+  'allowed_providers',
+  'provider.only',
+  'No provider of the model is allowed',
+);
+const IGNORED = notFound(
+  'constraint_filtered',
+  'allowed_providers',
+  'provider.ignore',
+  'Every provider of the model is ignored',
+);
+const NOT_IN_ORDER = notFound(
+  'constraint_filtered',
+  'allowed_providers',
+  'provider.order',
+  'No provider of the model is in the order, and fallbacks are not allowed',
+);
+const OTHER_QUANTIZATION = notFound(
+  'constraint_filtered',
+  'quantization',
+  'provider.quantizations',
+  'No provider of the model serves it in a quantization that was asked for',
+);
+const TOO_DEAR = notFound(
+  'constraint_filtered',
+  'max_price',
+  'provider.max_price',
+  'Every provider of the model costs more than the limit',
+);
+const UNSUPPORTED_PARAMETERS = notFound(
+  'constraint_filtered',
+  'require_parameters',
+  'provider.require_parameters',
+  'No provider of the model supports every parameter of the request',
+);
+const OTHER_MODALITIES = notFound(
+  'no_endpoints',
+  undefined,
+  'modalities',
+  'No provider of the model takes and gives every kind of content of the request',
+);
+export const OTHER_TIER = notFound(
+  'constraint_filtered',
+  undefined,
+  'service_tier',
+  'No provider of the model serves the service tier',
+);
+const PROMPT_TOO_LONG: Reason = {
+  error: 'context_length_exceeded',
+  code: 'constraint_filtered',
+  message: 'The prompt is longer than the context of the model',
+  excludedBy: 'context_length',
+};
+const ANSWER_TOO_LONG: Reason = {
+  error: 'max_tokens_exceeded',
+  code: 'constraint_filtered',
+  message: 'No provider of the model gives answers as long as max_tokens',
+  excludedBy: 'context_length',
+  constraint: { field: 'max_tokens', detail: 'More than any provider of the model can give' },
+};

@@ -1,0 +1,172 @@
+import { Secret } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { InferenceEngine, type EngineParts } from '../engine';
+import type { RoutedRequest } from '../model/inference-call';
+import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
+import { CredentialSource, type OwnCredential, type ProviderFilter } from './credential-source';
+import { ProviderHealth } from './provider-health';
+
+const ANSWER = JSON.stringify({
+  id: 'chatcmpl-1',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+});
+
+/** Callers' keys by id; the key of `own` is `sk-own`. No provider has a shared one. */
+class FakeCredentials extends CredentialSource {
+  constructor(private readonly credentials: readonly OwnCredential[]) {
+    super();
+  }
+
+  override availableProviders(): ProviderFilter {
+    return () => false;
+  }
+
+  override forProvider(): null {
+    return null;
+  }
+
+  override ownCredentials(): readonly OwnCredential[] {
+    return this.credentials;
+  }
+
+  override forOwnCredential({ id }: OwnCredential): Secret {
+    return new Secret(`sk-${id}`);
+  }
+}
+
+const credential = (id: string, sortOrder: number): OwnCredential => ({
+  id,
+  provider: 'acme',
+  sortOrder,
+  isDisabled: false,
+  isFallback: false,
+  isByokOnly: false,
+  isRequired: false,
+  allowedModels: null,
+  allowedApiKeyHashes: null,
+  allowedUserIds: null,
+  declaredZdr: null,
+  declaredRegion: null,
+});
+
+let upstream: FakeUpstream;
+let closers: (() => Promise<void>)[];
+let nowMs: number;
+let health: ProviderHealth;
+
+const aRequest = (values: Partial<RoutedRequest> = {}): RoutedRequest => ({
+  generationId: 'gen-1-abc',
+  model: 'acme/large',
+  body: Buffer.from('{"model":"acme/large","messages":[{"role":"user","content":"Hello"}]}'),
+  signal: new AbortController().signal,
+  ...values,
+});
+
+/** One model at providers of these slugs, the first the cheapest; two models where asked for. */
+function anInstallation(slugs: readonly string[], parts: Partial<EngineParts> = {}): InferenceEngine {
+  const endpoints = slugs.map((slug, i) =>
+    anEndpoint({
+      provider: aProvider({ slug, baseUrl: upstream.baseUrl, apiKeyEnv: null }),
+      pricing: { prompt: 10n ** 12n * BigInt(i + 1), completion: 0n },
+    }),
+  );
+  const small = aModel({
+    slug: 'acme/small',
+    endpoints: endpoints.map((endpoint) => ({ ...endpoint, upstreamModel: 'small' })),
+  });
+  const { engine, http } = anEngine([aModel({ endpoints }), small], { clock: () => nowMs, health, ...parts });
+  closers.push(() => http.close());
+  return engine;
+}
+
+const failure = async (run: Promise<unknown>): Promise<AppError> => {
+  const thrown: unknown = await run.then(
+    () => 'an answer',
+    (error: unknown) => error,
+  );
+  expect(thrown).toBeInstanceOf(AppError);
+  return thrown as AppError;
+};
+
+beforeEach(async () => {
+  nowMs = Date.now();
+  health = new ProviderHealth(() => nowMs);
+  closers = [];
+  upstream = await FakeUpstream.start();
+});
+
+afterEach(async () => {
+  await upstream.close();
+  await Promise.all(closers.map((close) => close()));
+});
+
+describe('what an engine remembers between requests', () => {
+  it('leaves the account of a provider alone for as long as it was asked to, whatever the model', async () => {
+    const engine = anInstallation(['acme']);
+    upstream.answers(429, '', { 'retry-after': '7' });
+    expect((await failure(engine.chat(aRequest()))).status).toBe(429);
+    nowMs += 1_000;
+    const refused = await failure(engine.chat(aRequest({ model: 'acme/small' })));
+    expect(refused).toMatchObject({ status: 429, retryAfterSeconds: 6 });
+    expect(refused.metadata).toMatchObject({ availability: { code: 'capacity_exhausted' } });
+    expect(upstream.requests).toHaveLength(1);
+    nowMs += 6_000;
+    upstream.answers(200, ANSWER);
+    expect((await engine.chat(aRequest())).status).toBe(200);
+  });
+
+  it('stops calling an upstream that only fails, but for a probe in five seconds, until one succeeds', async () => {
+    const engine = anInstallation(['acme']);
+    upstream.answers(503, '');
+    for (let i = 0; i < 25; i += 1) await failure(engine.chat(aRequest()));
+    expect(upstream.requests).toHaveLength(20);
+    const refused = await failure(engine.chat(aRequest()));
+    expect(refused.metadata).toMatchObject({ availability: { code: 'temporarily_unavailable', retryable: true } });
+    nowMs += 5_000;
+    const together = await Promise.all([1, 2, 3].map(() => failure(engine.chat(aRequest()))));
+    expect(together.map(({ status }) => status)).toEqual([503, 503, 503]);
+    expect(upstream.requests).toHaveLength(21);
+    nowMs += 5_000;
+    upstream.answers(200, ANSWER);
+    expect((await engine.chat(aRequest())).status).toBe(200);
+    expect((await engine.chat(aRequest())).status).toBe(200);
+  });
+
+  it('stays with the provider that served a conversation', async () => {
+    upstream.answers(200, ANSWER);
+    let chance = 0.99;
+    const engine = anInstallation(['cheap', 'dear'], { dice: () => chance });
+    const served = async (stickyKey: string) => (await engine.chat(aRequest({ stickyKey }))).endpoint.provider.slug;
+    expect(await served('a')).toBe('dear');
+    chance = 0;
+    expect([await served('a'), await served('b')]).toEqual(['dear', 'cheap']);
+  });
+
+  it('measures how fast an endpoint is', async () => {
+    upstream.behaviour = (response) => {
+      nowMs += 500;
+      response.writeHead(200, { 'content-type': 'application/json' }).end(ANSWER);
+    };
+    const { endpoint } = await anInstallation(['acme']).chat(aRequest());
+    const perSecond = health.statistics.tokensPerSecond(endpoint, 'p50')!;
+    expect(Math.abs(perSecond / 10 - 1)).toBeLessThan(0.05);
+  });
+
+  it('tries the next key of a caller when one is refused, and says whose key served', async () => {
+    upstream.behaviour = (response, { headers }) => {
+      const isGood = headers.authorization === 'Bearer sk-good';
+      response.writeHead(isGood ? 200 : 401, { 'content-type': 'application/json' }).end(isGood ? ANSWER : '{}');
+    };
+    const credentials = new FakeCredentials([credential('good', 1), credential('revoked', 0)]);
+    const result = await anInstallation(['acme'], { credentials }).chat(aRequest());
+    expect(result).toMatchObject({ credential: { id: 'good' }, attempts: [{ status: 502 }, { status: 200 }] });
+  });
+
+  it('hands on the plan that was followed', async () => {
+    upstream.answers(200, ANSWER);
+    const { plan } = await anInstallation(['cheap', 'dear']).chat(aRequest({ preferences: { ignore: ['dear'] } }));
+    expect(plan?.candidates.map(({ endpoint }) => endpoint.provider.slug)).toEqual(['cheap']);
+    expect(plan?.considered).toHaveLength(2);
+  });
+});

@@ -1,0 +1,135 @@
+import { BATCH_SUFFIX, type Catalogue, type Endpoint, type Model } from './catalogue';
+import type { SortKey } from './route-request';
+import { traitsOf } from './route-traits';
+
+/** How a name led to a model. */
+export type NamedBy = 'direct' | 'latest';
+
+/** The model behind a name, and what the suffixes of the name ask for. */
+export interface ResolvedModel {
+  readonly model: Model;
+  readonly namedBy: NamedBy;
+  readonly sort: SortKey | null;
+  /** Only endpoints of this variant are meant; null means those of none. */
+  readonly variant: string | null;
+  /** `:nitro` lets priority endpoints in, `:floor` flex ones. */
+  readonly admits: 'priority' | 'flex' | null;
+}
+
+export interface UnresolvedModel {
+  readonly model: null;
+  readonly code: 'model_not_found' | 'wrong_endpoint';
+  readonly message: string;
+}
+
+interface SortSuffix {
+  readonly sort: SortKey;
+  readonly admits: 'priority' | 'flex' | null;
+}
+
+const SORT_SUFFIXES: Readonly<Record<string, SortSuffix>> = {
+  nitro: { sort: 'throughput', admits: 'priority' },
+  floor: { sort: 'price', admits: 'flex' },
+  exacto: { sort: 'exacto', admits: null },
+};
+const VARIANTS: readonly string[] = ['free', 'extended', 'thinking'];
+const NO_SUFFIX: Omit<ResolvedModel, 'model' | 'namedBy'> = { sort: null, variant: null, admits: null };
+/** More than this many suffixes is no name. */
+const MOST_SUFFIXES = 4;
+
+const UNKNOWN = unresolved('model_not_found', 'The model does not exist');
+const NO_VARIANT = unresolved('model_not_found', 'The model does not exist in this variant');
+const NO_ONLINE = unresolved('model_not_found', 'The variant :online is no longer offered; use the web plugin');
+const BATCH_ONLY = unresolved('wrong_endpoint', 'The variant :batch can only be used in batches');
+
+/**
+ * Finds the model of a slug. A model of the whole name comes first; then suffixes are taken off
+ * from the right: a sorting one, or a variant that some endpoint of the model serves. `~vendor/name-latest`
+ * is the newest release of that name.
+ */
+export function resolveModel(name: string, catalogue: Catalogue): ResolvedModel | UnresolvedModel {
+  if (name.endsWith(BATCH_SUFFIX)) return BATCH_ONLY;
+  let slug = name;
+  let wish = NO_SUFFIX;
+  for (let count = 0; count <= MOST_SUFFIXES; count += 1) {
+    const found = findBySlug(slug, catalogue);
+    if (found !== null) return withVariant({ ...found, ...wish });
+    const colon = slug.lastIndexOf(':');
+    const suffix = colon === -1 ? '' : slug.slice(colon + 1);
+    if (suffix === 'online') return findBySlug(slug.slice(0, colon), catalogue) === null ? UNKNOWN : NO_ONLINE;
+    const next = withSuffix(wish, suffix);
+    if (next === null) return UNKNOWN;
+    wish = next;
+    slug = slug.slice(0, colon);
+  }
+  return UNKNOWN;
+}
+
+/**
+ * Whether an endpoint is of the variant asked for. What costs nothing is free, also without saying so; a
+ * model that has the variant in its own slug needs no asking.
+ */
+export function isOfVariant(model: Model, endpoint: Endpoint, wanted: string | null): boolean {
+  const { variant } = traitsOf(endpoint);
+  if (variant === wanted) return true;
+  return variant === null ? wanted === 'free' && isFree(endpoint) : model.slug.endsWith(`:${variant}`);
+}
+
+function withSuffix(wish: typeof NO_SUFFIX, suffix: string): typeof NO_SUFFIX | null {
+  if (Object.hasOwn(SORT_SUFFIXES, suffix)) {
+    const { sort, admits } = SORT_SUFFIXES[suffix]!;
+    return wish.sort === null ? { ...wish, sort, admits } : null;
+  }
+  return VARIANTS.includes(suffix) && wish.variant === null ? { ...wish, variant: suffix } : null;
+}
+
+function withVariant(resolved: ResolvedModel): ResolvedModel | UnresolvedModel {
+  const { model, variant } = resolved;
+  return variant === null || model.endpoints.some((endpoint) => isOfVariant(model, endpoint, variant))
+    ? resolved
+    : NO_VARIANT;
+}
+
+function findBySlug(slug: string, catalogue: Catalogue): Pick<ResolvedModel, 'model' | 'namedBy'> | null {
+  const model = slug.endsWith(BATCH_SUFFIX) ? null : catalogue.findModel(slug);
+  if (model !== null) return { model, namedBy: 'direct' };
+  const latest = findLatest(slug, catalogue);
+  return latest === null ? null : { model: latest, namedBy: 'latest' };
+}
+
+const ALIAS = /^~([^/]+)\/(.+)-latest$/;
+/** `5`, `4.5`, `v3`, `4o`, `2512`: what changes from one release to the next. */
+const VERSION = /^v?\d+(\.\d+)*[a-z]?$/;
+
+/** The newest by date, then by version, of the models whose name is that of the alias but for the version. */
+function findLatest(slug: string, catalogue: Catalogue): Model | null {
+  const [, vendor, wanted] = ALIAS.exec(slug) ?? [];
+  if (vendor === undefined || wanted === undefined) return null;
+  let latest: Model | null = null;
+  for (const model of catalogue.models()) {
+    if (model.slug.startsWith(`${vendor}/`) && unversioned(model.slug.slice(vendor.length + 1)) === wanted) {
+      if (latest === null || isNewer(model, latest)) latest = model;
+    }
+  }
+  return latest;
+}
+
+function unversioned(name: string): string {
+  const parts = name.split('-');
+  return parts.filter((part) => !VERSION.test(part)).join('-');
+}
+
+function isNewer(model: Model, than: Model): boolean {
+  if (model.created !== than.created) return model.created > than.created;
+  return model.slug.localeCompare(than.slug, 'en', { numeric: true }) > 0;
+}
+
+function isFree({ pricing }: Endpoint): boolean {
+  return Object.values(pricing).every((rate) =>
+    typeof rate === 'object' ? Object.values(rate).every((one) => one === 0n) : rate === 0n,
+  );
+}
+
+function unresolved(code: UnresolvedModel['code'], message: string): UnresolvedModel {
+  return { model: null, code, message };
+}

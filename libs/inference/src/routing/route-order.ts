@@ -1,0 +1,208 @@
+import type { Api, Model, Endpoint } from './catalogue-entries';
+import type { HealthView } from './provider-health';
+import type { StatisticsView } from './provider-statistics';
+import type { Contender } from './route-contender';
+import { rankIn } from './route-names';
+import { PERCENTILES, type Cutoffs, type SortKey } from './route-request';
+import { supportsParameter, traitsOf, typicalPrice } from './route-traits';
+import type { StickyView } from './sticky-routes';
+
+/** What a request wants of an order. */
+export interface OrderWish {
+  readonly api: Api;
+  readonly order: readonly string[] | null;
+  readonly sort: SortKey | null;
+  /** The order inside a tier that the request asked for, where it wants no other. */
+  readonly sortOfTier: (rank: number) => SortKey | null;
+  /** Parameters whose support is worth a higher price. */
+  readonly features: readonly string[];
+  readonly minThroughput: Cutoffs | null;
+  readonly maxLatency: Cutoffs | null;
+  readonly estimatedPromptTokens: number;
+  readonly stickyKey: string | null;
+}
+
+export interface OrderWorld {
+  readonly health: HealthView;
+  readonly statistics: StatisticsView | null;
+  readonly sticky: StickyView | null;
+  /** From 0 to below 1. */
+  readonly dice: () => number;
+}
+
+/**
+ * Puts contenders into the order of their calls: the caller's own keys, shared
+ * capacity, then own keys that are only a fallback. `contenders` come in the catalogue's order, which decides
+ * wherever nothing else does.
+ */
+export function orderContenders(
+  contenders: readonly Contender[],
+  wish: OrderWish,
+  world: OrderWorld,
+): readonly Contender[] {
+  if (contenders.length < 2) return contenders;
+  const ordering = new Ordering(wish, world);
+  if (contenders.every(({ credential }) => credential === null)) return ordering.shared(contenders);
+  const own = contenders.filter(({ credential }) => credential !== null);
+  return [
+    ...ordering.own(own.filter(({ credential }) => !credential!.isFallback)),
+    ...ordering.shared(contenders.filter(({ credential }) => credential === null)),
+    ...ordering.own(own.filter(({ credential }) => credential!.isFallback)),
+  ];
+}
+
+type Value = (contender: Contender) => number;
+
+class Ordering {
+  readonly #wish: OrderWish;
+  readonly #world: OrderWorld;
+  readonly #price: Value;
+
+  constructor(wish: OrderWish, world: OrderWorld) {
+    this.#wish = wish;
+    this.#world = world;
+    this.#price = ({ endpoint }) => typicalPrice(endpoint, wish.api);
+  }
+
+  /** The caller's order of providers, then that of the keys. */
+  own(contenders: readonly Contender[]): readonly Contender[] {
+    return contenders.toSorted(
+      by(
+        this.#orderRank(),
+        ({ credential }) => credential!.sortOrder,
+        this.#demerits(),
+        (contender) => (this.#isSticky(contender) ? 0 : 1),
+        ...this.#sorting(this.#wish.sort),
+      ),
+    );
+  }
+
+  shared(contenders: readonly Contender[]): readonly Contender[] {
+    const { order, sort } = this.#wish;
+    if (order !== null) {
+      const misfit: Value = (contender) => (this.#fits(contender) ? 0 : 1);
+      return contenders.toSorted(by(misfit, this.#orderRank(), (one) => one.tierRank, ...this.#sorting(sort)));
+    }
+    return classesOf(contenders, this.#demerits()).flatMap((equals) => this.#class(equals));
+  }
+
+  /** Endpoints that nothing but price, speed, outages and habit tell apart. */
+  #class(contenders: readonly Contender[]): readonly Contender[] {
+    if (contenders.length < 2) return contenders;
+    const sort = this.#wish.sort ?? this.#wish.sortOfTier(contenders[0]!.tierRank);
+    const sorted = contenders.toSorted(by(...this.#sorting(sort)));
+    const ordered = sort === null ? this.#balanced(sorted) : sorted;
+    const sticky = ordered.find((one) => this.#isSticky(one) && !this.#isOut(one));
+    return sticky === undefined ? ordered : [sticky, ...ordered.filter((one) => one !== sticky)];
+  }
+
+  /** Stable ones first, of which the first is drawn by weight 1/price². */
+  #balanced(byPrice: readonly Contender[]): readonly Contender[] {
+    const out = byPrice.filter((contender) => this.#isOut(contender));
+    const stable = out.length === 0 ? byPrice : byPrice.filter((contender) => !out.includes(contender));
+    if (stable.length < 2) return [...stable, ...out];
+    const first = draw(stable, this.#price, this.#world.dice());
+    return [first, ...stable.filter((contender) => contender !== first), ...out];
+  }
+
+  /** By the sort, then by price. What was never measured comes after what was. */
+  #sorting(sort: SortKey | null): readonly Value[] {
+    const { statistics } = this.#world;
+    switch (sort) {
+      case null:
+      case 'price':
+        return [this.#price];
+      case 'throughput':
+        return [({ endpoint }) => -(statistics?.tokensPerSecond(endpoint, 'p50') ?? -Infinity), this.#price];
+      case 'latency':
+        return [({ endpoint }) => statistics?.latencySeconds(endpoint, 'p50') ?? Infinity, this.#price];
+      case 'exacto':
+        return [({ endpoint }) => -(traitsOf(endpoint).toolCallQuality ?? -Infinity), this.#price];
+    }
+  }
+
+  /** What counts against an endpoint, the weightiest first; those with the same number are equals. */
+  #demerits(): Value {
+    const { features } = this.#wish;
+    return (contender) => {
+      const { model, endpoint, tierRank } = contender;
+      const lacks = features.some((name) => !supportsParameter(model, endpoint, name));
+      return (this.#fits(contender) ? 0 : 1_000) + (lacks ? 100 : 0) + tierRank * 10 + (this.#isSlow(endpoint) ? 1 : 0);
+    };
+  }
+
+  /** Whether the prompt fits, as far as an estimate can tell. */
+  #fits({ endpoint: { contextLength } }: Contender): boolean {
+    return contextLength === null || this.#wish.estimatedPromptTokens <= contextLength;
+  }
+
+  /** Whether measurements fall short of what is preferred. What was not measured is given its chance. */
+  #isSlow(endpoint: Endpoint): boolean {
+    const { minThroughput, maxLatency } = this.#wish;
+    const { statistics } = this.#world;
+    if (statistics === null || (minThroughput === null && maxLatency === null)) return false;
+    return PERCENTILES.some((percentile) => {
+      const least = minThroughput?.[percentile];
+      const most = maxLatency?.[percentile];
+      return (
+        (least !== undefined && (statistics.tokensPerSecond(endpoint, percentile) ?? least) < least) ||
+        (most !== undefined && (statistics.latencySeconds(endpoint, percentile) ?? most) > most)
+      );
+    });
+  }
+
+  #isOut({ endpoint, credential }: Contender): boolean {
+    return this.#world.health.hadOutage(endpoint, credential);
+  }
+
+  #isSticky({ model, endpoint }: Contender): boolean {
+    return this.#stickyEndpoint(model) === traitsOf(endpoint).key;
+  }
+
+  #stickyEndpoint({ slug }: Model): string | null {
+    const { stickyKey, order } = this.#wish;
+    if (stickyKey === null || order !== null) return null;
+    return this.#world.sticky?.find(stickyKey, slug) ?? null;
+  }
+
+  #orderRank(): Value {
+    const { order } = this.#wish;
+    return order === null ? () => 0 : ({ endpoint }) => rankIn(order, endpoint);
+  }
+}
+
+/** Compares by the first value that differs. */
+function by(...values: readonly Value[]): (a: Contender, b: Contender) => number {
+  return (a, b) => {
+    for (const value of values) {
+      const [left, right] = [value(a), value(b)];
+      if (left !== right) return left < right ? -1 : 1;
+    }
+    return 0;
+  };
+}
+
+/** Contenders of the same number together, the lowest number first. */
+function classesOf(contenders: readonly Contender[], numberOf: Value): readonly (readonly Contender[])[] {
+  const classes = new Map<number, Contender[]>();
+  for (const contender of contenders) {
+    const number = numberOf(contender);
+    const members = classes.get(number);
+    if (members === undefined) classes.set(number, [contender]);
+    else members.push(contender);
+  }
+  if (classes.size === 1) return [contenders];
+  return [...classes].toSorted(([a], [b]) => a - b).map(([, members]) => members);
+}
+
+/** Picks by weight 1/price². Where something is free, only the free are in the draw. */
+function draw(contenders: readonly Contender[], priceOf: Value, chance: number): Contender {
+  const free = contenders.filter((contender) => priceOf(contender) === 0);
+  if (free.length > 0) return free[Math.floor(chance * free.length)]!;
+  // Weights are of prices in units of the lowest: the square of a rate in 10^-18 USD would lose its digits.
+  const lowest = Math.min(...contenders.map(priceOf));
+  const weights = contenders.map((contender) => (lowest / priceOf(contender)) ** 2);
+  let left = chance * weights.reduce((sum, weight) => sum + weight, 0);
+  const index = weights.findIndex((weight) => (left -= weight) < 0);
+  return contenders[index === -1 ? 0 : index]!;
+}

@@ -1,0 +1,100 @@
+import { AppError, type ErrorCode } from '@libs/errors';
+
+/** An endpoint that must not be called yet, and for how long. */
+export interface Rest {
+  readonly forMs: number;
+  /** The upstream limits the rate, asked to be left alone, or has failed too often. */
+  readonly because: 'quota' | 'overload' | 'breaker';
+}
+
+/** `availability.excluded_by` of the interface (§7), a closed list. */
+export type ExcludedBy =
+  | 'geo'
+  | 'data_region'
+  | 'data_policy:zdr'
+  | 'data_policy:training'
+  | 'max_price'
+  | 'context_length'
+  | 'require_parameters'
+  | 'quantization'
+  | 'allowed_providers';
+
+export type AvailabilityCode =
+  | 'model_not_found'
+  | 'wrong_endpoint'
+  | 'no_endpoints'
+  | 'privacy_restricted'
+  | 'constraint_filtered'
+  | 'region_restricted'
+  | 'capacity_exhausted'
+  | 'temporarily_unavailable';
+
+/** Why a model cannot be had, in the words of the interface. */
+export interface Reason {
+  readonly error: ErrorCode;
+  readonly code: AvailabilityCode;
+  readonly message: string;
+  readonly excludedBy?: ExcludedBy;
+  /** The member that left nothing over, and what it asked. Never holds a value of the request. */
+  readonly constraint?: { readonly field: string; readonly detail: string };
+}
+
+const DOCUMENT = 'docs/errors.md';
+const MOST_PROVIDERS = 32;
+const LONGEST_SLUG = 256;
+
+/**
+ * The refusal of a request that no endpoint is left for. `metadata.availability` is the object of interface
+ * §7: `code`, `retryable`, `requested_models`, `docs_url` and, where they say something, `excluded_by`,
+ * `constraint`, `affected_providers`, `retry_after` (seconds).
+ */
+export function refusal(
+  reason: Reason,
+  requestedModels: readonly string[],
+  affectedProviders: readonly string[] = [],
+  retryAfterSeconds?: number,
+): AppError {
+  const { error, code, message, excludedBy, constraint } = reason;
+  const retryable = code === 'capacity_exhausted' || code === 'temporarily_unavailable';
+  const providers = [...new Set(affectedProviders)].slice(0, MOST_PROVIDERS);
+  return new AppError(error, message, {
+    metadata: {
+      availability: {
+        code,
+        retryable,
+        requested_models: requestedModels.map((slug) => slug.slice(0, LONGEST_SLUG)),
+        docs_url: `${DOCUMENT}#${code}`,
+        ...(retryAfterSeconds !== undefined && { retry_after: retryAfterSeconds }),
+        ...(providers.length > 0 && { affected_providers: providers }),
+        ...(excludedBy !== undefined && { excluded_by: excludedBy }),
+        ...(constraint !== undefined && { constraint }),
+      },
+    },
+    retryAfterSeconds,
+  });
+}
+
+const LIMITED: Reason = {
+  error: 'rate_limit_exceeded',
+  code: 'capacity_exhausted',
+  message: 'Every provider of the model limits the rate of requests',
+};
+const RESTING: Reason = {
+  error: 'provider_overloaded',
+  code: 'temporarily_unavailable',
+  message: 'No provider of the model is available at the moment',
+};
+
+/**
+ * All endpoints that are left must not be called before a time; the soonest of them counts. Without any rest
+ * another request has just taken the one probe, and a second is waited.
+ */
+export function restingRefusal(
+  requestedModels: readonly string[],
+  providers: readonly string[],
+  rests: readonly Rest[],
+): AppError {
+  const reason = rests.length > 0 && rests.every(({ because }) => because === 'quota') ? LIMITED : RESTING;
+  const soonestMs = rests.length > 0 ? Math.min(...rests.map(({ forMs }) => forMs)) : 0;
+  return refusal(reason, requestedModels, providers, Math.max(1, Math.ceil(soonestMs / 1_000)));
+}

@@ -1,0 +1,142 @@
+import type { Rate } from '../pricing/money';
+import type { PriceList } from '../pricing/price';
+import type { Api, Endpoint, Model } from './catalogue-entries';
+
+/** How an endpoint sells its time; `standard` is what a request gets that asks for nothing else. */
+export type EndpointTier = 'standard' | 'priority' | 'flex' | 'ultrafast';
+
+/**
+ * What routing reads out of an endpoint beside its plain members. The catalogue says it in `capabilities`:
+ * `service_tier` (priority, fast, flex, ultrafast; else the last part of the provider's slug counts),
+ * `variant` (served under `<model>:<variant>` only), `supported_parameters` (instead of the model's),
+ * `distillable_text` (true where outputs may train other models) and `tool_call_quality` (a number, more is
+ * better).
+ */
+export interface EndpointTraits {
+  /** Tells endpoints apart, across reloads of the catalogue. */
+  readonly key: string;
+  readonly tier: EndpointTier;
+  readonly variant: string | null;
+  /** Suffixed slugs that name this endpoint and no other of the provider, in lower case. */
+  readonly suffixedSlugs: readonly string[];
+  readonly providerName: string;
+  readonly parameters: ReadonlySet<string> | null;
+  readonly isDistillable: boolean;
+  readonly toolCallQuality: number | null;
+}
+
+const TIERS: Readonly<Record<string, EndpointTier>> = {
+  priority: 'priority',
+  fast: 'priority',
+  flex: 'flex',
+  ultrafast: 'ultrafast',
+  standard: 'standard',
+  default: 'standard',
+};
+
+/** Endpoints never change, so each is looked into once. */
+const known = new WeakMap<Endpoint, EndpointTraits>();
+
+export function traitsOf(endpoint: Endpoint): EndpointTraits {
+  let traits = known.get(endpoint);
+  if (traits === undefined) known.set(endpoint, (traits = readTraits(endpoint)));
+  return traits;
+}
+
+function readTraits(endpoint: Endpoint): EndpointTraits {
+  const { provider, region, upstreamModel, quantization, capabilities } = endpoint;
+  const parameters = ownMember(capabilities, 'supported_parameters');
+  const quality = ownMember(capabilities, 'tool_call_quality');
+  const variant = ownMember(capabilities, 'variant');
+  const traits = {
+    key: `${provider.slug} ${region} ${upstreamModel} ${quantization}`,
+    tier: tierOf(endpoint),
+    variant: typeof variant === 'string' ? variant : null,
+    providerName: provider.name.toLowerCase(),
+    parameters: Array.isArray(parameters) ? new Set(parameters.map(String)) : null,
+    isDistillable: ownMember(capabilities, 'distillable_text') === true,
+    toolCallQuality: typeof quality === 'number' && Number.isFinite(quality) ? quality : null,
+  };
+  return { ...traits, suffixedSlugs: suffixedSlugsOf(endpoint, traits) };
+}
+
+function tierOf({ provider, capabilities }: Endpoint): EndpointTier {
+  const declared = ownMember(capabilities, 'service_tier');
+  if (typeof declared === 'string') return tierNamed(declared) ?? 'standard';
+  const slash = provider.slug.lastIndexOf('/');
+  return (slash === -1 ? null : tierNamed(provider.slug.slice(slash + 1))) ?? 'standard';
+}
+
+function tierNamed(name: string): EndpointTier | null {
+  return Object.hasOwn(TIERS, name) ? TIERS[name]! : null;
+}
+
+function suffixedSlugsOf(
+  { provider, region, quantization }: Endpoint,
+  { tier, variant }: Pick<EndpointTraits, 'tier' | 'variant'>,
+): readonly string[] {
+  const suffixes = tier === 'standard' ? [region, quantization, variant] : [tier];
+  const slugs = suffixes.filter((suffix) => suffix !== null).map((suffix) => `${provider.slug}/${suffix}`);
+  return [...(provider.slug.includes('/') ? [provider.slug] : []), ...slugs].map((slug) => slug.toLowerCase());
+}
+
+/** Two names for one thing: an endpoint that knows one of them is sent the one it knows. */
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  max_tokens: ['max_tokens', 'max_completion_tokens'],
+  reasoning: ['reasoning', 'reasoning_effort'],
+};
+
+export function supportsParameter(model: Model, endpoint: Endpoint, parameter: string): boolean {
+  const own = traitsOf(endpoint).parameters;
+  const names = SYNONYMS[parameter] ?? [parameter];
+  return names.some((name) => (own === null ? model.supportedParameters.includes(name) : own.has(name)));
+}
+
+type Rates = (prices: PriceList) => readonly (readonly [Rate | undefined, bigint])[];
+
+/** What a request of an API typically uses, so that prices of different kinds can be compared. */
+const TYPICAL_REQUEST: Readonly<Record<Api, Rates>> = {
+  chat: textRates,
+  responses: textRates,
+  messages: textRates,
+  embeddings: ({ prompt }) => [[prompt, 1_000n]],
+  transcription: ({ prompt, audioSecond }) => [
+    [prompt, 1_000n],
+    [audioSecond, 60n],
+  ],
+  video: ({ completion, video, videoSecond, videoSecondByResolution }) => [
+    [completion, 100_000n],
+    [video, 1n],
+    [videoSecond ?? cheapest(Object.values(videoSecondByResolution ?? {})), 8n],
+  ],
+};
+
+function textRates({ prompt, completion }: PriceList): readonly (readonly [Rate, bigint])[] {
+  return [
+    [prompt, 1_000n],
+    [completion, 1_000n],
+  ];
+}
+
+function cheapest(rates: readonly Rate[]): Rate {
+  return rates.reduce((least, rate) => (rate < least ? rate : least), rates[0] ?? 0n);
+}
+
+const typicalPrices = new WeakMap<Endpoint, Map<Api, number>>();
+
+/** The price of a typical request: good enough for an order and for weights, never for a bill. */
+export function typicalPrice(endpoint: Endpoint, api: Api): number {
+  let prices = typicalPrices.get(endpoint);
+  if (prices === undefined) typicalPrices.set(endpoint, (prices = new Map()));
+  let price = prices.get(api);
+  if (price === undefined) {
+    const rates = TYPICAL_REQUEST[api](endpoint.pricing);
+    const sum = rates.reduce((total, [rate = 0n, units]) => total + rate * units, endpoint.pricing.request ?? 0n);
+    prices.set(api, (price = Number(sum)));
+  }
+  return price;
+}
+
+function ownMember(record: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(record, name) ? record[name] : undefined;
+}

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import { openTestDatabase, type OpenTestDatabase } from '../testing';
+import { GenerationsRepository, type GenerationOpening } from './generations.repository';
+
+describe(GenerationsRepository.name, () => {
+  let opened: OpenTestDatabase;
+  let generations: GenerationsRepository;
+
+  beforeAll(async () => {
+    opened = await openTestDatabase();
+    generations = new GenerationsRepository(opened.database);
+  });
+
+  afterAll(() => opened.close());
+
+  const opening = (): GenerationOpening => ({
+    id: `gen-1-${randomUUID()}`,
+    createdOn: new Date().toISOString().slice(0, 10),
+    organizationId: randomUUID(),
+    workspaceId: randomUUID(),
+    apiKeyHash: 'b'.repeat(64),
+    api: 'responses',
+    model: 'vendor/model',
+    streamed: true,
+    holdUsd: '0',
+  });
+
+  it('finds a settled call of a workspace as it was settled', async () => {
+    const { holdUsd: _hold, ...call } = opening();
+    const outcome = {
+      provider: 'vendor',
+      upstreamModel: 'model',
+      upstreamId: 'up-1',
+      statusCode: 200,
+      outcome: 'completed',
+      finishReason: 'stop',
+      promptTokens: 3_000_000_000,
+      completionTokens: 2,
+      cachedTokens: 1,
+      reasoningTokens: 0,
+      latencyMs: 5,
+      generationMs: 9,
+    } as const;
+    await generations.settle([{ ...call, ...outcome, usageProvenance: 'upstream', costUsd: '0.000000000001' }]);
+    const { organizationId: _organization, createdOn, apiKeyHash: _key, ...told } = call;
+    expect(await generations.find(call.id, createdOn, call.workspaceId)).toEqual({
+      ...told,
+      ...outcome,
+      state: 'settled',
+      costUsd: '0.000000000001',
+      createdAt: expect.any(Date),
+    });
+  });
+
+  it('finds a call that is still open', async () => {
+    const call = opening();
+    await opened.database.execute({
+      sql: `INSERT INTO ledger_accounts (id, balance_usd) VALUES ($1, 1)`,
+      values: [`org:${call.organizationId}`],
+    });
+    await generations.open([call]);
+    expect(await generations.find(call.id, call.createdOn, call.workspaceId)).toMatchObject({
+      state: 'open',
+      provider: null,
+      outcome: null,
+    });
+  });
+
+  it('finds no call of another workspace or day', async () => {
+    const { holdUsd: _hold, ...call } = opening();
+    const outcome = {
+      provider: null,
+      upstreamModel: null,
+      upstreamId: null,
+      statusCode: 502,
+      outcome: 'failed',
+    } as const;
+    const nothing = { finishReason: null, usageProvenance: null, latencyMs: null, generationMs: null, costUsd: '0' };
+    const counts = { promptTokens: 0, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
+    await generations.settle([{ ...call, ...outcome, ...nothing, ...counts }]);
+    expect(await generations.find(call.id, call.createdOn, randomUUID())).toBeNull();
+    expect(await generations.find(call.id, '2020-01-01', call.workspaceId)).toBeNull();
+  });
+});
