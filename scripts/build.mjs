@@ -1,4 +1,4 @@
-// Builds everything into dist/: `tsc`, incrementally, and the stubs through which Node finds `@libs/…` there.
+// Builds everything into dist/: `tsc`, incrementally, and the aliases through which Node finds `@libs/…` there.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -41,13 +41,13 @@ function removeOutputsWithoutSource() {
 }
 
 /** `require('@libs/x')` from dist finds dist/libs/x: Node looks into dist/node_modules before the root's. */
-function writeLibStubs() {
+function writeLibAliases() {
   for (const lib of readdirSync(join(root, 'libs'))) {
-    const stub = join(dist, 'node_modules/@libs', lib);
-    writeIfOther(join(stub, 'package.json'), JSON.stringify({ main: `../../../libs/${lib}/src/index.js` }));
+    const alias = join(dist, 'node_modules/@libs', lib);
+    writeIfOther(join(alias, 'package.json'), JSON.stringify({ main: `../../../libs/${lib}/src/index.js` }));
     if (!existsSync(join(root, 'libs', lib, 'src/testing/index.ts'))) continue;
     const main = `../../../../libs/${lib}/src/testing/index.js`;
-    writeIfOther(join(stub, 'testing/package.json'), JSON.stringify({ main }));
+    writeIfOther(join(alias, 'testing/package.json'), JSON.stringify({ main }));
   }
 }
 
@@ -62,5 +62,5 @@ if (tsc.status !== 0) {
   process.exit(1);
 }
 removeOutputsWithoutSource();
-writeLibStubs();
+writeLibAliases();
 if (!quiet) console.log(`Built in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);
