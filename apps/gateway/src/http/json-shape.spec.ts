@@ -40,11 +40,11 @@ describe(scanJsonShape.name, () => {
 
   it('takes time in proportion to the text, whatever stands in it', () => {
     const hostile = [
-      `{${'"\\"":0,'.repeat(400_000)}`,
-      `"${'\\"'.repeat(4_000_000)}`,
+      `{${'"\\"":0,'.repeat(50_000)}`,
+      `"${'\\"'.repeat(500_000)}`,
       `{${`"${'x'.repeat(100)}":0,`.repeat(9_000)}`,
-      ' '.repeat(8_000_000),
-      '"'.repeat(8_000_000),
+      ' '.repeat(1_000_000),
+      '"'.repeat(1_000_000),
     ];
     for (const text of hostile) {
       const bytes = Buffer.from(text);
