@@ -6,6 +6,7 @@ import {
   ADAPTER_METHODS,
   TRANSLATIONS,
   upstreamApiFor,
+  type AskableApi,
   type CallableApi,
   type Translations,
 } from './dialects/dialect-pairs';
@@ -52,7 +53,7 @@ export interface Opened {
 
 /** An endpoint that is asked in another dialect than its caller's. */
 interface Pair {
-  readonly upstreamApi: CallableApi;
+  readonly upstreamApi: AskableApi;
   readonly caller: CallerTranslation;
   readonly upstream: Translation['upstream'];
 }
@@ -130,8 +131,9 @@ export class EndpointCaller {
     if (upstreamApi === null) throw unusable(endpoint, `protocol ${endpoint.provider.protocol} cannot serve ${api}`);
     if (upstreamApi === api) return null;
     const { caller } = this.#translations.get(api)!;
-    const { upstream } = this.#translations.get(upstreamApi)!;
-    return { upstreamApi: upstreamApi as CallableApi, caller, upstream };
+    const upstream =
+      upstreamApi === 'conversation' ? adapter!.conversation! : this.#translations.get(upstreamApi)!.upstream;
+    return { upstreamApi: upstreamApi as AskableApi, caller, upstream };
   }
 
   #translate(
@@ -149,7 +151,7 @@ export class EndpointCaller {
   }
 
   async #ask<K extends 'whole' | 'stream'>(
-    api: CallableApi,
+    api: AskableApi,
     kind: K,
     candidate: Candidate,
     request: TimedRequest,

@@ -4,7 +4,7 @@ export type { Answer, PriceListName } from './dialects/dialect';
 export { JsonCursor, MAX_JSON_DEPTH, MalformedJson } from './dialects/json-cursor';
 export * from './dialects/json-members';
 export type { AnswerStream, StreamOutcome, TerminalState } from './model/answer-stream';
-export { upstreamApiFor, type CallableApi } from './dialects/dialect-pairs';
+export { upstreamApiFor, type CallableApi, type UpstreamApi } from './dialects/dialect-pairs';
 export type { Attempt } from './model/attempt';
 export { failedRouteOf, type FailedRoute } from './routing/failed-route';
 export { NO_LOSS, type LossReport } from './model/loss-report';

@@ -6,6 +6,7 @@ import {
   type Endpoint,
   type ProviderAdapter,
   type SharedCredentials,
+  type UpstreamApi,
 } from '@libs/inference';
 
 /** What this installation can route to: the catalogue in force, the protocols it speaks and the keys it has. */
@@ -30,7 +31,7 @@ export class InferenceRouting {
   }
 
   /** The API in which an endpoint is asked for a caller of `api`; null where it cannot be. */
-  upstreamApi(endpoint: Endpoint, api: Api): Api | null {
+  upstreamApi(endpoint: Endpoint, api: Api): UpstreamApi | null {
     return upstreamApiFor(api, endpoint, this.adapters.get(endpoint.provider.protocol));
   }
 

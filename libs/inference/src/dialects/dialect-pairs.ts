@@ -14,16 +14,25 @@ export const TRANSLATIONS: Translations = new Map<Api, Translation>([
   ['messages', anthropicMessagesTranslation],
 ]);
 
+/** How an endpoint is asked: in one of the callers' APIs, or in the dialect that its protocol alone speaks. */
+export type UpstreamApi = Api | 'conversation';
+
 /** What an adapter must be able to do for an API, whole and streamed. */
 export const ADAPTER_METHODS = {
   chat: { whole: 'chat', stream: 'chatStream' },
   responses: { whole: 'responses', stream: 'responsesStream' },
   messages: { whole: 'messages', stream: 'messagesStream' },
   embeddings: { whole: 'embed', stream: null },
-} as const satisfies Partial<Record<Api, { whole: keyof ProviderAdapter; stream: keyof ProviderAdapter | null }>>;
+  conversation: { whole: 'converse', stream: 'converseStream' },
+} as const satisfies Partial<
+  Record<UpstreamApi, { whole: keyof ProviderAdapter; stream: keyof ProviderAdapter | null }>
+>;
 
-/** The APIs through which the engine calls a model. */
-export type CallableApi = keyof typeof ADAPTER_METHODS;
+/** The ways in which the engine asks an endpoint. */
+export type AskableApi = keyof typeof ADAPTER_METHODS;
+
+/** The APIs through which the engine is called. */
+export type CallableApi = Exclude<AskableApi, 'conversation'>;
 
 /**
  * The API in which an endpoint is asked for a caller of `callerApi`: the same one where the endpoint has it
@@ -35,9 +44,10 @@ export function upstreamApiFor(
   endpoint: Endpoint,
   adapter: ProviderAdapter | undefined,
   translations: Translations = TRANSLATIONS,
-): Api | null {
+): UpstreamApi | null {
   if (isSpoken(callerApi, endpoint, adapter)) return callerApi;
   if (!translations.has(callerApi)) return null;
+  if (adapter?.conversation && endpoint.apis.includes('chat')) return 'conversation';
   for (const api of translations.keys()) if (api !== callerApi && isSpoken(api, endpoint, adapter)) return api;
   return null;
 }

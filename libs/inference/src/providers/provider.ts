@@ -1,4 +1,5 @@
 import type { Secret } from '@libs/contracts';
+import type { UpstreamTranslation } from '../dialects/translation';
 import type { Endpoint } from '../routing/catalogue';
 
 /** Limits of one upstream call, in milliseconds. */
@@ -52,6 +53,7 @@ export interface ProviderAdapter {
   readonly protocol: string;
   chat?(call: UpstreamCall): Promise<UpstreamResult>;
   chatStream?(call: UpstreamCall): Promise<UpstreamStream>;
+  /** Body and answer in the shape of OpenAI's embeddings, whatever the wire has. */
   embed?(call: UpstreamCall): Promise<UpstreamResult>;
   responses?(call: UpstreamCall): Promise<UpstreamResult>;
   responsesStream?(call: UpstreamCall): Promise<UpstreamStream>;
@@ -59,4 +61,12 @@ export interface ProviderAdapter {
   messagesStream?(call: UpstreamCall): Promise<UpstreamStream>;
   /** Counts the tokens of a prompt for `messages` without an answer to it. */
   countTokens?(call: UpstreamCall): Promise<UpstreamResult>;
+  /**
+   * The dialect of a protocol that speaks none of the callers' own. With it, endpoints whose `apis` name
+   * `chat` are asked through `converse` and `converseStream`, whatever API the caller used.
+   */
+  readonly conversation?: UpstreamTranslation;
+  converse?(call: UpstreamCall): Promise<UpstreamResult>;
+  /** The stream reads as server-sent events; an adapter whose wire frames them otherwise reframes them. */
+  converseStream?(call: UpstreamCall): Promise<UpstreamStream>;
 }

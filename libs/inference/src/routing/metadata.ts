@@ -1,4 +1,5 @@
 import type { Attempt } from '../model/attempt';
+import type { UpstreamApi } from '../dialects/dialect-pairs';
 import type { LossReport } from '../model/loss-report';
 import type { Api, Endpoint } from './catalogue-entries';
 import type { Candidate, RoutePlan } from './route-plan';
@@ -78,7 +79,11 @@ export function routingMetadata(report: RoutingReport): RoutingMetadata {
 }
 
 /** The stage of a translation between dialects, with what it could not carry; null when the bytes passed. */
-export function translationStage(from: Api, to: Api, { dropped, approximated }: LossReport): PipelineStage | null {
+export function translationStage(
+  from: Api,
+  to: UpstreamApi,
+  { dropped, approximated }: LossReport,
+): PipelineStage | null {
   if (from === to && dropped.length + approximated.length === 0) return null;
   return {
     type: 'translation',

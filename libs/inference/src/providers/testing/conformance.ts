@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '@libs/errors';
 import type { RoutedRequest } from '../../model/inference-call';
+import type { UpstreamApi } from '../../dialects/dialect-pairs';
+import type { StreamableApi } from '../../engine';
 import type { Api } from '../../routing/catalogue';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY } from '../../testing';
 
@@ -22,6 +24,8 @@ const PROMPT = { model: 'acme/large', messages: [{ role: 'user', content: 'Say h
 
 /** How an API shows what the suite asks about. */
 interface Speech {
+  /** The API of the caller. */
+  readonly caller: StreamableApi;
   readonly apis: readonly Api[];
   readonly body: object;
   /** The member of a stream that tells why the model stopped. */
@@ -33,6 +37,7 @@ interface Speech {
 
 const SPEECHES = {
   chat: {
+    caller: 'chat',
     apis: ['chat', 'embeddings'],
     body: PROMPT,
     stop: /"finish_reason":"/g,
@@ -40,6 +45,7 @@ const SPEECHES = {
     silence: '{"id":"x","choices":[]}',
   },
   responses: {
+    caller: 'responses',
     apis: ['responses'],
     body: { model: 'acme/large', input: 'Say hello' },
     stop: /"type":"response\.(?:completed|incomplete|failed)"/g,
@@ -47,17 +53,28 @@ const SPEECHES = {
     silence: '{"id":"x","object":"response"}',
   },
   messages: {
+    caller: 'messages',
     apis: ['messages'],
     body: { ...PROMPT, max_tokens: 100 },
     stop: /"stop_reason":"/g,
     lastEvent: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     silence: '{"id":"x","type":"message"}',
   },
-} as const satisfies Partial<Record<Api, Speech>>;
+  /** A dialect of the protocol's own, asked for a caller of `/chat/completions`. */
+  conversation: {
+    caller: 'chat',
+    apis: ['chat', 'embeddings'],
+    body: PROMPT,
+    stop: /"finish_reason":"/g,
+    lastEvent: 'data: [DONE]\n\n',
+    silence: '{}',
+  },
+} as const satisfies Partial<Record<UpstreamApi, Speech>>;
 
 /**
  * What every protocol must do, told through the engine and replayed from `__fixtures__/<protocol>/`:
- * `<api>.json`, `<api>-stream.txt`, `errors.json` and, where it embeds, `embeddings.json` (two inputs).
+ * `<api>.json`, `<api>-stream.txt` (`.bin` where the wire is no text), `errors.json` and, where it embeds,
+ * `embeddings.json` (two inputs, eight tokens).
  */
 export function describeConformance(protocol: string, api: keyof typeof SPEECHES = 'chat'): void {
   const speech: Speech = SPEECHES[api];
@@ -74,10 +91,11 @@ export function describeConformance(protocol: string, api: keyof typeof SPEECHES
     signal: controller.signal,
     ...values,
   });
-  const ask = (values: Partial<RoutedRequest> = {}) => fixtureEngine.engine.answer(api, request(speech.body, values));
-  const stream = () => fixtureEngine.engine.stream(api, request());
+  const ask = (values: Partial<RoutedRequest> = {}) =>
+    fixtureEngine.engine.answer(speech.caller, request(speech.body, values));
+  const stream = () => fixtureEngine.engine.stream(speech.caller, request());
   const answer = fixture(`${api}.json`);
-  const events = fixture(`${api}-stream.txt`);
+  const events = fixture(`${api}-stream.${existsSync(join(folder, `${api}-stream.bin`)) ? 'bin' : 'txt'}`);
   const refusal = async (run: Promise<unknown>): Promise<AppError> => {
     const thrown: unknown = await run.then(
       () => 'an answer',
@@ -128,7 +146,8 @@ export function describeConformance(protocol: string, api: keyof typeof SPEECHES
       });
     });
 
-    const embeds = speech.apis.includes('embeddings') ? it : null;
+    const canEmbed = speech.apis.some((name) => name === 'embeddings') && existsSync(join(folder, 'embeddings.json'));
+    const embeds = canEmbed ? it : null;
     embeds?.('embeds every input once, in order', async () => {
       upstream.answers(200, fixture('embeddings.json'));
       const { body, usage } = await fixtureEngine.engine.embed(request({ model: 'acme/large', input: ['a', 'b'] }));
