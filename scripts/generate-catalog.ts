@@ -100,13 +100,13 @@ function chatEndpoint(facts: ChatFacts, { provider, upstreamModel, priced }: Lin
   return {
     provider: provider.slug,
     upstream_model: upstreamModel,
-    apis: facts.apis ?? provider.chatApis ?? ['chat'],
+    apis: facts.apis ?? provider.apisByFamily?.[facts.family] ?? provider.chatApis ?? ['chat'],
     pricing: priced.pricing,
     context_length: priced.contextLength ?? contextLength,
     max_completion_tokens: facts.maxCompletionTokens ?? null,
     quantization: 'unknown',
     ...place(provider),
-    capabilities: {},
+    capabilities: facts.capabilities ?? {},
   };
 }
 

@@ -5,6 +5,9 @@ const READS = ['text', 'image', 'file'];
 const GEMINI = ['text', 'image', 'file', 'audio', 'video'];
 
 /** Models that their makers serve themselves or through the large clouds. */
+/** Whose thinking can be switched on and off. */
+const MISTRAL_THINKERS: readonly string[] = ['mistral-medium-3-5', 'mistral-small-2603'];
+
 export const CHAT_MODELS: readonly ChatFacts[] = [
   gpt('gpt-6-astra', 'GPT-6 Astra'),
   gpt('gpt-6-sol', 'GPT-6 Sol'),
@@ -113,8 +116,10 @@ export const CHAT_MODELS: readonly ChatFacts[] = [
     slug: `mistralai/${id}`,
     name,
     released,
-    family: 'mistral',
     input,
+    ...(MISTRAL_THINKERS.includes(id)
+      ? { family: 'mistral-reasoning', capabilities: { chat: { reasoning_efforts: ['none', 'high'] } } }
+      : { family: 'mistral' }),
     endpoints: [
       `mistral ${id}`,
       ...(id === 'mistral-large-2512' ? ['amazon-bedrock mistral.mistral-large-3-675b-instruct'] : []),
@@ -132,7 +137,9 @@ export const CHAT_MODELS: readonly ChatFacts[] = [
     slug: `cohere/${upstream}`,
     name,
     released,
-    family: 'cohere',
+    ...(upstream.endsWith('-08-2024')
+      ? { family: 'cohere-2024', capabilities: { chat: { tool_choice: false } } }
+      : { family: 'cohere' }),
     contextLength,
     maxCompletionTokens,
     endpoints: [`cohere ${id} ${upstream}`],
@@ -246,6 +253,8 @@ function claude(
     input: READS,
     maxCompletionTokens,
     endpoints,
+    // Later ones decide themselves how long they think and refuse to be told a number of tokens.
+    ...(Number(version.replace(/^[a-z]+-/, '')) > 4.5 && { capabilities: { messages: { thinking: 'adaptive' } } }),
   };
 }
 

@@ -5,7 +5,7 @@ export interface ProviderFacts {
   readonly name: string;
   readonly baseUrl: string;
   readonly protocol: string;
-  /** null where the base URL belongs to an account, so that no shared key can work as the file stands. */
+  /** null where the provider asks for no key. */
   readonly apiKeyEnv: string | null;
   /** The provider in the price data; absent where all prices come from rows of ours. */
   readonly source?: string;
@@ -19,6 +19,8 @@ export interface ProviderFacts {
   readonly maxConcurrency?: number;
   /** APIs of its chat models; `chat` alone when absent. */
   readonly chatApis?: readonly string[];
+  /** The same for models of one family. */
+  readonly apisByFamily?: Readonly<Record<string, readonly string[]>>;
 }
 
 /**
@@ -42,6 +44,7 @@ export interface ChatFacts {
   readonly maxCompletionTokens?: number;
   /** Instead of the provider's. */
   readonly apis?: readonly string[];
+  readonly capabilities?: Readonly<Record<string, unknown>>;
   readonly endpoints: readonly EndpointLine[];
 }
 

@@ -42,9 +42,17 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
     parameters: [...SAMPLING, 'seed', 'logprobs', 'top_logprobs', ...TOOLS, ...FORMATS, ...REASONING],
   },
   mistral: { tokenizer: 'Mistral', parameters: [...SAMPLING, ...PENALTIES, ...TOOLS, ...FORMATS] },
+  'mistral-reasoning': {
+    tokenizer: 'Mistral',
+    parameters: [...SAMPLING, ...PENALTIES, ...TOOLS, ...FORMATS, ...REASONING],
+  },
   cohere: {
     tokenizer: 'Cohere',
     parameters: [...SAMPLING, 'top_k', ...PENALTIES, 'logprobs', 'tools', 'tool_choice', ...FORMATS],
+  },
+  'cohere-2024': {
+    tokenizer: 'Cohere',
+    parameters: [...SAMPLING, 'top_k', ...PENALTIES, 'logprobs', 'tools', ...FORMATS],
   },
   sonar: {
     tokenizer: 'Other',

@@ -2,6 +2,24 @@ import type { MediaFacts } from './fact-types';
 
 const SEES = ['text', 'image'];
 
+/** OpenAI refuses members that it does not know. */
+const OPENAI_EMBEDDINGS = { embeddings: { refuses: ['input_type'] } };
+const COHERE_EMBEDDINGS = { embeddings: { dimensions: [256, 512, 1_024, 1_536] } };
+const ONE_SIZE = { embeddings: { dimensions: false } };
+
+/** Voyage cuts what is too long unless it is told not to, knows no users, and gives floats when it is asked for nothing. */
+function voyageEmbeddings(id: string): Readonly<Record<string, unknown>> {
+  const isFlexible = id.startsWith('voyage-4') || id === 'voyage-code-3';
+  return {
+    embeddings: {
+      dimensions: isFlexible && [256, 512, 1_024, 2_048],
+      dimensions_member: 'output_dimension',
+      refuses: ['user', 'encoding_format'],
+      sets: { truncation: false },
+    },
+  };
+}
+
 const EMBEDDINGS: readonly MediaFacts[] = [
   ...['text-embedding-3-large', 'text-embedding-3-small'].map((id) => ({
     slug: `openai/${id}`,
@@ -11,8 +29,8 @@ const EMBEDDINGS: readonly MediaFacts[] = [
     input: ['text'],
     contextLength: 8_192,
     endpoints: [
-      { provider: 'openai', upstreamModel: id, priced: id },
-      { provider: 'azure', upstreamModel: id, priced: id },
+      { provider: 'openai', upstreamModel: id, priced: id, capabilities: OPENAI_EMBEDDINGS },
+      { provider: 'azure', upstreamModel: id, priced: id, capabilities: OPENAI_EMBEDDINGS },
     ],
   })),
   embedding('google/gemini-embedding-001', 'Gemini Embedding 001', 'google-ai-studio', 2_048, {
@@ -21,14 +39,22 @@ const EMBEDDINGS: readonly MediaFacts[] = [
   embedding('google/gemini-embedding-2', 'Gemini Embedding 2', 'google-ai-studio', 8_192, {
     input: ['text', 'image', 'audio', 'video', 'file'],
   }),
-  embedding('mistralai/mistral-embed', 'Mistral Embed', 'mistral', 8_192, { released: '2023-12-11' }),
-  embedding('cohere/embed-v4.0', 'Embed 4', 'cohere', 128_000, { released: '2025-04-15', input: SEES }),
+  embedding('mistralai/mistral-embed', 'Mistral Embed', 'mistral', 8_192, {
+    released: '2023-12-11',
+    capabilities: ONE_SIZE,
+  }),
+  embedding('cohere/embed-v4.0', 'Embed 4', 'cohere', 128_000, {
+    released: '2025-04-15',
+    input: SEES,
+    capabilities: COHERE_EMBEDDINGS,
+  }),
   ...['voyage-4-large', 'voyage-4', 'voyage-4-lite', 'voyage-code-3', 'voyage-law-2', 'voyage-finance-2'].map((id) =>
     embedding(
       `voyageai/${id}`,
       id.replace(/(^|-)[a-z]/g, (start) => start.replace('-', ' ').toUpperCase()),
       'voyageai',
       id === 'voyage-law-2' ? 16_000 : 32_000,
+      { capabilities: voyageEmbeddings(id) },
     ),
   ),
   {
@@ -53,7 +79,7 @@ const EMBEDDINGS: readonly MediaFacts[] = [
     released: '2024-01-30',
     input: ['text'],
     contextLength: 8_192,
-    endpoints: [{ provider: 'ovhcloud', upstreamModel: 'bge-m3', priced: 'bge-m3' }],
+    endpoints: [{ provider: 'ovhcloud', upstreamModel: 'bge-m3', priced: 'bge-m3', capabilities: ONE_SIZE }],
   },
   {
     slug: 'qwen/qwen3-embedding-8b',
@@ -188,10 +214,13 @@ function embedding(
   name: string,
   provider: string,
   contextLength: number,
-  more: { released?: string; input?: readonly string[] } = {},
+  {
+    capabilities,
+    ...more
+  }: { released?: string; input?: readonly string[]; capabilities?: Readonly<Record<string, unknown>> } = {},
 ): MediaFacts {
   const id = slug.slice(slug.indexOf('/') + 1);
-  const endpoints = [{ provider, upstreamModel: id, priced: id }];
+  const endpoints = [{ provider, upstreamModel: id, priced: id, ...(capabilities && { capabilities }) }];
   return { slug, name, api: 'embeddings', input: ['text'], contextLength, endpoints, ...more };
 }
 

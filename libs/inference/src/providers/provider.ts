@@ -1,6 +1,9 @@
 import type { Secret } from '@libs/contracts';
 import type { UpstreamTranslation } from '../dialects/translation';
 import type { Endpoint } from '../routing/catalogue';
+import type { UpstreamStream } from './upstream-stream';
+
+export type { UpstreamStream };
 
 /** Limits of one upstream call, in milliseconds. */
 export interface UpstreamTimeouts {
@@ -28,16 +31,6 @@ export interface UpstreamCall {
 export interface UpstreamResult {
   readonly status: number;
   readonly body: Buffer;
-}
-
-/** The body of a 2xx answer as it arrives. */
-export interface UpstreamStream {
-  /** The bytes since the last read, or null at the end of the body. Throws AppError. */
-  read(): Promise<Buffer | null>;
-  /** Ends the upstream call; harmless when it is over. A pending `read` resolves to null. */
-  cancel(): void;
-  /** Nothing more of the body is wanted. The connection is kept if the body ends shortly, else closed. */
-  discard(): void;
 }
 
 /**

@@ -18,7 +18,7 @@ const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: nul
 /** Conditions that are ours to settle with the provider; the caller only learns that it is unavailable. */
 const OUR_ACCOUNT = /insufficient_quota|billing|account_deactivated|credit/i;
 const CONTEXT_LENGTH =
-  /context_length|context length|context limit|context window|maximum context|prompt is too long|too many (?:input )?tokens/i;
+  /context_length|context length|context limit|context window|maximum context|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed/i;
 const CONTENT_POLICY = /content_policy|content_filter|content policy|ResponsibleAI|moderation_blocked/i;
 const PROVIDER_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
@@ -76,7 +76,8 @@ export function errorInside(provider: Provider, complaint: UpstreamComplaint): A
   return complaintError(provider, isStatus ? status : (worded ?? 502), complaint);
 }
 
-function complaintError(
+/** The same for what has been read of a refusal, where the wire has it elsewhere than in the body. */
+export function complaintError(
   provider: Provider,
   status: number,
   complaint: UpstreamComplaint,

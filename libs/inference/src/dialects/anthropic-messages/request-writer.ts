@@ -60,7 +60,7 @@ function mayThink({ toolChoice }: CanonicalRequest, { messages }: Conversation, 
   return !isCalling || last!.content[0]!.type.endsWith('thinking');
 }
 
-function withoutReasoning(request: CanonicalRequest, log: LossLog): CanonicalRequest {
+export function withoutReasoning(request: CanonicalRequest, log: LossLog): CanonicalRequest {
   const { reasoning, ...rest } = request;
   if (reasoning === undefined || isOff(reasoning)) return request;
   log.drop('reasoning');
@@ -126,7 +126,7 @@ const FOREIGN_SAMPLING: readonly (readonly [keyof Sampling, string])[] = [
 /** Where a model may not be told less than this while it thinks. */
 const LEAST_THINKING_TOP_P = 0.95;
 
-function writeSampling(sampling: Sampling, isThinking: boolean, log: LossLog): Partial<WireSampling> {
+export function writeSampling(sampling: Sampling, isThinking: boolean, log: LossLog): Partial<WireSampling> {
   for (const [name, wireName] of FOREIGN_SAMPLING) if (sampling[name] !== undefined) log.drop(wireName);
   const { temperature, topP: top_p, topK: top_k } = sampling;
   const asked = defined({ temperature, top_p, top_k });

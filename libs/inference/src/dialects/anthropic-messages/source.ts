@@ -37,10 +37,15 @@ function plainText(text: string): MediaSource {
   return { kind: 'base64', mediaType: TEXT_TYPE, data: Buffer.from(text).toString('base64') };
 }
 
+/** The media type of a picture: the one it came with, or what its bytes look like. */
+export function pictureTypeOf({ mediaType, data }: Extract<MediaSource, { kind: 'base64' }>): string | undefined {
+  return mediaType ?? PICTURES.find(([start]) => data.startsWith(start))?.[1];
+}
+
 /** The source of an image block, or null where nothing tells what kind of picture it is. */
 export function writeImageSource(source: MediaSource): object | null {
   if (source.kind !== 'base64') return writeRemote(source);
-  const mediaType = source.mediaType ?? PICTURES.find(([start]) => source.data.startsWith(start))?.[1];
+  const mediaType = pictureTypeOf(source);
   return mediaType === undefined ? null : { type: 'base64', media_type: mediaType, data: source.data };
 }
 

@@ -1,0 +1,67 @@
+import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
+import type { ReasoningPart } from '../../model/conversation';
+import { brokenAnswer } from '../../providers/upstream-error';
+import type { Endpoint } from '../../routing/catalogue';
+import { toArguments } from '../anthropic-messages/tool-input';
+import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { readCitation } from './citation';
+import { familyOf, type ModelFamily } from './model-family';
+import { readStop } from './stop-reason';
+import { readTier, readUsage } from './usage';
+
+/** A complete answer of Converse. Blocks of tools that ran at Bedrock are not part of it. */
+export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
+  if (!isObject(body)) throw brokenAnswer(endpoint.provider, 'the answer is no object');
+  const { content } = objectOf(objectOf(body['output'])['message']);
+  if (!Array.isArray(content)) throw brokenAnswer(endpoint.provider, 'the answer has no content');
+  const family = familyOf(endpoint);
+  const parts = content.flatMap((block) => readBlock(objectOf(block), family));
+  return {
+    upstreamId: null,
+    createdAt: null,
+    choices: [{ parts, ...readStop(body) }],
+    ...readUsage(body['usage']),
+    ...readTier(body),
+  };
+}
+
+function readBlock(block: JsonObject, family: ModelFamily): AnswerPart[] {
+  const { text, toolUse, reasoningContent, citationsContent } = block;
+  if (typeof text === 'string') return [{ type: 'text', text }];
+  if (isObject(toolUse)) return readToolUse(toolUse);
+  if (isObject(reasoningContent)) return [readReasoning(reasoningContent, family)];
+  return isObject(citationsContent) ? [readCited(citationsContent)] : [];
+}
+
+function readToolUse({ type, toolUseId, name, input }: JsonObject): AnswerPart[] {
+  if (type === 'server_tool_use') return [];
+  const id = stringOf(toolUseId) ?? '';
+  return [{ type: 'tool-call', id, name: stringOf(name) ?? '', arguments: toArguments(input) }];
+}
+
+function readReasoning({ reasoningText, redactedContent }: JsonObject, family: ModelFamily): ReasoningPart {
+  const { text, signature } = objectOf(reasoningText);
+  return {
+    type: 'reasoning',
+    ...(typeof text === 'string' && text !== '' && { text }),
+    ...proofOf(stringOf(signature), stringOf(redactedContent), family),
+  };
+}
+
+/** What proves a thought, and whose proof it is. */
+export function proofOf(
+  signature: string | undefined,
+  encrypted: string | undefined,
+  { reasoningFormat }: ModelFamily,
+): Pick<ReasoningPart, 'signature' | 'encrypted' | 'format'> {
+  if (!signature && !encrypted) return {};
+  return { ...(signature && { signature }), ...(encrypted && { encrypted }), format: reasoningFormat ?? 'unknown' };
+}
+
+function readCited({ content, citations }: JsonObject): AnswerPart {
+  const text = objectsOf(content)
+    .map((piece) => stringOf(piece['text']) ?? '')
+    .join('');
+  const annotations = objectsOf(citations).flatMap((citation) => readCitation(citation, text.length));
+  return { type: 'text', text, ...(annotations.length > 0 && { annotations }) };
+}

@@ -1,0 +1,22 @@
+import type { Annotation } from '../../model/conversation';
+import { objectOf, objectsOf, stringOf } from '../loose-values';
+
+/** A citation of a web page, which covers its whole text of `length`; others have no address. */
+export function readCitation(citation: unknown, length: number): Annotation[] {
+  const { title, location, sourceContent } = objectOf(citation);
+  const url = stringOf(objectOf(objectOf(location)['web'])['url']);
+  if (url === undefined) return [];
+  const content = objectsOf(sourceContent)
+    .map(({ text }) => stringOf(text) ?? '')
+    .join('');
+  return [
+    {
+      type: 'url-citation',
+      url,
+      title: stringOf(title) ?? '',
+      startIndex: 0,
+      endIndex: length,
+      ...(content !== '' && { content }),
+    },
+  ];
+}

@@ -1,0 +1,101 @@
+import type { CanonicalRequest } from '../../model/canonical-request';
+import type { CacheMark, Message } from '../../model/conversation';
+import type { LossLog } from '../../model/loss-report';
+import { cachePoint } from './cache-point';
+import { ContentWriter, NOTHING, plainBlock, type ContentBlock } from './content-block';
+import type { ModelFamily } from './model-family';
+
+export interface Turn {
+  readonly role: 'user' | 'assistant';
+  readonly content: ContentBlock[];
+}
+
+export interface Conversation {
+  readonly system: readonly ContentBlock[];
+  readonly turns: readonly Turn[];
+}
+
+type Kind = ContentBlock['kind'];
+
+const BY_SYSTEM: readonly Kind[] = ['text'];
+const BY_USER: readonly Kind[] = ['text', 'image', 'document', 'video', 'audio', 'toolResult'];
+const BY_MODEL: readonly Kind[] = ['text', 'toolUse', 'reasoningContent'];
+
+/**
+ * A conversation as Bedrock takes it: instructions apart, turns of user and model alternating and beginning
+ * with the user's, results of tools at the head of the turn after their calls, words beside every document.
+ */
+export function readTurns(request: CanonicalRequest, family: ModelFamily, log: LossLog): Conversation {
+  const writer = new ContentWriter(family, log);
+  const system: ContentBlock[] = [];
+  const turns: Turn[] = [];
+  for (const { role, parts, name } of request.messages) {
+    if (name !== undefined) log.drop('name');
+    const blocks = parts.flatMap((part) => writer.write(part));
+    if (role === 'system' || role === 'developer') {
+      if (turns.length > 0) log.approximate('messages.role');
+      system.push(...only(blocks, BY_SYSTEM, log));
+    } else {
+      addTurn(turns, role, only(blocks, role === 'assistant' ? BY_MODEL : BY_USER, log));
+    }
+  }
+  return withOpening(system, turns.map(orderTurn), log);
+}
+
+/** What the role cannot say is left out. */
+function only(blocks: readonly ContentBlock[], kinds: readonly Kind[], log: LossLog): ContentBlock[] {
+  return blocks.filter(({ kind }) => {
+    if (!kinds.includes(kind)) log.drop(`messages.${kind}`);
+    return kinds.includes(kind);
+  });
+}
+
+function addTurn(turns: Turn[], of: Message['role'], blocks: readonly ContentBlock[]): void {
+  const role = of === 'assistant' ? 'assistant' : 'user';
+  const last = turns.at(-1);
+  if (blocks.length === 0) return;
+  if (last?.role === role) last.content.push(...blocks);
+  else turns.push({ role, content: [...blocks] });
+}
+
+function orderTurn({ role, content }: Turn, index: number, turns: readonly Turn[]): Turn {
+  if (role === 'user') {
+    const results = content.filter(({ kind }) => kind === 'toolResult');
+    const rest = content.filter(({ kind }) => kind !== 'toolResult');
+    const isWordless = rest.some(({ kind }) => kind === 'document') && !rest.some(({ kind }) => kind === 'text');
+    return { role, content: [...results, ...rest, ...(isWordless ? [NOTHING] : [])] };
+  }
+  // The words put into the model's mouth must not end in white space.
+  const last = content.at(-1)!;
+  if (index < turns.length - 1 || last.kind !== 'text') return { role, content };
+  return { role, content: [...content.slice(0, -1), { ...last, value: String(last.value).trimEnd() }] };
+}
+
+function withOpening(system: readonly ContentBlock[], turns: readonly Turn[], log: LossLog): Conversation {
+  if (turns.length === 0 && system.length > 0) {
+    log.approximate('messages.role');
+    return { system: [], turns: [{ role: 'user', content: [...system] }] };
+  }
+  if (turns[0]?.role !== 'assistant') return { system, turns };
+  log.approximate('messages');
+  return { system, turns: [{ role: 'user', content: [NOTHING] }, ...turns] };
+}
+
+/** The members `system` and `messages`. A mark for the whole request stands behind its last block. */
+export function writeTurns(
+  { system, turns }: Conversation,
+  whole: CacheMark | undefined,
+  family: ModelFamily,
+  log: LossLog,
+): { readonly system?: readonly object[]; readonly messages: readonly object[] } {
+  const write = (blocks: readonly ContentBlock[], mark?: CacheMark): object[] =>
+    blocks.flatMap((block, index) => {
+      const cache = block.cache ?? (index === blocks.length - 1 ? mark : undefined);
+      return [plainBlock(block), ...cachePoint(cache, 'messages', family, log)];
+    });
+  const messages = turns.map(({ role, content }, index) => ({
+    role,
+    content: write(content, index === turns.length - 1 ? whole : undefined),
+  }));
+  return { ...(system.length > 0 && { system: write(system) }), messages };
+}

@@ -1,0 +1,33 @@
+const LONGEST_NAME = 100;
+const PLAIN_NAME = 'document';
+
+/**
+ * Names for the documents of one request. Bedrock takes few characters, shows the name to the model, and
+ * refuses a request in which two documents have the same one. The same conversation always gets the same names,
+ * so that what stands before stays in the prompt cache.
+ */
+export class DocumentNames {
+  readonly #taken = new Set<string>();
+
+  /** The name of the next document. */
+  next(filename: string | undefined): string {
+    const name = plain(filename) || PLAIN_NAME;
+    for (let number = 1; ; number += 1) {
+      const candidate = number === 1 ? name : `${name}-${number}`;
+      if (!this.#taken.has(candidate.toLowerCase())) {
+        this.#taken.add(candidate.toLowerCase());
+        return candidate;
+      }
+    }
+  }
+}
+
+/** Without its ending, and of letters, digits, hyphens, brackets and single spaces. */
+function plain(filename: string | undefined): string {
+  return (filename ?? '')
+    .slice(0, LONGEST_NAME)
+    .replace(/\.[A-Za-z0-9]{1,8}$/, '')
+    .replace(/[^A-Za-z0-9\-()[\]\s]+/g, '-')
+    .replace(/\s+/g, ' ')
+    .trim();
+}

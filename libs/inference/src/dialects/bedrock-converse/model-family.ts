@@ -1,0 +1,55 @@
+import type { ReasoningFormat } from '../../model/conversation';
+import type { Endpoint } from '../../routing/catalogue';
+
+/** Who made a model: decides what it takes beyond what all models of Bedrock have in common. */
+export interface ModelFamily {
+  readonly name: 'anthropic' | 'nova' | 'nova-2' | 'gpt' | 'gpt-oss' | 'other';
+  /** Of thoughts that the model takes back, with the proof that it had them; null where it takes none. */
+  readonly reasoningFormat: ReasoningFormat | null;
+  /** Where the end of a prefix to be cached may be marked; a mark elsewhere has the whole request refused. */
+  readonly cachePoints: 'everywhere' | 'in-messages' | 'nowhere';
+  /** Answers can be held to a JSON Schema. */
+  readonly takesSchema: boolean;
+  /** A result of a tool may say that the tool failed. */
+  readonly takesToolStatus: boolean;
+}
+
+const OTHER: ModelFamily = {
+  name: 'other',
+  reasoningFormat: null,
+  cachePoints: 'nowhere',
+  takesSchema: true,
+  takesToolStatus: false,
+};
+
+const NOVA: ModelFamily = {
+  name: 'nova',
+  reasoningFormat: null,
+  cachePoints: 'in-messages',
+  takesSchema: false,
+  takesToolStatus: true,
+};
+
+/** By the start of an id, behind the region or the path of a resource's name. */
+const FAMILIES: readonly (readonly [id: RegExp, family: ModelFamily])[] = [
+  [
+    /(?:^|[./])anthropic\./,
+    {
+      name: 'anthropic',
+      reasoningFormat: 'anthropic-claude-v1',
+      cachePoints: 'everywhere',
+      takesSchema: true,
+      takesToolStatus: true,
+    },
+  ],
+  [/(?:^|[./])amazon\.nova-2-/, { ...NOVA, name: 'nova-2' }],
+  [/(?:^|[./])amazon\.nova-/, NOVA],
+  [/(?:^|[./])openai\.gpt-oss-/, { ...OTHER, name: 'gpt-oss' }],
+  [/(?:^|[./])openai\./, { ...OTHER, name: 'gpt', reasoningFormat: 'bedrock-openai-responses-v1' }],
+  [/(?:^|[./])xai\./, { ...OTHER, reasoningFormat: 'bedrock-xai-responses-v1' }],
+  [/(?:^|[./])meta\./, { ...OTHER, takesSchema: false }],
+];
+
+export function familyOf({ upstreamModel }: Endpoint): ModelFamily {
+  return FAMILIES.find(([id]) => id.test(upstreamModel))?.[1] ?? OTHER;
+}

@@ -1,0 +1,113 @@
+import type { AnswerPart, CanonicalAnswer, TokenLogprob } from '../../model/canonical-answer';
+import type { Annotation } from '../../model/conversation';
+import type { FinishReason } from '../../model/finish-reason';
+import type { Usage } from '../../model/usage';
+import { brokenAnswer, errorInside, readComplaint } from '../../providers/upstream-error';
+import type { Endpoint } from '../../routing/catalogue';
+import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { readChatUsage } from '../openai-chat/usage';
+import { placeCitation, readCitation, type PlacedCitation } from './citations';
+
+/** A complete answer of the upstream. @throws AppError provider_unavailable, or the error that it holds */
+export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {
+  const answer = objectOf(body);
+  const { message } = answer;
+  if (!isObject(message)) {
+    const isComplaint = typeof message === 'string' || isObject(answer['error']);
+    if (isComplaint) throw errorInside(provider, readComplaint(Buffer.from(JSON.stringify(answer))));
+    throw brokenAnswer(provider, 'the answer has no message');
+  }
+  const native = stringOf(answer['finish_reason']) ?? null;
+  const logprobs = objectsOf(answer['logprobs']).flatMap(readLogprob);
+  const choice = defined({
+    parts: readParts(message),
+    finishReason: toFinish(native),
+    nativeFinishReason: native,
+    logprobs: logprobs.length === 0 ? undefined : logprobs,
+  });
+  return {
+    upstreamId: stringOf(answer['id']) ?? null,
+    createdAt: null,
+    choices: [choice],
+    usage: readUsage(answer['usage']),
+  };
+}
+
+/** In the order in which the model produces them: thoughts and text, the plan of the tool calls, the calls. */
+function readParts(message: JsonObject): AnswerPart[] {
+  const citations = objectsOf(message['citations']).flatMap((citation) => placeCitation(citation) ?? []);
+  const contents = objectsOf(message['content']);
+  const firstText = contents.findIndex(({ type }) => type === 'text');
+  const content = contents.flatMap((block, index): AnswerPart[] => {
+    if (block['type'] === 'thinking') return [{ type: 'reasoning', text: stringOf(block['thinking']) ?? '' }];
+    if (block['type'] !== 'text') return [];
+    const about = citations.filter(
+      ({ place, contentIndex }) => place === 'content' && (contentIndex ?? firstText) === index,
+    );
+    return [readText(stringOf(block['text']) ?? '', about)];
+  });
+  const plan = stringOf(message['tool_plan']);
+  const planned = citations.filter(({ place }) => place === 'plan');
+  return [
+    ...content.filter((part) => part.type !== 'reasoning' || part.text !== ''),
+    ...(plan ? [readText(plan, planned)] : []),
+    ...objectsOf(message['tool_calls']).map(readCall),
+  ];
+}
+
+function readText(text: string, about: readonly PlacedCitation[]): AnswerPart {
+  const annotations: Annotation[] = about.flatMap(({ citation }) => readCitation(citation, text));
+  return { type: 'text', text, ...(annotations.length > 0 && { annotations }) };
+}
+
+function readCall(call: JsonObject): AnswerPart {
+  const called = objectOf(call['function']);
+  return {
+    type: 'tool-call',
+    id: stringOf(call['id']) ?? '',
+    name: stringOf(called['name']) ?? '',
+    arguments: toArguments(stringOf(called['arguments']) ?? ''),
+  };
+}
+
+/** A tool that takes nothing may be called with nothing at all. */
+export function toArguments(text: string): string {
+  return text === '' || text === 'null' ? '{}' : text;
+}
+
+/** The log probability of a piece of text, which may be several tokens: theirs multiply. */
+export function readLogprob(item: JsonObject): TokenLogprob[] {
+  const { logprobs } = item;
+  const token = stringOf(item['text']);
+  if (token === undefined || !Array.isArray(logprobs)) return [];
+  const logprob = logprobs.reduce<number>((sum, one) => sum + (numberOf(one) ?? 0), 0);
+  return [{ token, bytes: [...Buffer.from(token)], logprob, top: [] }];
+}
+
+/**
+ * What the upstream bills, which is less than what the model read: its own instructions and the frame around
+ * tools are not charged. Null unless both counts are there.
+ */
+export function readUsage(reported: unknown): Usage | null {
+  const usage = objectOf(reported);
+  const [billed, tokens] = [objectOf(usage['billed_units']), objectOf(usage['tokens'])];
+  return readChatUsage({
+    prompt_tokens: billed['input_tokens'] ?? tokens['input_tokens'],
+    completion_tokens: billed['output_tokens'] ?? tokens['output_tokens'],
+  });
+}
+
+const FINISHES: Readonly<Record<string, FinishReason>> = {
+  COMPLETE: 'stop',
+  STOP_SEQUENCE: 'stop',
+  MAX_TOKENS: 'length',
+  ERROR_LIMIT: 'length',
+  TOOL_CALL: 'tool_calls',
+  ERROR_TOXIC: 'content_filter',
+  ERROR: 'error',
+  TIMEOUT: 'error',
+};
+
+export function toFinish(native: string | null): FinishReason {
+  return native !== null && Object.hasOwn(FINISHES, native) ? FINISHES[native]! : 'stop';
+}

@@ -1,0 +1,42 @@
+import type { Annotation } from '../../model/conversation';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+
+/** A citation and the text that it is about. */
+export interface PlacedCitation {
+  readonly citation: JsonObject;
+  readonly place: 'content' | 'plan';
+  /** Which of the contents; null where the upstream does not say. */
+  readonly contentIndex: number | null;
+}
+
+/** Where a citation belongs; null for one in a thought, which has no place in an answer. */
+export function placeCitation(citation: JsonObject): PlacedCitation | null {
+  const { type } = citation;
+  if (type === 'THINKING_CONTENT') return null;
+  const contentIndex = numberOf(citation['content_index']) ?? null;
+  return { citation, place: type === 'PLAN' ? 'plan' : 'content', contentIndex };
+}
+
+/** The links among the sources of a citation of `text`; sources without an address cannot be told. */
+export function readCitation(citation: JsonObject, text: string): Annotation[] {
+  const [startIndex, endIndex] = spanOf(citation, text);
+  return objectsOf(citation['sources']).flatMap((source) => {
+    const shown = objectOf(source['type'] === 'tool' ? source['tool_output'] : source['document']);
+    const url = stringOf(shown['url']);
+    if (url === undefined || !/^https?:\/\//i.test(url)) return [];
+    const content = stringOf(shown['text']) ?? stringOf(shown['snippet']);
+    const title = stringOf(shown['title']) ?? '';
+    return [{ type: 'url-citation' as const, url, title, startIndex, endIndex, ...(content && { content }) }];
+  });
+}
+
+/** The upstream counts characters, we count UTF-16 units: not the same behind an emoji. */
+function spanOf(citation: JsonObject, text: string): [number, number] {
+  const start = numberOf(citation['start']) ?? 0;
+  const end = numberOf(citation['end']) ?? start;
+  const cited = stringOf(citation['text']);
+  if (cited === undefined || text.slice(start, end) === cited) return [start, end];
+  const characters = [...text];
+  const from = characters.slice(0, start).join('').length;
+  return [from, from + characters.slice(start, end).join('').length];
+}

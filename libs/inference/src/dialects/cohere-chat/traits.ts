@@ -1,0 +1,21 @@
+import type { Endpoint } from '../../routing/catalogue';
+import { objectOf, stringOf } from '../loose-values';
+
+/** What tells the models of the protocol apart, in the catalogue under `capabilities: { chat: { … } }`. */
+export interface CohereTraits {
+  /** `thinking: true`: the model can think, and its earlier thoughts go back to it. */
+  readonly canThink: boolean;
+  /** `safety_mode: STRICT`, `CONTEXTUAL` or `OFF`; the provider's default where there is none. */
+  readonly safetyMode: string | undefined;
+  /** `tool_choice: false`: the model decides itself whether it calls a tool. */
+  readonly canBeMadeToCall: boolean;
+}
+
+export function traitsOf({ capabilities }: Endpoint): CohereTraits {
+  const chat = objectOf(capabilities['chat']);
+  return {
+    canThink: chat['thinking'] === true,
+    safetyMode: stringOf(chat['safety_mode']),
+    canBeMadeToCall: chat['tool_choice'] !== false,
+  };
+}

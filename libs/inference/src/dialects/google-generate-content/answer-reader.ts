@@ -1,0 +1,95 @@
+import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
+import { brokenAnswer } from '../../providers/upstream-error';
+import { googleErrorInside } from '../../providers/google-error';
+import type { Endpoint } from '../../routing/catalogue';
+import { defined, isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { readPieces, type Piece } from './answer-pieces';
+import { finishReasonOf } from './finish-reason';
+import { readLogprobs } from './logprobs';
+import { readSources } from './sources';
+import { OWN_FORMAT, signatureThought } from './thought-signatures';
+import { readServiceTier, readUsage } from './usage-metadata';
+
+/** A complete `GenerateContentResponse`. */
+export function readAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {
+  if (!isObject(body)) throw brokenAnswer(provider, 'the answer is no object');
+  if (isObject(body['error'])) throw googleErrorInside(provider, body);
+  const choices = objectsOf(body['candidates']).filter(isAnswer).map(readChoice);
+  const blocked = readBlock(body);
+  if (choices.length === 0 && blocked === null) throw brokenAnswer(provider, 'the answer has no candidates');
+  const usage = readUsage(body['usageMetadata']);
+  return defined({
+    upstreamId: stringOf(body['responseId']) ?? null,
+    createdAt: readCreation(body),
+    choices: choices.length === 0 ? [blocked!] : choices,
+    usage: usage?.usage ?? null,
+    units: usage?.units,
+    ...readServiceTier(body['usageMetadata']),
+  });
+}
+
+function isAnswer({ content, finishReason }: JsonObject): boolean {
+  return content !== undefined || finishReason !== undefined;
+}
+
+/** When the answer was begun, in Unix seconds; only Vertex AI says. */
+export function readCreation(response: JsonObject): number | null {
+  const createdMs = Date.parse(stringOf(response['createTime']) ?? '');
+  return Number.isNaN(createdMs) ? null : Math.floor(createdMs / 1_000);
+}
+
+/** What there is in place of candidates where the prompt itself was refused; null where it was not. */
+export function readBlock(response: JsonObject): Choice | null {
+  const feedback = objectOf(response['promptFeedback']);
+  const reason = stringOf(feedback['blockReason']);
+  if (reason === undefined) return null;
+  const words = stringOf(feedback['blockReasonMessage']);
+  return {
+    parts: words ? [{ type: 'refusal', text: words }] : [],
+    finishReason: 'content_filter',
+    nativeFinishReason: reason,
+  };
+}
+
+function readChoice(candidate: JsonObject): Choice {
+  const pieces = readPieces(candidate);
+  const parts = pieces.flatMap((piece) => partsOf(piece, pieces, candidate));
+  const native = stringOf(candidate['finishReason']) ?? null;
+  const finishReason = finishReasonOf(
+    native,
+    pieces.some(({ kind }) => kind === 'call'),
+  );
+  return defined({
+    parts: [...parts, ...explanationOf(candidate, finishReason === 'content_filter' && parts.length === 0)],
+    finishReason,
+    nativeFinishReason: native,
+    logprobs: readLogprobs(candidate),
+  });
+}
+
+/** Why a filter left nothing of an answer, where the upstream says it. */
+function explanationOf(candidate: JsonObject, isSilenced: boolean): AnswerPart[] {
+  const words = stringOf(candidate['finishMessage']);
+  return isSilenced && words ? [{ type: 'refusal', text: words }] : [];
+}
+
+function partsOf(piece: Piece, pieces: readonly Piece[], candidate: JsonObject): AnswerPart[] {
+  const { kind, signature } = piece;
+  if (kind === 'thought') return [defined({ type: 'reasoning', text: piece.text, signature, format: OWN_FORMAT })];
+  if (kind === 'call') {
+    const { id, name, arguments: text } = piece;
+    const call: AnswerPart = { type: 'tool-call', id, name, arguments: text };
+    return signature === undefined ? [call] : [signatureThought(signature, id), call];
+  }
+  const proof = signature === undefined ? [] : [signatureThought(signature)];
+  if (kind === 'image') return [{ type: 'generated-image', url: piece.url }, ...proof];
+  if (piece.text === '') return proof;
+  const annotations = readSources(candidate, piece.text, (segment) => ownerOf(segment, pieces) === piece);
+  return [{ type: 'text', text: piece.text, ...(annotations.length > 0 && { annotations }) }, ...proof];
+}
+
+/** The text that a segment lies in: the part it names, else the first text. */
+function ownerOf({ partIndex = 0 }: JsonObject, pieces: readonly Piece[]): Piece | undefined {
+  const texts = pieces.filter(({ kind }) => kind === 'text');
+  return texts.find(({ index }) => index === partIndex) ?? texts[0];
+}

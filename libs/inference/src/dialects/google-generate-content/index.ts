@@ -1,0 +1,13 @@
+import type { UpstreamTranslation } from '../translation';
+import { readAnswer } from './answer-reader';
+import { writeRequest } from './request-writer';
+import { GenerateContentStreamReader } from './stream-reader';
+
+export { writeAudio, writeMedia, type WirePart } from './media-part';
+
+/** `generateContent`, as the Gemini API and Vertex AI both have it: asked of upstreams, never by callers. */
+export const googleGenerateContent: UpstreamTranslation = {
+  writeRequest,
+  readAnswer,
+  readStream: (endpoint) => new GenerateContentStreamReader(endpoint),
+};

@@ -1,0 +1,47 @@
+import type { CanonicalRequest } from '../../model/canonical-request';
+import type { LossLog } from '../../model/loss-report';
+import type { Endpoint } from '../../routing/catalogue';
+import { defined } from '../loose-values';
+import { writeConversation } from './contents-writer';
+import { writeGenerationConfig } from './generation-config';
+import { writeTools } from './tool-writer';
+
+/** Ours on the left, the upstream's on the right. */
+const TIERS: Readonly<Record<string, string>> = {
+  default: 'standard',
+  standard: 'standard',
+  flex: 'flex',
+  priority: 'priority',
+};
+
+/** The body of `generateContent`. The model and the streaming are in its path, not in it. */
+export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
+  logForeign(request, log);
+  const { system, contents } = writeConversation(request.messages, endpoint, log);
+  return defined({
+    systemInstruction: system.length === 0 ? undefined : { parts: system },
+    contents,
+    ...writeTools(request, log),
+    generationConfig: writeGenerationConfig(request, endpoint, isStream, log),
+    serviceTier: writeServiceTier(request.serviceTier, endpoint, log),
+  });
+}
+
+/** Members that this API has no word for. */
+function logForeign(request: CanonicalRequest, log: LossLog): void {
+  const { verbosity, cache, promptCacheKey, metadata, endUser } = request;
+  if (verbosity !== undefined) log.drop('verbosity');
+  if (cache !== undefined) log.drop('cache_control');
+  if (promptCacheKey !== undefined) log.drop('prompt_cache_key');
+  if (metadata !== undefined && Object.keys(metadata).length > 0) log.drop('metadata');
+  if (endUser !== undefined) log.drop('user');
+}
+
+/** Vertex AI sells its tiers another way, and refuses the member. */
+function writeServiceTier(tier: string | undefined, { provider }: Endpoint, log: LossLog): string | undefined {
+  if (tier === undefined || tier === 'auto') return undefined;
+  const known = Object.hasOwn(TIERS, tier) ? TIERS[tier] : undefined;
+  if (provider.protocol === 'google' && known !== undefined) return known;
+  if (known !== 'standard') log.drop('service_tier');
+  return undefined;
+}

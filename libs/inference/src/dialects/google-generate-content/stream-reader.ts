@@ -1,0 +1,104 @@
+import type { AnswerEvent } from '../../model/canonical-answer';
+import { googleErrorInside } from '../../providers/google-error';
+import { brokenAnswer } from '../../providers/upstream-error';
+import type { Endpoint, Provider } from '../../routing/catalogue';
+import { MalformedJson } from '../json-grammar';
+import { parseJson } from '../json-value';
+import { isObject, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import type { StreamReader, UpstreamEvent } from '../translation';
+import { readPieces } from './answer-pieces';
+import { readBlock, readCreation } from './answer-reader';
+import { finishReasonOf } from './finish-reason';
+import { readLogprobs } from './logprobs';
+import { PartSequence } from './part-sequence';
+import { hasSources } from './sources';
+import { readServiceTier, readUsage } from './usage-metadata';
+
+/** How the answer ended, as far as that has been said. */
+interface Ending {
+  readonly native: string;
+  /** The prompt was refused, and there is no answer. */
+  readonly isBlocked: boolean;
+  readonly words: string | undefined;
+}
+
+/**
+ * Reads a stream of `GenerateContentResponse` chunks, of their candidates the first. There is no last event: some
+ * models name a finish reason in every chunk, so an answer is over when its stream is.
+ */
+export class GenerateContentStreamReader implements StreamReader {
+  readonly #provider: Provider;
+  readonly #parts = new PartSequence();
+  #hasStarted = false;
+  #isOver = false;
+  #ending: Ending | null = null;
+  #serviceTier: { readonly serviceTier?: string } = {};
+
+  constructor({ provider }: Endpoint) {
+    this.#provider = provider;
+  }
+
+  read({ data }: UpstreamEvent): AnswerEvent[] {
+    if (this.#isOver) return [];
+    const chunk = this.#parse(data);
+    if (isObject(chunk['error'])) throw googleErrorInside(this.#provider, chunk);
+    const events = this.#start(chunk);
+    this.#readBlock(chunk);
+    const candidate = objectsOf(chunk['candidates']).find(({ index }) => index === undefined || index === 0);
+    if (candidate !== undefined) this.#readCandidate(candidate);
+    events.push(...this.#parts.take());
+    const usage = readUsage(chunk['usageMetadata']);
+    if (usage !== null) events.push({ type: 'usage', ...usage });
+    this.#serviceTier = { ...this.#serviceTier, ...readServiceTier(chunk['usageMetadata']) };
+    return events;
+  }
+
+  end(): AnswerEvent[] {
+    if (this.#isOver) return [];
+    const ending = this.#ending;
+    if (ending === null) throw brokenAnswer(this.#provider, 'the stream was cut');
+    this.#isOver = true;
+    this.#parts.endAll();
+    const { native, isBlocked, words } = ending;
+    const finishReason = isBlocked ? 'content_filter' : finishReasonOf(native, this.#parts.hasCalls);
+    if (finishReason === 'content_filter' && words && !this.#parts.hasContent) this.#parts.refusal(words);
+    return [...this.#parts.take(), { type: 'finish', finishReason, nativeFinishReason: native, ...this.#serviceTier }];
+  }
+
+  #parse(data: string): JsonObject {
+    try {
+      const value = parseJson(Buffer.from(data));
+      if (isObject(value)) return value;
+    } catch (thrown) {
+      if (!(thrown instanceof MalformedJson)) throw thrown;
+    }
+    throw brokenAnswer(this.#provider, 'an event is no JSON object');
+  }
+
+  #start(chunk: JsonObject): AnswerEvent[] {
+    if (this.#hasStarted) return [];
+    this.#hasStarted = true;
+    return [{ type: 'start', upstreamId: stringOf(chunk['responseId']) ?? null, createdAt: readCreation(chunk) }];
+  }
+
+  #readBlock(chunk: JsonObject): void {
+    const blocked = readBlock(chunk);
+    if (blocked === null) return;
+    const [refusal] = blocked.parts;
+    const words = refusal?.type === 'refusal' ? refusal.text : undefined;
+    this.#ending = { native: blocked.nativeFinishReason!, isBlocked: true, words };
+  }
+
+  #readCandidate(candidate: JsonObject): void {
+    let logprobs = readLogprobs(candidate);
+    for (const piece of readPieces(candidate)) {
+      this.#parts.add(piece, logprobs);
+      // They are of the whole chunk, so they stand beside its first text.
+      if (piece.kind === 'text' && piece.text !== '') logprobs = undefined;
+    }
+    if (hasSources(candidate)) this.#parts.sources(candidate);
+    const native = stringOf(candidate['finishReason']);
+    if (native === undefined) return;
+    this.#ending = { native, isBlocked: false, words: stringOf(candidate['finishMessage']) };
+  }
+}

@@ -1,0 +1,56 @@
+import type { Usage } from '../../model/usage';
+import type { BilledUnits } from '../../pricing/price';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { settleUsage } from '../openai-usage';
+
+export interface ReportedUsage {
+  readonly usage: Usage;
+  readonly units?: BilledUnits;
+}
+
+/**
+ * The counts of `usageMetadata`, or null while the prompt's is missing. What tools of the upstream read counts as
+ * prompt, thoughts count as completion. They are held against the endpoint later.
+ */
+export function readUsage(metadata: unknown): ReportedUsage | null {
+  const reported = objectOf(metadata);
+  const prompt = count(reported['promptTokenCount']);
+  if (prompt === null) return null;
+  const thoughts = count(reported['thoughtsTokenCount']) ?? 0;
+  const promptDetails = objectsOf(reported['promptTokensDetails']);
+  const counts = {
+    prompt: prompt + (count(reported['toolUsePromptTokenCount']) ?? 0),
+    completion: (count(reported['candidatesTokenCount']) ?? 0) + thoughts,
+    total: null,
+    cached: count(reported['cachedContentTokenCount']),
+    cacheWrite: null,
+    audioPrompt: ofModality(promptDetails, 'AUDIO'),
+    reasoning: thoughts,
+    audioCompletion: ofModality(objectsOf(reported['candidatesTokensDetails']), 'AUDIO'),
+  };
+  const usage = settleUsage(counts, {
+    maxPromptTokens: Number.MAX_SAFE_INTEGER,
+    maxCompletionTokens: Number.MAX_SAFE_INTEGER,
+    estimate: () => ({ promptTokens: 0, completionTokens: 0 }),
+    fallback: 'estimated',
+  });
+  const cachedImages = ofModality(objectsOf(reported['cacheTokensDetails']), 'IMAGE');
+  const imageTokens = Math.max(0, ofModality(promptDetails, 'IMAGE') - cachedImages);
+  return { usage, ...(imageTokens > 0 && { units: { imageTokens } }) };
+}
+
+/** The tier that served; the standard one is the default of other APIs. */
+export function readServiceTier(metadata: unknown): { readonly serviceTier?: string } {
+  const tier = stringOf(objectOf(metadata)['serviceTier'])?.toLowerCase();
+  if (tier === undefined || tier === 'unspecified') return {};
+  return { serviceTier: tier === 'standard' ? 'default' : tier };
+}
+
+function ofModality(details: readonly JsonObject[], modality: string): number {
+  return details.reduce((sum, each) => sum + (each['modality'] === modality ? (count(each['tokenCount']) ?? 0) : 0), 0);
+}
+
+function count(value: unknown): number | null {
+  const number = numberOf(value) ?? null;
+  return number !== null && Number.isSafeInteger(number) && number >= 0 ? number : null;
+}

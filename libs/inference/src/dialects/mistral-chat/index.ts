@@ -1,0 +1,15 @@
+import { openAiChatTranslation } from '../openai-chat/translation';
+import type { UpstreamTranslation } from '../translation';
+import { plainAnswer } from './content-chunks';
+import { writeRequest } from './request-writer';
+import { MistralStreamReader } from './stream-reader';
+
+/**
+ * Mistral's chat, a dialect of upstreams only: OpenAI's with members of other names, and with content that may
+ * be a list of thoughts and texts. What the two have in common is done by the translation of OpenAI's.
+ */
+export const mistralChatTranslation: UpstreamTranslation = {
+  writeRequest,
+  readAnswer: (body, endpoint) => openAiChatTranslation.upstream.readAnswer(plainAnswer(body), endpoint),
+  readStream: (endpoint) => new MistralStreamReader(openAiChatTranslation.upstream.readStream(endpoint)),
+};

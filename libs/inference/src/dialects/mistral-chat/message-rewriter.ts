@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import type { LossLog } from '../../model/loss-report';
+import { defined, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+
+const CALL_ID = /^[A-Za-z0-9]{9}$/;
+const CALL_ID_LENGTH = 9;
+/** What stands between the result of a tool and the words of a user, which may not follow each other. */
+const PAUSE: JsonObject = { role: 'assistant', content: '.' };
+
+/** OpenAI's messages as the upstream takes them. */
+export function rewriteMessages(messages: unknown, log: LossLog): readonly JsonObject[] {
+  const written: JsonObject[] = [];
+  for (const message of objectsOf(messages)) {
+    if (message['role'] === 'user' && written.at(-1)?.['role'] === 'tool') {
+      log.approximate('messages');
+      written.push(PAUSE);
+    }
+    written.push(rewrite(message, log));
+  }
+  return withPrefix(written);
+}
+
+/** A last turn of the model's own is what its answer begins with, and has to be marked as that. */
+function withPrefix(messages: readonly JsonObject[]): readonly JsonObject[] {
+  const last = messages.at(-1);
+  if (last?.['role'] !== 'assistant' || last['tool_calls'] !== undefined) return messages;
+  return [...messages.slice(0, -1), { ...last, prefix: true }];
+}
+
+function rewrite(message: JsonObject, log: LossLog): JsonObject {
+  const { name, ...rest } = message;
+  if (message['role'] === 'tool') {
+    return { ...message, tool_call_id: toCallId(stringOf(message['tool_call_id']) ?? '') };
+  }
+  if (name !== undefined) log.drop('name');
+  if (message['role'] === 'assistant') return rewriteAssistant(rest, log);
+  return { ...rest, content: rewriteContent(message['content'], log) };
+}
+
+function rewriteAssistant(message: JsonObject, log: LossLog): JsonObject {
+  const { content, refusal, reasoning_content: thoughts, tool_calls: calls, ...rest } = message;
+  if (refusal !== undefined) log.approximate('refusal');
+  const parts = [...partsOf(rewriteContent(content, log)), ...partsOf(refusal)];
+  const thought = stringOf(thoughts);
+  const thinking = thought ? [{ type: 'thinking', thinking: [{ type: 'text', text: thought }], closed: true }] : [];
+  const isPlain = refusal === undefined && thinking.length === 0;
+  return defined({
+    ...rest,
+    content: isPlain ? rewriteContent(content, log) : [...thinking, ...parts],
+    tool_calls:
+      calls === undefined
+        ? undefined
+        : objectsOf(calls).map((call) => ({ ...call, id: toCallId(stringOf(call['id']) ?? '') })),
+  });
+}
+
+function partsOf(content: unknown): readonly unknown[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  return Array.isArray(content) ? content : [];
+}
+
+function rewriteContent(content: unknown, log: LossLog): unknown {
+  if (!Array.isArray(content)) return content;
+  return objectsOf(content).flatMap((part) => rewritePart(part, log) ?? []);
+}
+
+function rewritePart(part: JsonObject, log: LossLog): JsonObject | null {
+  switch (part['type']) {
+    case 'image_url':
+      return rewriteImage(part, log);
+    case 'file':
+      return rewriteFile(objectOf(part['file']), log);
+    case 'input_audio':
+      return { type: 'input_audio', input_audio: objectOf(part['input_audio'])['data'] };
+    case 'video_url':
+      log.drop('messages.video');
+      return null;
+    default:
+      return part;
+  }
+}
+
+function rewriteImage(part: JsonObject, log: LossLog): JsonObject {
+  const image = objectOf(part['image_url']);
+  if (image['detail'] !== 'original') return part;
+  log.approximate('detail');
+  return { ...part, image_url: { ...image, detail: 'high' } };
+}
+
+const LINK = /^(?:https?:\/\/|data:)/i;
+
+/** A file that the upstream keeps, or a document by its link or data URL. */
+function rewriteFile({ file_id: id, file_data: data, filename }: JsonObject, log: LossLog): JsonObject | null {
+  if (id !== undefined) return { type: 'file', file_id: id };
+  const link = stringOf(data) ?? '';
+  if (link === '') {
+    log.drop('messages.file');
+    return null;
+  }
+  const url = LINK.test(link) ? link : `data:application/pdf;base64,${link}`;
+  return defined({ type: 'document_url', document_url: url, document_name: filename });
+}
+
+/**
+ * The id of a tool call as the upstream takes it. Ids of other providers are replaced by a hash that is the
+ * same for the call and its result.
+ */
+export function toCallId(id: string): string {
+  if (CALL_ID.test(id)) return id;
+  const hash = BigInt(`0x${createHash('sha256').update(id).digest('hex')}`).toString(36);
+  return hash.padStart(CALL_ID_LENGTH, '0').slice(-CALL_ID_LENGTH);
+}

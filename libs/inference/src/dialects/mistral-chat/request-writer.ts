@@ -1,0 +1,72 @@
+import type { CanonicalRequest } from '../../model/canonical-request';
+import type { LossLog } from '../../model/loss-report';
+import type { Endpoint } from '../../routing/catalogue';
+import { isObject, objectOf, objectsOf } from '../loose-values';
+import { writeChatRequest } from '../openai-chat/write-request';
+import { rewriteMessages } from './message-rewriter';
+import { knownReasoning } from './reasoning';
+import { asChatEndpoint } from './traits';
+
+const MOST_TEMPERATURE = 1.5;
+/** What every request is served at. */
+const SERVED_TIERS: readonly string[] = ['auto', 'default'];
+
+type Members = Record<string, unknown>;
+
+/** Members of OpenAI's that the upstream refuses a whole request for, and whether losing them is worth telling. */
+const REFUSED: readonly (readonly [name: string, isLoss: boolean])[] = [
+  ['stream_options', false],
+  ['logit_bias', true],
+  ['logprobs', true],
+  ['top_logprobs', true],
+  ['verbosity', true],
+  ['user', true],
+];
+
+/** The body for `POST /v1/chat/completions`. What it cannot carry goes to the log. */
+export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): Members {
+  const written = writeChatRequest(known(request, endpoint, isStream, log), asChatEndpoint(endpoint), isStream, log);
+  for (const [name, isLoss] of REFUSED) {
+    if (isLoss && written[name] !== undefined) log.drop(name);
+    delete written[name];
+  }
+  rename(written, 'seed', 'random_seed');
+  if (written['tool_choice'] === 'required') written['tool_choice'] = 'any';
+  if (written['tools'] !== undefined) written['tools'] = objectsOf(written['tools']).map(withParameters);
+  written['messages'] = rewriteMessages(written['messages'], log);
+  return written;
+}
+
+/** The request without what the upstream has no word for, or a weaker one. */
+function known(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): CanonicalRequest {
+  const { outputModalities = [], serviceTier = 'auto', choices = 1, reasoning, sampling, ...rest } = request;
+  if (outputModalities.some((modality) => modality !== 'text')) log.drop('modalities');
+  if (!SERVED_TIERS.includes(serviceTier)) log.drop('service_tier');
+  // Of a stream only the first choice could be read.
+  if (isStream && choices > 1) log.drop('n');
+  return {
+    ...rest,
+    ...(!isStream && choices > 1 && { choices }),
+    reasoning: knownReasoning(reasoning, endpoint, log),
+    sampling: { ...sampling, temperature: knownTemperature(sampling.temperature, log) },
+  };
+}
+
+function knownTemperature(asked: number | undefined, log: LossLog): number | undefined {
+  if (asked === undefined || asked <= MOST_TEMPERATURE) return asked;
+  log.approximate('temperature');
+  return MOST_TEMPERATURE;
+}
+
+function rename(members: Members, from: string, to: string): void {
+  if (members[from] === undefined) return;
+  members[to] = members[from];
+  delete members[from];
+}
+
+/** The upstream must be told what a tool takes, also when that is nothing. */
+function withParameters(tool: Readonly<Members>): Members {
+  const called = objectOf(tool['function']);
+  if (isObject(called['parameters'])) return tool;
+  return { ...tool, function: { ...called, parameters: { type: 'object', properties: {} } } };
+}

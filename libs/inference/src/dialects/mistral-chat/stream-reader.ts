@@ -1,0 +1,47 @@
+import type { AnswerEvent } from '../../model/canonical-answer';
+import { isObject, objectOf, objectsOf, type JsonObject } from '../loose-values';
+import type { StreamReader, UpstreamEvent } from '../translation';
+import { piecesOf, plainError, plainUsage } from './content-chunks';
+
+/** Reads a stream of OpenAI's chunks after taking lists of content apart. */
+export class MistralStreamReader implements StreamReader {
+  constructor(private readonly reader: StreamReader) {}
+
+  read(event: UpstreamEvent): AnswerEvent[] {
+    return plainChunks(event.data).flatMap((data) => this.reader.read({ name: event.name, data }));
+  }
+
+  end(): AnswerEvent[] {
+    return this.reader.end();
+  }
+}
+
+/** One chunk for each thought or text, so that their order stays; the rest of the chunk comes with the last. */
+function plainChunks(data: string): readonly string[] {
+  const chunk = parsed(data);
+  if (chunk === null) return [data];
+  const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);
+  const delta = objectOf(choice?.['delta']);
+  const pieces = piecesOf(delta['content']);
+  const last = { ...chunk, usage: plainUsage(chunk['usage']) };
+  if (choice === undefined || pieces === null) {
+    const isPlain = isObject(choice) && !isObject(chunk['usage']);
+    return [isPlain ? data : JSON.stringify(plainError(last))];
+  }
+  const { content: _list, ...rest } = delta;
+  const { usage: _counts, ...head } = chunk;
+  return [
+    ...pieces.map((piece) => ({ ...head, choices: [{ index: 0, delta: piece }] })),
+    { ...last, choices: [{ ...choice, delta: rest }] },
+  ].map((each) => JSON.stringify(each));
+}
+
+/** Null for what is no object: the reader behind knows what that is. */
+function parsed(data: string): JsonObject | null {
+  try {
+    const value: unknown = JSON.parse(data);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

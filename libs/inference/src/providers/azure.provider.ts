@@ -1,0 +1,36 @@
+import { OpenAiProvider } from './openai.provider';
+import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { UpstreamHttp } from './upstream-http';
+
+/**
+ * Azure OpenAI at `https://<resource>.openai.azure.com/openai/v1`: OpenAI's own wire, the key in a header of
+ * Azure's, and the name of a deployment for the model.
+ */
+export class AzureProvider implements ProviderAdapter {
+  readonly protocol = 'azure';
+  readonly #openAi: OpenAiProvider;
+
+  constructor(http: UpstreamHttp) {
+    this.#openAi = new OpenAiProvider(http, (apiKey) => ['api-key', apiKey]);
+  }
+
+  chat(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#openAi.chat(call);
+  }
+
+  chatStream(call: UpstreamCall): Promise<UpstreamStream> {
+    return this.#openAi.chatStream(call);
+  }
+
+  responses(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#openAi.responses(call);
+  }
+
+  responsesStream(call: UpstreamCall): Promise<UpstreamStream> {
+    return this.#openAi.responsesStream(call);
+  }
+
+  embed(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#openAi.embed(call);
+  }
+}

@@ -1,0 +1,124 @@
+import { bedrockConverse } from '../dialects/bedrock-converse';
+import { findMember, scanMembers, spliceMembers } from '../dialects/json-members';
+import { parseJson } from '../dialects/json-value';
+import { objectOf, stringOf } from '../dialects/loose-values';
+import { authorizationOf } from './bedrock-authorization';
+import { embedEach } from './bedrock-embeddings';
+import { bedrockError, errorWithin } from './bedrock-error';
+import { MalformedEventStream, type EventStreamMessage } from './event-stream-decoder';
+import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { ReframedStream, serverSentEvent } from './reframed-stream';
+import type { UpstreamReply } from './upstream-exchange';
+import type { UpstreamHttp } from './upstream-http';
+
+const JSON_TYPE = 'application/json';
+const EVENT_STREAM_TYPE = 'application/vnd.amazon.eventstream';
+const ANTHROPIC_VERSION = '"bedrock-2023-05-31"';
+/** Members of Anthropic's messages that Bedrock says in the path or does not know, and refuses in a body. */
+const NOT_IN_BODY: readonly string[] = ['model', 'stream', 'service_tier', 'inference_geo', 'container'];
+const METRICS = 'amazon-bedrock-invocationMetrics';
+
+/**
+ * Amazon Bedrock's runtime: conversations of every model in its own dialect, messages of Anthropic's models in
+ * theirs, and embeddings, one text or one list of texts per call.
+ */
+export class BedrockProvider implements ProviderAdapter {
+  readonly protocol = 'bedrock';
+  readonly conversation = bedrockConverse;
+  readonly #http: UpstreamHttp;
+  readonly #clock: () => number;
+
+  /** `clock` gives milliseconds since the epoch, for the dates of signatures. */
+  constructor(http: UpstreamHttp, clock: () => number = Date.now) {
+    this.#http = http;
+    this.#clock = clock;
+  }
+
+  converse(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#post('converse', call);
+  }
+
+  converseStream(call: UpstreamCall): Promise<UpstreamStream> {
+    return this.#stream('converse-stream', call, toEvent);
+  }
+
+  messages(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#post('invoke', { ...call, ...asInvocation(call) });
+  }
+
+  messagesStream(call: UpstreamCall): Promise<UpstreamStream> {
+    return this.#stream('invoke-with-response-stream', { ...call, ...asInvocation(call) }, toMessageEvent);
+  }
+
+  embed(call: UpstreamCall): Promise<UpstreamResult> {
+    return embedEach(call, (one) => this.#post('invoke', one));
+  }
+
+  async #post(action: string, call: UpstreamCall): Promise<UpstreamReply> {
+    const path = pathOf(call, action);
+    const reply = await this.#http.request(path, this.#headersOf(call, path, JSON_TYPE), call);
+    if (reply.status >= 200 && reply.status < 300) return reply;
+    throw bedrockError(call.endpoint.provider, reply.status, reply.headers, reply.body);
+  }
+
+  async #stream(
+    action: string,
+    call: UpstreamCall,
+    reframe: (message: EventStreamMessage) => Buffer,
+  ): Promise<UpstreamStream> {
+    const { provider } = call.endpoint;
+    const path = pathOf(call, action);
+    const opened = await this.#http.stream(path, this.#headersOf(call, path, EVENT_STREAM_TYPE), call);
+    if (!('read' in opened)) throw bedrockError(provider, opened.status, opened.headers, opened.body);
+    return new ReframedStream(opened, provider, (message) => {
+      const error = errorWithin(message, provider);
+      if (error !== null) throw error;
+      return reframe(message);
+    });
+  }
+
+  #headersOf(call: UpstreamCall, path: string, accept: string): string[] {
+    const list = ['content-type', JSON_TYPE, 'accept', accept, ...authorizationOf(call, path, this.#clock())];
+    for (const [name, value] of Object.entries(call.headers ?? {})) list.push(name, value);
+    return list;
+  }
+}
+
+/** A model's id may hold colons and, in names of resources, slashes. */
+function pathOf({ endpoint }: UpstreamCall, action: string): string {
+  return `/model/${encodeURIComponent(endpoint.upstreamModel)}/${action}`;
+}
+
+/** The call with a body as Bedrock takes it: betas are asked for there and not by a header. */
+function asInvocation({ body, headers = {} }: UpstreamCall): Pick<UpstreamCall, 'body' | 'headers'> {
+  const isBeta = ([name]: readonly [string, string]) => name.toLowerCase() === 'anthropic-beta';
+  const betas = Object.entries(headers)
+    .filter(isBeta)
+    .flatMap(([, value]) => value.split(','))
+    .map((beta) => beta.trim());
+  const set = {
+    anthropic_version: ANTHROPIC_VERSION,
+    ...(betas.length > 0 && { anthropic_beta: JSON.stringify(betas) }),
+  };
+  return {
+    body: spliceMembers(body, { set, remove: NOT_IN_BODY }),
+    headers: Object.fromEntries(Object.entries(headers).filter((header) => !isBeta(header))),
+  };
+}
+
+function toEvent({ headers, payload }: EventStreamMessage): Buffer {
+  return serverSentEvent(headers.get(':event-type') ?? '', payload);
+}
+
+/** A chunk carries an event of Anthropic's stream in base64; the last one also has counts for Amazon's metrics. */
+function toMessageEvent({ headers, payload }: EventStreamMessage): Buffer {
+  const bytes = stringOf(objectOf(parseJson(payload))['bytes']);
+  if (headers.get(':event-type') !== 'chunk' || bytes === undefined) {
+    throw new MalformedEventStream('a message is no chunk');
+  }
+  const event = scanMembers(Buffer.from(bytes, 'base64'));
+  const type = findMember(event, 'type');
+  const name = type && parseJson(event.bytes.subarray(type.valueStart, type.valueEnd));
+  const data = findMember(event, METRICS) ? spliceMembers(event, { remove: [METRICS] }) : event.bytes;
+  return serverSentEvent(stringOf(name) ?? '', data);
+}

@@ -1,0 +1,46 @@
+import type { UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { googleError } from './google-error';
+import type { UpstreamHttp } from './upstream-http';
+
+const JSON_TYPE = 'application/json';
+const EVENT_STREAM_TYPE = 'text/event-stream';
+
+/** What opens a door at Google. */
+export interface GoogleCredential {
+  /** Name and value, or nothing. */
+  readonly header: readonly string[];
+  /** Told when the upstream does not accept it (a 401). */
+  readonly onRefused?: () => void;
+}
+
+/** An API key goes in a header, never into an address, where it would end up in logs. */
+export function apiKeyCredential({ apiKey }: UpstreamCall): GoogleCredential {
+  return { header: apiKey === null ? [] : ['x-goog-api-key', apiKey.reveal()] };
+}
+
+/** One method of Google's REST APIs, called and held to the contract of an adapter. */
+export class GoogleRest {
+  readonly #http: UpstreamHttp;
+
+  constructor(http: UpstreamHttp) {
+    this.#http = http;
+  }
+
+  async request(path: string, credential: GoogleCredential, call: UpstreamCall): Promise<UpstreamResult> {
+    const { status, headers, body } = await this.#http.request(path, headersOf(call, credential, JSON_TYPE), call);
+    if (status >= 200 && status < 300) return { status, body };
+    if (status === 401) credential.onRefused?.();
+    throw googleError(call.endpoint.provider, status, headers, body);
+  }
+
+  async stream(path: string, credential: GoogleCredential, call: UpstreamCall): Promise<UpstreamStream> {
+    const opened = await this.#http.stream(path, headersOf(call, credential, EVENT_STREAM_TYPE), call);
+    if ('read' in opened) return opened;
+    if (opened.status === 401) credential.onRefused?.();
+    throw googleError(call.endpoint.provider, opened.status, opened.headers, opened.body);
+  }
+}
+
+function headersOf({ headers = {} }: UpstreamCall, { header }: GoogleCredential, accept: string): string[] {
+  return ['content-type', JSON_TYPE, 'accept', accept, ...header, ...Object.entries(headers).flat()];
+}

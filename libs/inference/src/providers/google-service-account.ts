@@ -1,0 +1,44 @@
+import type { Secret } from '@libs/contracts';
+import { MalformedJson } from '../dialects/json-cursor';
+import { parseJson } from '../dialects/json-value';
+import { isObject, stringOf } from '../dialects/loose-values';
+
+/** What is used of a service account's key document. Where it wants its assertions sent is not. */
+export interface ServiceAccount {
+  readonly email: string;
+  readonly privateKey: string;
+  readonly privateKeyId: string | undefined;
+  readonly projectId: string | undefined;
+}
+
+/** Whether a key is a document, and no plain API key. */
+export function isServiceAccount(key: Secret): boolean {
+  return key.reveal().trimStart().startsWith('{');
+}
+
+/** Goes into a path. */
+const PROJECT = /^[a-z0-9][a-z0-9.:-]{0,99}$/;
+
+/** Null for a document that is no key of a service account. */
+export function readServiceAccount(document: Secret): ServiceAccount | null {
+  const value = parsed(document);
+  if (!isObject(value)) return null;
+  const [email, privateKey] = [stringOf(value['client_email']), stringOf(value['private_key'])];
+  if (!email || !privateKey) return null;
+  const projectId = stringOf(value['project_id']) ?? '';
+  return {
+    email,
+    privateKey,
+    privateKeyId: stringOf(value['private_key_id']),
+    projectId: PROJECT.test(projectId) ? projectId : undefined,
+  };
+}
+
+function parsed(document: Secret): unknown {
+  try {
+    return parseJson(Buffer.from(document.reveal()));
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) return null;
+    throw thrown;
+  }
+}

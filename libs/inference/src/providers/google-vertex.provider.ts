@@ -1,0 +1,181 @@
+import type { Secret } from '@libs/contracts';
+import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
+import { spliceMembers } from '../dialects/json-members';
+import { defined, numberOf, objectOf, objectsOf } from '../dialects/loose-values';
+import type { Endpoint } from '../routing/catalogue';
+import { GoogleAccessTokens, unusableDocument } from './google-access-token';
+import {
+  parseEmbeddingsAnswer,
+  readEmbeddingsRequest,
+  textOf,
+  vectorOf,
+  writeEmbeddingsAnswer,
+  type EmbeddedBatch,
+  type EmbeddingsRequest,
+} from './google-embeddings';
+import { apiKeyCredential, GoogleRest, type GoogleCredential } from './google-rest';
+import { isServiceAccount, readServiceAccount, type ServiceAccount } from './google-service-account';
+import { batchesOf, callInOrder } from './ordered-calls';
+import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { UpstreamHttp } from './upstream-http';
+
+const ANTHROPIC_VERSION = '"vertex-2023-10-16"';
+const ANTHROPIC_COUNTER = 'publishers/anthropic/models/count-tokens';
+
+/** What one prediction may embed; the upstream allows 20,000 tokens, of two bytes at the least. */
+const MOST_INPUTS = 250;
+const MOST_BYTES = 40_000;
+const MOST_CALLS_AT_ONCE = 8;
+
+/** A way into the API. */
+interface Access {
+  readonly credential: GoogleCredential;
+  /** What the upstream gets to see of our keys, and must not show to callers. */
+  readonly apiKey: Secret | null;
+  /** Before the name of a model: empty, or the project and location. */
+  readonly resource: string;
+}
+
+/**
+ * Vertex AI: Google's models in the dialect of the Gemini API, Anthropic's in the Messages API.
+ *
+ * The key is an API key or the document of a service account, for which access tokens are fetched. `base_url` may
+ * end in a project and a location; without them the document's project and the endpoint's region are taken, and
+ * with an API key none is needed (express mode).
+ */
+export class GoogleVertexProvider implements ProviderAdapter {
+  readonly protocol = 'google-vertex';
+  readonly conversation = googleGenerateContent;
+  readonly #rest: GoogleRest;
+  readonly #tokens: GoogleAccessTokens;
+
+  /** Only tests need token endpoints other than Google's. */
+  constructor(http: UpstreamHttp, tokens: GoogleAccessTokens = new GoogleAccessTokens(http)) {
+    this.#rest = new GoogleRest(http);
+    this.#tokens = tokens;
+  }
+
+  converse(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#request(`${modelName(call.endpoint, 'google')}:generateContent`, call);
+  }
+
+  converseStream(call: UpstreamCall): Promise<UpstreamStream> {
+    return this.#stream(`${modelName(call.endpoint, 'google')}:streamGenerateContent?alt=sse`, call);
+  }
+
+  messages(call: UpstreamCall): Promise<UpstreamResult> {
+    const body = spliceMembers(call.body, { set: { anthropic_version: ANTHROPIC_VERSION }, remove: ['model'] });
+    return this.#request(`${modelName(call.endpoint, 'anthropic')}:rawPredict`, { ...call, body });
+  }
+
+  messagesStream(call: UpstreamCall): Promise<UpstreamStream> {
+    const body = spliceMembers(call.body, { set: { anthropic_version: ANTHROPIC_VERSION }, remove: ['model'] });
+    return this.#stream(`${modelName(call.endpoint, 'anthropic')}:streamRawPredict`, { ...call, body });
+  }
+
+  /** Here the model is in the body, because the path names the counter. */
+  countTokens(call: UpstreamCall): Promise<UpstreamResult> {
+    const body = spliceMembers(call.body, { set: { anthropic_version: ANTHROPIC_VERSION } });
+    return this.#request(`${ANTHROPIC_COUNTER}:rawPredict`, { ...call, body });
+  }
+
+  async embed(call: UpstreamCall): Promise<UpstreamResult> {
+    const { endpoint } = call;
+    const request = readEmbeddingsRequest(call.body, endpoint);
+    const embedded = isContentModel(endpoint)
+      ? await callInOrder(request.inputs, call, MOST_CALLS_AT_ONCE, (parts, one) =>
+          this.#embedContent(parts, request, one),
+        )
+      : await callInOrder(textBatches(request, endpoint), call, MOST_CALLS_AT_ONCE, (texts, one) =>
+          this.#predict(texts, request, one),
+        );
+    return writeEmbeddingsAnswer(embedded, request, endpoint);
+  }
+
+  async #embedContent(
+    parts: readonly WirePart[],
+    { dimensions, taskType }: EmbeddingsRequest,
+    call: UpstreamCall,
+  ): Promise<EmbeddedBatch> {
+    const { endpoint } = call;
+    const embedContentConfig = defined({ taskType, outputDimensionality: dimensions });
+    const body = Buffer.from(JSON.stringify({ content: { role: 'user', parts }, embedContentConfig }));
+    const result = await this.#request(`${modelName(endpoint, 'google')}:embedContent`, { ...call, body });
+    const answer = parseEmbeddingsAnswer(result, endpoint);
+    return {
+      vectors: [vectorOf(answer['embedding'], endpoint)],
+      promptTokens: numberOf(objectOf(answer['usageMetadata'])['promptTokenCount']) ?? null,
+    };
+  }
+
+  async #predict(
+    texts: readonly string[],
+    { dimensions, taskType }: EmbeddingsRequest,
+    call: UpstreamCall,
+  ): Promise<EmbeddedBatch> {
+    const { endpoint } = call;
+    const instances = texts.map((content) => defined({ content, task_type: taskType }));
+    const parameters = defined({ outputDimensionality: dimensions });
+    const body = Buffer.from(JSON.stringify({ instances, parameters }));
+    const result = await this.#request(`${modelName(endpoint, 'google')}:predict`, { ...call, body });
+    const predictions = objectsOf(parseEmbeddingsAnswer(result, endpoint)['predictions']);
+    const embeddings = predictions.map((prediction) => objectOf(prediction['embeddings']));
+    return {
+      vectors: embeddings.map((embedding) => vectorOf(embedding, endpoint)),
+      promptTokens: embeddings.reduce<number | null>((sum, { statistics }) => {
+        const tokens = numberOf(objectOf(statistics)['token_count']);
+        return sum === null || tokens === undefined ? null : sum + tokens;
+      }, 0),
+    };
+  }
+
+  async #request(name: string, call: UpstreamCall): Promise<UpstreamResult> {
+    const { credential, apiKey, resource } = await this.#open(call);
+    return this.#rest.request(`${resource}/${name}`, credential, { ...call, apiKey });
+  }
+
+  async #stream(name: string, call: UpstreamCall): Promise<UpstreamStream> {
+    const { credential, apiKey, resource } = await this.#open(call);
+    return this.#rest.stream(`${resource}/${name}`, credential, { ...call, apiKey });
+  }
+
+  async #open(call: UpstreamCall): Promise<Access> {
+    const { apiKey, endpoint } = call;
+    if (apiKey === null || !isServiceAccount(apiKey)) {
+      return { credential: apiKeyCredential(call), apiKey, resource: '' };
+    }
+    const account = readServiceAccount(apiKey);
+    if (account === null) throw unusableDocument(endpoint.provider, 'it is no key of a service account');
+    const token = await this.#tokens.tokenFor(apiKey, account, call);
+    const credential = {
+      header: ['authorization', `Bearer ${token.reveal()}`],
+      onRefused: () => this.#tokens.forget(apiKey),
+    };
+    return { credential, apiKey: token, resource: resourceOf(endpoint, account) };
+  }
+}
+
+function resourceOf({ provider, region }: Endpoint, { projectId }: ServiceAccount): string {
+  if (/\/projects\//.test(provider.baseUrl)) return '';
+  if (projectId === undefined) throw unusableDocument(provider, 'neither it nor base_url names a project');
+  return `/projects/${projectId}/locations/${encodeURIComponent(region)}`;
+}
+
+/** A name with a collection of its own, e.g. `endpoints/123` of a tuned model, is taken as it is. */
+function modelName({ upstreamModel }: Endpoint, publisher: 'google' | 'anthropic'): string {
+  return encodeURI(upstreamModel.includes('/') ? upstreamModel : `publishers/${publisher}/models/${upstreamModel}`);
+}
+
+/** The first embedding model of the family, and all models before it, are asked for predictions. */
+function isContentModel({ upstreamModel }: Endpoint): boolean {
+  return upstreamModel.includes('gemini') && !isSingleTextModel(upstreamModel);
+}
+
+function isSingleTextModel(upstreamModel: string): boolean {
+  return upstreamModel.includes('gemini-embedding-001');
+}
+
+function textBatches({ inputs }: EmbeddingsRequest, { upstreamModel }: Endpoint): string[][] {
+  const mostInputs = isSingleTextModel(upstreamModel) ? 1 : MOST_INPUTS;
+  return batchesOf(inputs.map(textOf), mostInputs, MOST_BYTES, (text) => Buffer.byteLength(text));
+}

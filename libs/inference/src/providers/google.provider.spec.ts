@@ -1,0 +1,111 @@
+import { Secret } from '@libs/contracts';
+import { anEndpoint, aProvider, FakeUpstream, FIXTURE_KEY } from '../testing';
+import { GoogleProvider } from './google.provider';
+import { describeConformance } from './testing/conformance';
+import { UpstreamHttp } from './upstream-http';
+
+describeConformance('google', 'conversation');
+
+describe(GoogleProvider.name, () => {
+  let upstream: FakeUpstream;
+  let http: UpstreamHttp;
+
+  beforeEach(async () => {
+    upstream = await FakeUpstream.start();
+    http = new UpstreamHttp();
+  });
+
+  afterEach(async () => {
+    await upstream.close();
+    await http.close();
+  });
+
+  const call = (body: object, upstreamModel = 'gemini-embedding-2') => ({
+    endpoint: anEndpoint({ provider: aProvider({ protocol: 'google', baseUrl: upstream.baseUrl }), upstreamModel }),
+    apiKey: new Secret(FIXTURE_KEY),
+    body: Buffer.from(JSON.stringify(body)),
+    signal: new AbortController().signal,
+    timeouts: { headersMs: 2_000, idleMs: 2_000, totalMs: 2_000 },
+  });
+  const embed = async (body: object) =>
+    JSON.parse((await new GoogleProvider(http).embed(call(body))).body.toString()) as {
+      data: { index: number; embedding: unknown }[];
+      usage?: object;
+    };
+  const sent = () => upstream.requests.map(({ body }) => JSON.parse(body) as { requests: object[] });
+
+  it('names the model in the path and asks for server-sent events', async () => {
+    upstream.streams('data: {}\n\n');
+    const stream = await new GoogleProvider(http).converseStream(call({}, 'gemini-3.5-flash'));
+    stream.cancel();
+    expect(upstream.requests[0]).toMatchObject({
+      path: '/v1/models/gemini-3.5-flash:streamGenerateContent?alt=sse',
+      headers: { 'x-goog-api-key': FIXTURE_KEY },
+    });
+    upstream.answers(200, '{}');
+    await new GoogleProvider(http).converse(call({}, 'tunedModels/mine'));
+    expect(upstream.requests[1]!.path).toBe('/v1/tunedModels/mine:generateContent');
+  });
+
+  it('embeds contents of any kind, for a purpose and in a size', async () => {
+    upstream.answers(200, '{"embeddings":[{"values":[1,0]},{"values":[0,1]}]}');
+    const { usage } = await embed({
+      input: [
+        {
+          content: [
+            { type: 'text', text: 'a' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,YQ==' } },
+          ],
+        },
+        { content: [{ type: 'input_file', input_file: { data: 'YQ==', format: 'pdf' } }] },
+      ],
+      input_type: 'search_query',
+      dimensions: 2,
+    });
+    expect(usage).toBeUndefined();
+    expect(upstream.requests[0]!.path).toBe('/v1/models/gemini-embedding-2:batchEmbedContents');
+    const common = { model: 'models/gemini-embedding-2', taskType: 'RETRIEVAL_QUERY', outputDimensionality: 2 };
+    const png = { inlineData: { mimeType: 'image/png', data: 'YQ==' } };
+    const pdf = { inlineData: { mimeType: 'application/pdf', data: 'YQ==' } };
+    expect(sent()[0]!.requests).toEqual([
+      { ...common, content: { parts: [{ text: 'a' }, png] } },
+      { ...common, content: { parts: [pdf] } },
+    ]);
+  });
+
+  it('embeds more inputs than one call takes, in order, and adds the tokens up', async () => {
+    upstream.behaviour = (response, { body }) => {
+      const { requests } = JSON.parse(body) as { requests: { content: { parts: { text: string }[] } }[] };
+      const embeddings = requests.map(({ content }) => ({ values: [Number(content.parts[0]!.text)] }));
+      const answer = JSON.stringify({ embeddings, usageMetadata: { promptTokenCount: requests.length } });
+      // The first batch is the last to be answered.
+      setTimeout(() => response.writeHead(200).end(answer), requests.length === 100 ? 20 : 0);
+    };
+    const { data, usage } = await embed({ input: Array.from({ length: 101 }, (_, i) => String(i)) });
+    expect(data.map(({ embedding }) => (embedding as number[])[0])).toEqual(Array.from({ length: 101 }, (_, i) => i));
+    expect(usage).toEqual({ prompt_tokens: 101, total_tokens: 101 });
+  });
+
+  it('writes base64 as 32-bit floats, which the upstream does not', async () => {
+    upstream.answers(200, '{"embeddings":[{"values":[1,-0.5]}]}');
+    const { data } = await embed({ input: 'a', encoding_format: 'base64' });
+    const bytes = Buffer.from(data[0]!.embedding as string, 'base64');
+    expect([bytes.readFloatLE(0), bytes.readFloatLE(4)]).toEqual([1, -0.5]);
+  });
+
+  it.each([
+    ['tokens', { input: [[1, 2]] }],
+    ['an unknown kind of content', { input: [{ content: [{ type: 'smell' }] }] }],
+  ])('refuses %s before it asks', async (_what, body) => {
+    await expect(embed(body)).rejects.toMatchObject({ code: 'invalid_request' });
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  it.each(['{"embeddings":[{}]}', '{"embeddings":[{"values":["1"]}]}', '<html>'])(
+    'calls %s no embedding',
+    async (answer) => {
+      upstream.answers(200, answer);
+      await expect(embed({ input: 'a' })).rejects.toMatchObject({ code: 'provider_unavailable' });
+    },
+  );
+});

@@ -1,0 +1,75 @@
+import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
+import { defined, numberOf, objectOf } from '../dialects/loose-values';
+import type { Endpoint } from '../routing/catalogue';
+import {
+  parseEmbeddingsAnswer,
+  readEmbeddingsRequest,
+  vectorOf,
+  writeEmbeddingsAnswer,
+  type EmbeddedBatch,
+  type EmbeddingsRequest,
+} from './google-embeddings';
+import { apiKeyCredential, GoogleRest } from './google-rest';
+import { batchesOf, callInOrder } from './ordered-calls';
+import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { UpstreamHttp } from './upstream-http';
+
+/** What one call may embed. */
+const MOST_INPUTS = 100;
+const MOST_CALLS_AT_ONCE = 4;
+
+/** The Gemini API (`generativelanguage.googleapis.com/v1beta`). */
+export class GoogleProvider implements ProviderAdapter {
+  readonly protocol = 'google';
+  readonly conversation = googleGenerateContent;
+  readonly #rest: GoogleRest;
+
+  constructor(http: UpstreamHttp) {
+    this.#rest = new GoogleRest(http);
+  }
+
+  converse(call: UpstreamCall): Promise<UpstreamResult> {
+    return this.#rest.request(`/${modelName(call.endpoint)}:generateContent`, apiKeyCredential(call), call);
+  }
+
+  converseStream(call: UpstreamCall): Promise<UpstreamStream> {
+    const path = `/${modelName(call.endpoint)}:streamGenerateContent?alt=sse`;
+    return this.#rest.stream(path, apiKeyCredential(call), call);
+  }
+
+  async embed(call: UpstreamCall): Promise<UpstreamResult> {
+    const { endpoint } = call;
+    const request = readEmbeddingsRequest(call.body, endpoint);
+    const batches = batchesOf(request.inputs, MOST_INPUTS);
+    const embedded = await callInOrder(batches, call, MOST_CALLS_AT_ONCE, (batch, one) =>
+      this.#embedBatch(batch, request, one),
+    );
+    return writeEmbeddingsAnswer(embedded, request, endpoint);
+  }
+
+  async #embedBatch(
+    inputs: readonly (readonly WirePart[])[],
+    { dimensions, taskType }: EmbeddingsRequest,
+    call: UpstreamCall,
+  ): Promise<EmbeddedBatch> {
+    const { endpoint } = call;
+    const model = modelName(endpoint);
+    const requests = inputs.map((parts) =>
+      defined({ model, content: { parts }, taskType, outputDimensionality: dimensions }),
+    );
+    const body = Buffer.from(JSON.stringify({ requests }));
+    const path = `/${model}:batchEmbedContents`;
+    const result = await this.#rest.request(path, apiKeyCredential(call), { ...call, body });
+    const answer = parseEmbeddingsAnswer(result, endpoint);
+    const embeddings = Array.isArray(answer['embeddings']) ? answer['embeddings'] : [];
+    return {
+      vectors: embeddings.map((embedding) => vectorOf(embedding, endpoint)),
+      promptTokens: numberOf(objectOf(answer['usageMetadata'])['promptTokenCount']) ?? null,
+    };
+  }
+}
+
+/** As the upstream names a resource; a name with a collection of its own, e.g. `tunedModels/x`, is taken as it is. */
+function modelName({ upstreamModel }: Endpoint): string {
+  return encodeURI(upstreamModel.includes('/') ? upstreamModel : `models/${upstreamModel}`);
+}

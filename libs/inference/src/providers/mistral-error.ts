@@ -1,0 +1,57 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { AppError } from '@libs/errors';
+import { MalformedJson } from '../dialects/json-grammar';
+import { parseJson } from '../dialects/json-value';
+import { defined, isObject, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
+import type { Provider } from '../routing/catalogue';
+import { upstreamError } from './upstream-error';
+
+const MOST_DETAILS = 8;
+
+/**
+ * A refusal of Mistral's as our error. What is wrong with a request comes as a list of details (which are
+ * named here without the values they quote), as a text or as JSON in a text, with the status 422 or 400.
+ */
+export function mistralError(provider: Provider, status: number, headers: IncomingHttpHeaders, body: Buffer): AppError {
+  const complaint = parsed(body);
+  const plain = isObject(complaint) ? Buffer.from(JSON.stringify(plainComplaint(complaint))) : body;
+  return upstreamError(provider, statusOf(status, complaint), headers, plain);
+}
+
+/** A model they do not know is told as a fault of the request, but it is our catalogue that names it. */
+function statusOf(status: number, complaint: unknown): number {
+  if (status === 422) return 400;
+  return status === 400 && isObject(complaint) && complaint['type'] === 'invalid_model' ? 404 : status;
+}
+
+function plainComplaint(complaint: JsonObject): JsonObject {
+  const { type, error } = complaint;
+  if (isObject(error)) return plainComplaint(error);
+  const message = messageOf(complaint['detail']) ?? messageOf(complaint['message']) ?? stringOf(error);
+  return defined({ message, type: stringOf(type) });
+}
+
+function messageOf(said: unknown): string | undefined {
+  if (typeof said === 'string') {
+    const inner = said.startsWith('{') ? parsed(Buffer.from(said)) : undefined;
+    return (isObject(inner) ? messageOf(inner) : undefined) ?? said;
+  }
+  if (Array.isArray(said)) return objectsOf(said).slice(0, MOST_DETAILS).map(detailOf).join('; ') || undefined;
+  return isObject(said) ? (messageOf(said['detail']) ?? stringOf(said['message'])) : undefined;
+}
+
+/** Where and what, as in `tools.0.function: Field required`. */
+function detailOf({ loc, msg }: JsonObject): string {
+  const path = (Array.isArray(loc) ? loc : []).filter((step, i) => i > 0 || step !== 'body').join('.');
+  return [path, stringOf(msg) ?? 'is not valid'].filter((word) => word !== '').join(': ');
+}
+
+/** Undefined for what is no JSON. */
+function parsed(body: Buffer): unknown {
+  try {
+    return parseJson(body);
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,70 @@
+import { AppError } from '@libs/errors';
+import { MalformedJson } from '../dialects/json-grammar';
+import type { Provider } from '../routing/catalogue';
+import { EventStreamDecoder, MalformedEventStream, type EventStreamMessage } from './event-stream-decoder';
+import type { UpstreamStream } from './provider';
+import { brokenAnswer } from './upstream-error';
+
+/** Turns a message into the bytes of a server-sent event. Throws AppError for a message that tells of an error. */
+export type Reframe = (message: EventStreamMessage) => Buffer;
+
+/**
+ * A body in Amazon's event stream encoding, read as server-sent events. What came before a broken message or
+ * an error is handed out first; the next read throws.
+ */
+export class ReframedStream implements UpstreamStream {
+  readonly #upstream: UpstreamStream;
+  readonly #provider: Provider;
+  readonly #decoder: EventStreamDecoder;
+  #output: Buffer[] = [];
+  #failure: AppError | null = null;
+  #isCancelled = false;
+
+  constructor(upstream: UpstreamStream, provider: Provider, reframe: Reframe) {
+    this.#upstream = upstream;
+    this.#provider = provider;
+    this.#decoder = new EventStreamDecoder((message) => this.#output.push(reframe(message)));
+  }
+
+  async read(): Promise<Buffer | null> {
+    while (this.#output.length === 0) {
+      if (this.#failure !== null) throw this.#failure;
+      const chunk = await this.#upstream.read();
+      if (this.#isCancelled) return null;
+      this.#decode(chunk);
+      if (chunk === null && this.#failure === null) return null;
+    }
+    const output = this.#output;
+    this.#output = [];
+    return output.length === 1 ? output[0]! : Buffer.concat(output);
+  }
+
+  cancel(): void {
+    this.#isCancelled = true;
+    this.#upstream.cancel();
+  }
+
+  discard(): void {
+    this.#upstream.discard();
+  }
+
+  #decode(chunk: Buffer | null): void {
+    try {
+      if (chunk === null) this.#decoder.end();
+      else this.#decoder.push(chunk);
+    } catch (thrown) {
+      const isBroken = thrown instanceof MalformedEventStream || thrown instanceof MalformedJson;
+      this.#failure = isBroken ? brokenAnswer(this.#provider, thrown.message, thrown) : AppError.from(thrown);
+    }
+  }
+}
+
+const EVENT_NAME = /^[A-Za-z_]{1,64}$/;
+
+/** A server-sent event of this name. Data of several lines stays data of several lines. */
+export function serverSentEvent(name: string, data: Buffer): Buffer {
+  if (!EVENT_NAME.test(name)) throw new MalformedEventStream('an event has no name');
+  const isOneLine = !data.includes(0x0a) && !data.includes(0x0d);
+  const lines = isOneLine ? data : Buffer.from(data.toString().replace(/\r\n?|\n/g, '\ndata: '));
+  return Buffer.concat([Buffer.from(`event: ${name}\ndata: `), lines, Buffer.from('\n\n')]);
+}
