@@ -1,6 +1,9 @@
+import fc from 'fast-check';
+import { parseRate } from '../pricing/money';
 import { aModel, anEndpoint } from '../testing';
 import type { AnswerContext } from './dialect';
 import { openAiEmbeddings } from './openai-embeddings';
+import { longestInputTokens } from './openai-embeddings-input';
 
 const endpoint = anEndpoint({ contextLength: 8_000 });
 
@@ -37,6 +40,46 @@ describe('an embeddings request for an OpenAI-speaking upstream', () => {
     const body = '{"model":"m","input":["\\u00e9"],"provider":{"allow_fallbacks":true},"user":"anna","dimensions":2}';
     const sent = openAiEmbeddings.toUpstream(Buffer.from(body), endpoint, false).toString();
     expect(sent).toMatch(/^\{"model":"acme-large-2026","input":\["\\u00e9"\],"user":"[0-9a-f]{64}","dimensions":2\}$/);
+  });
+});
+
+describe('an embeddings request for a model with limits', () => {
+  const sentTo = (embeddings: object, body: object): string =>
+    openAiEmbeddings
+      .toUpstream(
+        Buffer.from(JSON.stringify({ model: 'm', input: 'a', ...body })),
+        anEndpoint({ capabilities: { embeddings } }),
+        false,
+      )
+      .toString();
+
+  it('keeps the input type unless the catalogue says that it is refused', () => {
+    expect(sentTo({}, { input_type: 'query' })).toContain('"input_type":"query"');
+    const refuses = ['input_type', 'user', 'encoding_format'];
+    const members = { input_type: 'query', user: 'anna', encoding_format: 'float' };
+    expect(sentTo({ refuses, sets: { truncation: false } }, members)).toBe(
+      '{"model":"acme-large-2026","input":"a","truncation":false}',
+    );
+  });
+
+  it.each([
+    [{}, 7, '"dimensions":7'],
+    [{ dimensions: [256, 512] }, 512, '"dimensions":512'],
+    [{ dimensions: [256], dimensions_member: 'output_dimension' }, 256, '"output_dimension":256'],
+    [{ dimensions: false }, null, ''],
+    [{}, null, ''],
+  ])('passes the dimensions that %j allows', (embeddings, dimensions, sent) => {
+    const body = sentTo(embeddings, { dimensions });
+    expect(body).toBe(`{"model":"acme-large-2026","input":"a"${sent && `,${sent}`}}`);
+  });
+
+  it.each([
+    [{ dimensions: [256, 512] }, 'dimensions must be one of 256, 512 for this model'],
+    [{ dimensions: false }, 'dimensions cannot be chosen for this model'],
+  ])('refuses the dimensions that %j does not allow', (embeddings, message) => {
+    expect(() => sentTo(embeddings, { dimensions: 300 })).toThrow(
+      expect.objectContaining({ code: 'invalid_request', message, metadata: { param: 'dimensions' } }) as Error,
+    );
   });
 });
 
@@ -80,7 +123,53 @@ describe('an embeddings answer of an OpenAI-speaking upstream', () => {
 
   it('may hold vectors as base64', () => {
     const data = [item(0, floats(0.5, -1)), item(1, floats(0, 3e38))];
-    expect(read(anAnswer(data), { input: ['a', 'b'], dimensions: 2 }).json['data']).toEqual(data);
+    const request = { input: ['a', 'b'], dimensions: 2, encoding_format: 'base64' };
+    expect(read(anAnswer(data), request).json['data']).toEqual(data);
+  });
+
+  const float32 = fc.float({ noNaN: true, noDefaultInfinity: true });
+  const vectorIn = (answer: { json: Record<string, unknown> }): unknown =>
+    (answer.json['data'] as { embedding: unknown }[])[0]!.embedding;
+
+  it('holds numbers as base64 where that was asked for, float by float', () => {
+    fc.assert(
+      fc.property(fc.array(float32, { minLength: 1 }), (vector) => {
+        const request = { input: 'a', encoding_format: 'base64', dimensions: vector.length };
+        const bytes = Buffer.from(vectorIn(read(anAnswer([item(0, vector)]), request)) as string, 'base64');
+        expect(bytes).toHaveLength(4 * vector.length);
+        expect(vector.map((_, i) => bytes.readFloatLE(4 * i) + 0)).toEqual(vector.map((value) => value + 0));
+      }),
+    );
+  });
+
+  it.each([{}, { encoding_format: 'float' }])('holds base64 as numbers where %j was asked for', (format) => {
+    fc.assert(
+      fc.property(fc.array(float32, { minLength: 1 }), (vector) => {
+        const answer = read(anAnswer([item(0, floats(...vector))]), { input: 'a', ...format });
+        expect(vectorIn(answer)).toEqual(vector.map((value) => value + 0));
+      }),
+    );
+  });
+
+  it('is refused as base64 with a number that no 32-bit float can hold', () => {
+    expect(() => read(anAnswer([item(0, [1e39])]), { input: 'a', encoding_format: 'base64' })).toThrow(unavailable);
+    expect(vectorIn(read(anAnswer([item(0, [1e39])]), { input: 'a' }))).toEqual([1e39]);
+  });
+
+  it('passes on what its prompt was made of, and prices pictures as such', () => {
+    const priced = anEndpoint({
+      pricing: { prompt: parseRate('0.000001'), completion: 0n, imageToken: parseRate('0.00001') },
+    });
+    const details = { text_tokens: 2, image_tokens: 6 };
+    const usage = { prompt_tokens: 8, total_tokens: 8, prompt_tokens_details: details };
+    const answer = openAiEmbeddings.readAnswer(Buffer.from(JSON.stringify(anAnswer([item(0)], usage))), {
+      ...context({ input: 'a' }),
+      endpoint: priced,
+    });
+    expect(JSON.parse(answer.body.toString())).toMatchObject({
+      usage: { prompt_tokens: 8, prompt_tokens_details: details, cost: 0.000062 },
+    });
+    expect(answer.cost.totalCost).toBe(62_000_000n);
   });
 
   it.each([
@@ -112,6 +201,12 @@ describe('an embeddings answer of an OpenAI-speaking upstream', () => {
     expect(() => read(anAnswer([item(0), item(1)]), { input: ['a', 'b'], dimensions: 3 })).toThrow(unavailable);
   });
 
+  it('is billed by the total where there is no other count', () => {
+    const { usage, json } = read(anAnswer([item(0), item(1)], { total_tokens: 8 }));
+    expect(usage).toMatchObject({ promptTokens: 8, totalTokens: 8, provenance: 'upstream' });
+    expect(json['usage']).toMatchObject({ prompt_tokens: 8, total_tokens: 8 });
+  });
+
   it('is an error when it says so', () => {
     expect(() => read({ error: { code: 429, message: 'slow' } })).toThrow(
       expect.objectContaining({ code: 'rate_limit_exceeded' }) as Error,
@@ -120,6 +215,7 @@ describe('an embeddings answer of an OpenAI-speaking upstream', () => {
 
   it.each([
     [undefined, 2],
+    [{}, 2],
     [{ prompt_tokens: -1, total_tokens: -1 }, 2],
     [{ prompt_tokens: 1e15, total_tokens: 1e15 }, 16_000],
   ])('is billed by a bounded, marked estimate for the usage %j', (reported, promptTokens) => {
@@ -127,5 +223,18 @@ describe('an embeddings answer of an OpenAI-speaking upstream', () => {
     const { usage, json } = read(answer, { input: ['four', 'more'] });
     expect(usage).toMatchObject({ promptTokens, completionTokens: 0, provenance: 'estimated' });
     expect(json['usage']).toMatchObject({ prompt_tokens: promptTokens, total_tokens: promptTokens });
+  });
+});
+
+describe(longestInputTokens.name, () => {
+  it.each([
+    ['four bytes of text as a token', 'x'.repeat(400), 100],
+    ['the longest text, not the sum', ['x'.repeat(40), 'x'.repeat(400), 'x'], 100],
+    ['token ids', [1, 2, 3], 3],
+    ['the longest list of token ids', [[1], [1, 2, 3]], 3],
+    ['a picture like a page', [{ content: [{ type: 'image_url' }, { type: 'text', text: 'x'.repeat(40) }] }], 1_010],
+    ['nothing for what is no input', null, 0],
+  ])('counts %s', (_what, input, tokens) => {
+    expect(longestInputTokens({ input })).toBe(tokens);
   });
 });

@@ -1,0 +1,27 @@
+import type { Endpoint } from '../routing/catalogue';
+import { objectOf, stringOf } from './loose-values';
+
+/**
+ * How an embeddings endpoint differs from OpenAI's, in the catalogue under `capabilities: { embeddings: { … } }`.
+ */
+export interface EmbeddingsTraits {
+  /** `dimensions: [256, 512]` for the sizes that can be chosen, `false` for none; null where the upstream judges. */
+  readonly dimensions: readonly unknown[] | null;
+  /** `dimensions_member`: what the upstream calls `dimensions`. */
+  readonly dimensionsMember: string;
+  /** `refuses: [input_type]`: members for which the upstream would refuse the request. */
+  readonly refuses: readonly string[];
+  /** `sets: { truncation: false }`: members that every request has. */
+  readonly sets: Readonly<Record<string, unknown>>;
+}
+
+export function embeddingsTraitsOf({ capabilities }: Endpoint): EmbeddingsTraits {
+  const { dimensions, dimensions_member: member, refuses, sets } = objectOf(capabilities['embeddings']);
+  const offered = Array.isArray(dimensions) ? (dimensions as readonly unknown[]) : null;
+  return {
+    dimensions: dimensions === false ? [] : offered,
+    dimensionsMember: stringOf(member) ?? 'dimensions',
+    refuses: Array.isArray(refuses) ? refuses.map(String) : [],
+    sets: objectOf(sets),
+  };
+}

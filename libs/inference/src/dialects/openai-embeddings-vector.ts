@@ -1,0 +1,40 @@
+/**
+ * The two spellings of a vector: a list of JSON numbers, and base64 of little-endian 32-bit floats. Every
+ * 32-bit float is exactly some JSON number, so base64 becomes numbers without loss.
+ */
+const FLOAT_BYTES = 4;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** Base64 of the numbers in a JSON list that holds nothing else; null when one of them is no finite 32-bit float. */
+export function base64OfNumbers(list: string): string | null {
+  const numbers = JSON.parse(list) as readonly number[];
+  const floats = Buffer.allocUnsafe(numbers.length * FLOAT_BYTES);
+  for (let i = 0; i < numbers.length; i += 1) {
+    if (!Number.isFinite(Math.fround(numbers[i]!))) return null;
+    floats.writeFloatLE(numbers[i]!, i * FLOAT_BYTES);
+  }
+  return floats.toString('base64');
+}
+
+/** The floats that a text holds, still as bytes; null when they are no such thing or one is not finite. */
+export function floatsOfBase64(text: string): Buffer | null {
+  if (!BASE64.test(text)) return null;
+  const floats = Buffer.from(text, 'base64');
+  if (floats.length % FLOAT_BYTES !== 0) return null;
+  for (let at = 0; at < floats.length; at += FLOAT_BYTES) {
+    // All bits of the exponent set: NaN or an infinity.
+    if ((floats[at + 3]! & 0x7f) === 0x7f && (floats[at + 2]! & 0x80) !== 0) return null;
+  }
+  return floats;
+}
+
+export function dimensionsOf(floats: Buffer): number {
+  return floats.length / FLOAT_BYTES;
+}
+
+/** The floats as a JSON list. */
+export function numbersOf(floats: Buffer): string {
+  const numbers: number[] = [];
+  for (let at = 0; at < floats.length; at += FLOAT_BYTES) numbers.push(floats.readFloatLE(at));
+  return JSON.stringify(numbers);
+}
