@@ -16,6 +16,8 @@ const HELD_PER_SLOT = 16;
 /** Bytes of lines that wait in memory; a claim is made only below it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 const LINGER_MS = 8;
+/** Enough to share a commit, few enough that lines go on running while they are committed. */
+const FULL_GROUP_LINES = 128;
 const GROUP_LINES = 512;
 const GROUP_BYTES = 8 * 1024 * 1024;
 const DRAIN_MS = 20_000;
@@ -54,6 +56,7 @@ export class ManagedLaneService {
     this.concurrency = env.BATCH_CONCURRENCY;
     this.writer = new ResultWriter(results, {
       lingerMs: LINGER_MS,
+      fullGroupLines: FULL_GROUP_LINES,
       maxGroupLines: GROUP_LINES,
       maxGroupBytes: GROUP_BYTES,
       onStored: (outcomes, done) => this.onStored(outcomes, done),
@@ -92,11 +95,12 @@ export class ManagedLaneService {
       if (line === null) break;
       void this.run(line);
     }
+    if (!this.claimWanted || this.claiming) return;
     const { ready, runnable } = this.countReady();
     const isHungry = runnable < this.concurrency * READY_PER_SLOT;
     const isRoomLeft =
       this.heldBytes < MAX_HELD_BYTES && ready + this.waitingToRetry < this.concurrency * HELD_PER_SLOT;
-    if (this.claimWanted && !this.claiming && isHungry && isRoomLeft) void this.claim();
+    if (isHungry && isRoomLeft) void this.claim();
   }
 
   private nextLine(): HeldLine | null {

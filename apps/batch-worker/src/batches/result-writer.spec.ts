@@ -1,5 +1,5 @@
 import type { LineOutcome, StoreReport } from '@libs/persistence';
-import { ResultWriter } from './result-writer';
+import { ResultWriter, type ResultWriterOptions } from './result-writer';
 
 const outcome = (seq: number, bytes = 1): LineOutcome => ({ seq, body: Buffer.alloc(bytes) }) as LineOutcome;
 
@@ -29,11 +29,13 @@ describe(ResultWriter.name, () => {
     failures = 0;
   });
 
-  function writer(): ResultWriter {
+  function writer(options: Partial<ResultWriterOptions> = {}): ResultWriter {
     return new ResultWriter(store, {
       lingerMs: 1,
+      fullGroupLines: 4,
       maxGroupLines: 4,
       maxGroupBytes: 100,
+      ...options,
       onStored: (outcomes) => stored.push(...outcomes.map(({ seq }) => seq)),
       onFailure: () => (failures += 1),
     });
@@ -50,6 +52,17 @@ describe(ResultWriter.name, () => {
     ]);
     expect(stored).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(sut.pending).toBe(0);
+  });
+
+  it('commits what came during a commit at once when that is enough of company', async () => {
+    const sut = writer({ fullGroupLines: 2, lingerMs: 60_000 });
+    for (let seq = 0; seq < 2; seq += 1) sut.add(outcome(seq));
+    for (let seq = 2; seq < 5; seq += 1) sut.add(outcome(seq));
+    while (stored.length < 5) await new Promise((resolve) => setImmediate(resolve));
+    expect(store.groups).toEqual([
+      [0, 1],
+      [2, 3, 4],
+    ]);
   });
 
   it('closes a group when it is heavy enough', async () => {

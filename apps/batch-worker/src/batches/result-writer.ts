@@ -3,6 +3,8 @@ import type { BatchResultsRepository, LineOutcome } from '@libs/persistence';
 export interface ResultWriterOptions {
   /** Outcomes wait this long for company, so that a busy worker commits many at once. */
   readonly lingerMs: number;
+  /** This many wait for nobody: the next commit begins as soon as the last one is over. */
+  readonly fullGroupLines: number;
   readonly maxGroupLines: number;
   readonly maxGroupBytes: number;
   /** Called after each commit with the batches that have a finished segment now. */
@@ -51,7 +53,7 @@ export class ResultWriter {
   }
 
   private isGroupFull(): boolean {
-    return this.waiting.length >= this.options.maxGroupLines || this.waitingBytes >= this.options.maxGroupBytes;
+    return this.waiting.length >= this.options.fullGroupLines || this.waitingBytes >= this.options.maxGroupBytes;
   }
 
   private commitSoon(): void {

@@ -44,7 +44,7 @@ const DEFAULTS: KeyDirectoryOptions = {
  */
 export class KeyDirectory {
   private readonly options: KeyDirectoryOptions;
-  /** In order of last use, the oldest first. */
+  /** In the order of their questions, the oldest first; a key that is in use is asked for again all the time. */
   private readonly entries = new Map<string, Entry>();
   private readonly lookups = new Map<string, Lookup>();
   private runningLookups = 0;
@@ -60,11 +60,7 @@ export class KeyDirectory {
   find(keyHash: string): Principal | Promise<Principal | null> {
     const nowMs = this.options.monotonicNowMs();
     const known = this.entries.get(keyHash);
-    if (known && this.isUsable(known, nowMs)) {
-      this.entries.delete(keyHash);
-      this.entries.set(keyHash, known);
-      return known.principal;
-    }
+    if (known && this.isUsable(known, nowMs)) return known.principal;
     const lookup = this.lookups.get(keyHash);
     if (lookup && nowMs - lookup.askedAtMs < this.options.freshForMs) return lookup.answer;
     return this.ask(keyHash, nowMs);

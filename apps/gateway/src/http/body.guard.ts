@@ -3,8 +3,9 @@ import { Reflector } from '@nestjs/core';
 import { takeExpectation } from './expectations';
 import { limitIdleTime } from './idle-limit';
 import type { LiveRequest } from './in-flight';
+import { parseForm } from './parse-form';
 import { parseJsonObject } from './parse-json';
-import { readBody } from './read-body';
+import { readBody, takeWholeBody } from './read-body';
 import { findBodyHeadProblem } from './request-head';
 import { BODY_RULE, PLAIN_BODY, type BodyRule } from './streamed-body.decorator';
 
@@ -28,22 +29,22 @@ export class BodyGuard implements CanActivate {
 
   constructor(private readonly reflector: Reflector) {}
 
-  async canActivate(context: ExecutionContext): Promise<true> {
+  canActivate(context: ExecutionContext): true | Promise<true> {
     const request = context.switchToHttp().getRequest<BodyRequest>();
     const { raw } = request;
     if (!METHODS_WITH_BODY.has(raw.method ?? '')) return true;
     const rule = this.ruleOf(context.getHandler());
-    const problem = findBodyHeadProblem(raw, rule.maxBytes);
+    const problem = findBodyHeadProblem(raw, rule);
     if (problem !== null) throw problem;
     takeExpectation(raw);
     if (rule.kind === 'streamed') {
       limitIdleTime(raw, IDLE_MS);
       return true;
     }
-    const bytes = await readBody(raw, { maxBytes: rule.maxBytes, idleMs: IDLE_MS, totalMs: TOTAL_MS });
-    request.body = parseJsonObject(bytes, rule.rules);
-    request.rawBody = bytes;
-    return true;
+    const whole = takeWholeBody(raw, rule.maxBytes);
+    if (whole !== null) return take(request, whole, rule);
+    const limits = { maxBytes: rule.maxBytes, idleMs: IDLE_MS, totalMs: TOTAL_MS };
+    return readBody(raw, limits).then((bytes) => take(request, bytes, rule));
   }
 
   private ruleOf(handler: Function): BodyRule {
@@ -54,4 +55,10 @@ export class BodyGuard implements CanActivate {
     }
     return rule;
   }
+}
+
+function take(request: BodyRequest, bytes: Buffer, { kind, rules }: BodyRule): true {
+  request.body = kind === 'form' ? parseForm(bytes) : parseJsonObject(bytes, rules);
+  request.rawBody = bytes;
+  return true;
 }

@@ -9,5 +9,6 @@ export async function drainRequests(server: Server, inFlight: InFlight, deadline
   server.close();
   server.closeIdleConnections();
   await inFlight.drain(AbortSignal.any([deadline, AbortSignal.timeout(PATIENCE_MS)]));
-  server.closeIdleConnections();
+  // A connection on which nothing has been asked yet does not count as idle, and would be waited for.
+  server.closeAllConnections();
 }

@@ -1,4 +1,4 @@
-import { durationHistogram, gauge } from '@libs/platform';
+import { durationHistogram, gauge, type DurationSeries } from '@libs/platform';
 import type { FastifyRequest } from 'fastify';
 
 const durations = durationHistogram({
@@ -7,12 +7,8 @@ const durations = durationHistogram({
   labelNames: ['route', 'status'],
 });
 
-interface Observer {
-  observe(seconds: number): void;
-}
-
 /** By route and status: looking a series up by its labels costs more than counting in it. */
-const observers = new Map<string, Map<number, Observer>>();
+const observers = new Map<string, Map<number, DurationSeries>>();
 
 export function observeRequest(request: FastifyRequest, status: number, durationMs: number): void {
   const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown');
@@ -27,7 +23,7 @@ export function countInFlight(size: () => number): void {
   });
 }
 
-function observerOf(route: string, status: number): Observer {
+function observerOf(route: string, status: number): DurationSeries {
   let ofRoute = observers.get(route);
   if (ofRoute === undefined) observers.set(route, (ofRoute = new Map()));
   let observer = ofRoute.get(status);

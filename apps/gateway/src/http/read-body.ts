@@ -10,6 +10,16 @@ export interface BodyLimits {
 }
 
 /**
+ * The body, when all of it has come with the head, as small ones do; else null, and nothing is touched. Above
+ * the limit it is left to `readBody` to refuse it.
+ */
+export function takeWholeBody(request: IncomingMessage, maxBytes: number): Buffer | null {
+  if (!request.complete || request.readableLength === 0 || request.readableLength > maxBytes) return null;
+  // Without a size `read` gives all that is there; what ends the message is emitted by it.
+  return request.read() as Buffer;
+}
+
+/**
  * The whole body. Stops reading at the limit and leaves the rest where it is.
  *
  * @throws AppError payload_too_large | request_timeout | invalid_request (the caller left in the middle)

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '@libs/errors';
+import type { BodyRule } from './streamed-body.decorator';
 
 const MAX_HEADERS = 100;
 
@@ -28,13 +29,16 @@ function countOf(wanted: string, rawHeaders: readonly string[]): number {
 }
 
 /**
- * What is wrong with how a body is announced, or null: bodies are JSON in UTF-8, as they are (interface §7
- * knows no 415, so a wrong media type is an invalid request).
+ * What is wrong with how a body is announced, or null: bodies are JSON, or where the route says so forms, in
+ * UTF-8, as they are (interface §7 knows no 415, so a wrong media type is an invalid request).
  */
-export function findBodyHeadProblem(request: IncomingMessage, maxBytes: number): AppError | null {
+export function findBodyHeadProblem(request: IncomingMessage, { kind, maxBytes }: BodyRule): AppError | null {
   const { headers } = request;
   if (headers['content-encoding'] !== undefined) return bad('Content-Encoding is not supported');
-  if (!isJson(headers['content-type'])) return bad('Content-Type must be application/json');
+  if (kind === 'form' && !FORM_TYPE.test(headers['content-type'] ?? '')) {
+    return bad('Content-Type must be application/x-www-form-urlencoded');
+  }
+  if (kind !== 'form' && !isJson(headers['content-type'])) return bad('Content-Type must be application/json');
   // The parser lets only plain digits through; more of them than a double holds are too many all the same.
   if (Number(headers['content-length'] ?? 0) > maxBytes) return tooLarge(maxBytes);
   return null;
@@ -44,6 +48,7 @@ export function tooLarge(maxBytes: number): AppError {
   return new AppError('payload_too_large', `The request body is larger than ${maxBytes} bytes`);
 }
 
+const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
 
 function isJson(contentType: string | undefined): boolean {

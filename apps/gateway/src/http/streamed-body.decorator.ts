@@ -11,8 +11,8 @@ const MAX_PLAIN_BYTES = MEBIBYTE;
 
 /** How the body of a route is taken in. */
 export interface BodyRule {
-  /** `parsed` puts the object on `request.body`; `streamed` leaves `request.raw` unread. */
-  readonly kind: 'parsed' | 'streamed';
+  /** `parsed` puts the object on `request.body`, `form` the `FormFields`; `streamed` leaves `request.raw` unread. */
+  readonly kind: 'parsed' | 'form' | 'streamed';
   readonly rules: JsonRules;
   readonly maxBytes: number;
 }
@@ -41,4 +41,9 @@ export function InferenceBody(): CustomDecorator<symbol> {
     rules: 'lenient',
     maxBytes: MAX_INFERENCE_BYTES,
   } satisfies BodyRule);
+}
+
+/** The body is a form, `application/x-www-form-urlencoded`. */
+export function FormBody(maxBytes: number): CustomDecorator<symbol> {
+  return SetMetadata(BODY_RULE, { kind: 'form', rules: 'strict', maxBytes } satisfies BodyRule);
 }

@@ -8,6 +8,7 @@ export type Rate = bigint;
 
 const AMOUNT_DECIMALS = 12;
 const RATE_DECIMALS = 18;
+const ZERO = 0x30;
 const DECIMAL = /^(-?)(0|[1-9]\d{0,17})(?:\.(\d{1,40}))?$/;
 
 /**
@@ -52,7 +53,11 @@ function readOrThrow(decimal: string, decimals: number, refusal: string): bigint
 }
 
 function formatScaled(value: bigint, decimals: number): string {
+  if (value === 0n) return '0';
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
-  const fraction = digits.slice(-decimals).replace(/0+$/, '');
-  return (value < 0n ? '-' : '') + digits.slice(0, -decimals) + (fraction && `.${fraction}`);
+  const point = digits.length - decimals;
+  let end = digits.length;
+  while (end > point && digits.charCodeAt(end - 1) === ZERO) end -= 1;
+  const fraction = end === point ? '' : `.${digits.slice(point, end)}`;
+  return (value < 0n ? '-' : '') + digits.slice(0, point) + fraction;
 }

@@ -175,7 +175,7 @@ class Remainder {
 }
 
 function charge(count = 0, rate: Rate = 0n): bigint {
-  return BigInt(checked(count)) * rate;
+  return count === 0 ? 0n : BigInt(checked(count)) * rate;
 }
 
 function checked(count: number): number {

@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
 import { failedRouteOf } from './failed-route';
+import type { RoutingPreferences } from './route-request';
 
 const BODY = Buffer.from('{"model":"acme/large","messages":[{"role":"user","content":"Hello!"}]}');
 
@@ -14,13 +15,14 @@ beforeEach(async () => {
 
 afterEach(() => Promise.all([first.close(), second.close()]));
 
-async function failureOf(model: string): Promise<AppError> {
+async function failureOf(model: string, preferences: RoutingPreferences = {}): Promise<AppError> {
   const endpoints = [first, second].map(({ baseUrl }, index) =>
     anEndpoint({ provider: aProvider({ slug: `p${index}`, baseUrl, apiKeyEnv: null }) }),
   );
   const { engine, http } = anEngine([aModel({ endpoints })]);
   try {
-    await engine.chat({ generationId: 'gen-1-abc', model, body: BODY, signal: new AbortController().signal });
+    const { signal } = new AbortController();
+    await engine.chat({ generationId: 'gen-1-abc', model, body: BODY, signal, preferences });
   } catch (thrown) {
     return AppError.from(thrown);
   } finally {
@@ -48,8 +50,20 @@ describe(failedRouteOf.name, () => {
     expect(failedRouteOf(await failureOf('acme/large'))?.attempts).toMatchObject([{ status: 400 }]);
   });
 
-  it('knows nothing of a call that was never planned', async () => {
-    expect(failedRouteOf(await failureOf('acme/none'))).toBeNull();
+  it('tells of a plan that nothing was left of', async () => {
+    const route = failedRouteOf(await failureOf('acme/large', { ignore: ['p0', 'p1'] }));
+    expect(route).toMatchObject({
+      plan: {
+        requested: 'acme/large',
+        candidates: [],
+        considered: [{ excludedBy: 'provider.ignore' }, { excludedBy: 'provider.ignore' }],
+      },
+      attempts: [],
+    });
+    expect(failedRouteOf(await failureOf('acme/none'))?.plan).toMatchObject({ resolved: null, considered: [] });
+  });
+
+  it('knows nothing of an error that no plan ended in', () => {
     expect(failedRouteOf(new AppError('server', 'Internal error'))).toBeNull();
   });
 });

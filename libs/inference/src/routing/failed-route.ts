@@ -1,6 +1,6 @@
 import type { AppError } from '@libs/errors';
 import type { Attempt } from '../model/attempt';
-import type { RoutePlan } from './route-plan';
+import type { RoutePlan } from './planned-route';
 
 /** The way of a request that nobody answered. */
 export interface FailedRoute {
@@ -25,7 +25,7 @@ export function failedOnRoute(error: AppError, plan: RoutePlan): AppError {
   return error;
 }
 
-/** The route that ended in this error; null when there was none, or none was found. */
+/** The route that ended in this error, or that none was found on; null where nothing was planned. */
 export function failedRouteOf(error: AppError): FailedRoute | null {
   return routes.get(error) ?? null;
 }

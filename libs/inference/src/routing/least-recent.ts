@@ -1,32 +1,44 @@
-/** A map that holds so many entries and no more: the one that was longest without use makes room. */
+/**
+ * A map that holds at most so many entries: those that were longest without use make room. Two generations
+ * instead of one order: what is used moves to the younger one, and when that is full the older one goes as a
+ * whole. So a use costs two look-ups, not a deletion and an insertion, and at least the `most / 2` entries
+ * used last are always there.
+ */
 export class LeastRecent<T> {
-  readonly #entries = new Map<string, T>();
+  #young = new Map<string, T>();
+  #old = new Map<string, T>();
 
   constructor(private readonly most: number) {}
 
   get size(): number {
-    return this.#entries.size;
+    let size = this.#young.size;
+    for (const key of this.#old.keys()) if (!this.#young.has(key)) size += 1;
+    return size;
   }
 
   /** Looks without using. */
   peek(key: string): T | undefined {
-    return this.#entries.get(key);
+    return this.#young.get(key) ?? this.#old.get(key);
   }
 
-  /** The entry of this key, made when there is none; now the last to make room. */
+  /** The entry of this key, made when there is none; now among the last to make room. */
   use(key: string, make: () => T): T {
-    const entry = this.#entries.get(key) ?? make();
+    const young = this.#young.get(key);
+    if (young !== undefined) return young;
+    const entry = this.#old.get(key) ?? make();
     this.set(key, entry);
     return entry;
   }
 
   set(key: string, entry: T): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
-    if (this.#entries.size > this.most) this.#entries.delete(this.#entries.keys().next().value!);
+    this.#young.set(key, entry);
+    if (this.#young.size * 2 < this.most) return;
+    this.#old = this.#young;
+    this.#young = new Map();
   }
 
   delete(key: string): void {
-    this.#entries.delete(key);
+    this.#young.delete(key);
+    this.#old.delete(key);
   }
 }

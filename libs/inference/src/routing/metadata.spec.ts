@@ -33,7 +33,7 @@ describe(routingMetadata.name, () => {
   it('tells how a request was served', () => {
     const plan = planOf();
     const attempts = [attempt('A', 503), attempt('B', 200)];
-    expect(routingMetadata({ plan, attempts, served: plan.candidates[1]!, generationMs: 1_250 })).toEqual({
+    expect(routingMetadata({ plan, attempts, served: plan.candidates[1]!, generationMs: 1_249.6 })).toEqual({
       attempt: 2,
       attempts: [
         { model: 'acme/large', provider: 'A', status: 503 },
@@ -44,6 +44,7 @@ describe(routingMetadata.name, () => {
           { model: 'acme/large', provider: 'A', selected: false },
           { model: 'acme/large', provider: 'B', selected: true },
         ],
+        excluded: [{ model: 'acme/large', provider: 'C', excluded_by: 'provider.ignore' }],
         total: 3,
       },
       is_byok: false,
@@ -51,7 +52,7 @@ describe(routingMetadata.name, () => {
       requested: 'acme/large',
       strategy: 'direct',
       summary: 'available=2, selected=B',
-      generation_time: 1.25,
+      generation_time: 1_250,
     });
   });
 
@@ -79,6 +80,15 @@ describe(routingMetadata.name, () => {
       strategy,
       requested: 'model' in request ? request.model : 'acme/large',
     });
+  });
+
+  it('counts no endpoint as ruled out that some key can be used with', () => {
+    const plan = planOf({ preferences: {} });
+    const [first] = plan.considered;
+    const considered = [...plan.considered, { ...first!, excludedBy: 'quota' }];
+    const { endpoints } = routingMetadata({ plan: { ...plan, considered }, attempts: [], served: null });
+    expect(endpoints).toMatchObject({ total: 3 });
+    expect(endpoints).not.toHaveProperty('excluded');
   });
 
   it("names an endpoint once, with whatever key it is called, and says whether it was the caller's", () => {

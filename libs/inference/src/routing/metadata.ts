@@ -2,7 +2,7 @@ import type { Attempt } from '../model/attempt';
 import type { UpstreamApi } from '../dialects/dialect-pairs';
 import type { LossReport } from '../model/loss-report';
 import type { Api, Endpoint } from './catalogue-entries';
-import type { Candidate, RoutePlan } from './route-plan';
+import type { Candidate, RoutePlan } from './planned-route';
 
 export type RoutingStrategy = 'direct' | 'latest' | 'fallback';
 
@@ -25,6 +25,12 @@ export interface PipelineStage {
   readonly guardrail_scope?: string;
 }
 
+export interface ExcludedEndpoint {
+  readonly model: string;
+  readonly provider: string;
+  readonly excluded_by: string;
+}
+
 /** The `<service>_metadata` object. */
 export interface RoutingMetadata {
   /** From 1; 0 when no provider was reached. */
@@ -32,7 +38,9 @@ export interface RoutingMetadata {
   readonly attempts?: readonly { readonly model: string; readonly provider: string; readonly status: number }[];
   readonly endpoints: {
     readonly available: readonly { readonly model: string; readonly provider: string; readonly selected: boolean }[];
-    /** With those that were ruled out. */
+    /** Considered and ruled out, each with the member of the request or the condition that did it. */
+    readonly excluded?: readonly ExcludedEndpoint[];
+    /** All that were considered. */
     readonly total: number;
   };
   readonly is_byok: boolean;
@@ -43,7 +51,7 @@ export interface RoutingMetadata {
   readonly summary: string;
   readonly params?: Readonly<Record<string, unknown>>;
   readonly pipeline?: readonly PipelineStage[];
-  /** Seconds from the request to the end of the answer. */
+  /** Milliseconds from the request to the end of the answer. */
   readonly generation_time?: number;
 }
 
@@ -66,7 +74,7 @@ export function routingMetadata(report: RoutingReport): RoutingMetadata {
   return {
     attempt: attempts?.length ?? 0,
     ...attemptsOf(attempts),
-    endpoints: { available, total: countEndpoints(plan) },
+    endpoints: { available, ...excludedOf(plan), total: countEndpoints(plan) },
     is_byok: Boolean(served?.credential),
     region,
     requested: plan.requested,
@@ -74,7 +82,7 @@ export function routingMetadata(report: RoutingReport): RoutingMetadata {
     summary: `available=${available.length}, selected=${selectedName(served)}`,
     ...(params !== undefined && { params }),
     ...(pipeline.length > 0 && { pipeline }),
-    ...(generationMs !== undefined && { generation_time: generationMs / 1_000 }),
+    ...(generationMs !== undefined && { generation_time: Math.round(generationMs) }),
   };
 }
 
@@ -113,6 +121,17 @@ function availableOf(plan: RoutePlan, served: Candidate | null): RoutingMetadata
     provider: endpoint.provider.name,
     selected: served !== null && served.endpoint === endpoint,
   }));
+}
+
+/** An endpoint is ruled out when it is with every key there is to call it with. */
+function excludedOf({ candidates, considered }: RoutePlan): Pick<RoutingMetadata['endpoints'], 'excluded'> {
+  const left = new Set(candidates.map(({ endpoint }) => endpoint));
+  const excluded = new Map<Endpoint, ExcludedEndpoint>();
+  for (const { model, endpoint, excludedBy } of considered) {
+    if (excludedBy === null || left.has(endpoint) || excluded.has(endpoint)) continue;
+    excluded.set(endpoint, { model: model.slug, provider: endpoint.provider.name, excluded_by: excludedBy });
+  }
+  return excluded.size === 0 ? {} : { excluded: [...excluded.values()] };
 }
 
 function countEndpoints({ considered }: RoutePlan): number {

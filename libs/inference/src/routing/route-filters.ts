@@ -1,31 +1,38 @@
 import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
+import type { Endpoint } from './catalogue-entries';
 import { collectsData, isZdr, regionOf, type Contender } from './route-contender';
 import { isInRegion, isNamedIn } from './route-names';
 import type { Reason } from './route-refusal';
 import type { MaxPrice, RoutePolicy, RouteRequest, RoutingPreferences } from './route-request';
 import { supportsParameter, traitsOf } from './route-traits';
 
-/** A rule that no plan breaks, and what to say when it leaves nothing over. */
+/** A rule that no plan breaks, and what to say, once it was asked of all, when it leaves nothing over. */
 export interface HardFilter {
   readonly reason: Reason;
   readonly keeps: (contender: Contender) => boolean;
 }
 
+/** The members of a request that an endpoint would not be sent, because it is asked in another dialect. */
+export type LostMembers = (endpoint: Endpoint) => readonly string[];
+
 /**
  * The hard filters of a request, in the order of spec A.2, step 2; only those that it gives cause for. What
  * the policy of a workspace or key takes away is forbidden (403), what the request's own preferences take
- * away is not found (404), and what its size takes away is the request's fault (400).
+ * away is not found (404), and what its size takes away is the request's fault (400). The one that has to
+ * try translations comes last, so that it is asked of few.
  */
-export function hardFilters(request: RouteRequest): readonly HardFilter[] {
+export function hardFilters(request: RouteRequest, lostMembers: LostMembers = () => []): readonly HardFilter[] {
   const { policy, preferences } = request;
+  const isStrict = preferences?.requireParameters === true;
   return [
     ...(policy ? policyFilters(policy) : []),
     ...(preferences ? dataFilters(preferences) : []),
     ...(preferences ? choiceFilters(preferences) : []),
     ...sizeFilters(request),
-    ...(preferences?.requireParameters === true ? [parameterFilter(request.parameters ?? [])] : []),
+    ...(isStrict ? [parameterFilter(request.parameters ?? [])] : []),
     ...modalityFilters(request),
+    ...(isStrict ? [translationFilter(lostMembers)] : []),
   ];
 }
 
@@ -115,6 +122,22 @@ function parameterFilter(parameters: readonly string[]): HardFilter {
   return {
     reason: UNSUPPORTED_PARAMETERS,
     keeps: ({ model, endpoint }) => parameters.every((name) => supportsParameter(model, endpoint, name)),
+  };
+}
+
+/** Nothing that the caller sent may be lost on the way into an endpoint's dialect (spec A.1, `require_parameters`). */
+function translationFilter(lostMembers: LostMembers): HardFilter {
+  const lost = new Set<string>();
+  return {
+    keeps: ({ endpoint }) => {
+      const members = lostMembers(endpoint);
+      for (const member of members) lost.add(member);
+      return members.length === 0;
+    },
+    get reason() {
+      const detail = `${LOST_IN_TRANSLATION.message}; not carried: ${[...lost].slice(0, MOST_NAMED).join(', ')}`;
+      return { ...LOST_IN_TRANSLATION, constraint: { field: REQUIRE_PARAMETERS, detail } };
+    },
   };
 }
 
@@ -223,12 +246,21 @@ const TOO_DEAR = notFound(
   'provider.max_price',
   'Every provider of the model costs more than the limit',
 );
+const REQUIRE_PARAMETERS = 'provider.require_parameters';
 const UNSUPPORTED_PARAMETERS = notFound(
   'constraint_filtered',
   'require_parameters',
-  'provider.require_parameters',
+  REQUIRE_PARAMETERS,
   'No provider of the model supports every parameter of the request',
 );
+const LOST_IN_TRANSLATION = notFound(
+  'constraint_filtered',
+  'require_parameters',
+  REQUIRE_PARAMETERS,
+  'No provider of the model can be sent every member of the request',
+);
+/** Members in a message. */
+const MOST_NAMED = 16;
 const OTHER_MODALITIES = notFound(
   'no_endpoints',
   undefined,

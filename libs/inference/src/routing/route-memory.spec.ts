@@ -109,7 +109,7 @@ describe('what an engine remembers between requests', () => {
     nowMs += 1_000;
     const refused = await failure(engine.chat(aRequest({ model: 'acme/small' })));
     expect(refused).toMatchObject({ status: 429, retryAfterSeconds: 6 });
-    expect(refused.metadata).toMatchObject({ availability: { code: 'capacity_exhausted' } });
+    expect(refused.availability).toMatchObject({ code: 'capacity_exhausted' });
     expect(upstream.requests).toHaveLength(1);
     nowMs += 6_000;
     upstream.answers(200, ANSWER);
@@ -122,7 +122,7 @@ describe('what an engine remembers between requests', () => {
     for (let i = 0; i < 25; i += 1) await failure(engine.chat(aRequest()));
     expect(upstream.requests).toHaveLength(20);
     const refused = await failure(engine.chat(aRequest()));
-    expect(refused.metadata).toMatchObject({ availability: { code: 'temporarily_unavailable', retryable: true } });
+    expect(refused.availability).toMatchObject({ code: 'temporarily_unavailable', retryable: true });
     nowMs += 5_000;
     const together = await Promise.all([1, 2, 3].map(() => failure(engine.chat(aRequest()))));
     expect(together.map(({ status }) => status)).toEqual([503, 503, 503]);
@@ -137,7 +137,8 @@ describe('what an engine remembers between requests', () => {
     upstream.answers(200, ANSWER);
     let chance = 0.99;
     const engine = anInstallation(['cheap', 'dear'], { dice: () => chance });
-    const served = async (stickyKey: string) => (await engine.chat(aRequest({ stickyKey }))).endpoint.provider.slug;
+    const served = async (stickyKey: string) =>
+      (await engine.chat(aRequest({ stickyKey: () => stickyKey }))).endpoint.provider.slug;
     expect(await served('a')).toBe('dear');
     chance = 0;
     expect([await served('a'), await served('b')]).toEqual(['dear', 'cheap']);

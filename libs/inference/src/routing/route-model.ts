@@ -53,7 +53,7 @@ export function resolveModel(name: string, catalogue: Catalogue): ResolvedModel 
   let wish = NO_SUFFIX;
   for (let count = 0; count <= MOST_SUFFIXES; count += 1) {
     const found = findBySlug(slug, catalogue);
-    if (found !== null) return withVariant({ ...found, ...wish });
+    if (found !== null) return wish === NO_SUFFIX ? found : withVariant({ ...found, ...wish });
     const colon = slug.lastIndexOf(':');
     const suffix = colon === -1 ? '' : slug.slice(colon + 1);
     if (suffix === 'online') return findBySlug(slug.slice(0, colon), catalogue) === null ? UNKNOWN : NO_ONLINE;
@@ -90,11 +90,11 @@ function withVariant(resolved: ResolvedModel): ResolvedModel | UnresolvedModel {
     : NO_VARIANT;
 }
 
-function findBySlug(slug: string, catalogue: Catalogue): Pick<ResolvedModel, 'model' | 'namedBy'> | null {
+function findBySlug(slug: string, catalogue: Catalogue): ResolvedModel | null {
   const model = slug.endsWith(BATCH_SUFFIX) ? null : catalogue.findModel(slug);
-  if (model !== null) return { model, namedBy: 'direct' };
+  if (model !== null) return { model, namedBy: 'direct', sort: null, variant: null, admits: null };
   const latest = findLatest(slug, catalogue);
-  return latest === null ? null : { model: latest, namedBy: 'latest' };
+  return latest === null ? null : { model: latest, namedBy: 'latest', sort: null, variant: null, admits: null };
 }
 
 const ALIAS = /^~([^/]+)\/(.+)-latest$/;

@@ -3,7 +3,7 @@ import type { HealthView } from './provider-health';
 import type { StatisticsView } from './provider-statistics';
 import type { Contender } from './route-contender';
 import { rankIn } from './route-names';
-import { PERCENTILES, type Cutoffs, type SortKey } from './route-request';
+import { PERCENTILES, type Cutoffs, type SortKey, type StickyKey } from './route-request';
 import { supportsParameter, traitsOf, typicalPrice } from './route-traits';
 import type { StickyView } from './sticky-routes';
 
@@ -19,7 +19,7 @@ export interface OrderWish {
   readonly minThroughput: Cutoffs | null;
   readonly maxLatency: Cutoffs | null;
   readonly estimatedPromptTokens: number;
-  readonly stickyKey: string | null;
+  readonly stickyKey: StickyKey | null;
 }
 
 export interface OrderWorld {
@@ -161,8 +161,9 @@ class Ordering {
 
   #stickyEndpoint({ slug }: Model): string | null {
     const { stickyKey, order } = this.#wish;
-    if (stickyKey === null || order !== null) return null;
-    return this.#world.sticky?.find(stickyKey, slug) ?? null;
+    const { sticky } = this.#world;
+    const key = stickyKey === null || order !== null || sticky === null ? null : stickyKey();
+    return key === null ? null : sticky!.find(key, slug);
   }
 
   #orderRank(): Value {

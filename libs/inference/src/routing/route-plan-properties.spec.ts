@@ -63,7 +63,10 @@ const request: fc.Arbitrary<RouteRequest> = fc.record({
   maxOutputTokens: maybe(fc.constantFrom(400, 4_000)),
   serviceTier: maybe(fc.constantFrom('default', 'priority', 'flex')),
   estimatedPromptTokens: fc.constantFrom(10, 2_000),
-  stickyKey: maybe(fc.constant('key')),
+  stickyKey: fc.constantFrom(
+    () => 'key',
+    () => null,
+  ),
 });
 
 interface Scene {
@@ -116,7 +119,7 @@ function tryPlan(given: RouteRequest, world: RouteWorld): RoutePlan | null {
   try {
     return planRoute(given, world);
   } catch (thrown) {
-    if (thrown instanceof AppError && thrown.metadata?.['availability'] !== undefined) return null;
+    if (thrown instanceof AppError && thrown.availability !== undefined) return null;
     throw thrown;
   }
 }

@@ -168,12 +168,12 @@ describe(planRoute.name, () => {
   ])('refuses %s', (_what, request, given, status, code) => {
     const error = refusal(request, given);
     expect(error.status).toBe(status);
-    expect(error.metadata).toMatchObject({ availability: { code, retryable: false } });
+    expect(error.availability).toMatchObject({ code, retryable: false });
   });
 
   it('tells of the first model when none can be used', () => {
-    expect(refusal({ model: 'no/such', models: ['no/other'] }).metadata).toMatchObject({
-      availability: { requested_models: ['no/such'] },
+    expect(refusal({ model: 'no/such', models: ['no/other'] }).availability).toMatchObject({
+      requested_models: ['no/such'],
     });
   });
 
@@ -384,7 +384,7 @@ describe('hard filters', () => {
   it.each(cases)('keep to %s', (_what, request, fitting, other, availability) => {
     expect(plan(request, { models: [aModel({ endpoints: [other, fitting] })] })).toEqual(['yes']);
     const error = refusal(request, { models: [aModel({ endpoints: [other] })] });
-    expect(error.metadata?.['availability']).toMatchObject({
+    expect(error.availability).toMatchObject({
       retryable: false,
       requested_models: ['acme/large'],
       affected_providers: [other.provider.name],
@@ -407,7 +407,7 @@ describe('hard filters', () => {
     const seeing = aModel({ slug: 'acme/eyes', architecture: { ...architecture, inputModalities: ['text', 'image'] } });
     const request = { models: ['acme/eyes'], inputModalities: ['image'] };
     expect(plan(request, { models: [aModel(), seeing] })).toEqual(['acme/eyes@acme']);
-    expect(refusal({ outputModalities: ['image'] }).metadata).toMatchObject({ availability: { code: 'no_endpoints' } });
+    expect(refusal({ outputModalities: ['image'] }).availability).toMatchObject({ code: 'no_endpoints' });
   });
 
   it('put the policy before the preferences', () => {
@@ -513,19 +513,19 @@ describe('service tiers', () => {
 
   it('refuses a model that is only served in tiers nobody asked for', () => {
     const error = refusal({}, { models: [aModel({ endpoints: [at('a/flex', 1)] })] });
-    expect(error.metadata).toMatchObject({ availability: { constraint: { field: 'service_tier' } } });
+    expect(error.availability).toMatchObject({ constraint: { field: 'service_tier' } });
   });
 });
 
 describe('stickiness', () => {
   it('stays with the endpoint that served before', () => {
-    expect(plan({ stickyKey: 'conversation' }, { sticky: 'dear' })).toEqual(['dear', 'cheap', 'middle']);
-    expect(plan({ stickyKey: 'another' }, { sticky: 'dear' })).toEqual(['cheap', 'middle', 'dear']);
+    expect(plan({ stickyKey: () => 'conversation' }, { sticky: 'dear' })).toEqual(['dear', 'cheap', 'middle']);
+    expect(plan({ stickyKey: () => 'another' }, { sticky: 'dear' })).toEqual(['cheap', 'middle', 'dear']);
     expect(plan({}, { sticky: 'dear' })).toEqual(['cheap', 'middle', 'dear']);
   });
 
   it('gives way to an order, an outage and the filters', () => {
-    const request = { stickyKey: 'conversation' };
+    const request = { stickyKey: () => 'conversation' };
     expect(plan({ ...request, preferences: { order: ['cheap'] } }, { sticky: 'dear' })[0]).toBe('cheap');
     expect(plan(request, { sticky: 'dear', out: ['dear'] })).toEqual(['cheap', 'middle', 'dear']);
     expect(plan({ ...request, preferences: { ignore: ['dear'] } }, { sticky: 'dear' })).toEqual(['cheap', 'middle']);
@@ -543,17 +543,15 @@ describe('resting endpoints', () => {
   it('are waited for when nothing else is left', () => {
     const limited = refusal({}, { resting: { cheap: quota, middle: quota, dear: { ...quota, forMs: 9_000 } } });
     expect(limited).toMatchObject({ status: 429, retryAfterSeconds: 7 });
-    expect(limited.metadata).toMatchObject({
-      availability: {
-        code: 'capacity_exhausted',
-        retryable: true,
-        retry_after: 7,
-        affected_providers: ['DEAR', 'CHEAP', 'MIDDLE'],
-      },
+    expect(limited.availability).toMatchObject({
+      code: 'capacity_exhausted',
+      retryable: true,
+      retry_after: 7,
+      affected_providers: ['DEAR', 'CHEAP', 'MIDDLE'],
     });
     const down = refusal({}, { resting: { cheap: quota, middle: broken, dear: quota } });
     expect(down).toMatchObject({ status: 503, retryAfterSeconds: 2 });
-    expect(down.metadata).toMatchObject({ availability: { code: 'temporarily_unavailable', retryable: true } });
+    expect(down.availability).toMatchObject({ code: 'temporarily_unavailable', retryable: true });
   });
 
   it('leave the way to another model', () => {

@@ -3,17 +3,20 @@ import type { Api, Catalogue, Endpoint, Model } from './catalogue';
 import type { OwnCredential, ProviderFilter } from './credential-source';
 import type { HealthView } from './provider-health';
 import type { StatisticsView } from './provider-statistics';
+import { failedOnRoute } from './failed-route';
+import type { Candidate, RoutePlan } from './planned-route';
 import type { Contender } from './route-contender';
 import { ownKeysFor } from './route-credentials';
-import { hardFilters, OTHER_TIER, type HardFilter } from './route-filters';
-import { isOfVariant, resolveModel, type NamedBy, type ResolvedModel } from './route-model';
+import { hardFilters, OTHER_TIER, type HardFilter, type LostMembers } from './route-filters';
+import { isOfVariant, resolveModel, type ResolvedModel, type UnresolvedModel } from './route-model';
 import { orderContenders, type OrderWish } from './route-order';
 import { refusal, restingRefusal, type Reason, type Rest } from './route-refusal';
 import type { RouteRequest } from './route-request';
 import { sortOfGroup, tierRank, tierWishOf, type TierWish } from './route-tiers';
 import type { StickyView } from './sticky-routes';
 
-export type { RouteFacts, RoutePolicy, RouteRequest, RoutingPreferences, SortKey } from './route-request';
+export type { Candidate, ConsideredEndpoint, RoutePlan } from './planned-route';
+export type { RouteFacts, RoutePolicy, RouteRequest, RoutingPreferences, SortKey, StickyKey } from './route-request';
 
 /** What a plan is made from beside the request. */
 export interface RouteWorld {
@@ -27,44 +30,19 @@ export interface RouteWorld {
   readonly isSpoken?: ProviderFilter;
   /** Whether an endpoint can serve an API; when absent, whether it speaks it natively. */
   readonly canServe?: (endpoint: Endpoint, api: Api) => boolean;
+  /** What of this request an endpoint would not be sent; asked only where nothing may be lost. */
+  readonly lostMembers?: LostMembers;
   /** Keys that the caller brought along. */
   readonly credentials?: readonly OwnCredential[];
   readonly statistics?: StatisticsView;
   readonly sticky?: StickyView;
 }
 
-/** One endpoint to try, and the model it serves. */
-export interface Candidate {
-  readonly model: Model;
-  readonly endpoint: Endpoint;
-  /** The caller's own key to call it with; absent and null mean the shared one. */
-  readonly credential?: OwnCredential | null;
-}
-
-/** An endpoint that could serve one of the models. */
-export interface ConsideredEndpoint {
-  readonly model: Model;
-  readonly endpoint: Endpoint;
-  readonly credential: OwnCredential | null;
-  /** The member of the request or the condition that ruled it out; null: it is among the candidates. */
-  readonly excludedBy: string | null;
-}
-
-export interface RoutePlan {
-  /** To be tried in this order; never empty. */
-  readonly candidates: readonly Candidate[];
-  readonly considered: readonly ConsideredEndpoint[];
-  /** The first model as the request named it. */
-  readonly requested: string;
-  /** The slug it stands for; null when there is no such model. */
-  readonly resolved: string | null;
-  readonly namedBy: NamedBy;
-}
-
-/** The endpoints of one model that may be called, and how to order them. */
+/** The endpoints of one model that may be called, and what their order is made from. */
 interface Field {
   readonly contenders: readonly Contender[];
-  readonly wish: OrderWish;
+  readonly resolved: ResolvedModel;
+  readonly tiers: TierWish;
 }
 
 /**
@@ -74,47 +52,52 @@ interface Field {
  * for every own key that fits; hard filters take away what must not serve; what rests is left out; the rest
  * is ordered. A model that nothing is left of is passed over while another is named.
  *
- * Throws, when nothing is left at all, what is to be said of the first model, with `metadata.availability`:
+ * Throws, when nothing is left at all, what is to be said of the first model, with its `availability` and the
+ * plan as far as it went (`failedRouteOf`):
  * `invalid_request` (400) for an unknown model or one that cannot serve the API, `permission_denied` (403)
  * where the policy forbids every endpoint, `not_found` (404) where the preferences do, `rate_limit_exceeded`
  * (429) and `provider_overloaded` (503) with a time to come back where all that is left rests.
  */
 export function planRoute(request: RouteRequest, world: RouteWorld): RoutePlan {
-  const wanted = [...new Set([request.model, ...(request.models ?? [])])];
-  const first = resolveModel(request.model, world.catalogue);
+  const { model, models } = request;
+  const first = resolveModel(model, world.catalogue);
+  const filters = hardFilters(request, world.lostMembers);
   const considered: Contender[] = [];
-  const filters = hardFilters(request);
   const fields: Field[] = [];
   let refused: AppError | null = null;
-  for (const slug of wanted) {
-    const field = fieldOf(slug, request, { ...world, filters, considered });
+  for (const slug of models?.length ? new Set([model, ...models]) : [model]) {
+    const resolved = slug === model ? first : resolveModel(slug, world.catalogue);
+    const field =
+      resolved.model === null ? unknown(slug, resolved) : fieldOf(slug, resolved, request, world, filters, considered);
     if (field instanceof AppError) refused ??= field;
     else fields.push(field);
   }
-  if (fields.length === 0) throw refused ?? new AppError('server', 'Internal error', { internal: 'no model to plan' });
-  return {
+  const plan: RoutePlan = {
     candidates: orderFields(fields, request, world),
     considered,
-    requested: request.model,
+    requested: model,
     resolved: first.model?.slug ?? null,
     namedBy: first.model === null ? 'direct' : first.namedBy,
   };
+  if (fields.length > 0) return plan;
+  throw failedOnRoute(refused ?? new AppError('server', 'Internal error', { internal: 'no model to plan' }), plan);
 }
 
-interface FieldWorld extends RouteWorld {
-  readonly filters: readonly HardFilter[];
-  /** Gets every contender of every model. */
-  readonly considered: Contender[];
+function unknown(slug: string, { code, message }: UnresolvedModel): AppError {
+  return refusal({ error: 'invalid_request', code, message }, [slug]);
 }
 
-function fieldOf(slug: string, request: RouteRequest, world: FieldWorld): Field | AppError {
-  const resolved = resolveModel(slug, world.catalogue);
-  if (resolved.model === null) {
-    const { code, message } = resolved;
-    return refusal({ error: 'invalid_request', code, message }, [slug]);
-  }
+/** Every contender of the model is added to `considered`, also those that something rules out. */
+function fieldOf(
+  slug: string,
+  resolved: ResolvedModel,
+  request: RouteRequest,
+  world: RouteWorld,
+  filters: readonly HardFilter[],
+  considered: Contender[],
+): Field | AppError {
   const { model, variant } = resolved;
-  const canServe = world.canServe ?? ((endpoint, api) => endpoint.apis.includes(api));
+  const { canServe = isNative } = world;
   const serving = model.endpoints.filter(
     (endpoint) => canServe(endpoint, request.api) && isOfVariant(model, endpoint, variant),
   );
@@ -122,11 +105,15 @@ function fieldOf(slug: string, request: RouteRequest, world: FieldWorld): Field 
   const tiers = tierWishOf(request, resolved.admits, serving);
   const contenders = contendersOf(model, serving, tiers, request, world);
   if (contenders.length === 0) return refusal(NO_ENDPOINTS, [slug], providersOf(serving));
-  world.considered.push(...contenders);
-  const left = filtered(contenders, [...world.filters, TIER_FILTER], slug);
+  considered.push(...contenders);
+  const left = filtered(contenders, filters, slug);
   if (left instanceof AppError) return left;
   const awake = withoutResting(left, slug, world.health);
-  return awake instanceof AppError ? awake : { contenders: awake, wish: orderWishOf(request, resolved, tiers) };
+  return awake instanceof AppError ? awake : { contenders: awake, resolved, tiers };
+}
+
+function isNative(endpoint: Endpoint, api: Api): boolean {
+  return endpoint.apis.includes(api);
 }
 
 const WRONG_ENDPOINT: Reason = {
@@ -151,26 +138,26 @@ function contendersOf(
   { credentials = [], isAvailable, isSpoken }: RouteWorld,
 ): Contender[] {
   const own = ownKeysFor(model, endpoints, credentials, scope);
-  return endpoints.flatMap((endpoint) => {
-    const keys = isSpoken === undefined || isSpoken(endpoint.provider) ? own.keysFor(endpoint) : [];
-    const isShared = isAvailable(endpoint.provider) && own.isSharedAllowed(endpoint);
-    const rank = tierRank(endpoint, tiers) ?? NO_RANK;
-    return [...keys, ...(isShared ? [null] : [])].map((credential) => ({
-      model,
-      endpoint,
-      credential,
-      tierRank: rank,
-      excludedBy: null,
-    }));
-  });
+  const contenders: Contender[] = [];
+  for (const endpoint of endpoints) {
+    const { provider } = endpoint;
+    const tier = tierRank(endpoint, tiers) ?? NO_RANK;
+    const add = (credential: OwnCredential | null): void => {
+      contenders.push({ model, endpoint, credential, tierRank: tier, excludedBy: null });
+    };
+    if (isSpoken === undefined || isSpoken(provider)) for (const key of own.keysFor(endpoint)) add(key);
+    if (isAvailable(provider) && own.isSharedAllowed(endpoint)) add(null);
+  }
+  return contenders;
 }
 
 /** What passes all filters, or the refusal of the one that left nothing over. */
-function filtered(contenders: Contender[], filters: readonly HardFilter[], slug: string): Contender[] | AppError {
+function filtered(contenders: Contender[], hard: readonly HardFilter[], slug: string): Contender[] | AppError {
   let left = contenders;
-  for (const { reason, keeps } of filters) {
-    const kept = left.filter(keeps);
-    if (kept.length === left.length) continue;
+  for (const filter of [...hard, TIER_FILTER]) {
+    if (left.every((contender) => filter.keeps(contender))) continue;
+    const kept = left.filter((contender) => filter.keeps(contender));
+    const { reason } = filter;
     const dropped = left.filter((contender) => !kept.includes(contender));
     for (const one of dropped) one.excludedBy = reason.constraint?.field ?? reason.excludedBy ?? reason.code;
     if (kept.length === 0) return refusal(reason, [slug], providersOf(left.map(({ endpoint }) => endpoint)));
@@ -200,12 +187,12 @@ function providersOf(endpoints: readonly Endpoint[]): readonly string[] {
 /** Parameters for which an endpoint that knows them is preferred, whatever it costs. */
 const FEATURES: readonly string[] = ['tools', 'response_format', 'structured_outputs', 'verbosity'];
 
-function orderWishOf(request: RouteRequest, { sort }: ResolvedModel, tiers: TierWish): OrderWish {
+function orderWishOf(request: RouteRequest, { resolved, tiers }: Field): OrderWish {
   const { preferences = {}, parameters = [] } = request;
   return {
     api: request.api,
     order: preferences.order ?? null,
-    sort: preferences.sort ?? sort,
+    sort: preferences.sort ?? resolved.sort,
     sortOfTier: (rank) => sortOfGroup(tiers, rank),
     features: parameters.filter((name) => FEATURES.includes(name)),
     minThroughput: preferences.preferredMinThroughput ?? null,
@@ -216,19 +203,24 @@ function orderWishOf(request: RouteRequest, { sort }: ResolvedModel, tiers: Tier
 }
 
 /** Model by model, or all together where the request wants no partition. */
-function orderFields(fields: readonly Field[], { preferences }: RouteRequest, world: RouteWorld): Candidate[] {
+function orderFields(fields: readonly Field[], request: RouteRequest, world: RouteWorld): readonly Candidate[] {
+  const { preferences } = request;
   const { health, dice, statistics = null, sticky = null } = world;
   const isOneField = preferences?.partition === 'none' && fields.length > 1;
   const partitions = isOneField
-    ? [{ contenders: fields.flatMap(({ contenders }) => contenders), wish: fields[0]!.wish }]
+    ? [{ ...fields[0]!, contenders: fields.flatMap(({ contenders }) => contenders) }]
     : fields;
   const isFirstOnly = preferences?.allowFallbacks === false && !preferences.order;
-  return partitions.flatMap(({ contenders, wish }) => {
-    const ordered = orderContenders(contenders, wish, { health, dice, statistics, sticky });
-    return (isFirstOnly ? ordered.slice(0, 1) : ordered).map(({ model, endpoint, credential }) => ({
-      model,
-      endpoint,
-      credential,
-    }));
-  });
+  const candidates: Candidate[] = [];
+  for (const field of partitions) {
+    const { contenders } = field;
+    const ordered =
+      contenders.length < 2
+        ? contenders
+        : orderContenders(contenders, orderWishOf(request, field), { health, dice, statistics, sticky });
+    for (const { model, endpoint, credential } of isFirstOnly ? ordered.slice(0, 1) : ordered) {
+      candidates.push({ model, endpoint, credential });
+    }
+  }
+  return candidates;
 }

@@ -19,15 +19,18 @@ export type ExcludedBy =
   | 'quantization'
   | 'allowed_providers';
 
-export type AvailabilityCode =
-  | 'model_not_found'
-  | 'wrong_endpoint'
-  | 'no_endpoints'
-  | 'privacy_restricted'
-  | 'constraint_filtered'
-  | 'region_restricted'
-  | 'capacity_exhausted'
-  | 'temporarily_unavailable';
+/** `availability.code` of the interface (§7), those that are raised here; docs/errors.md has a heading for each. */
+export const AVAILABILITY_CODES = [
+  'model_not_found',
+  'wrong_endpoint',
+  'no_endpoints',
+  'privacy_restricted',
+  'constraint_filtered',
+  'region_restricted',
+  'capacity_exhausted',
+  'temporarily_unavailable',
+] as const;
+export type AvailabilityCode = (typeof AVAILABILITY_CODES)[number];
 
 /** Why a model cannot be had, in the words of the interface. */
 export interface Reason {
@@ -44,9 +47,9 @@ const MOST_PROVIDERS = 32;
 const LONGEST_SLUG = 256;
 
 /**
- * The refusal of a request that no endpoint is left for. `metadata.availability` is the object of interface
- * §7: `code`, `retryable`, `requested_models`, `docs_url` and, where they say something, `excluded_by`,
- * `constraint`, `affected_providers`, `retry_after` (seconds).
+ * The refusal of a request that no endpoint is left for. Its `availability` is the object of interface §7:
+ * `code`, `retryable`, `requested_models`, `docs_url` and, where they say something, `excluded_by`, `constraint`,
+ * `affected_providers`, `retry_after` (seconds).
  */
 export function refusal(
   reason: Reason,
@@ -58,17 +61,15 @@ export function refusal(
   const retryable = code === 'capacity_exhausted' || code === 'temporarily_unavailable';
   const providers = [...new Set(affectedProviders)].slice(0, MOST_PROVIDERS);
   return new AppError(error, message, {
-    metadata: {
-      availability: {
-        code,
-        retryable,
-        requested_models: requestedModels.map((slug) => slug.slice(0, LONGEST_SLUG)),
-        docs_url: `${DOCUMENT}#${code}`,
-        ...(retryAfterSeconds !== undefined && { retry_after: retryAfterSeconds }),
-        ...(providers.length > 0 && { affected_providers: providers }),
-        ...(excludedBy !== undefined && { excluded_by: excludedBy }),
-        ...(constraint !== undefined && { constraint }),
-      },
+    availability: {
+      code,
+      retryable,
+      requested_models: requestedModels.map((slug) => slug.slice(0, LONGEST_SLUG)),
+      docs_url: `${DOCUMENT}#${code}`,
+      ...(retryAfterSeconds !== undefined && { retry_after: retryAfterSeconds }),
+      ...(providers.length > 0 && { affected_providers: providers }),
+      ...(excludedBy !== undefined && { excluded_by: excludedBy }),
+      ...(constraint !== undefined && { constraint }),
     },
     retryAfterSeconds,
   });

@@ -77,6 +77,9 @@ export interface RouteFacts {
   readonly serviceTier?: string | null;
 }
 
+/** What names a conversation, made when it is asked for; null where nothing does. */
+export type StickyKey = () => string | null;
+
 export interface RouteRequest extends RouteFacts {
   readonly api: Api;
   /** With or without a suffix such as `:floor`. */
@@ -86,8 +89,8 @@ export interface RouteRequest extends RouteFacts {
   readonly preferences?: RoutingPreferences;
   readonly policy?: RoutePolicy;
   readonly estimatedPromptTokens?: number;
-  /** Keeps a conversation on one endpoint; made by `stickyKeyOf`. */
-  readonly stickyKey?: string | null;
+  /** Keeps a conversation on one endpoint; asked only where there is a choice of endpoints. See `stickyKeyOf`. */
+  readonly stickyKey?: StickyKey;
   /** Whose own keys may be used. */
   readonly scope?: CredentialScope;
 }

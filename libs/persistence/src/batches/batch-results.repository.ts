@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { plainArray, textArray } from '../array-literal';
 import { Database } from '../database';
 import type { SegmentLease } from './batch-segments.repository';
 
@@ -66,26 +67,26 @@ export class BatchResultsRepository {
       name: 'results-store',
       sql: STORE_SQL,
       values: [
-        outcomes.map((o) => o.lease.batchNumber),
-        outcomes.map((o) => o.lease.number),
-        outcomes.map((o) => o.lease.fence),
-        outcomes.map((o) => o.seq),
-        outcomes.map((o) => o.customId),
-        outcomes.map((o) => o.generationId),
-        outcomes.map((o) => o.statusCode),
-        outcomes.map((o) => o.requestId),
+        plainArray(outcomes.map((o) => o.lease.batchNumber)),
+        plainArray(outcomes.map((o) => o.lease.number)),
+        plainArray(outcomes.map((o) => o.lease.fence)),
+        plainArray(outcomes.map((o) => o.seq)),
+        textArray(outcomes.map((o) => o.customId)),
+        plainArray(outcomes.map((o) => o.generationId)),
+        plainArray(outcomes.map((o) => o.statusCode)),
+        plainArray(outcomes.map((o) => o.requestId)),
         Buffer.concat(bodies),
-        offsetsOf(bodies),
-        outcomes.map((o) => o.body?.length ?? null),
-        outcomes.map((o) => (o.error === null ? null : JSON.stringify(o.error))),
-        outcomes.map((o) => o.promptTokens),
-        outcomes.map((o) => o.completionTokens),
-        outcomes.map((o) => o.cachedTokens),
-        outcomes.map((o) => o.cacheWriteTokens),
-        outcomes.map((o) => o.reasoningTokens),
-        outcomes.map((o) => o.promptCostUsd),
-        outcomes.map((o) => o.completionCostUsd),
-        outcomes.map((o) => o.costUsd),
+        plainArray(offsetsOf(bodies)),
+        plainArray(outcomes.map((o) => o.body?.length ?? null)),
+        textArray(outcomes.map((o) => (o.error === null ? null : JSON.stringify(o.error)))),
+        plainArray(outcomes.map((o) => o.promptTokens)),
+        plainArray(outcomes.map((o) => o.completionTokens)),
+        plainArray(outcomes.map((o) => o.cachedTokens)),
+        plainArray(outcomes.map((o) => o.cacheWriteTokens)),
+        plainArray(outcomes.map((o) => o.reasoningTokens)),
+        plainArray(outcomes.map((o) => o.promptCostUsd)),
+        plainArray(outcomes.map((o) => o.completionCostUsd)),
+        plainArray(outcomes.map((o) => o.costUsd)),
       ],
     });
     return {

@@ -20,7 +20,10 @@ describe(durationHistogram.name, () => {
     expect(ask()).toBe(ask());
     const text = await metricsRegistry.metrics();
     expect(text).toMatch(/sluice_call_duration_seconds_bucket\{le="0\.005",[^}]*contract="auth\.verify-key"[^}]*\} 1/);
+    expect(text).toMatch(/sluice_call_duration_seconds_bucket\{le="\+Inf",[^}]*\} 2/);
+    expect(text).toMatch(/sluice_call_duration_seconds_sum\{[^}]*\} 0\.303/);
     expect(text).toMatch(/sluice_call_duration_seconds_count\{[^}]*\} 2/);
+    expect(text).toContain('# TYPE sluice_call_duration_seconds histogram');
   });
 
   it('refuses a name without its unit', () => {

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, register, type Registry } from 'prom-client';
+import { DurationHistogram } from './duration-histogram';
 
 /**
  * The metrics of the process: one registry, served at `GET /metrics` of the health port.
@@ -31,9 +32,19 @@ export function startProcessMetrics(app: string): void {
 }
 
 /** A histogram of seconds; the name ends in `_seconds`. Asking again for a name gives the same histogram. */
-export function durationHistogram<Label extends string = never>(options: HistogramOptions<Label>): Histogram<Label> {
-  if (!options.name.endsWith('_seconds')) throw new Error(`${options.name}: a duration's name ends in _seconds`);
-  return histogram({ buckets: DURATION_BUCKETS_SECONDS, ...options });
+export function durationHistogram<Label extends string = never>({
+  name,
+  help,
+  labelNames = [],
+  buckets = DURATION_BUCKETS_SECONDS,
+}: HistogramOptions<Label>): DurationHistogram<Label> {
+  if (!name.endsWith('_seconds')) throw new Error(`${name}: a duration's name ends in _seconds`);
+  const existing = registered(name, DurationHistogram<Label>);
+  if (existing) return existing;
+  const made = new DurationHistogram<Label>({ name, help, labelNames, buckets });
+  // The registry's type names its own classes; all it does is to call `get`.
+  metricsRegistry.registerMetric(made as unknown as Histogram<Label>);
+  return made;
 }
 
 export function histogram<Label extends string = never>(options: HistogramOptions<Label>): Histogram<Label> {
@@ -80,7 +91,7 @@ export function gauge<Label extends string = never>({
 }
 
 function registered<M extends object>(name: string, Kind: abstract new (...args: never[]) => M): M | undefined {
-  const metric = metricsRegistry.getSingleMetric(name);
+  const metric: object | undefined = metricsRegistry.getSingleMetric(name);
   if (metric === undefined || metric instanceof Kind) return metric as M | undefined;
   throw new Error(`The metric ${name} is of another kind`);
 }

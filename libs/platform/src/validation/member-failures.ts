@@ -1,4 +1,4 @@
-import { getMetadataStorage, ValidationTypes, type ValidationArguments } from 'class-validator';
+import { getMetadataStorage, IS_OPTIONAL, ValidationTypes, type ValidationArguments } from 'class-validator';
 
 /**
  * Runs the class-validator decorators of an instance, with the metadata that class-validator filters and
@@ -35,6 +35,8 @@ interface Check {
 
 interface Member {
   readonly name: string;
+  /** Most members of most requests are absent, and then there is nothing to look at. */
+  readonly isOptional: boolean;
   readonly conditions: readonly ((object: object, value: unknown) => boolean)[];
   readonly checks: readonly Check[];
   readonly nested: boolean;
@@ -75,8 +77,10 @@ class Walk {
     const plan = planOf(Class);
     if (this.options.refuseUnknown === true) this.refuseUnknown(object, plan, path);
     for (const member of plan.members) {
+      const value = (object as Record<string, unknown>)[member.name];
+      if (member.isOptional && (value === undefined || value === null)) continue;
       if (this.isFull) return;
-      this.visitMember(object, member, path);
+      this.visitMember(object, value, member, path);
     }
   }
 
@@ -84,8 +88,7 @@ class Walk {
     return this.failures.length >= this.options.limit;
   }
 
-  private visitMember(object: object, member: Member, parentPath: string): void {
-    const value = (object as Record<string, unknown>)[member.name];
+  private visitMember(object: object, value: unknown, member: Member, parentPath: string): void {
     for (const condition of member.conditions) if (!condition(object, value)) return;
     for (const check of member.checks) {
       if (passes(object, value, check)) continue;
@@ -173,11 +176,13 @@ function compileMember(Class: Function, name: string, metadatas: readonly Metada
         return { metadata, constraint: constraint.instance };
       }),
   );
+  const conditional = ofType(ValidationTypes.CONDITIONAL_VALIDATION);
   return {
     name,
-    conditions: ofType(ValidationTypes.CONDITIONAL_VALIDATION).map(
-      ({ constraints }) => constraints[0] as Member['conditions'][number],
-    ),
+    isOptional: conditional.some((metadata) => metadata.name === IS_OPTIONAL),
+    conditions: conditional
+      .filter((metadata) => metadata.name !== IS_OPTIONAL)
+      .map(({ constraints }) => constraints[0] as Member['conditions'][number]),
     checks,
     nested: ofType(ValidationTypes.NESTED_VALIDATION).length > 0,
   };

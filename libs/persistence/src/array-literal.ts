@@ -1,0 +1,21 @@
+/**
+ * Lists as PostgreSQL array literals, for statements that carry hundreds of rows: the driver's own encoder
+ * looks at every element twice with regular expressions, which costs more than running the statement.
+ */
+
+/** For elements without a character that means something in a literal: numbers, decimal strings, ids. */
+export function plainArray(values: readonly (number | bigint | string | null)[]): string {
+  return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
+}
+
+/** For any text. */
+export function textArray(values: readonly (string | null)[]): string {
+  return `{${values.map((value) => (value === null ? 'NULL' : quoted(value))).join(',')}}`;
+}
+
+const SPECIAL = /["\\]/g;
+
+function quoted(text: string): string {
+  const escaped = text.includes('"') || text.includes('\\') ? text.replace(SPECIAL, '\\$&') : text;
+  return `"${escaped}"`;
+}
