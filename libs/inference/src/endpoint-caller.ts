@@ -8,9 +8,12 @@ import {
   upstreamApiFor,
   type AskableApi,
   type CallableApi,
+  type StreamableApi,
   type Translations,
+  type UpstreamApi,
 } from './dialects/dialect-pairs';
 import type { Answer, AnswerContext, Dialect } from './dialects/dialect';
+import { openTurn, wholeTurn } from './dialects/conversation-turn';
 import { MalformedJson } from './dialects/json-cursor';
 import { parseJson } from './dialects/json-value';
 import { isObject } from './dialects/loose-values';
@@ -19,6 +22,7 @@ import { translateAnswer } from './dialects/translated-answer';
 import type { CallerTranslation, Translation } from './dialects/translation';
 import type { AnswerStream } from './model/answer-stream';
 import type { CanonicalRequest } from './model/canonical-request';
+import type { Turn, TurnRequest } from './model/conversation-turn';
 import type { InferenceRequest } from './model/inference-call';
 import { LossLog, NO_LOSS, type LossReport } from './model/loss-report';
 import type { ProviderAdapter, UpstreamCall, UpstreamTimeouts } from './providers/provider';
@@ -34,6 +38,8 @@ export interface CallerParts {
   readonly credentials: CredentialSource;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** Of every call that asks for no others. */
+  readonly timeouts?: UpstreamTimeouts;
   /** Every dialect that can be translated; only tests need others. */
   readonly translations?: Translations;
 }
@@ -48,6 +54,11 @@ export interface Answered extends Answer {
 
 export interface Opened {
   readonly stream: AnswerStream;
+  readonly losses: LossReport;
+}
+
+export interface OpenedTurn {
+  readonly turn: Turn;
   readonly losses: LossReport;
 }
 
@@ -79,6 +90,22 @@ export class EndpointCaller {
     return upstreamApiFor(api, endpoint, adapter, this.#translations) !== null;
   };
 
+  /**
+   * Members of the request that the endpoint would not be sent, found by translating it for nobody; none where
+   * it speaks the caller's API. A request that cannot be translated loses the member that stands in the way.
+   */
+  lostMembers(api: CallableApi, endpoint: Endpoint, { body }: Pick<InferenceRequest, 'body'>): readonly string[] {
+    const pair = this.#pairOf(api, endpoint);
+    if (pair === null) return [];
+    try {
+      return this.#translate(pair, endpoint, body, false).losses.dropped;
+    } catch (thrown) {
+      if (!(thrown instanceof AppError)) throw thrown;
+      const param = thrown.metadata?.['param'];
+      return [typeof param === 'string' ? param : 'body'];
+    }
+  }
+
   /** Whether an endpoint's provider counts the tokens of a prompt for `messages`. */
   readonly canCount = ({ endpoint }: Candidate): boolean =>
     endpoint.apis.includes('messages') &&
@@ -101,7 +128,7 @@ export class EndpointCaller {
       const { body } = await this.#ask(api, 'whole', candidate, request, sent);
       return { ...dialect.readAnswer(body, context), losses: NO_LOSS };
     }
-    const { sent, losses } = this.#translate(pair, candidate, request, false);
+    const { sent, losses } = this.#translate(pair, candidate.endpoint, request.body, false);
     const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
     return { ...translateAnswer(body, context, pair), losses };
   }
@@ -117,19 +144,53 @@ export class EndpointCaller {
       const upstream = await this.#ask(api, 'stream', candidate, request, sent);
       return { stream: await dialect.openStream(upstream, context), losses: NO_LOSS };
     }
-    const { sent, losses } = this.#translate(pair, candidate, request, true);
+    const { sent, losses } = this.#translate(pair, candidate.endpoint, request.body, true);
     const writer = pair.caller.writeStream(context);
     const reader = pair.upstream.readStream(candidate.endpoint);
     const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
     return { stream: await TranslatedStream.open(upstream, context, { reader, writer }), losses };
   }
 
+  /** Says what the body of a turn stands for, so that nobody reads it in the caller's dialect. */
+  know({ body, conversation }: TurnRequest): void {
+    this.#read.set(body, conversation);
+  }
+
+  /** One turn of a conversation that was made known; translated even where the endpoint speaks the caller's API. */
+  async openTurn(
+    api: StreamableApi,
+    candidate: Candidate,
+    request: TimedRequest,
+    isStream: boolean,
+  ): Promise<OpenedTurn> {
+    const { endpoint } = candidate;
+    const pair = this.#translationOf(api, this.#upstreamApiOf(api, endpoint), endpoint);
+    const context = contextOf(candidate, request);
+    const { sent, losses } = this.#translate(pair, endpoint, request.body, isStream);
+    if (!isStream) {
+      const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
+      return { turn: wholeTurn(body, context, pair.upstream), losses };
+    }
+    const reader = pair.upstream.readStream(endpoint);
+    const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
+    return { turn: await openTurn(upstream, context, reader), losses };
+  }
+
   /** Null where the endpoint speaks the caller's own API. */
   #pairOf(api: CallableApi, endpoint: Endpoint): Pair | null {
+    const upstreamApi = this.#upstreamApiOf(api, endpoint);
+    return upstreamApi === api ? null : this.#translationOf(api, upstreamApi, endpoint);
+  }
+
+  #upstreamApiOf(api: CallableApi, endpoint: Endpoint): UpstreamApi {
+    const { protocol } = endpoint.provider;
+    const upstreamApi = upstreamApiFor(api, endpoint, this.#parts.adapters.get(protocol), this.#translations);
+    if (upstreamApi === null) throw unusable(endpoint, `protocol ${protocol} cannot serve ${api}`);
+    return upstreamApi;
+  }
+
+  #translationOf(api: CallableApi, upstreamApi: UpstreamApi, endpoint: Endpoint): Pair {
     const adapter = this.#parts.adapters.get(endpoint.provider.protocol);
-    const upstreamApi = upstreamApiFor(api, endpoint, adapter, this.#translations);
-    if (upstreamApi === null) throw unusable(endpoint, `protocol ${endpoint.provider.protocol} cannot serve ${api}`);
-    if (upstreamApi === api) return null;
     const { caller } = this.#translations.get(api)!;
     const upstream =
       upstreamApi === 'conversation' ? adapter!.conversation! : this.#translations.get(upstreamApi)!.upstream;
@@ -138,8 +199,8 @@ export class EndpointCaller {
 
   #translate(
     { caller, upstream }: Pair,
-    { endpoint }: Candidate,
-    { body }: TimedRequest,
+    endpoint: Endpoint,
+    body: Buffer,
     isStream: boolean,
   ): { sent: Buffer; losses: LossReport } {
     const log = new LossLog();
@@ -170,7 +231,7 @@ export class EndpointCaller {
 
   async #callOf(candidate: Candidate, request: TimedRequest, body: Buffer): Promise<UpstreamCall> {
     const apiKey = await this.#keyFor(candidate, request);
-    const limits = { ...DEFAULT_TIMEOUTS, ...request.timeouts };
+    const limits = { ...(this.#parts.timeouts ?? DEFAULT_TIMEOUTS), ...request.timeouts };
     const totalMs = Math.max(1, Math.min(limits.totalMs, request.deadlineMs - this.#parts.clock()));
     const { endpoint } = candidate;
     return { endpoint, apiKey, body, signal: request.signal, timeouts: { ...limits, totalMs } };

@@ -1,10 +1,12 @@
 import { AppError } from '@libs/errors';
-import type { CallableApi, Translations } from './dialects/dialect-pairs';
+import type { CallableApi, StreamableApi, Translations } from './dialects/dialect-pairs';
 import { DEFAULT_TIMEOUTS, EndpointCaller, type Answered, type TimedRequest } from './endpoint-caller';
 import { attemptOf, failedTogether, type Attempt } from './model/attempt';
 import type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
+import type { StreamOutcome } from './model/answer-stream';
+import type { TurnRequest, TurnResult } from './model/conversation-turn';
 import type { Usage } from './model/usage';
-import type { ProviderAdapter } from './providers/provider';
+import type { ProviderAdapter, UpstreamTimeouts } from './providers/provider';
 import { callCancelled } from './providers/upstream-exchange';
 import type { Catalogue } from './routing/catalogue';
 import type { CredentialSource, ProviderFilter } from './routing/credential-source';
@@ -27,12 +29,13 @@ export interface EngineParts {
   readonly clock: () => number;
   /** From 0 to below 1. */
   readonly dice: () => number;
+  /** Of every call that asks for no others. */
+  readonly timeouts?: UpstreamTimeouts;
   /** Every dialect that can be translated; only tests need others. */
   readonly translations?: Translations;
 }
 
-/** The APIs whose answers can be streamed. */
-export type StreamableApi = Exclude<CallableApi, 'embeddings'>;
+export type { StreamableApi };
 
 interface Attempted<T> extends Omit<Served, 'losses'> {
   readonly value: T;
@@ -50,6 +53,8 @@ export class InferenceEngine {
   readonly #parts: EngineParts;
   readonly #caller: EndpointCaller;
   readonly #sticky: StickyRoutes;
+  readonly #isSpoken: ProviderFilter = ({ protocol }) => this.#parts.adapters.has(protocol);
+  readonly #admits: Admission = (candidate, tried) => this.#parts.health.admits(candidate, tried);
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
@@ -69,13 +74,7 @@ export class InferenceEngine {
     const { value, ...served } = await this.#route(api, request, (candidate, attempt) =>
       this.#caller.openStream(api, candidate, attempt),
     );
-    const { clock } = this.#parts;
-    const firstTokenMs = served.attempts.at(-1)?.tookMs;
-    const firstMs = clock();
-    void value.stream.outcome.then(({ error, usage }) => {
-      if (error?.retryable) this.#failed(served, error);
-      else this.#measured(served, usage, { firstTokenMs, generationMs: clock() - firstMs });
-    });
+    this.#watch(served, value.stream.outcome);
     return { ...served, ...value };
   }
 
@@ -89,6 +88,24 @@ export class InferenceEngine {
 
   embed(request: RoutedRequest): Promise<InferenceResult> {
     return this.answer('embeddings', request);
+  }
+
+  /** One turn of a conversation in no dialect; resolves like `answer`, or like `stream` where it is streamed. */
+  async converse(api: StreamableApi, request: TurnRequest, isStream: boolean): Promise<TurnResult> {
+    this.#caller.know(request);
+    const { value, ...served } = await this.#route(api, request, (candidate, attempt) =>
+      this.#caller.openTurn(api, candidate, attempt, isStream),
+    );
+    const { outcome } = value.turn;
+    if (isStream) this.#watch(served, outcome);
+    else this.#measured(served, (await outcome).usage, { generationMs: served.attempts.at(-1)?.tookMs });
+    return { ...served, ...value };
+  }
+
+  /** When a request that begins now must be over, by the engine's clock. */
+  deadlineMs(): number {
+    const { clock, timeouts = DEFAULT_TIMEOUTS } = this.#parts;
+    return clock() + timeouts.totalMs;
   }
 
   /**
@@ -115,21 +132,27 @@ export class InferenceEngine {
 
   async #route<T>(api: CallableApi, request: RoutedRequest, run: Run<T>): Promise<Attempted<T>> {
     const plan = await this.#plan(api, request);
-    const { health } = this.#parts;
-    const served = await this.#try(plan.candidates, request, run, (candidate, tried) =>
-      health.admits(candidate, tried),
-    ).catch((thrown: unknown) => {
+    try {
+      const served = await this.#try(plan.candidates, request, run, this.#admits, plan);
+      this.#remember(request, served);
+      return served;
+    } catch (thrown) {
       throw failedOnRoute(AppError.from(thrown), plan);
-    });
-    if (request.stickyKey) this.#sticky.served(request.stickyKey, served.model.slug, served.endpoint);
-    return { ...served, plan };
+    }
+  }
+
+  /** A conversation without a choice has nothing to come back to. */
+  #remember({ stickyKey }: RoutedRequest, { plan, model, endpoint }: Attempted<unknown>): void {
+    const key = plan !== undefined && plan.considered.length > 1 ? stickyKey?.() : null;
+    if (key) this.#sticky.served(key, model.slug, endpoint);
   }
 
   async #plan(api: CallableApi, request: RoutedRequest): Promise<RoutePlan> {
     const { catalogue, credentials, adapters, health, dice } = this.#parts;
     const scope = request.scope ?? {};
-    const hasKey = await credentials.availableProviders(scope);
-    const isSpoken: ProviderFilter = ({ protocol }) => adapters.has(protocol);
+    const available = credentials.availableProviders(scope);
+    const hasKey = available instanceof Promise ? await available : available;
+    const own = credentials.ownCredentials(scope);
     return planRoute(
       { ...request, api },
       {
@@ -137,10 +160,11 @@ export class InferenceEngine {
         health,
         statistics: health.statistics,
         sticky: this.#sticky,
-        credentials: await credentials.ownCredentials(scope),
-        isSpoken,
+        credentials: own instanceof Promise ? await own : own,
+        isSpoken: this.#isSpoken,
         canServe: this.#caller.canServe,
-        isAvailable: (provider) => isSpoken(provider) && hasKey(provider),
+        lostMembers: (endpoint) => this.#caller.lostMembers(api, endpoint, request),
+        isAvailable: (provider) => adapters.has(provider.protocol) && hasKey(provider),
         dice,
       },
     );
@@ -151,9 +175,11 @@ export class InferenceEngine {
     request: InferenceRequest,
     run: Run<T>,
     admits: Admission,
+    route?: RoutePlan,
   ): Promise<Attempted<T>> {
     const { clock, health } = this.#parts;
-    const deadlineMs = request.deadlineMs ?? clock() + DEFAULT_TIMEOUTS.totalMs;
+    const { deadlineMs = this.deadlineMs() } = request;
+    const timed = { ...request, deadlineMs };
     const attempts: Attempt[] = [];
     const errors: AppError[] = [];
     const tried: Candidate[] = [];
@@ -161,9 +187,12 @@ export class InferenceEngine {
       if (!this.#mayGoOn(request, deadlineMs) || tried.length === MOST_ATTEMPTS) break;
       if (!admits(candidate, tried)) continue;
       tried.push(candidate);
-      const outcome = await this.#attempt(candidate, { ...request, deadlineMs }, run);
+      const outcome = await this.#attempt(candidate, timed, run);
       attempts.push(outcome.attempt);
-      if (outcome.error === null) return { ...candidate, status: 200, attempts, value: outcome.value };
+      if (outcome.error === null) {
+        const { model, endpoint, credential } = candidate;
+        return { model, endpoint, credential, status: 200, attempts, plan: route, value: outcome.value };
+      }
       errors.push(outcome.error);
       if (!outcome.error.retryable) break;
     }
@@ -191,6 +220,17 @@ export class InferenceEngine {
     }
   }
 
+  /** What becomes of a stream that has begun. */
+  #watch(served: Omit<Served, 'losses'>, outcome: Promise<StreamOutcome>): void {
+    const { clock } = this.#parts;
+    const firstTokenMs = served.attempts.at(-1)?.tookMs;
+    const firstMs = clock();
+    void outcome.then(({ error, usage }) => {
+      if (error?.retryable) this.#failed(served, error);
+      else this.#measured(served, usage, { firstTokenMs, generationMs: clock() - firstMs });
+    });
+  }
+
   #answerer(api: CallableApi): Run<Answered> {
     return (candidate, attempt) => this.#caller.answer(api, candidate, attempt);
   }
@@ -215,6 +255,6 @@ type AttemptOutcome<T> = { readonly attempt: Attempt } & (
 
 type Run<T> = (candidate: Candidate, attempt: TimedRequest) => Promise<T>;
 
-function whole({ value, ...served }: Attempted<Answered>): InferenceResult {
-  return { ...value, ...served };
+function whole({ value, model, endpoint, credential, status, attempts, plan }: Attempted<Answered>): InferenceResult {
+  return { ...value, model, endpoint, credential, status, attempts, plan };
 }

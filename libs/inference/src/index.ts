@@ -1,14 +1,29 @@
 export * from './engine';
 export { messageErrorBody, readTokenCount, toTokenCount, type MessageErrorBody } from './dialects/anthropic-messages';
-export type { Answer, PriceListName } from './dialects/dialect';
+export type { Answer, AnswerContext, PriceListName } from './dialects/dialect';
 export { JsonCursor, MAX_JSON_DEPTH, MalformedJson } from './dialects/json-cursor';
 export * from './dialects/json-members';
 export type { AnswerStream, StreamOutcome, TerminalState } from './model/answer-stream';
-export { upstreamApiFor, type CallableApi, type UpstreamApi } from './dialects/dialect-pairs';
+export {
+  callerSideOf,
+  upstreamApiFor,
+  type CallableApi,
+  type StreamableApi,
+  type UpstreamApi,
+} from './dialects/dialect-pairs';
+export { totalOf, type Bill, type CallerTranslation, type StreamWriter, type ToolBill } from './dialects/translation';
+export { AnswerFold } from './model/answer-fold';
+export { turnBody, type Turn, type TurnRequest, type TurnResult } from './model/conversation-turn';
+export { callCancelled } from './providers/upstream-exchange';
+export { wordsOfAnswer, wordsOfStream, type AnswerWords, type SaidCall } from './dialects/answer-words';
 export type { Attempt } from './model/attempt';
 export { failedRouteOf, type FailedRoute } from './routing/failed-route';
 export { NO_LOSS, type LossReport } from './model/loss-report';
+export type * from './model/conversation';
+export type * from './model/canonical-request';
+export type * from './model/canonical-answer';
 export { estimatePromptTokens, tokensOfBytes } from './model/estimate';
+export { longestInputTokens } from './dialects/openai-embeddings-input';
 export type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
 export { FINISH_REASONS, type FinishReason } from './model/finish-reason';
 export * from './model/usage';
@@ -33,6 +48,7 @@ export * from './routing/credential-source';
 export * from './routing/provider-health';
 export * from './routing/metadata';
 export { readRouteFacts } from './routing/route-facts';
+export { AVAILABILITY_CODES } from './routing/route-refusal';
 export * from './routing/route-plan';
 export { readRoutingPreferences } from './routing/route-preferences';
 export { stickyKeyOf } from './routing/sticky-routes';

@@ -1,13 +1,7 @@
 import type { AppError } from '@libs/errors';
-import {
-  formatUsd,
-  type InferenceResult,
-  type Served,
-  type StreamOutcome,
-  type Usage,
-  type Cost,
-} from '@libs/inference';
+import { formatUsd, type InferenceResult, type Served, type StreamOutcome } from '@libs/inference';
 import type { CallOutcome } from '../generations/generation-ticket';
+import type { LoopResult } from '../server-tools/server-tool-engine';
 
 /** When a call began and when its answer did, in milliseconds of one clock. */
 export interface CallTimes {
@@ -16,31 +10,24 @@ export interface CallTimes {
   readonly endedMs: number;
 }
 
-/** A whole answer, for the books. */
-export function answered(result: InferenceResult, times: CallTimes): CallOutcome {
+/** A whole answer, for the books; also one of several turns that broke off, for which earlier turns are to be paid. */
+export function answered(result: InferenceResult & Partial<LoopResult>, times: CallTimes): CallOutcome {
   const isCut = result.finishReason === 'length' || result.finishReason === 'content_filter';
-  return {
-    ...servedBy(result),
-    ...counted(result.usage, result.cost),
-    ...timed(times),
-    upstreamId: result.upstreamId,
-    statusCode: result.status,
-    outcome: isCut ? 'incomplete' : 'completed',
-    finishReason: result.finishReason,
-  };
+  const state = result.finishReason === 'error' ? 'failed' : isCut ? 'incomplete' : 'completed';
+  const outcome = outcomeOf(result, result, times, state);
+  return result.interruption ? { ...outcome, ...interruptedBy(result.interruption) } : outcome;
+}
+
+/** The caller has left, or is told of an error. */
+function interruptedBy({ code, status }: AppError): Pick<CallOutcome, 'statusCode' | 'outcome'> {
+  return code === 'request_timeout'
+    ? { statusCode: 499, outcome: 'cancelled' }
+    : { statusCode: status, outcome: 'failed' };
 }
 
 /** A stream that has come to its end. */
 export function streamed(served: Served, stream: StreamOutcome, times: CallTimes): CallOutcome {
-  return {
-    ...servedBy(served),
-    ...counted(stream.usage, stream.cost),
-    ...timed(times),
-    upstreamId: stream.upstreamId,
-    statusCode: served.status,
-    outcome: stream.state,
-    finishReason: stream.finishReason,
-  };
+  return outcomeOf(served, stream, times, stream.state);
 }
 
 /** No provider gave an answer, so nobody pays. */
@@ -64,22 +51,29 @@ export function failed(error: AppError, isCancelled: boolean, startedMs: number,
   };
 }
 
-function servedBy({ endpoint }: Served) {
-  return { provider: endpoint.provider.slug, upstreamModel: endpoint.upstreamModel };
-}
+type Ended = Pick<StreamOutcome, 'usage' | 'cost' | 'upstreamId' | 'finishReason'>;
 
-function counted(usage: Usage, { totalCost }: Cost) {
+function outcomeOf(
+  { endpoint, status }: Served,
+  { usage, cost, upstreamId, finishReason }: Ended,
+  { startedMs, firstByteMs, endedMs }: CallTimes,
+  outcome: CallOutcome['outcome'],
+): CallOutcome {
   return {
+    provider: endpoint.provider.slug,
+    upstreamModel: endpoint.upstreamModel,
+    upstreamId,
+    statusCode: status,
+    outcome,
+    finishReason,
     usageProvenance: usage.provenance,
     promptTokens: usage.promptTokens,
     completionTokens: usage.completionTokens,
     cachedTokens: usage.cachedTokens,
     reasoningTokens: usage.reasoningTokens,
-    costUsd: formatUsd(totalCost),
-    costPicoUsd: totalCost,
+    costUsd: formatUsd(cost.totalCost),
+    costPicoUsd: cost.totalCost,
+    latencyMs: Math.round(firstByteMs - startedMs),
+    generationMs: Math.round(endedMs - startedMs),
   };
-}
-
-function timed({ startedMs, firstByteMs, endedMs }: CallTimes) {
-  return { latencyMs: Math.round(firstByteMs - startedMs), generationMs: Math.round(endedMs - startedMs) };
 }

@@ -140,6 +140,24 @@ describe(`routing metadata of ${CallReplier.name}`, () => {
     });
   });
 
+  it.each([
+    ['chat/completions', CHAT],
+    ['messages', { ...CHAT, max_tokens: 5 }],
+  ])('lists on %s what was considered where nothing was left', async (path, body) => {
+    const refused = await (await ask(path, { ...body, provider: { ignore: ['test'] } })).json();
+    expect(refused).toMatchObject({
+      error: { availability: { code: 'constraint_filtered', excluded_by: 'allowed_providers' } },
+      sluice_metadata: {
+        attempt: 0,
+        endpoints: { available: [], excluded: [{ provider: 'Test', excluded_by: 'provider.ignore' }], total: 1 },
+        summary: 'available=0, selected=none',
+      },
+    });
+    expect(JSON.stringify((refused as { error: { metadata?: object } }).error.metadata ?? {})).not.toContain(
+      'excluded',
+    );
+  });
+
   it('is not told of a request that nobody read', async () => {
     expect(await (await ask('chat/completions', { ...CHAT, messages: [] })).json()).not.toHaveProperty(
       'sluice_metadata',

@@ -1,6 +1,8 @@
 import { mintId, type Principal } from '@libs/contracts';
+import { AppError } from '@libs/errors';
 import { spliceMembers, type CallableApi, type Served, type StreamableApi } from '@libs/inference';
 import type { FastifyReply } from 'fastify';
+import type { CallContents } from '../generations/call-contents';
 import { CallLife } from './call-life';
 import type { IncomingCall } from './checked-call';
 import type { ExplainedRequest } from './inference-error.filter';
@@ -26,6 +28,8 @@ export class CallReplier {
     private readonly inference: InferenceService,
     /** The `<service>` of headers and members. */
     private readonly serviceName: string,
+    /** Null where nothing of calls is kept. */
+    private readonly contents: CallContents | null = null,
   ) {}
 
   /** @throws AppError, until the first byte has left */
@@ -33,9 +37,14 @@ export class CallReplier {
     const talk = this.begin(caller, request, reply);
     const { parsed, generationId } = talk.call;
     reply.header('x-generation-id', generationId);
-    await this.explained(talk, request, () =>
-      api !== 'embeddings' && InferenceService.wantsStream(parsed) ? this.stream(api, talk) : this.answer(api, talk),
-    );
+    try {
+      await this.explained(talk, request, () =>
+        api !== 'embeddings' && InferenceService.wantsStream(parsed) ? this.stream(api, talk) : this.answer(api, talk),
+      );
+    } catch (error) {
+      if (error instanceof AppError) this.contents?.failed(api, talk.call, error);
+      throw error;
+    }
   }
 
   /** The tokens of a prompt for `messages`. @throws AppError */
@@ -64,7 +73,7 @@ export class CallReplier {
   }
 
   private async explained(
-    { life, metadataMember, call }: Conversation,
+    { life, metadataMember }: Conversation,
     request: ExplainedRequest,
     run: () => Promise<void>,
   ): Promise<void> {
@@ -72,7 +81,7 @@ export class CallReplier {
       await run();
     } catch (thrown) {
       const error = life.explain(thrown);
-      const metadata = metadataMember === null ? null : this.inference.failureMetadata(thrown, call.parsed);
+      const metadata = metadataMember === null ? null : this.inference.failureMetadata(thrown);
       if (metadataMember !== null && metadata !== null) request.besideError = { [metadataMember]: metadata };
       throw error;
     }
@@ -80,6 +89,7 @@ export class CallReplier {
 
   private async answer(api: CallableApi, { call, reply, metadataMember, startedMs }: Conversation): Promise<void> {
     const result = await this.inference.answer(api, call);
+    this.contents?.answered(api, call, result);
     if (metadataMember === null) return send(reply, result.body);
     const metadata = this.metadataOf(api, result, startedMs);
     send(reply, spliceMembers(result.body, { set: { [metadataMember]: metadata } }));
@@ -87,7 +97,8 @@ export class CallReplier {
 
   private async stream(api: StreamableApi, talk: Conversation): Promise<void> {
     const { call, life, reply, metadataMember: name, startedMs } = talk;
-    const opened = await this.inference.stream(api, call);
+    const begun = await this.inference.stream(api, call);
+    const opened = this.contents === null ? begun : { ...begun, stream: this.contents.listenTo(api, call, begun) };
     const value = (): string => this.metadataOf(api, opened, startedMs);
     const stream = name === null ? opened.stream : new MetadataStream(api, call.generationId, opened, { name, value });
     reply.hijack();
@@ -108,6 +119,13 @@ export class CallReplier {
   }
 }
 
+/** Written to the socket's response as it is: the body is ready, so the framework has nothing left to do. */
 function send(reply: FastifyReply, body: Buffer | string): void {
-  void reply.header('content-type', 'application/json; charset=utf-8').send(body);
+  reply.hijack();
+  reply.raw.writeHead(200, {
+    ...(reply.getHeaders() as Record<string, string>),
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+  });
+  reply.raw.end(body);
 }

@@ -7,7 +7,14 @@ import {
   type Principal,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { readRouteFacts, stickyKeyOf, type CallableApi, type RoutedRequest } from '@libs/inference';
+import {
+  longestInputTokens,
+  readRouteFacts,
+  stickyKeyOf,
+  type CallableApi,
+  type RoutedRequest,
+  type StickyKey,
+} from '@libs/inference';
 import { validateInstance } from '@libs/platform';
 import { routeWishOf, type RouteWish } from './route-request';
 
@@ -79,33 +86,39 @@ interface Session {
 /** The checked call as routing and the engine take it. @throws AppError invalid_request for a long session id */
 export function routedRequest(
   api: CallableApi,
-  { generationId, caller, body, parsed, abort, ...call }: IncomingCall,
+  call: IncomingCall,
   route: RouteWish,
   estimatedPromptTokens: number,
 ): RoutedRequest {
-  const { organizationId, workspaceId, keyHash } = caller;
-  const session = parsed as Session;
+  const { organizationId, workspaceId, keyHash } = call.caller;
+  const body = call.parsed;
+  const session = body as Session;
   const sessionId = session.session_id || call.sessionId || null;
   if (sessionId !== null && (typeof sessionId !== 'string' || sessionId.length > LONGEST_SESSION_ID)) {
     throw new AppError('invalid_request', `The session id must be text of at most ${LONGEST_SESSION_ID} characters`, {
       metadata: { param: 'session_id' },
     });
   }
+  // Vectors have no conversation, unless their caller names one.
+  const isConversation = api !== 'embeddings' || sessionId !== null;
   return {
     ...route,
-    ...readRouteFacts(parsed),
-    generationId,
-    body,
-    signal: abort.signal,
-    estimatedPromptTokens,
-    stickyKey: stickyKeyFor(api, { organizationId, sessionId, promptCacheKey: cacheKeyOf(session), body: parsed }),
+    ...readRouteFacts(body),
+    generationId: call.generationId,
+    body: call.body,
+    signal: call.abort.signal,
+    // Every input has the context of an embeddings model to itself.
+    estimatedPromptTokens: api === 'embeddings' ? longestInputTokens(body) : estimatedPromptTokens,
+    stickyKey: isConversation
+      ? onceMade(() => stickyKeyOf({ organizationId, sessionId, promptCacheKey: cacheKeyOf(session), body }))
+      : undefined,
     scope: { organizationId, workspaceId: workspaceId ?? undefined, apiKeyHash: keyHash },
   };
 }
 
-/** Vectors have no conversation, unless their caller names one. */
-function stickyKeyFor(api: CallableApi, conversation: Parameters<typeof stickyKeyOf>[0]): string | null {
-  return api === 'embeddings' && conversation.sessionId === null ? null : stickyKeyOf(conversation);
+function onceMade(make: StickyKey): StickyKey {
+  let made: string | null | undefined;
+  return () => (made === undefined ? (made = make()) : made);
 }
 
 function cacheKeyOf({ prompt_cache_key: key }: Session): string | null {

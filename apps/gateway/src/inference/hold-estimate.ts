@@ -16,6 +16,9 @@ const UNCAPPED_TOKENS = 1_024;
  */
 const MOST_HELD_TOKENS = 16_384;
 
+/** Turns that are held for where tools of ours may take many; most answers need no more. */
+export const HELD_TURNS = 4n;
+
 export interface ExpectedUsage {
   readonly api: Api;
   /** Slugs, the one asked for first and those it may fall back to. */
@@ -40,7 +43,7 @@ export function estimateHold(catalogue: Catalogue, expected: ExpectedUsage): Pic
 }
 
 /** A suffix that only says how to sort leaves the endpoints as they are. */
-function endpointsOf(catalogue: Catalogue, slug: string): readonly Endpoint[] {
+export function endpointsOf(catalogue: Catalogue, slug: string): readonly Endpoint[] {
   const model = catalogue.findModel(slug) ?? catalogue.findModel(slug.replace(/:[a-z]+$/, ''));
   return model?.endpoints ?? [];
 }

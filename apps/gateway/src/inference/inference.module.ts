@@ -9,7 +9,14 @@ import {
   type ProviderAdapter,
 } from '@libs/inference';
 import { GatewayEnv, providerKeyVariables } from '../gateway.env';
+import { CallContents } from '../generations/call-contents';
 import { GenerationRecorder } from '../generations/generation-recorder';
+import { Plugins } from '../plugins/plugins';
+import { createServerToolEngine, imageModelsOf } from '../server-tools/create-server-tool-engine';
+import { ServerToolEngine } from '../server-tools/server-tool-engine';
+import { createServerTools } from '../server-tools/server-tool-registry';
+import { PageReader } from '../server-tools/web-fetch-pages/page-reader';
+import { WebSearch } from '../server-tools/web-search';
 import { CallReplier } from './call-replier';
 import { ChatCompletionsController } from './chat-completions.controller';
 import { EmbeddingsController } from './embeddings.controller';
@@ -38,8 +45,8 @@ const ADAPTERS = Symbol('provider adapters');
     },
     {
       provide: InferenceEngine,
-      inject: [CatalogueSource, ADAPTERS, SharedCredentials],
-      useFactory: (source: CatalogueSource, adapters: Adapters, credentials: SharedCredentials) =>
+      inject: [CatalogueSource, ADAPTERS, SharedCredentials, GatewayEnv],
+      useFactory: (source: CatalogueSource, adapters: Adapters, credentials: SharedCredentials, env: GatewayEnv) =>
         new InferenceEngine({
           catalogue: () => source.current(),
           adapters,
@@ -47,18 +54,43 @@ const ADAPTERS = Symbol('provider adapters');
           health: new ProviderHealth(Date.now),
           clock: Date.now,
           dice: Math.random,
+          timeouts: {
+            headersMs: env.UPSTREAM_HEADERS_TIMEOUT_MS,
+            idleMs: env.UPSTREAM_IDLE_TIMEOUT_MS,
+            totalMs: env.UPSTREAM_TOTAL_TIMEOUT_MS,
+          },
         }),
     },
     {
+      provide: ServerToolEngine,
+      inject: [InferenceEngine, InferenceRouting, WebSearch, PageReader, GatewayEnv],
+      useFactory: (
+        engine: InferenceEngine,
+        routing: InferenceRouting,
+        web: WebSearch,
+        pages: PageReader,
+        { SERVICE_NAME: serviceName }: GatewayEnv,
+      ) => {
+        const tools = createServerTools({ engine, imageModels: () => imageModelsOf(routing), web, pages, serviceName });
+        return createServerToolEngine({ engine, routing, serviceName, tools });
+      },
+    },
+    {
       provide: InferenceService,
-      inject: [InferenceEngine, InferenceRouting, GenerationRecorder],
-      useFactory: (engine: InferenceEngine, routing: InferenceRouting, recorder: GenerationRecorder) =>
-        new InferenceService(engine, routing, recorder),
+      inject: [InferenceEngine, InferenceRouting, GenerationRecorder, ServerToolEngine, Plugins],
+      useFactory: (
+        engine: InferenceEngine,
+        routing: InferenceRouting,
+        recorder: GenerationRecorder,
+        serverTools: ServerToolEngine,
+        plugins: Plugins,
+      ) => new InferenceService(engine, routing, recorder, serverTools, plugins),
     },
     {
       provide: CallReplier,
-      inject: [InferenceService, GatewayEnv],
-      useFactory: (inference: InferenceService, env: GatewayEnv) => new CallReplier(inference, env.SERVICE_NAME),
+      inject: [InferenceService, GatewayEnv, CallContents],
+      useFactory: (inference: InferenceService, env: GatewayEnv, contents: CallContents | null) =>
+        new CallReplier(inference, env.SERVICE_NAME, contents),
     },
   ],
   exports: [InferenceRouting],

@@ -9,7 +9,6 @@ import {
   type InferenceEngine,
   type InferenceResult,
   type RoutedRequest,
-  type RoutePlan,
   type RoutingMetadata,
   type Served,
   type StreamableApi,
@@ -17,21 +16,33 @@ import {
 } from '@libs/inference';
 import { durationHistogram } from '@libs/platform';
 import type { GenerationRecorder } from '../generations/generation-recorder';
-import type { GenerationTicket } from '../generations/generation-ticket';
+import type { CallOutcome, GenerationTicket } from '../generations/generation-ticket';
+import type { PluginRun } from '../plugins/plugin-run';
+import type { Plugins } from '../plugins/plugins';
+import type { LoopResult, LoopServed, ServerToolCall, ServerToolEngine } from '../server-tools/server-tool-engine';
 import { answered, failed, streamed } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
-import { estimateHold } from './hold-estimate';
+import { estimateHold, HELD_TURNS } from './hold-estimate';
 import type { InferenceRouting } from './inference-routing';
-import { routeWishOf } from './route-request';
 
 /** A stream that has begun, and why it has to end early, once that is so. */
-export interface OpenedStream extends StreamResult {
+export interface OpenedStream extends StreamResult, Partial<LoopServed> {
   readonly refusal: () => AppError | null;
+}
+
+/** What is asked, and of whom. */
+interface Aim {
+  readonly request: RoutedRequest;
+  /** How it is answered where it names tools of ours; null: the engine answers it. */
+  readonly turns: ServerToolCall | null;
 }
 
 interface PreparedCall {
   readonly api: CallableApi;
-  readonly request: RoutedRequest;
+  readonly checked: CheckedCall;
+  /** Of the call as it came; plugins make another of it. */
+  readonly aim: Aim;
+  readonly plugins: PluginRun | null;
   readonly abort: AbortController;
   readonly startedMs: number;
   readonly ticket: GenerationTicket;
@@ -52,6 +63,8 @@ export class InferenceService {
     private readonly engine: InferenceEngine,
     private readonly routing: InferenceRouting,
     private readonly recorder: GenerationRecorder,
+    private readonly serverTools: ServerToolEngine | null = null,
+    private readonly plugins: Plugins | null = null,
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
@@ -63,19 +76,27 @@ export class InferenceService {
   /** @throws AppError for every refusal of the interface */
   async answer(api: CallableApi, call: IncomingCall): Promise<InferenceResult> {
     const prepared = this.prepare(api, call, false);
-    return this.complete(prepared, () => this.engine.answer(api, prepared.request));
+    const { plugins, ticket } = prepared;
+    const result = await this.complete<InferenceResult & Partial<LoopResult>>(prepared, ({ request, turns }) =>
+      turns === null ? this.engine.answer(api, request) : turns.answer(request),
+    );
+    if (result.interruption) throw ticket.refusal ?? result.interruption;
+    return plugins === null ? result : plugins.told(await plugins.finish(result));
   }
 
   /** Resolves when the stream is one. @throws AppError until then */
   async stream(api: StreamableApi, call: IncomingCall): Promise<OpenedStream> {
     const prepared = this.prepare(api, call, true);
-    const { ticket, startedMs } = prepared;
-    const result = await this.reach(prepared, () => this.engine.stream(api, prepared.request));
+    const { ticket, startedMs, plugins } = prepared;
+    const result = await this.reach<StreamResult & Partial<LoopServed>>(prepared, ({ request, turns }) =>
+      turns === null ? this.engine.stream(api, request) : turns.stream(request),
+    );
     const firstByteMs = this.nowMs();
     void result.stream.outcome.then((outcome) =>
-      ticket.settle(streamed(result, outcome, { startedMs, firstByteMs, endedMs: this.nowMs() })),
+      settle(prepared, streamed(result, outcome, { startedMs, firstByteMs, endedMs: this.nowMs() })),
     );
-    return { ...result, refusal: () => ticket.refusal };
+    const opened = { ...result, refusal: () => ticket.refusal };
+    return plugins === null ? opened : plugins.told({ ...opened, stream: plugins.open(result) });
   }
 
   /**
@@ -91,32 +112,33 @@ export class InferenceService {
   }
 
   /** What the `<service>_metadata` member tells of an answer. */
-  metadataOf(api: CallableApi, served: Served, generationMs: number): RoutingMetadata | null {
+  metadataOf(api: CallableApi, served: Served & Partial<LoopServed>, generationMs: number): RoutingMetadata | null {
     const { plan, attempts, losses, endpoint } = served;
     if (plan === undefined) return null;
-    const stage = translationStage(api, this.routing.upstreamApi(endpoint, api) ?? api, losses);
-    return routingMetadata({ plan, attempts, served, generationMs, pipeline: stage === null ? [] : [stage] });
+    const translation = translationStage(api, this.routing.upstreamApi(endpoint, api) ?? api, losses);
+    const pipeline = [...(translation === null ? [] : [translation]), ...(served.stages?.() ?? [])];
+    return routingMetadata({ plan, attempts, served, generationMs, pipeline });
   }
 
   /** What it tells of a call that failed on its way; null for one that never set out. */
-  failureMetadata(thrown: unknown, parsed: unknown): RoutingMetadata | null {
+  failureMetadata(thrown: unknown): RoutingMetadata | null {
     if (!(thrown instanceof AppError)) return null;
     const route = failedRouteOf(thrown);
-    if (route !== null) return routingMetadata({ ...route, served: null });
-    if (thrown.metadata?.['availability'] === undefined) return null;
-    const { model } = routeWishOf(parsed as Parameters<typeof routeWishOf>[0]);
-    return routingMetadata({ plan: unplanned(model), attempts: [], served: null });
+    return route === null ? null : routingMetadata({ ...route, served: null });
   }
 
   private prepare(api: CallableApi, call: IncomingCall, isStream: boolean): PreparedCall {
-    const { route, ...expected }: CheckedCall = checkCall(api, call.parsed);
+    const checked = checkCall(api, call.parsed);
+    const { route, ...expected } = checked;
     const { generationId, body, abort } = call;
     const { organizationId, keyHash } = call.caller;
     const workspaceId = workspaceOf(call);
     const promptTokens = promptTokensOf(body);
-    const request = routedRequest(api, call, route, promptTokens);
+    const aim = this.aimOf(api, call, checked, promptTokens);
+    const plugins = api === 'embeddings' ? null : (this.plugins?.runFor(api, call, checked) ?? null);
     const models = [route.model, ...route.models];
-    const holdPicoUsd = estimateHold(this.routing.catalogue(), { api, models, promptTokens, ...expected });
+    const turnPicoUsd = estimateHold(this.routing.catalogue(), { api, models, promptTokens, ...expected });
+    const answerPicoUsd = aim.turns === null ? turnPicoUsd : turnPicoUsd * HELD_TURNS;
     const opening = {
       id: generationId,
       createdOn: dayOf(generationId),
@@ -127,30 +149,46 @@ export class InferenceService {
       model: route.model,
       streamed: isStream,
     };
-    const ticket = this.recorder.open(opening, holdPicoUsd);
-    return { api, request, abort, startedMs: this.nowMs(), ticket };
+    const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n));
+    return { api, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket };
   }
 
-  private async complete(call: PreparedCall, ask: () => Promise<InferenceResult>): Promise<InferenceResult> {
+  private aimOf(api: CallableApi, call: IncomingCall, { route }: CheckedCall, promptTokens: number): Aim {
+    const request = routedRequest(api, call, route, promptTokens);
+    const models = [route.model, ...route.models];
+    return { request, turns: api === 'embeddings' ? null : this.turnsFor(api, call, models) };
+  }
+
+  private turnsFor(api: StreamableApi, call: IncomingCall, models: readonly string[]): ServerToolCall | null {
+    return this.serverTools?.callFor(api, call.parsed, models, call.caller) ?? null;
+  }
+
+  private async complete<T extends InferenceResult & Partial<LoopResult>>(
+    call: PreparedCall,
+    ask: (aim: Aim) => Promise<T>,
+  ): Promise<T> {
     const result = await this.reach(call, ask);
     const endedMs = this.nowMs();
-    call.ticket.settle(answered(result, { startedMs: call.startedMs, firstByteMs: endedMs, endedMs }));
+    settle(call, answered(result, { startedMs: call.startedMs, firstByteMs: endedMs, endedMs }));
     return result;
   }
 
   /** Makes the call once its money is there, and ends it when the money turns out not to be. */
-  private async reach<T extends InferenceResult | StreamResult>(call: PreparedCall, ask: () => Promise<T>): Promise<T> {
+  private async reach<T extends InferenceResult | StreamResult>(
+    call: PreparedCall,
+    ask: (aim: Aim) => Promise<T>,
+  ): Promise<T> {
     const { ticket, abort, api, startedMs } = call;
     try {
       const { covered } = ticket;
       if (covered === null) ticket.onRefused(() => abort.abort());
       else await covered;
-      const result = await ask();
+      const result = await ask(call.plugins === null ? call.aim : await this.aimThrough(call.plugins, call));
       observeUpstream(api, result.endpoint.provider.slug, (this.nowMs() - startedMs) / 1_000);
       return result;
     } catch (thrown) {
       const error = ticket.refusal ?? AppError.from(thrown);
-      if (error.metadata?.['availability'] === undefined) {
+      if (error.availability === undefined) {
         ticket.settle(failed(error, abort.signal.aborted, startedMs, this.nowMs()));
       } else {
         // No provider was asked: the request could not be routed.
@@ -159,6 +197,16 @@ export class InferenceService {
       throw error;
     }
   }
+
+  /** Plugins may cost something, so they work once the money is there. */
+  private async aimThrough(plugins: PluginRun, { api, checked }: PreparedCall): Promise<Aim> {
+    const call = await plugins.prepare();
+    return this.aimOf(api, call, checked, promptTokensOf(call.body));
+  }
+}
+
+function settle({ ticket, plugins }: PreparedCall, outcome: CallOutcome): void {
+  ticket.settle(plugins === null ? outcome : plugins.charged(outcome));
 }
 
 /** Thousands of ids in a row name the same second, and so the same day. */
@@ -174,18 +222,8 @@ function dayOf(generationId: string): string {
   return lastDay;
 }
 
-interface Observer {
-  observe(seconds: number): void;
-}
-
-/** Looking a series up by its labels costs more than counting in it. */
-const observers = new Map<string, Observer>();
-
 function observeUpstream(api: CallableApi, provider: string, seconds: number): void {
-  const key = `${api} ${provider}`;
-  let observer = observers.get(key);
-  if (observer === undefined) observers.set(key, (observer = upstreamTime.labels({ api, provider })));
-  observer.observe(seconds);
+  upstreamTime.observe({ api, provider }, seconds);
 }
 
 function promptTokensOf(body: Buffer): number {
@@ -194,11 +232,6 @@ function promptTokensOf(body: Buffer): number {
   } catch (error) {
     throw new AppError('invalid_request', 'The request body cannot be read: it is not valid JSON', { cause: error });
   }
-}
-
-/** Nothing could serve, so there is no plan to tell of. */
-function unplanned(requested: string): RoutePlan {
-  return { candidates: [], considered: [], requested, resolved: null, namedBy: 'direct' };
 }
 
 function workspaceOf({ caller: { workspaceId } }: IncomingCall): string {

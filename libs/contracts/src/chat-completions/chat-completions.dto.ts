@@ -14,6 +14,7 @@ import {
   MinLength,
 } from 'class-validator';
 import { IsStoredText } from '../organizations/member-rules';
+import { findStopConditionsProblem } from '../responses/responses-tools';
 import { IsWellFormed } from '../validation/well-formed';
 import { findProviderPreferencesProblem, type ProviderPreferences } from '../routing/provider-preferences';
 import {
@@ -131,6 +132,10 @@ export class ChatCompletionDto {
   @IsOptional()
   @IsBoolean()
   parallel_tool_calls?: boolean | null;
+
+  @IsOptional()
+  @IsWellFormed(findStopConditionsProblem)
+  stop_server_tools_when?: object[] | null;
 
   @IsOptional()
   @IsWellFormed(findResponseFormatProblem)

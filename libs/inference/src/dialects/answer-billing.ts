@@ -78,13 +78,16 @@ export class StreamMeter {
 
   /** For an answer that is whole. */
   whole(): Bill {
-    return this.#reported?.bill ?? billAnswer(null, this.#contentBytes, this.context, 'estimated');
+    const reported = this.#reported;
+    if (reported !== null && reported.counts.completion !== null) return reported.bill;
+    return billAnswer(reported?.counts ?? null, this.#contentBytes, this.context, 'estimated', reported?.units);
   }
 
   /** For a stream that broke off: the last report and what came since, else an estimate, else nothing at all. */
   partial(): Bill {
     const reported = this.#reported;
-    if (reported === null && this.#contentBytes === 0) return this.#nothing();
+    const isCounted = reported !== null && reported.counts.completion !== null;
+    if (!isCounted && this.#contentBytes === 0) return this.#nothing();
     const counts = reported && grown(reported.counts, this.#contentBytes - reported.contentBytes);
     const { usage, cost } = billAnswer(counts, this.#contentBytes, this.context, 'partial', reported?.units);
     return { usage: { ...usage, provenance: 'partial' }, cost };

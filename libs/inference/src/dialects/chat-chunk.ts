@@ -17,15 +17,15 @@ export function chatChunk(own: Readonly<Record<string, string>>, created: string
 }
 
 /** The last event before the end of a whole stream. */
-export function usageChunk({ usage, cost }: Bill): string {
-  return `"choices":[],"usage":${usageText(usage, cost, true)}`;
+export function usageChunk({ usage, cost, tools }: Bill): string {
+  return `"choices":[],"usage":${usageText(usage, cost, true, tools)}`;
 }
 
 /** The last event before the end of a broken stream (interface §7). */
-export function failureChunk(error: AppError, { usage, cost }: Bill): string {
+export function failureChunk(error: AppError, { usage, cost, tools }: Bill): string {
   return (
     `"error":${JSON.stringify(toEnvelope(error).error)},` +
     `"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error","native_finish_reason":null}],` +
-    `"usage":${usageText(usage, cost, true)}`
+    `"usage":${usageText(usage, cost, true, tools)}`
   );
 }

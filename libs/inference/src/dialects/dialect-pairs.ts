@@ -3,7 +3,7 @@ import type { Api, Endpoint } from '../routing/catalogue';
 import { anthropicMessagesTranslation } from './anthropic-messages';
 import { openAiChatTranslation } from './openai-chat/translation';
 import { openAiResponsesTranslation } from './openai-responses/translation';
-import type { Translation } from './translation';
+import type { CallerTranslation, Translation } from './translation';
 
 export type Translations = ReadonlyMap<Api, Translation>;
 
@@ -33,6 +33,14 @@ export type AskableApi = keyof typeof ADAPTER_METHODS;
 
 /** The APIs through which the engine is called. */
 export type CallableApi = Exclude<AskableApi, 'conversation'>;
+
+/** The APIs whose answers can be streamed. All of them can be translated. */
+export type StreamableApi = Exclude<CallableApi, 'embeddings'>;
+
+/** How callers of an API are understood and answered, for whoever answers in place of an upstream. */
+export function callerSideOf(api: StreamableApi): CallerTranslation {
+  return TRANSLATIONS.get(api)!.caller;
+}
 
 /**
  * The API in which an endpoint is asked for a caller of `callerApi`: the same one where the endpoint has it

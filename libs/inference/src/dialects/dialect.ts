@@ -2,7 +2,7 @@ import type { FinishReason } from '../model/finish-reason';
 import type { Usage } from '../model/usage';
 import type { Cost } from '../pricing/price';
 import type { Api, Endpoint, Model } from '../routing/catalogue';
-import type { UpstreamStream } from '../providers/provider';
+import type { UpstreamStream } from '../providers/upstream-stream';
 import type { AnswerStream } from '../model/answer-stream';
 
 /** Whether a call is charged at the endpoint's ordinary or its batch prices. */

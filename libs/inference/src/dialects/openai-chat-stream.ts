@@ -1,5 +1,5 @@
 import type { AppError } from '@libs/errors';
-import type { UpstreamStream } from '../providers/provider';
+import type { UpstreamStream } from '../providers/upstream-stream';
 import { errorInside, readComplaintAt } from '../providers/upstream-error';
 import { StreamMeter } from './answer-billing';
 import { ownMembers } from './billing';
@@ -54,6 +54,7 @@ export class OpenAiChatStream extends RelayedStream {
     }
     const { chat, from } = this.#read(data);
     if (chat.error !== null) {
+      if (chat.usage !== null) this.#meter.report(chat.usage.counts);
       const complaint = readComplaintAt(new JsonCursor(data, chat.error.valueStart), 0);
       throw errorInside(this.context.endpoint.provider, complaint);
     }

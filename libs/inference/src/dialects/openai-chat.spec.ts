@@ -86,6 +86,7 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
     expect(json).toEqual({
       ...anAnswer(),
       id: 'gen-1-abc',
+      system_fingerprint: null,
       model: 'acme/large',
       provider: 'Acme',
       choices: [

@@ -1,5 +1,5 @@
 import { brokenAnswer, errorInside, readComplaintAt } from '../providers/upstream-error';
-import type { UpstreamStream } from '../providers/provider';
+import type { UpstreamStream } from '../providers/upstream-stream';
 import type { AnswerStream } from '../model/answer-stream';
 import type { Endpoint } from '../routing/catalogue';
 import { ownMembers } from './billing';
@@ -45,6 +45,8 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');
   const { usage, cost } = billAnswer(chat.usage?.counts ?? null, chat.contentBytes, context, 'estimated');
   const set = ownMembers(context);
+  // Clients that check what they get want the member, and most upstreams have none.
+  if (!chat.members.some(({ key }) => key === 'system_fingerprint')) set['system_fingerprint'] = 'null';
   if (chat.usage === null) set['usage'] = usageText(usage, cost, true);
   const edits = chatEdits(chat, set, chat.usage === null ? [] : usageEdits(chat.usage, usage, cost, true));
   return {

@@ -3,6 +3,7 @@ import { formatUsd } from '../pricing/money';
 import type { Cost } from '../pricing/price';
 import type { JsonCursor } from './json-cursor';
 import { memberEdits, type ByteEdit, type JsonMember, type ScannedObject } from './json-members';
+import type { ToolBill } from './translation';
 
 /** The counts of a usage object as the upstream wrote them; null stands for missing or no number. */
 export interface ReportedCounts {
@@ -135,14 +136,23 @@ function completionOf(counts: ReportedCounts, { maxCompletionTokens }: UsageBoun
 }
 
 /** The members of the interface's usage (§2.4) that we answer for, as JSON text. Money is exact, never a float. */
-function ownMembers(cost: Cost): Record<string, string> {
+function ownMembers(cost: Cost, tools?: ToolBill): Record<string, string> {
   return {
-    cost: formatUsd(cost.totalCost),
+    cost: formatUsd(cost.totalCost + (tools?.cost ?? 0n)),
     cost_details:
       `{"upstream_inference_cost":null,"upstream_inference_prompt_cost":${formatUsd(cost.promptCost)},` +
-      `"upstream_inference_completions_cost":${formatUsd(cost.completionCost)}}`,
+      `"upstream_inference_completions_cost":${formatUsd(cost.completionCost)}${toolCostText(tools)}}`,
     is_byok: 'false',
   };
+}
+
+function toolCostText(tools: ToolBill | undefined): string {
+  return tools === undefined ? '' : `,"server_tool_cost":${formatUsd(tools.cost)}`;
+}
+
+/** `server_tool_use_details`. */
+export function toolUseObject({ requested, executed, webSearches }: ToolBill): object {
+  return { tool_calls_requested: requested, tool_calls_executed: executed, web_search_requests: webSearches };
 }
 
 /** Completes the upstream's usage object in place: our members, and every count that we bill differently. */
@@ -155,13 +165,14 @@ export function usageEdits({ object, counts }: ReportedUsage, usage: Usage, cost
 }
 
 /** A whole usage object as JSON text, where there is none of the upstream's own to complete. */
-export function usageText(usage: Usage, cost: Cost, isChat: boolean): string {
-  const own = ownMembers(cost);
+export function usageText(usage: Usage, cost: Cost, isChat: boolean, tools?: ToolBill): string {
+  const own = ownMembers(cost, tools);
   const completion = isChat ? `"completion_tokens":${usage.completionTokens},` : '';
   return (
     `{"prompt_tokens":${usage.promptTokens},${completion}"total_tokens":${usage.totalTokens},` +
     (isChat ? detailsText(usage) : '') +
-    `"cost":${own['cost']},"cost_details":${own['cost_details']},"is_byok":${own['is_byok']}}`
+    `"cost":${own['cost']},"cost_details":${own['cost_details']},"is_byok":${own['is_byok']}` +
+    `${tools === undefined ? '' : `,"server_tool_use_details":${JSON.stringify(toolUseObject(tools))}`}}`
   );
 }
 

@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { AnswerStream, StreamOutcome, TerminalState } from '../model/answer-stream';
 import type { FinishReason } from '../model/finish-reason';
-import type { UpstreamStream } from '../providers/provider';
+import type { UpstreamStream } from '../providers/upstream-stream';
 import { brokenAnswer } from '../providers/upstream-error';
 import type { AnswerContext } from './dialect';
 import { EventSplitter, EventTooLarge } from './event-splitter';

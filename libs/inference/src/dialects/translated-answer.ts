@@ -4,13 +4,11 @@ import { billAnswer, countsOf } from './answer-billing';
 import type { Answer, AnswerContext } from './dialect';
 import { MalformedJson } from './json-cursor';
 import { parseJson } from './json-value';
-import type { Translation } from './translation';
+import type { Bill, Translation, UpstreamTranslation } from './translation';
 
 /** A whole answer of an upstream, in the dialect of the caller. */
 export function translateAnswer(body: Buffer, context: AnswerContext, { caller, upstream }: Translation): Answer {
-  const answer = upstream.readAnswer(parseAnswer(body, context), context.endpoint);
-  const counts = answer.usage && countsOf(answer.usage);
-  const bill = billAnswer(counts, contentBytes(answer), context, 'estimated', answer.units);
+  const { answer, bill } = readTranslated(body, context, upstream);
   const [first] = answer.choices;
   return {
     body: Buffer.from(JSON.stringify(caller.writeAnswer(answer, bill, context))),
@@ -19,6 +17,17 @@ export function translateAnswer(body: Buffer, context: AnswerContext, { caller, 
     nativeFinishReason: first?.nativeFinishReason ?? null,
     upstreamId: answer.upstreamId,
   };
+}
+
+/** A whole answer of an upstream in no dialect, and what it costs. */
+export function readTranslated(
+  body: Buffer,
+  context: AnswerContext,
+  upstream: UpstreamTranslation,
+): { readonly answer: CanonicalAnswer; readonly bill: Bill } {
+  const answer = upstream.readAnswer(parseAnswer(body, context), context.endpoint);
+  const counts = answer.usage && countsOf(answer.usage);
+  return { answer, bill: billAnswer(counts, contentBytes(answer), context, 'estimated', answer.units) };
 }
 
 function parseAnswer(body: Buffer, { endpoint }: AnswerContext): unknown {
@@ -36,7 +45,7 @@ function contentBytes({ choices }: CanonicalAnswer): number {
   for (const part of choices.flatMap(({ parts }) => parts)) {
     if (part.type === 'tool-call') bytes += Buffer.byteLength(part.name + part.arguments);
     else if (part.type === 'reasoning') bytes += Buffer.byteLength((part.text ?? '') + (part.summary ?? ''));
-    else if (part.type !== 'generated-image') bytes += Buffer.byteLength(part.text);
+    else if (part.type === 'text' || part.type === 'refusal') bytes += Buffer.byteLength(part.text);
   }
   return bytes;
 }

@@ -1,6 +1,6 @@
 import type { AppError } from '@libs/errors';
 import type { AnswerEvent, ReasoningDelta } from '../model/canonical-answer';
-import type { UpstreamStream } from '../providers/provider';
+import type { UpstreamStream } from '../providers/upstream-stream';
 import { StreamMeter, countsOf } from './answer-billing';
 import type { AnswerContext } from './dialect';
 import { RelayedStream } from './relayed-stream';
@@ -60,7 +60,7 @@ export class TranslatedStream extends RelayedStream {
 
   #note(event: AnswerEvent): void {
     if (event.type === 'start') this.upstreamId = event.upstreamId;
-    else if (event.type === 'usage') this.#meter.report(countsOf(event.usage), event.units);
+    else if (event.type === 'usage') this.#report(event);
     else if (event.type === 'finish') this.#finish(event);
     const bytes = contentBytes(event);
     if (bytes === null) return;
@@ -68,10 +68,15 @@ export class TranslatedStream extends RelayedStream {
     this.#meter.count(bytes);
   }
 
-  #finish({ finishReason, nativeFinishReason }: Extract<AnswerEvent, { type: 'finish' }>): void {
+  #report({ usage, units, isPromptOnly }: Extract<AnswerEvent, { type: 'usage' }>): void {
+    const counts = countsOf(usage);
+    this.#meter.report(isPromptOnly ? { ...counts, completion: null } : counts, units);
+  }
+
+  #finish({ finishReason, nativeFinishReason, failure }: Extract<AnswerEvent, { type: 'finish' }>): void {
     this.stop = { finishReason, nativeFinishReason };
     // An answer that the model gave up is told as a failure, for which every dialect has a form.
-    if (finishReason === 'error') throw this.broken('the model stopped with an error');
+    if (finishReason === 'error') throw failure ?? this.broken('the model stopped with an error');
     this.isDone = true;
   }
 

@@ -3,6 +3,7 @@ import type { AnswerEvent, CanonicalAnswer } from '../model/canonical-answer';
 import type { CanonicalRequest } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
 import type { Usage } from '../model/usage';
+import type { PicoUsd } from '../pricing/money';
 import type { Cost } from '../pricing/price';
 import type { Endpoint } from '../routing/catalogue';
 import type { AnswerContext } from './dialect';
@@ -10,7 +11,26 @@ import type { AnswerContext } from './dialect';
 /** What an answer is charged: goes into its usage object. */
 export interface Bill {
   readonly usage: Usage;
+  /** Of the model alone. */
   readonly cost: Cost;
+  /** Absent where the gateway ran no tools. */
+  readonly tools?: ToolBill;
+}
+
+/** What the tools did and cost that the gateway ran itself. */
+export interface ToolBill {
+  /** Calls that the model asked for. */
+  readonly requested: number;
+  /** Those of them that were run. */
+  readonly executed: number;
+  readonly webSearches: number;
+  readonly webFetches: number;
+  readonly cost: PicoUsd;
+}
+
+/** The whole charge. */
+export function totalOf({ cost, tools }: Bill): PicoUsd {
+  return cost.totalCost + (tools?.cost ?? 0n);
 }
 
 /**

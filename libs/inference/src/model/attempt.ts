@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import type { Candidate } from '../routing/route-plan';
+import type { Candidate } from '../routing/planned-route';
 
 /** One upstream call of a request. */
 export interface Attempt {

@@ -1,3 +1,4 @@
+import type { AppError } from '@libs/errors';
 import type { Annotation, ReasoningPart, RefusalPart, TextPart, ToolCallPart } from './conversation';
 import type { FinishReason } from './finish-reason';
 import type { BilledUnits } from '../pricing/price';
@@ -16,7 +17,19 @@ export interface GeneratedImagePart {
   readonly url: string;
 }
 
-export type AnswerPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart | GeneratedImagePart;
+/** A tool that the gateway itself ran while it answered (interface §4.4). No upstream's answer holds one. */
+export interface ServerToolPart {
+  readonly type: 'server-tool';
+  /** Without the service's name in front, e.g. `web_search`. */
+  readonly tool: string;
+  /** The type of its output item, e.g. `<service>:web_search`. */
+  readonly itemType: string;
+  readonly hasSucceeded: boolean;
+  /** The members of its output item beside `type`, `id` and `status`. */
+  readonly item: Readonly<Record<string, unknown>>;
+}
+
+export type AnswerPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart | GeneratedImagePart | ServerToolPart;
 
 /** One of the answers that were asked for. */
 export interface Choice {
@@ -43,6 +56,8 @@ export interface CanonicalAnswer {
   readonly units?: BilledUnits;
   readonly serviceTier?: string;
   readonly systemFingerprint?: string;
+  /** Why the answer goes no further, where its finish reason is `error` and somebody knows. */
+  readonly failure?: AppError;
 }
 
 /**
@@ -62,6 +77,15 @@ export type AnswerEvent =
     }
   | { readonly type: 'part-start'; readonly part: number; readonly kind: 'generated-image'; readonly url: string }
   | {
+      readonly type: 'part-start';
+      readonly part: number;
+      readonly kind: 'server-tool';
+      readonly tool: string;
+      readonly itemType: string;
+      /** What its item says while the tool runs. */
+      readonly item: ServerToolPart['item'];
+    }
+  | {
       readonly type: 'text-delta';
       readonly part: number;
       readonly text: string;
@@ -70,14 +94,28 @@ export type AnswerEvent =
   | { readonly type: 'annotation'; readonly part: number; readonly annotation: Annotation }
   | { readonly type: 'reasoning-delta'; readonly part: number; readonly delta: ReasoningDelta }
   | { readonly type: 'tool-arguments-delta'; readonly part: number; readonly arguments: string }
+  | {
+      readonly type: 'tool-outcome';
+      readonly part: number;
+      readonly hasSucceeded: boolean;
+      readonly item: ServerToolPart['item'];
+    }
   | { readonly type: 'part-end'; readonly part: number }
-  | { readonly type: 'usage'; readonly usage: Usage; readonly units?: BilledUnits }
+  | {
+      readonly type: 'usage';
+      readonly usage: Usage;
+      readonly units?: BilledUnits;
+      /** Nothing of the answer has been counted yet. */
+      readonly isPromptOnly?: true;
+    }
   | {
       readonly type: 'finish';
       readonly finishReason: FinishReason;
       readonly nativeFinishReason: string | null;
       readonly stopSequence?: string;
       readonly serviceTier?: string;
+      /** Why an upstream gave its answer up, where the finish reason is `error` and it says. */
+      readonly failure?: AppError;
     };
 
 /** Text and summary add up; the other members come once. */

@@ -12,9 +12,9 @@ export interface InferenceRequest {
   /** The caller's body, in the caller's dialect. */
   readonly body: Buffer;
   readonly signal: AbortSignal;
-  /** When everything must be over, by the engine's clock; ten minutes from now when absent. */
+  /** When everything must be over, by the engine's clock; the engine's `totalMs` from now when absent. */
   readonly deadlineMs?: number;
-  /** Defaults: 300 s to the first byte, 60 s between two reads. `totalMs` is cut to the deadline. */
+  /** In place of the engine's own: 300 s to the first byte, 60 s between two reads. `totalMs` is cut to the deadline. */
   readonly timeouts?: Partial<UpstreamTimeouts>;
   readonly scope?: CredentialScope;
   /** Defaults to `standard`. */

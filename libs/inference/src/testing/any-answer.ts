@@ -122,6 +122,14 @@ export function eventsOf(parts: readonly AnswerPart[], usage: Usage, size: numbe
 function partEvents(part: AnswerPart, index: number, size: number): AnswerEvent[] {
   const end: AnswerEvent = { type: 'part-end', part: index };
   switch (part.type) {
+    case 'server-tool': {
+      const { tool, itemType, hasSucceeded, item } = part;
+      return [
+        { type: 'part-start', part: index, kind: 'server-tool', tool, itemType, item: {} },
+        { type: 'tool-outcome', part: index, hasSucceeded, item },
+        end,
+      ];
+    }
     case 'generated-image':
       return [{ type: 'part-start', part: index, kind: 'generated-image', url: part.url }, end];
     case 'tool-call': {

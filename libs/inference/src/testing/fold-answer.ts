@@ -65,6 +65,7 @@ class Fold {
 function emptyPart(event: PartStart): AnswerPart {
   if (event.kind === 'tool-call') return { type: 'tool-call', id: event.id, name: event.name, arguments: '' };
   if (event.kind === 'generated-image') return { type: 'generated-image', url: event.url };
+  if (event.kind === 'server-tool') throw new Error('no upstream runs tools of ours');
   return event.kind === 'reasoning' ? { type: 'reasoning' } : { type: event.kind, text: '' };
 }
 

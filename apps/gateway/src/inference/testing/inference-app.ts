@@ -18,12 +18,17 @@ import type { GenerationOpening, GenerationSettlement, GenerationView, OpenedGen
 import { AppExceptionFilter, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
 import { FakeMessageBus } from '@libs/platform/testing';
 import { AuthModule } from '../../auth/auth.module';
+import { CallContents } from '../../generations/call-contents';
+import { ContentLog } from '../../generations/content-log';
 import { GenerationRecorder } from '../../generations/generation-recorder';
 import { GenerationsController } from '../../generations/generations.controller';
 import { GenerationsService } from '../../generations/generations.service';
+import type { FakeGenerationContents } from '../../generations/testing/fake-generation-contents';
 import { API_PREFIX, edgeServerOptions, prepareEdge } from '../../http/edge';
 import { HttpModule } from '../../http/http.module';
 import { InFlight } from '../../http/in-flight';
+import { createServerToolEngine } from '../../server-tools/create-server-tool-engine';
+import type { ServerTool } from '../../server-tools/server-tool';
 import { CallReplier } from '../call-replier';
 import { ChatCompletionsController } from '../chat-completions.controller';
 import { EmbeddingsController } from '../embeddings.controller';
@@ -79,8 +84,20 @@ export class InferenceApp {
   private upstream: Server;
   private readonly http = new UpstreamHttp();
 
-  static async start(): Promise<InferenceApp> {
-    const app = new InferenceApp();
+  /** Null where nothing is kept. */
+  contentLog: ContentLog | null = null;
+
+  private constructor(
+    private readonly tools: readonly ServerTool[],
+    private readonly contents: FakeGenerationContents | null,
+  ) {}
+
+  /** What is said in calls is kept where there is somewhere to keep it. */
+  static async start(
+    tools: readonly ServerTool[] = [],
+    contents: FakeGenerationContents | null = null,
+  ): Promise<InferenceApp> {
+    const app = new InferenceApp(tools, contents);
     await app.listen();
     return app;
   }
@@ -117,8 +134,11 @@ export class InferenceApp {
     );
     await once(this.upstream, 'listening');
     const { engine, routing } = this.inference();
-    const service = new InferenceService(engine, routing, this.recorder);
-    const generations = new GenerationsService(this.books, (slug) => routing.providerName(slug));
+    const serverTools = createServerToolEngine({ engine, routing, serviceName: 'sluice', tools: this.tools });
+    const service = new InferenceService(engine, routing, this.recorder, serverTools);
+    const generations = new GenerationsService(this.books, (slug) => routing.providerName(slug), this.contents);
+    this.contentLog = this.contents && new ContentLog(this.contents, silent);
+    const callContents = this.contentLog && new CallContents(this.contentLog);
     const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({ principal: this.principalOf(keyHash) }));
 
     @Global()
@@ -126,7 +146,7 @@ export class InferenceApp {
       providers: [
         { provide: MessageBus, useValue: bus },
         { provide: GenerationsService, useValue: generations },
-        { provide: CallReplier, useValue: new CallReplier(service, new ServicesEnv().SERVICE_NAME) },
+        { provide: CallReplier, useValue: new CallReplier(service, new ServicesEnv().SERVICE_NAME, callContents) },
       ],
       exports: [MessageBus, CallReplier, GenerationsService],
     })

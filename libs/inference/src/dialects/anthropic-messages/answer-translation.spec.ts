@@ -109,6 +109,7 @@ function assembled(events: readonly { name: string | null; data: string }[]): Js
 function kept(part: AnswerPart): AnswerPart[] {
   switch (part.type) {
     case 'generated-image':
+    case 'server-tool':
       return [];
     case 'refusal':
       return [{ type: 'text', text: part.text }];

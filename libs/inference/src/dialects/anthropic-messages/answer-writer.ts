@@ -61,6 +61,7 @@ function writePart(part: AnswerPart): readonly object[] {
     case 'tool-call':
       return [toolUse(part.id, part.name, toToolInput(part.arguments))];
     case 'generated-image':
+    case 'server-tool':
       return [];
   }
 }

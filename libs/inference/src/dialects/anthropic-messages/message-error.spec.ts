@@ -32,8 +32,17 @@ describe(messageErrorBody.name, () => {
     });
   });
 
+  it('says in the error why nothing could serve', () => {
+    const availability = { code: 'constraint_filtered', retryable: false };
+    expect(messageErrorBody(new AppError('not_found', 'No provider', { availability }), null)).toEqual({
+      type: 'error',
+      error: { type: 'not_found_error', message: 'No provider', error_type: 'not_found', availability },
+      request_id: null,
+    });
+  });
+
   it('tells nothing of what went wrong inside', () => {
-    const error = new AppError('server', 'Out of cheese', { metadata: { table: 'x' } });
+    const error = new AppError('server', 'Out of cheese', { metadata: { table: 'x' }, availability: {} });
     expect(messageErrorBody(error, null)).toEqual({
       type: 'error',
       error: { type: 'api_error', message: 'Internal error', error_type: 'server' },

@@ -7,6 +7,7 @@ export interface MessageError {
 }
 
 export interface MessageErrorBody extends MessageError {
+  readonly error: MessageError['error'] & { readonly availability?: Readonly<Record<string, unknown>> };
   readonly request_id: string | null;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
@@ -32,9 +33,12 @@ export function messageError(error: AppError): MessageError {
 
 /** As the body of an answer with the error's status. */
 export function messageErrorBody(error: AppError, requestId: string | null): MessageErrorBody {
-  const { error_type: _told, ...metadata } = toEnvelope(error).error.metadata ?? {};
+  const { metadata: told, availability } = toEnvelope(error).error;
+  const { error_type: _told, ...metadata } = told ?? {};
+  const body = messageError(error);
   return {
-    ...messageError(error),
+    ...body,
+    ...(availability && { error: { ...body.error, availability } }),
     request_id: requestId,
     ...(Object.keys(metadata).length > 0 && { metadata }),
   };

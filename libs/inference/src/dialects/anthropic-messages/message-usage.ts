@@ -3,7 +3,7 @@ import { formatUsd, usdNumber } from '../../pricing/money';
 import type { BilledUnits, Cost } from '../../pricing/price';
 import { memberEdits, type ByteEdit, type ScannedObject } from '../json-members';
 import { settleUsage } from '../openai-usage';
-import type { Bill } from '../translation';
+import { totalOf, type Bill } from '../translation';
 import { isObject, objectOf, objectsOf, type JsonObject } from '../loose-values';
 
 /**
@@ -173,14 +173,19 @@ export function messageUsageText({ usage, cost }: Bill): string {
 }
 
 /** A whole usage object for a translated answer; costs are the doubles nearest to the amounts. */
-export function messageUsageObject({ usage, cost }: Bill, serviceTier: string | null): object {
+export function messageUsageObject(bill: Bill, serviceTier: string | null): object {
+  const { usage, cost, tools } = bill;
   return {
     ...countObject(usage, serviceTier),
-    cost: usdNumber(cost.totalCost),
+    ...(tools && {
+      server_tool_use: { web_search_requests: tools.webSearches, web_fetch_requests: tools.webFetches },
+    }),
+    cost: usdNumber(totalOf(bill)),
     cost_details: {
       upstream_inference_cost: null,
       upstream_inference_prompt_cost: usdNumber(cost.promptCost),
       upstream_inference_completions_cost: usdNumber(cost.completionCost),
+      ...(tools && { server_tool_cost: usdNumber(tools.cost) }),
     },
     is_byok: false,
   };

@@ -86,7 +86,7 @@ export class MessagesStreamReader implements StreamReader {
     this.#hasStart = true;
     // The output counted so far is no report of the whole.
     this.#counts = { ...countsOf(message['usage']), output: null };
-    return [{ type: 'start', upstreamId: stringOf(message['id']) ?? null, createdAt: null }];
+    return [{ type: 'start', upstreamId: stringOf(message['id']) ?? null, createdAt: null }, ...this.#report()];
   }
 
   #onBlockStart(event: JsonObject): AnswerEvent[] {
@@ -198,7 +198,10 @@ export class MessagesStreamReader implements StreamReader {
     const delta = objectOf(event['delta']);
     this.#stopReason = stringOf(delta['stop_reason']) ?? this.#stopReason;
     this.#stopSequence = stringOf(delta['stop_sequence']) ?? this.#stopSequence;
-    return explanationOf(delta, this.#kinds).flatMap((explanation) => this.#refusal(explanation));
+    return [
+      ...this.#report(),
+      ...explanationOf(delta, this.#kinds).flatMap((explanation) => this.#refusal(explanation)),
+    ];
   }
 
   #refusal(explanation: { readonly type: string; readonly text?: string }): AnswerEvent[] {
@@ -212,11 +215,18 @@ export class MessagesStreamReader implements StreamReader {
     ];
   }
 
+  /** What has been counted so far. It is charged as it is if the stream breaks off. */
+  #report(): AnswerEvent[] {
+    const isPromptOnly = this.#counts.output === null;
+    const counts = isPromptOnly ? { ...this.#counts, output: 0 } : this.#counts;
+    const { usage, units } = usageOf(counts, this.#endpoint.contextLength);
+    if (usage === null) return [];
+    return [{ type: 'usage', usage, ...(units && { units }), ...(isPromptOnly && { isPromptOnly }) }];
+  }
+
   #finish(): AnswerEvent[] {
     this.#isOver = true;
     const events = [...this.#open.values()].flatMap((open) => (open === null ? [] : this.#close(open)));
-    const { usage, units } = usageOf(this.#counts, this.#endpoint.contextLength);
-    if (usage !== null) events.push({ type: 'usage', usage, ...(units && { units }) });
     const native = this.#stopReason;
     return [
       ...events,

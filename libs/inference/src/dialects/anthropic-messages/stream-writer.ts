@@ -82,13 +82,15 @@ export class MessagesStreamWriter implements StreamWriter {
         return this.#onThought(event.part, event.delta);
       case 'tool-arguments-delta':
         return this.#delta(event.part, { type: 'input_json_delta', partial_json: event.arguments });
+      case 'tool-outcome':
+        return [];
       case 'part-end':
         return this.#end(event.part);
     }
   }
 
   #onPart(event: Extract<AnswerEvent, { type: 'part-start' }>): Buffer[] {
-    if (event.kind === 'generated-image') return [];
+    if (event.kind === 'generated-image' || event.kind === 'server-tool') return [];
     const open: OpenPart = { index: null, isReasoning: event.kind === 'reasoning', thoughts: {} };
     this.#open.set(event.part, open);
     if (event.kind === 'reasoning') return [];

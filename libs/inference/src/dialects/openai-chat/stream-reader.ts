@@ -34,7 +34,7 @@ export class ChatStreamReader implements StreamReader {
     if (this.#isOver) return [];
     if (data === DONE_WORD) return this.#finish();
     const chunk = this.#parse(data);
-    if (isComplaint(chunk)) throw errorInside(this.#provider, readComplaint(Buffer.from(data)));
+    if (isComplaint(chunk)) return this.#fail(chunk, data);
     if (!Array.isArray(chunk['choices']) && !isObject(chunk['usage'])) return [];
     this.#serviceTier = stringOf(chunk['service_tier']) ?? this.#serviceTier;
     const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);
@@ -55,6 +55,18 @@ export class ChatStreamReader implements StreamReader {
     } catch (thrown) {
       throw brokenAnswer(this.#provider, 'an event is not JSON', thrown);
     }
+  }
+
+  /** The upstream gives up; what it says that it used is charged. @throws AppError where it says nothing of that */
+  #fail(chunk: JsonObject, data: string): AnswerEvent[] {
+    const failure = errorInside(this.#provider, readComplaint(Buffer.from(data)));
+    const usage = readChatUsage(chunk['usage']);
+    if (usage === null) throw failure;
+    this.#isOver = true;
+    return [
+      { type: 'usage', usage },
+      { type: 'finish', finishReason: 'error', nativeFinishReason: null, failure },
+    ];
   }
 
   #start(chunk: JsonObject): AnswerEvent[] {

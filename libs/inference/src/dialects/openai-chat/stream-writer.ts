@@ -72,6 +72,8 @@ export class ChatStreamWriter implements StreamWriter {
   }
 
   #startPart(event: PartStart): Buffer[] {
+    // This API has no word for what the gateway's own tools do.
+    if (event.kind === 'server-tool') return [];
     const index = this.#counts.get(event.kind) ?? 0;
     this.#counts.set(event.kind, index + 1);
     this.#parts.set(event.part, { kind: event.kind, index, textStart: this.#textLength });

@@ -33,6 +33,6 @@ function count(value: unknown): number | null {
 }
 
 /** The usage object of an answer; costs are the doubles nearest to the amounts, as the interface types them. */
-export function chatUsage({ usage, cost }: Bill): object {
-  return JSON.parse(usageText(usage, cost, true)) as object;
+export function chatUsage({ usage, cost, tools }: Bill): object {
+  return JSON.parse(usageText(usage, cost, true, tools)) as object;
 }

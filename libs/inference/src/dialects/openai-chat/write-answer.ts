@@ -1,3 +1,4 @@
+import { toEnvelope } from '@libs/errors';
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import type { AnswerContext } from '../dialect';
@@ -20,7 +21,10 @@ export function writeChatAnswer(answer: CanonicalAnswer, bill: Bill, context: An
     created: answer.createdAt ?? Math.floor(Date.now() / 1_000),
     model: model.slug,
     provider: endpoint.provider.name,
-    choices: answer.choices.map((choice, index) => writeChoice(choice, index, isHidden)),
+    choices: answer.choices.map((choice, index) => ({
+      ...writeChoice(choice, index, isHidden),
+      ...(answer.failure && { error: toEnvelope(answer.failure).error }),
+    })),
     service_tier: answer.serviceTier,
     system_fingerprint: answer.systemFingerprint ?? null,
     usage: chatUsage(bill),

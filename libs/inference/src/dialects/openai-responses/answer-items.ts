@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AnswerPart, TokenLogprob } from '../../model/canonical-answer';
+import type { AnswerPart, ServerToolPart, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningPart, TextPart } from '../../model/conversation';
 import { parseJson } from '../json-value';
 import { MalformedJson } from '../json-grammar';
@@ -9,7 +9,7 @@ import { reasoningItem, writeAnnotation } from './write-input';
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
-type ItemKind = 'msg' | 'rs' | 'fc' | 'ctc' | 'ig';
+type ItemKind = 'msg' | 'rs' | 'fc' | 'ctc' | 'ig' | 'ws' | 'st';
 
 const ID_LENGTH = 48;
 
@@ -67,6 +67,9 @@ function writeGroup(
   const [part] = group;
   if (part.type === 'reasoning') return thoughtItem(part, itemId('rs', responseId, index), status);
   if (part.type === 'generated-image') return imageItem(itemId('ig', responseId, index), part.url);
+  if (part.type === 'server-tool') {
+    return serverToolItem(serverToolItemId(part.tool, responseId, index), part, statusOfTool(part.hasSucceeded));
+  }
   if (part.type === 'tool-call') {
     const { id: callId, name } = part;
     if (customTools.has(name)) return customCallItem(itemId('ctc', responseId, index), callId, name, part.arguments);
@@ -97,6 +100,24 @@ export function messageItem(id: string, content: readonly object[], status: Item
 
 export function thoughtItem(part: ReasoningPart, id: string, status: ItemStatus): object {
   return { ...reasoningItem({ ...part, id: part.id ?? id }), status };
+}
+
+export function serverToolItemId(tool: string, responseId: string, outputIndex: number): string {
+  const kinds: Readonly<Record<string, ItemKind>> = { web_search: 'ws', image_generation: 'ig' };
+  return itemId(kinds[tool] ?? 'st', responseId, outputIndex);
+}
+
+/** What a tool of the gateway's own did. There is no word for one that failed but that it is incomplete. */
+export function statusOfTool(hasSucceeded: boolean): ItemStatus {
+  return hasSucceeded ? 'completed' : 'incomplete';
+}
+
+export function serverToolItem(
+  id: string,
+  { itemType, item }: Pick<ServerToolPart, 'itemType' | 'item'>,
+  status: ItemStatus,
+): object {
+  return { id, type: itemType, status, ...item };
 }
 
 export function functionCallItem(id: string, callId: string, name: string, args: string, status: ItemStatus): object {

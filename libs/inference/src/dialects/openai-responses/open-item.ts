@@ -5,7 +5,7 @@ export type PartStart = Extract<AnswerEvent, { type: 'part-start' }>;
 /** What happens to a part after it has begun. */
 export type PartEvent = Extract<
   AnswerEvent,
-  { type: 'text-delta' | 'annotation' | 'reasoning-delta' | 'tool-arguments-delta' | 'part-end' }
+  { type: 'text-delta' | 'annotation' | 'reasoning-delta' | 'tool-arguments-delta' | 'tool-outcome' | 'part-end' }
 >;
 
 export interface ItemPlace extends ItemContext {

@@ -2,6 +2,7 @@ import { customCallItem, customInput, functionCallItem, imageItem, itemId, type 
 import type { EventSink } from './event-sink';
 import type { ItemPlace, OpenItem, PartEvent, PartStart } from './open-item';
 import { OpenMessage } from './open-message';
+import { OpenServerTool } from './open-server-tool';
 import { OpenThoughts } from './open-thoughts';
 
 export function openItem(event: PartStart, sink: EventSink, place: ItemPlace): OpenItem {
@@ -13,6 +14,8 @@ export function openItem(event: PartStart, sink: EventSink, place: ItemPlace): O
       return new OpenThoughts(sink, place);
     case 'generated-image':
       return new OpenImage(event.url, sink, place);
+    case 'server-tool':
+      return new OpenServerTool(event, sink, place);
     case 'tool-call':
       return place.customTools.has(event.name)
         ? new OpenCustomCall(event, sink, place)

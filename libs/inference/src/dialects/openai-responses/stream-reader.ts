@@ -57,6 +57,7 @@ export class ResponsesStreamReader implements StreamReader {
     const event = this.#parse(data);
     this.#refuseError(event);
     const type = textOf(event['type']) ?? '';
+    if (type === 'response.failed') return this.#fail(fieldsOf(event['response']));
     return Object.hasOwn(HANDLERS, type) ? HANDLERS[type]!(this, event) : [];
   }
 
@@ -64,8 +65,18 @@ export class ResponsesStreamReader implements StreamReader {
     const { type, error } = event;
     const isError = type === 'error' || type === 'response.error' || (type === undefined && error != null);
     if (isError) throw errorInside(this.endpoint.provider, complaintOf(error ?? event));
-    if (type !== 'response.failed') return;
-    throw errorInside(this.endpoint.provider, complaintOf(fieldsOf(event['response'])?.['error']));
+  }
+
+  /** The upstream gives up; what it says that it used is charged. @throws AppError where it says nothing of that */
+  #fail(response: Fields | null): AnswerEvent[] {
+    const failure = errorInside(this.endpoint.provider, complaintOf(response?.['error']));
+    const usage = usageOfResponse(response?.['usage'], this.endpoint);
+    if (usage === null) throw failure;
+    this.#isFinished = true;
+    return [
+      { type: 'usage', usage },
+      { type: 'finish', finishReason: 'error', nativeFinishReason: 'failed', failure },
+    ];
   }
 
   end(): AnswerEvent[] {
@@ -175,6 +186,8 @@ export class ResponsesStreamReader implements StreamReader {
         return this.#missingThoughts(key, part);
       case 'generated-image':
         return this.#ledger.begin(key, { kind: 'generated-image', url: part.url });
+      case 'server-tool':
+        return [];
     }
   }
 

@@ -135,6 +135,50 @@ describe(ResponsesStreamWriter.name, () => {
     send([start, opens(0, 'reasoning'), opens(1, 'text'), text(1, 'x'), ends(1), ends(0), finishes('stop')]);
   });
 
+  it('tells of the tools of the gateway, each of which ends with its own work', () => {
+    const looks = (part: number, tool: string): AnswerEvent => {
+      const itemType = `sluice:${tool}`;
+      return { type: 'part-start', part, kind: 'server-tool', tool, itemType, item: { query: '' } };
+    };
+    const found = (part: number, hasSucceeded = true): AnswerEvent => {
+      return { type: 'tool-outcome', part, hasSucceeded, item: { query: 'q' } };
+    };
+    const events = [start, looks(0, 'web_search'), looks(1, 'datetime'), calls(2), argues(2, '{}'), ends(2)];
+    const more = [
+      found(1, false),
+      ends(1),
+      found(0),
+      ends(0),
+      opens(3, 'text'),
+      text(3, 'x'),
+      ends(3),
+      looks(4, 'look'),
+    ];
+    const { types, response } = send([...events, ...more, finishes('stop')]);
+    expect(types.filter((type) => type.startsWith('web_search_call'))).toEqual([
+      'web_search_call.in_progress',
+      'web_search_call.searching',
+      'web_search_call.completed',
+    ]);
+    expect(response['output']).toMatchObject([
+      { type: 'sluice:web_search', id: expect.stringMatching(/^ws_/) as string, status: 'completed', query: 'q' },
+      { type: 'sluice:datetime', id: expect.stringMatching(/^st_/) as string, status: 'incomplete', query: 'q' },
+      { type: 'function_call', status: 'completed' },
+      { type: 'message', status: 'completed' },
+      { type: 'sluice:look', status: 'incomplete', query: '' },
+    ]);
+  });
+
+  it('says what the tools of the gateway did and cost', () => {
+    const tools = { requested: 3, executed: 2, webSearches: 1, webFetches: 0, cost: 5_000_000n };
+    const { response } = send([start, finishes('stop')], (writer) => writer.complete({ ...bill, tools }));
+    expect(response['usage']).toMatchObject({
+      cost: 0.000012,
+      cost_details: { server_tool_cost: 0.000005, upstream_inference_input_cost: 0.000003 },
+      server_tool_use_details: { tool_calls_requested: 3, tool_calls_executed: 2, web_search_requests: 1 },
+    });
+  });
+
   it('gives tools with free text their text', () => {
     const body = { input: 'Hi', tools: [{ type: 'custom', name: 'shell' }] };
     const events = [start, calls(0, 'shell'), argues(0, '{"inp'), argues(0, 'ut":"ls\\n"}'), ends(0)];

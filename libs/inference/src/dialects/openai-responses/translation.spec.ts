@@ -82,8 +82,9 @@ function representablePart(part: Part, role: Message['role']): Part | null {
   return detail === undefined || detail === 'auto' ? image : { ...image, detail };
 }
 
-function isOwn({ format, encrypted }: ReasoningPart): boolean {
-  return format === OWN_FORMAT || (encrypted !== undefined && (format === undefined || format === 'unknown'));
+function isOwn({ format, encrypted, text }: ReasoningPart): boolean {
+  if (format === OWN_FORMAT) return encrypted !== undefined || text !== undefined;
+  return encrypted !== undefined && (format === undefined || format === 'unknown');
 }
 
 /** Turns of a model that follow each other are one; those that say nothing are none. */
@@ -178,6 +179,15 @@ describe('a request that goes through this API', () => {
       { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x', format: 'xai-responses-v1' },
     ]);
     for (const slug of ['openai', 'azure', 'amazon-bedrock', 'meta']) expect(inputAt(slug)).toEqual([]);
+  });
+
+  it('leaves out thoughts of which there is only a summary, for nobody kept the rest', () => {
+    const thought: ReasoningPart = { type: 'reasoning', id: 'rs_1', summary: 'Hm', format: OWN_FORMAT };
+    const messages = [{ role: 'assistant' as const, parts: [thought, { type: 'text' as const, text: 'Hi' }] }];
+    const log = new LossLog();
+    const written = write({ messages, tools: [], sampling: {}, stopSequences: [], unread: [] }, log);
+    expect(written['input']).toMatchObject([{ type: 'message' }]);
+    expect(log.report().dropped).toEqual(['reasoning']);
   });
 });
 

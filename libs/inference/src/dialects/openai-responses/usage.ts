@@ -4,8 +4,8 @@ import type { Cost } from '../../pricing/price';
 import type { Endpoint } from '../../routing/catalogue';
 import type { JsonCursor } from '../json-cursor';
 import { memberEdits, type ByteEdit, type JsonMember } from '../json-members';
-import { settleUsage, type ReportedCounts, type ReportedUsage } from '../openai-usage';
-import type { Bill } from '../translation';
+import { settleUsage, toolUseObject, type ReportedCounts, type ReportedUsage } from '../openai-usage';
+import { totalOf, type Bill } from '../translation';
 
 /** A bound where the catalogue names no context length. */
 const UNBOUNDED_TOKENS = 1_000_000_000;
@@ -68,16 +68,19 @@ export function responseUsageText({ usage, cost }: Bill): string {
 }
 
 /** The same as an object; costs are the doubles nearest to the amounts, as the interface types them. */
-export function responseUsageObject({ usage, cost }: Bill): object {
+export function responseUsageObject(bill: Bill): object {
+  const { usage, cost, tools } = bill;
   return {
     ...countMembers(usage),
-    cost: usdNumber(cost.totalCost),
+    cost: usdNumber(totalOf(bill)),
     cost_details: {
       upstream_inference_cost: null,
       upstream_inference_input_cost: usdNumber(cost.promptCost),
       upstream_inference_output_cost: usdNumber(cost.completionCost),
+      ...(tools && { server_tool_cost: usdNumber(tools.cost) }),
     },
     is_byok: false,
+    ...(tools && { server_tool_use_details: toolUseObject(tools) }),
   };
 }
 

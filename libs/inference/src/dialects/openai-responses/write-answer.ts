@@ -25,6 +25,6 @@ export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: Answer
   };
   if (status === 'completed') return responseObject(echo, { ...state, completedAt: nowSeconds() });
   if (status !== 'failed') return responseObject(echo, state);
-  const error = brokenAnswer(context.endpoint.provider, 'the model stopped with an error');
+  const error = answer.failure ?? brokenAnswer(context.endpoint.provider, 'the model stopped with an error');
   return responseObject(echo, { ...state, failure: failureOf(error) });
 }

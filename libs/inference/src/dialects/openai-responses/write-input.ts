@@ -72,8 +72,9 @@ class MessageWriter {
     this.#items.push({ type: 'message', role: role === 'tool' ? 'user' : role, content });
   }
 
+  /** Nothing is stored upstream, so a thought of which only the id or a summary is known would not be found there. */
   #addReasoning(part: ReasoningPart): void {
-    const isOwn = part.format === this.format;
+    const isOwn = part.format === this.format && (part.encrypted !== undefined || part.text !== undefined);
     const mayBeOwn = part.encrypted !== undefined && (part.format === undefined || part.format === 'unknown');
     if (isOwn || mayBeOwn) this.#push(reasoningItem(part));
     else this.log.drop('reasoning');

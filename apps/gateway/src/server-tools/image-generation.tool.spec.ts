@@ -1,0 +1,84 @@
+import { AppError } from '@libs/errors';
+import type { InferenceResult, RoutedRequest } from '@libs/inference';
+import { ImageGenerationTool } from './image-generation.tool';
+import type { ToolContext } from './server-tool';
+
+const MODELS = ['paint/one', 'paint/two'];
+const PICTURE = 'data:image/png;base64,iVBORw0K';
+
+function painter(message: object | AppError, models: readonly string[] = MODELS) {
+  const asked: (RoutedRequest & { parsed: Record<string, unknown> })[] = [];
+  const answer = async (_api: unknown, request: RoutedRequest): Promise<InferenceResult> => {
+    asked.push({ ...request, parsed: JSON.parse(request.body.toString()) as Record<string, unknown> });
+    if (message instanceof AppError) throw message;
+    const body = Buffer.from(JSON.stringify({ choices: [{ message }] }));
+    return { body, cost: { totalCost: 40n, promptCost: 0n, completionCost: 40n } } as InferenceResult;
+  };
+  return { tool: new ImageGenerationTool({ engine: { answer }, imageModels: () => models }), asked };
+}
+
+const context = (signal = new AbortController().signal): ToolContext => ({
+  caller: { organizationId: 'acme', workspaceId: 'w', keyHash: 'k' } as ToolContext['caller'],
+  generationId: 'gen-1',
+  signal,
+});
+
+describe(ImageGenerationTool.name, () => {
+  it('asks the model that the request names, with all other settings', async () => {
+    const { tool, asked } = painter({ images: [{ image_url: { url: PICTURE } }] });
+    const bound = tool.bind({ model: 'paint/two', aspect_ratio: '1:1' }, 'p');
+    const outcome = await bound.run({ prompt: 'A cat' }, context());
+    expect(asked).toMatchObject([
+      {
+        model: 'paint/two',
+        outputModalities: ['image'],
+        parsed: {
+          messages: [{ role: 'user', content: 'A cat' }],
+          modalities: ['image', 'text'],
+          image_config: { aspect_ratio: '1:1' },
+        },
+      },
+    ]);
+    expect(outcome).toMatchObject({
+      isError: false,
+      item: { prompt: 'A cat', result: 'iVBORw0K', imageB64: 'iVBORw0K' },
+      images: [PICTURE],
+      costPicoUsd: 40n,
+    });
+  });
+
+  it('takes the first model of the catalogue, and a link for a picture', async () => {
+    const { tool, asked } = painter({ images: [{ image_url: { url: 'https://a.example/cat.png' } }] });
+    const outcome = await tool.bind({}, 'p').run({ prompt: 'A cat' }, context());
+    expect(asked[0]!.model).toBe('paint/one');
+    expect(outcome.item).toMatchObject({ imageUrl: 'https://a.example/cat.png', result: null });
+  });
+
+  it('charges for an answer without a picture, and says that there is none', async () => {
+    const outcome = await painter({ content: 'No.' }).tool.bind({}, 'p').run({ prompt: 'A cat' }, context());
+    expect(outcome).toMatchObject({ isError: true, costPicoUsd: 40n });
+  });
+
+  it('tells the model when no provider made it', async () => {
+    const { tool } = painter(new AppError('provider_overloaded', 'The provider is overloaded'));
+    expect(await tool.bind({}, 'p').run({ prompt: 'A cat' }, context())).toMatchObject({
+      isError: true,
+      costPicoUsd: 0n,
+    });
+  });
+
+  it('ends with the request', async () => {
+    const { tool } = painter(new AppError('request_timeout', 'Gone'));
+    await expect(tool.bind({}, 'p').run({ prompt: 'A cat' }, context(AbortSignal.abort()))).rejects.toMatchObject({
+      code: 'request_timeout',
+    });
+  });
+
+  it.each([
+    ['tools[0].parameters.model', { model: 'chat/only' }, MODELS],
+    ['tools[0].parameters', {}, []],
+  ])('refuses %s of %j', (path, parameters, models) => {
+    const { tool } = painter({}, models);
+    expect(() => tool.bind(parameters, 'tools[0].parameters')).toThrow(path);
+  });
+});

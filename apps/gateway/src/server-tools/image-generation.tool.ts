@@ -1,0 +1,109 @@
+import { AppError } from '@libs/errors';
+import {
+  callCancelled,
+  estimatePromptTokens,
+  readRouteFacts,
+  type InferenceEngine,
+  type InferenceResult,
+} from '@libs/inference';
+import { fieldsOf, listOf, refusal, type Fields } from './named-tools';
+import { failedUse, type BoundTool, type ServerTool, type ToolContext, type ToolOutcome } from './server-tool';
+
+/** Pictures take their time. */
+const TIMEOUT_MS = 300_000;
+const MOST_PROMPT_CHARACTERS = 32_000;
+const DATA_URL = /^data:[^,]{0,200};base64,/;
+
+export interface ImageGenerationParts {
+  readonly engine: Pick<InferenceEngine, 'answer'>;
+  /** Slugs of the models that make pictures here, in the order of the catalogue. */
+  readonly imageModels: () => readonly string[];
+}
+
+/**
+ * `<service>:image_generation`: a picture by a model of this service that makes pictures. `model` names it, else
+ * it is the first of the catalogue; all other settings go to it as its `image_config`.
+ */
+export class ImageGenerationTool implements ServerTool {
+  readonly name = 'image_generation';
+
+  constructor(private readonly parts: ImageGenerationParts) {}
+
+  bind({ model, ...settings }: Fields, path: string): BoundTool {
+    const models = this.parts.imageModels();
+    const slug = model ?? models[0];
+    if (slug === undefined) throw refusal(path, 'cannot be served: no model of this service makes pictures');
+    if (typeof slug !== 'string' || !models.includes(slug)) {
+      throw refusal(`${path}.model`, 'must name a model of this service that makes pictures');
+    }
+    return {
+      definition: {
+        name: this.name,
+        description: 'Makes a picture, which the user is shown at once.',
+        parameters: {
+          type: 'object',
+          properties: { prompt: { type: 'string', description: 'What the picture shows, in full sentences' } },
+          required: ['prompt'],
+          additionalProperties: false,
+        },
+      },
+      timeoutMs: TIMEOUT_MS,
+      run: (args, context) => this.#paint(slug, settings, fieldsOf(args)['prompt'], context),
+    };
+  }
+
+  async #paint(model: string, settings: Fields, prompt: unknown, context: ToolContext): Promise<ToolOutcome> {
+    if (typeof prompt !== 'string' || prompt === '' || prompt.length > MOST_PROMPT_CHARACTERS) {
+      return failedUse(`The prompt must be text of 1 to ${MOST_PROMPT_CHARACTERS} characters.`);
+    }
+    try {
+      const result = await this.#ask(model, settings, prompt, context);
+      return outcomeOf(prompt, result);
+    } catch (thrown) {
+      if (context.signal.aborted) throw callCancelled();
+      return failedUse(`The picture could not be made: ${AppError.from(thrown).message}.`, { prompt });
+    }
+  }
+
+  #ask(model: string, settings: Fields, prompt: string, context: ToolContext): Promise<InferenceResult> {
+    const { organizationId, workspaceId, keyHash } = context.caller;
+    const request = {
+      model,
+      messages: [{ role: 'user', content: prompt }],
+      modalities: ['image', 'text'],
+      ...(Object.keys(settings).length > 0 && { image_config: settings }),
+    };
+    const body = Buffer.from(JSON.stringify(request));
+    return this.parts.engine.answer('chat', {
+      ...readRouteFacts(request),
+      model,
+      generationId: context.generationId,
+      body,
+      signal: context.signal,
+      estimatedPromptTokens: estimatePromptTokens(body),
+      scope: { organizationId, workspaceId: workspaceId ?? undefined, apiKeyHash: keyHash },
+    });
+  }
+}
+
+function outcomeOf(prompt: string, { body, cost }: InferenceResult): ToolOutcome {
+  const answer = JSON.parse(body.toString()) as Fields;
+  const message = fieldsOf(listOf(answer['choices'])[0]?.['message']);
+  const urls = listOf(message['images']).flatMap(({ image_url: link }) => fieldsOf(link)['url'] ?? []);
+  const [url] = urls;
+  const costPicoUsd = cost.totalCost;
+  if (typeof url !== 'string') return failedUse('The model made no picture.', { prompt }, costPicoUsd);
+  const base64 = DATA_URL.test(url) ? url.replace(DATA_URL, '') : null;
+  const said = message['content'];
+  return {
+    parts: [{ type: 'text', text: 'The picture has been made, and the user sees it.' }],
+    isError: false,
+    item: {
+      prompt,
+      ...(base64 === null ? { imageUrl: url, result: null } : { imageB64: base64, result: base64 }),
+      ...(typeof said === 'string' && said !== '' && { revisedPrompt: said }),
+    },
+    images: urls.map(String),
+    costPicoUsd,
+  };
+}

@@ -1,0 +1,77 @@
+import {
+  emptyUsage,
+  totalOf,
+  type Bill,
+  type Cost,
+  type StreamOutcome,
+  type ToolBill,
+  type Usage,
+} from '@libs/inference';
+import type { ToolOutcome } from './server-tool';
+
+type Provenance = Usage['provenance'];
+
+/** A sum is known no better than the worst known part of it. */
+const BEST_FIRST: readonly Provenance[] = ['upstream', 'estimated', 'partial'];
+
+/** Sums up what the turns and the tools of one answer used. */
+export class LoopBill {
+  #usage: Usage = emptyUsage('upstream');
+  #cost: Cost = { totalCost: 0n, promptCost: 0n, completionCost: 0n };
+  #tools: ToolBill = { requested: 0, executed: 0, webSearches: 0, webFetches: 0, cost: 0n };
+  readonly #uses = new Map<string, number>();
+
+  addTurn({ usage, cost }: Pick<StreamOutcome, 'usage' | 'cost'>): void {
+    this.#usage = sumOf(this.#usage, usage);
+    this.#cost = {
+      totalCost: this.#cost.totalCost + cost.totalCost,
+      promptCost: this.#cost.promptCost + cost.promptCost,
+      completionCost: this.#cost.completionCost + cost.completionCost,
+    };
+  }
+
+  addRequested(): void {
+    this.#tools = { ...this.#tools, requested: this.#tools.requested + 1 };
+  }
+
+  addUse(tool: string, { costPicoUsd }: ToolOutcome): void {
+    const { executed, webSearches, webFetches, cost } = this.#tools;
+    this.#uses.set(tool, (this.#uses.get(tool) ?? 0) + 1);
+    this.#tools = {
+      ...this.#tools,
+      executed: executed + 1,
+      webSearches: webSearches + Number(tool === 'web_search'),
+      webFetches: webFetches + Number(tool === 'web_fetch'),
+      cost: cost + costPicoUsd,
+    };
+  }
+
+  /** How often each tool ran. */
+  get uses(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#uses);
+  }
+
+  get bill(): Required<Bill> {
+    return { usage: this.#usage, cost: this.#cost, tools: this.#tools };
+  }
+
+  /** The bill as the books have it: one cost, tools included. */
+  get charge(): Pick<StreamOutcome, 'usage' | 'cost'> {
+    return { usage: this.#usage, cost: { ...this.#cost, totalCost: totalOf(this.bill) } };
+  }
+}
+
+function sumOf(one: Usage, other: Usage): Usage {
+  const rank = Math.max(BEST_FIRST.indexOf(one.provenance), BEST_FIRST.indexOf(other.provenance));
+  return {
+    promptTokens: one.promptTokens + other.promptTokens,
+    completionTokens: one.completionTokens + other.completionTokens,
+    totalTokens: one.totalTokens + other.totalTokens,
+    cachedTokens: one.cachedTokens + other.cachedTokens,
+    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
+    reasoningTokens: one.reasoningTokens + other.reasoningTokens,
+    audioPromptTokens: one.audioPromptTokens + other.audioPromptTokens,
+    audioCompletionTokens: one.audioCompletionTokens + other.audioCompletionTokens,
+    provenance: BEST_FIRST[rank] ?? 'partial',
+  };
+}

@@ -1,0 +1,124 @@
+import { AppError } from '@libs/errors';
+import type { StreamableApi } from '@libs/inference';
+import type { ServerTool } from './server-tool';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** An entry of a request's `tools` that names a tool of ours. */
+export interface NamedTool {
+  readonly tool: ServerTool;
+  readonly parameters: Fields;
+  /** Where the settings stand in the request. */
+  readonly path: string;
+}
+
+/** The tools of a request, by whose they are. */
+export interface SortedTools {
+  /** Under the service's own name. */
+  readonly own: readonly NamedTool[];
+  /** Under a plain name, which a provider may know too. */
+  readonly plain: readonly NamedTool[];
+  /** Paths of tools that only a provider can run. */
+  readonly providers: readonly string[];
+  /** The caller's: whatever is none of the others. */
+  readonly rest: readonly Fields[];
+}
+
+/** Tools that responses upstreams run themselves (interface §4.4) and we do not. */
+const PROVIDER_TOOLS = new Set([
+  'file_search',
+  'computer_use_preview',
+  'code_interpreter',
+  'mcp',
+  'image_generation',
+  'local_shell',
+  'shell',
+  'apply_patch',
+  'x_search',
+]);
+
+/** Knows the tools that this service offers, by the types that callers name them by. */
+export class NamedTools {
+  readonly #byType = new Map<string, ServerTool>();
+  readonly #byAlias = new Map<string, ServerTool>();
+  readonly #prefix: string;
+
+  constructor(
+    serviceName: string,
+    private readonly tools: readonly ServerTool[],
+  ) {
+    this.#prefix = `${serviceName}:`;
+    for (const tool of tools) {
+      this.#byType.set(this.typeOf(tool), tool);
+      for (const alias of tool.aliases ?? []) this.#byAlias.set(alias, tool);
+    }
+  }
+
+  /** The type of a tool in requests, and of its output items. */
+  typeOf({ name }: ServerTool): string {
+    return this.#prefix + name;
+  }
+
+  /** The tool of a type or alias, or null. */
+  find(type: unknown): ServerTool | null {
+    return this.#byType.get(String(type)) ?? this.#byAlias.get(String(type)) ?? null;
+  }
+
+  /** Whether a type is under the service's own name. */
+  isOwn(type: unknown): boolean {
+    return typeof type === 'string' && type.startsWith(this.#prefix);
+  }
+
+  /** @throws AppError invalid_request for a tool under our name that we do not have, or one that is there twice */
+  sort(api: StreamableApi, tools: readonly Fields[]): SortedTools {
+    const sorted = {
+      own: [] as NamedTool[],
+      plain: [] as NamedTool[],
+      providers: [] as string[],
+      rest: [] as Fields[],
+    };
+    for (const [index, entry] of tools.entries()) {
+      const path = `tools[${index}]`;
+      const { type } = entry;
+      if (this.isOwn(type)) sorted.own.push(this.#own(entry, path));
+      else if (api !== 'messages' && this.#byAlias.has(String(type))) sorted.plain.push(this.#plain(entry, path));
+      else if (api === 'responses' && PROVIDER_TOOLS.has(String(type))) sorted.providers.push(path);
+      else sorted.rest.push(entry);
+    }
+    return sorted;
+  }
+
+  #own({ type, parameters }: Fields, path: string): NamedTool {
+    const tool = this.#byType.get(String(type));
+    if (tool !== undefined) return { tool, parameters: fieldsOf(parameters), path: `${path}.parameters` };
+    const offered = this.tools.map((one) => this.typeOf(one)).join(', ');
+    throw refusal(`${path}.type`, `names a server tool that is not offered here; there are ${offered}`);
+  }
+
+  /** Settings stand beside the type, or among the parameters as they do under our own name. */
+  #plain({ type, parameters, filters, ...settings }: Fields, path: string): NamedTool {
+    const { blocked_domains: blocked, ...domains } = fieldsOf(filters);
+    const given = {
+      ...settings,
+      ...domains,
+      ...(blocked !== undefined && domains['excluded_domains'] == null && { excluded_domains: blocked }),
+      ...fieldsOf(parameters),
+    };
+    const present = Object.entries(given).filter(([, value]) => value !== null);
+    return { tool: this.#byAlias.get(String(type))!, parameters: Object.fromEntries(present), path };
+  }
+}
+
+/** A refusal of one member of a request. */
+export function refusal(param: string, reason: string): AppError {
+  return new AppError('invalid_request', `${param} ${reason}`, { metadata: { param } });
+}
+
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+/** The objects of an array; none for anything else. */
+export function listOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.map(fieldsOf) : [];
+}

@@ -1,0 +1,61 @@
+import { AppError } from '@libs/errors';
+import { request } from 'undici';
+import { fieldsOf, type Fields } from './named-tools';
+
+export interface ServiceCall {
+  readonly url: URL;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent by POST as JSON; GET when absent. */
+  readonly body?: object;
+  readonly signal: AbortSignal;
+}
+
+const TIMEOUT_MS = 15_000;
+const LARGEST_ANSWER = 8 * 1024 * 1024;
+
+/**
+ * One call of a service that the operator chose, such as a search engine: its address is trusted and its key is
+ * sent to it. What it answers is not trusted.
+ *
+ * @param service how it is called in error messages
+ * @throws AppError provider_unavailable or timeout; the signal's reason when it is aborted
+ */
+export async function callService(service: string, { url, headers, body, signal }: ServiceCall): Promise<Fields> {
+  signal.throwIfAborted();
+  const deadline = AbortSignal.timeout(TIMEOUT_MS);
+  try {
+    const answer = await request(url, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { accept: 'application/json', ...(body && { 'content-type': 'application/json' }), ...headers },
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: AbortSignal.any([signal, deadline]),
+    });
+    if (answer.statusCode !== 200) {
+      await answer.body.dump();
+      throw unavailable(service, `status ${answer.statusCode}`);
+    }
+    return fieldsOf(JSON.parse(await readBounded(answer.body, service)));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (deadline.aborted) throw new AppError('timeout', `The ${service} did not answer in time`);
+    throw error instanceof AppError ? error : unavailable(service, 'the exchange failed', error);
+  }
+}
+
+async function readBounded(body: AsyncIterable<Buffer>, service: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > LARGEST_ANSWER) throw unavailable(service, 'the answer is too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length).toString();
+}
+
+function unavailable(service: string, internal: string, cause?: unknown): AppError {
+  return new AppError('provider_unavailable', `The ${service} is not available`, {
+    internal: `${service}: ${internal}`,
+    cause,
+  });
+}

@@ -1,0 +1,169 @@
+import type { ServerResponse } from 'node:http';
+import { dataOfEventStream, findResponsesGrammarProblems } from '@libs/inference/testing';
+import { CHAT_ANSWER, chatChunk, DONE, CHAT_END, until } from '../inference/testing/answers';
+import { InferenceApp } from '../inference/testing/inference-app';
+import { ServerToolEngine } from './server-tool-engine';
+import { FakeTool, found } from './testing/fake-tool';
+
+const TOOLS = [{ type: 'sluice:datetime' }];
+const REQUEST = { model: 'test/chat', input: 'Hi', tools: TOOLS };
+/** 10 tokens in at a microdollar each, 5 out at two. */
+const TURN_USD = '0.00002';
+
+const CALL = { index: 0, id: 'call_1', type: 'function', function: { name: 'datetime', arguments: '{}' } };
+const calling = {
+  ...CHAT_ANSWER,
+  choices: [
+    { index: 0, message: { role: 'assistant', content: null, tool_calls: [CALL] }, finish_reason: 'tool_calls' },
+  ],
+};
+const callingStream = [
+  chatChunk('', { choices: [{ index: 0, delta: { tool_calls: [CALL] }, finish_reason: null }] }),
+  CHAT_END.replace('"stop"', '"tool_calls"'),
+  DONE,
+].join('');
+
+type Turn = (response: ServerResponse) => void;
+const whole =
+  (answer: object): Turn =>
+  (response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+const streamed =
+  (text: string, isOver = true): Turn =>
+  (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(text);
+    if (isOver) response.end();
+  };
+
+let app: InferenceApp;
+let tool: FakeTool;
+
+beforeEach(async () => {
+  tool = new FakeTool('datetime', () => found('Found.', { costPicoUsd: 3_000_000n }));
+  app = await InferenceApp.start([tool]);
+});
+
+afterEach(() => app.close());
+
+function says(...turns: readonly Turn[]): void {
+  let count = 0;
+  app.answer = (_request, response) => turns[count++]!(response);
+}
+
+async function settled() {
+  await until(() => app.books.settled.length === 1);
+  return app.books.settled[0]!;
+}
+
+describe(ServerToolEngine.name, () => {
+  it('answers one request with one row on the books', async () => {
+    says(whole(calling), whole(CHAT_ANSWER));
+    const answer = (await (await app.post('responses', REQUEST)).json()) as { usage: object };
+    expect(answer.usage).toMatchObject({ input_tokens: 20, output_tokens: 10, cost: 0.000043 });
+    expect(await settled()).toMatchObject({ outcome: 'completed', promptTokens: 20, costUsd: '0.000043' });
+    await app.recorder.flush();
+    expect(app.books.settled).toHaveLength(1);
+  });
+
+  it('holds the price of several turns', async () => {
+    const holdOf = async (body: object): Promise<number> => {
+      const fresh = await InferenceApp.start([tool]);
+      fresh.answer = (_request, response) => whole(CHAT_ANSWER)(response);
+      await fresh.post('responses', body);
+      await fresh.close();
+      return Number(fresh.books.opened[0]!.holdUsd);
+    };
+    expect(await holdOf(REQUEST)).toBeGreaterThan(3 * (await holdOf({ ...REQUEST, tools: [] })));
+  });
+
+  it('tells in the metadata of a stream what its tools did', async () => {
+    says(streamed(callingStream), streamed(chatChunk('Hi.') + CHAT_END + DONE));
+    const headers = {
+      authorization: `Bearer ${app.key}`,
+      'content-type': 'application/json',
+      'x-sluice-metadata': 'enabled',
+    };
+    const response = await app.post('responses', { ...REQUEST, stream: true }, { headers });
+    const data = dataOfEventStream(await response.text());
+    expect(findResponsesGrammarProblems(data)).toEqual([]);
+    expect(JSON.parse(data.at(-2)!)).toMatchObject({
+      response: {
+        sluice_metadata: {
+          attempt: 2,
+          pipeline: [
+            { type: 'translation' },
+            {
+              type: 'server_tools',
+              name: 'server-tools',
+              cost_usd: 0.000003,
+              data: { steps: 1, uses: { datetime: 1 } },
+            },
+          ],
+        },
+      },
+    });
+  });
+
+  it('passes a request without tools of ours on byte for byte', async () => {
+    const body =
+      '{"model":"test/responses","tools":[{"type":"web_search"},{"type":"function","name":"f"}],  "input":"Hi"}';
+    await app.post('responses', body);
+    const sent = app.upstreamCalls[0]!.toString();
+    expect(sent).toContain('"tools":[{"type":"web_search"},{"type":"function","name":"f"}],  "input":"Hi"');
+    expect(tool.bindings).toEqual([]);
+  });
+
+  it('asks for a whole answer in whole turns', async () => {
+    says(whole(calling), whole(CHAT_ANSWER));
+    await app.post('responses', REQUEST);
+    expect(app.upstreamCalls.map((body) => body.includes('"stream":true'))).toEqual([false, false]);
+  });
+
+  it.each(['a turn', 'a tool'])(
+    'says why when the process stops during %s, and charges what was used',
+    async (where) => {
+      const reached = Promise.withResolvers<void>();
+      const endless = new FakeTool('datetime', () => {
+        reached.resolve();
+        return new Promise(() => undefined);
+      });
+      if (where === 'a tool') {
+        await app.close();
+        app = await InferenceApp.start([endless]);
+      }
+      says(streamed(callingStream), (response) => {
+        streamed(chatChunk('Hm'), false)(response);
+        reached.resolve();
+      });
+      const response = await app.post('responses', { ...REQUEST, stream: true });
+      const text = response.text();
+      await reached.promise;
+      await app.inFlight.drain(AbortSignal.timeout(20));
+      const data = dataOfEventStream(await text);
+      expect(findResponsesGrammarProblems(data)).toEqual([]);
+      expect(JSON.parse(data.at(-2)!)).toMatchObject({
+        type: 'response.failed',
+        response: { error_type: 'provider_overloaded', usage: { input_tokens: expect.any(Number) as number } },
+      });
+      const row = await settled();
+      expect(row.outcome).toBe('cancelled');
+      expect(Number(row.costUsd)).toBeGreaterThanOrEqual(Number(TURN_USD));
+    },
+  );
+
+  it('answers 503 to a call without a stream when the process stops in a later turn, and charges the first', async () => {
+    const reached = Promise.withResolvers<void>();
+    says(whole(calling), () => reached.resolve());
+    const response = app.post('responses', REQUEST);
+    await reached.promise;
+    await app.inFlight.drain(AbortSignal.timeout(20));
+    expect((await response).status).toBe(503);
+    expect(await settled()).toMatchObject({ outcome: 'cancelled', statusCode: 499, costUsd: '0.000023' });
+  });
+
+  it('charges nothing where the first turn gets no answer', async () => {
+    app.answer = (_request, response) => response.writeHead(400).end('{"error":{"message":"no"}}');
+    expect((await app.post('responses', REQUEST)).status).toBe(400);
+    expect(await settled()).toMatchObject({ outcome: 'failed', costUsd: '0' });
+  });
+});

@@ -1,0 +1,136 @@
+import type { Principal } from '@libs/contracts';
+import type { AppError } from '@libs/errors';
+import {
+  AnswerFold,
+  callCancelled,
+  callerSideOf,
+  usdNumber,
+  type AnswerContext,
+  type Bill,
+  type CanonicalAnswer,
+  type InferenceResult,
+  type PipelineStage,
+  type RoutedRequest,
+  type Served,
+  type StreamableApi,
+  type StreamResult,
+} from '@libs/inference';
+import { LoopStream } from './loop-stream';
+import type { Fields } from './named-tools';
+import type { ServerToolPlan, ServerToolPlanner } from './server-tool-plan';
+import { ToolLoop, type LoopEnd, type TurnEngine } from './tool-loop';
+
+/** What an answer in turns tells beside the answer. */
+export interface LoopServed {
+  /** What the metadata says of the tools, at the time of asking. */
+  readonly stages: () => readonly PipelineStage[];
+}
+
+export interface LoopResult extends InferenceResult, LoopServed {
+  /**
+   * Set where nobody waited for the end, or the caller's API has no words for an answer that broke off: what was
+   * used is to be paid, and this is what the caller is told.
+   */
+  readonly interruption: AppError | null;
+}
+
+/** How one request is answered in turns; in place of the engine, which answers it in one. */
+export class ServerToolCall {
+  constructor(
+    private readonly engine: TurnEngine,
+    private readonly api: StreamableApi,
+    private readonly plan: ServerToolPlan,
+    private readonly caller: Principal,
+  ) {}
+
+  /** A whole answer. @throws AppError where the first turn got none, so that there is nothing to pay */
+  async answer(routed: RoutedRequest): Promise<LoopResult> {
+    const loop = await this.#open(routed, false);
+    const fold = new AnswerFold();
+    for await (const event of loop.events()) fold.add(event);
+    await loop.settled();
+    const end = loop.end!;
+    const { bill, charge } = loop.bill;
+    const written = callerSideOf(this.api).writeAnswer(answerOf(fold, end, bill), bill, contextOf(loop.served, routed));
+    return {
+      ...loop.served,
+      ...charge,
+      body: Buffer.from(JSON.stringify(written)),
+      finishReason: end.finishReason ?? 'error',
+      nativeFinishReason: end.nativeFinishReason,
+      upstreamId: end.upstreamId,
+      interruption: interruptionOf(end, this.api),
+      stages: () => [stageOf(loop)],
+    };
+  }
+
+  /** Resolves when the first turn has begun to speak. @throws AppError until then */
+  async stream(routed: RoutedRequest): Promise<StreamResult & LoopServed> {
+    const loop = await this.#open(routed, true);
+    const writer = callerSideOf(this.api).writeStream(contextOf(loop.served, routed));
+    const stream = new LoopStream(loop, writer);
+    return { ...loop.served, stream, stages: () => [stageOf(loop)] };
+  }
+
+  async #open(routed: RoutedRequest, isStream: boolean): Promise<ToolLoop> {
+    const { api, plan, caller } = this;
+    const loop = new ToolLoop(this.engine, { api, routed, plan, caller, isStream });
+    await loop.open();
+    return loop;
+  }
+}
+
+/** Makes the calls of requests that name tools of ours. */
+export class ServerToolEngine {
+  constructor(
+    private readonly engine: TurnEngine,
+    private readonly planner: ServerToolPlanner,
+  ) {}
+
+  /**
+   * Null for a request that the engine answers by itself. `body` is checked.
+   *
+   * @throws AppError invalid_request naming the member
+   */
+  callFor(api: StreamableApi, body: unknown, models: readonly string[], caller: Principal): ServerToolCall | null {
+    const plan = this.planner.plan(api, body as Fields, models);
+    return plan === null ? null : new ServerToolCall(this.engine, api, plan, caller);
+  }
+}
+
+function answerOf(fold: AnswerFold, end: LoopEnd, { usage }: Bill): CanonicalAnswer {
+  const { finishReason, nativeFinishReason, upstreamId, serviceTier, error } = end;
+  const { parts, logprobs } = fold;
+  const choice = { parts, finishReason: finishReason ?? ('error' as const), nativeFinishReason };
+  return {
+    upstreamId,
+    createdAt: null,
+    choices: [logprobs.length > 0 ? { ...choice, logprobs } : choice],
+    usage,
+    ...(serviceTier !== undefined && { serviceTier }),
+    ...(error && { failure: error }),
+  };
+}
+
+function interruptionOf({ state, error }: LoopEnd, api: StreamableApi): AppError | null {
+  if (state === 'cancelled') return callCancelled();
+  return api === 'messages' ? error : null;
+}
+
+function contextOf(
+  { model, endpoint }: Served,
+  { generationId, body, priceList = 'standard' }: RoutedRequest,
+): AnswerContext {
+  return { generationId, model, endpoint, priceList, requestBody: body };
+}
+
+function stageOf({ bill, steps, stoppedBy }: ToolLoop): PipelineStage {
+  const { tools } = bill.bill;
+  return {
+    type: 'server_tools',
+    name: 'server-tools',
+    summary: `steps=${steps}, requested=${tools.requested}, executed=${tools.executed}`,
+    cost_usd: usdNumber(tools.cost),
+    data: { steps, uses: bill.uses, stopped_by: stoppedBy },
+  };
+}

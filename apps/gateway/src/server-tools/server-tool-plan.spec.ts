@@ -1,0 +1,143 @@
+import type { StreamableApi } from '@libs/inference';
+import { ServerToolPlanner } from './server-tool-plan';
+import { FakeTool } from './testing/fake-tool';
+import { ToolSearchTool } from './tool-search.tool';
+
+const FUNCTION = { type: 'function', name: 'theirs', description: 'Theirs.', parameters: { type: 'object' } };
+const RARE = { ...FUNCTION, name: 'rare', description: 'Rarely used.', defer_loading: true };
+const search = (): FakeTool => new FakeTool('web_search', undefined, {}, ['web_search', 'web_search_preview']);
+
+interface Asked {
+  readonly api?: StreamableApi;
+  readonly isNative?: boolean;
+  readonly tools?: readonly (FakeTool | ToolSearchTool)[];
+}
+
+function plan(
+  body: object,
+  { api = 'responses', isNative = false, tools = [search(), new FakeTool('look')] }: Asked = {},
+) {
+  const planner = new ServerToolPlanner({ serviceName: 'sluice', tools, hasNativeResponses: () => isNative });
+  const said = api === 'responses' ? { input: 'Hi' } : { messages: [{ role: 'user', content: 'Hi' }] };
+  return planner.plan(api, { ...said, ...body }, ['some/model']);
+}
+
+/** The functions that the model sees. */
+const seen = (...args: Parameters<typeof plan>) => plan(...args)!.conversation.tools.map(({ name }) => name);
+
+describe(ServerToolPlanner.name, () => {
+  it.each([
+    {},
+    { tools: [] },
+    { tools: [FUNCTION, { type: 'custom', name: 'free' }] },
+    { tools: [{ type: 'other:look' }] },
+    { tools: [RARE] },
+    { tools: [FUNCTION], deferred_tools: { search: { type: 'bm25' } } },
+  ])('leaves %j to the engine', (body) => {
+    expect(plan(body)).toBeNull();
+  });
+
+  it('puts functions in the place of its tools, behind those of the caller', () => {
+    expect(seen({ tools: [{ type: 'sluice:look' }, FUNCTION] })).toEqual(['theirs', 'look']);
+    const chat = { type: 'function', function: { name: 'theirs' } };
+    expect(seen({ tools: [{ type: 'sluice:look' }, chat] }, { api: 'chat' })).toEqual(['theirs', 'look']);
+    const message = { name: 'theirs', input_schema: { type: 'object' } };
+    expect(seen({ max_tokens: 5, tools: [{ type: 'sluice:look' }, message] }, { api: 'messages' })).toEqual([
+      'theirs',
+      'look',
+    ]);
+  });
+
+  it('gives its function another name where the caller has one like it', () => {
+    const named = plan({ tools: [{ type: 'sluice:look' }, { ...FUNCTION, name: 'look' }] })!;
+    expect(named.conversation.tools.map(({ name }) => name)).toEqual(['look', 'sluice_look']);
+    expect(named.tools.get('sluice_look')).toMatchObject({ name: 'look', itemType: 'sluice:look' });
+  });
+
+  it('sets its tools up with what the request says, wherever it says so', () => {
+    const web = search();
+    plan({ tools: [{ type: 'sluice:web_search', parameters: { max_results: 3 } }] }, { tools: [web] });
+    const filters = { allowed_domains: ['a.example'], blocked_domains: ['b.example'] };
+    plan(
+      { tools: [FUNCTION, { type: 'web_search_preview', max_uses: 2, user_location: null, filters }] },
+      { tools: [web] },
+    );
+    expect(web.bindings).toEqual([
+      { parameters: { max_results: 3 }, path: 'tools[0].parameters' },
+      {
+        parameters: { max_uses: 2, allowed_domains: ['a.example'], excluded_domains: ['b.example'] },
+        path: 'tools[1]',
+      },
+    ]);
+  });
+
+  it('leaves a search under a plain name to a provider that speaks responses, unless the request says otherwise', () => {
+    const isNative = true;
+    expect(plan({ tools: [{ type: 'web_search' }] }, { isNative })).toBeNull();
+    expect(plan({ tools: [{ type: 'web_search', engine: 'native' }, { type: 'mcp' }] }, { isNative })).toBeNull();
+    expect(seen({ tools: [{ type: 'web_search', engine: 'exa' }] }, { isNative })).toEqual(['web_search']);
+    expect(seen({ tools: [{ type: 'sluice:look' }, { type: 'web_search' }] }, { isNative })).toEqual([
+      'look',
+      'web_search',
+    ]);
+    expect(seen({ tools: [{ type: 'web_search' }] })).toEqual(['web_search']);
+    expect(plan({ max_tokens: 5, tools: [{ type: 'web_search_20250305' }] }, { api: 'messages' })).toBeNull();
+  });
+
+  it.each([
+    ['tools[1].type', { tools: [FUNCTION, { type: 'sluice:bash' }] }, false],
+    ['tools[0].type', { tools: [{ type: 'file_search' }] }, false],
+    ['tools[0].type', { tools: [{ type: 'mcp' }, { type: 'sluice:look' }] }, true],
+    ['tools[1].parameters', { tools: [{ type: 'sluice:look' }, { type: 'sluice:look' }] }, false],
+    ['n', { tools: [{ type: 'sluice:look' }], n: 2 }, false],
+    ['deferred_tools.search.type', { tools: [RARE], deferred_tools: { search: { type: 'custom' } } }, false],
+  ])('refuses %s of %j', (param, body, isNative) => {
+    const asked = { isNative, tools: [new FakeTool('look'), new ToolSearchTool()] };
+    expect(() => plan(body, asked)).toThrow(expect.objectContaining({ code: 'invalid_request', metadata: { param } }));
+  });
+
+  it('reads which tools may and must be used', () => {
+    const tools = [FUNCTION, { type: 'sluice:look' }, { type: 'web_search' }];
+    const choiceOf = (choice: unknown) => plan({ tools, tool_choice: choice })!.conversation.toolChoice;
+    expect(choiceOf({ type: 'web_search_preview' })).toEqual({ type: 'tool', name: 'web_search' });
+    expect(choiceOf({ type: 'function', name: 'theirs' })).toEqual({ type: 'tool', name: 'theirs' });
+    expect(choiceOf('required')).toEqual({ type: 'required' });
+    const allowed = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'sluice:look' }] };
+    expect(plan({ tools, tool_choice: allowed })!.conversation).toMatchObject({
+      tools: [{ name: 'look' }],
+      toolChoice: { type: 'required' },
+    });
+  });
+
+  describe('with deferred functions', () => {
+    const deferral = { protocol: 'v1', profile: 'portable', search: { type: 'bm25' }, validation: 'runtime' };
+    const withSearch = { tools: [new ToolSearchTool()] };
+
+    it.each([
+      ['the tool', { tools: [FUNCTION, RARE, { type: 'sluice:tool_search' }] }],
+      ['the protocol', { tools: [FUNCTION, RARE], deferred_tools: deferral }],
+    ])('shows them to the model when %s has found them', async (_what, body) => {
+      const deferred = plan(body, withSearch)!;
+      expect(deferred.conversation.tools.map(({ name }) => name)).toEqual(['theirs', 'tool_search']);
+      const outcome = await deferred.tools.get('tool_search')!.bound.run({ query: 'rarely' }, {} as never);
+      expect(outcome.tools).toMatchObject([{ name: 'rare', description: 'Rarely used.' }]);
+    });
+
+    it('shows those at once that the conversation has used', () => {
+      const input = [
+        { type: 'message', role: 'user', content: 'Hi' },
+        { type: 'function_call', call_id: 'a', name: 'rare', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'a', output: 'ok' },
+      ];
+      expect(seen({ input, tools: [RARE], deferred_tools: deferral }, withSearch)).toEqual(['rare', 'tool_search']);
+    });
+  });
+
+  it('reads an earlier answer of its own even where no tool is asked for', () => {
+    const input = [
+      { type: 'sluice:web_search', id: 'ws_1', status: 'completed' },
+      { type: 'message', role: 'user', content: 'And?' },
+    ];
+    expect(plan({ input }, { isNative: true })!.conversation.messages).toHaveLength(1);
+  });
+});

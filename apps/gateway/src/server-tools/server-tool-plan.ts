@@ -1,0 +1,208 @@
+import {
+  callerSideOf,
+  type CanonicalRequest,
+  type StreamableApi,
+  type ToolDefinition,
+  type ToolChoice,
+} from '@libs/inference';
+import { fieldsOf, listOf, NamedTools, refusal, type Fields, type NamedTool, type SortedTools } from './named-tools';
+import type { BoundTool, ServerTool } from './server-tool';
+import { readStopConditions, type StopCondition } from './stop-conditions';
+
+/** A tool of ours as one request uses it. */
+export interface PlannedTool {
+  readonly name: string;
+  /** Its type in requests, and of its output items. */
+  readonly itemType: string;
+  readonly bound: BoundTool;
+}
+
+/** A request that is answered in turns. */
+export interface ServerToolPlan {
+  /** The request, with functions in place of our tools. */
+  readonly conversation: CanonicalRequest;
+  /** By the name of the function that the model calls. */
+  readonly tools: ReadonlyMap<string, PlannedTool>;
+  readonly stopWhen: readonly StopCondition[];
+}
+
+export interface PlannerParts {
+  readonly serviceName: string;
+  readonly tools: readonly ServerTool[];
+  /** Whether some endpoint of these models speaks responses itself, and so may run the tools of its provider. */
+  readonly hasNativeResponses: (models: readonly string[]) => boolean;
+}
+
+/** By this name a request's `deferred_tools` asks for a search without naming the tool. */
+const TOOL_SEARCH = 'tool_search';
+
+/**
+ * Decides which requests are answered in turns, and with which tools.
+ *
+ * A tool under a plain name, e.g. `web_search`, is left to the provider where one of the models has an endpoint
+ * that speaks responses, unless the request says otherwise: it names tools of ours beside it, or an engine. A
+ * tool that only providers run is refused where none can.
+ */
+export class ServerToolPlanner {
+  readonly #names: NamedTools;
+
+  constructor(private readonly parts: PlannerParts) {
+    this.#names = new NamedTools(parts.serviceName, parts.tools);
+  }
+
+  /**
+   * Null for a request that an endpoint answers by itself. `body` is checked, `models` are its models.
+   *
+   * @throws AppError invalid_request naming the member
+   */
+  plan(api: StreamableApi, body: Fields, models: readonly string[]): ServerToolPlan | null {
+    if (!mayConcernUs(body)) return null;
+    const entries = listOf(body['tools']);
+    const sorted = this.#names.sort(api, entries);
+    const deferred = deferredNames(sorted.rest);
+    const search = searchSettings(body['deferred_tools']);
+    const named = once(this.#named(sorted, deferred.size > 0 ? search : null, models));
+    if (named.length === 0 && !this.#hasOwnItems(body['input'])) return null;
+    if (Number(body['n'] ?? 1) > 1) throw refusal('n', 'must be 1 where server tools are used');
+    const choice = this.#readChoice(body['tool_choice'], named);
+    const request = callerSideOf(api).readRequest({ ...body, tools: sorted.rest, tool_choice: choice.rest });
+    return this.#bind(request, choice, deferred, readStopConditions(body));
+  }
+
+  /** The tools that we run. */
+  #named(sorted: SortedTools, search: Fields | null, models: readonly string[]): readonly NamedTool[] {
+    const { own, plain, providers } = sorted;
+    const searchTool = search === null ? null : this.#searchTool(own, search);
+    const mine = searchTool === null ? own : [...own.filter(({ tool }) => tool !== searchTool.tool), searchTool];
+    if (providers.length + plain.length === 0) return mine;
+    const isNative = this.parts.hasNativeResponses(models);
+    if (isNative && mine.length === 0 && (providers.length > 0 || plain.every(isLeftToProvider))) return [];
+    if (providers.length > 0) {
+      const reason = isNative ? 'cannot be used beside server tools' : 'is a tool that no provider of the model runs';
+      throw refusal(`${providers[0]}.type`, reason);
+    }
+    return [...mine, ...plain];
+  }
+
+  /** The search that `deferred_tools` asks for; what the tool's own entry says wins. */
+  #searchTool(own: readonly NamedTool[], search: Fields): NamedTool | null {
+    const tool = this.parts.tools.find(({ name }) => name === TOOL_SEARCH);
+    if (tool === undefined) return null;
+    const entry = own.find((one) => one.tool === tool);
+    const path = entry?.path ?? 'deferred_tools.search';
+    return { tool, path, parameters: { ...search, ...entry?.parameters } };
+  }
+
+  #hasOwnItems(input: unknown): boolean {
+    return Array.isArray(input) && listOf(input).some(({ type }) => this.#names.isOwn(type));
+  }
+
+  #readChoice(choice: unknown, named: readonly NamedTool[]): ReadChoice {
+    const { type, tools } = fieldsOf(choice);
+    if (type === 'allowed_tools') {
+      const listed = listOf(tools);
+      const allowed = new Set(listed.map((entry) => this.#names.find(entry['type'])));
+      const rest = { ...fieldsOf(choice), tools: listed.filter((entry) => this.#names.find(entry['type']) === null) };
+      return { rest, named: named.filter(({ tool }) => allowed.has(tool)), forced: null };
+    }
+    const forced = named.find(({ tool }) => tool === this.#names.find(type)) ?? null;
+    return { rest: forced === null ? choice : undefined, named, forced };
+  }
+
+  #bind(
+    request: CanonicalRequest,
+    { named, forced }: ReadChoice,
+    deferredNamed: ReadonlySet<string>,
+    stopWhen: readonly StopCondition[],
+  ): ServerToolPlan {
+    const isSearched = named.some(({ tool }) => tool.name === TOOL_SEARCH);
+    const hidden = isSearched ? unusedOf(deferredNamed, request) : new Set<string>();
+    const deferred = request.tools.filter(({ name }) => hidden.has(name));
+    const taken = new Set(request.tools.map(({ name }) => name));
+    const tools = new Map<string, PlannedTool>();
+    const definitions: ToolDefinition[] = [];
+    let toolChoice: ToolChoice | undefined = request.toolChoice;
+    for (const { tool, parameters, path } of named) {
+      const bound = tool.bind(parameters, path, { deferred });
+      const name = freeName(bound.definition.name, this.parts.serviceName, taken);
+      tools.set(name, { name: tool.name, itemType: this.#names.typeOf(tool), bound });
+      definitions.push({ ...bound.definition, name });
+      if (forced?.tool === tool) toolChoice = { type: 'tool', name };
+    }
+    const seen = request.tools.filter(({ name }) => !hidden.has(name));
+    return {
+      conversation: { ...request, tools: [...seen, ...definitions], ...(toolChoice && { toolChoice }) },
+      tools,
+      stopWhen,
+    };
+  }
+}
+
+interface ReadChoice {
+  /** What the dialect reads. */
+  readonly rest: unknown;
+  /** Our tools that may be used. */
+  readonly named: readonly NamedTool[];
+  /** The one of them that must be. */
+  readonly forced: NamedTool | null;
+}
+
+/** Most requests have functions only, or no tools at all. */
+function mayConcernUs({ tools, input, deferred_tools: deferral }: Fields): boolean {
+  if (Array.isArray(tools) && tools.some(isSpecial)) return true;
+  return (deferral !== undefined && deferral !== null) || (Array.isArray(input) && input.some(isPrefixed));
+}
+
+function isSpecial(tool: unknown): boolean {
+  const { type } = tool as Fields;
+  return type !== undefined && type !== 'function' && type !== 'custom';
+}
+
+function isPrefixed(item: unknown): boolean {
+  const { type } = item as Fields;
+  return typeof type === 'string' && type.includes(':');
+}
+
+/** A tool can be set up in one way only. */
+function once(named: readonly NamedTool[]): readonly NamedTool[] {
+  const twice = named.find(({ tool }, index) => named.findIndex((other) => other.tool === tool) < index);
+  if (twice !== undefined) throw refusal(twice.path, 'names a server tool that is there twice');
+  return named;
+}
+
+/** Who names no engine takes the provider's own search where there is one. */
+function isLeftToProvider({ parameters: { engine } }: NamedTool): boolean {
+  return engine === undefined || engine === 'auto' || engine === 'native';
+}
+
+function deferredNames(tools: readonly Fields[]): ReadonlySet<string> {
+  const deferred = tools.filter((tool) => tool['defer_loading'] === true);
+  return new Set(deferred.map((tool) => String(tool['name'] ?? fieldsOf(tool['function'])['name'])));
+}
+
+/** What `deferred_tools` says of the search; null when it says nothing. */
+function searchSettings(deferral: unknown): Fields | null {
+  const { search } = fieldsOf(deferral);
+  if (search === undefined) return null;
+  if (fieldsOf(search)['type'] === 'custom') {
+    throw refusal('deferred_tools.search.type', 'must be bm25 or regex: a search of your own is not offered');
+  }
+  return fieldsOf(search);
+}
+
+/** A function that the conversation has used already is known to the model. */
+function unusedOf(names: ReadonlySet<string>, { messages }: CanonicalRequest): ReadonlySet<string> {
+  const parts = messages.flatMap((message) => message.parts);
+  const used = new Set(parts.flatMap((part) => (part.type === 'tool-call' ? [part.name] : [])));
+  return new Set([...names].filter((name) => !used.has(name)));
+}
+
+/** A name that none of the caller's functions has. */
+function freeName(wanted: string, serviceName: string, taken: Set<string>): string {
+  let name = wanted;
+  for (let count = 1; taken.has(name); count += 1) {
+    name = count === 1 ? `${serviceName}_${wanted}` : `${serviceName}_${wanted}_${count}`;
+  }
+  taken.add(name);
+  return name;
+}

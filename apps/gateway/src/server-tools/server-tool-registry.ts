@@ -1,0 +1,26 @@
+import { DatetimeTool } from './datetime.tool';
+import { ImageGenerationTool, type ImageGenerationParts } from './image-generation.tool';
+import type { ServerTool } from './server-tool';
+import { ToolSearchTool } from './tool-search.tool';
+import type { PageReader } from './web-fetch-pages/page-reader';
+import { WebFetchTool } from './web-fetch.tool';
+import type { WebSearch } from './web-search';
+import { WebSearchTool } from './web-search.tool';
+
+export interface ServerToolParts extends ImageGenerationParts {
+  readonly web: WebSearch;
+  readonly pages: PageReader;
+  /** The `<service>` of the interface. */
+  readonly serviceName: string;
+}
+
+/** The tools that the gateway runs itself: one line each. */
+export function createServerTools(parts: ServerToolParts): readonly ServerTool[] {
+  return [
+    new DatetimeTool(),
+    new ImageGenerationTool(parts),
+    new ToolSearchTool(),
+    new WebSearchTool(parts.web),
+    new WebFetchTool(parts.pages, parts.serviceName),
+  ];
+}

@@ -1,0 +1,73 @@
+import type { Principal } from '@libs/contracts';
+import type { Annotation, ToolDefinition, ToolResultPart } from '@libs/inference';
+
+/** What a tool may know of the request for which it runs. */
+export interface ToolContext {
+  readonly caller: Principal;
+  readonly generationId: string;
+  /** Aborted when nobody waits for the answer any more. A tool that is aborted throws or returns, at once. */
+  readonly signal: AbortSignal;
+}
+
+/** A source of what a tool found. */
+export type ToolSource = Omit<Annotation, 'startIndex' | 'endIndex'>;
+
+/** What came of one use of a tool. */
+export interface ToolOutcome {
+  /** What the model reads. */
+  readonly parts: ToolResultPart['parts'];
+  /** The tool could not do it; the model is told so by `parts` and may go on without it. */
+  readonly isError: boolean;
+  /** The members of the output item in the answer (interface §2.11) beside `type`, `id` and `status`. */
+  readonly item: Readonly<Record<string, unknown>>;
+  /** Sources for the answer's text; offsets are set by whoever places them. */
+  readonly sources?: readonly ToolSource[];
+  /** Pictures for the caller, as data URLs or links; shown where the caller's API has no output items. */
+  readonly images?: readonly string[];
+  /** Functions that the model may call from its next turn on. */
+  readonly tools?: readonly ToolDefinition[];
+  /** What this use costs the caller, in pico-dollars. */
+  readonly costPicoUsd: bigint;
+}
+
+/** A tool as one request set it up; it may count its uses. */
+export interface BoundTool {
+  /** How the model sees it: a function. */
+  readonly definition: ToolDefinition;
+  /** Members that the output item must have before there is an outcome; none when absent. */
+  readonly pendingItem?: ToolOutcome['item'];
+  /** How long one use may take; a minute when absent. */
+  readonly timeoutMs?: number;
+  /**
+   * One use. `args` is the parsed JSON that the model wrote, which may be anything.
+   *
+   * What goes wrong with the tool or its arguments is an outcome with `isError`; an error that is thrown ends
+   * the request.
+   */
+  run(args: unknown, context: ToolContext): Promise<ToolOutcome>;
+}
+
+/** What a tool may know of the request that sets it up. */
+export interface ToolSurroundings {
+  /** Functions of the caller's that the model does not see until it finds them. */
+  readonly deferred: readonly ToolDefinition[];
+}
+
+/** A tool that the gateway runs itself while it answers (interface §4.4). One file each, one registry line. */
+export interface ServerTool {
+  /** Behind `<service>:` in the request's tool list, e.g. `web_fetch`. */
+  readonly name: string;
+  /** Aliases without the service's prefix that mean the same, e.g. `web_search`. */
+  readonly aliases?: readonly string[];
+  /**
+   * Sets the tool up for one request. `parameters` is the entry's own settings object, empty where there is none.
+   *
+   * @throws AppError invalid_request naming the member, `path` in front
+   */
+  bind(parameters: Readonly<Record<string, unknown>>, path: string, surroundings?: ToolSurroundings): BoundTool;
+}
+
+/** An outcome for a use that came to nothing, told to the model in one sentence. */
+export function failedUse(reason: string, item: ToolOutcome['item'] = {}, costPicoUsd = 0n): ToolOutcome {
+  return { parts: [{ type: 'text', text: reason }], isError: true, item, costPicoUsd };
+}

@@ -1,0 +1,78 @@
+import type { AnswerEvent } from '@libs/inference';
+import type { ToolSource } from './server-tool';
+
+interface Text {
+  readonly part: number;
+  text: string;
+  hasEnded: boolean;
+}
+
+/**
+ * Puts the sources that tools have found at the texts that were written with them. A source whose address
+ * stands in a text is cited there; what no text names is cited for the whole of the last one.
+ */
+export class SourcePlacer {
+  readonly #known = new Set<string>();
+  #waiting: readonly ToolSource[] = [];
+  /** The text that is being written, or that was written last and has not been told to have ended. */
+  #text: Text | null = null;
+
+  add(sources: readonly ToolSource[]): void {
+    for (const source of sources) {
+      if (this.#known.has(source.url)) continue;
+      this.#known.add(source.url);
+      this.#waiting = [...this.#waiting, source];
+    }
+  }
+
+  /** The events that take the place of this one. The end of a text waits until it is clear what comes next. */
+  pass(event: AnswerEvent): readonly AnswerEvent[] {
+    const text = this.#text;
+    if (text === null) return this.#begin(event);
+    if ('part' in event && event.part === text.part) return this.#passOwn(text, event);
+    return text.hasEnded ? [...this.#close(false), ...this.#begin(event)] : [event];
+  }
+
+  /** The turn is over; after the last one nothing else will be written. */
+  endTurn(isLast: boolean): readonly AnswerEvent[] {
+    return this.#text === null ? [] : this.#close(isLast);
+  }
+
+  #begin(event: AnswerEvent): readonly AnswerEvent[] {
+    const isText = event.type === 'part-start' && event.kind === 'text';
+    if (isText && this.#waiting.length > 0) this.#text = { part: event.part, text: '', hasEnded: false };
+    return [event];
+  }
+
+  #passOwn(text: Text, event: AnswerEvent): readonly AnswerEvent[] {
+    if (event.type === 'text-delta') text.text += event.text;
+    if (event.type !== 'part-end') return [event];
+    text.hasEnded = true;
+    return [];
+  }
+
+  #close(isLast: boolean): AnswerEvent[] {
+    const { part, text, hasEnded } = this.#text!;
+    this.#text = null;
+    const events: AnswerEvent[] = [];
+    const left: ToolSource[] = [];
+    for (const source of this.#waiting) {
+      const span = spanOf(source.url, text) ?? (isLast ? { startIndex: 0, endIndex: text.length } : null);
+      if (span === null) left.push(source);
+      else events.push({ type: 'annotation', part, annotation: { ...source, ...span } });
+    }
+    this.#waiting = left;
+    if (hasEnded) events.push({ type: 'part-end', part });
+    return events;
+  }
+}
+
+/** Where a text names an address: the whole link where it is one in Markdown. */
+export function spanOf(url: string, text: string): { startIndex: number; endIndex: number } | null {
+  const at = text.indexOf(url);
+  if (at === -1) return null;
+  const end = at + url.length;
+  const isLink = text.slice(at - 2, at) === '](' && text[end] === ')';
+  const open = isLink ? text.lastIndexOf('[', at - 2) : -1;
+  return open === -1 ? { startIndex: at, endIndex: end } : { startIndex: open, endIndex: end + 1 };
+}

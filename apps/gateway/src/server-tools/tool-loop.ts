@@ -1,0 +1,271 @@
+import { AppError } from '@libs/errors';
+import {
+  failedRouteOf,
+  turnBody,
+  estimatePromptTokens,
+  type AnswerEvent,
+  type Attempt,
+  type CanonicalRequest,
+  type FinishReason,
+  type InferenceEngine,
+  type Message,
+  type RoutedRequest,
+  type Served,
+  type StreamableApi,
+  type StreamOutcome,
+  type TerminalState,
+  type ToolResultPart,
+  type Turn,
+  type TurnResult,
+} from '@libs/inference';
+import { LoopBill } from './loop-bill';
+import type { ServerToolPlan } from './server-tool-plan';
+import type { ToolContext, ToolOutcome } from './server-tool';
+import { SourcePlacer } from './source-placer';
+import { metCondition } from './stop-conditions';
+import { runCalls } from './tool-runner';
+import { outcomeEvents, TurnRelay, type RelayScope } from './turn-relay';
+
+/** Whoever answers a turn. */
+export type TurnEngine = Pick<InferenceEngine, 'converse' | 'deadlineMs'>;
+
+export interface LoopRequest {
+  readonly api: StreamableApi;
+  readonly routed: RoutedRequest;
+  readonly plan: ServerToolPlan;
+  readonly caller: ToolContext['caller'];
+  readonly isStream: boolean;
+}
+
+/** How an answer came to its end. */
+export interface LoopEnd {
+  readonly state: TerminalState;
+  readonly error: AppError | null;
+  readonly finishReason: FinishReason | null;
+  readonly nativeFinishReason: string | null;
+  readonly upstreamId: string | null;
+  /** The tier that served the last turn, where the upstream says. */
+  readonly serviceTier?: string | undefined;
+}
+
+/** Turns of a conversation without a key of its own stay together by the id of their answer. */
+const LOOP_KEY = 'loop ';
+
+/**
+ * One request as a conversation of several turns: the model speaks, our tools that it called run, the model
+ * reads what came of them and speaks again, until it calls none of ours, calls a function of the caller's, or
+ * a condition ends the use of tools: then the calls that are pending run, and one last turn may call nothing.
+ *
+ * Why the bill is whole: every turn is on it from the moment it begins, for its outcome settles however it
+ * ends, and every tool from the moment it is done. `settled` waits for the turns that are under way.
+ *
+ * Every turn is routed like a request of its own, with all attempts, and stays where the one before was while
+ * that works. The deadline and the abort of the request hold for all of it.
+ */
+export class ToolLoop {
+  readonly bill = new LoopBill();
+  /** All upstream calls of all turns. */
+  readonly attempts: Attempt[] = [];
+  /** The name of the condition that ended the use of tools. */
+  stoppedBy: string | null = null;
+  steps = 0;
+  readonly #abort = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #deadlineMs: number;
+  readonly #scope: RelayScope;
+  readonly #sources = new SourcePlacer();
+  readonly #underWay: Promise<void>[] = [];
+  #conversation: CanonicalRequest;
+  #turn: Turn | null = null;
+  #served: Served | null = null;
+  #isLastTurn = false;
+  #end: LoopEnd | null = null;
+
+  constructor(
+    private readonly engine: TurnEngine,
+    private readonly request: LoopRequest,
+    private readonly clock: () => number = Date.now,
+  ) {
+    const { routed, plan, api } = request;
+    this.#signal = AbortSignal.any([routed.signal, this.#abort.signal]);
+    this.#deadlineMs = routed.deadlineMs ?? engine.deadlineMs();
+    this.#conversation = plan.conversation;
+    let parts = 0;
+    this.#scope = {
+      tools: plan.tools,
+      showsItems: api === 'responses',
+      nextPart: () => parts++,
+      callIds: callIdsOf(plan.conversation),
+    };
+  }
+
+  /** Where the latest turn came from. */
+  get served(): Served {
+    return this.#served!;
+  }
+
+  /** Null until the events are over. */
+  get end(): LoopEnd | null {
+    return this.#end;
+  }
+
+  /** Begins the first turn. @throws AppError: no provider answered it, and nothing is to be paid */
+  async open(): Promise<void> {
+    this.#turn = await this.#converse();
+  }
+
+  /** Ends the work of upstreams and tools. */
+  cancel(): void {
+    this.#abort.abort();
+    this.#turn?.cancel();
+  }
+
+  /** Resolves when the bill holds everything that was used. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
+  /** The events of the one answer, its finish last; none follows a failure. Iterate it once, after `open`. */
+  async *events(): AsyncGenerator<AnswerEvent> {
+    yield { type: 'start', upstreamId: null, createdAt: null };
+    try {
+      for (;;) {
+        const relay = new TurnRelay(this.#scope, !this.#isLastTurn);
+        const outcome = yield* this.#speak(relay);
+        if (!(yield* this.#goesOn(relay, outcome))) return;
+        this.#turn = await this.#converse();
+      }
+    } catch (thrown) {
+      this.#fail(AppError.from(thrown));
+    }
+  }
+
+  async *#speak(relay: TurnRelay): AsyncGenerator<AnswerEvent, StreamOutcome> {
+    const turn = this.#turn!;
+    for await (const event of turn) {
+      for (const passed of relay.pass(event)) yield* this.#sources.pass(passed);
+    }
+    const outcome = await turn.outcome;
+    const isLast = relay.calls.length === 0 || relay.hasOtherCalls || outcome.state !== 'completed';
+    yield* this.#sources.endTurn(isLast);
+    return outcome;
+  }
+
+  /** Runs what the turn called. False when the answer is over. */
+  async *#goesOn(relay: TurnRelay, outcome: StreamOutcome): AsyncGenerator<AnswerEvent, boolean> {
+    const { calls } = relay;
+    for (const _call of calls) this.bill.addRequested();
+    const isOver = outcome.state !== 'completed' || calls.length === 0;
+    if (!isOver) {
+      this.steps += 1;
+      const results = yield* this.#runTools(relay);
+      if (!relay.hasOtherCalls) {
+        this.#grow(relay, results);
+        this.#checkStop(relay, outcome);
+        return true;
+      }
+    }
+    this.#end = endOf(outcome, relay);
+    if (outcome.error === null && outcome.state !== 'cancelled') yield finishOf(this.#end);
+    return false;
+  }
+
+  async *#runTools({ calls }: TurnRelay): AsyncGenerator<AnswerEvent, ReadonlyMap<string, ToolOutcome>> {
+    const { caller, routed } = this.request;
+    const context = { caller, generationId: routed.generationId, signal: this.#signal };
+    const leftMs = this.#deadlineMs - this.clock();
+    const results = new Map<string, ToolOutcome>();
+    for await (const { call, outcome, wasRun } of runCalls(calls, context, { leftMs })) {
+      if (wasRun) this.bill.addUse(call.tool.name, outcome);
+      results.set(call.id, outcome);
+      this.#sources.add(outcome.sources ?? []);
+      yield* outcomeEvents(call, outcome, this.#scope);
+    }
+    return results;
+  }
+
+  /** What was said and found becomes part of the conversation. A choice that was forced has been made. */
+  #grow(relay: TurnRelay, results: ReadonlyMap<string, ToolOutcome>): void {
+    const { messages, tools, toolChoice } = this.#conversation;
+    const found = [...results.values()].flatMap((outcome) => outcome.tools ?? []);
+    const known = new Set(tools.map(({ name }) => name));
+    this.#conversation = {
+      ...this.#conversation,
+      messages: [...messages, relay.toMessage(), ...relay.calls.map(({ id }) => resultMessage(id, results.get(id)!))],
+      tools: [...tools, ...found.filter(({ name }) => !known.has(name) && known.add(name))],
+      ...(toolChoice !== undefined && { toolChoice: { type: 'auto' as const } }),
+    };
+  }
+
+  #checkStop(relay: TurnRelay, { finishReason, nativeFinishReason }: StreamOutcome): void {
+    const { usage, cost } = this.bill.charge;
+    const met = metCondition(this.request.plan.stopWhen, {
+      steps: this.steps,
+      called: relay.called,
+      totalTokens: usage.totalTokens,
+      cost: cost.totalCost,
+      finishReason,
+      nativeFinishReason,
+    });
+    if (met === null) return;
+    this.stoppedBy = met.name;
+    this.#isLastTurn = true;
+    this.#conversation = { ...this.#conversation, toolChoice: { type: 'none' } };
+  }
+
+  async #converse(): Promise<Turn> {
+    const { api, routed, isStream } = this.request;
+    const body = turnBody(this.#conversation);
+    const asked = {
+      ...routed,
+      body,
+      conversation: this.#conversation,
+      signal: this.#signal,
+      deadlineMs: this.#deadlineMs,
+      estimatedPromptTokens: estimatePromptTokens(body),
+      stickyKey: () => routed.stickyKey?.() ?? LOOP_KEY + routed.generationId,
+    };
+    const { turn, ...served }: TurnResult = await this.engine.converse(api, asked, isStream);
+    this.attempts.push(...served.attempts);
+    this.#served = { ...served, attempts: this.attempts };
+    this.#underWay.push(turn.outcome.then((outcome) => this.bill.addTurn(outcome)));
+    if (this.#abort.signal.aborted) turn.cancel();
+    return turn;
+  }
+
+  /** Only what comes after the first turn ends here. */
+  #fail(error: AppError): void {
+    this.attempts.push(...(failedRouteOf(error)?.attempts ?? []));
+    const isCancelled = this.#signal.aborted;
+    this.#end = {
+      state: isCancelled ? 'cancelled' : 'failed',
+      error: isCancelled ? null : error,
+      finishReason: null,
+      nativeFinishReason: null,
+      upstreamId: null,
+    };
+  }
+}
+
+function resultMessage(callId: string, { parts, isError }: ToolOutcome): Message {
+  const result: ToolResultPart = { type: 'tool-result', callId, parts, ...(isError && { isError }) };
+  return { role: 'tool', parts: [result] };
+}
+
+/** A model that wanted to call a tool which it may not, and said nothing else, has stopped. */
+function endOf(outcome: StreamOutcome, { hasOtherCalls, serviceTier }: TurnRelay): LoopEnd {
+  const { state, error, nativeFinishReason, upstreamId } = outcome;
+  const isUnheard = outcome.finishReason === 'tool_calls' && !hasOtherCalls;
+  const finishReason = isUnheard ? 'stop' : outcome.finishReason;
+  return { state, error, finishReason, nativeFinishReason, upstreamId, serviceTier };
+}
+
+function finishOf({ finishReason, nativeFinishReason, serviceTier }: LoopEnd): AnswerEvent {
+  const finish = { type: 'finish' as const, finishReason: finishReason ?? 'stop', nativeFinishReason };
+  return serviceTier === undefined ? finish : { ...finish, serviceTier };
+}
+
+function callIdsOf({ messages }: CanonicalRequest): Set<string> {
+  const parts = messages.flatMap((message) => message.parts);
+  return new Set(parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : [])));
+}

@@ -1,0 +1,40 @@
+import { ToolSearchTool } from './tool-search.tool';
+
+const deferred = [
+  {
+    name: 'get_weather',
+    description: 'The weather of a city',
+    parameters: { type: 'object', properties: { city: {} } },
+  },
+  { name: 'send_email', description: 'Sends an email', parameters: null },
+  { name: 'get_user', description: `Reads a user ${'u'.repeat(40)}`, parameters: null },
+];
+const search = (parameters: object, query: unknown) =>
+  new ToolSearchTool().bind({ ...parameters }, 'tools[0].parameters', { deferred }).run({ query }, {} as never);
+
+describe(ToolSearchTool.name, () => {
+  it('finds functions by words, arguments included', async () => {
+    const outcome = await search({}, 'some city');
+    expect(outcome).toMatchObject({ isError: false, item: { query: 'some city' }, tools: [deferred[0]] });
+    expect(outcome.parts).toEqual([{ type: 'text', text: expect.stringContaining('get_weather') as string }]);
+  });
+
+  it('finds functions by a pattern, no more than are wanted', async () => {
+    expect((await search({ type: 'regex', max_results: 1 }, '^GET_')).tools).toEqual([deferred[0]]);
+    expect((await search({ type: 'regex' }, '^get_')).tools).toEqual([deferred[0], deferred[2]]);
+  });
+
+  it.each(['(', '(\\w|\\w)*!', 5, 'x'.repeat(1_001)])('takes %j for a query that cannot be', async (query) => {
+    expect(await search({ type: 'regex' }, query)).toMatchObject({ isError: true });
+  });
+
+  it('says so when nothing matches', async () => {
+    expect(await search({}, 'submarine')).toMatchObject({ isError: false, tools: [] });
+  });
+
+  it.each([0, 1.5, '3'])('refuses %j results', (most) => {
+    expect(() => new ToolSearchTool().bind({ max_results: most }, 'tools[2].parameters')).toThrow(
+      'tools[2].parameters.max_results',
+    );
+  });
+});

@@ -1,0 +1,93 @@
+import { createContext, Script } from 'node:vm';
+import type { ToolDefinition } from '@libs/inference';
+import { Bm25 } from './bm25';
+import { fieldsOf, refusal, type Fields } from './named-tools';
+import { failedUse, type BoundTool, type ServerTool, type ToolOutcome, type ToolSurroundings } from './server-tool';
+
+const DEFAULT_RESULTS = 5;
+const MOST_RESULTS = 50;
+const MOST_QUERY_CHARACTERS = 1_000;
+/** A pattern can be made to take for ever; the functions of one request never need this long. */
+const REGEX_TIMEOUT_MS = 50;
+
+type Search = (query: string, most: number) => readonly ToolDefinition[] | null;
+
+/**
+ * `<service>:tool_search`: finds functions of the caller's that the model has not been shown
+ * (`defer_loading`), by words or by a regular expression. What it finds can be called from then on.
+ */
+export class ToolSearchTool implements ServerTool {
+  readonly name = 'tool_search';
+
+  bind(parameters: Fields, path: string, { deferred }: ToolSurroundings = { deferred: [] }): BoundTool {
+    const { max_results: most = DEFAULT_RESULTS, type = 'bm25' } = parameters;
+    if (!Number.isSafeInteger(most) || (most as number) < 1) {
+      throw refusal(`${path}.max_results`, 'must be a whole number of at least 1');
+    }
+    const isRegex = type === 'regex';
+    const search = isRegex ? regexSearch(deferred) : wordSearch(deferred);
+    const wanted = Math.min(most as number, MOST_RESULTS);
+    return {
+      definition: {
+        name: this.name,
+        description:
+          `Finds functions that can be called but are not listed, among ${deferred.length}. ` +
+          'Search here before saying that something cannot be done.',
+        parameters: {
+          type: 'object',
+          properties: {
+            query: {
+              type: 'string',
+              description: isRegex
+                ? 'A regular expression for names and descriptions, any case'
+                : 'Words that say what the function does',
+            },
+          },
+          required: ['query'],
+          additionalProperties: false,
+        },
+      },
+      run: async (args) => find(fieldsOf(args)['query'], (query) => search(query, wanted)),
+    };
+  }
+}
+
+function find(query: unknown, search: (query: string) => readonly ToolDefinition[] | null): ToolOutcome {
+  if (typeof query !== 'string' || query.length > MOST_QUERY_CHARACTERS) {
+    return failedUse(`The query must be text of at most ${MOST_QUERY_CHARACTERS} characters.`);
+  }
+  const found = search(query);
+  if (found === null) return failedUse('The query is no regular expression that can be searched for.', { query });
+  const listed = found.map(({ name, description, parameters }) => ({ name, description, parameters }));
+  const text = found.length === 0 ? 'No function matches. Try other words.' : JSON.stringify(listed);
+  return { parts: [{ type: 'text', text }], isError: false, item: { query }, tools: found, costPicoUsd: 0n };
+}
+
+function wordSearch(deferred: readonly ToolDefinition[]): Search {
+  const index = new Bm25(deferred, textOf);
+  return (query, most) => index.search(query, most);
+}
+
+/** Matches are sought in a context of their own, where they can be stopped. */
+function regexSearch(deferred: readonly ToolDefinition[]): Search {
+  return (query, most) => {
+    const context = createContext({ query, texts: deferred.map(textOf) });
+    try {
+      const script = new Script(
+        'const re = new RegExp(query, "i"); JSON.stringify(texts.map((text) => re.test(text)))',
+      );
+      const hits = JSON.parse(String(script.runInContext(context, { timeout: REGEX_TIMEOUT_MS }))) as boolean[];
+      return deferred.filter((_definition, index) => hits[index]).slice(0, most);
+    } catch {
+      // The pattern is not one, or does not end.
+      return null;
+    }
+  };
+}
+
+/** What says something about a function: its name, its description and those of its arguments. */
+function textOf({ name, description = '', parameters }: ToolDefinition): string {
+  const properties = Object.entries(fieldsOf(parameters?.['properties']));
+  const args = properties.map(([key, schema]) => `${key} ${String(fieldsOf(schema)['description'] ?? '')}`);
+  return [name, description, ...args].join(' ');
+}

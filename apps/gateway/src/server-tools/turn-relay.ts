@@ -1,0 +1,134 @@
+import { AnswerFold, type AnswerEvent, type AnswerPart, type Message } from '@libs/inference';
+import type { PlannedTool } from './server-tool-plan';
+import type { ToolOutcome } from './server-tool';
+import type { ToolCall } from './tool-runner';
+
+/** A call of one of our tools, and where the answer shows it. */
+export interface RelayedCall extends ToolCall {
+  /** The number of its part in the answer. */
+  readonly part: number;
+}
+
+/** What the turns of one answer share. */
+export interface RelayScope {
+  readonly tools: ReadonlyMap<string, PlannedTool>;
+  /** Whether the caller's API has output items for our tools. */
+  readonly showsItems: boolean;
+  /** Numbers the parts of the answer. */
+  readonly nextPart: () => number;
+  /** Ids that calls of the conversation have had. */
+  readonly callIds: Set<string>;
+}
+
+/** A part of the turn in the answer; null: it is not shown. */
+type Place = number | null;
+
+/**
+ * One turn on its way into the answer: parts are numbered through all turns, calls of our tools become items
+ * of theirs or nothing, and what only a whole answer has (its start, its end, its usage) is left out.
+ */
+export class TurnRelay {
+  readonly #fold = new AnswerFold();
+  readonly #places = new Map<number, Place>();
+  readonly #calls: { readonly number: number; readonly part: number; readonly tool: PlannedTool }[] = [];
+  #hasOtherCalls = false;
+  #serviceTier: string | undefined;
+
+  constructor(
+    private readonly scope: RelayScope,
+    /** In a turn that may not call tools a call of ours is no call. */
+    private readonly mayCall: boolean,
+  ) {}
+
+  /** Calls of the caller's own functions. */
+  get hasOtherCalls(): boolean {
+    return this.#hasOtherCalls;
+  }
+
+  /** The tier that served, where the upstream says. */
+  get serviceTier(): string | undefined {
+    return this.#serviceTier;
+  }
+
+  /** Calls of our tools, in their order. */
+  get calls(): readonly RelayedCall[] {
+    return this.#calls.flatMap(({ number, part, tool }) => {
+      const said = this.#fold.part(number);
+      return said?.type === 'tool-call' ? [{ id: said.id, arguments: said.arguments, tool, part }] : [];
+    });
+  }
+
+  /** Every name under which something was called. */
+  get called(): ReadonlySet<string> {
+    const names = this.#fold.parts.filter(isCall).map(({ name }) => name);
+    return new Set([...names, ...this.#calls.flatMap(({ tool }) => [tool.name, tool.itemType])]);
+  }
+
+  /** What the model said, as the next message of the conversation. */
+  toMessage(): Message {
+    return this.#fold.toMessage();
+  }
+
+  pass(said: AnswerEvent): readonly AnswerEvent[] {
+    const event = this.#identified(said);
+    this.#fold.add(event);
+    if (event.type === 'part-start') return this.#begin(event);
+    if (event.type === 'finish') this.#serviceTier = event.serviceTier;
+    if (!('part' in event)) return [];
+    const part = this.#places.get(event.part) ?? null;
+    return part === null ? [] : [{ ...event, part }];
+  }
+
+  /** Some upstreams number the calls of every answer anew, and the conversation would have an id twice. */
+  #identified(event: AnswerEvent): AnswerEvent {
+    if (event.type !== 'part-start' || event.kind !== 'tool-call') return event;
+    const { callIds } = this.scope;
+    let { id } = event;
+    while (callIds.has(id)) id = `${event.id}_${callIds.size}`;
+    callIds.add(id);
+    return { ...event, id };
+  }
+
+  #begin(event: Extract<AnswerEvent, { type: 'part-start' }>): readonly AnswerEvent[] {
+    const tool = event.kind === 'tool-call' ? this.scope.tools.get(event.name) : undefined;
+    if (tool === undefined) {
+      if (event.kind === 'tool-call') this.#hasOtherCalls = true;
+      const part = this.scope.nextPart();
+      this.#places.set(event.part, part);
+      return [{ ...event, part }];
+    }
+    this.#places.set(event.part, null);
+    if (!this.mayCall) return [];
+    const part = this.scope.nextPart();
+    this.#calls.push({ number: event.part, part, tool });
+    if (!this.scope.showsItems) return [];
+    const { name, itemType, bound } = tool;
+    return [{ type: 'part-start', part, kind: 'server-tool', tool: name, itemType, item: bound.pendingItem ?? {} }];
+  }
+}
+
+function isCall(part: AnswerPart): part is Extract<AnswerPart, { type: 'tool-call' }> {
+  return part.type === 'tool-call';
+}
+
+/** What the caller sees of a finished call: the end of its item, or the pictures it made where there are no items. */
+export function outcomeEvents(
+  { part, tool }: RelayedCall,
+  { isError, item, images = [] }: ToolOutcome,
+  { showsItems, nextPart }: RelayScope,
+): readonly AnswerEvent[] {
+  if (showsItems) {
+    const told = { ...tool.bound.pendingItem, ...item };
+    return [
+      { type: 'tool-outcome', part, hasSucceeded: !isError, item: told },
+      { type: 'part-end', part },
+    ];
+  }
+  return images.flatMap((url) => {
+    const number = nextPart();
+    return [
+      { type: 'part-start' as const, part: number, kind: 'generated-image' as const, url },
+      { type: 'part-end' as const, part: number },
+    ];
+  });
+}

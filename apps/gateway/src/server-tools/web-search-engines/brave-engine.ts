@@ -1,0 +1,44 @@
+import type { Secret } from '@libs/contracts';
+import { fieldsOf, listOf } from '../named-tools';
+import { callService } from '../operator-service';
+import { readHit, SearchEngine, withSiteOperators, type SearchHit, type SearchQuery } from './search-engine';
+
+const MOST_RESULTS = 20;
+/** The service refuses longer queries. */
+const LONGEST_QUERY = 400;
+const HTML_TAG = /<[^<>]{1,20}>/g;
+
+/** Brave Search: `GET /res/v1/web/search`. */
+export class BraveEngine extends SearchEngine {
+  readonly name = 'brave';
+
+  constructor(
+    private readonly key: Secret,
+    private readonly baseUrl = 'https://api.search.brave.com',
+  ) {
+    super();
+  }
+
+  async search(query: SearchQuery): Promise<readonly SearchHit[]> {
+    const url = new URL(`${this.baseUrl}/res/v1/web/search`);
+    url.searchParams.set('q', withSiteOperators(query).slice(0, LONGEST_QUERY));
+    url.searchParams.set('count', String(Math.min(query.maxResults, MOST_RESULTS)));
+    url.searchParams.set('extra_snippets', 'true');
+    if (query.location?.country) url.searchParams.set('country', query.location.country);
+    const answer = await callService(`search engine ${this.name}`, {
+      url,
+      headers: { 'x-subscription-token': this.key.reveal() },
+      signal: query.signal,
+    });
+    return listOf(fieldsOf(answer['web'])['results']).flatMap((result) => {
+      const snippets: unknown[] = Array.isArray(result['extra_snippets']) ? result['extra_snippets'] : [];
+      const text = [result['description'], ...snippets].map(withoutTags);
+      return readHit({ url: result['url'], title: result['title'], text, publishedAt: result['page_age'] }) ?? [];
+    });
+  }
+}
+
+/** Descriptions mark the words that were searched for. */
+function withoutTags(text: unknown): unknown {
+  return typeof text === 'string' ? text.replace(HTML_TAG, '') : text;
+}

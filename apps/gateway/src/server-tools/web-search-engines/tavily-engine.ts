@@ -1,0 +1,53 @@
+import type { Secret } from '@libs/contracts';
+import { listOf } from '../named-tools';
+import { callService } from '../operator-service';
+import type { SearchMode, UserLocation } from '../web-search-settings';
+import { readHit, SearchEngine, type SearchHit, type SearchQuery } from './search-engine';
+
+const ADVANCED: ReadonlySet<SearchMode> = new Set(['advanced', 'deep', 'deep-lite', 'deep-reasoning']);
+const MOST_RESULTS = 20;
+const REGION_NAMES = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' });
+
+/** Tavily: `POST /search`. */
+export class TavilyEngine extends SearchEngine {
+  readonly name = 'tavily';
+
+  constructor(
+    private readonly key: Secret,
+    private readonly baseUrl = 'https://api.tavily.com',
+  ) {
+    super();
+  }
+
+  async search(query: SearchQuery): Promise<readonly SearchHit[]> {
+    const { domains, mode, signal } = query;
+    const country = countryName(query.location);
+    const answer = await callService(`search engine ${this.name}`, {
+      url: new URL(`${this.baseUrl}/search`),
+      headers: { authorization: `Bearer ${this.key.reveal()}` },
+      body: {
+        query: query.text,
+        search_depth: mode !== null && ADVANCED.has(mode) ? 'advanced' : 'basic',
+        max_results: Math.min(query.maxResults, MOST_RESULTS),
+        ...(domains.allowed.length > 0 && { include_domains: domains.allowed.map(({ host }) => host) }),
+        ...(domains.blocked.length > 0 && { exclude_domains: wholeHosts(query) }),
+        ...(country !== null && { country }),
+      },
+      signal,
+    });
+    return listOf(answer['results']).flatMap(
+      ({ url, title, content, published_date: publishedAt }) =>
+        readHit({ url, title, text: [content], publishedAt }) ?? [],
+    );
+  }
+}
+
+/** A host of which only a part is unwanted must be searched all the same. */
+function wholeHosts({ domains }: SearchQuery): string[] {
+  return domains.blocked.filter(({ path }) => path === '').map(({ host }) => host);
+}
+
+function countryName(location: UserLocation | null): string | null {
+  const name = location?.country ? REGION_NAMES.of(location.country) : undefined;
+  return name?.toLowerCase() ?? null;
+}

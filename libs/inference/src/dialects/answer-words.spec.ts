@@ -1,0 +1,78 @@
+import { AppError } from '@libs/errors';
+import type { AnswerPart } from '../model/canonical-answer';
+import { emptyUsage } from '../model/usage';
+import { aModel, anEndpoint, eventsOf } from '../testing';
+import { wordsOfAnswer, wordsOfStream } from './answer-words';
+import type { AnswerContext } from './dialect';
+import { TRANSLATIONS } from './dialect-pairs';
+
+const endpoint = anEndpoint();
+const context: AnswerContext = {
+  generationId: 'gen-1-abc',
+  model: aModel({ endpoints: [endpoint] }),
+  endpoint,
+  priceList: 'standard',
+  requestBody: Buffer.from('{"model":"acme/large","messages":[],"input":"x","max_tokens":99}'),
+};
+const call = { id: 'call_1', name: 'look_up', arguments: '{"city":"Paris"}' };
+const parts: readonly AnswerPart[] = [
+  { type: 'reasoning', text: 'Let me see.' },
+  { type: 'text', text: 'I will look it up. 😀' },
+  { type: 'tool-call', ...call },
+];
+const words = { text: 'I will look it up. 😀', reasoning: 'Let me see.', toolCalls: [call] };
+const bill = { usage: emptyUsage('upstream'), cost: { totalCost: 0n, promptCost: 0n, completionCost: 0n } };
+
+describe.each([...TRANSLATIONS])('the words of an answer of %s', (api, { caller }) => {
+  const choice = { parts, finishReason: 'tool_calls' as const, nativeFinishReason: null };
+  const answer = { upstreamId: 'up-1', createdAt: 1, choices: [choice], usage: bill.usage };
+  const whole = Buffer.from(JSON.stringify(caller.writeAnswer(answer, bill, context)));
+  const begun = (): { writer: ReturnType<typeof caller.writeStream>; bytes: Buffer[] } => {
+    const writer = caller.writeStream(context);
+    const events = eventsOf(parts, bill.usage, 5).filter(({ type }) => type !== 'finish');
+    return { writer, bytes: events.flatMap((event) => writer.write(event)) };
+  };
+
+  it('are what the model thought, said and called', () => {
+    expect(wordsOfAnswer(api, whole, endpoint)).toEqual(words);
+  });
+
+  it('are the same when they were streamed', () => {
+    const { writer, bytes } = begun();
+    const finish = writer.write({ type: 'finish', finishReason: 'tool_calls', nativeFinishReason: null });
+    const stream = Buffer.concat([...bytes, ...finish, ...writer.complete(bill)]);
+    expect(wordsOfStream(api, stream, endpoint)).toEqual(words);
+  });
+
+  it('are those from before a stream was cut, wherever that was', () => {
+    const bytes = Buffer.concat(begun().bytes);
+    let most = 0;
+    for (let end = 0; end <= bytes.length; end += 7) {
+      const { text } = wordsOfStream(api, bytes.subarray(0, end), endpoint);
+      expect(words.text.startsWith(text ?? '')).toBe(true);
+      expect((text ?? '').length).toBeGreaterThanOrEqual(most);
+      most = (text ?? '').length;
+    }
+    expect(most).toBe(words.text.length);
+  });
+
+  it('are those from before a stream ended in an error', () => {
+    const { writer, bytes } = begun();
+    const failure = writer.fail(new AppError('provider_unavailable', 'Cut'), bill);
+    expect(wordsOfStream(api, Buffer.concat([...bytes, ...failure]), endpoint)).toMatchObject({ text: words.text });
+  });
+
+  it('are none in what is no answer', () => {
+    const none = { text: null, reasoning: null, toolCalls: [] };
+    for (const text of ['', '{}', '{"error":{}}', '[1', 'data: {\n\n']) {
+      expect(wordsOfAnswer(api, Buffer.from(text), endpoint)).toEqual(none);
+      expect(wordsOfStream(api, Buffer.from(text), endpoint)).toEqual(none);
+    }
+  });
+});
+
+describe(wordsOfAnswer.name, () => {
+  it('finds no words in vectors', () => {
+    expect(wordsOfAnswer('embeddings', Buffer.from('{"data":[]}'), endpoint).text).toBeNull();
+  });
+});

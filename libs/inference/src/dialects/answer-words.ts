@@ -1,0 +1,104 @@
+import { AppError } from '@libs/errors';
+import type { AnswerEvent, AnswerPart } from '../model/canonical-answer';
+import type { Api, Endpoint } from '../routing/catalogue';
+import { TRANSLATIONS } from './dialect-pairs';
+import { EventSplitter, EventTooLarge } from './event-splitter';
+import { MalformedJson } from './json-cursor';
+import { parseJson } from './json-value';
+import type { UpstreamTranslation } from './translation';
+
+/** What a model said in an answer, whatever API it was said in. */
+export interface AnswerWords {
+  /** Null where it said nothing. */
+  readonly text: string | null;
+  readonly reasoning: string | null;
+  readonly toolCalls: readonly SaidCall[];
+}
+
+export interface SaidCall {
+  readonly id: string;
+  readonly name: string;
+  /** JSON text as the model wrote it. */
+  readonly arguments: string;
+}
+
+const NO_WORDS: AnswerWords = { text: null, reasoning: null, toolCalls: [] };
+const MOST_EVENT_BYTES = 16 * 1024 * 1024;
+
+/** The words of a whole answer as a caller of `api` got it: of the first choice where there are several. */
+export function wordsOfAnswer(api: Api, body: Buffer, endpoint: Endpoint): AnswerWords {
+  return readWith(api, (upstream) => {
+    const [first] = upstream.readAnswer(parseJson(body), endpoint).choices;
+    const gathered = new WordGatherer();
+    first?.parts.forEach((part, index) => gathered.addPart(part, index));
+    return gathered;
+  });
+}
+
+/**
+ * The words of a streamed answer as a caller of `api` got it. A stream that was cut, or that ends in an error,
+ * has the words that came before.
+ */
+export function wordsOfStream(api: Api, events: Buffer, endpoint: Endpoint): AnswerWords {
+  return readWith(api, (upstream) => {
+    const reader = upstream.readStream(endpoint);
+    const gathered = new WordGatherer();
+    const splitter = new EventSplitter(MOST_EVENT_BYTES, (data, name) => {
+      for (const event of reader.read({ name, data: data.toString() })) gathered.add(event);
+    });
+    try {
+      splitter.push(events);
+    } catch (thrown) {
+      if (!(thrown instanceof AppError) && !(thrown instanceof EventTooLarge)) throw thrown;
+    }
+    return gathered;
+  });
+}
+
+/** An answer of one dialect reads like that of an upstream that speaks it. Vectors are no words. */
+function readWith(api: Api, read: (upstream: UpstreamTranslation) => WordGatherer): AnswerWords {
+  const translation = TRANSLATIONS.get(api);
+  if (translation === undefined) return NO_WORDS;
+  try {
+    return read(translation.upstream).words;
+  } catch (thrown) {
+    if (thrown instanceof AppError || thrown instanceof MalformedJson) return NO_WORDS;
+    throw thrown;
+  }
+}
+
+class WordGatherer {
+  #text = '';
+  #reasoning = '';
+  readonly #calls = new Map<number, { id: string; name: string; arguments: string }>();
+
+  get words(): AnswerWords {
+    return { text: this.#text || null, reasoning: this.#reasoning || null, toolCalls: [...this.#calls.values()] };
+  }
+
+  add(event: AnswerEvent): void {
+    if (event.type === 'text-delta') this.#text += event.text;
+    else if (event.type === 'reasoning-delta') this.#think(event.delta);
+    else if (event.type === 'tool-arguments-delta') this.#argue(event.part, event.arguments);
+    else if (event.type === 'part-start' && event.kind === 'tool-call') {
+      this.#calls.set(event.part, { id: event.id, name: event.name, arguments: '' });
+    }
+  }
+
+  addPart(part: AnswerPart, index: number): void {
+    if (part.type === 'text' || part.type === 'refusal') this.#text += part.text;
+    else if (part.type === 'reasoning') this.#think(part);
+    else if (part.type === 'tool-call') {
+      this.#calls.set(index, { id: part.id, name: part.name, arguments: part.arguments });
+    }
+  }
+
+  #think({ text = '', summary = '' }: { readonly text?: string; readonly summary?: string }): void {
+    this.#reasoning += text + summary;
+  }
+
+  #argue(part: number, text: string): void {
+    const call = this.#calls.get(part);
+    if (call !== undefined) call.arguments += text;
+  }
+}

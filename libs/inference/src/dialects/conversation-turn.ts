@@ -1,0 +1,90 @@
+import type { AppError } from '@libs/errors';
+import { eventsOfAnswer } from '../model/answer-events';
+import type { AnswerStream, StreamOutcome } from '../model/answer-stream';
+import type { AnswerEvent } from '../model/canonical-answer';
+import type { Turn } from '../model/conversation-turn';
+import { brokenAnswer } from '../providers/upstream-error';
+import type { UpstreamStream } from '../providers/upstream-stream';
+import type { AnswerContext } from './dialect';
+import { readTranslated } from './translated-answer';
+import { TranslatedStream } from './translated-stream';
+import type { StreamReader, StreamWriter, UpstreamTranslation } from './translation';
+
+/** A whole answer of an upstream, as a turn that is over. @throws AppError provider_unavailable for one the model gave up */
+export function wholeTurn(body: Buffer, context: AnswerContext, upstream: UpstreamTranslation): Turn {
+  const { answer, bill } = readTranslated(body, context, upstream);
+  const [choice] = answer.choices;
+  if (choice === undefined || choice.finishReason === 'error') {
+    throw brokenAnswer(context.endpoint.provider, 'the model stopped with an error');
+  }
+  const { finishReason, nativeFinishReason } = choice;
+  const isCut = finishReason === 'length' || finishReason === 'content_filter';
+  const outcome: StreamOutcome = {
+    state: isCut ? 'incomplete' : 'completed',
+    ...bill,
+    finishReason,
+    nativeFinishReason,
+    upstreamId: answer.upstreamId,
+    error: null,
+  };
+  const events = eventsOfAnswer(answer);
+  return {
+    outcome: Promise.resolve(outcome),
+    cancel: () => undefined,
+    async *[Symbol.asyncIterator]() {
+      yield* events;
+    },
+  };
+}
+
+/** Resolves at the first content of a streamed turn; throws AppError when there is none. */
+export async function openTurn(upstream: UpstreamStream, context: AnswerContext, reader: StreamReader): Promise<Turn> {
+  const kept = new EventKeeper();
+  return new StreamedTurn(await TranslatedStream.open(upstream, context, { reader, writer: kept }), kept);
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Writes an answer in no dialect: events are kept for whoever asks, and each is told by an empty piece of output. */
+class EventKeeper implements StreamWriter {
+  #events: AnswerEvent[] = [];
+
+  write(event: AnswerEvent): Buffer[] {
+    this.#events.push(event);
+    return [NOTHING];
+  }
+
+  complete(): Buffer[] {
+    return [NOTHING];
+  }
+
+  fail(_error: AppError): Buffer[] {
+    return [NOTHING];
+  }
+
+  take(): readonly AnswerEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+}
+
+/** A translated stream has the whole life of a stream already: timers, commitment, bill, one end. Only its output differs. */
+class StreamedTurn implements Turn {
+  readonly outcome: Promise<StreamOutcome>;
+
+  constructor(
+    private readonly stream: AnswerStream,
+    private readonly kept: EventKeeper,
+  ) {
+    this.outcome = stream.outcome;
+  }
+
+  cancel(): void {
+    this.stream.cancel();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<AnswerEvent> {
+    for await (const _piece of this.stream) yield* this.kept.take();
+  }
+}
