@@ -1,4 +1,5 @@
 import { ERROR_CODES, isErrorCode, wireErrorType, type ErrorCode } from '@libs/errors';
+import { AVAILABILITY_CODES } from '@libs/inference';
 import { readMarkdown, tableRowsOf } from './markdown';
 
 const rows = tableRowsOf(readMarkdown('docs/errors.md').prose);
@@ -22,6 +23,11 @@ describe('docs/errors.md', () => {
 
   it.each(rows)('says when %s comes', (_code, _status, _retry, _type, when) => {
     expect(when).toMatch(/\w+ \w+/);
+  });
+
+  it('has a heading where each availability code links to, and no other', () => {
+    const { text } = readMarkdown('docs/errors.md');
+    expect([...text.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading)).toEqual([...AVAILABILITY_CODES]);
   });
 
   it('shows an example that the table allows', () => {

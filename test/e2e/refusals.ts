@@ -16,6 +16,11 @@ const INSIDES = [
   /\bsk-[a-z0-9-]+-v1-/,
 ];
 
+/** What a text tells of the inside; null where it tells nothing. */
+export function findInsides(text: string): string | null {
+  return INSIDES.find((inside) => inside.test(text))?.source ?? null;
+}
+
 /** Judges an answer by the standard envelope (interface §7): its status, its shape and what it must not say. */
 export function expectRefusal(
   answer: Refusable & { readonly body: unknown },
@@ -27,9 +32,10 @@ export function expectRefusal(
   expect(String(answer.headers['content-type'])).toMatch(/^application\/json\b/);
   const envelope = JSON.parse(text) as { error: { code: unknown; message: unknown; metadata?: unknown } };
   expect(Object.keys(envelope)).toEqual(['error']);
-  expect(Object.keys(envelope.error).filter((name) => !['code', 'message', 'metadata'].includes(name))).toEqual([]);
+  const members = ['code', 'message', 'metadata', 'availability'];
+  expect(Object.keys(envelope.error).filter((name) => !members.includes(name))).toEqual([]);
   expect(envelope.error.code).toBe(status);
   expect(envelope.error.message).toEqual(expect.stringMatching(/^.{3,300}$/));
   for (const secret of [CANARY, ...secrets]) expect(text).not.toContain(secret);
-  for (const inside of INSIDES) expect(text).not.toMatch(inside);
+  expect(findInsides(text)).toBeNull();
 }

@@ -7,6 +7,8 @@ export interface AppErrorDetails {
   readonly cause?: unknown;
   /** Shown to the caller beside the message. */
   readonly metadata?: Readonly<Record<string, unknown>>;
+  /** Shown beside the metadata: why nothing can serve the request, and what may be done about it (interface §7). */
+  readonly availability?: Readonly<Record<string, unknown>>;
   /** Shown as the `Retry-After` header, in whole seconds, at least 1. */
   readonly retryAfterSeconds?: number;
   /** Extra response headers, e.g. the `X-RateLimit-*` trio. */
@@ -18,20 +20,22 @@ export interface AppErrorWire {
   readonly code: ErrorCode;
   readonly message: string;
   readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly availability?: Readonly<Record<string, unknown>>;
   readonly retryAfterSeconds?: number;
 }
 
 /**
  * The one error of the house, told apart by `code`.
  *
- * `message` and `metadata` may be shown to the caller, so they name members and ids but never values,
- * secrets or another system's words. `internal` and `cause` are for our logs.
+ * `message`, `metadata` and `availability` may be shown to the caller, so they name members and ids but never
+ * values, secrets or another system's words. `internal` and `cause` are for our logs.
  */
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;
   readonly internal: string | undefined;
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
+  readonly availability: Readonly<Record<string, unknown>> | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
 
@@ -40,6 +44,7 @@ export class AppError extends Error {
     this.code = code;
     this.internal = details.internal;
     this.metadata = details.metadata;
+    this.availability = details.availability;
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.headers = details.headers;
   }
@@ -57,6 +62,7 @@ export class AppError extends Error {
       code: this.code,
       message: this.message,
       ...(this.metadata && { metadata: this.metadata }),
+      ...(this.availability && { availability: this.availability }),
       ...(this.retryAfterSeconds !== undefined && { retryAfterSeconds: this.retryAfterSeconds }),
     };
   }
@@ -64,8 +70,8 @@ export class AppError extends Error {
   /** Reads what the other end of the broker sent; anything that is no AppError becomes `server`. */
   static fromWire(wire: unknown): AppError {
     if (typeof wire === 'object' && wire !== null && 'code' in wire && isErrorCode(wire.code)) {
-      const { code, message, metadata, retryAfterSeconds } = wire as AppErrorWire;
-      return new AppError(code, String(message), { metadata, retryAfterSeconds });
+      const { code, message, metadata, availability, retryAfterSeconds } = wire as AppErrorWire;
+      return new AppError(code, String(message), { metadata, availability, retryAfterSeconds });
     }
     return new AppError('server', 'Internal error', { internal: 'unreadable error from the broker' });
   }

@@ -7,6 +7,8 @@ export interface ErrorEnvelope {
     readonly code: number;
     readonly message: string;
     readonly metadata?: Readonly<Record<string, unknown>>;
+    /** Only where no endpoint could serve the request. */
+    readonly availability?: Readonly<Record<string, unknown>>;
   };
 }
 
@@ -20,6 +22,7 @@ export function toEnvelope(error: AppError): ErrorEnvelope {
       code: error.status,
       message: masked ? MASKED_MESSAGE : error.message,
       metadata: { error_type: wireErrorType(error.code), ...(masked ? {} : error.metadata) },
+      ...(!masked && error.availability && { availability: error.availability }),
     },
   };
 }

@@ -3,6 +3,7 @@ import { BatchEntity } from './batches/batch.entity';
 import { BatchLineEntity } from './batches/batch-line.entity';
 import { BatchResultEntity } from './batches/batch-result.entity';
 import { BatchSegmentEntity } from './batches/batch-segment.entity';
+import { GenerationContentEntity } from './generations/generation-content.entity';
 import { GenerationEntity } from './generations/generation.entity';
 import { LedgerAccountEntity } from './ledger/ledger-account.entity';
 import { LedgerHoldEntity } from './ledger/ledger-hold.entity';
@@ -34,6 +35,7 @@ const sharedEntities = [
   BatchSegmentEntity,
   BatchResultEntity,
   GenerationEntity,
+  GenerationContentEntity,
   LedgerAccountEntity,
   LedgerHoldEntity,
   LedgerKeyDayEntity,

@@ -23,6 +23,11 @@ export type { BatchLine } from './batches/select-lines';
 export { createDataSource, type EntityClass, type PersistenceOptions } from './data-source';
 export { Database, Session, sqlStateOf, type SqlStatement } from './database';
 export {
+  GenerationContentsRepository,
+  type GenerationContent,
+  type StoredContent,
+} from './generations/generation-contents.repository';
+export {
   GenerationsRepository,
   type GenerationOpening,
   type GenerationSettlement,

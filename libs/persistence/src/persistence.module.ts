@@ -8,6 +8,7 @@ import { BatchesRepository } from './batches/batches.repository';
 import { BatchViewsRepository } from './batches/batch-views.repository';
 import { dataSourceOptions, type EntityClass } from './data-source';
 import { Database } from './database';
+import { GenerationContentsRepository } from './generations/generation-contents.repository';
 import { GenerationsRepository } from './generations/generations.repository';
 import { LedgerRepository } from './ledger/ledger.repository';
 import { OutboxRepository } from './outbox/outbox.repository';
@@ -28,6 +29,7 @@ const repositories = [
   BatchSegmentsRepository,
   BatchResultsRepository,
   GenerationsRepository,
+  GenerationContentsRepository,
   LedgerRepository,
   OutboxRepository,
   PartitionsRepository,

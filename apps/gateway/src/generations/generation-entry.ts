@@ -41,12 +41,15 @@ const UNKNOWN = {
   web_search_engine: null,
 } as const;
 
-/** `providerName` is how the provider calls itself. */
+/**
+ * `providerName` is how the provider calls itself. What a call used is null while it is open, and stays so when
+ * its process died: such a call ended in an error, and nobody was charged for it.
+ */
 export function generationEntry(view: GenerationView, providerName: string | null): GenerationEntry {
-  const isOpen = view.state === 'open';
+  const isSettled = view.state === 'settled';
   const costUsd = usdNumber(parseUsd(view.costUsd));
-  const prompt = isOpen ? null : view.promptTokens;
-  const completion = isOpen ? null : view.completionTokens;
+  const prompt = isSettled ? view.promptTokens : null;
+  const completion = isSettled ? view.completionTokens : null;
   return {
     ...UNKNOWN,
     id: view.id,
@@ -57,16 +60,16 @@ export function generationEntry(view: GenerationView, providerName: string | nul
     workspace_id: view.workspaceId,
     created_at: view.createdAt.toISOString(),
     streamed: view.streamed,
-    cancelled: isOpen ? null : view.outcome === 'cancelled',
-    finish_reason: view.finishReason,
+    cancelled: isSettled ? view.outcome === 'cancelled' : null,
+    finish_reason: view.state === 'abandoned' ? 'error' : view.finishReason,
     latency: view.latencyMs,
     generation_time: view.generationMs,
     tokens_prompt: prompt,
     tokens_completion: completion,
     native_tokens_prompt: prompt,
     native_tokens_completion: completion,
-    native_tokens_cached: isOpen ? null : view.cachedTokens,
-    native_tokens_reasoning: isOpen ? null : view.reasoningTokens,
+    native_tokens_cached: isSettled ? view.cachedTokens : null,
+    native_tokens_reasoning: isSettled ? view.reasoningTokens : null,
     is_byok: false,
     total_cost: costUsd,
     usage: costUsd,

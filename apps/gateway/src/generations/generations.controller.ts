@@ -2,9 +2,9 @@ import { Controller, Get, Query } from '@nestjs/common';
 import type { Principal } from '@libs/contracts';
 import { Caller } from '../auth/caller.decorator';
 import type { GenerationEntry } from './generation-entry';
-import { GenerationsService } from './generations.service';
+import { GenerationsService, type ContentEntry } from './generations.service';
 
-/** `GET /generation?id=`: what became of one call, for keys of its workspace. */
+/** `GET /generation?id=` and `GET /generation/content?id=`: one call and what was said in it, for keys of its workspace. */
 @Controller('generation')
 export class GenerationsController {
   constructor(private readonly generations: GenerationsService) {}
@@ -12,5 +12,10 @@ export class GenerationsController {
   @Get()
   async get(@Caller() caller: Principal, @Query('id') id: unknown): Promise<{ data: GenerationEntry }> {
     return { data: await this.generations.get(caller, id) };
+  }
+
+  @Get('content')
+  async content(@Caller() caller: Principal, @Query('id') id: unknown): Promise<{ data: ContentEntry }> {
+    return { data: await this.generations.content(caller, id) };
   }
 }

@@ -1,8 +1,12 @@
 import { Global, Inject, Module, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import { GenerationsRepository } from '@libs/persistence';
+import { GenerationContentsRepository, GenerationsRepository } from '@libs/persistence';
 import { AppLogger } from '@libs/platform';
+import { GatewayEnv } from '../gateway.env';
 import { AbandonedSweep } from './abandoned-sweep';
 import { InferenceRouting } from '../inference/inference-routing';
+import { CallContents } from './call-contents';
+import { ContentLog } from './content-log';
+import { ContentRetention } from './content-retention';
 import { GenerationRecorder } from './generation-recorder';
 import { GenerationsController } from './generations.controller';
 import { GenerationsService } from './generations.service';
@@ -26,21 +30,55 @@ import { GenerationsService } from './generations.service';
     },
     {
       provide: GenerationsService,
-      inject: [GenerationsRepository, InferenceRouting],
-      useFactory: (repository: GenerationsRepository, routing: InferenceRouting) =>
-        new GenerationsService(repository, (slug) => routing.providerName(slug)),
+      inject: [GenerationsRepository, InferenceRouting, GenerationContentsRepository, GatewayEnv],
+      useFactory: (
+        repository: GenerationsRepository,
+        routing: InferenceRouting,
+        contents: GenerationContentsRepository,
+        env: GatewayEnv,
+      ) => new GenerationsService(repository, (slug) => routing.providerName(slug), isKept(env) ? contents : null),
+    },
+    {
+      provide: ContentLog,
+      inject: [GenerationContentsRepository, AppLogger],
+      useFactory: (repository: GenerationContentsRepository, logger: AppLogger) =>
+        new ContentLog(repository, logger.child(ContentLog.name)),
+    },
+    {
+      // Null where nothing is to be kept, so that nobody does work for it.
+      provide: CallContents,
+      inject: [ContentLog, GatewayEnv],
+      useFactory: (log: ContentLog, env: GatewayEnv) => (isKept(env) ? new CallContents(log) : null),
+    },
+    {
+      provide: ContentRetention,
+      inject: [GenerationContentsRepository, GatewayEnv, AppLogger],
+      useFactory: (repository: GenerationContentsRepository, env: GatewayEnv, logger: AppLogger) =>
+        new ContentRetention(repository, env.CONTENT_RETENTION_DAYS, logger.child(ContentRetention.name)),
     },
   ],
-  exports: [GenerationRecorder],
+  exports: [GenerationRecorder, CallContents],
 })
 export class GenerationsModule implements OnApplicationBootstrap, OnModuleDestroy {
-  constructor(@Inject(AbandonedSweep) private readonly sweep: AbandonedSweep) {}
+  constructor(
+    @Inject(AbandonedSweep) private readonly sweep: AbandonedSweep,
+    @Inject(ContentLog) private readonly contents: ContentLog,
+    @Inject(ContentRetention) private readonly retention: ContentRetention,
+  ) {}
 
+  /** What was kept goes when its days are over, also after no more is kept. */
   onApplicationBootstrap(): void {
     this.sweep.start();
+    this.retention.start();
   }
 
-  onModuleDestroy(): void {
+  async onModuleDestroy(): Promise<void> {
     this.sweep.stop();
+    this.retention.stop();
+    await this.contents.flush();
   }
+}
+
+function isKept({ CONTENT_LOGGING: logging }: GatewayEnv): boolean {
+  return logging === 'on';
 }

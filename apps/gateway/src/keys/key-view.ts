@@ -10,6 +10,7 @@ export function keyView(key: KeyRecord, usage: KeyUsageFigures): KeyDto {
     ...limitsView(key, usage),
     disabled: key.disabled,
     workspace_id: key.workspaceId,
+    external_user: null,
     created_at: key.createdAt,
     updated_at: key.updatedAt,
   };
@@ -25,6 +26,8 @@ export function currentKeyView(key: KeyRecord, usage: KeyUsageFigures): CurrentK
     is_provisioning_key: isManagementKey,
     organization_id: key.organizationId,
     workspace_id: key.workspaceId,
+    allowed_data_regions: ['global'],
+    free_model_daily_requests: { limit: 0, used: 0, remaining: 0 },
     rate_limit: { requests: -1, interval: '10s', note: 'Deprecated: limits are answered in X-RateLimit headers.' },
   };
 }

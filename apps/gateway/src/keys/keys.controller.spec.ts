@@ -277,6 +277,7 @@ describe(KeysController.name, () => {
         creator_user_id: null,
         disabled: false,
         workspace_id: WORKSPACE,
+        external_user: null,
         created_at: '2026-01-02T03:04:05.000Z',
         updated_at: null,
       },
@@ -350,6 +351,8 @@ describe(KeysController.name, () => {
       is_provisioning_key: false,
       organization_id: ORGANIZATION,
       workspace_id: WORKSPACE,
+      allowed_data_regions: ['global'],
+      free_model_daily_requests: { limit: 0, used: 0, remaining: 0 },
       rate_limit: { requests: -1, interval: '10s' },
     });
   });

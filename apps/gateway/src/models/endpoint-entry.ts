@@ -33,6 +33,8 @@ export function toModelEndpoints(model: Model, slug: string): ModelEndpoints {
 /** What nobody measures yet is null. */
 function toEndpointEntry(model: Model, endpoint: Endpoint, isBatch: boolean): object {
   const prices = isBatch ? endpoint.listedBatchPricing : endpoint.listedPricing;
+  // The catalogue says whether the member is taken, not which of its values are.
+  const takesChoice = model.supportedParameters.includes('tool_choice');
   return {
     name: `${endpoint.provider.name} | ${model.slug}`,
     model_id: model.slug,
@@ -45,6 +47,7 @@ function toEndpointEntry(model: Model, endpoint: Endpoint, isBatch: boolean): ob
     pricing: { prompt: '0', completion: '0', image: '0', request: '0', ...prices },
     quantization: endpoint.quantization,
     supported_parameters: model.supportedParameters,
+    supports_tool_choice: { auto: takesChoice, none: takesChoice, required: takesChoice, function: takesChoice },
     supports_implicit_caching: prices['input_cache_read'] !== undefined,
     status: 0,
     uptime_last_5m: null,

@@ -5,7 +5,7 @@ import { LIMIT_RESETS, type LimitReset } from './keys.messages';
 import { MAX_USD, usdFromNumber } from './usd-amount';
 
 /** A JSON number of US dollars, 0 to MAX_USD, no finer than a pico-dollar. */
-function IsUsdNumber(options?: ValidationOptions): PropertyDecorator {
+export function IsUsdNumber(options?: ValidationOptions): PropertyDecorator {
   return ValidateBy(
     {
       name: 'isUsdNumber',
@@ -119,6 +119,8 @@ export interface KeyDto extends KeyLimitsDto {
   name: string;
   disabled: boolean;
   workspace_id: string | null;
+  /** Keys belong to nobody outside of the organization. */
+  external_user: null;
   created_at: string;
   updated_at: string | null;
 }
@@ -131,5 +133,8 @@ export interface CurrentKeyDto extends KeyLimitsDto {
   is_provisioning_key: boolean;
   organization_id: string;
   workspace_id: string | null;
+  allowed_data_regions: readonly string[];
+  /** An installation gives nothing away by the number of requests, so all are 0. */
+  free_model_daily_requests: { limit: number; used: number; remaining: number };
   rate_limit: { requests: number; interval: string; note: string };
 }

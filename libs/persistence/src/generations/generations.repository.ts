@@ -64,6 +64,11 @@ export interface GenerationView {
   readonly createdAt: Date;
 }
 
+/** The members of a GenerationOpening that are rows of `generations` and nothing else, for `json_to_recordset`. */
+const OPENING_MEMBERS =
+  'id text, "createdOn" date, "organizationId" uuid, "workspaceId" uuid, "apiKeyHash" text, api text, model text, ' +
+  'streamed boolean';
+
 /** Calls are opened and settled in groups: one statement and one commit for all that waited together. */
 @Injectable()
 export class GenerationsRepository {
@@ -79,9 +84,9 @@ export class GenerationsRepository {
       name: 'generations-open',
       sql: `
         WITH asked AS (
-          SELECT * FROM unnest($1::text[], $2::date[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[],
-                               $8::boolean[], $9::numeric[])
-            AS t(id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, hold_usd)
+          SELECT id, "createdOn" AS created_on, "organizationId" AS organization_id, "workspaceId" AS workspace_id,
+                 "apiKeyHash" AS api_key_hash, api, model, streamed, "holdUsd" AS hold_usd
+          FROM json_to_recordset($1) AS t(${OPENING_MEMBERS}, "holdUsd" numeric)
         ), total AS (
           SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold FROM asked GROUP BY organization_id
         ), locked AS (
@@ -99,7 +104,7 @@ export class GenerationsRepository {
         )
         SELECT opened.id, funded.available::text AS available
         FROM opened JOIN funded ON funded.id = 'org:' || opened.organization_id`,
-      values: openingColumns(openings),
+      values: [JSON.stringify(openings)],
     });
     return rows.map((row) => ({ id: row.id, availableUsd: row.available }));
   }
@@ -112,23 +117,7 @@ export class GenerationsRepository {
     return this.database.execute({
       name: 'generations-settle',
       sql: SETTLE_SQL,
-      values: [
-        ...openingColumns(settlements.map((settlement) => ({ ...settlement, holdUsd: '0' }))),
-        settlements.map((s) => s.provider),
-        settlements.map((s) => s.upstreamModel),
-        settlements.map((s) => s.upstreamId),
-        settlements.map((s) => s.statusCode),
-        settlements.map((s) => s.outcome),
-        settlements.map((s) => s.finishReason),
-        settlements.map((s) => s.usageProvenance),
-        settlements.map((s) => s.promptTokens),
-        settlements.map((s) => s.completionTokens),
-        settlements.map((s) => s.cachedTokens),
-        settlements.map((s) => s.reasoningTokens),
-        settlements.map((s) => s.costUsd),
-        settlements.map((s) => s.latencyMs),
-        settlements.map((s) => s.generationMs),
-      ],
+      values: [JSON.stringify(settlements)],
     });
   }
 
@@ -178,10 +167,13 @@ const SETTLE_SQL = `
       hold_usd, provider, upstream_model, upstream_id, status_code, outcome, finish_reason, usage_provenance,
       prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost_usd, latency_ms, generation_ms,
       state, settled_at)
-    SELECT t.*, 'settled', now()
-    FROM unnest($1::text[], $2::date[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::boolean[],
-      $9::numeric[], $10::text[], $11::text[], $12::text[], $13::smallint[], $14::text[], $15::text[], $16::text[],
-      $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::numeric[], $22::integer[], $23::integer[]) AS t
+    SELECT id, "createdOn", "organizationId", "workspaceId", "apiKeyHash", api, model, streamed, 0, provider,
+      "upstreamModel", "upstreamId", "statusCode", outcome, "finishReason", "usageProvenance", "promptTokens",
+      "completionTokens", "cachedTokens", "reasoningTokens", "costUsd", "latencyMs", "generationMs", 'settled', now()
+    FROM json_to_recordset($1) AS t(${OPENING_MEMBERS}, provider text, "upstreamModel" text, "upstreamId" text,
+      "statusCode" smallint, outcome text, "finishReason" text, "usageProvenance" text, "promptTokens" bigint,
+      "completionTokens" bigint, "cachedTokens" bigint, "reasoningTokens" bigint, "costUsd" numeric,
+      "latencyMs" integer, "generationMs" integer)
     ON CONFLICT (id, created_on) DO UPDATE SET
       state = 'settled', settled_at = now(), provider = excluded.provider, upstream_model = excluded.upstream_model,
       upstream_id = excluded.upstream_id, status_code = excluded.status_code, outcome = excluded.outcome,
@@ -210,17 +202,3 @@ const SETTLE_SQL = `
     balance_usd = a.balance_usd + excluded.balance_usd,
     overage_usd = a.overage_usd + excluded.overage_usd,
     held_usd = a.held_usd - (SELECT hold FROM total WHERE total.id = a.id)`;
-
-function openingColumns(openings: readonly GenerationOpening[]): (string | boolean)[][] {
-  return [
-    openings.map((o) => o.id),
-    openings.map((o) => o.createdOn),
-    openings.map((o) => o.organizationId),
-    openings.map((o) => o.workspaceId),
-    openings.map((o) => o.apiKeyHash),
-    openings.map((o) => o.api),
-    openings.map((o) => o.model),
-    openings.map((o) => o.streamed),
-    openings.map((o) => o.holdUsd),
-  ];
-}

@@ -1,5 +1,14 @@
 import { Foundation1763700000001 } from './1763700000001-foundation';
 import { Accounts1763700000002 } from './1763700000002-accounts';
+import { Authorization1763700000003 } from './1763700000003-authorization';
+import { GenerationContents1763700000006 } from './1763700000006-generation-contents';
+import { Credentials1763700000007 } from './1763700000007-credentials';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
-export const migrations = [Foundation1763700000001, Accounts1763700000002];
+export const migrations = [
+  Foundation1763700000001,
+  Accounts1763700000002,
+  Authorization1763700000003,
+  GenerationContents1763700000006,
+  Credentials1763700000007,
+];

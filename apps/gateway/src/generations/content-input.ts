@@ -1,0 +1,74 @@
+import type { CallableApi } from '@libs/inference';
+
+/** `input` of the interface: one text, or turns as the caller wrote them. */
+export type ContentInput = { readonly prompt: string } | { readonly messages: readonly unknown[] };
+
+/** The most that is kept of one input, and of one output, in bytes of JSON. */
+export const MOST_KEPT_BYTES = 256 * 1024;
+/** Bodies over this are not looked into: taking them apart would hold up other calls. */
+const MOST_READ_BYTES = 4 * 1024 * 1024;
+/** Of one text inside an input that is too large as a whole: enough for words, too little for pictures. */
+const LONGEST_TEXT = 8 * 1024;
+
+type Body = Readonly<Record<string, unknown>>;
+
+/**
+ * What was asked, as JSON text of a bounded size. An input that is too large keeps the beginning of its long
+ * texts, and if that is not enough its newest turns; what was left out says so in its place.
+ */
+export function contentInput(api: CallableApi, body: Body, bodyBytes: number): string {
+  if (bodyBytes > MOST_READ_BYTES) return JSON.stringify({ prompt: leftOut(bodyBytes, 'bytes of input') });
+  const input = inputOf(api, body);
+  if (bodyBytes <= MOST_KEPT_BYTES) return JSON.stringify(input);
+  const shortened = JSON.parse(JSON.stringify(input), shorten) as ContentInput;
+  return 'prompt' in shortened ? JSON.stringify(shortened) : newestTurns(shortened.messages);
+}
+
+/** The beginning of a text that is too long to be kept. */
+export function beginningOf(text: string, most: number = MOST_KEPT_BYTES): string {
+  if (text.length <= most) return text;
+  return `${text.slice(0, most)} ${leftOut(text.length - most, 'characters')}`;
+}
+
+function inputOf(api: CallableApi, body: Body): ContentInput {
+  switch (api) {
+    case 'chat':
+      return { messages: listOf(body['messages']) };
+    case 'messages':
+      return { messages: [...systemTurn(body['system']), ...listOf(body['messages'])] };
+    case 'responses':
+      return turnsOf(body['input'], systemTurn(body['instructions']));
+    case 'embeddings':
+      return turnsOf(body['input'], []);
+  }
+}
+
+function turnsOf(input: unknown, before: readonly unknown[]): ContentInput {
+  if (typeof input !== 'string') return { messages: [...before, ...listOf(input)] };
+  return before.length === 0 ? { prompt: input } : { messages: [...before, { role: 'user', content: input }] };
+}
+
+function systemTurn(content: unknown): readonly unknown[] {
+  return content === undefined || content === null ? [] : [{ role: 'system', content }];
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : [];
+}
+
+function shorten(_member: string, value: unknown): unknown {
+  return typeof value === 'string' ? beginningOf(value, LONGEST_TEXT) : value;
+}
+
+function newestTurns(turns: readonly unknown[]): string {
+  const texts = turns.map((turn) => JSON.stringify(turn));
+  let bytes = 0;
+  let from = texts.length;
+  while (from > 0 && (bytes += Buffer.byteLength(texts[from - 1]!) + 1) <= MOST_KEPT_BYTES) from -= 1;
+  const note = from === 0 ? [] : [JSON.stringify({ role: 'system', content: leftOut(from, 'older messages') })];
+  return `{"messages":[${[...note, ...texts.slice(from)].join(',')}]}`;
+}
+
+function leftOut(count: number, what: string): string {
+  return `[${count} ${what} left out]`;
+}

@@ -1,0 +1,115 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { LoggerService } from '@nestjs/common';
+import type { GenerationContentsRepository, StoredContent } from '@libs/persistence';
+import { counter, gauge } from '@libs/platform';
+import { ContentBudget } from './content-budget';
+
+/** A content that waits to be stored. */
+export interface WaitingContent {
+  /** Of the budget; given back when it is stored or dropped. */
+  readonly bytes: number;
+  /** Made when it is its turn, so that no caller waits for it. */
+  readonly render: () => StoredContent;
+}
+
+const MOST_WAITING = 2_000;
+const MOST_WAITING_BYTES = 64 * 1024 * 1024;
+const MOST_ROWS = 16;
+/** Nobody waits for a content; a statement that gathers them for a moment is shared by many. */
+const GATHER_MS = 50;
+const TRIES = 3;
+const RETRY_MS = 500;
+
+const stored = counter({ name: 'sluice_generation_contents_stored_total', help: 'Contents of calls that were kept' });
+const dropped = counter({
+  name: 'sluice_generation_contents_dropped_total',
+  help: 'Contents of calls that could not be kept',
+  labelNames: ['reason'],
+});
+
+/**
+ * Contents of calls on their way to PostgreSQL. They are worth less than the calls themselves: what does not
+ * fit into a bounded memory, or is not taken after three tries, is dropped and counted, and no call ever waits.
+ */
+export class ContentLog {
+  readonly budget = new ContentBudget(MOST_WAITING_BYTES);
+  private readonly waiting: WaitingContent[] = [];
+  private running: Promise<void> | null = null;
+  private isHurried = false;
+
+  constructor(
+    private readonly repository: Pick<GenerationContentsRepository, 'store'>,
+    private readonly logger: LoggerService,
+    private readonly retryMs = RETRY_MS,
+  ) {
+    gauge({
+      name: 'sluice_generation_contents_waiting',
+      help: 'Contents of calls that wait to be stored',
+      collect: (metric) => metric.set(this.waiting.length),
+    });
+  }
+
+  /** Takes the bytes from the budget itself. */
+  add(content: WaitingContent): void {
+    if (this.waiting.length >= MOST_WAITING || !this.budget.take(content.bytes)) {
+      dropped.inc({ reason: 'full' });
+      return;
+    }
+    this.waiting.push(content);
+    this.running ??= this.run();
+  }
+
+  /** Resolves when nothing waits any more. */
+  async flush(): Promise<void> {
+    this.isHurried = true;
+    while (this.running !== null) await this.running;
+    this.isHurried = false;
+  }
+
+  private async run(): Promise<void> {
+    while (this.waiting.length > 0) {
+      if (!this.isHurried && this.waiting.length < MOST_ROWS) await delay(GATHER_MS);
+      const group = this.waiting.splice(0, MOST_ROWS);
+      await this.store(group);
+      for (const { bytes } of group) this.budget.giveBack(bytes);
+    }
+    this.running = null;
+  }
+
+  private async store(group: readonly WaitingContent[]): Promise<void> {
+    const rows: StoredContent[] = [];
+    for (const content of group) {
+      const row = this.rendered(content);
+      if (row !== null) rows.push(row);
+      // Each may be large; between two of them other calls get their turn.
+      await new Promise(setImmediate);
+    }
+    if (rows.length > 0) await this.storeRows(rows);
+  }
+
+  private rendered({ render }: WaitingContent): StoredContent | null {
+    try {
+      return render();
+    } catch (error) {
+      dropped.inc({ reason: 'unreadable' });
+      this.logger.warn('The content of a call could not be read', { err: error });
+      return null;
+    }
+  }
+
+  private async storeRows(rows: readonly StoredContent[]): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.repository.store(rows);
+        return stored.inc(rows.length);
+      } catch (error) {
+        if (attempt < TRIES) {
+          await delay(this.isHurried ? 0 : this.retryMs);
+          continue;
+        }
+        dropped.inc({ reason: 'database' }, rows.length);
+        return this.logger.warn('Contents of calls could not be stored', { err: error, contents: rows.length });
+      }
+    }
+  }
+}

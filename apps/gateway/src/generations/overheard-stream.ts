@@ -1,0 +1,70 @@
+import type { AppError } from '@libs/errors';
+import type { AnswerStream, StreamOutcome } from '@libs/inference';
+import type { ContentBudget } from './content-budget';
+
+/** The most that is kept of the events of one stream. */
+const MOST_STREAM_BYTES = 4 * 1024 * 1024;
+
+/** What was heard of a stream by its end. Its bytes are of the budget and go back to it. */
+export interface Overheard {
+  readonly events: readonly Buffer[];
+  readonly bytes: number;
+  readonly outcome: StreamOutcome;
+}
+
+/**
+ * A stream that passes unchanged while somebody listens: references to its buffers are kept, nothing is read.
+ * It is over when its outcome is known and its last bytes, which may come after that, have passed.
+ */
+export class OverheardStream implements AnswerStream {
+  readonly outcome: Promise<StreamOutcome>;
+  private readonly heard: Buffer[] = [];
+  private bytes = 0;
+  private isListening = true;
+  private isRead = false;
+
+  constructor(
+    private readonly inner: AnswerStream,
+    private readonly budget: ContentBudget,
+    private readonly onEnd: (overheard: Overheard) => void,
+  ) {
+    this.outcome = inner.outcome;
+    void inner.outcome.then((outcome) => {
+      if (!this.isRead) this.end(outcome);
+    });
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    this.isRead = true;
+    try {
+      for await (const events of this.inner) {
+        this.listen(events);
+        yield events;
+      }
+    } finally {
+      void this.outcome.then((outcome) => this.end(outcome));
+    }
+  }
+
+  cancel(): void {
+    this.inner.cancel();
+  }
+
+  lastWords(error: AppError): Buffer {
+    return this.inner.lastWords(error);
+  }
+
+  private end(outcome: StreamOutcome): void {
+    this.onEnd({ events: this.heard, bytes: this.bytes, outcome });
+  }
+
+  /** Once something does not fit, what follows is left out too: words with a hole in them mislead. */
+  private listen(events: Buffer): void {
+    if (!this.isListening) return;
+    const { length } = events;
+    this.isListening = this.bytes + length <= MOST_STREAM_BYTES && this.budget.take(length);
+    if (!this.isListening) return;
+    this.heard.push(events);
+    this.bytes += length;
+  }
+}

@@ -1,0 +1,24 @@
+import type { GenerationContent, StoredContent } from '@libs/persistence';
+
+/** Contents of calls in memory. */
+export class FakeGenerationContents {
+  readonly rows: StoredContent[] = [];
+  /** Failures before the next success. */
+  failures = 0;
+  tries = 0;
+
+  async store(contents: readonly StoredContent[]): Promise<void> {
+    this.tries += 1;
+    if (this.failures > 0) {
+      this.failures -= 1;
+      throw new Error('the database is away');
+    }
+    this.rows.push(...contents);
+  }
+
+  async find(generationId: string, createdOn: string, workspaceId: string): Promise<GenerationContent | null> {
+    const isIt = (row: StoredContent): boolean =>
+      row.generationId === generationId && row.createdOn === createdOn && row.workspaceId === workspaceId;
+    return this.rows.find(isIt) ?? null;
+  }
+}

@@ -1,0 +1,38 @@
+import { AppError } from './app-error';
+import { toEnvelope } from './envelope';
+
+const availability = { code: 'no_endpoints', retryable: false };
+
+describe(toEnvelope.name, () => {
+  it('says what happened, and puts the availability beside the metadata', () => {
+    const error = new AppError('not_found', 'No provider', { metadata: { param: 'model' }, availability });
+    expect(toEnvelope(error)).toEqual({
+      error: {
+        code: 404,
+        message: 'No provider',
+        metadata: { error_type: 'not_found', param: 'model' },
+        availability,
+      },
+    });
+  });
+
+  it('has no availability where routing was not the matter', () => {
+    expect(toEnvelope(new AppError('not_found', 'No key')).error).not.toHaveProperty('availability');
+  });
+
+  it.each(['server', 'unmapped'] as const)('tells nothing of what was behind %s', (code) => {
+    const error = new AppError(code, 'The table is gone', { metadata: { table: 'x' }, availability, internal: 'y' });
+    expect(toEnvelope(error)).toEqual({
+      error: { code: 500, message: 'Internal error', metadata: { error_type: code } },
+    });
+  });
+
+  it('is the same after the error has crossed the broker', () => {
+    const error = new AppError('provider_overloaded', 'Busy', {
+      metadata: { a: 1 },
+      availability,
+      retryAfterSeconds: 3,
+    });
+    expect(toEnvelope(AppError.fromWire(JSON.parse(JSON.stringify(error.toWire()))))).toEqual(toEnvelope(error));
+  });
+});

@@ -1,0 +1,100 @@
+import { FakeUpstream, type Behaviour } from '@libs/inference/testing';
+import { catalogueOf, type TestModel } from '../support/catalogue';
+import { Installation, type AppName } from '../support/installation';
+import { answerChat } from './chat-upstream';
+import { answerMessages } from './messages-upstream';
+import { answerResponses } from './responses-upstream';
+import { TOKENS, turnFor } from './spoken-turn';
+import { sendJson } from './upstream-replies';
+
+/** Models that converse, by the one API that their upstream speaks: each client crosses all of them. */
+export const CONVERSING = ['clients/chat', 'clients/responses', 'clients/messages'] as const;
+export const VECTORS = 'clients/vectors';
+/** Its upstream limits the rate of every call. */
+export const LIMITED = 'clients/limited';
+export const RETRY_AFTER_SECONDS = 7;
+export const PRICES = { prompt: '0.000002', completion: '0.000006' };
+/** What one turn costs, in dollars. */
+export const TURN_COST = (TOKENS.prompt * 2 + TOKENS.completion * 6) / 1e6;
+export const VECTOR = [0.5, -0.25, 0.125, 1];
+
+export interface ClientInstallation {
+  readonly installation: Installation;
+  readonly upstream: FakeUpstream;
+  stop(): Promise<void>;
+}
+
+/** A started Sluice in front of one upstream that speaks every dialect. */
+export async function startClientInstallation(
+  environment: Readonly<Record<string, string>> = {},
+  apps: readonly AppName[] = ['auth', 'gateway'],
+): Promise<ClientInstallation> {
+  const upstream = await FakeUpstream.start();
+  upstream.behaviour = behave;
+  try {
+    const installation = await Installation.start({ catalogue: catalogueOf(modelsAt(upstream)), apps, environment });
+    const stop = async (): Promise<void> => {
+      await installation.stop();
+      await upstream.close();
+    };
+    return { installation, upstream, stop };
+  } catch (error) {
+    await upstream.close();
+    throw error;
+  }
+}
+
+function modelsAt({ origin }: FakeUpstream): TestModel[] {
+  const model = (slug: string, provider: string, api: string, protocol = 'openai'): TestModel => ({
+    slug,
+    provider,
+    protocol,
+    baseUrl: `${origin}/${provider}/v1`,
+    apis: [api],
+    pricing: PRICES,
+    batchPricing: PRICES,
+  });
+  return [
+    model('clients/chat', 'plain', 'chat'),
+    model('clients/responses', 'native', 'responses'),
+    model('clients/messages', 'polite', 'messages', 'anthropic'),
+    model(VECTORS, 'vectors', 'embeddings'),
+    model(LIMITED, 'limited', 'chat'),
+  ];
+}
+
+const behave: Behaviour = (response, request) => {
+  const [, provider = '', , ...rest] = request.path.split('/');
+  const body = JSON.parse(request.body) as { stream?: boolean; input?: unknown; encoding_format?: string };
+  if (provider === 'limited') {
+    const error = { message: 'Slow down', type: 'rate_limit_error', param: null, code: null };
+    return sendJson(response, 429, { error }, { 'retry-after': String(RETRY_AFTER_SECONDS) });
+  }
+  const isStream = body.stream === true;
+  switch (rest.join('/')) {
+    case 'chat/completions':
+      return answerChat(turnFor(request), isStream, response);
+    case 'messages':
+      return answerMessages(turnFor(request), isStream, response);
+    case 'messages/count_tokens':
+      return sendJson(response, 200, { input_tokens: TOKENS.prompt });
+    case 'responses':
+      return answerResponses(turnFor(request), isStream, response);
+    case 'embeddings':
+      return sendJson(response, 200, embeddingsOf(body));
+    default:
+      return sendJson(response, 404, { error: { message: 'No such path', type: 'invalid_request_error' } });
+  }
+};
+
+/** Vectors of an input each, as text where the caller wants text: the bytes of little-endian floats. */
+function embeddingsOf({ input, encoding_format: format }: { input?: unknown; encoding_format?: string }): object {
+  const inputs = Array.isArray(input) ? input : [input];
+  const embedding = format === 'base64' ? Buffer.from(new Float32Array(VECTOR).buffer).toString('base64') : VECTOR;
+  return {
+    object: 'list',
+    model: 'theirs',
+    data: inputs.map((_one, index) => ({ object: 'embedding', index, embedding })),
+    usage: { prompt_tokens: TOKENS.prompt, total_tokens: TOKENS.prompt },
+  };
+}

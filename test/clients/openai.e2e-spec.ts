@@ -1,0 +1,248 @@
+import OpenAI from 'openai';
+import {
+  CONVERSING,
+  LIMITED,
+  RETRY_AFTER_SECONDS,
+  startClientInstallation,
+  VECTOR,
+  VECTORS,
+  type ClientInstallation,
+} from './client-installation';
+import { FORECAST, GREETING, PROMPTS, REPORT, TOKENS } from './spoken-turn';
+
+const TOOL = {
+  name: 'get_weather',
+  description: 'The weather of a city.',
+  parameters: {
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+    additionalProperties: false,
+  },
+};
+const chatTools: OpenAI.ChatCompletionTool[] = [{ type: 'function', function: TOOL }];
+const responseTools: OpenAI.Responses.FunctionTool[] = [{ type: 'function', strict: true, ...TOOL }];
+const REPORT_SCHEMA = {
+  type: 'object',
+  properties: { city: { type: 'string' }, degrees: { type: 'number' } },
+  required: ['city', 'degrees'],
+  additionalProperties: false,
+};
+
+const asks = (content: string): OpenAI.ChatCompletionMessageParam[] => [{ role: 'user', content }];
+
+let site: ClientInstallation;
+let client: OpenAI;
+
+beforeAll(async () => {
+  site = await startClientInstallation({}, ['auth', 'gateway', 'batch-worker']);
+  const { baseUrl, seed } = site.installation;
+  client = new OpenAI({ baseURL: baseUrl, apiKey: seed.apiKey, maxRetries: 0 });
+}, 120_000);
+
+afterAll(() => site?.stop(), 60_000);
+
+describe.each(CONVERSING)('the OpenAI client with %s', (model) => {
+  it('reads a chat completion', async () => {
+    const { data, response } = await client.chat.completions
+      .create({ model, messages: asks(PROMPTS.greet) })
+      .withResponse();
+    expect(data).toMatchObject({
+      id: expect.stringMatching(/^gen-/),
+      object: 'chat.completion',
+      model,
+      choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: GREETING } }],
+      usage: { prompt_tokens: TOKENS.prompt, completion_tokens: TOKENS.completion },
+    });
+    expect(response.headers.get('x-generation-id')).toBe(data.id);
+  });
+
+  it('folds the chunks of a streamed chat', async () => {
+    const stream = client.chat.completions.stream({ model, messages: asks(PROMPTS.greet) });
+    const pieces: string[] = [];
+    stream.on('content.delta', ({ delta }) => pieces.push(delta));
+    const completion = await stream.finalChatCompletion();
+    expect(pieces.join('')).toBe(GREETING);
+    expect(pieces.length).toBeGreaterThan(1);
+    expect(completion).toMatchObject({ choices: [{ finish_reason: 'stop', message: { content: GREETING } }] });
+  });
+
+  it.each([false, true])('lets tools be called in a chat, streamed: %s', async (isStream) => {
+    const options = {
+      model,
+      messages: asks(PROMPTS.weather),
+      tools: [{ type: 'function' as const, function: { ...TOOL, parse: JSON.parse, function: weatherOf } }],
+    };
+    const runner = isStream
+      ? client.chat.completions.runTools({ ...options, stream: true })
+      : client.chat.completions.runTools(options);
+    expect(await runner.finalContent()).toBe(`It is ${FORECAST}.`);
+    expect(await runner.finalFunctionToolCall()).toMatchObject({
+      name: 'get_weather',
+      arguments: JSON.stringify({ city: 'Paris' }),
+    });
+  });
+
+  it('puts the calls of a streamed chat together by their index', async () => {
+    const stream = await client.chat.completions.create({
+      model,
+      messages: asks(PROMPTS.weather),
+      tools: chatTools,
+      stream: true,
+    });
+    const pieces: OpenAI.ChatCompletionChunk.Choice.Delta.ToolCall[] = [];
+    for await (const { choices } of stream) pieces.push(...(choices[0]?.delta.tool_calls ?? []));
+    expect(new Set(pieces.map(({ index }) => index))).toEqual(new Set([0]));
+    const name = pieces.map((piece) => piece.function?.name ?? '').join('');
+    const text = pieces.map((piece) => piece.function?.arguments ?? '').join('');
+    expect([name, JSON.parse(text)]).toEqual(['get_weather', { city: 'Paris' }]);
+  });
+
+  it('parses a structured answer', async () => {
+    const completion = await client.chat.completions.parse({
+      model,
+      messages: asks(PROMPTS.report),
+      response_format: { type: 'json_schema', json_schema: { name: 'report', strict: true, schema: REPORT_SCHEMA } },
+    });
+    expect(JSON.parse(completion.choices[0]?.message.content ?? '')).toEqual(REPORT);
+  });
+
+  it('reads a response', async () => {
+    const response = await client.responses.create({ model, input: PROMPTS.greet });
+    expect(response).toMatchObject({
+      object: 'response',
+      status: 'completed',
+      model,
+      output_text: GREETING,
+      usage: { input_tokens: TOKENS.prompt, output_tokens: TOKENS.completion },
+    });
+  });
+
+  it('follows the events of a response to their end', async () => {
+    const stream = client.responses.stream({ model, input: PROMPTS.greet });
+    const types = new Set<string>();
+    const pieces: string[] = [];
+    for await (const event of stream) {
+      types.add(event.type);
+      if (event.type === 'response.output_text.delta') pieces.push(event.delta);
+    }
+    expect(pieces.join('')).toBe(GREETING);
+    expect([...types]).toEqual(expect.arrayContaining(['response.created', 'response.completed']));
+    expect(await stream.finalResponse()).toMatchObject({ status: 'completed', output_text: GREETING });
+  });
+
+  it.each([false, true])('takes a tool call through responses and back, streamed: %s', async (isStream) => {
+    const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: PROMPTS.weather }];
+    const ask = { model, tools: responseTools, input };
+    const first = isStream
+      ? await client.responses.stream(ask).finalResponse()
+      : await client.responses.create({ ...ask, stream: false });
+    const call = callIn(first.output);
+    expect(call).toMatchObject({ name: 'get_weather', arguments: '{"city":"Paris"}' });
+    const output = { type: 'function_call_output' as const, call_id: call.call_id, output: FORECAST };
+    const second = await client.responses.create({ ...ask, input: [...input, call, output] });
+    expect(second.output_text).toBe(`It is ${FORECAST}.`);
+  });
+
+  it('parses a structured response', async () => {
+    const format = { type: 'json_schema' as const, name: 'report', strict: true, schema: REPORT_SCHEMA };
+    const response = await client.responses.parse({ model, input: PROMPTS.report, text: { format } });
+    expect(JSON.parse(response.output_text)).toEqual(REPORT);
+  });
+
+  it('hears of a stream that broke after it had begun', async () => {
+    const chat = await client.chat.completions.create({ model, messages: asks(PROMPTS.broken), stream: true });
+    const read = async (): Promise<void> => {
+      for await (const { choices } of chat) expect(choices[0]?.finish_reason ?? null).toBeNull();
+    };
+    await expect(read()).rejects.toBeInstanceOf(OpenAI.APIError);
+    const types: string[] = [];
+    const response = await client.responses.create({ model, input: PROMPTS.broken, stream: true });
+    for await (const { type } of response) types.push(type);
+    expect(types.at(-1)).toBe('response.failed');
+  });
+
+  it('leaves in the middle of a stream, and the upstream is left too', async () => {
+    const before = site.upstream.endings.length;
+    const stream = await client.chat.completions.create({ model, messages: asks(PROMPTS.endless), stream: true });
+    for await (const { choices } of stream) if (choices[0]?.delta.content) break;
+    expect(stream.controller.signal.aborted).toBe(true);
+    expect(await Promise.all(site.upstream.endings.slice(before))).toEqual([false]);
+  });
+});
+
+describe('the OpenAI client', () => {
+  it('decodes vectors that it asks for as base64', async () => {
+    const { data, usage } = await client.embeddings.create({ model: VECTORS, input: ['one', 'two'] });
+    expect(data).toMatchObject([
+      { index: 0, embedding: VECTOR },
+      { index: 1, embedding: VECTOR },
+    ]);
+    expect(usage.prompt_tokens).toBe(TOKENS.prompt);
+  });
+
+  it('reads vectors as numbers', async () => {
+    const { data } = await client.embeddings.create({ model: VECTORS, input: 'one', encoding_format: 'float' });
+    expect(data[0]?.embedding).toEqual(VECTOR);
+  });
+
+  it('lists the models', async () => {
+    const ids: string[] = [];
+    for await (const { id } of client.models.list()) ids.push(id);
+    expect(ids).toEqual(expect.arrayContaining([...CONVERSING]));
+  });
+
+  it('submits a batch and polls it to its end', async () => {
+    const requests = ['a', 'b'].map((id) => ({ custom_id: id, body: { messages: asks(PROMPTS.greet) } }));
+    const submission = { endpoint: '/v1/chat/completions', model: CONVERSING[0], requests };
+    let batch = await client.post<OpenAI.Batch>('/batches', { body: submission });
+    expect(batch).toMatchObject({ object: 'batch', status: 'validating', request_counts: { total: 2 } });
+    while (batch.status !== 'completed' && batch.status !== 'failed') batch = await client.batches.retrieve(batch.id);
+    expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 2, completed: 2, failed: 0 } });
+  }, 60_000);
+
+  it('knows a key that is not accepted', async () => {
+    const stranger = new OpenAI({
+      baseURL: site.installation.baseUrl,
+      apiKey: `sk-or-v1-${'0'.repeat(64)}`,
+      maxRetries: 0,
+    });
+    await expect(stranger.chat.completions.create({ model: CONVERSING[0], messages: [] })).rejects.toBeInstanceOf(
+      OpenAI.AuthenticationError,
+    );
+  });
+
+  it('knows a request that is not accepted, by chat and by responses', async () => {
+    const chat = client.chat.completions.create({ model: CONVERSING[0], messages: [], temperature: 99 });
+    await expect(chat).rejects.toBeInstanceOf(OpenAI.BadRequestError);
+    const response = client.responses.create({ model: CONVERSING[0], input: 'Hi', previous_response_id: 'resp_1' });
+    await expect(response).rejects.toBeInstanceOf(OpenAI.BadRequestError);
+  });
+
+  it('knows what is not there', async () => {
+    await expect(client.batches.retrieve('batch-1760000000-aaaaaaaaaaaaaaaaaaaa')).rejects.toBeInstanceOf(
+      OpenAI.NotFoundError,
+    );
+  });
+
+  it('knows a limit of the rate, and how long to wait', async () => {
+    const refused = await client.chat.completions.create({ model: LIMITED, messages: asks(PROMPTS.greet) }).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    expect(refused).toBeInstanceOf(OpenAI.RateLimitError);
+    const { headers, error } = refused as InstanceType<typeof OpenAI.RateLimitError>;
+    expect(headers.get('retry-after')).toBe(String(RETRY_AFTER_SECONDS));
+    expect(error).toMatchObject({ code: 429, metadata: { error_type: 'rate_limit_exceeded' } });
+  });
+});
+
+function callIn(output: readonly { readonly type: string }[]): OpenAI.Responses.ResponseFunctionToolCall {
+  const call = output.find(({ type }) => type === 'function_call');
+  if (call === undefined) throw new Error('the response calls no function');
+  return call as OpenAI.Responses.ResponseFunctionToolCall;
+}
+
+function weatherOf({ city }: { city: string }): string {
+  return city === 'Paris' ? FORECAST : 'unknown';
+}
