@@ -2,6 +2,9 @@ export * from './config/env-decorators';
 export { EnvError } from './config/env-error';
 export { loadEnv } from './config/load-env';
 export { ServicesEnv } from './config/services.env';
+export { CredentialsClient } from './credentials/credentials-client';
+export { Egress, type EgressOptions, type EgressRequest, type EgressResponse } from './egress/egress';
+export type { ResolvedAddress } from './egress/resolved-address';
 export { AppExceptionFilter } from './errors/app-exception.filter';
 export { errorResponse, type ErrorResponse } from './errors/error-response';
 export { fromHttpFramework } from './errors/foreign-errors';
@@ -39,5 +42,7 @@ export {
   type HistogramOptions,
   type MetricOptions,
 } from './telemetry/metrics';
+export type { DurationSeries } from './telemetry/duration-histogram';
+export { keyIdOf, seal, SealingKeyPair, type SealingTarget } from './sealing/sealing';
 export { validateInstance, type ValidateOptions } from './validation/validate';
 export * from './messaging';

@@ -3,6 +3,7 @@ import {
   failedRouteOf,
   turnBody,
   estimatePromptTokens,
+  toAbortSignal,
   type AnswerEvent,
   type Attempt,
   type CanonicalRequest,
@@ -87,7 +88,7 @@ export class ToolLoop {
     private readonly clock: () => number = Date.now,
   ) {
     const { routed, plan, api } = request;
-    this.#signal = AbortSignal.any([routed.signal, this.#abort.signal]);
+    this.#signal = AbortSignal.any([toAbortSignal(routed.signal), this.#abort.signal]);
     this.#deadlineMs = routed.deadlineMs ?? engine.deadlineMs();
     this.#conversation = plan.conversation;
     let parts = 0;

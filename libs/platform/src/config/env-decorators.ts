@@ -1,6 +1,7 @@
 import { Secret } from '@libs/contracts';
 import { Transform } from 'class-transformer';
 import { ValidateBy } from 'class-validator';
+import ipaddr from 'ipaddr.js';
 
 /**
  * Decorators for the members of env classes. Each reads the text of a variable, and each failure says what
@@ -48,6 +49,16 @@ export function CommaList(rule: { expected: string; pattern: RegExp; maxItems: n
       Array.isArray(value) &&
       value.length <= rule.maxItems &&
       value.every((item) => typeof item === 'string' && rule.pattern.test(item)),
+  });
+}
+
+/** Address ranges between commas, each as `10.0.0.0/8` or `fd00::/8`. */
+export function CidrList(): PropertyDecorator {
+  return member({
+    expected: 'address ranges such as 10.0.0.0/8 between commas, at most 64',
+    read: (text) => text.split(',').map((item) => item.trim()),
+    accept: (value) =>
+      Array.isArray(value) && value.length <= 64 && value.every((item) => ipaddr.isValidCIDR(String(item))),
   });
 }
 

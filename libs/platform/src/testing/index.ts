@@ -1,3 +1,5 @@
+export { HttpsHost, type ReceivedRequest } from '../egress/testing/https-host';
+export { selfSignedCertificate, type SelfSignedCertificate } from '../egress/testing/self-signed-certificate';
 export { FakeMessageBus, type Sent } from '../messaging/testing/fake-message-bus';
 export { TcpProxy } from './tcp-proxy';
 export { eventually, TestBroker } from '../messaging/testing/test-broker';

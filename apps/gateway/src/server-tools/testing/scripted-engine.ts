@@ -3,6 +3,7 @@ import {
   emptyUsage,
   parseCatalogue,
   type AnswerEvent,
+  type CancelSignal,
   type Candidate,
   type FinishReason,
   type StreamOutcome,
@@ -91,7 +92,7 @@ class PlayedTurn implements Turn {
 
   constructor(
     private readonly step: ScriptedTurn,
-    signal: AbortSignal,
+    signal: CancelSignal,
     private readonly onCancel: () => void,
   ) {
     this.outcome = new Promise((resolve) => (this.settle = resolve));

@@ -1,0 +1,43 @@
+import { estimatePromptTokens } from '@libs/inference';
+import type { Fields } from '../server-tools/named-tools';
+import { SettingsReader } from '../server-tools/web-settings';
+import { middleOut } from './middle-out';
+import type { BoundPlugin, Plugin, PluginContext, Preparation } from './plugin';
+import type { RequestBody } from './request-body';
+
+/** Kept free for an answer of which the request does not say how long it may be. */
+const ANSWER_TOKENS = 4_096;
+
+/** Shortens a conversation in its middle until it fits the context of the request's model. */
+export class ContextCompressionPlugin implements Plugin {
+  readonly id = 'context-compression';
+
+  bind(settings: Fields, path: string): BoundPlugin {
+    new SettingsReader(settings, path).oneOf('engine', ['middle-out']);
+    return { prepare: async (body, context) => compress(body, context) };
+  }
+}
+
+function compress(body: RequestBody, context: PluginContext): Preparation | null {
+  const budget = budgetOf(context);
+  if (budget <= 0 || estimatePromptTokens(body.bytes) <= budget) return null;
+  const compressed = middleOut(body, budget);
+  const [before, after] = [body.turns.length, compressed.turns.length];
+  return {
+    body: compressed,
+    stage: {
+      type: 'context_compression',
+      name: 'context-compression',
+      summary: `engine=middle-out, messages=${before} to ${after}`,
+      data: { engine: 'middle-out', input_type: 'messages', original_count: before, compressed_count: after },
+    },
+  };
+}
+
+/** Tokens that the prompt may have, at the roomiest endpoint of the model; unlimited where nobody knows. */
+function budgetOf({ model, maxTokens }: PluginContext): number {
+  if (model === null) return Number.POSITIVE_INFINITY;
+  const contexts = model.endpoints.map(({ contextLength }) => contextLength ?? model.contextLength ?? Infinity);
+  const context = Math.max(...contexts);
+  return context - (maxTokens ?? Math.min(ANSWER_TOKENS, Math.floor(context / 4)));
+}

@@ -1,0 +1,39 @@
+import type { Model } from '@libs/inference';
+import type { Egress } from '@libs/platform';
+import type { PageReader } from '../server-tools/web-fetch-pages/page-reader';
+import type { PdfReader } from '../server-tools/web-fetch-pages/pdf-reader';
+import type { WebSearch } from '../server-tools/web-search';
+import { ContextCompressionPlugin } from './context-compression.plugin';
+import { FileParserPlugin } from './file-parser.plugin';
+import { FileReader } from './file-reader';
+import { ModerationPlugin, type ModerationService } from './moderation.plugin';
+import { Plugins } from './plugins';
+import { ResponseHealingPlugin } from './response-healing.plugin';
+import { WebFetchPlugin } from './web-fetch.plugin';
+import { WebPlugin } from './web.plugin';
+
+export interface PluginParts {
+  readonly web: WebSearch;
+  readonly pages: PageReader;
+  readonly egress: Egress;
+  readonly pdf: PdfReader;
+  /** Null where none is configured. */
+  readonly moderation: ModerationService | null;
+  readonly findModel: (slug: string) => Model | null;
+}
+
+/**
+ * The plugins, one line each, in the order in which they work: what is to be judged comes first, what makes the
+ * request longer before what makes it shorter.
+ */
+export function createPlugins({ web, pages, egress, pdf, moderation, findModel }: PluginParts): Plugins {
+  const plugins = [
+    new ModerationPlugin(moderation),
+    new FileParserPlugin(new FileReader(egress, pdf)),
+    new WebFetchPlugin(pages),
+    new WebPlugin(web),
+    new ContextCompressionPlugin(),
+    new ResponseHealingPlugin(),
+  ];
+  return new Plugins(plugins, findModel);
+}

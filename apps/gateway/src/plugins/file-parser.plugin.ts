@@ -1,0 +1,82 @@
+import { AppError } from '@libs/errors';
+import { refusal, type Fields, listOf } from '../server-tools/named-tools';
+import { SettingsReader } from '../server-tools/web-settings';
+import { readFilePart, type FilePart } from './file-part';
+import type { FileReader } from './file-reader';
+import type { BoundPlugin, Plugin, PluginContext, Preparation } from './plugin';
+import type { RequestBody } from './request-body';
+
+type PdfEngine = 'native' | 'pdf-text';
+
+const ENGINES = ['native', 'pdf-text'] as const;
+const MOST_FILES = 20;
+
+/** Puts the text of PDF and text files in the place of the files, where the model does not read files itself. */
+export class FileParserPlugin implements Plugin {
+  readonly id = 'file-parser';
+
+  constructor(private readonly files: FileReader) {}
+
+  bind(settings: Fields, path: string): BoundPlugin {
+    const pdf = new SettingsReader(settings, path).object('pdf');
+    const engine = pdf?.oneOf('engine', ENGINES) ?? null;
+    return { prepare: (body, context) => this.#prepare(body, context, engine) };
+  }
+
+  async #prepare(body: RequestBody, context: PluginContext, engine: PdfEngine | null): Promise<Preparation | null> {
+    const readsFiles = context.model?.architecture.inputModalities.includes('file') ?? true;
+    if (engine === 'native' || (engine === null && readsFiles)) return null;
+    const work = new FileWork(this.files, body, context.signal);
+    const turns: Fields[] = [];
+    for (const [index, turn] of body.turns.entries()) turns.push(await work.readTurn(turn, index));
+    if (work.count === 0) return null;
+    return {
+      body: body.withTurns(turns),
+      stage: {
+        type: 'plugin',
+        name: 'file-parser',
+        summary: `engine=pdf-text, files=${work.count}`,
+        data: { engine: 'pdf-text', files: work.count },
+      },
+    };
+  }
+}
+
+/** The files of one request, one after another. */
+class FileWork {
+  count = 0;
+
+  constructor(
+    private readonly files: FileReader,
+    private readonly body: RequestBody,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  async readTurn(turn: Fields, index: number): Promise<Fields> {
+    if (!Array.isArray(turn['content'])) return turn;
+    const content: Fields[] = [];
+    for (const [at, part] of listOf(turn['content']).entries()) {
+      const file = readFilePart(this.body.api, part);
+      const path = `${this.body.api === 'responses' ? 'input' : 'messages'}[${index}].content[${at}]`;
+      content.push(file === null ? part : { type: this.body.textType, text: await this.#read(file, path) });
+    }
+    return { ...turn, content };
+  }
+
+  async #read(file: FilePart, path: string): Promise<string> {
+    this.count += 1;
+    if (this.count > MOST_FILES) throw refusal(path, `is one more than the ${MOST_FILES} files that are read`);
+    try {
+      const text = await this.files.read(file, this.signal);
+      return `<file name="${nameOf(file)}">\n${text}\n</file>`;
+    } catch (error) {
+      this.signal.throwIfAborted();
+      if (!(error instanceof AppError)) throw error;
+      throw new AppError(error.code, `${path}: ${error.message}`, { metadata: { param: path }, cause: error });
+    }
+  }
+}
+
+function nameOf({ name }: FilePart): string {
+  return (name ?? 'file').replace(/["<>\p{Cc}]/gu, '_').slice(0, 256);
+}

@@ -1,0 +1,63 @@
+import { AppError } from '@libs/errors';
+import type { Egress } from '@libs/platform';
+import { isText } from '../server-tools/web-fetch-pages/page-reader';
+import type { PdfReader } from '../server-tools/web-fetch-pages/pdf-reader';
+import type { FilePart } from './file-part';
+
+const LARGEST_FILE = 32 * 1024 * 1024;
+const TIMEOUT_MS = 30_000;
+const PDF_START = Buffer.from('%PDF-');
+const TEXT_NAME =
+  /\.(txt|md|markdown|csv|tsv|json|jsonl|ndjson|xml|html?|ya?ml|toml|ini|log|rst|tex|sql|[jt]sx?|py|rb|go|rs|java|c|h|cpp|sh)$/i;
+
+interface Bytes {
+  readonly mediaType: string | null;
+  readonly bytes: Buffer;
+}
+
+/** Turns files of requests into text. */
+export class FileReader {
+  constructor(
+    private readonly egress: Egress,
+    private readonly pdf: PdfReader,
+  ) {}
+
+  /**
+   * @throws AppError invalid_request for what is neither PDF nor text, or cannot be read; what the egress door
+   * throws for a file by its URL
+   */
+  async read({ name, source }: FilePart, signal: AbortSignal): Promise<string> {
+    if (source.kind === 'text') return source.text;
+    const file =
+      source.kind === 'url'
+        ? await this.#fetch(source.url, signal)
+        : { mediaType: source.mediaType, bytes: Buffer.from(source.base64, 'base64') };
+    if (file.bytes.subarray(0, PDF_START.length).equals(PDF_START)) {
+      const { text } = await this.pdf.read(new Uint8Array(file.bytes), signal);
+      return text;
+    }
+    if (!isTextFile(file, name)) throw new AppError('invalid_request', 'The file is neither a PDF nor text');
+    return new TextDecoder().decode(file.bytes);
+  }
+
+  async #fetch(url: string, signal: AbortSignal): Promise<Bytes> {
+    const response = await this.egress.fetch(url, {
+      maxBytes: LARGEST_FILE,
+      timeoutMs: TIMEOUT_MS,
+      maxRedirects: 3,
+      signal,
+      subject: 'The URL of the file',
+    });
+    if (response.status !== 200) {
+      throw new AppError('invalid_request', `The file cannot be fetched: its host answers ${response.status}`);
+    }
+    return { mediaType: response.headers['content-type']?.split(';')[0]?.trim() ?? null, bytes: response.body };
+  }
+}
+
+function isTextFile({ mediaType, bytes }: Bytes, name: string | null): boolean {
+  if (bytes.subarray(0, 8_192).includes(0)) return false;
+  return mediaType === null || mediaType === 'application/octet-stream'
+    ? TEXT_NAME.test(name ?? '')
+    : isText(mediaType.toLowerCase());
+}

@@ -1,0 +1,135 @@
+import { estimatePromptTokens } from '@libs/inference';
+import { listOf, type Fields } from '../server-tools/named-tools';
+import { isSystemTurn, isTextPart, RequestBody, textsOf } from './request-body';
+
+const BYTES_PER_TOKEN = 4;
+/** No text is cut below this. */
+const SHORTEST_TEXT = 200;
+const GAP = '\n[…]\n';
+/** As JSON text. */
+const GAP_BYTES = 9;
+
+/**
+ * The request with so much taken out of its middle that its prompt fits the budget: models read the beginning
+ * and the end of a conversation best.
+ *
+ * First whole exchanges go, from the middle outwards; an exchange is what a user said with everything up to the
+ * next time, so calls of tools are never parted from their results. What says how to behave, the first exchange
+ * and the last one stay. If that is not enough, the longest texts are cut in their middle, all to one length, and
+ * those of the user's last words only when there is nothing else. It may not fit even then.
+ */
+export function middleOut(body: RequestBody, budget: number): RequestBody {
+  const dropped = dropExchanges(body, budget);
+  const excess = excessOf(dropped, budget);
+  if (excess <= 0) return dropped;
+  const last = lastExchange(dropped.turns);
+  const gentle = shorten(dropped, excess, (turn, index) => index < last && !isSystemTurn(turn));
+  const left = excessOf(gentle, budget);
+  return left <= 0 ? gentle : shorten(gentle, left, () => true);
+}
+
+/** Bytes by which a prompt is too long. */
+function excessOf(body: RequestBody, budget: number): number {
+  return (estimatePromptTokens(body.bytes) - budget) * BYTES_PER_TOKEN;
+}
+
+function dropExchanges(body: RequestBody, budget: number): RequestBody {
+  const { turns } = body;
+  const numbers = exchangeNumbers(turns);
+  const sizes = new Map<number, number>();
+  turns.forEach((turn, at) => {
+    const number = numbers[at]!;
+    if (number !== null) sizes.set(number, (sizes.get(number) ?? 0) + Buffer.byteLength(JSON.stringify(turn)));
+  });
+  let excess = excessOf(body, budget);
+  const gone = new Set<number | null>();
+  for (const number of droppable(sizes.size)) {
+    if (excess <= 0) break;
+    gone.add(number);
+    excess -= sizes.get(number)!;
+  }
+  return gone.size === 0 ? body : body.withTurns(turns.filter((_turn, at) => !gone.has(numbers[at]!)));
+}
+
+/** Which exchange each turn belongs to, from 0; null for what says how to behave. */
+function exchangeNumbers(turns: readonly Fields[]): readonly (number | null)[] {
+  let current = -1;
+  return turns.map((turn) => {
+    if (isSystemTurn(turn)) return null;
+    if (current === -1 || beginsExchange(turn)) current += 1;
+    return current;
+  });
+}
+
+/** The exchanges between the first and the last, from the middle outwards. */
+function droppable(count: number): readonly number[] {
+  const middle = (count - 1) / 2;
+  const inner = Array.from({ length: Math.max(0, count - 2) }, (_, index) => index + 1);
+  return inner.toSorted((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
+}
+
+/** A message of a user that brings only results of tools goes on with what was before. */
+function beginsExchange(turn: Fields): boolean {
+  const isResult = listOf(turn['content']).some(({ type }) => type === 'tool_result');
+  return turn['role'] === 'user' && !isResult;
+}
+
+/** Where the last exchange begins. */
+function lastExchange(turns: readonly Fields[]): number {
+  return Math.max(0, turns.findLastIndex(beginsExchange));
+}
+
+/** Cuts the longest texts of the turns that may be cut, all to the same length, until so many bytes are gone. */
+function shorten(body: RequestBody, excess: number, mayCut: (turn: Fields, index: number) => boolean): RequestBody {
+  const lengths = body.turns
+    .filter(mayCut)
+    .flatMap(cuttableTexts)
+    .map((text) => text.length);
+  const longest = longestFor(lengths, excess);
+  return body.withTurns(body.turns.map((turn, index) => (mayCut(turn, index) ? cutTurn(turn, longest) : turn)));
+}
+
+/** The greatest length to which all texts must be cut for so many characters, and so at least bytes, to go. */
+function longestFor(lengths: readonly number[], excess: number): number {
+  const sorted = lengths.toSorted((a, b) => b - a);
+  let sum = 0;
+  for (const [index, length] of sorted.entries()) {
+    sum += length;
+    const cut = index + 1;
+    const level = Math.floor((sum - excess) / cut) - GAP_BYTES;
+    if (level >= (sorted[index + 1] ?? 0)) return Math.max(level, SHORTEST_TEXT);
+  }
+  return SHORTEST_TEXT;
+}
+
+function cuttableTexts(turn: Fields): readonly string[] {
+  const { output } = turn;
+  const results = listOf(turn['content']).flatMap(({ content }) =>
+    typeof content === 'string' ? [content] : textsOf({ content }),
+  );
+  return [...textsOf(turn), ...results, ...(typeof output === 'string' ? [output] : [])];
+}
+
+function cutTurn(turn: Fields, longest: number): Fields {
+  const { content, output } = turn;
+  return {
+    ...turn,
+    ...('content' in turn && { content: cutContent(content, longest) }),
+    ...(typeof output === 'string' && { output: cutText(output, longest) }),
+  };
+}
+
+function cutContent(content: unknown, longest: number): unknown {
+  if (typeof content === 'string') return cutText(content, longest);
+  if (!Array.isArray(content)) return content;
+  return listOf(content).map((part) => {
+    if (isTextPart(part)) return { ...part, text: cutText(part.text, longest) };
+    return part['type'] === 'tool_result' ? { ...part, content: cutContent(part['content'], longest) } : part;
+  });
+}
+
+function cutText(text: string, longest: number): string {
+  if (text.length <= longest + GAP.length) return text;
+  const head = Math.ceil(longest / 2);
+  return (text.slice(0, head) + GAP + text.slice(text.length - (longest - head))).toWellFormed();
+}

@@ -1,0 +1,99 @@
+import {
+  callCancelled,
+  formatUsd,
+  type AnswerStream,
+  type InferenceResult,
+  type PicoUsd,
+  type PipelineStage,
+  type StreamResult,
+} from '@libs/inference';
+import type { CallOutcome } from '../generations/generation-ticket';
+import type { IncomingCall } from '../inference/checked-call';
+import type { Fields } from '../server-tools/named-tools';
+import type { ToolSource } from '../server-tools/server-tool';
+import type { LoopServed } from '../server-tools/server-tool-engine';
+import { AnswerBody, writeSource } from './answer-body';
+import { HeadedStream } from './headed-stream';
+import type { BoundPlugin, PluginContext } from './plugin';
+import { RequestBody } from './request-body';
+
+/** The plugins of one request, from its body to its answer. Each step is taken once, in this order. */
+export class PluginRun {
+  readonly #stages: PipelineStage[] = [];
+  readonly #sources: ToolSource[] = [];
+  #body: RequestBody;
+  #spent = 0n;
+
+  constructor(
+    private readonly plugins: readonly BoundPlugin[],
+    private readonly call: IncomingCall,
+    private readonly context: PluginContext,
+  ) {
+    this.#body = new RequestBody(context.api, call.body, call.parsed as Fields);
+  }
+
+  /** What the plugins may cost the caller at most. */
+  get mostPicoUsd(): PicoUsd {
+    return this.plugins.reduce((sum, { mostPicoUsd = 0n }) => sum + mostPicoUsd, 0n);
+  }
+
+  /** The call as the plugins have it. @throws AppError why a plugin refuses the call or cannot do its part */
+  async prepare(): Promise<IncomingCall> {
+    await this.#eachPlugin(async (plugin) => {
+      const preparation = (await plugin.prepare?.(this.#body, this.context)) ?? null;
+      if (preparation === null) return;
+      this.#body = preparation.body;
+      this.#sources.push(...(preparation.sources ?? []));
+      this.#spent += plugin.mostPicoUsd ?? 0n;
+      this.#stages.push(preparation.stage);
+    });
+    return { ...this.call, body: this.#body.bytes, parsed: this.#body.parsed };
+  }
+
+  /** A whole answer, with what the plugins make of it. */
+  async finish<T extends InferenceResult>(result: T): Promise<T> {
+    const answer = new AnswerBody(this.context.api, result.body);
+    await this.#eachPlugin(async (plugin) => {
+      const stage = (await plugin.finish?.(answer, this.#body, this.context)) ?? null;
+      if (stage !== null) this.#stages.push(stage);
+    });
+    answer.cite(this.#sources);
+    if (this.#spent > 0n) answer.addCost(this.#spent);
+    return { ...result, body: answer.toBytes() };
+  }
+
+  /** A stream; on chat it begins with the sources. */
+  open({ stream, model, endpoint }: StreamResult): AnswerStream {
+    if (this.context.api !== 'chat' || this.#sources.length === 0) return stream;
+    const annotations = this.#sources.map((source) => writeSource('chat', source));
+    const chunk = {
+      id: this.call.generationId,
+      object: 'chat.completion.chunk',
+      created: Math.floor(Date.now() / 1_000),
+      model: model.slug,
+      provider: endpoint.provider.name,
+      choices: [{ index: 0, delta: { role: 'assistant', content: '', annotations }, finish_reason: null }],
+    };
+    return new HeadedStream(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), stream);
+  }
+
+  /** An answer whose metadata tells of the plugins too. */
+  told<T extends Partial<LoopServed>>(served: T): T & LoopServed {
+    return { ...served, stages: () => [...this.#stages, ...(served.stages?.() ?? [])] };
+  }
+
+  /** What comes into the books, with what the plugins cost. */
+  charged(outcome: CallOutcome): CallOutcome {
+    const costPicoUsd = outcome.costPicoUsd + this.#spent;
+    return { ...outcome, costPicoUsd, costUsd: formatUsd(costPicoUsd) };
+  }
+
+  /** One after the other; whatever goes wrong when the caller has left is that the caller has left. */
+  async #eachPlugin(work: (plugin: BoundPlugin) => Promise<void>): Promise<void> {
+    try {
+      for (const plugin of this.plugins) await work(plugin);
+    } catch (error) {
+      throw this.context.signal.aborted ? callCancelled() : error;
+    }
+  }
+}

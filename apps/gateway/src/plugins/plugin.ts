@@ -1,0 +1,52 @@
+import type { Model, PipelineStage, StreamableApi } from '@libs/inference';
+import type { Fields } from '../server-tools/named-tools';
+import type { ToolSource } from '../server-tools/server-tool';
+import type { AnswerBody } from './answer-body';
+import type { RequestBody } from './request-body';
+
+/** What a plugin may know of the request that it works on. */
+export interface PluginContext {
+  readonly api: StreamableApi;
+  /** The first of the request's models; null for one that is not in the catalogue. */
+  readonly model: Model | null;
+  /** The model as the request names it. */
+  readonly modelSlug: string;
+  /** The caller's cap on the answer, or null. */
+  readonly maxTokens: number | null;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+}
+
+/** What a plugin made of a request. */
+export interface Preparation {
+  readonly body: RequestBody;
+  /** What the metadata says of it. */
+  readonly stage: PipelineStage;
+  /** What the answer is to cite. */
+  readonly sources?: readonly ToolSource[];
+}
+
+/** A plugin as one request set it up. */
+export interface BoundPlugin {
+  /** What `prepare` may cost the caller at most, in pico-dollars; nothing when absent. */
+  readonly mostPicoUsd?: bigint;
+  /**
+   * Works on the request before it is routed. Null when there is nothing to do.
+   *
+   * @throws AppError to refuse the request
+   */
+  prepare?(body: RequestBody, context: PluginContext): Promise<Preparation | null>;
+  /** Works on a whole answer; streamed answers are left alone. Null when there is nothing to do. */
+  finish?(answer: AnswerBody, request: RequestBody, context: PluginContext): Promise<PipelineStage | null>;
+}
+
+/** Something that a request may have done to itself or to its answer (`plugins[]`). One file each, one registry line. */
+export interface Plugin {
+  readonly id: string;
+  /**
+   * Sets the plugin up for one request. `settings` is its entry in the request.
+   *
+   * @throws AppError invalid_request naming the member, `path` in front
+   */
+  bind(settings: Fields, path: string): BoundPlugin;
+}

@@ -1,0 +1,88 @@
+import { spliceMembers, type StreamableApi } from '@libs/inference';
+import { fieldsOf, listOf, type Fields } from '../server-tools/named-tools';
+
+const TEXT_TYPES = new Set<unknown>(['text', 'input_text', 'output_text']);
+const SYSTEM_ROLES = new Set<unknown>(['system', 'developer']);
+
+/** Whether a part of a turn's content is text, on any of the APIs. */
+export function isTextPart(part: Fields): part is Fields & { readonly text: string } {
+  return TEXT_TYPES.has(part['type']) && typeof part['text'] === 'string';
+}
+
+/**
+ * The body of a request on one of the three APIs as plugins see it: turns with roles and content. What a plugin
+ * does not change stays byte for byte. Immutable; the body is checked.
+ */
+export class RequestBody {
+  constructor(
+    readonly api: StreamableApi,
+    readonly bytes: Buffer,
+    readonly parsed: Fields,
+  ) {}
+
+  /** The messages, or the items of a responses request; an input that is a text is one turn of its user. */
+  get turns(): readonly Fields[] {
+    const turns = this.parsed[this.#member];
+    return typeof turns === 'string' ? [{ role: 'user', content: turns }] : listOf(turns);
+  }
+
+  withTurns(turns: readonly Fields[]): RequestBody {
+    const member = this.#member;
+    const bytes = spliceMembers(this.bytes, { set: { [member]: JSON.stringify(turns) } });
+    return new RequestBody(this.api, bytes, { ...this.parsed, [member]: turns });
+  }
+
+  /** The type of a text that a user says. */
+  get textType(): 'text' | 'input_text' {
+    return this.api === 'responses' ? 'input_text' : 'text';
+  }
+
+  /** What the user said last; empty when nothing was said. */
+  get lastUserText(): string {
+    return textsOf(this.turns[this.#lastUserTurn] ?? {}).join('\n');
+  }
+
+  /** All that the model is told, by whom it may be. */
+  get texts(): readonly string[] {
+    const { instructions, system } = this.parsed;
+    const first = [instructions, system].flatMap((content) => textsOf({ content }));
+    return [...first, ...this.turns.flatMap(textsOf)];
+  }
+
+  /** Puts a text in front of what the user said last. */
+  withContext(context: string): RequestBody {
+    const at = this.#lastUserTurn;
+    return this.withTurns(this.turns.map((turn, index) => (index === at ? this.#before(turn, context) : turn)));
+  }
+
+  get #member(): 'input' | 'messages' {
+    return this.api === 'responses' ? 'input' : 'messages';
+  }
+
+  get #lastUserTurn(): number {
+    return this.turns.findLastIndex((turn) => turn['role'] === 'user' && textsOf(turn).length > 0);
+  }
+
+  #before(turn: Fields, context: string): Fields {
+    const { content } = turn;
+    if (typeof content === 'string') return { ...turn, content: `${context}\n\n${content}` };
+    const parts = listOf(content);
+    // Results of tools that stand in front of the user's words must stay there.
+    const at = parts.findIndex(isTextPart);
+    return { ...turn, content: parts.toSpliced(at, 0, { type: this.textType, text: context }) };
+  }
+}
+
+/** Whether a turn tells the model how to behave. */
+export function isSystemTurn(turn: Fields): boolean {
+  return SYSTEM_ROLES.has(turn['role']);
+}
+
+/** The texts of a turn's content. */
+export function textsOf({ content }: Fields): readonly string[] {
+  if (typeof content === 'string') return content === '' ? [] : [content];
+  return listOf(content)
+    .map(fieldsOf)
+    .filter(isTextPart)
+    .map(({ text }) => text);
+}

@@ -1,0 +1,75 @@
+import { join } from 'node:path';
+import type { PipelineStage } from '@libs/inference';
+import { BoundedThreads } from '../server-tools/bounded-threads';
+import { fieldsOf } from '../server-tools/named-tools';
+import type { AnswerBody } from './answer-body';
+import type { BoundPlugin, Plugin, PluginContext } from './plugin';
+import type { RequestBody } from './request-body';
+
+const LONGEST_TEXT = 1_000_000;
+const LIMITS = { maxThreads: 2, maxWaiting: 256, timeoutMs: 2_000 };
+
+/**
+ * Repairs an answer that was to be JSON and does not parse: fences around it, trailing commas, missing brackets
+ * and quotes. JSON that parses is not touched, and what cannot be repaired into an object or array in time neither.
+ */
+export class ResponseHealingPlugin implements Plugin {
+  readonly id = 'response-healing';
+  readonly #threads = new BoundedThreads<string, string | null>(join(__dirname, 'json-repair.worker'), LIMITS);
+
+  bind(): BoundPlugin {
+    return { finish: (answer, request, context) => this.#heal(answer, request, context) };
+  }
+
+  async #heal(answer: AnswerBody, request: RequestBody, { signal }: PluginContext): Promise<PipelineStage | null> {
+    if (!wantsJson(request)) return null;
+    let healed = 0;
+    for (const said of answer.texts) {
+      const repaired = await this.#repair(said.text, signal);
+      if (repaired === null) continue;
+      said.replace(repaired);
+      healed += 1;
+    }
+    if (healed === 0) return null;
+    return { type: 'response_healing', name: 'response-healing', summary: `healed=${healed}`, data: { healed } };
+  }
+
+  /** Null for what needs no repair, and for what is beyond it. */
+  async #repair(text: string, signal: AbortSignal): Promise<string | null> {
+    if (text.length > LONGEST_TEXT || parses(text)) return null;
+    const bare = withoutFence(text);
+    if (isStructure(bare)) return bare;
+    const outcome = await this.#threads.run(bare, signal);
+    const repaired = outcome.state === 'done' ? outcome.value : null;
+    return repaired !== null && isStructure(repaired) ? repaired : null;
+  }
+}
+
+/** Whether the request asks for JSON, in the words of any of the three APIs. */
+function wantsJson({ parsed }: RequestBody): boolean {
+  const { response_format: chat, text, output_format: older, output_config: config } = parsed;
+  const formats = [chat, fieldsOf(text)['format'], older, fieldsOf(config)['format']];
+  return formats.some((format) => String(fieldsOf(format)['type']).startsWith('json'));
+}
+
+function isStructure(text: string): boolean {
+  return /^\s*[[{]/.test(text) && parses(text);
+}
+
+/** The text between the lines of a Markdown fence, the second of which an answer that was cut does not have. */
+function withoutFence(text: string): string {
+  const trimmed = text.trim();
+  const firstLine = trimmed.indexOf('\n');
+  if (!trimmed.startsWith('```') || firstLine === -1) return trimmed;
+  const inner = trimmed.slice(firstLine + 1);
+  return (inner.endsWith('```') ? inner.slice(0, -'```'.length) : inner).trim();
+}
+
+function parses(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,148 @@
+import { Secret, type Principal } from '@libs/contracts';
+import {
+  Cancellation,
+  parseCatalogue,
+  type InferenceResult,
+  type Model,
+  type PipelineStage,
+  type StreamableApi,
+} from '@libs/inference';
+import { Egress } from '@libs/platform';
+import { HttpsHost } from '@libs/platform/testing';
+import { checkCall, type IncomingCall } from '../../inference/checked-call';
+import { SearchServer } from '../../server-tools/testing/search-server';
+import { PageReader } from '../../server-tools/web-fetch-pages/page-reader';
+import { PdfReader } from '../../server-tools/web-fetch-pages/pdf-reader';
+import { WebSearch } from '../../server-tools/web-search';
+import { createSearchEngines } from '../../server-tools/web-search-engines';
+import { createPlugins } from '../create-plugins';
+import type { PluginRun } from '../plugin-run';
+
+export const SEARCH_COST = 4_000_000_000n;
+
+/** A request and what plugins made of it. */
+export interface Prepared {
+  readonly run: PluginRun;
+  readonly bytes: string;
+  readonly body: Record<string, unknown>;
+  readonly stages: () => readonly PipelineStage[];
+}
+
+/** The plugins with services on loopback: one that speaks JSON (searches, moderation) and one with pages. */
+export class PluginBench {
+  isModerated = true;
+  abort = new Cancellation();
+
+  private constructor(
+    readonly service: SearchServer,
+    readonly host: HttpsHost,
+  ) {}
+
+  static async start(): Promise<PluginBench> {
+    const host = await HttpsHost.start((_request, response) => response.end('a page'));
+    return new PluginBench(await SearchServer.start(), host);
+  }
+
+  async stop(): Promise<void> {
+    await this.service.stop();
+    await this.host.stop();
+  }
+
+  /** Null where the body asks for no plugin. */
+  runFor(api: StreamableApi, body: object): PluginRun | null {
+    const bytes = Buffer.from(JSON.stringify(body));
+    const caller = { organizationId: 'org', workspaceId: 'ws', keyHash: 'hash' } as unknown as Principal;
+    const call: IncomingCall = { generationId: 'gen-1', caller, body: bytes, parsed: body, abort: this.abort };
+    return this.#plugins().runFor(api, call, checkCall(api, body));
+  }
+
+  async prepare(api: StreamableApi, body: object): Promise<Prepared> {
+    const run = this.runFor(api, body)!;
+    const call = await run.prepare();
+    const bytes = call.body.toString();
+    return {
+      run,
+      bytes,
+      body: JSON.parse(bytes) as Record<string, unknown>,
+      stages: () => run.told({}).stages(),
+    };
+  }
+
+  #plugins() {
+    const egress = new Egress({ allowCidrs: ['127.0.0.0/8'], certificateAuthorities: this.host.certificate });
+    const pdf = new PdfReader();
+    const key = new Secret('service-key');
+    return createPlugins({
+      egress,
+      pdf,
+      pages: new PageReader(egress, pdf, 'test'),
+      web: new WebSearch(createSearchEngines({ SEARXNG_URL: this.service.url }), SEARCH_COST),
+      moderation: this.isModerated ? { url: `${this.service.url}/moderations`, key, model: 'judge' } : null,
+      findModel: (slug) => MODELS.find((model) => model.slug === slug) ?? null,
+    });
+  }
+}
+
+/** A whole answer of an API with one text. */
+export function answerOf(api: StreamableApi, text: string): InferenceResult {
+  const said = {
+    chat: { choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }] },
+    responses: { output: [{ type: 'message', content: [{ type: 'output_text', text, annotations: [] }] }] },
+    messages: { content: [{ type: 'text', text, citations: null }] },
+  }[api];
+  return { body: Buffer.from(JSON.stringify({ ...said, usage: { cost: 0.001 } })) } as InferenceResult;
+}
+
+function modelOf(slug: string, modalities: readonly string[], contextLength: number): object {
+  return {
+    slug,
+    name: slug,
+    description: 'A model.',
+    created: 1,
+    context_length: contextLength,
+    architecture: {
+      input_modalities: modalities,
+      output_modalities: ['text'],
+      tokenizer: 'Other',
+      instruct_type: null,
+    },
+    supported_parameters: [],
+    endpoints: [
+      {
+        provider: 'test',
+        upstream_model: 'x',
+        apis: ['chat'],
+        pricing: { prompt: '0', completion: '0' },
+        context_length: contextLength,
+        max_completion_tokens: null,
+        quantization: 'unknown',
+        region: 'global',
+        zdr: false,
+        capabilities: {},
+      },
+    ],
+  };
+}
+
+const MODELS: readonly Model[] = parseCatalogue([
+  {
+    name: 'test.yaml',
+    text: JSON.stringify({
+      providers: [
+        {
+          slug: 'test',
+          name: 'Test',
+          base_url: 'http://127.0.0.1:1/v1',
+          protocol: 'openai',
+          api_key_env: 'TEST_KEY',
+          headers: {},
+          regions: ['global'],
+          data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: false },
+          batch: 'none',
+          max_concurrency: 1,
+        },
+      ],
+      models: [modelOf('test/text', ['text'], 1_000), modelOf('test/files', ['text', 'file'], 100_000)],
+    }),
+  },
+]).models();

@@ -1,0 +1,59 @@
+import { pipeline, type Readable, type Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { AppError } from '@libs/errors';
+
+export interface BodyBounds {
+  readonly maxBytes: number;
+  readonly subject: string;
+}
+
+/**
+ * A body, decompressed while it arrives: what is held never exceeds the bound by more than one chunk, however
+ * small the compressed form is.
+ *
+ * @throws AppError payload_too_large, provider_unavailable for an encoding that was not asked for
+ */
+export async function readBody(
+  source: Readable,
+  headers: Readonly<Record<string, string>>,
+  { maxBytes, subject }: BodyBounds,
+): Promise<Buffer> {
+  const tooLong = new AppError('payload_too_large', `${subject} answers with more than ${maxBytes} bytes`);
+  try {
+    const decoded = decode(source, headers['content-encoding'] ?? 'identity', subject);
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for await (const chunk of decoded as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > maxBytes) throw tooLong;
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks, length);
+  } finally {
+    // Undici reports the end of a body that nobody read as an error on the stream.
+    source.on('error', () => {}).destroy();
+  }
+}
+
+function decode(source: Readable, encoding: string, subject: string): Readable {
+  const decoder = decoderOf(encoding.trim().toLowerCase(), subject);
+  // The callback is for those who wait for the pipe; who reads the last stream gets the error of any of them.
+  return decoder === null ? source : pipeline(source, decoder, () => {});
+}
+
+function decoderOf(encoding: string, subject: string): Transform | null {
+  switch (encoding) {
+    case 'identity':
+    case '':
+      return null;
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip();
+    case 'deflate':
+      return createInflate();
+    case 'br':
+      return createBrotliDecompress();
+    default:
+      throw new AppError('provider_unavailable', `${subject} answers in an encoding that cannot be read`);
+  }
+}

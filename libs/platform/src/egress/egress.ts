@@ -1,0 +1,171 @@
+import { AppError } from '@libs/errors';
+import { AddressGuard } from './address-guard';
+import { Deadline } from './deadline';
+import { exchangeOnce, type HopAnswer, type HopRequest } from './egress-exchange';
+import { readTarget, refusedUrl, type EgressTarget } from './egress-target';
+import type { ResolvedAddress } from './resolved-address';
+import { systemResolver } from './system-resolver';
+
+export interface EgressOptions {
+  /** Ranges as `10.0.0.0/8`, `fd00::/8`: for them every rule about where a URL points is lifted. */
+  readonly allowCidrs: readonly string[];
+  /** All addresses of a host name; the system's resolver unless given. */
+  readonly resolve?: (hostname: string) => Promise<readonly ResolvedAddress[]>;
+  /** Certificate authorities, as PEM, that are trusted instead of the system's. */
+  readonly certificateAuthorities?: string;
+}
+
+export interface EgressRequest {
+  /** GET when absent. */
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT';
+  /** All that is sent beside what HTTP itself needs; nothing is added. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** The longest answer that is taken, in bytes after decompression. */
+  readonly maxBytes: number;
+  /** For the whole of it: name resolution, every hop, the last byte of the answer. */
+  readonly timeoutMs: number;
+  /** Ends the exchange at once; its reason is what is thrown. */
+  readonly signal?: AbortSignal;
+  /** How the URL is called in error messages, e.g. `callback_url`; `The URL` when absent. */
+  readonly subject?: string;
+  /**
+   * How many redirects are followed; none when absent, and a redirect is then an answer like any other. For GET
+   * and HEAD only. On another origin only headers that negotiate content are sent on.
+   */
+  readonly maxRedirects?: number;
+  /** Asked before each hop, the first included, and before its name is resolved; throws to refuse it. */
+  readonly admit?: (url: URL) => void;
+}
+
+export interface EgressResponse {
+  readonly status: number;
+  /** Lower-case names; repeated headers joined with a comma and a space. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Decompressed. */
+  readonly body: Buffer;
+  /** Where the answer came from: the URL asked for, or the one that redirects led to. */
+  readonly url: string;
+}
+
+/**
+ * The one door to URLs that somebody other than the operator chose: callbacks, key sets of issuers, pages,
+ * files.
+ *
+ * Such a URL must be `https`, name a host (no address, no `localhost`), have no port but 443, no user, no
+ * password and no fragment. Its name is resolved once; when any of its addresses is not public it is refused,
+ * and the connection goes to the addresses that were judged, so a second answer of the name server changes
+ * nothing. Every hop of a redirect is judged like the first URL.
+ *
+ * Connections are not kept: what was judged for one request is not reused for another.
+ */
+export class Egress {
+  readonly #guard: AddressGuard;
+  readonly #resolve: (hostname: string) => Promise<readonly ResolvedAddress[]>;
+  readonly #certificateAuthorities: string | undefined;
+
+  constructor(options: EgressOptions) {
+    this.#guard = new AddressGuard(options.allowCidrs);
+    this.#resolve = options.resolve ?? systemResolver;
+    this.#certificateAuthorities = options.certificateAuthorities;
+  }
+
+  /**
+   * Whether a URL can be accepted, as far as can be said without resolving its name: for members of requests
+   * that are stored now and called later. `fetch` judges again.
+   *
+   * @throws AppError invalid_request that names `subject`
+   */
+  check(url: string, subject?: string): void {
+    this.#guard.judgeUnresolved(readTarget(url, subject));
+  }
+
+  /**
+   * One request; any status is an answer.
+   *
+   * @throws AppError invalid_request: the URL is refused · provider_unavailable: the host cannot be reached or
+   * its answer cannot be read · timeout · payload_too_large: the answer is longer than `maxBytes`. No message
+   * repeats any of the URL.
+   */
+  async fetch(url: string, request: EgressRequest): Promise<EgressResponse> {
+    request.signal?.throwIfAborted();
+    const deadline = new Deadline(request.timeoutMs, request.signal);
+    try {
+      return await this.#follow(readTarget(url, request.subject), request, deadline);
+    } catch (error) {
+      throw deadline.explain(error);
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  async #follow(first: EgressTarget, request: EgressRequest, deadline: Deadline): Promise<EgressResponse> {
+    let target = first;
+    let headers = request.headers ?? {};
+    for (let redirectsLeft = redirectsOf(request); ; redirectsLeft -= 1) {
+      request.admit?.(new URL(target.url));
+      const answer = await this.#hop(target, { ...request, headers }, deadline);
+      const location = redirectOf(answer);
+      if (location === null || request.maxRedirects === undefined) return { ...answer, url: target.url.href };
+      if (redirectsLeft === 0) throw refusedUrl(request.subject, 'it redirects too often');
+      const next = readTarget(withoutFragment(location, target.url, request.subject), request.subject);
+      if (next.url.origin !== target.url.origin) headers = negotiationOnly(headers);
+      target = next;
+    }
+  }
+
+  async #hop(target: EgressTarget, request: HopRequest, deadline: Deadline): Promise<HopAnswer> {
+    const addresses = await this.#judgedAddresses(target, deadline);
+    return await exchangeOnce(target, addresses, request, {
+      signal: deadline.signal,
+      certificateAuthorities: this.#certificateAuthorities,
+    });
+  }
+
+  async #judgedAddresses(target: EgressTarget, deadline: Deadline): Promise<readonly ResolvedAddress[]> {
+    this.#guard.judgeUnresolved(target);
+    const addresses = target.literal === null ? await deadline.race(this.#resolveName(target)) : [target.literal];
+    return this.#guard.judge(target, addresses);
+  }
+
+  async #resolveName({ hostname, subject }: EgressTarget): Promise<readonly ResolvedAddress[]> {
+    try {
+      const addresses = await this.#resolve(hostname);
+      if (addresses.length > 0) return addresses;
+    } catch (error) {
+      throw nameNotResolved(subject, error);
+    }
+    throw nameNotResolved(subject);
+  }
+}
+
+function nameNotResolved(subject: string, cause?: unknown): AppError {
+  return new AppError('provider_unavailable', `${subject} cannot be reached: its host name does not resolve`, {
+    cause,
+    internal: 'egress: no address',
+  });
+}
+
+function redirectsOf({ method = 'GET', maxRedirects = 0 }: EgressRequest): number {
+  if (maxRedirects > 0 && method !== 'GET' && method !== 'HEAD') {
+    throw new TypeError('Only GET and HEAD follow redirects');
+  }
+  return maxRedirects;
+}
+
+function redirectOf({ status, headers }: HopAnswer): string | null {
+  return [301, 302, 303, 307, 308].includes(status) ? (headers.location ?? null) : null;
+}
+
+/** A fragment is for whoever reads the page: it is not sent, and not refused in a redirect. */
+function withoutFragment(location: string, base: URL, subject: string | undefined): string {
+  const url = URL.parse(location, base.href);
+  if (url === null) throw refusedUrl(subject, 'it redirects to something that is no URL');
+  url.hash = '';
+  return url.href;
+}
+
+function negotiationOnly(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const harmless = /^(accept|accept-language|user-agent)$/i;
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => harmless.test(name)));
+}

@@ -1,0 +1,5 @@
+/** One address of a host. */
+export interface ResolvedAddress {
+  readonly address: string;
+  readonly family: 4 | 6;
+}
