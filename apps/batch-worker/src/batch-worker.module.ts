@@ -1,7 +1,15 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { CatalogueSource, InferenceEngine } from '@libs/inference';
 import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
-import { BrokerConnection, MessagingModule, OutboxModule, OutboxSource, Readiness } from '@libs/platform';
+import {
+  BrokerConnection,
+  CredentialsClient,
+  MessageBus,
+  MessagingModule,
+  OutboxModule,
+  OutboxSource,
+  Readiness,
+} from '@libs/platform';
 import { BatchRunnerService } from './batches/batch-runner.service';
 import { BatchValidationService } from './batches/batch-validation.service';
 import { BatchesConsumer } from './batches/batches.consumer';
@@ -40,7 +48,11 @@ export class BatchWorkerModule implements OnModuleInit {
         OutboxModule.forRoot({ imports: [BatchWorkerOutbox] }),
       ],
       providers: [
-        { provide: InferenceEngine, useValue: inference.engine },
+        {
+          provide: InferenceEngine,
+          inject: [MessageBus],
+          useFactory: (bus: MessageBus) => inference.engineWith(new CredentialsClient(bus)),
+        },
         { provide: CatalogueSource, useValue: inference.catalogue },
       ],
     };

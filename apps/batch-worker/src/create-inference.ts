@@ -1,15 +1,18 @@
 import { Logger } from '@nestjs/common';
 import {
+  CallerCredentials,
   CatalogueSource,
   createProviderAdapters,
   InferenceEngine,
   ProviderHealth,
   SharedCredentials,
   UpstreamHttp,
+  type CredentialVault,
 } from '@libs/inference';
 
 export interface Inference {
-  readonly engine: InferenceEngine;
+  /** `vault` holds the keys that callers brought along. */
+  engineWith(vault: CredentialVault): InferenceEngine;
   readonly catalogue: CatalogueSource;
   close(): Promise<void>;
 }
@@ -25,16 +28,17 @@ export async function createInference(
   });
   await catalogue.start();
   const http = new UpstreamHttp();
-  const engine = new InferenceEngine({
-    catalogue: () => catalogue.current(),
-    adapters: createProviderAdapters(http),
-    credentials: new SharedCredentials(variables),
-    health: new ProviderHealth(Date.now),
-    clock: Date.now,
-    dice: Math.random,
-  });
+  const engineWith = (vault: CredentialVault): InferenceEngine =>
+    new InferenceEngine({
+      catalogue: () => catalogue.current(),
+      adapters: createProviderAdapters(http),
+      credentials: new CallerCredentials(new SharedCredentials(variables), vault),
+      health: new ProviderHealth(Date.now),
+      clock: Date.now,
+      dice: Math.random,
+    });
   return {
-    engine,
+    engineWith,
     catalogue,
     close: async () => {
       await catalogue.close();

@@ -17,6 +17,7 @@ export { turnBody, type Turn, type TurnRequest, type TurnResult } from './model/
 export { callCancelled } from './providers/upstream-exchange';
 export { wordsOfAnswer, wordsOfStream, type AnswerWords, type SaidCall } from './dialects/answer-words';
 export type { Attempt } from './model/attempt';
+export { Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
 export { failedRouteOf, type FailedRoute } from './routing/failed-route';
 export { NO_LOSS, type LossReport } from './model/loss-report';
 export type * from './model/conversation';
@@ -44,6 +45,7 @@ export * from './routing/catalogue-error';
 export * from './routing/catalogue-listing';
 export * from './routing/catalogue-parser';
 export * from './routing/catalogue-source';
+export { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
 export * from './routing/credential-source';
 export * from './routing/provider-health';
 export * from './routing/metadata';

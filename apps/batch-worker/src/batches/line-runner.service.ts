@@ -7,6 +7,7 @@ import {
   InferenceEngine,
   managedLanePrices,
   type CallableApi,
+  type CancelSignal,
   type Candidate,
   type InferenceResult,
 } from '@libs/inference';
@@ -43,7 +44,7 @@ export class LineRunnerService {
     private readonly catalogue: CatalogueSource,
   ) {}
 
-  async run(line: HeldLine, signal: AbortSignal): Promise<LineResult> {
+  async run(line: HeldLine, signal: CancelSignal): Promise<LineResult> {
     const { claim } = line.segment;
     const generationId = generationIdOf(line);
     try {

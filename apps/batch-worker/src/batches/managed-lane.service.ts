@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Cancellation } from '@libs/inference';
 import { BatchResultsRepository, BatchSegmentsRepository, type LineOutcome } from '@libs/persistence';
 import { BatchWorkerEnv } from '../batch-worker.env';
 import { FinalizerService } from './finalizer.service';
@@ -37,7 +38,7 @@ export class ManagedLaneService {
   private readonly pauses = new ProviderPauses();
   private readonly writer: ResultWriter;
   private readonly concurrency: number;
-  private readonly abort = new AbortController();
+  private readonly abort = new Cancellation();
   private inFlight = 0;
   private waitingToRetry = 0;
   private heldBytes = 0;
@@ -152,7 +153,7 @@ export class ManagedLaneService {
   private async run(line: HeldLine): Promise<void> {
     this.inFlight += 1;
     line.tries += 1;
-    const result = await this.runner.run(line, this.abort.signal);
+    const result = await this.runner.run(line, this.abort);
     this.inFlight -= 1;
     if (result.kind === 'outcome') this.writer.add(result.outcome);
     else this.retryLater(line, result);

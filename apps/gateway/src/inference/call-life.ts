@@ -1,9 +1,10 @@
 import { AppError } from '@libs/errors';
+import { Cancellation } from '@libs/inference';
 import type { EarlyEnd, RequestLife } from '../http/in-flight';
 
 /** Ends a call when nobody waits for its answer any more, or when the process has to stop. */
 export class CallLife {
-  readonly abort = new AbortController();
+  readonly abort = new Cancellation();
   private isStopped = false;
 
   constructor(life: RequestLife) {

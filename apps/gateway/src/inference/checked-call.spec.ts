@@ -1,4 +1,5 @@
 import type { Principal } from '@libs/contracts';
+import { Cancellation } from '@libs/inference';
 import { checkCall, routedRequest, type IncomingCall } from './checked-call';
 
 const caller: Principal = {
@@ -20,7 +21,7 @@ const callOf = (parsed: object, values: Partial<IncomingCall> = {}): IncomingCal
   caller,
   body: Buffer.from(JSON.stringify(parsed)),
   parsed,
-  abort: new AbortController(),
+  abort: new Cancellation(),
   ...values,
 });
 

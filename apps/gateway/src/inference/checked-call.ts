@@ -12,6 +12,7 @@ import {
   readRouteFacts,
   stickyKeyOf,
   type CallableApi,
+  type Cancellation,
   type RoutedRequest,
   type StickyKey,
 } from '@libs/inference';
@@ -27,7 +28,7 @@ export interface IncomingCall {
   /** The header `X-Session-Id`; the body's `session_id` wins over it. */
   readonly sessionId?: string | null;
   /** Aborted when the caller has left or the process must stop; also by the service, when the money is refused. */
-  readonly abort: AbortController;
+  readonly abort: Cancellation;
 }
 
 /** What a body that fits its API asks for. */
@@ -106,7 +107,7 @@ export function routedRequest(
     ...readRouteFacts(body),
     generationId: call.generationId,
     body: call.body,
-    signal: call.abort.signal,
+    signal: call.abort,
     // Every input has the context of an embeddings model to itself.
     estimatedPromptTokens: api === 'embeddings' ? longestInputTokens(body) : estimatedPromptTokens,
     stickyKey: isConversation

@@ -4,6 +4,7 @@ import type { CredentialScope } from '../routing/credential-source';
 import type { Candidate, RoutePlan, RouteRequest } from '../routing/route-plan';
 import type { AnswerStream } from './answer-stream';
 import type { Attempt } from './attempt';
+import type { CancelSignal } from './cancellation';
 import type { LossReport } from './loss-report';
 
 /** A checked request: what to do is in `body`, the rest is how. */
@@ -11,7 +12,7 @@ export interface InferenceRequest {
   readonly generationId: string;
   /** The caller's body, in the caller's dialect. */
   readonly body: Buffer;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** When everything must be over, by the engine's clock; the engine's `totalMs` from now when absent. */
   readonly deadlineMs?: number;
   /** In place of the engine's own: 300 s to the first byte, 60 s between two reads. `totalMs` is cut to the deadline. */

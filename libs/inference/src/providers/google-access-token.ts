@@ -5,6 +5,7 @@ import { importPKCS8, SignJWT } from 'jose';
 import { MalformedJson } from '../dialects/json-cursor';
 import { parseJson } from '../dialects/json-value';
 import { numberOf, objectOf, stringOf } from '../dialects/loose-values';
+import type { CancelSignal } from '../model/cancellation';
 import type { Provider } from '../routing/catalogue';
 import type { ServiceAccount } from './google-service-account';
 import type { UpstreamCall } from './provider';
@@ -161,7 +162,7 @@ function parsed(body: Buffer): unknown {
 }
 
 /** The work's result, unless the signal ends the wait for it first. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+async function untilAborted<T>(work: Promise<T>, signal: CancelSignal): Promise<T> {
   if (signal.aborted) throw callCancelled();
   const { promise, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(callCancelled());

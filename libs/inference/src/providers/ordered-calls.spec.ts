@@ -1,5 +1,6 @@
 import { anEndpoint } from '../testing';
 import { batchesOf, callInOrder } from './ordered-calls';
+import type { UpstreamCall } from './provider';
 
 const call = (signal: AbortSignal = new AbortController().signal) => ({
   endpoint: anEndpoint(),
@@ -22,7 +23,7 @@ describe(callInOrder.name, () => {
   });
 
   it('ends the others with the first failure', async () => {
-    const signals: AbortSignal[] = [];
+    const signals: UpstreamCall['signal'][] = [];
     const run = callInOrder(['fails', 'hangs'], call(), 2, (item, { signal }) => {
       signals.push(signal);
       return item === 'fails' ? Promise.reject(new Error('no')) : new Promise(() => undefined);

@@ -1,3 +1,4 @@
+import { toAbortSignal } from '../model/cancellation';
 import type { UpstreamCall } from './provider';
 
 /**
@@ -12,7 +13,7 @@ export async function callInOrder<Item, Result>(
 ): Promise<Result[]> {
   const end = new AbortController();
   const endMs = performance.now() + call.timeouts.totalMs;
-  const signal = AbortSignal.any([call.signal, end.signal]);
+  const signal = AbortSignal.any([toAbortSignal(call.signal), end.signal]);
   const results: Result[] = [];
   let next = 0;
   const work = async (): Promise<void> => {

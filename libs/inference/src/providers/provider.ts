@@ -1,5 +1,6 @@
 import type { Secret } from '@libs/contracts';
 import type { UpstreamTranslation } from '../dialects/translation';
+import type { CancelSignal } from '../model/cancellation';
 import type { Endpoint } from '../routing/catalogue';
 import type { UpstreamStream } from './upstream-stream';
 
@@ -21,7 +22,7 @@ export interface UpstreamCall {
   readonly apiKey: Secret | null;
   /** In the upstream's own dialect. */
   readonly body: Buffer;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly timeouts: UpstreamTimeouts;
   /** Beside those that the protocol and the catalogue ask for. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { AppError } from '@libs/errors';
 import type { Dispatcher } from 'undici';
+import type { CancelSignal } from '../model/cancellation';
 import type { Provider } from '../routing/catalogue';
 import type { UpstreamStream } from './provider';
 import { brokenAnswer } from './upstream-error';
@@ -15,7 +16,7 @@ export interface UpstreamReply {
 export interface ExchangeOptions {
   readonly provider: Provider;
   /** Not yet aborted. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly totalMs: number;
   /** Called once, when the exchange no longer uses a connection. */
   readonly onRelease: () => void;

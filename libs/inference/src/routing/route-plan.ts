@@ -59,8 +59,31 @@ interface Field {
  * (429) and `provider_overloaded` (503) with a time to come back where all that is left rests.
  */
 export function planRoute(request: RouteRequest, world: RouteWorld): RoutePlan {
-  const { model, models } = request;
+  const { model } = request;
   const first = resolveModel(model, world.catalogue);
+  const { fields, considered, refused } = fieldsOf(first, request, world);
+  const plan: RoutePlan = {
+    candidates: orderFields(fields, request, world),
+    considered,
+    requested: model,
+    resolved: first.model?.slug ?? null,
+    namedBy: first.model === null ? 'direct' : first.namedBy,
+  };
+  if (fields.length > 0) return plan;
+  throw failedOnRoute(refused ?? new AppError('server', 'Internal error', { internal: 'no model to plan' }), plan);
+}
+
+/** What there is to order, model by model. */
+interface Fields {
+  readonly fields: readonly Field[];
+  readonly considered: readonly Contender[];
+  /** Why the first model that is passed over is. */
+  readonly refused: AppError | null;
+}
+
+/** `first` is the model that the request names itself. */
+function fieldsOf(first: ResolvedModel | UnresolvedModel, request: RouteRequest, world: RouteWorld): Fields {
+  const { model, models } = request;
   const filters = hardFilters(request, world.lostMembers);
   const considered: Contender[] = [];
   const fields: Field[] = [];
@@ -72,15 +95,7 @@ export function planRoute(request: RouteRequest, world: RouteWorld): RoutePlan {
     if (field instanceof AppError) refused ??= field;
     else fields.push(field);
   }
-  const plan: RoutePlan = {
-    candidates: orderFields(fields, request, world),
-    considered,
-    requested: model,
-    resolved: first.model?.slug ?? null,
-    namedBy: first.model === null ? 'direct' : first.namedBy,
-  };
-  if (fields.length > 0) return plan;
-  throw failedOnRoute(refused ?? new AppError('server', 'Internal error', { internal: 'no model to plan' }), plan);
+  return { fields, considered, refused };
 }
 
 function unknown(slug: string, { code, message }: UnresolvedModel): AppError {
@@ -205,22 +220,26 @@ function orderWishOf(request: RouteRequest, { resolved, tiers }: Field): OrderWi
 /** Model by model, or all together where the request wants no partition. */
 function orderFields(fields: readonly Field[], request: RouteRequest, world: RouteWorld): readonly Candidate[] {
   const { preferences } = request;
-  const { health, dice, statistics = null, sticky = null } = world;
   const isOneField = preferences?.partition === 'none' && fields.length > 1;
-  const partitions = isOneField
-    ? [{ ...fields[0]!, contenders: fields.flatMap(({ contenders }) => contenders) }]
-    : fields;
   const isFirstOnly = preferences?.allowFallbacks === false && !preferences.order;
   const candidates: Candidate[] = [];
-  for (const field of partitions) {
-    const { contenders } = field;
-    const ordered =
-      contenders.length < 2
-        ? contenders
-        : orderContenders(contenders, orderWishOf(request, field), { health, dice, statistics, sticky });
+  for (const field of isOneField ? [joined(fields)] : fields) {
+    const ordered = orderField(field, request, world);
     for (const { model, endpoint, credential } of isFirstOnly ? ordered.slice(0, 1) : ordered) {
       candidates.push({ model, endpoint, credential });
     }
   }
   return candidates;
+}
+
+/** Ordered by what the first model wants. */
+function joined(fields: readonly Field[]): Field {
+  return { ...fields[0]!, contenders: fields.flatMap(({ contenders }) => contenders) };
+}
+
+function orderField(field: Field, request: RouteRequest, world: RouteWorld): readonly Contender[] {
+  const { contenders } = field;
+  if (contenders.length < 2) return contenders;
+  const { health, dice, statistics = null, sticky = null } = world;
+  return orderContenders(contenders, orderWishOf(request, field), { health, dice, statistics, sticky });
 }

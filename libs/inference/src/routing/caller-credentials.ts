@@ -1,0 +1,56 @@
+import type { Secret } from '@libs/contracts';
+import type { Provider } from './catalogue';
+import { CredentialSource, type CredentialScope, type OwnCredential, type ProviderFilter } from './credential-source';
+
+/** Where the keys are kept that callers brought along. */
+export interface CredentialVault {
+  /** Those of a workspace that are in force, in any order. */
+  credentialsOf(
+    organizationId: string,
+    workspaceId: string,
+  ): readonly OwnCredential[] | Promise<readonly OwnCredential[]>;
+
+  /** The key of one of them; null when it is gone or not for this caller. */
+  open(
+    id: string,
+    owner: { readonly organizationId: string; readonly workspaceId: string; readonly apiKeyHash?: string },
+  ): Promise<Secret | null>;
+}
+
+const NONE: readonly OwnCredential[] = [];
+
+/** The operator's keys, and beside them those that callers brought along. */
+export class CallerCredentials extends CredentialSource {
+  readonly #shared: CredentialSource;
+  readonly #vault: CredentialVault;
+
+  constructor(shared: CredentialSource, vault: CredentialVault) {
+    super();
+    this.#shared = shared;
+    this.#vault = vault;
+  }
+
+  override availableProviders(scope: CredentialScope): ProviderFilter | Promise<ProviderFilter> {
+    return this.#shared.availableProviders(scope);
+  }
+
+  override forProvider(provider: Provider, scope: CredentialScope): Secret | null | Promise<Secret | null> {
+    return this.#shared.forProvider(provider, scope);
+  }
+
+  override ownCredentials({
+    organizationId,
+    workspaceId,
+  }: CredentialScope): readonly OwnCredential[] | Promise<readonly OwnCredential[]> {
+    if (organizationId === undefined || workspaceId === undefined) return NONE;
+    return this.#vault.credentialsOf(organizationId, workspaceId);
+  }
+
+  override async forOwnCredential(
+    { id }: OwnCredential,
+    { organizationId, workspaceId, apiKeyHash }: CredentialScope,
+  ): Promise<Secret | null> {
+    if (organizationId === undefined || workspaceId === undefined) return null;
+    return this.#vault.open(id, { organizationId, workspaceId, apiKeyHash });
+  }
+}
