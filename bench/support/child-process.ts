@@ -30,6 +30,12 @@ export class BenchProcess {
     return ((Number(fields[11]) + Number(fields[12])) * 1_000_000) / TICKS_PER_SECOND;
   }
 
+  /** Memory in use, in mebibytes. */
+  residentMebibytes(): number {
+    const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
+    return Math.round(Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024);
+  }
+
   async stop(): Promise<void> {
     if (this.hasEnded) return;
     const exited = once(this.child, 'exit');

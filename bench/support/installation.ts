@@ -8,6 +8,7 @@ import { CreateKey, CreateOrganization, hashApiKey, labelApiKey, mintApiKey, Sec
 import { createDataSource, Database, LedgerRepository } from '@libs/persistence';
 import { createTestDatabase } from '@libs/persistence/testing';
 import { MessageBus, MessagingModule } from '@libs/platform';
+import { benchCatalogue, type CatalogueOptions } from './catalogue';
 import { answers, BenchProcess, freePort, untilReady } from './child-process';
 
 const dist = resolve(__dirname, '../..');
@@ -30,6 +31,7 @@ export interface InstallationOptions {
   /** Flags for the gateway's Node, e.g. `--cpu-prof`. */
   readonly nodeFlags?: readonly string[];
   readonly creditUsd: string;
+  readonly catalogue?: CatalogueOptions;
 }
 
 type Undo = () => unknown;
@@ -83,7 +85,7 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     {
       PORT: String(ports.gateway),
       HEALTH_PORT: String(ports.gatewayHealth),
-      CATALOG_PATH: writeCatalogue(upstreamUrl, undo),
+      CATALOG_PATH: writeCatalogue(upstreamUrl, options.catalogue ?? {}, undo),
     },
     options.nodeFlags,
   );
@@ -133,57 +135,11 @@ function ownVirtualHost(amqpUrl: string, undo: Undo[]): string {
   return url.href;
 }
 
-function writeCatalogue(upstreamUrl: string, undo: Undo[]): string {
+function writeCatalogue(upstreamUrl: string, options: CatalogueOptions, undo: Undo[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   undo.push(() => rmSync(folder, { recursive: true }));
-  const catalogue = {
-    providers: [
-      {
-        slug: 'bench',
-        name: 'Bench',
-        base_url: `${upstreamUrl}/v1`,
-        protocol: 'openai',
-        api_key_env: 'SANDBOX_API_KEY',
-        headers: {},
-        regions: ['global'],
-        data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: true },
-        batch: 'managed',
-        max_concurrency: 512,
-      },
-    ],
-    models: [
-      {
-        slug: 'bench/chat',
-        name: 'Bench Chat',
-        description: 'Answers at once.',
-        created: 1_763_683_200,
-        context_length: 128_000,
-        architecture: {
-          input_modalities: ['text'],
-          output_modalities: ['text'],
-          tokenizer: 'Other',
-          instruct_type: null,
-        },
-        supported_parameters: ['max_tokens', 'temperature'],
-        endpoints: [
-          {
-            provider: 'bench',
-            upstream_model: 'sandbox-chat',
-            apis: ['chat'],
-            pricing: { prompt: '0.0000001', completion: '0.0000004' },
-            context_length: 128_000,
-            max_completion_tokens: 16_384,
-            quantization: 'unknown',
-            region: 'global',
-            zdr: true,
-            capabilities: {},
-          },
-        ],
-      },
-    ],
-  };
   // JSON is YAML.
-  writeFileSync(join(folder, 'bench.yaml'), JSON.stringify(catalogue));
+  writeFileSync(join(folder, 'bench.yaml'), JSON.stringify(benchCatalogue(upstreamUrl, options)));
   return folder;
 }
 

@@ -4,6 +4,8 @@ export interface OpenedStream {
   readonly headers: Headers;
   /** Waits for the next piece; null when the stream is over. */
   next(): Promise<string | null>;
+  /** Waits until these words have been received. @throws Error when the stream ends before */
+  until(words: string): Promise<void>;
   /** All that was and will be received. */
   rest(): Promise<string>;
   /** Leaves in the middle. */
@@ -28,11 +30,16 @@ export async function openStream(baseUrl: string, path: string, apiKey: string, 
     received += text;
     return text;
   };
+  const until = async (words: string): Promise<void> => {
+    while (!received.includes(words)) {
+      if ((await next()) === null) throw new Error(`the stream ended before "${words}": ${received}`);
+    }
+  };
   const rest = async (): Promise<string> => {
     while ((await next()) !== null);
     return received;
   };
-  return { status: response.status, headers: response.headers, next, rest, leave: () => leaving.abort() };
+  return { status: response.status, headers: response.headers, next, until, rest, leave: () => leaving.abort() };
 }
 
 /** The data of each event, comments left out. */

@@ -41,10 +41,19 @@ export class BodyGuard implements CanActivate {
       limitIdleTime(raw, IDLE_MS);
       return true;
     }
-    const whole = takeWholeBody(raw, rule.maxBytes);
-    if (whole !== null) return take(request, whole, rule);
-    const limits = { maxBytes: rule.maxBytes, idleMs: IDLE_MS, totalMs: TOTAL_MS };
-    return readBody(raw, limits).then((bytes) => take(request, bytes, rule));
+    return this.takeBody(request, rule);
+  }
+
+  private async takeBody(request: BodyRequest, rule: BodyRule): Promise<true> {
+    const { raw } = request;
+    // A body that came in the packet of its head is there as soon as the parser is through with the packet.
+    await null;
+    const bytes =
+      takeWholeBody(raw, rule.maxBytes) ??
+      (await readBody(raw, { maxBytes: rule.maxBytes, idleMs: IDLE_MS, totalMs: TOTAL_MS }));
+    request.body = rule.kind === 'form' ? parseForm(bytes) : parseJsonObject(bytes, rule.rules);
+    request.rawBody = bytes;
+    return true;
   }
 
   private ruleOf(handler: Function): BodyRule {
@@ -55,10 +64,4 @@ export class BodyGuard implements CanActivate {
     }
     return rule;
   }
-}
-
-function take(request: BodyRequest, bytes: Buffer, { kind, rules }: BodyRule): true {
-  request.body = kind === 'form' ? parseForm(bytes) : parseJsonObject(bytes, rules);
-  request.rawBody = bytes;
-  return true;
 }

@@ -14,6 +14,10 @@ import { closingLate, hasUnreadBody } from './late-close';
 import { findHeadProblem } from './request-head';
 
 export const API_PREFIX = '/api/v1';
+/** What stands at the root of the site, where people and standards look for it. */
+export const ROOT_ROUTES = ['.well-known/oauth-authorization-server', 'auth', 'auth/session', 'auth/session/end'];
+/** Well-known documents are found beside the other endpoints too. */
+const WELL_KNOWN = `${API_PREFIX}/.well-known/`;
 /** Batches were first published here, and clients of that time still ask here. */
 const EARLIER_BATCHES = '/api/beta/batches';
 
@@ -97,6 +101,7 @@ function requestIdOf(request: IncomingMessage): string {
 }
 
 function currentUrl(url: string): string {
+  if (url.startsWith(WELL_KNOWN)) return url.slice(API_PREFIX.length);
   if (!url.startsWith(EARLIER_BATCHES)) return url;
   const rest = url.slice(EARLIER_BATCHES.length);
   return rest === '' || rest.startsWith('/') || rest.startsWith('?') ? `${API_PREFIX}/batches${rest}` : url;

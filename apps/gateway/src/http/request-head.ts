@@ -48,7 +48,8 @@ export function tooLarge(maxBytes: number): AppError {
   return new AppError('payload_too_large', `The request body is larger than ${maxBytes} bytes`);
 }
 
-const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
+const FORM_TYPE =
+  /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i;
 
 function isJson(contentType: string | undefined): boolean {

@@ -1,4 +1,5 @@
 import type { Usage } from '../model/usage';
+import { byokCost } from '../pricing/byok-fee';
 import { priceUsage, type BilledUnits, type Cost } from '../pricing/price';
 import type { AnswerContext } from './dialect';
 
@@ -9,8 +10,9 @@ export function contextLengthOf({ endpoint, model }: AnswerContext): number {
   return endpoint.contextLength ?? model.contextLength ?? UNBOUNDED_TOKENS;
 }
 
-export function priceOf(usage: Usage, { endpoint, priceList }: AnswerContext, units?: BilledUnits): Cost {
-  return priceUsage(priceList === 'batch' ? endpoint.batchPricing : endpoint.pricing, usage, units);
+export function priceOf(usage: Usage, { endpoint, priceList, byokFee }: AnswerContext, units?: BilledUnits): Cost {
+  const cost = priceUsage(priceList === 'batch' ? endpoint.batchPricing : endpoint.pricing, usage, units);
+  return byokFee === undefined ? cost : byokCost(cost, byokFee);
 }
 
 /** The members of every answer that carry our names in place of the upstream's, as JSON text. */

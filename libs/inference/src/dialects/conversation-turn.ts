@@ -1,7 +1,7 @@
 import type { AppError } from '@libs/errors';
 import { eventsOfAnswer } from '../model/answer-events';
 import type { AnswerStream, StreamOutcome } from '../model/answer-stream';
-import type { AnswerEvent } from '../model/canonical-answer';
+import type { AnswerEvent, CanonicalAnswer } from '../model/canonical-answer';
 import type { Turn } from '../model/conversation-turn';
 import { brokenAnswer } from '../providers/upstream-error';
 import type { UpstreamStream } from '../providers/upstream-stream';
@@ -19,17 +19,14 @@ export function wholeTurn(body: Buffer, context: AnswerContext, upstream: Upstre
   }
   const { finishReason, nativeFinishReason } = choice;
   const isCut = finishReason === 'length' || finishReason === 'content_filter';
-  const outcome: StreamOutcome = {
-    state: isCut ? 'incomplete' : 'completed',
-    ...bill,
-    finishReason,
-    nativeFinishReason,
-    upstreamId: answer.upstreamId,
-    error: null,
-  };
+  return turnOf(answer, { state: isCut ? 'incomplete' : 'completed', ...bill, finishReason, nativeFinishReason });
+}
+
+/** A turn that is over, from the answer that it was. */
+export function turnOf(answer: CanonicalAnswer, end: Omit<StreamOutcome, 'upstreamId' | 'error'>): Turn {
   const events = eventsOfAnswer(answer);
   return {
-    outcome: Promise.resolve(outcome),
+    outcome: Promise.resolve({ ...end, upstreamId: answer.upstreamId, error: null }),
     cancel: () => undefined,
     async *[Symbol.asyncIterator]() {
       yield* events;

@@ -1,5 +1,6 @@
 import type { FinishReason } from '../model/finish-reason';
 import type { Usage } from '../model/usage';
+import type { Share } from '../pricing/byok-fee';
 import type { Cost } from '../pricing/price';
 import type { Api, Endpoint, Model } from '../routing/catalogue';
 import type { UpstreamStream } from '../providers/upstream-stream';
@@ -15,6 +16,8 @@ export interface AnswerContext {
   readonly model: Model;
   readonly endpoint: Endpoint;
   readonly priceList: PriceListName;
+  /** What is charged of the list price; present where a key of the caller's own is used. */
+  readonly byokFee?: Share;
   /** The caller's body; read again only to estimate what an upstream does not report. */
   readonly requestBody: Buffer;
 }

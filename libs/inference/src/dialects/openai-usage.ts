@@ -1,4 +1,5 @@
 import { emptyUsage, type Usage } from '../model/usage';
+import { isByok, upstreamCostText } from '../pricing/byok-fee';
 import { formatUsd } from '../pricing/money';
 import type { Cost } from '../pricing/price';
 import type { JsonCursor } from './json-cursor';
@@ -140,9 +141,9 @@ function ownMembers(cost: Cost, tools?: ToolBill): Record<string, string> {
   return {
     cost: formatUsd(cost.totalCost + (tools?.cost ?? 0n)),
     cost_details:
-      `{"upstream_inference_cost":null,"upstream_inference_prompt_cost":${formatUsd(cost.promptCost)},` +
+      `{"upstream_inference_cost":${upstreamCostText(cost)},"upstream_inference_prompt_cost":${formatUsd(cost.promptCost)},` +
       `"upstream_inference_completions_cost":${formatUsd(cost.completionCost)}${toolCostText(tools)}}`,
-    is_byok: 'false',
+    is_byok: String(isByok(cost)),
   };
 }
 

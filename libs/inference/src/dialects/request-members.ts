@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { AppError } from '@libs/errors';
 import { MalformedJson } from './json-cursor';
 import { findMember, scanMembers, type ScannedObject } from './json-members';
+import { parseJson } from './json-value';
+import { isObject } from './loose-values';
 
 /** Members of a chat or embeddings body that are between the caller and us. */
 export const GATEWAY_MEMBERS: readonly string[] = [
@@ -26,6 +28,17 @@ export function scanRequest(body: Buffer): ScannedObject {
     if (!(thrown instanceof MalformedJson)) throw thrown;
     throw new AppError('invalid_request', 'The body must be a JSON object', { cause: thrown });
   }
+}
+
+/** A caller's body as a value. Throws `invalid_request` unless it is one JSON object. */
+export function parseRequest(body: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    const value = parseJson(body);
+    if (isObject(value)) return value;
+  } catch (thrown) {
+    if (!(thrown instanceof MalformedJson)) throw thrown;
+  }
+  throw new AppError('invalid_request', 'The body must be a JSON object');
 }
 
 /** The raw JSON text of a member, or undefined. */

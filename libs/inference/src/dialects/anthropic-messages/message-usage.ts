@@ -1,4 +1,5 @@
 import type { Usage } from '../../model/usage';
+import { isByok, upstreamCostText } from '../../pricing/byok-fee';
 import { formatUsd, usdNumber } from '../../pricing/money';
 import type { BilledUnits, Cost } from '../../pricing/price';
 import { memberEdits, type ByteEdit, type ScannedObject } from '../json-members';
@@ -182,12 +183,12 @@ export function messageUsageObject(bill: Bill, serviceTier: string | null): obje
     }),
     cost: usdNumber(totalOf(bill)),
     cost_details: {
-      upstream_inference_cost: null,
+      upstream_inference_cost: cost.upstreamCost === undefined ? null : usdNumber(cost.upstreamCost),
       upstream_inference_prompt_cost: usdNumber(cost.promptCost),
       upstream_inference_completions_cost: usdNumber(cost.completionCost),
       ...(tools && { server_tool_cost: usdNumber(tools.cost) }),
     },
-    is_byok: false,
+    is_byok: isByok(cost),
   };
 }
 
@@ -217,9 +218,9 @@ function costMembers(cost: Cost): Record<string, string> {
   return {
     cost: formatUsd(cost.totalCost),
     cost_details:
-      `{"upstream_inference_cost":null,"upstream_inference_prompt_cost":${formatUsd(cost.promptCost)},` +
+      `{"upstream_inference_cost":${upstreamCostText(cost)},"upstream_inference_prompt_cost":${formatUsd(cost.promptCost)},` +
       `"upstream_inference_completions_cost":${formatUsd(cost.completionCost)}}`,
-    is_byok: 'false',
+    is_byok: String(isByok(cost)),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Usage } from '../../model/usage';
+import { isByok, upstreamCostText } from '../../pricing/byok-fee';
 import { formatUsd, usdNumber } from '../../pricing/money';
 import type { Cost } from '../../pricing/price';
 import type { Endpoint } from '../../routing/catalogue';
@@ -74,12 +75,12 @@ export function responseUsageObject(bill: Bill): object {
     ...countMembers(usage),
     cost: usdNumber(totalOf(bill)),
     cost_details: {
-      upstream_inference_cost: null,
+      upstream_inference_cost: cost.upstreamCost === undefined ? null : usdNumber(cost.upstreamCost),
       upstream_inference_input_cost: usdNumber(cost.promptCost),
       upstream_inference_output_cost: usdNumber(cost.completionCost),
       ...(tools && { server_tool_cost: usdNumber(tools.cost) }),
     },
-    is_byok: false,
+    is_byok: isByok(cost),
     ...(tools && { server_tool_use_details: toolUseObject(tools) }),
   };
 }
@@ -106,9 +107,9 @@ function costMembers(cost: Cost): Record<string, string> {
   return {
     cost: formatUsd(cost.totalCost),
     cost_details:
-      `{"upstream_inference_cost":null,"upstream_inference_input_cost":${formatUsd(cost.promptCost)},` +
+      `{"upstream_inference_cost":${upstreamCostText(cost)},"upstream_inference_input_cost":${formatUsd(cost.promptCost)},` +
       `"upstream_inference_output_cost":${formatUsd(cost.completionCost)}}`,
-    is_byok: 'false',
+    is_byok: String(isByok(cost)),
   };
 }
 

@@ -1,0 +1,66 @@
+/** The provider protocols that the benchmarks speak to, and the API of their one model each. */
+const ENDPOINTS = [
+  { api: 'chat', protocol: 'openai' },
+  { api: 'responses', protocol: 'openai' },
+  { api: 'messages', protocol: 'anthropic' },
+] as const;
+
+export interface CatalogueOptions {
+  /** How many models there are; those beyond the first three are asked for by nobody. */
+  readonly models?: number;
+  /** Stands before the version in the base URL, e.g. `stream-64-50`: see `zero-upstream`. */
+  readonly upstreamPrefix?: string;
+}
+
+/** A model for each API at a provider of its own: `bench/chat`, `bench/responses` and `bench/messages`. */
+export function benchCatalogue(upstreamUrl: string, { models = 3, upstreamPrefix }: CatalogueOptions = {}): object {
+  const baseUrl = [upstreamUrl, ...(upstreamPrefix === undefined ? [] : [upstreamPrefix]), 'v1'].join('/');
+  const fillers = Array.from({ length: Math.max(0, models - ENDPOINTS.length) }, (_, n) =>
+    model('chat', `filler-${n}`),
+  );
+  return {
+    providers: ENDPOINTS.map(({ api, protocol }) => provider(api, protocol, baseUrl)),
+    models: [...ENDPOINTS.map(({ api }) => model(api, api)), ...fillers],
+  };
+}
+
+function provider(api: string, protocol: string, baseUrl: string): object {
+  return {
+    slug: `bench-${api}`,
+    name: `Bench ${api}`,
+    base_url: baseUrl,
+    protocol,
+    api_key_env: 'SANDBOX_API_KEY',
+    headers: {},
+    regions: ['global'],
+    data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: true },
+    batch: 'managed',
+    max_concurrency: 1_024,
+  };
+}
+
+function model(api: string, name: string): object {
+  return {
+    slug: `bench/${name}`,
+    name: `Bench ${name}`,
+    description: 'Answers at once.',
+    created: 1_763_683_200,
+    context_length: 128_000,
+    architecture: { input_modalities: ['text'], output_modalities: ['text'], tokenizer: 'Other', instruct_type: null },
+    supported_parameters: ['max_tokens', 'temperature'],
+    endpoints: [
+      {
+        provider: `bench-${api}`,
+        upstream_model: 'sandbox-chat',
+        apis: [api],
+        pricing: { prompt: '0.0000001', completion: '0.0000004' },
+        context_length: 128_000,
+        max_completion_tokens: 16_384,
+        quantization: 'unknown',
+        region: 'global',
+        zdr: true,
+        capabilities: {},
+      },
+    ],
+  };
+}
