@@ -106,6 +106,7 @@ describe(KeysRepository.name, () => {
       limitReset: 'daily',
       includeByokInLimit: true,
       expiresAt,
+      creatorUserId: 'ada',
     });
     await keys.insertKey(key);
     expect(await keys.findUsableKey(key.hash)).toEqual({
@@ -119,6 +120,7 @@ describe(KeysRepository.name, () => {
       limitReset: 'daily',
       includeByokInLimit: true,
       expiresAt,
+      creatorUserId: 'ada',
     });
   });
 

@@ -1,7 +1,21 @@
-import { loadEnv, ServicesEnv } from '@libs/platform';
+import type { Secret } from '@libs/contracts';
+import { CidrList, loadEnv, SecretText, ServicesEnv } from '@libs/platform';
+import { IsOptional } from 'class-validator';
+import { AreSigningKeys } from './tokens/are-signing-keys';
 
 export class AuthEnv extends ServicesEnv {
   override HEALTH_PORT: number = 8_085;
+
+  /** A JSON list of ES256 private JWKs; the first signs, all are published. Without them no token is exchanged. */
+  @IsOptional()
+  @SecretText({ expected: 'a JSON list of ES256 private JWKs', maxLength: 65_536 })
+  @AreSigningKeys()
+  TOKEN_SIGNING_KEYS?: Secret;
+
+  /** Private ranges that the URLs of issuers may reach. */
+  @IsOptional()
+  @CidrList()
+  EGRESS_ALLOW_CIDRS?: string[];
 }
 
 /** @throws EnvError */

@@ -1,15 +1,40 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { Database, PersistenceModule } from '@libs/persistence';
-import { BrokerConnection, MessagingModule, Readiness } from '@libs/platform';
+import { BrokerConnection, Egress, MessagingModule, Readiness } from '@libs/platform';
 import { AuthEnv } from './auth.env';
 import { ApiKeyEntity } from './keys/api-key.entity';
 import { KeysConsumer } from './keys/keys.consumer';
 import { KeysRepository } from './keys/keys.repository';
 import { KeysService } from './keys/keys.service';
+import { AuthorizationCodeEntity } from './oauth/authorization-code.entity';
+import { AuthorizationCodesConsumer } from './oauth/authorization-codes.consumer';
+import { AuthorizationCodesRepository } from './oauth/authorization-codes.repository';
+import { AuthorizationCodesService } from './oauth/authorization-codes.service';
+import { ConsentSessionEntity } from './oauth/consent-session.entity';
+import { ConsentSessionsConsumer } from './oauth/consent-sessions.consumer';
+import { ConsentSessionsRepository } from './oauth/consent-sessions.repository';
+import { ConsentSessionsService } from './oauth/consent-sessions.service';
+import { OauthAppEntity } from './oauth/oauth-app.entity';
 import { OrganizationEntity } from './organizations/organization.entity';
 import { OrganizationsConsumer } from './organizations/organizations.consumer';
 import { OrganizationsRepository } from './organizations/organizations.repository';
 import { OrganizationsService } from './organizations/organizations.service';
+import { parseSigningKeys } from './tokens/signing-keys';
+import { SIGNING_KEYS, TokenKeysService } from './tokens/token-keys.service';
+import { TokensConsumer } from './tokens/tokens.consumer';
+import { FederationPolicyEntity } from './workload-identity/federation-policy.entity';
+import { IdentityIssuerEntity } from './workload-identity/identity-issuer.entity';
+import { fetchKeys } from './workload-identity/issuer-documents';
+import { IssuerKeySets } from './workload-identity/issuer-key-sets';
+import { IssuersConsumer } from './workload-identity/issuers.consumer';
+import { IssuersRepository } from './workload-identity/issuers.repository';
+import { IssuersService } from './workload-identity/issuers.service';
+import { PoliciesConsumer } from './workload-identity/policies.consumer';
+import { PoliciesRepository } from './workload-identity/policies.repository';
+import { PoliciesService } from './workload-identity/policies.service';
+import { TokenExchangeService } from './workload-identity/token-exchange.service';
+import { UsedTokenIdEntity } from './workload-identity/used-token-id.entity';
+import { UsedTokenIdsRepository } from './workload-identity/used-token-ids.repository';
 import { WorkspaceEntity } from './workspaces/workspace.entity';
 import { WorkspacesConsumer } from './workspaces/workspaces.consumer';
 import { WorkspacesRepository } from './workspaces/workspaces.repository';
@@ -17,9 +42,30 @@ import { WorkspacesService } from './workspaces/workspaces.service';
 
 const APP = 'auth';
 
-/** Who is calling: organizations, their workspaces and their keys. */
+const entities = [
+  ApiKeyEntity,
+  OrganizationEntity,
+  WorkspaceEntity,
+  OauthAppEntity,
+  AuthorizationCodeEntity,
+  ConsentSessionEntity,
+  IdentityIssuerEntity,
+  FederationPolicyEntity,
+  UsedTokenIdEntity,
+];
+
+/** Who is calling: organizations, their workspaces and keys, and who may get a key or act as one. */
 @Module({
-  controllers: [KeysConsumer, OrganizationsConsumer, WorkspacesConsumer],
+  controllers: [
+    KeysConsumer,
+    OrganizationsConsumer,
+    WorkspacesConsumer,
+    AuthorizationCodesConsumer,
+    ConsentSessionsConsumer,
+    IssuersConsumer,
+    PoliciesConsumer,
+    TokensConsumer,
+  ],
   providers: [
     KeysService,
     KeysRepository,
@@ -27,6 +73,22 @@ const APP = 'auth';
     OrganizationsRepository,
     WorkspacesService,
     WorkspacesRepository,
+    AuthorizationCodesService,
+    AuthorizationCodesRepository,
+    ConsentSessionsService,
+    ConsentSessionsRepository,
+    IssuersService,
+    IssuersRepository,
+    PoliciesService,
+    PoliciesRepository,
+    TokenKeysService,
+    TokenExchangeService,
+    UsedTokenIdsRepository,
+    {
+      provide: IssuerKeySets,
+      inject: [Egress],
+      useFactory: (egress: Egress) => new IssuerKeySets({ fetchKeys: (source) => fetchKeys(egress, source) }),
+    },
   ],
 })
 export class AuthModule implements OnModuleInit {
@@ -37,9 +99,16 @@ export class AuthModule implements OnModuleInit {
         PersistenceModule.forRoot({
           databaseUrl: env.DATABASE_URL,
           applicationName: APP,
-          entities: [ApiKeyEntity, OrganizationEntity, WorkspaceEntity],
+          entities,
         }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+      ],
+      providers: [
+        { provide: Egress, useValue: new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] }) },
+        {
+          provide: SIGNING_KEYS,
+          useValue: env.TOKEN_SIGNING_KEYS ? parseSigningKeys(env.TOKEN_SIGNING_KEYS.reveal()) : [],
+        },
       ],
     };
   }

@@ -5,6 +5,10 @@ const REFUSALS: Readonly<Record<string, () => AppError>> = {
   workspaces_slug_once: () => new AppError('invalid_request', 'slug is used by another workspace'),
   workspaces_organization: () => new AppError('not_found', 'No such organization'),
   api_keys_organization: () => new AppError('not_found', 'No such organization'),
+  authorization_codes_pkey: () => new AppError('conflict', 'This code is being created; try again'),
+  identity_issuers_organization: () => new AppError('not_found', 'No such organization'),
+  federation_policies_issuer: () => new AppError('invalid_request', 'issuer_id names no issuer of the organization'),
+  federation_policies_bind_somebody: () => new AppError('invalid_request', 'subject or condition is required'),
   api_keys_pkey: () => new AppError('conflict', 'This key was created before'),
   api_keys_management_spends_nothing: () => new AppError('invalid_request', 'A management key has no limit'),
 };

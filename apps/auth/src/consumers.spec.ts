@@ -1,22 +1,54 @@
+import type { Type } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { queues, Secret } from '@libs/contracts';
 import { consumeQueues } from '@libs/platform';
 import { KeysConsumer } from './keys/keys.consumer';
 import { KeysService } from './keys/keys.service';
+import { AuthorizationCodesConsumer } from './oauth/authorization-codes.consumer';
+import { AuthorizationCodesService } from './oauth/authorization-codes.service';
+import { ConsentSessionsConsumer } from './oauth/consent-sessions.consumer';
+import { ConsentSessionsService } from './oauth/consent-sessions.service';
 import { OrganizationsConsumer } from './organizations/organizations.consumer';
 import { OrganizationsService } from './organizations/organizations.service';
+import { TokenKeysService } from './tokens/token-keys.service';
+import { TokensConsumer } from './tokens/tokens.consumer';
+import { IssuersConsumer } from './workload-identity/issuers.consumer';
+import { IssuersService } from './workload-identity/issuers.service';
+import { PoliciesConsumer } from './workload-identity/policies.consumer';
+import { PoliciesService } from './workload-identity/policies.service';
+import { TokenExchangeService } from './workload-identity/token-exchange.service';
 import { WorkspacesConsumer } from './workspaces/workspaces.consumer';
 import { WorkspacesService } from './workspaces/workspaces.service';
 
 describe('consumers of the auth queue', () => {
-  const consumers = [KeysConsumer, OrganizationsConsumer, WorkspacesConsumer];
+  const consumers = [
+    KeysConsumer,
+    OrganizationsConsumer,
+    WorkspacesConsumer,
+    AuthorizationCodesConsumer,
+    ConsentSessionsConsumer,
+    IssuersConsumer,
+    PoliciesConsumer,
+    TokensConsumer,
+  ];
+  const services = [
+    KeysService,
+    OrganizationsService,
+    WorkspacesService,
+    AuthorizationCodesService,
+    ConsentSessionsService,
+    IssuersService,
+    PoliciesService,
+    TokenKeysService,
+    TokenExchangeService,
+  ];
 
   /** Registers the handlers as at boot, up to the point where the broker would be asked for. */
   async function register(controllers: typeof consumers): Promise<boolean> {
     const module = await Test.createTestingModule({
       controllers,
-      providers: [KeysService, OrganizationsService, WorkspacesService].map((provide) => ({ provide, useValue: {} })),
+      providers: services.map((provide: Type) => ({ provide, useValue: {} })),
     }).compile();
     const app = module.createNestApplication(new FastifyAdapter(), { logger: false });
     let listens = false;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { ApiKeyKind, KeyReference, LimitReset, ListKeysRequest } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Database } from '@libs/persistence';
-import { DataSource, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
+import { DataSource, In, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { WorkspaceEntity } from '../workspaces/workspace.entity';
 import { ApiKeyEntity } from './api-key.entity';
@@ -40,6 +40,7 @@ export type UsableKey = Pick<
   | 'limitReset'
   | 'includeByokInLimit'
   | 'expiresAt'
+  | 'creatorUserId'
 >;
 
 /** Every method but `findUsableKey` asks for the organization: a foreign key is as unknown as no key. */
@@ -57,24 +58,27 @@ export class KeysRepository {
       sql: `
         SELECT hash, id, kind, organization_id AS "organizationId", workspace_id AS "workspaceId", name,
                limit_usd AS "limitUsd", limit_reset AS "limitReset",
-               include_byok_in_limit AS "includeByokInLimit", expires_at AS "expiresAt"
+               include_byok_in_limit AS "includeByokInLimit", expires_at AS "expiresAt",
+               creator_user_id AS "creatorUserId"
         FROM api_keys
         WHERE hash = $1 AND deleted_at IS NULL AND NOT disabled AND (expires_at IS NULL OR expires_at > now())`,
       values: [hash],
     });
   }
 
-  /** The workspace is locked while the key enters it, so that it cannot be deleted in between. */
   async insertKey(key: NewKey): Promise<ApiKeyEntity> {
     return this.dataSource
-      .transaction(async (manager) => {
-        const workspaceId = key.kind === 'management' ? null : await this.lockWorkspace(manager, key);
-        await manager.insert(ApiKeyEntity, { ...key, workspaceId });
-        return manager.findOneByOrFail(ApiKeyEntity, { hash: key.hash });
-      })
+      .transaction((manager) => this.insertKeyWithin(manager, key))
       .catch((error: unknown) => {
         throw refusalOf(error);
       });
+  }
+
+  /** The workspace is locked while the key enters it, so that it cannot be deleted in between. */
+  async insertKeyWithin(manager: EntityManager, key: NewKey): Promise<ApiKeyEntity> {
+    const workspaceId = key.kind === 'management' ? null : await this.lockWorkspace(manager, key);
+    await manager.insert(ApiKeyEntity, { ...key, workspaceId });
+    return manager.findOneByOrFail(ApiKeyEntity, { hash: key.hash });
   }
 
   async getKey(reference: KeyReference): Promise<ApiKeyEntity> {
@@ -83,10 +87,16 @@ export class KeysRepository {
     return key;
   }
 
+  /** Whether a key, disabled or not, is an API key of the organization. */
+  async isApiKeyOf(organizationId: string, hash: string): Promise<boolean> {
+    return this.dataSource.manager.existsBy(ApiKeyEntity, livingKey({ organizationId, hash, kind: 'api' }));
+  }
+
   async findKeys(request: ListKeysRequest): Promise<{ keys: ApiKeyEntity[]; totalCount: number }> {
     const where: FindOptionsWhere<ApiKeyEntity> = { organizationId: request.organizationId, deletedAt: IsNull() };
     if (request.workspaceId) where.workspaceId = request.workspaceId;
     if (request.kind) where.kind = request.kind;
+    if (request.hashes) where.hash = In(request.hashes);
     if (!request.includeDisabled) where.disabled = false;
     const [keys, totalCount] = await this.dataSource.manager.findAndCount(ApiKeyEntity, {
       where,
@@ -114,7 +124,11 @@ export class KeysRepository {
     if (deleted.affected !== 1) throw noSuchKey();
   }
 
-  private async lockWorkspace(manager: EntityManager, key: NewKey): Promise<string> {
+  /** The workspace that is named, or the default one; nobody deletes it before the transaction ends. */
+  async lockWorkspace(
+    manager: EntityManager,
+    key: { readonly organizationId: string; readonly workspaceId: string | null },
+  ): Promise<string> {
     const workspace = await manager.findOne(WorkspaceEntity, {
       where: {
         organizationId: key.organizationId,

@@ -89,6 +89,7 @@ describe(KeysService.name, () => {
         limitReset: null,
         includeByokInLimit: false,
         expiresAt: '2030-01-01T00:00:00.000Z',
+        creatorUserId: null,
       },
     });
   });

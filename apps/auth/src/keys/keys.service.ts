@@ -35,6 +35,7 @@ export class KeysService {
         limitReset: key.limitReset,
         includeByokInLimit: key.includeByokInLimit,
         expiresAt: key.expiresAt?.toISOString() ?? null,
+        creatorUserId: key.creatorUserId,
       },
     };
   }

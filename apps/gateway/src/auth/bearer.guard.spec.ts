@@ -13,9 +13,11 @@ import {
 } from '@libs/contracts';
 import { AppExceptionFilter, MessageBus } from '@libs/platform';
 import { AcceptsAnyKey, Public, RequiresManagementKey } from './access.decorators';
+import { AccessTokens } from './access-tokens';
 import { BearerGuard } from './bearer.guard';
 import { Caller } from './caller.decorator';
 import { KeyDirectory } from './key-directory';
+import { TokenKeyDirectory } from './token-keys';
 
 const BAD = { error: { code: 401, message: 'No auth credentials found', metadata: { error_type: 'authentication' } } };
 
@@ -54,6 +56,16 @@ class AuthBus extends MessageBus {
     });
   }
 }
+
+/** Every token acts as the key whose hash is its middle. */
+class KnownTokens extends AccessTokens {
+  override async keyHashOf(token: string): Promise<string | null> {
+    const [head, keyHash = null] = token.split('.');
+    return head === 'good' ? keyHash : null;
+  }
+}
+
+const tokenFor = (key: string): string => `good.${hashApiKey(key)}.signature`;
 
 @Controller()
 class Routes {
@@ -106,9 +118,11 @@ describe(BearerGuard.name, () => {
   let app: NestFastifyApplication;
   let bus: AuthBus;
   let nowMs: number;
+  let tokens: AccessTokens;
 
   beforeEach(async () => {
     bus = new AuthBus();
+    tokens = new KnownTokens(new TokenKeyDirectory(bus), 'https://sluice.example');
     nowMs = 0;
     bus.allow(apiKey, 'api');
     bus.allow(managementKey, 'management');
@@ -117,6 +131,7 @@ describe(BearerGuard.name, () => {
       controllers: [Routes, ManagedRoutes],
       providers: [
         { provide: KeyDirectory, useValue: directory },
+        { provide: AccessTokens, useValue: tokens },
         { provide: APP_GUARD, useClass: BearerGuard },
       ],
     }).compile();
@@ -244,11 +259,16 @@ describe(BearerGuard.name, () => {
     expect(await get('/inference', `Bearer ${apiKey}`)).toMatchObject({ status: 401, json: BAD });
   });
 
+  it('refuses the token of a revoked key at the latest a second after its last use', async () => {
+    expect((await get('/inference', `Bearer ${tokenFor(apiKey)}`)).status).toBe(200);
+    bus.usable.clear();
+    nowMs += 1_000;
+    expect(await get('/inference', `Bearer ${tokenFor(apiKey)}`)).toMatchObject({ status: 401, json: BAD });
+  });
+
   it('accepts none of ten thousand mutated keys and asks for none of them', async () => {
-    const guard = new BearerGuard(new KeyDirectory(bus), {
-      get: () => undefined,
-      getAllAndOverride: () => undefined,
-    } as never);
+    const reflector = { get: () => undefined, getAllAndOverride: () => undefined };
+    const guard = new BearerGuard(new KeyDirectory(bus), reflector as never, tokens);
     const rawHeaders = ['authorization', ''];
     const context = {
       getHandler: () => get,
@@ -280,6 +300,14 @@ describe(BearerGuard.name, () => {
       ['/managed', managementKey, 200],
       ['/any', apiKey, 200],
       ['/any', managementKey, 200],
+      ['/inference', tokenFor(apiKey), 200],
+      ['/any', tokenFor(apiKey), 200],
+      ['/management', tokenFor(apiKey), 403],
+      ['/managed', tokenFor(apiKey), 403],
+      ['/inference', tokenFor(managementKey), 403],
+      ['/inference', tokenFor(mintApiKey('sluice', 'api')), 401],
+      ['/inference', 'bad.token.signature', 401],
+      ['/management', 'bad.token.signature', 401],
     ])('%s', async (path, key, status) => {
       const answer = await get(path, `Bearer ${key}`);
       expect(answer.status).toBe(status);

@@ -1,45 +1,75 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { hashApiKey, readApiKeyKind, type Principal } from '@libs/contracts';
+import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { KEY_HEADER, ROUTE_ACCESS, type RouteAccess } from './access.decorators';
+import { AccessTokens, isTokenShaped } from './access-tokens';
 import { badCredential, readBearer, readBearerOrKey } from './bearer';
 import type { AuthenticatedRequest } from './caller.decorator';
 import { KeyDirectory } from './key-directory';
+import { KnownKeys } from './known-keys';
 
 /**
  * The gate before every route (interface §5): from the Authorization header to a Principal on the request.
  *
  * Shape and checksum are judged before anybody is asked, so mistyped and invented keys cost no query.
- * Whatever is wrong with a credential gets the same 401; which kind of key it is matters only afterwards.
+ * Whatever is wrong with a credential gets the same 401; which kind of key it is matters only afterwards. An
+ * access token (interface §5.4) acts as its API key.
  */
 @Injectable()
 export class BearerGuard implements CanActivate {
+  private readonly rules = new WeakMap<Function, AccessRule>();
+  private readonly knownKeys = new KnownKeys();
+
   constructor(
     private readonly directory: KeyDirectory,
     private readonly reflector: Reflector,
+    private readonly accessTokens: AccessTokens,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const access = this.accessOf(context);
+    const { access, takesKeyHeader } = this.ruleOf(context);
     if (access === 'public') return true;
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
     const { rawHeaders } = request.raw;
-    const key = this.takesKeyHeader(context) ? readBearerOrKey(rawHeaders) : readBearer(rawHeaders);
-    if (readApiKeyKind(key) === null) throw badCredential();
-    const found = this.directory.find(hashApiKey(key));
+    const keyHash = this.knownKeys.hashOf(takesKeyHeader ? readBearerOrKey(rawHeaders) : readBearer(rawHeaders));
+    if (keyHash === null) return this.admitToken(request, access);
+    const found = this.directory.find(keyHash);
     if (!(found instanceof Promise)) return admit(request, found, access);
     return found.then((principal) => admit(request, principal, access));
   }
 
-  private takesKeyHeader(context: ExecutionContext): boolean {
-    return this.reflector.get<boolean | undefined>(KEY_HEADER, context.getClass()) === true;
+  /** What is no key may be an access token, which comes in the Authorization header alone. */
+  private admitToken(request: AuthenticatedRequest, access: RouteAccess): Promise<true> {
+    const token = readBearer(request.raw.rawHeaders);
+    if (!isTokenShaped(token)) throw badCredential();
+    return this.principalOfToken(token).then((principal) => admit(request, principal, access));
   }
 
-  private accessOf(context: ExecutionContext): RouteAccess {
-    const targets = [context.getHandler(), context.getClass()];
-    return this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, targets) ?? 'inference';
+  private async principalOfToken(token: string): Promise<Principal | null> {
+    const keyHash = await this.accessTokens.keyHashOf(token);
+    return keyHash === null ? null : this.directory.find(keyHash);
   }
+
+  /** By handler: decorators do not change, and reading them costs more than judging a key. */
+  private ruleOf(context: ExecutionContext): AccessRule {
+    const handler = context.getHandler();
+    let rule = this.rules.get(handler);
+    if (rule === undefined) {
+      const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, [
+        handler,
+        context.getClass(),
+      ]);
+      const takesKeyHeader = this.reflector.get<boolean | undefined>(KEY_HEADER, context.getClass()) === true;
+      this.rules.set(handler, (rule = { access: access ?? 'inference', takesKeyHeader }));
+    }
+    return rule;
+  }
+}
+
+interface AccessRule {
+  readonly access: RouteAccess;
+  readonly takesKeyHeader: boolean;
 }
 
 function admit(request: AuthenticatedRequest, principal: Principal | null, access: RouteAccess): true {

@@ -47,7 +47,7 @@ export class BodyGuard implements CanActivate {
   private async takeBody(request: BodyRequest, rule: BodyRule): Promise<true> {
     const { raw } = request;
     // A body that came in the packet of its head is there as soon as the parser is through with the packet.
-    await null;
+    await Promise.resolve();
     const bytes =
       takeWholeBody(raw, rule.maxBytes) ??
       (await readBody(raw, { maxBytes: rule.maxBytes, idleMs: IDLE_MS, totalMs: TOTAL_MS }));

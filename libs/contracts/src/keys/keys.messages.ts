@@ -1,4 +1,15 @@
-import { IsBoolean, IsIn, IsInt, IsOptional, IsUUID, Matches, Max, Min } from 'class-validator';
+import {
+  ArrayMaxSize,
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsOptional,
+  IsUUID,
+  Matches,
+  Max,
+  Min,
+} from 'class-validator';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';
@@ -33,6 +44,8 @@ export class Principal {
   includeByokInLimit: boolean;
   /** ISO 8601 UTC; null is never. */
   expiresAt: string | null;
+  /** Whom the key was made for, in the words of who made it. */
+  creatorUserId?: string | null;
 }
 
 /** A key as its owner may see it; the key itself is known to nobody after its creation. */
@@ -140,6 +153,13 @@ export class ListKeysRequest {
   @IsOptional()
   @IsIn(KEY_KINDS)
   kind?: ApiKeyKind;
+
+  /** Only those of these that there are; left out: all. */
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(100)
+  @Matches(API_KEY_HASH, { each: true })
+  hashes?: string[] | null;
 
   @IsBoolean()
   includeDisabled: boolean;

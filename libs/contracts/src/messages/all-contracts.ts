@@ -1,6 +1,13 @@
+import { credentialContracts } from '../credentials/credentials.messages';
+import { vaultContracts } from '../credentials/vault.messages';
 import { keyContracts } from '../keys/keys.messages';
+import { authorizationCodeContracts } from '../oauth/authorization-codes.messages';
+import { consentSessionContracts } from '../oauth/consent-sessions.messages';
 import { organizationContracts } from '../organizations/organizations.messages';
 import { workspaceContracts } from '../workspaces/workspaces.messages';
+import { tokenContracts } from '../tokens/tokens.messages';
+import { issuerContracts } from '../workload-identity/issuers.messages';
+import { policyContracts } from '../workload-identity/policies.messages';
 import { AdvanceBatch } from '../batches/batches.messages';
 import type { Contract } from './contract';
 
@@ -9,5 +16,12 @@ export const allContracts: readonly Contract[] = [
   ...keyContracts,
   ...organizationContracts,
   ...workspaceContracts,
+  ...authorizationCodeContracts,
+  ...consentSessionContracts,
+  ...issuerContracts,
+  ...policyContracts,
+  ...tokenContracts,
+  ...credentialContracts,
+  ...vaultContracts,
   AdvanceBatch,
 ];

@@ -20,5 +20,6 @@ const jobDefaults = { kind: 'job', deliveryLimit: 5, retryTiersMs: [1_000, 5_000
 
 export const queues = {
   auth: { name: 'auth', kind: 'call', prefetch: 50 },
+  credentials: { name: 'credentials', kind: 'call', prefetch: 50 },
   batches: { name: 'batches', ...jobDefaults, prefetch: 8 },
 } as const satisfies Record<string, QueueSpec>;

@@ -3,6 +3,8 @@ import { Accounts1763700000002 } from './1763700000002-accounts';
 import { Authorization1763700000003 } from './1763700000003-authorization';
 import { GenerationContents1763700000006 } from './1763700000006-generation-contents';
 import { Credentials1763700000007 } from './1763700000007-credentials';
+import { GenerationDetails1763700000009 } from './1763700000009-generation-details';
+import { Audit1763700000010 } from './1763700000010-audit';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -11,4 +13,6 @@ export const migrations = [
   Authorization1763700000003,
   GenerationContents1763700000006,
   Credentials1763700000007,
+  GenerationDetails1763700000009,
+  Audit1763700000010,
 ];

@@ -1,0 +1,186 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { DataSource } from 'typeorm';
+import type { RedeemAuthorizationCodeRequest } from '@libs/contracts';
+import { createDataSource, Database } from '@libs/persistence';
+import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
+import { ApiKeyEntity } from '../keys/api-key.entity';
+import { KeysRepository } from '../keys/keys.repository';
+import { OrganizationEntity } from '../organizations/organization.entity';
+import { OrganizationsRepository } from '../organizations/organizations.repository';
+import { WorkspaceEntity } from '../workspaces/workspace.entity';
+import { WorkspacesRepository } from '../workspaces/workspaces.repository';
+import { AuthorizationCodeEntity } from './authorization-code.entity';
+import { AuthorizationCodesRepository, type NewCode } from './authorization-codes.repository';
+import { ConsentSessionEntity } from './consent-session.entity';
+import { ConsentSessionsRepository } from './consent-sessions.repository';
+import { OauthAppEntity } from './oauth-app.entity';
+
+const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
+const randomHash = (): string => randomBytes(32).toString('hex');
+
+let testDatabase: TestDatabase;
+let dataSource: DataSource;
+let keys: KeysRepository;
+let codes: AuthorizationCodesRepository;
+let organizationId: string;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  dataSource = createDataSource({
+    url: testDatabase.url,
+    entities: [
+      ApiKeyEntity,
+      OrganizationEntity,
+      WorkspaceEntity,
+      OauthAppEntity,
+      AuthorizationCodeEntity,
+      ConsentSessionEntity,
+    ],
+  });
+  await dataSource.initialize();
+  keys = new KeysRepository(dataSource, new Database(dataSource));
+  codes = new AuthorizationCodesRepository(dataSource, keys);
+  organizationId = randomUUID();
+  const workspace = { id: randomUUID(), name: 'Default', slug: 'default' };
+  await new OrganizationsRepository(dataSource).insertOrganization({ id: organizationId, name: 'A tenant' }, workspace);
+});
+
+afterAll(async () => {
+  await dataSource?.destroy();
+  await testDatabase?.drop();
+});
+
+async function newCode(values: Partial<NewCode> = {}): Promise<AuthorizationCodeEntity> {
+  return codes.insertCode({
+    codeHash: randomHash(),
+    organizationId,
+    workspaceId: null,
+    appHost: 'app.example',
+    challenge: CHALLENGE,
+    challengeMethod: 'S256',
+    keyName: 'app.example',
+    limitUsd: '5',
+    limitReset: 'monthly',
+    keyExpiresAt: null,
+    lifetimeSeconds: 600,
+    ...values,
+  });
+}
+
+function proof(codeHash: string, values: Partial<RedeemAuthorizationCodeRequest> = {}): RedeemAuthorizationCodeRequest {
+  const receivedAt = new Date().toISOString();
+  const keyHash = randomHash();
+  return { codeHash, challenge: CHALLENGE, challengeMethod: null, keyHash, keyLabel: 'sk-…', receivedAt, ...values };
+}
+
+const redeem = (request: RedeemAuthorizationCodeRequest): Promise<string> =>
+  codes.redeemCode(request, { id: randomUUID(), hash: request.keyHash, label: request.keyLabel });
+
+const isUsable = async (hash: string): Promise<boolean> => (await keys.findUsableKey(hash)) !== null;
+
+describe(AuthorizationCodesRepository.name, () => {
+  it('has the tables that its entities say', async () => {
+    const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+    expect(
+      upQueries
+        .map(({ query }) => query)
+        .filter((query) => /oauth_apps|authorization_codes|consent_sessions/.test(query)),
+    ).toEqual([]);
+  });
+
+  it('makes the key that the code was asked for', async () => {
+    const { codeHash } = await newCode();
+    const request = proof(codeHash);
+    expect(await redeem(request)).toBe('redeemed');
+    expect(await keys.findUsableKey(request.keyHash)).toMatchObject({
+      organizationId,
+      kind: 'api',
+      name: 'app.example',
+      limitUsd: '5.000000000000',
+      limitReset: 'monthly',
+      expiresAt: null,
+    });
+  });
+
+  it('knows an app by its host, however many ask for it at once', async () => {
+    const made = await Promise.all(Array.from({ length: 8 }, () => newCode({ appHost: 'busy.example' })));
+    expect(new Set(made.map(({ appId }) => appId)).size).toBe(1);
+    expect((await newCode({ appHost: 'other.example' })).appId).not.toBe(made[0]!.appId);
+    expect((await newCode({ appHost: null })).appId).toBeNull();
+  });
+
+  it('makes one key of a hundred requests at once, and leaves it alone', async () => {
+    const { codeHash } = await newCode();
+    const requests = Array.from({ length: 100 }, () => proof(codeHash));
+    const verdicts = await Promise.all(requests.map(redeem));
+    expect(verdicts.filter((verdict) => verdict === 'redeemed')).toHaveLength(1);
+    const usable = await Promise.all(requests.map(({ keyHash }) => isUsable(keyHash)));
+    expect(usable).toEqual(verdicts.map((verdict) => verdict === 'redeemed'));
+  });
+
+  it('revokes the key when the code comes again', async () => {
+    const { codeHash } = await newCode();
+    const first = proof(codeHash);
+    await redeem(first);
+    expect(await redeem(proof(codeHash, { receivedAt: new Date(Date.now() + 1_000).toISOString() }))).toBe('replayed');
+    expect(await isUsable(first.keyHash)).toBe(false);
+  });
+
+  it('burns a code after five wrong proofs', async () => {
+    const { codeHash } = await newCode();
+    const wrong = { challenge: CHALLENGE.replace('E9', 'F9') };
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      expect(await redeem(proof(codeHash, wrong))).toBe('wrong-proof');
+    }
+    expect(await redeem(proof(codeHash, { challengeMethod: 'plain' }))).toBe('wrong-method');
+    expect(await redeem(proof(codeHash))).toBe('refused');
+  });
+
+  it('refuses a code that is unknown, has run out, or whose workspace is gone', async () => {
+    expect(await redeem(proof(randomHash()))).toBe('refused');
+    const expired = await newCode({ lifetimeSeconds: 0 });
+    expect(await redeem(proof(expired.codeHash))).toBe('refused');
+    const workspace = { id: randomUUID(), organizationId, name: 'Short', slug: 'short', description: null };
+    const workspaces = new WorkspacesRepository(dataSource);
+    await workspaces.insertWorkspace(workspace);
+    const { codeHash } = await newCode({ workspaceId: workspace.id });
+    await workspaces.deleteWorkspace(workspace);
+    expect(await redeem(proof(codeHash))).toBe('refused');
+  });
+
+  it('refuses a workspace of nobody and a code that exists', async () => {
+    await expect(newCode({ workspaceId: randomUUID() })).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: 'workspace_id names no workspace of the organization',
+    });
+    const { codeHash } = await newCode();
+    await expect(newCode({ codeHash })).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  it('forgets codes a day after they ran out', async () => {
+    const old = await newCode();
+    await dataSource.query(
+      `UPDATE authorization_codes SET expires_at = now() - interval '25 hours' WHERE code_hash = $1`,
+      [old.codeHash],
+    );
+    await newCode();
+    expect(await dataSource.manager.countBy(AuthorizationCodeEntity, { codeHash: old.codeHash })).toBe(0);
+  });
+});
+
+describe(ConsentSessionsRepository.name, () => {
+  it('finds a session until it is over or closed, and clears away those that are over', async () => {
+    const sessions = new ConsentSessionsRepository(new Database(dataSource));
+    const { codeHash } = await newCode();
+    const { keyHash } = proof(codeHash);
+    await redeem(proof(codeHash, { keyHash }));
+    const [open, over] = [randomHash(), randomHash()];
+    await sessions.insertSession(over, keyHash, 0);
+    expect(await sessions.findKeyHash(over)).toBeNull();
+    await sessions.insertSession(open, keyHash, 60);
+    expect(await sessions.findKeyHash(open)).toBe(keyHash);
+    expect(await dataSource.manager.count(ConsentSessionEntity)).toBe(1);
+    await sessions.deleteSession(open);
+    expect(await sessions.findKeyHash(open)).toBeNull();
+  });
+});

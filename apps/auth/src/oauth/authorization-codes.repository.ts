@@ -1,0 +1,114 @@
+import { Injectable } from '@nestjs/common';
+import type { RedeemAuthorizationCodeRequest } from '@libs/contracts';
+import { DataSource, IsNull, type EntityManager } from 'typeorm';
+import { refusalOf } from '../constraint-errors';
+import { ApiKeyEntity } from '../keys/api-key.entity';
+import { KeysRepository, type NewKey } from '../keys/keys.repository';
+import { AuthorizationCodeEntity } from './authorization-code.entity';
+import { judgeRedemption, type CodeState, type Verdict } from './judge-redemption';
+
+export type NewCode = Pick<
+  AuthorizationCodeEntity,
+  | 'codeHash'
+  | 'organizationId'
+  | 'challenge'
+  | 'challengeMethod'
+  | 'keyName'
+  | 'limitUsd'
+  | 'limitReset'
+  | 'keyExpiresAt'
+> & { readonly workspaceId: string | null; readonly appHost: string | null; readonly lifetimeSeconds: number };
+
+/** The members of the key that the code does not say. */
+export type KeyOfCode = Pick<NewKey, 'id' | 'hash' | 'label'>;
+
+type LockedCode = AuthorizationCodeEntity & CodeState;
+
+/** A code that was used or has run out is kept for so long, to tell a replay from a guess. */
+const KEPT_FOR = `interval '1 day'`;
+
+/** One app per host; the row is written when it is not there yet. */
+const ENSURE_APP = `
+  WITH known AS (SELECT id FROM oauth_apps WHERE host = $1),
+       made AS (INSERT INTO oauth_apps (host) SELECT $1 WHERE NOT EXISTS (SELECT FROM known)
+                ON CONFLICT (host) DO UPDATE SET host = excluded.host RETURNING id)
+  SELECT id FROM known UNION ALL SELECT id FROM made`;
+
+const LOCK_CODE = `
+  SELECT code_hash AS "codeHash", organization_id AS "organizationId", workspace_id AS "workspaceId",
+         challenge, challenge_method AS "challengeMethod", key_name AS "keyName", limit_usd AS "limitUsd",
+         limit_reset AS "limitReset", key_expires_at AS "keyExpiresAt", failed_attempts AS "failedAttempts",
+         used_at AS "usedAt", key_hash AS "keyHash",
+         expires_at <= clock_timestamp() OR EXISTS (
+           SELECT FROM workspaces w WHERE w.id = workspace_id AND w.deleted_at IS NOT NULL) AS "isExpired"
+  FROM authorization_codes WHERE code_hash = $1 FOR UPDATE`;
+
+/**
+ * Codes are judged under the lock of their row, so of any number of requests that show the same code one
+ * makes the key, and every other one sees that it was used.
+ */
+@Injectable()
+export class AuthorizationCodesRepository {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly keys: KeysRepository,
+  ) {}
+
+  /** @throws AppError invalid_request for a foreign workspace, conflict for a code that exists */
+  async insertCode({ appHost, lifetimeSeconds, ...code }: NewCode): Promise<AuthorizationCodeEntity> {
+    return this.dataSource
+      .transaction(async (manager) => {
+        await manager.query(`DELETE FROM authorization_codes WHERE expires_at < now() - ${KEPT_FOR}`);
+        const workspaceId = await this.keys.lockWorkspace(manager, code);
+        const appId = appHost === null ? null : await ensureApp(manager, appHost);
+        const expiresAt = (): string => `now() + interval '${Number(lifetimeSeconds)} seconds'`;
+        await manager.insert(AuthorizationCodeEntity, { ...code, workspaceId, appId, expiresAt });
+        return manager.findOneByOrFail(AuthorizationCodeEntity, { codeHash: code.codeHash });
+      })
+      .catch((error: unknown) => {
+        throw refusalOf(error);
+      });
+  }
+
+  /** Judges the code and does what follows: the key is made, counted against, or revoked. */
+  async redeemCode(request: RedeemAuthorizationCodeRequest, key: KeyOfCode): Promise<Verdict> {
+    return this.dataSource.transaction(async (manager) => {
+      const [code] = await manager.query<LockedCode[]>(LOCK_CODE, [request.codeHash]);
+      if (code === undefined) return 'refused';
+      const verdict = judgeRedemption(code, { ...request, receivedAt: new Date(request.receivedAt) });
+      if (verdict === 'redeemed') await this.useCode(manager, code, key);
+      else if (verdict === 'replayed') await revokeKeyOf(manager, code);
+      else if (verdict !== 'refused') {
+        await manager.increment(AuthorizationCodeEntity, { codeHash: code.codeHash }, 'failedAttempts', 1);
+      }
+      return verdict;
+    });
+  }
+
+  private async useCode(manager: EntityManager, code: LockedCode, key: KeyOfCode): Promise<void> {
+    await this.keys.insertKeyWithin(manager, {
+      ...key,
+      organizationId: code.organizationId,
+      workspaceId: code.workspaceId,
+      kind: 'api',
+      name: code.keyName,
+      limitUsd: code.limitUsd,
+      limitReset: code.limitReset,
+      includeByokInLimit: false,
+      expiresAt: code.keyExpiresAt,
+      creatorUserId: null,
+    });
+    const used = { usedAt: () => 'clock_timestamp()', keyHash: key.hash };
+    await manager.update(AuthorizationCodeEntity, { codeHash: code.codeHash }, used);
+  }
+}
+
+async function ensureApp(manager: EntityManager, host: string): Promise<number> {
+  const [app] = await manager.query<{ id: number }[]>(ENSURE_APP, [host]);
+  return app!.id;
+}
+
+async function revokeKeyOf(manager: EntityManager, { keyHash }: LockedCode): Promise<void> {
+  if (keyHash === null) return;
+  await manager.update(ApiKeyEntity, { hash: keyHash, deletedAt: IsNull() }, { deletedAt: () => 'now()' });
+}

@@ -1,0 +1,77 @@
+import { isUtf8 } from 'node:buffer';
+import { JsonCursor, MalformedJson } from '@libs/inference';
+
+/** The claims of a token (RFC 7519 §4) or the members of its header. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** Objects, lists and values of all depths together. */
+const MAX_VALUES = 512;
+
+/**
+ * The one JSON object of a part of a token, or null for what is none.
+ *
+ * A name that stands twice is refused: whoever signed and whoever reads might mean different ones (RFC 8725
+ * §2.4). So is text that is not well-formed. Names are read without `JSON.parse` of the whole, which may mix
+ * up those that are written with an escape (nodejs/node#63785).
+ */
+export function readClaims(bytes: Buffer): Claims | null {
+  if (!isUtf8(bytes)) return null;
+  try {
+    return new ClaimsReader(bytes).read();
+  } catch (error) {
+    if (error instanceof MalformedJson || error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+class ClaimsReader {
+  readonly #cursor: JsonCursor;
+  #values = 0;
+
+  constructor(bytes: Buffer) {
+    this.#cursor = new JsonCursor(bytes);
+  }
+
+  read(): Claims | null {
+    if (!this.#cursor.isObject()) return null;
+    const claims = this.#readObject();
+    this.#cursor.expectEnd();
+    return claims;
+  }
+
+  #readValue(): unknown {
+    const cursor = this.#cursor;
+    this.#values += 1;
+    if (this.#values > MAX_VALUES) throw this.#malformed('too many values');
+    if (cursor.isObject()) return this.#readObject();
+    if (cursor.isArray()) {
+      const items: unknown[] = [];
+      cursor.readArray(() => void items.push(this.#readValue()));
+      return items;
+    }
+    const start = cursor.position;
+    cursor.skipValue();
+    const value: unknown = JSON.parse(cursor.bytes.toString('utf8', start, cursor.position));
+    return typeof value === 'string' ? this.#wellFormed(value) : value;
+  }
+
+  #readObject(): Record<string, unknown> {
+    const members: Record<string, unknown> = {};
+    this.#cursor.readObject((name) => {
+      if (Object.hasOwn(members, this.#wellFormed(name))) throw this.#malformed('a name stands twice');
+      const value = this.#readValue();
+      // Assigned, `__proto__` would change what the object is instead of giving it a member.
+      Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
+    });
+    return members;
+  }
+
+  #wellFormed(text: string): string {
+    if (text.includes('\0') || !text.isWellFormed()) throw this.#malformed('text that is not well-formed');
+    return text;
+  }
+
+  #malformed(what: string): MalformedJson {
+    return new MalformedJson(what, this.#cursor.position);
+  }
+}

@@ -1,0 +1,61 @@
+import { readClaims } from './claims';
+import { compileCondition } from './condition';
+
+const CLAIMS = readClaims(
+  Buffer.from(
+    JSON.stringify({
+      sub: 'repo:acme/app:ref:refs/heads/main',
+      ref: 'refs/heads/main',
+      run_number: 12,
+      groups: ['dev', 'ops'],
+      verified: true,
+      'kubernetes.io': { namespace: 'prod', serviceaccount: { name: 'worker' } },
+    }),
+  ),
+)!;
+
+describe(compileCondition.name, () => {
+  it.each([
+    ['claims.sub.startsWith("repo:acme/")', true],
+    ['claims.ref == "refs/heads/main" && claims.run_number >= 10', true],
+    ['claims["kubernetes.io"].namespace == "prod"', true],
+    ['claims["kubernetes.io"].serviceaccount.name in ["worker", "other"]', true],
+    ['"ops" in claims.groups', true],
+    ['claims.groups.exists(g, g.startsWith("op"))', true],
+    ['claims.groups.filter(g, g != "dev").all(g, g == "ops")', true],
+    ['has(claims.environment) && claims.environment == "prod"', false],
+    ['claims.verified', true],
+    ['claims.sub', false],
+    ['claims.ref == "refs/heads/Main"', false],
+    ['claims.environment == "prod"', false],
+    ['claims.run_number.startsWith("1")', false],
+    ['claims.constructor == "x" || has(claims.toString)', false],
+  ])('%s is %p', (text, expected) => {
+    expect(compileCondition(text)(CLAIMS)).toBe(expected);
+  });
+
+  it.each([
+    ['no expression', 'claims.sub =='],
+    ['nothing', ' '],
+    ['a text', '"true"'],
+    ['a number', '1 + 1'],
+    ['a name that nobody knows', 'sub == "a"'],
+    ['a function that nobody knows', 'claims.sub.run()'],
+    ['a regular expression', 'claims.sub.matches("^(a+)+$")'],
+    ['a regular expression in a loop', 'claims.groups.all(g, g.matches("a"))'],
+    ['a bound name', 'cel.bind(x, claims.sub, x == "a")'],
+    ['a loop within a loop', 'claims.groups.all(g, claims.groups.exists(h, h == g))'],
+    ['a loop in the list of a loop in a loop', 'claims.groups.all(g, g.filter(h, true).size() > 0)'],
+    ['a loop that sees more than its element', 'claims.groups.all(g, g in claims.groups)'],
+    ['a list that grows', 'claims.groups.map(g, g + g).size() > 0'],
+    ['a list of letters', 'claims.sub.split("").all(letter, letter == "a")'],
+    ['too many characters', `claims.sub == "${'a'.repeat(2_000)}"`],
+    ['too deep an expression', `${'('.repeat(30)}true${')'.repeat(30)}`],
+    ['too large an expression', Array.from({ length: 80 }, () => 'claims.a').join(' && ')],
+    ['too long a list', `claims.sub in [${'"a",'.repeat(64)}"b"]`],
+  ])('refuses %s', (_what, text) => {
+    expect(() => compileCondition(text)).toThrow(
+      expect.objectContaining({ code: 'invalid_request', message: expect.stringMatching(/^condition /) }),
+    );
+  });
+});

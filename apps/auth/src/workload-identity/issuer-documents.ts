@@ -1,0 +1,61 @@
+import { AppError } from '@libs/errors';
+import type { Egress } from '@libs/platform';
+import { readKeySet, type VerificationKey } from './key-set';
+
+export interface KeySource {
+  /** Exactly the `iss` of the issuer's tokens. */
+  readonly issuerUrl: string;
+  /** Null: what the issuer's OpenID configuration says. */
+  readonly jwksUrl: string | null;
+}
+
+const MAX_BYTES = 256 * 1024;
+const TIMEOUT_MS = 5_000;
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i;
+
+/**
+ * The keys of an issuer, from its own host (OpenID Connect Discovery §4, RFC 7517). Both documents together
+ * have five seconds. Redirects are not followed.
+ *
+ * @throws AppError for whatever keeps them from being had
+ */
+export async function fetchKeys(egress: Pick<Egress, 'fetch'>, source: KeySource): Promise<readonly VerificationKey[]> {
+  const endMs = performance.now() + TIMEOUT_MS;
+  const get = (url: string, subject: string): Promise<unknown> =>
+    fetchJson(egress, url, { subject, timeoutMs: Math.max(1, endMs - performance.now()) });
+  const jwksUrl = source.jwksUrl ?? jwksUrlOf(await get(configurationUrl(source), 'The OpenID configuration'), source);
+  const keys = readKeySet(await get(jwksUrl, 'The key set'));
+  if (keys === null) throw unusable('the key set holds no key that can be used');
+  return keys;
+}
+
+function configurationUrl({ issuerUrl }: KeySource): string {
+  return `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`;
+}
+
+function jwksUrlOf(document: unknown, { issuerUrl }: KeySource): string {
+  const { issuer, jwks_uri: url } = (document ?? {}) as { readonly issuer?: unknown; readonly jwks_uri?: unknown };
+  if (issuer !== issuerUrl) throw unusable('the OpenID configuration is that of another issuer');
+  if (typeof url !== 'string') throw unusable('the OpenID configuration names no key set');
+  return url;
+}
+
+async function fetchJson(
+  egress: Pick<Egress, 'fetch'>,
+  url: string,
+  { subject, timeoutMs }: { readonly subject: string; readonly timeoutMs: number },
+): Promise<unknown> {
+  const headers = { accept: 'application/json' };
+  const answer = await egress.fetch(url, { headers, subject, timeoutMs, maxBytes: MAX_BYTES });
+  if (answer.status !== 200) throw unusable(`${subject} was answered with status ${answer.status}`);
+  if (!JSON_TYPE.test(answer.headers['content-type'] ?? '')) throw unusable(`${subject} is not JSON by its type`);
+  try {
+    return JSON.parse(answer.body.toString()) as unknown;
+  } catch (cause) {
+    throw unusable(`${subject} is not JSON`, cause);
+  }
+}
+
+function unusable(internal: string, cause?: unknown): AppError {
+  return new AppError('provider_unavailable', 'The keys of the issuer cannot be had', { internal, cause });
+}

@@ -1,0 +1,115 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import { IssuerKeySets } from './issuer-key-sets';
+import type { VerificationKey } from './key-set';
+
+const issuer = { id: 'issuer', issuerUrl: 'https://issuer.example', jwksUrl: null };
+
+function key(keyId: string): VerificationKey {
+  return { keyId, algorithm: 'ES256', key: generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey };
+}
+
+/** An issuer whose every answer the test writes, and a clock that it sets. */
+class World {
+  nowMs = 0;
+  fetches = 0;
+  answer: () => Promise<readonly VerificationKey[]> = async () => [];
+  readonly sets = new IssuerKeySets({
+    fetchKeys: () => {
+      this.fetches += 1;
+      return this.answer();
+    },
+    nowMs: () => this.nowMs,
+  });
+
+  serve(...keys: VerificationKey[]): void {
+    this.answer = async () => keys;
+  }
+
+  fail(): void {
+    this.answer = async () => {
+      throw new Error('away');
+    };
+  }
+
+  find(keyId: string | null): Promise<KeyObject | null> {
+    return this.sets.find(issuer, { keyId, algorithm: 'ES256' });
+  }
+}
+
+const unavailable = { code: 'provider_unavailable' };
+const [a, b] = [key('a'), key('b')];
+
+describe(IssuerKeySets.name, () => {
+  let world: World;
+
+  beforeAll(() => Logger.overrideLogger(false));
+
+  beforeEach(() => {
+    world = new World();
+  });
+
+  it('asks once for many tokens, also at the same time', async () => {
+    world.serve(a);
+    const found = await Promise.all(Array.from({ length: 50 }, () => world.find('a')));
+    expect(new Set(found)).toEqual(new Set([a.key]));
+    world.nowMs = 599_999;
+    await world.find('a');
+    expect(world.fetches).toBe(1);
+  });
+
+  it('keeps issuers apart, and what one issuer was before it was changed', async () => {
+    world.serve(a);
+    await world.find('a');
+    await world.sets.find({ ...issuer, id: 'other' }, { keyId: 'a', algorithm: 'ES256' });
+    await world.sets.find({ ...issuer, jwksUrl: 'https://keys.example' }, { keyId: 'a', algorithm: 'ES256' });
+    expect(world.fetches).toBe(3);
+  });
+
+  it('looks for unknown keys once in thirty seconds, however many are named', async () => {
+    world.serve(a);
+    await world.find('a');
+    world.nowMs = 30_000;
+    const found = await Promise.all(Array.from({ length: 1_000 }, (_, index) => world.find(`invented ${index}`)));
+    expect(found.every((one) => one === null)).toBe(true);
+    world.nowMs = 59_999;
+    expect(await world.find('b')).toBeNull();
+    expect(world.fetches).toBe(2);
+    world.serve(a, b);
+    world.nowMs = 60_000;
+    expect(await world.find('b')).toBe(b.key);
+  });
+
+  it('forgets a key that was taken back within ten minutes', async () => {
+    world.serve(a, b);
+    await world.find('a');
+    world.serve(b);
+    world.nowMs = 600_000;
+    expect(await world.find('a')).toBeNull();
+    expect(await world.find('b')).toBe(b.key);
+  });
+
+  it('goes on with the keys it has for an hour when the issuer is away, and cannot say about others', async () => {
+    world.serve(a);
+    await world.find('a');
+    world.fail();
+    world.nowMs = 300_000;
+    await expect(world.find('b')).rejects.toMatchObject(unavailable);
+    expect(await world.find('a')).toBe(a.key);
+    world.nowMs = 3_599_999;
+    expect(await world.find('a')).toBe(a.key);
+    world.nowMs = 3_600_000;
+    await expect(world.find('a')).rejects.toMatchObject(unavailable);
+  });
+
+  it('asks an issuer that never answered again after five seconds', async () => {
+    world.fail();
+    await expect(world.find('a')).rejects.toMatchObject(unavailable);
+    world.serve(a);
+    world.nowMs = 4_999;
+    await expect(world.find('a')).rejects.toMatchObject(unavailable);
+    expect(world.fetches).toBe(1);
+    world.nowMs = 5_000;
+    expect(await world.find('a')).toBe(a.key);
+  });
+});

@@ -1,0 +1,117 @@
+import type { KeyObject } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import { AppError } from '@libs/errors';
+import type { KeySource } from './issuer-documents';
+import { chooseKey, type VerificationKey } from './key-set';
+import type { SignatureAlgorithm } from './subject-token';
+
+export interface TokenIssuer extends KeySource {
+  readonly id: string;
+}
+
+export interface IssuerKeySetsOptions {
+  readonly fetchKeys: (source: KeySource) => Promise<readonly VerificationKey[]>;
+  /** Monotonic milliseconds. */
+  readonly nowMs?: () => number;
+}
+
+const FRESH_FOR_MS = 600_000;
+/** An issuer that is away does not lock its tokens out at once. */
+const USABLE_FOR_MS = 3_600_000;
+/** Between two looks for a key that is not in the set. */
+const LOOK_AGAIN_MS = 30_000;
+/** Between two tries while there is no set at all. */
+const TRY_AGAIN_MS = 5_000;
+const MAX_ISSUERS = 1_000;
+
+/** What is known of one issuer's keys. */
+interface KnownKeys {
+  keys: readonly VerificationKey[];
+  fetchedAtMs: number;
+  mayFetchAtMs: number;
+  lastTryFailed: boolean;
+  fetching: Promise<void> | null;
+}
+
+/**
+ * The keys of issuers, kept for ten minutes, so that a key that is taken back stops being good within them.
+ *
+ * A token that names an unknown key makes us look again, for all such tokens together at most once in thirty
+ * seconds: whoever invents key names cannot make us knock at an issuer's door. A set that cannot be had, or
+ * holds nothing, never takes the place of a good one, which serves for an hour in all.
+ */
+export class IssuerKeySets {
+  private readonly logger = new Logger(IssuerKeySets.name);
+  /** In order of last use, the oldest first. */
+  private readonly known = new Map<string, KnownKeys>();
+  private readonly nowMs: () => number;
+
+  constructor(private readonly options: IssuerKeySetsOptions) {
+    this.nowMs = options.nowMs ?? (() => performance.now());
+  }
+
+  /**
+   * The key that a token of the issuer names; null when the issuer has no such key.
+   *
+   * @throws AppError provider_unavailable when nobody can say, because the issuer's keys cannot be had
+   */
+  async find(
+    issuer: TokenIssuer,
+    token: { readonly keyId: string | null; readonly algorithm: SignatureAlgorithm },
+  ): Promise<KeyObject | null> {
+    const entry = this.entryOf(issuer);
+    const isFresh = this.ageOf(entry) < FRESH_FOR_MS;
+    const key = isFresh ? chooseKey(entry.keys, token) : null;
+    if (key !== null) return key;
+    await this.fetchIfDue(entry, issuer);
+    if (this.ageOf(entry) >= USABLE_FOR_MS) throw unavailable();
+    const found = chooseKey(entry.keys, token);
+    if (found === null && entry.lastTryFailed) throw unavailable();
+    return found;
+  }
+
+  private ageOf({ fetchedAtMs }: KnownKeys): number {
+    return this.nowMs() - fetchedAtMs;
+  }
+
+  private entryOf({ id, issuerUrl, jwksUrl }: TokenIssuer): KnownKeys {
+    const name = JSON.stringify([id, issuerUrl, jwksUrl]);
+    const entry = this.known.get(name) ?? {
+      keys: [],
+      fetchedAtMs: Number.NEGATIVE_INFINITY,
+      mayFetchAtMs: Number.NEGATIVE_INFINITY,
+      lastTryFailed: false,
+      fetching: null,
+    };
+    this.known.delete(name);
+    this.known.set(name, entry);
+    if (this.known.size > MAX_ISSUERS) this.known.delete(this.known.keys().next().value!);
+    return entry;
+  }
+
+  /** One fetch at a time, which everybody who needs it waits for. */
+  private async fetchIfDue(entry: KnownKeys, issuer: TokenIssuer): Promise<void> {
+    if (entry.fetching === null && this.nowMs() < entry.mayFetchAtMs) return;
+    entry.fetching ??= this.fetch(entry, issuer).finally(() => {
+      entry.fetching = null;
+    });
+    await entry.fetching;
+  }
+
+  private async fetch(entry: KnownKeys, issuer: TokenIssuer): Promise<void> {
+    try {
+      entry.keys = await this.options.fetchKeys(issuer);
+      entry.fetchedAtMs = this.nowMs();
+      entry.lastTryFailed = false;
+    } catch (error) {
+      this.logger.warn('The keys of an issuer cannot be had', { issuerId: issuer.id, err: error });
+      entry.lastTryFailed = true;
+    }
+    const hasKeys = this.ageOf(entry) < USABLE_FOR_MS;
+    entry.mayFetchAtMs = this.nowMs() + (hasKeys ? LOOK_AGAIN_MS : TRY_AGAIN_MS);
+  }
+}
+
+function unavailable(): AppError {
+  return new AppError('provider_unavailable', 'The keys of the issuer cannot be had', { retryAfterSeconds: 5 });
+}

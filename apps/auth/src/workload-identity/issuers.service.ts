@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import type {
+  CreateIssuerRequest,
+  IssuerDeleted,
+  IssuerRecord,
+  IssuerReference,
+  ListIssuersRequest,
+  ListIssuersResponse,
+  UpdateIssuerRequest,
+} from '@libs/contracts';
+import { Egress } from '@libs/platform';
+import type { IdentityIssuerEntity } from './identity-issuer.entity';
+import { IssuersRepository, type IssuerChanges } from './issuers.repository';
+
+const CHANGEABLE = ['name', 'issuerUrl', 'jwksUrl'] as const;
+
+/** Whose tokens an organization trusts. Their URLs are judged when they are stored, and again when they are called. */
+@Injectable()
+export class IssuersService {
+  constructor(
+    private readonly repository: IssuersRepository,
+    private readonly egress: Egress,
+  ) {}
+
+  async create(request: CreateIssuerRequest): Promise<IssuerRecord> {
+    this.judgeUrls(request);
+    const { organizationId, name, issuerUrl, jwksUrl } = request;
+    const issuer = { id: randomUUID(), organizationId, name, issuerUrl, jwksUrl };
+    return toRecord(await this.repository.insertIssuer(issuer));
+  }
+
+  async list(request: ListIssuersRequest): Promise<ListIssuersResponse> {
+    const { issuers, totalCount } = await this.repository.findIssuers(request);
+    return { issuers: issuers.map(toRecord), totalCount };
+  }
+
+  async get(reference: IssuerReference): Promise<IssuerRecord> {
+    return toRecord(await this.repository.getIssuer(reference));
+  }
+
+  async update(request: UpdateIssuerRequest): Promise<IssuerRecord> {
+    this.judgeUrls(request);
+    const given = CHANGEABLE.filter((member) => request[member] !== undefined);
+    const changes = Object.fromEntries(given.map((member) => [member, request[member]])) as IssuerChanges;
+    return toRecord(await this.repository.updateIssuer(request, changes));
+  }
+
+  async delete(reference: IssuerReference): Promise<IssuerDeleted> {
+    await this.repository.deleteIssuer(reference);
+    return { deleted: true };
+  }
+
+  private judgeUrls({ issuerUrl, jwksUrl }: { issuerUrl?: string; jwksUrl?: string | null }): void {
+    if (issuerUrl !== undefined) this.egress.check(issuerUrl, 'issuer_url');
+    if (typeof jwksUrl === 'string') this.egress.check(jwksUrl, 'jwks_url');
+  }
+}
+
+function toRecord(issuer: IdentityIssuerEntity): IssuerRecord {
+  return {
+    id: issuer.id,
+    organizationId: issuer.organizationId,
+    name: issuer.name,
+    issuerUrl: issuer.issuerUrl,
+    jwksUrl: issuer.jwksUrl,
+    createdAt: issuer.createdAt.toISOString(),
+    updatedAt: issuer.updatedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,79 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import type { SignatureAlgorithm } from './subject-token';
+
+/** A public key of an issuer that may verify signatures. */
+export interface VerificationKey {
+  readonly keyId: string | null;
+  readonly algorithm: SignatureAlgorithm;
+  readonly key: KeyObject;
+}
+
+const MAX_KEYS = 50;
+const MIN_RSA_BITS = 2_048;
+
+/**
+ * The keys of a JWK set (RFC 7517 §5) that can verify our algorithms, or null for what is no usable set. A key
+ * for another use, of another kind or too weak is passed over; so is one that holds its private part, which
+ * is nobody's secret any more.
+ */
+export function readKeySet(document: unknown): readonly VerificationKey[] | null {
+  const members = (document ?? {}) as { readonly keys?: unknown };
+  if (!Array.isArray(members.keys) || members.keys.length > MAX_KEYS) return null;
+  const keys = members.keys.flatMap((jwk) => readKey(jwk) ?? []);
+  return keys.length === 0 ? null : keys;
+}
+
+/**
+ * The key that a token names, or the only one of its algorithm when it names none; null when there is none, or
+ * when there are several and so nobody can say which is meant.
+ */
+export function chooseKey(
+  keys: readonly VerificationKey[],
+  token: { readonly keyId: string | null; readonly algorithm: SignatureAlgorithm },
+): KeyObject | null {
+  const fitting = keys.filter(
+    ({ keyId, algorithm }) => algorithm === token.algorithm && (token.keyId === null || token.keyId === keyId),
+  );
+  return fitting.length === 1 ? fitting[0]!.key : null;
+}
+
+interface GivenJwk extends JsonWebKey {
+  readonly kid?: unknown;
+  readonly alg?: unknown;
+  readonly use?: unknown;
+  readonly key_ops?: unknown;
+}
+
+function readKey(value: unknown): VerificationKey | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const jwk = value as GivenJwk;
+  const algorithm = algorithmOf(jwk);
+  if (algorithm === null || !isForVerification(jwk, algorithm)) return null;
+  const key = importKey(jwk);
+  if (key === null || isWeak(key)) return null;
+  return { keyId: typeof jwk.kid === 'string' ? jwk.kid : null, algorithm, key };
+}
+
+function algorithmOf({ kty, crv }: GivenJwk): SignatureAlgorithm | null {
+  if (kty === 'RSA') return 'RS256';
+  return kty === 'EC' && crv === 'P-256' ? 'ES256' : null;
+}
+
+function isForVerification({ alg, use, key_ops: operations, d }: GivenJwk, algorithm: SignatureAlgorithm): boolean {
+  if (d !== undefined || (alg !== undefined && alg !== algorithm)) return false;
+  if (use !== undefined && use !== 'sig') return false;
+  return operations === undefined || (Array.isArray(operations) && operations.includes('verify'));
+}
+
+function importKey({ kty, crv, x, y, n, e }: GivenJwk): KeyObject | null {
+  try {
+    return createPublicKey({ key: { kty, crv, x, y, n, e } as JsonWebKey, format: 'jwk' });
+  } catch {
+    // Numbers that are no point of the curve or no modulus: passed over like a key of an unknown kind.
+    return null;
+  }
+}
+
+function isWeak({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
+  return asymmetricKeyType === 'rsa' && (asymmetricKeyDetails?.modulusLength ?? 0) < MIN_RSA_BITS;
+}

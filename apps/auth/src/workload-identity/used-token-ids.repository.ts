@@ -1,0 +1,31 @@
+import { hash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Database } from '@libs/persistence';
+
+/** Past the end of the token, for clocks that differ. */
+const KEPT_FOR_SECONDS = 30;
+/** Expired rows that one claim takes away on its way: more than it brings, so they do not pile up. */
+const PURGED_AT_ONCE = 100;
+
+const CLAIM = `
+  WITH purged AS (
+    DELETE FROM used_token_ids WHERE hash IN (
+      SELECT hash FROM used_token_ids WHERE expires_at < now() LIMIT ${PURGED_AT_ONCE} FOR UPDATE SKIP LOCKED))
+  INSERT INTO used_token_ids (hash, expires_at) VALUES ($1, to_timestamp($2))
+  ON CONFLICT (hash) DO NOTHING`;
+
+/** Tokens of policies that take each of them once. One statement decides, so of many at once one wins. */
+@Injectable()
+export class UsedTokenIdsRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Whether the token id was never used before; from now on it was. */
+  async claimTokenId(issuerId: string, tokenId: string, expiresAtSeconds: number): Promise<boolean> {
+    const rows = await this.database.execute({
+      name: 'claim-token-id',
+      sql: CLAIM,
+      values: [hash('sha256', JSON.stringify([issuerId, tokenId]), 'hex'), expiresAtSeconds + KEPT_FOR_SECONDS],
+    });
+    return rows === 1;
+  }
+}

@@ -1,0 +1,64 @@
+import { Injectable, Logger, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { AppError } from '@libs/errors';
+import { AuditRepository, type NewAuditEntry } from '@libs/persistence';
+import { fromHttpFramework } from '@libs/platform';
+import type { FastifyReply } from 'fastify';
+import { from, lastValueFrom, type Observable } from 'rxjs';
+import { ROUTE_ACCESS, type RouteAccess } from '../auth/access.decorators';
+import { principalOf, type AuthenticatedRequest } from '../auth/caller.decorator';
+
+const MAX_TARGET_LENGTH = 200;
+
+/**
+ * One entry in the audit trail for each call of a route that is for management keys. It is written before the
+ * call does anything, so nothing is done that is not in the trail, and gets the status of the answer after it.
+ */
+@Injectable()
+export class AuditInterceptor implements NestInterceptor {
+  private readonly logger = new Logger(AuditInterceptor.name);
+
+  constructor(
+    private readonly audit: AuditRepository,
+    private readonly reflector: Reflector,
+  ) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const targets = [context.getHandler(), context.getClass()];
+    const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, targets);
+    return access === 'management' ? from(this.follow(context, next)) : next.handle();
+  }
+
+  private async follow(context: ExecutionContext, next: CallHandler): Promise<unknown> {
+    const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
+    const id = await this.audit.beginEntry(entryOf(request));
+    try {
+      const answer: unknown = await lastValueFrom(next.handle());
+      await this.end(id, context.switchToHttp().getResponse<FastifyReply>().statusCode);
+      return answer;
+    } catch (error) {
+      await this.end(id, fromHttpFramework(error).status);
+      throw error;
+    }
+  }
+
+  /** The call is over and cannot be taken back: an entry without its outcome says that it began. */
+  private async end(id: string, status: number): Promise<void> {
+    await this.audit.endEntry(id, status).catch((error: unknown) => {
+      this.logger.warn('The outcome of a call is not in the audit trail', { entry: id, err: AppError.from(error) });
+    });
+  }
+}
+
+function entryOf(request: AuthenticatedRequest): NewAuditEntry {
+  const { organizationId, keyId } = principalOf(request);
+  const [target = null] = Object.values(request.params as Readonly<Record<string, string>>);
+  return {
+    organizationId,
+    keyId,
+    action: `${request.method} ${request.routeOptions.url ?? ''}`,
+    // Text that PostgreSQL refuses is nobody's id.
+    target: target === null ? null : target.replaceAll('\0', '').toWellFormed().slice(0, MAX_TARGET_LENGTH),
+    requestId: String(request.id),
+  };
+}

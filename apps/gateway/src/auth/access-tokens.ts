@@ -1,0 +1,81 @@
+import { hash } from 'node:crypto';
+import { errors, jwtVerify, type JWTHeaderParameters, type KeyObject } from 'jose';
+import { ACCESS_TOKEN_TYPE, API_KEY_HASH } from '@libs/contracts';
+import type { TokenKeyDirectory } from './token-keys';
+
+const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+const MAX_KNOWN = 10_000;
+
+/** Whether a text may be a token at all, so that it is worth a look at its signature (RFC 7515 §3.1). */
+export function isTokenShaped(text: string): boolean {
+  return COMPACT_JWS.test(text);
+}
+
+interface KnownToken {
+  readonly keyHash: string;
+  readonly expiresAtMs: number;
+}
+
+/**
+ * The API keys that access tokens stand for (interface §5.4, RFC 9068). Whether such a key may be used is
+ * asked elsewhere on every request, so disabling it cuts its tokens off.
+ *
+ * A token that was verified is remembered by its hash until it expires: a signature costs more than all else
+ * that a request needs.
+ */
+export class AccessTokens {
+  /** In order of their verification, the oldest first. */
+  private readonly known = new Map<string, KnownToken>();
+
+  /** @param issuer the public URL of this installation, which tokens must come from and be meant for */
+  constructor(
+    private readonly keys: TokenKeyDirectory,
+    private readonly issuer: string,
+    private readonly wallNowMs: () => number = Date.now,
+  ) {}
+
+  /** The hash of the key that a token acts as, or null for what is no token of ours, or none any more. */
+  async keyHashOf(token: string): Promise<string | null> {
+    const tokenHash = hash('sha256', token, 'base64url');
+    const known = this.known.get(tokenHash) ?? (await this.verify(token));
+    if (known === null) return null;
+    if (known.expiresAtMs <= this.wallNowMs()) {
+      this.known.delete(tokenHash);
+      return null;
+    }
+    this.remember(tokenHash, known);
+    return known.keyHash;
+  }
+
+  private async verify(token: string): Promise<KnownToken | null> {
+    try {
+      const { payload } = await jwtVerify(token, (header) => this.keyOf(header), {
+        algorithms: ['ES256'],
+        typ: ACCESS_TOKEN_TYPE,
+        issuer: this.issuer,
+        audience: this.issuer,
+        requiredClaims: ['exp', 'sub', 'api_key_hash'],
+        currentDate: new Date(this.wallNowMs()),
+      });
+      const { api_key_hash: keyHash, exp } = payload;
+      if (typeof keyHash !== 'string' || !API_KEY_HASH.test(keyHash) || exp === undefined) return null;
+      return { keyHash, expiresAtMs: exp * 1_000 };
+    } catch (error) {
+      // Whatever is wrong with the token is one to us; that the keys cannot be had is not its fault.
+      if (error instanceof errors.JOSEError) return null;
+      throw error;
+    }
+  }
+
+  private async keyOf({ kid }: JWTHeaderParameters): Promise<KeyObject> {
+    const key = typeof kid === 'string' ? await this.keys.verifier(kid) : null;
+    if (key === null) throw new errors.JWKSNoMatchingKey();
+    return key;
+  }
+
+  private remember(tokenHash: string, token: KnownToken): void {
+    if (this.known.has(tokenHash)) return;
+    this.known.set(tokenHash, token);
+    if (this.known.size > MAX_KNOWN) this.known.delete(this.known.keys().next().value!);
+  }
+}

@@ -1,0 +1,41 @@
+import { Body, Controller, Header, HttpCode, Post, Req } from '@nestjs/common';
+import {
+  CreateAuthorizationCodeDto,
+  ExchangeAuthorizationCodeDto,
+  type AuthorizationCodeDto,
+  type Principal,
+} from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { validateInstance } from '@libs/platform';
+import { Public, RequiresManagementKey } from '../auth/access.decorators';
+import { Caller } from '../auth/caller.decorator';
+import type { LiveRequest } from '../http/in-flight';
+import { AuthorizationCodesService } from './authorization-codes.service';
+
+/** The two steps of the PKCE flow that programs take (interface §4.11 and §5.5). */
+@Controller('auth/keys')
+export class AuthorizationCodesController {
+  constructor(private readonly codes: AuthorizationCodesService) {}
+
+  @Post('code')
+  @HttpCode(200)
+  @RequiresManagementKey()
+  @Header('Cache-Control', 'no-store')
+  async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: AuthorizationCodeDto }> {
+    const wanted = validateInstance(CreateAuthorizationCodeDto, body);
+    const { code, appId, createdAt } = await this.codes.issue(caller.organizationId, wanted.callback_url, wanted);
+    if (appId === null) throw new AppError('server', 'Internal error', { internal: 'a callback URL without an app' });
+    return { data: { id: code, app_id: appId, created_at: createdAt } };
+  }
+
+  /** Code and verifier are the credential. There are no users, so the key is nobody's in particular. */
+  @Post()
+  @HttpCode(200)
+  @Public()
+  @Header('Cache-Control', 'no-store')
+  async exchange(@Body() body: unknown, @Req() { life }: LiveRequest): Promise<{ key: string; user_id: null }> {
+    const receivedAt = new Date(Date.now() - (performance.now() - life.startedMs));
+    const given = validateInstance(ExchangeAuthorizationCodeDto, body);
+    return { key: await this.codes.redeem(given, receivedAt), user_id: null };
+  }
+}

@@ -1,0 +1,67 @@
+import { Injectable } from '@nestjs/common';
+import {
+  CloseConsentSession,
+  FindConsentSession,
+  hashApiKey,
+  hashOfSecret,
+  ListWorkspaces,
+  OpenConsentSession,
+  readApiKeyKind,
+  type CodeRequestDto,
+  type Principal,
+  type WorkspaceRecord,
+} from '@libs/contracts';
+import { AuditRepository } from '@libs/persistence';
+import { MessageBus } from '@libs/platform';
+import { AuthorizationCodesService } from '../authorization-codes.service';
+
+/** More workspaces than these no list on a page makes sense of. */
+const MOST_WORKSPACES = 100;
+
+/** What an agreement is called in the audit trail. */
+const AGREEMENT = 'POST /auth';
+
+export interface Agreement {
+  /** Null: the code is shown. */
+  readonly callbackUrl: string | null;
+  readonly wanted: CodeRequestDto;
+}
+
+/** Who is signed in on the consent page, and what they may give out. */
+@Injectable()
+export class ConsentService {
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly codes: AuthorizationCodesService,
+    private readonly audit: AuditRepository,
+  ) {}
+
+  /** Whether the key is a management key that can be used, and `sessionSecret` now stands for it. */
+  async signIn(managementKey: string, sessionSecret: string): Promise<boolean> {
+    if (readApiKeyKind(managementKey) !== 'management') return false;
+    const sessionHash = hashOfSecret(sessionSecret);
+    return (await this.bus.call(OpenConsentSession, { sessionHash, keyHash: hashApiKey(managementKey) })).opened;
+  }
+
+  async signOut(sessionSecret: string): Promise<void> {
+    await this.bus.call(CloseConsentSession, { sessionHash: hashOfSecret(sessionSecret) });
+  }
+
+  async findManager(sessionSecret: string | null): Promise<Principal | null> {
+    if (sessionSecret === null) return null;
+    return (await this.bus.call(FindConsentSession, { sessionHash: hashOfSecret(sessionSecret) })).principal;
+  }
+
+  async workspacesOf({ organizationId }: Principal): Promise<readonly WorkspaceRecord[]> {
+    return (await this.bus.call(ListWorkspaces, { organizationId, offset: 0, limit: MOST_WORKSPACES })).workspaces;
+  }
+
+  /** The code for what was agreed upon, which is in the audit trail like any act of a management key. */
+  async agree(manager: Principal, requestId: string, agreement: Agreement): Promise<string> {
+    const { organizationId, keyId } = manager;
+    const entry = await this.audit.beginEntry({ organizationId, keyId, action: AGREEMENT, target: null, requestId });
+    const { code } = await this.codes.issue(organizationId, agreement.callbackUrl, agreement.wanted);
+    await this.audit.endEntry(entry, 200);
+    return code;
+  }
+}

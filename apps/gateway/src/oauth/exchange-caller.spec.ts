@@ -1,0 +1,64 @@
+import { hashApiKey, mintApiKey, VerifyKey } from '@libs/contracts';
+import { FakeMessageBus } from '@libs/platform/testing';
+import { KeyDirectory } from '../auth/key-directory';
+import { readGatewayEnv } from '../gateway.env';
+import { LocalCellRates, cellRateOf } from '../limits/gcra';
+import { RateLimiter, type RateLimit, type RateVerdict } from '../limits/rate-limiter';
+import { ExchangeCaller } from './exchange-caller';
+
+const key = mintApiKey('sluice', 'api');
+const unknownKey = mintApiKey('sluice', 'api');
+
+class LocalLimiter extends RateLimiter {
+  private readonly rates = new LocalCellRates(() => 0);
+
+  override async take(limit: RateLimit, entity: string): Promise<RateVerdict> {
+    return this.rates.take(`${limit.name}:${entity}`, cellRateOf(limit));
+  }
+
+  override async giveBack(): Promise<void> {}
+}
+
+function caller(settings: NodeJS.ProcessEnv = {}): ExchangeCaller {
+  const principal = { keyHash: hashApiKey(key), organizationId: 'organization', expiresAt: null };
+  const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({
+    principal: keyHash === hashApiKey(key) ? (principal as never) : null,
+  }));
+  return new ExchangeCaller(new KeyDirectory(bus), new LocalLimiter(), readGatewayEnv(settings));
+}
+
+const withBearer = (bearer: string): string[] => ['Host', 'a', 'Authorization', `Bearer ${bearer}`];
+
+describe(ExchangeCaller.name, () => {
+  it('knows the organization of a key', async () => {
+    expect(await caller().organizationOf(withBearer(key))).toBe('organization');
+  });
+
+  it.each([
+    ['an unknown key', withBearer(unknownKey)],
+    ['something that is no key', withBearer('a.b.c')],
+    ['two keys', [...withBearer(key), ...withBearer(key)]],
+    ['another scheme', ['authorization', `Basic ${key}`]],
+    ['nothing after the scheme', ['authorization', 'Bearer ']],
+  ])('refuses %s, whether or not a key is needed', async (_what, rawHeaders) => {
+    for (const settings of [{}, { TOKEN_EXCHANGE_REQUIRE_BEARER: 'false' }]) {
+      await expect(caller(settings).organizationOf(rawHeaders)).rejects.toMatchObject({ code: 'authentication' });
+    }
+  });
+
+  it('does without a key where none is needed, and nowhere else', async () => {
+    expect(await caller({ TOKEN_EXCHANGE_REQUIRE_BEARER: 'false' }).organizationOf(['Host', 'a'])).toBeNull();
+    await expect(caller().organizationOf(['Host', 'Authorization'])).rejects.toMatchObject({ code: 'authentication' });
+  });
+
+  it('refuses an address that asks too often, and says how long to wait', async () => {
+    const limited = caller({ TOKEN_EXCHANGES_PER_MINUTE: '2' });
+    await limited.count('10.0.0.1');
+    await limited.count('10.0.0.1');
+    await expect(limited.count('10.0.0.1')).rejects.toMatchObject({
+      code: 'rate_limit_exceeded',
+      retryAfterSeconds: 30,
+    });
+    await limited.count('10.0.0.2');
+  });
+});

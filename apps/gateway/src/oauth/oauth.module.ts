@@ -1,0 +1,18 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module';
+import { AuthorizationCodesController } from './authorization-codes.controller';
+import { AuthorizationCodesService } from './authorization-codes.service';
+import { AuthorizationServerController } from './authorization-server.controller';
+import { ConsentController } from './consent/consent.controller';
+import { ConsentService } from './consent/consent.service';
+import { ExchangeCaller } from './exchange-caller';
+import { TokenExchangeService } from './token-exchange.service';
+import { TokenController } from './token.controller';
+
+/** How keys and access tokens are given out. Needs the (global) platform, messaging and limits modules. */
+@Module({
+  imports: [AuthModule],
+  controllers: [AuthorizationCodesController, TokenController, AuthorizationServerController, ConsentController],
+  providers: [AuthorizationCodesService, ConsentService, ExchangeCaller, TokenExchangeService],
+})
+export class OauthModule {}

@@ -1,0 +1,64 @@
+import { Injectable } from '@nestjs/common';
+import { ACCESS_TOKEN_SCOPE, ExchangeToken, type TokenGrant, type TokenKeys } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { MessageBus } from '@libs/platform';
+import { TokenKeyDirectory } from '../auth/token-keys';
+import { GatewayEnv, publicUrlOf } from '../gateway.env';
+import { invalidGrant } from './oauth-errors';
+import { openAnswer, sealExchange } from './sealed-exchange';
+import { ACCESS_TOKEN_URN, type TokenRequest } from './token-request';
+
+/** Interface §2.10. */
+export interface TokenResponse {
+  readonly access_token: string;
+  readonly expires_in: number;
+  readonly issued_token_type: typeof ACCESS_TOKEN_URN;
+  readonly scope: typeof ACCESS_TOKEN_SCOPE;
+  readonly token_type: 'Bearer';
+}
+
+/** Brings subject tokens to the auth app, which decides, and access tokens back, both sealed (interface §4.12). */
+@Injectable()
+export class TokenExchangeService {
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly keys: TokenKeyDirectory,
+    private readonly env: GatewayEnv,
+  ) {}
+
+  /**
+   * @param organizationId of the bearer that came with the request
+   * @throws AppError `invalid_grant`, or what keeps the exchange from being decided
+   */
+  async exchange(request: TokenRequest, organizationId: string | null): Promise<TokenResponse> {
+    const attempt = (keys: TokenKeys): Promise<TokenResponse> => this.ask(request, organizationId, keys);
+    return attempt(await this.keys.current()).catch(async (error: unknown) => {
+      // The operator took away the key that we sealed to: there is another one by now.
+      if (!(error instanceof AppError) || error.code !== 'precondition_failed') throw error;
+      return attempt(await this.keys.refreshed());
+    });
+  }
+
+  private async ask(
+    { policyId, subjectToken }: TokenRequest,
+    organizationId: string | null,
+    { sealingKey }: TokenKeys,
+  ): Promise<TokenResponse> {
+    if (sealingKey === null) throw new AppError('provider_unavailable', 'Access tokens cannot be signed');
+    const { sealed, answerKey } = await sealExchange(subjectToken, sealingKey);
+    const issuer = publicUrlOf(this.env);
+    const { grant } = await this.bus.call(ExchangeToken, { policyId, organizationId, sealed, issuer });
+    if (grant === null) throw invalidGrant();
+    return responseOf(grant, await openAnswer(grant.sealedToken, answerKey));
+  }
+}
+
+function responseOf({ expiresInSeconds }: TokenGrant, accessToken: string): TokenResponse {
+  return {
+    access_token: accessToken,
+    expires_in: expiresInSeconds,
+    issued_token_type: ACCESS_TOKEN_URN,
+    scope: ACCESS_TOKEN_SCOPE,
+    token_type: 'Bearer',
+  };
+}

@@ -1,0 +1,43 @@
+import { Body, Controller, Get, Header, HttpCode, Post, Req, UseFilters } from '@nestjs/common';
+import type { SigningJwk } from '@libs/contracts';
+import type { FastifyRequest } from 'fastify';
+import { Public } from '../auth/access.decorators';
+import { TokenKeyDirectory } from '../auth/token-keys';
+import type { FormFields } from '../http/parse-form';
+import { FormBody } from '../http/streamed-body.decorator';
+import { ExchangeCaller } from './exchange-caller';
+import { OauthErrorFilter } from './oauth-error.filter';
+import { TokenExchangeService, type TokenResponse } from './token-exchange.service';
+import { readTokenRequest } from './token-request';
+
+const MAX_BODY_BYTES = 32 * 1024;
+
+/** Access tokens for workloads (interface §4.12). The key of the caller, if it brings one, is looked at in here. */
+@Controller('oauth')
+@Public()
+export class TokenController {
+  constructor(
+    private readonly caller: ExchangeCaller,
+    private readonly exchanges: TokenExchangeService,
+    private readonly keys: TokenKeyDirectory,
+  ) {}
+
+  @Post('token')
+  @HttpCode(200)
+  @FormBody(MAX_BODY_BYTES)
+  @Header('Cache-Control', 'no-store')
+  @Header('Pragma', 'no-cache')
+  @UseFilters(new OauthErrorFilter())
+  async exchange(@Req() request: FastifyRequest, @Body() fields: FormFields): Promise<TokenResponse> {
+    await this.caller.count(request.ip);
+    const organizationId = await this.caller.organizationOf(request.raw.rawHeaders);
+    return this.exchanges.exchange(readTokenRequest(fields), organizationId);
+  }
+
+  /** The keys that verify access tokens (RFC 7517). */
+  @Get('jwks')
+  @Header('Cache-Control', 'public, max-age=300')
+  async jwks(): Promise<{ keys: SigningJwk[] }> {
+    return { keys: (await this.keys.current()).signingKeys };
+  }
+}

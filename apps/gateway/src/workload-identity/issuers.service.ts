@@ -1,0 +1,68 @@
+import { Injectable } from '@nestjs/common';
+import {
+  CreateIssuer,
+  DeleteIssuer,
+  GetIssuer,
+  ListIssuers,
+  readPage,
+  UpdateIssuer,
+  type CreateIssuerDto,
+  type IssuerDto,
+  type IssuerRecord,
+  type IssuerReference,
+  type PageQueryDto,
+  type Principal,
+  type UpdateIssuerDto,
+} from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { MessageBus } from '@libs/platform';
+
+const DEFAULT_PAGE = 50;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** `/workload-identity/issuers`, forwarded to the auth app for the organization of the caller's key. */
+@Injectable()
+export class IssuersService {
+  constructor(private readonly bus: MessageBus) {}
+
+  async list(caller: Principal, query: PageQueryDto): Promise<{ data: IssuerDto[]; total_count: number }> {
+    const { organizationId } = caller;
+    const page = await this.bus.call(ListIssuers, { organizationId, ...readPage(query, DEFAULT_PAGE) });
+    return { data: page.issuers.map(issuerView), total_count: page.totalCount };
+  }
+
+  async create({ organizationId }: Principal, body: CreateIssuerDto): Promise<IssuerDto> {
+    const { name, issuer_url: issuerUrl, jwks_url: jwksUrl = null } = body;
+    return issuerView(await this.bus.call(CreateIssuer, { organizationId, name, issuerUrl, jwksUrl }));
+  }
+
+  async get(caller: Principal, id: string): Promise<IssuerDto> {
+    return issuerView(await this.bus.call(GetIssuer, ownIssuer(caller, id)));
+  }
+
+  async update(caller: Principal, id: string, body: UpdateIssuerDto): Promise<IssuerDto> {
+    const { name, issuer_url: issuerUrl, jwks_url: jwksUrl } = body;
+    return issuerView(await this.bus.call(UpdateIssuer, { ...ownIssuer(caller, id), name, issuerUrl, jwksUrl }));
+  }
+
+  async delete(caller: Principal, id: string): Promise<void> {
+    await this.bus.call(DeleteIssuer, ownIssuer(caller, id));
+  }
+}
+
+/** What is no UUID names no issuer: the answer is the one for an unknown id. */
+function ownIssuer({ organizationId }: Principal, id: string): IssuerReference {
+  if (!UUID.test(id)) throw new AppError('not_found', 'No such issuer');
+  return { organizationId, id };
+}
+
+function issuerView(issuer: IssuerRecord): IssuerDto {
+  return {
+    id: issuer.id,
+    name: issuer.name,
+    issuer_url: issuer.issuerUrl,
+    jwks_url: issuer.jwksUrl,
+    created_at: issuer.createdAt,
+    updated_at: issuer.updatedAt,
+  };
+}

@@ -1,0 +1,118 @@
+import { IsOptional, IsString, IsUUID, Matches, MaxLength } from 'class-validator';
+import { call } from '../messages/contract';
+import { queues } from '../messages/queues';
+
+/** How long an access token can be used at most, in seconds (interface §2.10). */
+export const ACCESS_TOKEN_SECONDS = 900;
+/** `typ` of an access token (RFC 9068 §2.1): no other token of ours or of anybody else passes for one. */
+export const ACCESS_TOKEN_TYPE = 'at+jwt';
+export const ACCESS_TOKEN_SCOPE = 'inference';
+
+/** The claims of an access token (RFC 9068 §2.2). `sub` is the subject token's. */
+export interface AccessTokenClaims {
+  /** The public URL of the installation, and the audience too: it is its own resource server. */
+  iss: string;
+  aud: string;
+  sub: string;
+  exp: number;
+  iat: number;
+  jti: string;
+  client_id: string;
+  scope: typeof ACCESS_TOKEN_SCOPE;
+  federation_policy_id: string;
+  federation_issuer_id: string;
+  /** SHA-256 of the key that the token acts as: an identifier, never a credential. */
+  api_key_hash: string;
+}
+
+/** An ES256 public key as `GET /oauth/jwks` publishes it (RFC 7517). */
+export interface SigningJwk {
+  kty: 'EC';
+  crv: 'P-256';
+  alg: 'ES256';
+  use: 'sig';
+  kid: string;
+  x: string;
+  y: string;
+}
+
+/** An X25519 public key (RFC 8037) to which what is secret in a question to the auth app is encrypted. */
+export interface SealingJwk {
+  kty: 'OKP';
+  crv: 'X25519';
+  kid: string;
+  x: string;
+}
+
+export class GetTokenKeysRequest {}
+
+export class TokenKeys {
+  /** All that sign or have signed; empty when the installation signs no tokens. */
+  signingKeys: SigningJwk[];
+  /** Null without signing keys. */
+  sealingKey: SealingJwk | null;
+}
+
+export const GetTokenKeys = call({
+  queue: queues.auth,
+  name: 'auth.get-token-keys',
+  timeoutMs: 2_000,
+  request: GetTokenKeysRequest,
+  response: TokenKeys,
+});
+
+/** What `ExchangeTokenRequest.sealed` holds, as JSON. */
+export interface SealedExchange {
+  readonly subjectToken: string;
+  /** 32 random bytes in base64url, with which the answer is encrypted. */
+  readonly replyKey: string;
+}
+
+const COMPACT_JWE = /^[\w-]+(?:\.[\w-]*){4}$/;
+
+export class ExchangeTokenRequest {
+  @IsUUID()
+  policyId: string;
+
+  /** Of the bearer that came with the request; null without one. */
+  @IsOptional()
+  @IsUUID()
+  organizationId: string | null;
+
+  /** A `SealedExchange` as a compact JWE (ECDH-ES, A256GCM) to the sealing key. */
+  @MaxLength(65_536)
+  @Matches(COMPACT_JWE)
+  sealed: string;
+
+  /** The public URL under which the token is asked for, which it is good for. */
+  @IsString()
+  @MaxLength(2_048)
+  issuer: string;
+}
+
+export interface TokenGrant {
+  /** The access token as a compact JWE (dir, A256GCM) under the reply key. */
+  sealedToken: string;
+  expiresInSeconds: number;
+}
+
+export class ExchangeTokenResponse {
+  /** Null alike for every reason to refuse the grant, so that nobody can feel out a policy from outside. */
+  grant: TokenGrant | null;
+}
+
+/**
+ * A subject token for an access token (RFC 8693). Neither of them is readable on the broker.
+ *
+ * Errors: `precondition_failed` when it was sealed to a key that is no longer there, `provider_unavailable`
+ * when the issuer's keys cannot be had, or the installation has no signing key.
+ */
+export const ExchangeToken = call({
+  queue: queues.auth,
+  name: 'auth.exchange-token',
+  timeoutMs: 10_000,
+  request: ExchangeTokenRequest,
+  response: ExchangeTokenResponse,
+});
+
+export const tokenContracts = [GetTokenKeys, ExchangeToken];

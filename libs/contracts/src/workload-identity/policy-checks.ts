@@ -1,0 +1,30 @@
+import { findElementsProblem, findMembersProblem, oneOf, text } from '../validation/member-checks';
+import { IsWellFormed } from '../validation/well-formed';
+
+export const CHECK_KINDS = ['scopes', 'token_type'] as const;
+
+/**
+ * A further demand on the claims of a token: `scopes` wants the value among those of the array `scopes`,
+ * `token_type` wants the claim of that name to be the value. Letter case counts.
+ */
+export interface PolicyCheck {
+  kind: (typeof CHECK_KINDS)[number];
+  value: string;
+}
+
+const MAX_CHECKS = 16;
+/** Of a claim that a policy compares with. */
+export const MAX_CLAIM_LENGTH = 512;
+
+const isValue = text(1, MAX_CLAIM_LENGTH);
+
+function findCheckProblem(check: unknown): string | null {
+  const given = (check ?? {}) as Partial<PolicyCheck>;
+  if (given.kind === undefined || given.kind === null) return '.kind is required';
+  if (given.value === undefined || given.value === null) return '.value is required';
+  return findMembersProblem(check, { kind: oneOf(...CHECK_KINDS), value: isValue });
+}
+
+export function ArePolicyChecks(): PropertyDecorator {
+  return IsWellFormed((value) => findElementsProblem(value, 0, MAX_CHECKS, findCheckProblem));
+}

@@ -1,0 +1,31 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database';
+import type { AuditEntryEntity } from './audit-entry.entity';
+
+export type NewAuditEntry = Pick<AuditEntryEntity, 'organizationId' | 'keyId' | 'action' | 'target' | 'requestId'>;
+
+/** The trail of what was done with management keys. */
+@Injectable()
+export class AuditRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Written before the call does anything: what could not be written down does not happen. */
+  async beginEntry({ organizationId, keyId, action, target, requestId }: NewAuditEntry): Promise<string> {
+    const row = await this.database.firstRow<{ id: string }>({
+      name: 'begin-audit-entry',
+      sql: `INSERT INTO audit_entries (organization_id, key_id, action, target, request_id)
+            VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+      values: [organizationId, keyId, action, target, requestId],
+    });
+    return row!.id;
+  }
+
+  /** Once; an entry that has its outcome keeps it. */
+  async endEntry(id: string, status: number): Promise<void> {
+    await this.database.execute({
+      name: 'end-audit-entry',
+      sql: 'UPDATE audit_entries SET status = $2 WHERE id = $1 AND status IS NULL',
+      values: [id, status],
+    });
+  }
+}
