@@ -1,4 +1,3 @@
-import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { findDialect } from './dialects';
 import { readTokenCount, toTokenCount } from './dialects/anthropic-messages';
@@ -14,9 +13,8 @@ import {
 } from './dialects/dialect-pairs';
 import type { Answer, AnswerContext, Dialect } from './dialects/dialect';
 import { openTurn, wholeTurn } from './dialects/conversation-turn';
-import { MalformedJson } from './dialects/json-cursor';
-import { parseJson } from './dialects/json-value';
-import { isObject } from './dialects/loose-values';
+import { cutAnswer, cutStream, cutTurn, orCutShort } from './dialects/openai-responses/cut-short';
+import { parseRequest } from './dialects/request-members';
 import { TranslatedStream } from './dialects/translated-stream';
 import { translateAnswer } from './dialects/translated-answer';
 import type { CallerTranslation, Translation } from './dialects/translation';
@@ -25,9 +23,11 @@ import type { CanonicalRequest } from './model/canonical-request';
 import type { Turn, TurnRequest } from './model/conversation-turn';
 import type { InferenceRequest } from './model/inference-call';
 import { LossLog, NO_LOSS, type LossReport } from './model/loss-report';
+import { DEFAULT_BYOK_FEE, type Share } from './pricing/byok-fee';
 import type { ProviderAdapter, UpstreamCall, UpstreamTimeouts } from './providers/provider';
 import type { Api, Endpoint } from './routing/catalogue';
 import type { CredentialSource } from './routing/credential-source';
+import { accessWith } from './routing/own-key-access';
 import type { Candidate } from './routing/route-plan';
 
 export const DEFAULT_TIMEOUTS: UpstreamTimeouts = { headersMs: 300_000, idleMs: 60_000, totalMs: 600_000 };
@@ -40,6 +40,8 @@ export interface CallerParts {
   readonly clock: () => number;
   /** Of every call that asks for no others. */
   readonly timeouts?: UpstreamTimeouts;
+  /** Of the list price, charged for calls on callers' own keys; 5 per cent when absent. */
+  readonly byokFee?: Share;
   /** Every dialect that can be translated; only tests need others. */
   readonly translations?: Translations;
 }
@@ -119,9 +121,16 @@ export class EndpointCaller {
     return readTokenCount((await adapter.countTokens(call)).body, endpoint.provider);
   }
 
-  async answer(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Answered> {
+  answer(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Answered> {
+    return orCutShort(api, this.#answer(api, candidate, request), (error) => ({
+      ...cutAnswer(error, this.#contextOf(candidate, request)),
+      losses: NO_LOSS,
+    }));
+  }
+
+  async #answer(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Answered> {
     const pair = this.#pairOf(api, candidate.endpoint);
-    const context = contextOf(candidate, request);
+    const context = this.#contextOf(candidate, request);
     if (pair === null) {
       const dialect = dialectOf(api);
       const sent = dialect.toUpstream(request.body, candidate.endpoint, false);
@@ -134,9 +143,16 @@ export class EndpointCaller {
   }
 
   /** Resolves when the stream is committed to this endpoint. */
-  async openStream(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
+  openStream(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
+    return orCutShort(api, this.#openStream(api, candidate, request), (error) => ({
+      stream: cutStream(error, this.#contextOf(candidate, request)),
+      losses: NO_LOSS,
+    }));
+  }
+
+  async #openStream(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
     const pair = this.#pairOf(api, candidate.endpoint);
-    const context = contextOf(candidate, request);
+    const context = this.#contextOf(candidate, request);
     if (pair === null) {
       const dialect = dialectOf(api);
       if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
@@ -157,7 +173,12 @@ export class EndpointCaller {
   }
 
   /** One turn of a conversation that was made known; translated even where the endpoint speaks the caller's API. */
-  async openTurn(
+  openTurn(api: StreamableApi, candidate: Candidate, request: TimedRequest, isStream: boolean): Promise<OpenedTurn> {
+    const opened = this.#openTurn(api, candidate, request, isStream);
+    return orCutShort(api, opened, (error) => ({ turn: cutTurn(error), losses: NO_LOSS }));
+  }
+
+  async #openTurn(
     api: StreamableApi,
     candidate: Candidate,
     request: TimedRequest,
@@ -165,7 +186,7 @@ export class EndpointCaller {
   ): Promise<OpenedTurn> {
     const { endpoint } = candidate;
     const pair = this.#translationOf(api, this.#upstreamApiOf(api, endpoint), endpoint);
-    const context = contextOf(candidate, request);
+    const context = this.#contextOf(candidate, request);
     const { sent, losses } = this.#translate(pair, endpoint, request.body, isStream);
     if (!isStream) {
       const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
@@ -204,7 +225,7 @@ export class EndpointCaller {
     isStream: boolean,
   ): { sent: Buffer; losses: LossReport } {
     const log = new LossLog();
-    const request = this.#read.get(body) ?? caller.readRequest(parseBody(body));
+    const request = this.#read.get(body) ?? caller.readRequest(parseRequest(body));
     this.#read.set(body, request);
     for (const member of request.unread) log.drop(member);
     const sent = Buffer.from(JSON.stringify(upstream.writeRequest(request, endpoint, isStream, log)));
@@ -229,39 +250,38 @@ export class EndpointCaller {
     >;
   }
 
+  #contextOf({ model, endpoint, credential }: Candidate, request: InferenceRequest): AnswerContext {
+    const { generationId, body, priceList = 'standard' } = request;
+    const { byokFee = DEFAULT_BYOK_FEE } = this.#parts;
+    return { generationId, model, endpoint, priceList, byokFee: credential ? byokFee : undefined, requestBody: body };
+  }
+
   async #callOf(candidate: Candidate, request: TimedRequest, body: Buffer): Promise<UpstreamCall> {
-    const apiKey = await this.#keyFor(candidate, request);
+    const { apiKey, endpoint } = await this.#accessTo(candidate, request);
     const limits = { ...(this.#parts.timeouts ?? DEFAULT_TIMEOUTS), ...request.timeouts };
     const totalMs = Math.max(1, Math.min(limits.totalMs, request.deadlineMs - this.#parts.clock()));
-    const { endpoint } = candidate;
     return { endpoint, apiKey, body, signal: request.signal, timeouts: { ...limits, totalMs } };
   }
 
-  /** The caller's own key where the plan says so, else the shared one; null for providers that ask for none. */
-  async #keyFor({ endpoint, credential }: Candidate, { scope = {} }: TimedRequest): Promise<Secret | null> {
+  /** With the caller's own key where the plan says so, else the shared one, or none where none is asked for. */
+  async #accessTo({ endpoint, credential }: Candidate, { scope = {} }: TimedRequest): Promise<Access> {
     const { credentials } = this.#parts;
+    const { provider } = endpoint;
     const key = credential
       ? await credentials.forOwnCredential(credential, scope)
-      : await credentials.forProvider(endpoint.provider, scope);
-    const isNeeded = credential ? true : endpoint.provider.apiKeyEnv !== null;
-    if (key === null && isNeeded) throw unusable(endpoint, 'there is no key');
-    return key;
+      : await credentials.forProvider(provider, scope);
+    const access = credential ? key && accessWith(key, endpoint) : { apiKey: key, endpoint };
+    const isMissing = access === null || (access.apiKey === null && provider.apiKeyEnv !== null);
+    if (isMissing) throw unusable(endpoint, 'there is no key');
+    return access;
   }
 }
+
+type Access = Pick<UpstreamCall, 'apiKey' | 'endpoint'>;
 
 type AdapterMethod<K extends 'whole' | 'stream'> = NonNullable<
   ProviderAdapter[K extends 'whole' ? 'chat' : 'chatStream']
 >;
-
-function parseBody(body: Buffer): Readonly<Record<string, unknown>> {
-  try {
-    const value = parseJson(body);
-    if (isObject(value)) return value;
-  } catch (thrown) {
-    if (!(thrown instanceof MalformedJson)) throw thrown;
-  }
-  throw new AppError('invalid_request', 'The body must be a JSON object');
-}
 
 function dialectOf(api: CallableApi): Dialect {
   const dialect = findDialect(api);
@@ -274,9 +294,4 @@ function unusable({ provider }: Endpoint, reason: string): AppError {
     metadata: { provider_name: provider.name },
     internal: `${provider.slug}: ${reason}`,
   });
-}
-
-function contextOf({ model, endpoint }: Candidate, request: InferenceRequest): AnswerContext {
-  const { generationId, body, priceList = 'standard' } = request;
-  return { generationId, model, endpoint, priceList, requestBody: body };
 }

@@ -6,10 +6,12 @@ import type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamRe
 import type { StreamOutcome } from './model/answer-stream';
 import type { TurnRequest, TurnResult } from './model/conversation-turn';
 import type { Usage } from './model/usage';
+import type { Share } from './pricing/byok-fee';
 import type { ProviderAdapter, UpstreamTimeouts } from './providers/provider';
 import { callCancelled } from './providers/upstream-exchange';
 import type { Catalogue } from './routing/catalogue';
 import type { CredentialSource, ProviderFilter } from './routing/credential-source';
+import { keyedCandidates } from './routing/keyed-candidates';
 import type { ProviderHealth } from './routing/provider-health';
 import { failedOnRoute, noteAttempts } from './routing/failed-route';
 import { planRoute, type Candidate, type RoutePlan } from './routing/route-plan';
@@ -31,6 +33,8 @@ export interface EngineParts {
   readonly dice: () => number;
   /** Of every call that asks for no others. */
   readonly timeouts?: UpstreamTimeouts;
+  /** Of the list price, charged for calls on callers' own keys; 5 per cent when absent. */
+  readonly byokFee?: Share;
   /** Every dialect that can be translated; only tests need others. */
   readonly translations?: Translations;
 }
@@ -125,9 +129,18 @@ export class InferenceEngine {
     return counted.value;
   }
 
-  /** One call to one endpoint and no other: a line of a batch, which belongs to the provider of its batch. */
+  /**
+   * One endpoint and no other, with the keys that its caller may use: a line of a batch, which belongs to the
+   * provider of its batch.
+   */
   async callEndpoint(api: CallableApi, candidate: Candidate, request: InferenceRequest): Promise<InferenceResult> {
-    return whole(await this.#try([candidate], request, this.#answerer(api), () => true));
+    const { credentials } = this.#parts;
+    const { scope = {} } = request;
+    const hasKey = await credentials.availableProviders(scope);
+    const isShared = hasKey(candidate.endpoint.provider);
+    const candidates = keyedCandidates(candidate, await credentials.ownCredentials(scope), scope, isShared);
+    if (candidates.length === 0) throw forbiddenByKeys(candidate);
+    return whole(await this.#try(candidates, request, this.#answerer(api), () => true));
   }
 
   async #route<T>(api: CallableApi, request: RoutedRequest, run: Run<T>): Promise<Attempted<T>> {
@@ -257,4 +270,11 @@ type Run<T> = (candidate: Candidate, attempt: TimedRequest) => Promise<T>;
 
 function whole({ value, model, endpoint, credential, status, attempts, plan }: Attempted<Answered>): InferenceResult {
   return { ...value, model, endpoint, credential, status, attempts, plan };
+}
+
+function forbiddenByKeys({ endpoint: { provider } }: Candidate): AppError {
+  return new AppError('provider_unavailable', 'The provider is not available', {
+    metadata: { provider_name: provider.name },
+    internal: `${provider.slug}: there is no key that may be used`,
+  });
 }

@@ -1,10 +1,10 @@
 import { parseUsd, usdNumber } from '@libs/inference';
-import type { GenerationView } from '@libs/persistence';
+import type { GenerationDetails, GenerationView } from '@libs/persistence';
 
-/** `Generation` of the interface, the members that this installation knows; the others are null. */
+/** `Generation` of the interface. */
 export interface GenerationEntry {
   readonly id: string;
-  readonly api_type: 'completions' | 'embeddings' | null;
+  readonly api_type: 'completions' | 'embeddings';
   /** As it was asked for. */
   readonly model: string;
   readonly provider_name: string | null;
@@ -16,62 +16,121 @@ export interface GenerationEntry {
   readonly [member: string]: unknown;
 }
 
-/** Members of the interface that nothing here fills yet. */
-const UNKNOWN = {
+/** Members of the interface about which no record says anything. */
+const UNTOLD = {
+  // Applications are told apart by their address; none has a number.
   app_id: null,
-  cache_discount: null,
   data_region: 'global',
-  external_user: null,
-  http_referer: null,
+  // Moderation is one of the plugins, whose time nobody takes.
   moderation_latency: null,
-  native_finish_reason: null,
+  // Providers count pictures they made in ways of their own, or among the other tokens.
   native_tokens_completion_images: null,
-  num_fetches: null,
-  num_input_audio_prompt: null,
   num_media_completion: null,
-  num_media_prompt: null,
+  // Searches are counted, what they find is not; which engine ran is a matter of the tool's settings.
   num_search_results: null,
-  origin: '',
-  preset_id: null,
-  provider_responses: null,
-  router: null,
-  service_tier: null,
-  upstream_inference_cost: null,
-  user_agent: null,
   web_search_engine: null,
+  // There are no presets and no models that choose another one.
+  preset_id: null,
+  router: null,
 } as const;
 
 /**
- * `providerName` is how the provider calls itself. What a call used is null while it is open, and stays so when
- * its process died: such a call ended in an error, and nobody was charged for it.
+ * `nameOf` gives the name that the provider of a slug goes by. What a call used is null while it is open, and
+ * stays so when its process died: such a call ended in an error, and nobody was charged for it.
  */
-export function generationEntry(view: GenerationView, providerName: string | null): GenerationEntry {
-  const isSettled = view.state === 'settled';
+export function generationEntry(view: GenerationView, nameOf: (slug: string) => string): GenerationEntry {
   const costUsd = usdNumber(parseUsd(view.costUsd));
-  const prompt = isSettled ? view.promptTokens : null;
-  const completion = isSettled ? view.completionTokens : null;
   return {
-    ...UNKNOWN,
+    ...UNTOLD,
     id: view.id,
     api_type: view.api === 'embeddings' ? 'embeddings' : 'completions',
     model: view.model,
-    provider_name: providerName,
+    provider_name: view.provider === null ? null : nameOf(view.provider),
     upstream_id: view.upstreamId,
     workspace_id: view.workspaceId,
     created_at: view.createdAt.toISOString(),
     streamed: view.streamed,
-    cancelled: isSettled ? view.outcome === 'cancelled' : null,
+    cancelled: view.state === 'settled' ? view.outcome === 'cancelled' : null,
     finish_reason: view.state === 'abandoned' ? 'error' : view.finishReason,
     latency: view.latencyMs,
     generation_time: view.generationMs,
+    ...tokensOf(view),
+    ...clientOf(view.details ?? NO_DETAILS),
+    ...answerOf(view.details ?? NO_DETAILS),
+    ...(view.details === null ? NOTHING_COUNTED : countsOf(view.details)),
+    provider_responses: view.details && providerResponses(view.details, view.upstreamId, nameOf),
+    total_cost: costUsd,
+    usage: costUsd,
+  };
+}
+
+const NO_DETAILS: GenerationDetails = { attempts: [] };
+
+/** Tokens are counted by the provider alone, so its own count is the only one. */
+function tokensOf(view: GenerationView): object {
+  const isSettled = view.state === 'settled';
+  const prompt = isSettled ? view.promptTokens : null;
+  const completion = isSettled ? view.completionTokens : null;
+  return {
     tokens_prompt: prompt,
     tokens_completion: completion,
     native_tokens_prompt: prompt,
     native_tokens_completion: completion,
     native_tokens_cached: isSettled ? view.cachedTokens : null,
     native_tokens_reasoning: isSettled ? view.reasoningTokens : null,
-    is_byok: false,
-    total_cost: costUsd,
-    usage: costUsd,
   };
+}
+
+function clientOf(details: GenerationDetails): object {
+  const { requestId, sessionId, userAgent, httpReferer, origin, externalUser } = details;
+  return {
+    request_id: requestId ?? null,
+    session_id: sessionId ?? null,
+    user_agent: userAgent ?? null,
+    http_referer: httpReferer ?? null,
+    origin: origin ?? '',
+    external_user: externalUser ?? null,
+  };
+}
+
+function answerOf(details: GenerationDetails): object {
+  const { nativeFinishReason, serviceTier, isByok, upstreamCostUsd, cacheDiscountUsd } = details;
+  return {
+    native_finish_reason: nativeFinishReason ?? null,
+    service_tier: serviceTier ?? null,
+    is_byok: isByok ?? false,
+    upstream_inference_cost: upstreamCostUsd === undefined ? null : Number(upstreamCostUsd),
+    cache_discount: cacheDiscountUsd === undefined ? null : Number(cacheDiscountUsd),
+  };
+}
+
+const NOTHING_COUNTED = { num_media_prompt: null, num_input_audio_prompt: null, num_fetches: null };
+
+function countsOf({ mediaParts, audioParts, fetches }: GenerationDetails): object {
+  return {
+    num_media_prompt: mediaParts ?? 0,
+    num_input_audio_prompt: audioParts ?? 0,
+    num_fetches: fetches ?? null,
+  };
+}
+
+/** The last one is the one that answered, if one did, and has the answer's id. */
+function providerResponses(
+  { attempts, serviceTier }: GenerationDetails,
+  upstreamId: string | null,
+  nameOf: (slug: string) => string,
+): object[] {
+  return attempts.map(({ model, provider, status, latencyMs, isByok }, index) => {
+    const hasAnswered = status === 200 && index === attempts.length - 1;
+    const isTier = serviceTier === 'flex' || serviceTier === 'priority';
+    return {
+      ...(hasAnswered && upstreamId !== null && { id: upstreamId }),
+      provider_name: nameOf(provider),
+      model_permaslug: model,
+      status,
+      latency: latencyMs,
+      is_byok: isByok ?? false,
+      ...(hasAnswered && isTier && { routed_service_tier: serviceTier }),
+    };
+  });
 }

@@ -95,6 +95,7 @@ const costing = (costPicoUsd: bigint): CallOutcome => ({
   costPicoUsd,
   latencyMs: 1,
   generationMs: 1,
+  details: { attempts: [] },
 });
 
 describe(GenerationRecorder.name, () => {
@@ -189,7 +190,7 @@ describe(GenerationRecorder.name, () => {
     });
 
     it('writes nothing at all for a call that was withdrawn in time', async () => {
-      recorder.open(opening('a'), USD).withdraw();
+      recorder.open(opening('a'), USD).withdraw(costing(0n));
       await recorder.flush();
       expect(books.openCalls).toEqual([]);
       expect(books.settleCalls).toEqual([]);
@@ -295,7 +296,7 @@ describe(GenerationRecorder.name, () => {
     const ticket = recorder.open(opening('a'), USD);
     ticket.settle(costing(USD));
     ticket.settle(costing(USD));
-    ticket.withdraw();
+    ticket.withdraw(costing(0n));
     await recorder.flush();
     expect(books.balanceOf('acme')).toBe(99n * USD);
   });

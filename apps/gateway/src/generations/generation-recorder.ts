@@ -101,21 +101,21 @@ export class GenerationRecorder {
     return this.settlements.size;
   }
 
-  private readonly onEnd = (ticket: GenerationTicket, outcome: CallOutcome | null): void => {
+  private readonly onEnd = (ticket: GenerationTicket, outcome: CallOutcome, isWithdrawn: boolean): void => {
     switch (ticket.state) {
       case 'waiting':
-        this.endUnwritten(ticket, outcome);
+        this.endUnwritten(ticket, isWithdrawn ? null : outcome);
         break;
       case 'writing':
-        ticket.deferred = settlementOf(ticket.opening, outcome ?? NOTHING_HAPPENED);
+        ticket.deferred = settlementOf(ticket.opening, outcome);
         break;
       case 'refused':
-        if (outcome !== null && outcome.costPicoUsd > 0n) this.settlements.add(settlementOf(ticket.opening, outcome));
+        if (outcome.costPicoUsd > 0n) this.settlements.add(settlementOf(ticket.opening, outcome));
         break;
       case 'open':
       case 'unknown':
         // Where PostgreSQL gave no answer the row may be there all the same, and only a charge frees its hold.
-        this.endWritten(ticket, outcome ?? NOTHING_HAPPENED);
+        this.endWritten(ticket, outcome);
         break;
     }
   };
@@ -246,25 +246,6 @@ export class GenerationRecorder {
     this.settlements.add(deferred);
   }
 }
-
-/** A call that ended before it reached a provider. */
-const NOTHING_HAPPENED: CallOutcome = {
-  provider: null,
-  upstreamModel: null,
-  upstreamId: null,
-  statusCode: 499,
-  outcome: 'cancelled',
-  finishReason: null,
-  usageProvenance: null,
-  promptTokens: 0,
-  completionTokens: 0,
-  cachedTokens: 0,
-  reasoningTokens: 0,
-  costUsd: '0',
-  costPicoUsd: 0n,
-  latencyMs: null,
-  generationMs: null,
-};
 
 function settlementOf(opening: GenerationOpening, outcome: CallOutcome): GenerationSettlement {
   const { holdUsd: _hold, ...call } = opening;

@@ -29,7 +29,7 @@ export class GenerationTicket {
     readonly holdPicoUsd: PicoUsd,
     /** The call runs ahead of its hold. */
     readonly isAhead: boolean,
-    private readonly onEnd: (ticket: GenerationTicket, outcome: CallOutcome | null) => void,
+    private readonly onEnd: (ticket: GenerationTicket, outcome: CallOutcome, isWithdrawn: boolean) => void,
   ) {
     // Whoever runs ahead listens to `onRefused` instead.
     this.holdDecided.promise.catch(() => undefined);
@@ -52,12 +52,12 @@ export class GenerationTicket {
 
   /** The call is over; what it cost is charged. */
   settle(outcome: CallOutcome): void {
-    this.end(outcome);
+    this.end(outcome, false);
   }
 
-  /** The call never went upstream. */
-  withdraw(): void {
-    this.end(null);
+  /** The call never went upstream, so it is worth no row; one that is there already says what became of it. */
+  withdraw(outcome: CallOutcome): void {
+    this.end(outcome, true);
   }
 
   opened(): void {
@@ -82,10 +82,10 @@ export class GenerationTicket {
     this.listener?.();
   }
 
-  private end(outcome: CallOutcome | null): void {
+  private end(outcome: CallOutcome, isWithdrawn: boolean): void {
     if (this.isEnded) return;
     this.isEnded = true;
     this.listener = null;
-    this.onEnd(this, outcome);
+    this.onEnd(this, outcome, isWithdrawn);
   }
 }

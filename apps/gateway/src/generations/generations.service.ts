@@ -31,7 +31,7 @@ export class GenerationsService {
     if (createdOn === null || workspaceId === null) throw notFound();
     const view = await this.generations.find(generationId, createdOn, workspaceId);
     if (view === null) throw notFound();
-    return generationEntry(view, view.provider === null ? null : (this.nameOf(view.provider) ?? view.provider));
+    return generationEntry(view, (slug) => this.nameOf(slug) ?? slug);
   }
 
   /**

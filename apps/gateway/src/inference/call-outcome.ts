@@ -1,7 +1,9 @@
 import type { AppError } from '@libs/errors';
-import { formatUsd, type InferenceResult, type Served, type StreamOutcome } from '@libs/inference';
+import { formatUsd, type Attempt, type InferenceResult, type StreamOutcome } from '@libs/inference';
 import type { CallOutcome } from '../generations/generation-ticket';
+import { storedText } from '../generations/stored-text';
 import type { LoopResult } from '../server-tools/server-tool-engine';
+import { answerDetails, callDetails, type Ended, type RecordedCall, type Server } from './call-details';
 
 /** When a call began and when its answer did, in milliseconds of one clock. */
 export interface CallTimes {
@@ -11,10 +13,14 @@ export interface CallTimes {
 }
 
 /** A whole answer, for the books; also one of several turns that broke off, for which earlier turns are to be paid. */
-export function answered(result: InferenceResult & Partial<LoopResult>, times: CallTimes): CallOutcome {
+export function answered(
+  call: RecordedCall,
+  result: InferenceResult & Partial<LoopResult>,
+  times: CallTimes,
+): CallOutcome {
   const isCut = result.finishReason === 'length' || result.finishReason === 'content_filter';
   const state = result.finishReason === 'error' ? 'failed' : isCut ? 'incomplete' : 'completed';
-  const outcome = outcomeOf(result, result, times, state);
+  const outcome = outcomeOf(call, result, result, times, state);
   return result.interruption ? { ...outcome, ...interruptedBy(result.interruption) } : outcome;
 }
 
@@ -26,12 +32,23 @@ function interruptedBy({ code, status }: AppError): Pick<CallOutcome, 'statusCod
 }
 
 /** A stream that has come to its end. */
-export function streamed(served: Served, stream: StreamOutcome, times: CallTimes): CallOutcome {
-  return outcomeOf(served, stream, times, stream.state);
+export function streamed(call: RecordedCall, server: Server, stream: StreamOutcome, times: CallTimes): CallOutcome {
+  return outcomeOf(call, server, stream, times, stream.state);
+}
+
+/** How a call ended that nobody answered. */
+export interface Failure {
+  readonly error: AppError;
+  readonly isCancelled: boolean;
+  readonly attempts: readonly Attempt[];
 }
 
 /** No provider gave an answer, so nobody pays. */
-export function failed(error: AppError, isCancelled: boolean, startedMs: number, endedMs: number): CallOutcome {
+export function failed(
+  call: RecordedCall,
+  { error, isCancelled, attempts }: Failure,
+  { startedMs, endedMs }: Omit<CallTimes, 'firstByteMs'>,
+): CallOutcome {
   return {
     provider: null,
     upstreamModel: null,
@@ -48,21 +65,23 @@ export function failed(error: AppError, isCancelled: boolean, startedMs: number,
     costPicoUsd: 0n,
     latencyMs: null,
     generationMs: Math.round(endedMs - startedMs),
+    details: callDetails(call, attempts),
   };
 }
 
-type Ended = Pick<StreamOutcome, 'usage' | 'cost' | 'upstreamId' | 'finishReason'>;
-
 function outcomeOf(
-  { endpoint, status }: Served,
-  { usage, cost, upstreamId, finishReason }: Ended,
+  call: RecordedCall,
+  server: Server,
+  ended: Ended,
   { startedMs, firstByteMs, endedMs }: CallTimes,
   outcome: CallOutcome['outcome'],
 ): CallOutcome {
+  const { endpoint, status } = server;
+  const { usage, cost, upstreamId, finishReason } = ended;
   return {
     provider: endpoint.provider.slug,
     upstreamModel: endpoint.upstreamModel,
-    upstreamId,
+    upstreamId: storedText(upstreamId) ?? null,
     statusCode: status,
     outcome,
     finishReason,
@@ -75,5 +94,6 @@ function outcomeOf(
     costPicoUsd: cost.totalCost,
     latencyMs: Math.round(firstByteMs - startedMs),
     generationMs: Math.round(endedMs - startedMs),
+    details: answerDetails(call, server, ended),
   };
 }

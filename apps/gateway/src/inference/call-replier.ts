@@ -3,6 +3,7 @@ import { AppError } from '@libs/errors';
 import { spliceMembers, type CallableApi, type Served, type StreamableApi } from '@libs/inference';
 import type { FastifyReply } from 'fastify';
 import type { CallContents } from '../generations/call-contents';
+import { clientOf } from './call-client';
 import { CallLife } from './call-life';
 import type { IncomingCall } from './checked-call';
 import type { ExplainedRequest } from './inference-error.filter';
@@ -66,6 +67,7 @@ export class CallReplier {
       body: request.rawBody!,
       parsed: request.body,
       sessionId: typeof session === 'string' ? session : null,
+      client: clientOf(headers, request.id, this.serviceName),
       abort: life.abort,
     };
     const metadataMember = metadataMemberFor(headers, this.serviceName);

@@ -17,6 +17,8 @@ import {
   type StickyKey,
 } from '@libs/inference';
 import { validateInstance } from '@libs/platform';
+import type { CallClient } from './call-client';
+import { credentialScopeOf } from './credential-scope';
 import { routeWishOf, type RouteWish } from './route-request';
 
 /** A caller's request as it came in. */
@@ -27,6 +29,8 @@ export interface IncomingCall {
   readonly parsed: unknown;
   /** The header `X-Session-Id`; the body's `session_id` wins over it. */
   readonly sessionId?: string | null;
+  /** Who says to be calling; absent where nobody told. */
+  readonly client?: CallClient;
   /** Aborted when the caller has left or the process must stop; also by the service, when the money is refused. */
   readonly abort: Cancellation;
 }
@@ -91,7 +95,7 @@ export function routedRequest(
   route: RouteWish,
   estimatedPromptTokens: number,
 ): RoutedRequest {
-  const { organizationId, workspaceId, keyHash } = call.caller;
+  const { organizationId } = call.caller;
   const body = call.parsed;
   const session = body as Session;
   const sessionId = session.session_id || call.sessionId || null;
@@ -113,7 +117,7 @@ export function routedRequest(
     stickyKey: isConversation
       ? onceMade(() => stickyKeyOf({ organizationId, sessionId, promptCacheKey: cacheKeyOf(session), body }))
       : undefined,
-    scope: { organizationId, workspaceId: workspaceId ?? undefined, apiKeyHash: keyHash },
+    scope: credentialScopeOf(call.caller),
   };
 }
 

@@ -1,9 +1,13 @@
 import {
+  keyedCandidates,
   upstreamApiFor,
   type Api,
+  type Candidate,
   type Catalogue,
   type CatalogueSource,
+  type CredentialScope,
   type Endpoint,
+  type OwnCredential,
   type ProviderAdapter,
   type SharedCredentials,
   type UpstreamApi,
@@ -37,9 +41,24 @@ export class InferenceRouting {
 
   /** Whether a call of this API could be made to the endpoint at all, natively or through a translation. */
   canServe(endpoint: Endpoint, api: Api): boolean {
-    const { provider } = endpoint;
-    const adapter = this.adapters.get(provider.protocol);
+    return this.canSpeak(endpoint, api) && this.credentials.availableProviders()(endpoint.provider);
+  }
+
+  /** The endpoint once for each key with which a caller who has brought these along could be served. */
+  keysFor(
+    candidate: Candidate,
+    api: Api,
+    credentials: readonly OwnCredential[],
+    scope: CredentialScope,
+  ): readonly Candidate[] {
+    const { endpoint } = candidate;
+    if (!this.canSpeak(endpoint, api)) return [];
+    return keyedCandidates(candidate, credentials, scope, this.credentials.availableProviders()(endpoint.provider));
+  }
+
+  private canSpeak(endpoint: Endpoint, api: Api): boolean {
+    const adapter = this.adapters.get(endpoint.provider.protocol);
     if (adapter === undefined || api === 'transcription' || api === 'video') return false;
-    return upstreamApiFor(api, endpoint, adapter) !== null && this.credentials.availableProviders()(provider);
+    return upstreamApiFor(api, endpoint, adapter) !== null;
   }
 }

@@ -1,13 +1,16 @@
 import { Global, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
 import {
+  CallerCredentials,
   CatalogueSource,
   createProviderAdapters,
   InferenceEngine,
+  parsePercent,
   ProviderHealth,
   SharedCredentials,
   UpstreamHttp,
   type ProviderAdapter,
 } from '@libs/inference';
+import { CredentialsClient, MessageBus } from '@libs/platform';
 import { GatewayEnv, providerKeyVariables } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
 import { GenerationRecorder } from '../generations/generation-recorder';
@@ -35,6 +38,12 @@ const ADAPTERS = Symbol('provider adapters');
   providers: [
     { provide: CatalogueSource, inject: [GatewayEnv], useFactory: followCatalogue },
     { provide: SharedCredentials, useFactory: () => new SharedCredentials(providerKeyVariables()) },
+    {
+      provide: CallerCredentials,
+      inject: [SharedCredentials, MessageBus],
+      useFactory: (shared: SharedCredentials, bus: MessageBus) =>
+        new CallerCredentials(shared, new CredentialsClient(bus)),
+    },
     { provide: UpstreamHttp, useFactory: () => new UpstreamHttp() },
     { provide: ADAPTERS, inject: [UpstreamHttp], useFactory: (http: UpstreamHttp) => createProviderAdapters(http) },
     {
@@ -45,8 +54,8 @@ const ADAPTERS = Symbol('provider adapters');
     },
     {
       provide: InferenceEngine,
-      inject: [CatalogueSource, ADAPTERS, SharedCredentials, GatewayEnv],
-      useFactory: (source: CatalogueSource, adapters: Adapters, credentials: SharedCredentials, env: GatewayEnv) =>
+      inject: [CatalogueSource, ADAPTERS, CallerCredentials, GatewayEnv],
+      useFactory: (source: CatalogueSource, adapters: Adapters, credentials: CallerCredentials, env: GatewayEnv) =>
         new InferenceEngine({
           catalogue: () => source.current(),
           adapters,
@@ -54,6 +63,7 @@ const ADAPTERS = Symbol('provider adapters');
           health: new ProviderHealth(Date.now),
           clock: Date.now,
           dice: Math.random,
+          byokFee: parsePercent(env.BYOK_FEE_PERCENT),
           timeouts: {
             headersMs: env.UPSTREAM_HEADERS_TIMEOUT_MS,
             idleMs: env.UPSTREAM_IDLE_TIMEOUT_MS,
@@ -93,7 +103,7 @@ const ADAPTERS = Symbol('provider adapters');
         new CallReplier(inference, env.SERVICE_NAME, contents),
     },
   ],
-  exports: [InferenceRouting],
+  exports: [InferenceRouting, CallerCredentials],
 })
 export class InferenceModule implements OnApplicationShutdown {
   private readonly reload = (): void => void this.source.reload();

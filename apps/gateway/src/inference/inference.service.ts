@@ -6,6 +6,7 @@ import {
   routingMetadata,
   translationStage,
   type CallableApi,
+  type Cancellation,
   type InferenceEngine,
   type InferenceResult,
   type RoutedRequest,
@@ -14,7 +15,7 @@ import {
   type StreamableApi,
   type StreamResult,
 } from '@libs/inference';
-import { durationHistogram } from '@libs/platform';
+import { durationHistogram, type DurationSeries } from '@libs/platform';
 import type { GenerationRecorder } from '../generations/generation-recorder';
 import type { CallOutcome, GenerationTicket } from '../generations/generation-ticket';
 import type { PluginRun } from '../plugins/plugin-run';
@@ -39,11 +40,12 @@ interface Aim {
 
 interface PreparedCall {
   readonly api: CallableApi;
+  readonly call: IncomingCall;
   readonly checked: CheckedCall;
   /** Of the call as it came; plugins make another of it. */
   readonly aim: Aim;
   readonly plugins: PluginRun | null;
-  readonly abort: AbortController;
+  readonly abort: Cancellation;
   readonly startedMs: number;
   readonly ticket: GenerationTicket;
 }
@@ -93,7 +95,7 @@ export class InferenceService {
     );
     const firstByteMs = this.nowMs();
     void result.stream.outcome.then((outcome) =>
-      settle(prepared, streamed(result, outcome, { startedMs, firstByteMs, endedMs: this.nowMs() })),
+      settle(prepared, streamed(prepared, result, outcome, { startedMs, firstByteMs, endedMs: this.nowMs() })),
     );
     const opened = { ...result, refusal: () => ticket.refusal };
     return plugins === null ? opened : plugins.told({ ...opened, stream: plugins.open(result) });
@@ -150,7 +152,7 @@ export class InferenceService {
       streamed: isStream,
     };
     const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n));
-    return { api, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket };
+    return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket };
   }
 
   private aimOf(api: CallableApi, call: IncomingCall, { route }: CheckedCall, promptTokens: number): Aim {
@@ -169,7 +171,7 @@ export class InferenceService {
   ): Promise<T> {
     const result = await this.reach(call, ask);
     const endedMs = this.nowMs();
-    settle(call, answered(result, { startedMs: call.startedMs, firstByteMs: endedMs, endedMs }));
+    settle(call, answered(call, result, { startedMs: call.startedMs, firstByteMs: endedMs, endedMs }));
     return result;
   }
 
@@ -188,12 +190,12 @@ export class InferenceService {
       return result;
     } catch (thrown) {
       const error = ticket.refusal ?? AppError.from(thrown);
-      if (error.availability === undefined) {
-        ticket.settle(failed(error, abort.signal.aborted, startedMs, this.nowMs()));
-      } else {
-        // No provider was asked: the request could not be routed.
-        ticket.withdraw();
-      }
+      const attempts = (thrown instanceof AppError && failedRouteOf(thrown)?.attempts) || [];
+      const times = { startedMs, endedMs: this.nowMs() };
+      const outcome = failed(call, { error, isCancelled: abort.aborted, attempts }, times);
+      // A request that could not be routed has asked no provider.
+      if (error.availability === undefined) ticket.settle(outcome);
+      else ticket.withdraw(outcome);
       throw error;
     }
   }
@@ -222,8 +224,13 @@ function dayOf(generationId: string): string {
   return lastDay;
 }
 
+/** By provider and API: looking a series up by its labels costs more than counting in it. */
+const upstreamSeries = new Map<string, Partial<Record<CallableApi, DurationSeries>>>();
+
 function observeUpstream(api: CallableApi, provider: string, seconds: number): void {
-  upstreamTime.observe({ api, provider }, seconds);
+  let ofProvider = upstreamSeries.get(provider);
+  if (ofProvider === undefined) upstreamSeries.set(provider, (ofProvider = {}));
+  (ofProvider[api] ??= upstreamTime.labels({ api, provider })).observe(seconds);
 }
 
 function promptTokensOf(body: Buffer): number {

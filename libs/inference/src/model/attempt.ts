@@ -12,17 +12,20 @@ export interface Attempt {
   /** Our code of the error, or null. */
   readonly errorCode: string | null;
   readonly tookMs: number;
+  /** Made with a key of the caller's own. */
+  readonly isByok: boolean;
 }
 
 /** `errorCode` is null for a call that succeeded. */
 export function attemptOf(
-  { model, endpoint }: Candidate,
+  { model, endpoint, credential }: Candidate,
   status: number,
   errorCode: string | null,
   tookMs: number,
 ): Attempt {
   const { name, slug } = endpoint.provider;
-  return { model: model.slug, providerName: name, providerSlug: slug, status, errorCode, tookMs };
+  const isByok = Boolean(credential);
+  return { model: model.slug, providerName: name, providerSlug: slug, status, errorCode, tookMs, isByok };
 }
 
 /**

@@ -58,11 +58,14 @@ export interface BilledUnits {
 }
 
 export interface Cost {
+  /** What the caller is charged. */
   readonly totalCost: PicoUsd;
   /** The input's part: prompt tokens, the request itself, images, audio seconds, web searches. */
   readonly promptCost: PicoUsd;
-  /** The output's part; always `totalCost` minus `promptCost`. */
+  /** The output's part; the two together are the list price. */
   readonly completionCost: PicoUsd;
+  /** What the provider charges the owner of the key, by its list price; only where that was a caller's own. */
+  readonly upstreamCost?: PicoUsd;
 }
 
 /** Rates are 10^-18 USD; durations come in milliseconds, so sums are kept in 10^-21 USD. */

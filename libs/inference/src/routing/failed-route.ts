@@ -19,9 +19,14 @@ export function noteAttempts(error: AppError, attempts: readonly Attempt[]): App
   return error;
 }
 
+/** The upstream calls that ended in this error. */
+export function attemptsBefore(error: AppError): readonly Attempt[] {
+  return attemptsOf.get(error) ?? [];
+}
+
 /** The same error, which now knows the plan it ended. */
 export function failedOnRoute(error: AppError, plan: RoutePlan): AppError {
-  routes.set(error, { plan, attempts: attemptsOf.get(error) ?? [] });
+  routes.set(error, { plan, attempts: attemptsBefore(error) });
   return error;
 }
 

@@ -27,6 +27,7 @@ const attempt = (providerName: string, status: number): Attempt => ({
   status,
   errorCode: null,
   tookMs: 5,
+  isByok: false,
 });
 
 describe(routingMetadata.name, () => {

@@ -36,6 +36,14 @@ describe(readRouteFacts.name, () => {
     expect(kinds({ messages: [null, { content: 'text' }, { content: [null, 1] }], input: 'text' })).toEqual([]);
   });
 
+  it('counts the parts that are no text, those of tool results too', () => {
+    const content = ['text', 'image_url', 'image_url', 'input_audio'].map((type) => ({ type }));
+    const result = { type: 'tool_result', content: [{ type: 'image' }] };
+    const messages = [{ content }, { content: 'text' }, { content: [result] }];
+    expect(readRouteFacts({ messages })).toMatchObject({ mediaParts: 4, audioParts: 1 });
+    expect(readRouteFacts({ input: 'text' })).toMatchObject({ mediaParts: 0, audioParts: 0 });
+  });
+
   it('finds the kinds of content that are wanted', () => {
     expect(readRouteFacts({ modalities: ['text', 'image'] }).outputModalities).toEqual(['image']);
   });

@@ -11,9 +11,12 @@ export function readRouteFacts(body: unknown): RouteFacts {
   if (!isObject(body)) return {};
   const { service_tier: tier, speed, modalities } = body;
   const fast = speed === 'fast' ? 'fast' : null;
+  const media = mediaOf(body);
   return {
     parameters: parametersOf(body),
-    inputModalities: inputModalitiesOf(body),
+    inputModalities: [...media.kinds],
+    mediaParts: media.parts,
+    audioParts: media.audioParts,
     outputModalities: Array.isArray(modalities) ? modalities.filter((name) => name !== 'text').map(String) : [],
     maxOutputTokens: firstNumber(body.max_completion_tokens, body.max_output_tokens, body.max_tokens),
     serviceTier: typeof tier === 'string' ? tier : fast,
@@ -91,26 +94,38 @@ const MODALITIES: Readonly<Record<string, string>> = {
   document: 'file',
 };
 
-function inputModalitiesOf({ messages, input }: Body): readonly string[] {
-  const found = new Set<string>();
+interface Media {
+  readonly kinds: Set<string>;
+  parts: number;
+  audioParts: number;
+}
+
+function mediaOf({ messages, input }: Body): Media {
+  const found: Media = { kinds: new Set(), parts: 0, audioParts: 0 };
   for (const turns of [messages, input]) {
     if (!Array.isArray(turns)) continue;
     for (const turn of turns) if (isObject(turn)) readParts(turn.content, found, MOST_NESTING);
   }
-  return [...found];
+  return found;
 }
 
 /** A part may be the result of a tool, which holds parts of its own. */
 const MOST_NESTING = 2;
 
-function readParts(content: unknown, found: Set<string>, nesting: number): void {
+function readParts(content: unknown, found: Media, nesting: number): void {
   if (!Array.isArray(content) || nesting === 0) return;
   for (const part of content) {
     if (!isObject(part)) continue;
     const { type } = part;
-    if (typeof type === 'string' && Object.hasOwn(MODALITIES, type)) found.add(MODALITIES[type]!);
+    if (typeof type === 'string' && Object.hasOwn(MODALITIES, type)) note(MODALITIES[type]!, found);
     readParts(part.content, found, nesting - 1);
   }
+}
+
+function note(kind: string, found: Media): void {
+  found.kinds.add(kind);
+  found.parts += 1;
+  if (kind === 'audio') found.audioParts += 1;
 }
 
 function firstNumber(...values: readonly unknown[]): number | null {

@@ -70,6 +70,10 @@ export interface RouteFacts {
   readonly parameters?: readonly string[];
   /** Beside text. */
   readonly inputModalities?: readonly string[];
+  /** How many parts of the prompt are no text. */
+  readonly mediaParts?: number;
+  /** How many of those are sound. */
+  readonly audioParts?: number;
   /** Beside text. */
   readonly outputModalities?: readonly string[];
   readonly maxOutputTokens?: number | null;

@@ -1,4 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import type { GenerationDetails } from './generations.repository';
 
 /**
  * One synchronous inference call. Opened while the upstream call is in flight and settled after it, so a
@@ -84,6 +85,9 @@ export class GenerationEntity {
 
   @Column({ type: 'integer', name: 'generation_ms', nullable: true })
   generationMs: number | null;
+
+  @Column({ type: 'json', nullable: true })
+  details: GenerationDetails | null;
 
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
   createdAt: Date;

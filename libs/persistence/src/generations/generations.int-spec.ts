@@ -40,6 +40,11 @@ describe(GenerationsRepository.name, () => {
       reasoningTokens: 0,
       latencyMs: 5,
       generationMs: 9,
+      details: {
+        userAgent: 'a "client" \\ \u00fc',
+        mediaParts: 2,
+        attempts: [{ model: 'vendor/model', provider: 'vendor', status: 200, latencyMs: 4 }],
+      },
     } as const;
     await generations.settle([{ ...call, ...outcome, usageProvenance: 'upstream', costUsd: '0.000000000001' }]);
     const { organizationId: _organization, createdOn, apiKeyHash: _key, ...told } = call;
@@ -63,6 +68,7 @@ describe(GenerationsRepository.name, () => {
       state: 'open',
       provider: null,
       outcome: null,
+      details: null,
     });
   });
 
@@ -74,6 +80,7 @@ describe(GenerationsRepository.name, () => {
       upstreamId: null,
       statusCode: 502,
       outcome: 'failed',
+      details: { attempts: [] },
     } as const;
     const nothing = { finishReason: null, usageProvenance: null, latencyMs: null, generationMs: null, costUsd: '0' };
     const counts = { promptTokens: 0, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 };

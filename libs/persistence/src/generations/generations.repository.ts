@@ -15,6 +15,45 @@ export interface GenerationOpening {
   readonly holdUsd: string;
 }
 
+/** One call to a provider. */
+export interface GenerationAttempt {
+  /** Slugs. */
+  readonly model: string;
+  readonly provider: string;
+  /** 200, or the status of the error. */
+  readonly status: number;
+  readonly latencyMs: number;
+  readonly isByok?: true | undefined;
+}
+
+/**
+ * What else is known of a call once it is over. A member that is not known, is nothing or is false is absent, so
+ * that a plain call is a short line. Texts hold no NUL, which PostgreSQL could not store.
+ */
+export interface GenerationDetails {
+  readonly requestId?: string | undefined;
+  readonly userAgent?: string | undefined;
+  readonly origin?: string | undefined;
+  readonly httpReferer?: string | undefined;
+  readonly appTitle?: string | undefined;
+  readonly sessionId?: string | undefined;
+  /** SHA-256 of what the caller calls its end user, in hexadecimal. */
+  readonly externalUser?: string | undefined;
+  /** Parts of the prompt that are no text, and how many of them are sound. */
+  readonly mediaParts?: number | undefined;
+  readonly audioParts?: number | undefined;
+  /** All calls to providers, in their order. */
+  readonly attempts: readonly GenerationAttempt[];
+  readonly nativeFinishReason?: string | undefined;
+  readonly serviceTier?: string | undefined;
+  readonly isByok?: true | undefined;
+  /** What the caller's own provider charges for it. Amounts are decimal strings in US dollars. */
+  readonly upstreamCostUsd?: string | undefined;
+  readonly cacheDiscountUsd?: string | undefined;
+  /** Pages that a tool of ours read for the model; absent where it had no tools of ours. */
+  readonly fetches?: number | undefined;
+}
+
 /** What became of it. */
 export interface GenerationSettlement extends Omit<GenerationOpening, 'holdUsd'> {
   readonly provider: string | null;
@@ -31,6 +70,7 @@ export interface GenerationSettlement extends Omit<GenerationOpening, 'holdUsd'>
   readonly costUsd: string;
   readonly latencyMs: number | null;
   readonly generationMs: number | null;
+  readonly details: GenerationDetails;
 }
 
 export interface OpenedGeneration {
@@ -61,6 +101,8 @@ export interface GenerationView {
   readonly costUsd: string;
   readonly latencyMs: number | null;
   readonly generationMs: number | null;
+  /** Null while the call is open, and where nobody saw its end. */
+  readonly details: GenerationDetails | null;
   readonly createdAt: Date;
 }
 
@@ -131,7 +173,7 @@ export class GenerationsRepository {
           finish_reason AS "finishReason", prompt_tokens::float8 AS "promptTokens",
           completion_tokens::float8 AS "completionTokens", cached_tokens::float8 AS "cachedTokens",
           reasoning_tokens::float8 AS "reasoningTokens", cost_usd::text AS "costUsd", latency_ms AS "latencyMs",
-          generation_ms AS "generationMs", created_at AS "createdAt"
+          generation_ms AS "generationMs", details, created_at AS "createdAt"
         FROM generations WHERE id = $1 AND created_on = $2 AND workspace_id = $3`,
       values: [id, createdOn, workspaceId],
     });
@@ -166,21 +208,23 @@ const SETTLE_SQL = `
     INSERT INTO generations AS g (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed,
       hold_usd, provider, upstream_model, upstream_id, status_code, outcome, finish_reason, usage_provenance,
       prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost_usd, latency_ms, generation_ms,
-      state, settled_at)
+      details, state, settled_at)
     SELECT id, "createdOn", "organizationId", "workspaceId", "apiKeyHash", api, model, streamed, 0, provider,
       "upstreamModel", "upstreamId", "statusCode", outcome, "finishReason", "usageProvenance", "promptTokens",
-      "completionTokens", "cachedTokens", "reasoningTokens", "costUsd", "latencyMs", "generationMs", 'settled', now()
+      "completionTokens", "cachedTokens", "reasoningTokens", "costUsd", "latencyMs", "generationMs", details,
+      'settled', now()
     FROM json_to_recordset($1) AS t(${OPENING_MEMBERS}, provider text, "upstreamModel" text, "upstreamId" text,
       "statusCode" smallint, outcome text, "finishReason" text, "usageProvenance" text, "promptTokens" bigint,
       "completionTokens" bigint, "cachedTokens" bigint, "reasoningTokens" bigint, "costUsd" numeric,
-      "latencyMs" integer, "generationMs" integer)
+      "latencyMs" integer, "generationMs" integer, details json)
     ON CONFLICT (id, created_on) DO UPDATE SET
       state = 'settled', settled_at = now(), provider = excluded.provider, upstream_model = excluded.upstream_model,
       upstream_id = excluded.upstream_id, status_code = excluded.status_code, outcome = excluded.outcome,
       finish_reason = excluded.finish_reason, usage_provenance = excluded.usage_provenance,
       prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens,
       cached_tokens = excluded.cached_tokens, reasoning_tokens = excluded.reasoning_tokens,
-      cost_usd = excluded.cost_usd, latency_ms = excluded.latency_ms, generation_ms = excluded.generation_ms
+      cost_usd = excluded.cost_usd, latency_ms = excluded.latency_ms, generation_ms = excluded.generation_ms,
+      details = excluded.details
       WHERE g.state <> 'settled'
     RETURNING g.id, g.organization_id, g.workspace_id, g.api_key_hash, g.hold_usd, g.cost_usd
   ), charged AS (

@@ -160,6 +160,12 @@ export function describeConformance(protocol: string, api: keyof typeof SPEECHES
     it.each(errors.map((error) => [error.name, error] as const))('maps %s', async (_name, recorded) => {
       const { status, headers, body, expected } = recorded;
       upstream.answers(status, typeof body === 'string' ? body : JSON.stringify(body), headers);
+      if (speech.caller === 'responses' && expected.code === 'context_length_exceeded') {
+        // Responses tell of a length as of an answer that ended early (interface §3.3).
+        const { body: cut } = await ask();
+        expect(JSON.parse(cut.toString())).toMatchObject({ status: 'incomplete', output: [] });
+        return;
+      }
       const error = await refusal(ask());
       expect(error.toWire()).toEqual({
         code: expected.code,

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { CHAT_ANSWER } from './testing/answers';
+import { callDetails, type RecordedCall } from './call-details';
+import { InferenceApp } from './testing/inference-app';
+
+const hashOf = (user: string): string => createHash('sha256').update(user).digest('hex');
+
+describe(callDetails.name, () => {
+  const detailsOf = (api: RecordedCall['api'], parsed: object) =>
+    callDetails({ api, call: { parsed } as RecordedCall['call'], aim: { request: {} } }, []);
+
+  it.each([
+    ['chat', { user: 'alice' }, 'alice'],
+    ['embeddings', { user: 'alice' }, 'alice'],
+    ['responses', { user: 'alice', safety_identifier: 'bob' }, 'bob'],
+    ['messages', { metadata: { user_id: 'bob' } }, 'bob'],
+    ['chat', { user: 'alice', metadata: { user_id: 'bob' } }, 'alice'],
+  ] as const)('knows the end user of %s in %j by a hash', (api, body, user) => {
+    expect(detailsOf(api, body).externalUser).toBe(hashOf(user));
+  });
+
+  it('loses a session that PostgreSQL cannot hold, and nothing else', () => {
+    expect(detailsOf('chat', { session_id: 'a\0', user: 'alice' })).toMatchObject({
+      sessionId: undefined,
+      externalUser: hashOf('alice'),
+    });
+  });
+});
+
+describe('the record of a call', () => {
+  let app: InferenceApp;
+
+  beforeEach(async () => {
+    app = await InferenceApp.start();
+  });
+
+  afterEach(() => app.close());
+
+  const ask = (body: object, headers: object = {}): Promise<Response> =>
+    app.post('chat/completions', body, {
+      headers: { authorization: `Bearer ${app.key}`, 'content-type': 'application/json', ...headers },
+    });
+  const plain = { model: 'test/chat', messages: [{ role: 'user', content: 'Hi' }] };
+
+  it('tells who called, with what, and who answered', async () => {
+    app.answer = (_request, response) => void response.end(JSON.stringify(CHAT_ANSWER));
+    const response = await ask(
+      { ...plain, session_id: 's-1' },
+      {
+        'user-agent': 'client/1',
+        'http-referer': 'https://app.example',
+        'x-title': 'An app',
+        origin: `https://${'x'.repeat(300)}`,
+        'x-request-id': 'req-of-mine-000001',
+      },
+    );
+    expect(response.status).toBe(200);
+    await app.recorder.flush();
+    expect(JSON.parse(JSON.stringify(app.books.settled[0]?.details))).toEqual({
+      requestId: response.headers.get('x-request-id'),
+      userAgent: 'client/1',
+      httpReferer: 'https://app.example',
+      appTitle: 'An app',
+      origin: `https://${'x'.repeat(248)}`,
+      sessionId: 's-1',
+      nativeFinishReason: 'stop',
+      attempts: [{ model: 'test/chat', provider: 'test', status: 200, latencyMs: expect.any(Number) }],
+    });
+  });
+
+  it('tells of every attempt where nobody answered', async () => {
+    app.answer = (_request, response) => void response.writeHead(503).end('{}');
+    await ask({ ...plain, messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] });
+    await app.recorder.flush();
+    expect(app.books.settled).toMatchObject([{ outcome: 'failed', details: { attempts: [{ status: 503 }] } }]);
+  });
+
+  it('is not kept of a call that could not be routed, unless its row was there: then the call failed', async () => {
+    const unroutable = { ...plain, provider: { only: ['nobody'] } };
+    expect((await ask(unroutable)).status).toBe(404);
+    await app.recorder.flush();
+    expect(app.books.settled).toMatchObject([{ outcome: 'failed', statusCode: 404, details: { attempts: [] } }]);
+    app.books.settled.length = 0;
+    expect((await ask(unroutable)).status).toBe(404);
+    await app.recorder.flush();
+    expect(app.books.settled).toEqual([]);
+  });
+});

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import {
+  cacheDiscount,
+  formatUsd,
+  traitsOf,
+  type Attempt,
+  type CallableApi,
+  type RoutedRequest,
+  type Served,
+  type StreamOutcome,
+} from '@libs/inference';
+import type { GenerationDetails } from '@libs/persistence';
+import { storedText } from '../generations/stored-text';
+import type { LoopServed } from '../server-tools/server-tool-engine';
+import type { IncomingCall } from './checked-call';
+
+/** A call as its record tells of it. */
+export interface RecordedCall {
+  readonly api: CallableApi;
+  readonly call: IncomingCall;
+  readonly aim: { readonly request: Pick<RoutedRequest, 'mediaParts' | 'audioParts'> };
+}
+
+/** Who answered, in as many turns as it took. */
+export type Server = Served & Partial<LoopServed>;
+
+/** What an answer came to. */
+export type Ended = Pick<StreamOutcome, 'usage' | 'cost' | 'upstreamId' | 'finishReason' | 'nativeFinishReason'>;
+
+/** For the record of a call that nobody answered. */
+export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly Attempt[]): GenerationDetails {
+  const { client, parsed, sessionId } = call;
+  const body = parsed as Body;
+  return {
+    requestId: client?.requestId,
+    userAgent: client?.userAgent,
+    origin: client?.origin,
+    httpReferer: client?.httpReferer,
+    appTitle: client?.appTitle,
+    sessionId: storedText(body.session_id || sessionId),
+    externalUser: hashedUserOf(api, body),
+    mediaParts: aim.request.mediaParts || undefined,
+    audioParts: aim.request.audioParts || undefined,
+    attempts: attempts.map(({ model, providerSlug, status, tookMs, isByok }) => ({
+      model,
+      provider: providerSlug,
+      status,
+      latencyMs: Math.round(tookMs),
+      isByok: isByok || undefined,
+    })),
+  };
+}
+
+/** For the record of a call that was answered. */
+export function answerDetails(recorded: RecordedCall, server: Server, ended: Ended): GenerationDetails {
+  const { endpoint, credential } = server;
+  const { usage, cost } = ended;
+  const { tier } = traitsOf(endpoint);
+  const discount = cacheDiscount(endpoint.pricing, usage);
+  return Object.assign(callDetails(recorded, server.attempts), {
+    nativeFinishReason: storedText(ended.nativeFinishReason),
+    // Where an endpoint sells more than one tier, what it made of the call is not known here.
+    serviceTier: tier === 'standard' ? undefined : tier,
+    isByok: credential ? true : undefined,
+    upstreamCostUsd: cost.upstreamCost === undefined ? undefined : formatUsd(cost.upstreamCost),
+    cacheDiscountUsd: discount === 0n ? undefined : formatUsd(discount),
+    fetches: fetchesOf(server),
+  } satisfies Omit<GenerationDetails, 'attempts'>);
+}
+
+interface Body {
+  readonly session_id?: string | null;
+  readonly user?: unknown;
+  readonly safety_identifier?: unknown;
+  readonly metadata?: { readonly user_id?: unknown } | null;
+}
+
+/** Who the end user is stays with the caller, who can make the same hash; upstreams see no more either. */
+function hashedUserOf(api: CallableApi, { user, safety_identifier: safetyIdentifier, metadata }: Body) {
+  const newer = api === 'responses' ? safetyIdentifier : api === 'messages' ? metadata?.user_id : null;
+  const named = newer ?? user;
+  if (typeof named !== 'string' || named === '') return undefined;
+  return createHash('sha256').update(named).digest('hex');
+}
+
+function fetchesOf({ stages }: Server): number | undefined {
+  const uses = stages?.().find(({ type }) => type === 'server_tools')?.data?.['uses'];
+  return (uses as Readonly<Record<string, number>> | undefined)?.['web_fetch'];
+}

@@ -1,0 +1,165 @@
+import { Secret } from '@libs/contracts';
+import type { CallableApi } from './dialects/dialect-pairs';
+import { formatUsd } from './pricing/money';
+import { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
+import type { Api } from './routing/catalogue';
+import { SharedCredentials, type OwnCredential } from './routing/credential-source';
+import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY } from './testing';
+
+const OWN_KEY = 'sk-own-0123456789abcdef';
+const OWNER = { organizationId: 'organization', workspaceId: 'workspace', apiKeyHash: 'hash' };
+
+const own: OwnCredential = {
+  id: 'own',
+  provider: 'acme',
+  sortOrder: 0,
+  isDisabled: false,
+  isFallback: false,
+  isByokOnly: false,
+  isRequired: false,
+  allowedModels: null,
+  allowedApiKeyHashes: null,
+  allowedUserIds: null,
+  declaredZdr: null,
+  declaredRegion: null,
+};
+
+/** One workspace with one key, and all it was asked. */
+class FakeVault implements CredentialVault {
+  readonly asked: unknown[] = [];
+  key: Secret | null = new Secret(OWN_KEY);
+
+  credentialsOf(...scope: unknown[]): readonly OwnCredential[] {
+    this.asked.push(scope);
+    return [own];
+  }
+
+  async open(...question: unknown[]): Promise<Secret | null> {
+    this.asked.push(question);
+    return this.key;
+  }
+}
+
+/** 100 tokens at one dollar and 50 at two dollars per million: 0.0002 dollars by the list. */
+const ANSWERS: Partial<Record<Api, object>> = {
+  chat: {
+    id: 'u1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'acme',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 },
+  },
+  responses: {
+    id: 'u1',
+    object: 'response',
+    created_at: 1,
+    status: 'completed',
+    model: 'acme',
+    output: [],
+    usage: { input_tokens: 100, output_tokens: 50, total_tokens: 150 },
+  },
+  messages: {
+    id: 'u1',
+    type: 'message',
+    role: 'assistant',
+    model: 'acme',
+    content: [{ type: 'text', text: 'Hello.' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 100, output_tokens: 50 },
+  },
+};
+
+const BODIES: Partial<Record<CallableApi, object>> = {
+  chat: { messages: [{ role: 'user', content: 'Hello!' }] },
+  responses: { input: 'Hello!' },
+  messages: { messages: [{ role: 'user', content: 'Hello!' }], max_tokens: 100 },
+};
+
+let upstream: FakeUpstream;
+let vault: FakeVault;
+
+beforeEach(async () => {
+  upstream = await FakeUpstream.start();
+  vault = new FakeVault();
+});
+
+afterEach(() => upstream.close());
+
+/** Asks an upstream that speaks one API for a caller of another. */
+async function ask(api: CallableApi, spoken: Api, parts: object = {}, scope: object = OWNER) {
+  upstream.answers(200, JSON.stringify(ANSWERS[spoken]));
+  const provider = aProvider({ baseUrl: upstream.baseUrl, ...(spoken === 'messages' && { protocol: 'anthropic' }) });
+  const shared = new SharedCredentials({ ACME_API_KEY: FIXTURE_KEY });
+  const { engine, http } = anEngine([aModel({ endpoints: [anEndpoint({ provider, apis: [spoken] })] })], {
+    credentials: new CallerCredentials(shared, vault),
+    ...parts,
+  });
+  const body = Buffer.from(JSON.stringify({ model: 'acme/large', ...BODIES[api] }));
+  const { signal } = new AbortController();
+  try {
+    const request = { generationId: 'gen-1-abc', model: 'acme/large', body, signal, scope };
+    const result = await engine.answer(api, request);
+    return { result, usage: (JSON.parse(result.body.toString()) as { usage: Record<string, unknown> }).usage };
+  } finally {
+    await http.close();
+  }
+}
+
+const keysSent = (): unknown[] => upstream.requests.map(({ headers }) => headers.authorization ?? headers['x-api-key']);
+
+describe(CallerCredentials.name, () => {
+  it('asks for the keys of the caller, and calls with the one that serves', async () => {
+    await ask('chat', 'chat');
+    expect(vault.asked).toEqual([
+      ['organization', 'workspace'],
+      ['own', OWNER],
+    ]);
+    expect(keysSent()).toEqual([`Bearer ${OWN_KEY}`]);
+  });
+
+  it('goes on with shared capacity when the key is gone in between', async () => {
+    vault.key = null;
+    const { usage } = await ask('chat', 'chat');
+    expect(keysSent()).toEqual([`Bearer ${FIXTURE_KEY}`]);
+    expect(usage).toMatchObject({ is_byok: false, cost: 0.0002, cost_details: { upstream_inference_cost: null } });
+  });
+
+  it('has none for whoever belongs to no workspace', async () => {
+    await ask('chat', 'chat', {}, {});
+    expect(vault.asked).toEqual([]);
+    expect(keysSent()).toEqual([`Bearer ${FIXTURE_KEY}`]);
+  });
+});
+
+describe('the cost of a call on a caller’s own key', () => {
+  const parts = { chat: 'prompt completions', responses: 'input output', messages: 'prompt completions' };
+
+  it.each([
+    ['chat', 'chat'],
+    ['chat', 'messages'],
+    ['responses', 'responses'],
+    ['responses', 'chat'],
+    ['messages', 'messages'],
+    ['messages', 'chat'],
+  ] as const)('is a share of the list price, for callers of %s of a provider of %s', async (api, spoken) => {
+    const { result, usage } = await ask(api, spoken);
+    const [input, output] = parts[api].split(' ');
+    expect(usage).toMatchObject({
+      is_byok: true,
+      cost: 0.00001,
+      cost_details: {
+        upstream_inference_cost: 0.0002,
+        [`upstream_inference_${input}_cost`]: 0.0001,
+        [`upstream_inference_${output}_cost`]: 0.0001,
+      },
+    });
+    expect(formatUsd(result.cost.totalCost)).toBe('0.00001');
+    expect(result.credential).toBe(own);
+  });
+
+  it('is the share that the operator set', async () => {
+    const { usage } = await ask('chat', 'chat', { byokFee: 0n });
+    expect(usage).toMatchObject({ is_byok: true, cost: 0, cost_details: { upstream_inference_cost: 0.0002 } });
+  });
+});

@@ -1,0 +1,54 @@
+import { AppError } from '@libs/errors';
+import { formatUsd, type PicoUsd } from './money';
+import type { Cost } from './price';
+
+/** A part of a price, in millionths of it. */
+export type Share = bigint;
+
+const WHOLE: Share = 1_000_000n;
+const DECIMALS = 4;
+const PERCENT = /^(0|[1-9]\d?|100)(?:\.(\d{1,4}))?$/;
+
+/** What is charged for a call on a caller's own key where nothing else is said: 5 per cent of the list price. */
+export const DEFAULT_BYOK_FEE: Share = 50_000n;
+
+/** Reads a number of per cent with at most four decimals, such as `"2.5"`. @throws AppError invalid_request */
+export function parsePercent(text: string): Share {
+  const match = PERCENT.exec(text);
+  const share = match && BigInt(match[1]! + (match[2] ?? '').padEnd(DECIMALS, '0'));
+  if (share === null || share > WHOLE) {
+    throw new AppError('invalid_request', 'A percentage must be a number from 0 to 100 with at most 4 decimals');
+  }
+  return share;
+}
+
+/**
+ * The cost of a call on a caller's own key: its owner pays the provider, and us a share of the list price, rounded
+ * half up to the pico-dollar. The parts stay those of the list price.
+ */
+export function byokCost({ totalCost: listPrice, promptCost, completionCost }: Cost, fee: Share): Cost {
+  const totalCost = (listPrice * fee + WHOLE / 2n) / WHOLE;
+  return { totalCost, promptCost, completionCost, upstreamCost: listPrice };
+}
+
+/** Whether a call ran on a caller's own key. */
+export function isByok({ upstreamCost }: Cost): boolean {
+  return upstreamCost !== undefined;
+}
+
+/** `upstream_inference_cost` of the interface (§2.4) as JSON text: null unless it ran on a caller's own key. */
+export function upstreamCostText({ upstreamCost }: Cost): string {
+  return upstreamCost === undefined ? 'null' : formatUsd(upstreamCost);
+}
+
+/** The sum of two costs; what was paid to providers stays told apart. */
+export function sumCosts(one: Cost, other: Cost): Cost {
+  const isByok = one.upstreamCost !== undefined || other.upstreamCost !== undefined;
+  const upstreamCost: PicoUsd = (one.upstreamCost ?? 0n) + (other.upstreamCost ?? 0n);
+  return {
+    totalCost: one.totalCost + other.totalCost,
+    promptCost: one.promptCost + other.promptCost,
+    completionCost: one.completionCost + other.completionCost,
+    ...(isByok && { upstreamCost }),
+  };
+}

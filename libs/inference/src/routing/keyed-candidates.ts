@@ -1,0 +1,23 @@
+import type { CredentialScope, OwnCredential } from './credential-source';
+import type { Candidate } from './planned-route';
+import { ownKeysFor } from './route-credentials';
+
+/**
+ * One endpoint, once for each key that it may be called with, in the order in which they are tried: keys of the
+ * caller's own, shared capacity, fallback keys. Empty where the caller's credentials forbid all that there is.
+ */
+export function keyedCandidates(
+  { model, endpoint }: Candidate,
+  credentials: readonly OwnCredential[],
+  scope: CredentialScope,
+  isSharedAvailable: boolean,
+): readonly Candidate[] {
+  const keys = ownKeysFor(model, model.endpoints, credentials, scope);
+  const own = keys.keysFor(endpoint).map((credential) => ({ model, endpoint, credential }));
+  const shared = isSharedAvailable && keys.isSharedAllowed(endpoint) ? [{ model, endpoint, credential: null }] : [];
+  return [
+    ...own.filter(({ credential }) => !credential.isFallback),
+    ...shared,
+    ...own.filter(({ credential }) => credential.isFallback),
+  ];
+}
