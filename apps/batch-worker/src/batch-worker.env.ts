@@ -7,6 +7,10 @@ export class BatchWorkerEnv extends ServicesEnv {
   @Int({ min: 1, max: 10_000 })
   BATCH_CONCURRENCY: number = 64;
 
+  /** Charged for calls on callers' own keys, in per cent of the list price. */
+  @Text({ expected: 'a number of per cent such as 5 or 2.5', pattern: /^(?:100(?:\.0{1,4})?|[1-9]?\d(?:\.\d{1,4})?)$/ })
+  BYOK_FEE_PERCENT: string = '5';
+
   /** A YAML file or a folder of them. */
   @Text({ expected: 'a path to a file or folder' })
   CATALOG_PATH: string = 'catalog/';

@@ -4,11 +4,13 @@ import {
   CatalogueSource,
   createProviderAdapters,
   InferenceEngine,
+  parsePercent,
   ProviderHealth,
   SharedCredentials,
   UpstreamHttp,
   type CredentialVault,
 } from '@libs/inference';
+import type { BatchWorkerEnv } from './batch-worker.env';
 
 export interface Inference {
   /** `vault` holds the keys that callers brought along. */
@@ -19,11 +21,11 @@ export interface Inference {
 
 /** The engine over the operator's catalogue and keys; the catalogue is followed through its changes. */
 export async function createInference(
-  cataloguePath: string,
+  env: Pick<BatchWorkerEnv, 'CATALOG_PATH' | 'BYOK_FEE_PERCENT'>,
   variables: Readonly<Record<string, string | undefined>>,
 ): Promise<Inference> {
   const logger = new Logger('Catalogue');
-  const catalogue = new CatalogueSource(cataloguePath, {
+  const catalogue = new CatalogueSource(env.CATALOG_PATH, {
     onProblem: (problem) => logger.error(`a changed catalogue was not taken: ${describe(problem)}`),
   });
   await catalogue.start();
@@ -36,6 +38,7 @@ export async function createInference(
       health: new ProviderHealth(Date.now),
       clock: Date.now,
       dice: Math.random,
+      byokFee: parsePercent(env.BYOK_FEE_PERCENT),
     });
   return {
     engineWith,

@@ -14,7 +14,7 @@ import { createInference } from './create-inference';
  * calls, commits it and gives the rest back, then connections close.
  */
 export async function start(context: AppContext<BatchWorkerEnv>): Promise<RunningApp> {
-  const inference = await createInference(context.env.CATALOG_PATH, providerKeyVariables());
+  const inference = await createInference(context.env, providerKeyVariables());
   const worker = BatchWorkerModule.for(context.env, inference);
   const root = { ...worker, imports: [PlatformModule.for(context), ...(worker.imports ?? [])] };
   const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));

@@ -1,16 +1,65 @@
-import { Module, type OnModuleInit } from '@nestjs/common';
-import { Readiness, tcpCheck } from '@libs/platform';
-import { CredentialsEnv } from './credentials.env';
+import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
+import { Database, PersistenceModule } from '@libs/persistence';
+import { BrokerConnection, MessagingModule, Readiness } from '@libs/platform';
+import type { CredentialsEnv } from './credentials.env';
+import { CredentialEntity } from './vault/credential.entity';
+import { CredentialsConsumer } from './vault/credentials.consumer';
+import { CredentialsRepository } from './vault/credentials.repository';
+import { CredentialsService } from './vault/credentials.service';
+import { EnvelopeCipher } from './vault/envelope-cipher';
+import { IntakeKeys } from './vault/intake-keys';
+import { parseKeyRing } from './vault/key-ring';
+import { KeyWrapper } from './vault/key-wrapper';
+import { LocalKeyWrapper } from './vault/local-key-wrapper';
+import { OpeningService } from './vault/opening.service';
+import { RewrappingService } from './vault/rewrapping.service';
+import { SealedCredentialsRepository } from './vault/sealed-credentials.repository';
+import { TenancyService } from './vault/tenancy.service';
+import { VaultConsumer } from './vault/vault.consumer';
 
-@Module({})
+const APP = 'credentials';
+
+/** The keys that callers bring along, and the only process that can read them. */
+@Module({
+  controllers: [CredentialsConsumer, VaultConsumer],
+  providers: [
+    CredentialsService,
+    CredentialsRepository,
+    SealedCredentialsRepository,
+    TenancyService,
+    OpeningService,
+    RewrappingService,
+    EnvelopeCipher,
+  ],
+})
 export class CredentialsModule implements OnModuleInit {
+  static for(env: CredentialsEnv): DynamicModule {
+    const ring = parseKeyRing(env.CREDENTIALS_KEYRING.reveal());
+    return {
+      module: CredentialsModule,
+      imports: [
+        PersistenceModule.forRoot({
+          databaseUrl: env.DATABASE_URL,
+          applicationName: APP,
+          entities: [CredentialEntity],
+        }),
+        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+      ],
+      providers: [
+        { provide: KeyWrapper, useValue: new LocalKeyWrapper(ring) },
+        { provide: IntakeKeys, useValue: new IntakeKeys(ring) },
+      ],
+    };
+  }
+
   constructor(
-    private readonly env: CredentialsEnv,
     private readonly readiness: Readiness,
+    private readonly database: Database,
+    @Inject(BrokerConnection) private readonly broker: BrokerConnection,
   ) {}
 
   onModuleInit(): void {
-    this.readiness.addCheck('postgresql', tcpCheck(this.env.DATABASE_URL));
-    this.readiness.addCheck('rabbitmq', tcpCheck(this.env.AMQP_URL));
+    this.readiness.addCheck('postgresql', () => this.database.ping());
+    this.readiness.addCheck('rabbitmq', () => this.broker.isConnected());
   }
 }

@@ -1,10 +1,6 @@
 import 'reflect-metadata';
-import { runApp, startNestContext } from '@libs/platform';
+import { runApp } from '@libs/platform';
 import { readCredentialsEnv } from './credentials.env';
-import { CredentialsModule } from './credentials.module';
+import { start } from './start';
 
-void runApp({
-  name: 'credentials',
-  readEnv: readCredentialsEnv,
-  start: (context) => startNestContext(CredentialsModule, context),
-});
+void runApp({ name: 'credentials', readEnv: readCredentialsEnv, start });

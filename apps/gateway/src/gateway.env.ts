@@ -1,5 +1,9 @@
-import { Int, loadEnv, Port, PublicUrl, ServicesEnv, Text } from '@libs/platform';
+import type { Secret } from '@libs/contracts';
+import { Bool, CidrList, Int, OneOf, Port, PublicUrl, SecretText, ServicesEnv, Text, loadEnv } from '@libs/platform';
 import { IsOptional } from 'class-validator';
+
+/** A call that is open for 15 minutes counts as one of a process that died, and its hold is given back. */
+const LONGEST_CALL_MS = 840_000;
 
 export class GatewayEnv extends ServicesEnv {
   override HEALTH_PORT: number = 8_081;
@@ -21,6 +25,22 @@ export class GatewayEnv extends ServicesEnv {
   @Int({ min: 1, max: 100_000 })
   MAX_REQUESTS_IN_FLIGHT: number = 4_096;
 
+  /** How long a provider may take from the request to the first byte of its answer. */
+  @Int({ min: 1, max: LONGEST_CALL_MS })
+  UPSTREAM_HEADERS_TIMEOUT_MS: number = 300_000;
+
+  /** How long a provider may say nothing in the middle of an answer. */
+  @Int({ min: 1, max: LONGEST_CALL_MS })
+  UPSTREAM_IDLE_TIMEOUT_MS: number = 60_000;
+
+  /** How long a call may take as a whole, with everything that is tried for it. */
+  @Int({ min: 1, max: LONGEST_CALL_MS })
+  UPSTREAM_TOTAL_TIMEOUT_MS: number = 600_000;
+
+  /** Charged for calls on callers' own keys, in per cent of the list price. */
+  @Text({ expected: 'a number of per cent such as 5 or 2.5', pattern: /^(?:100(?:\.0{1,4})?|[1-9]?\d(?:\.\d{1,4})?)$/ })
+  BYOK_FEE_PERCENT: string = '5';
+
   /** Batch submissions per workspace. */
   @Int({ min: 1, max: 1_000_000 })
   BATCH_SUBMISSIONS_PER_MINUTE: number = 60;
@@ -29,9 +49,70 @@ export class GatewayEnv extends ServicesEnv {
   @Int({ min: 1, max: 1_000_000 })
   BATCH_READS_PER_MINUTE: number = 1_200;
 
+  /** Whether what is asked and answered in calls is kept, for `GET /generation/content`. */
+  @OneOf(['off', 'on'])
+  CONTENT_LOGGING: 'off' | 'on' = 'off';
+
+  /** Days after which what was kept of calls is deleted. */
+  @Int({ min: 1, max: 3_650 })
+  CONTENT_RETENTION_DAYS: number = 30;
+
+  /** `false` accepts a token exchange that brings no key. */
+  @Bool()
+  TOKEN_EXCHANGE_REQUIRE_BEARER: boolean = true;
+
+  /** Token exchanges per source address. */
+  @Int({ min: 1, max: 1_000_000 })
+  TOKEN_EXCHANGES_PER_MINUTE: number = 3_000;
+
   /** How many gateways share the limits: each grants its part while Redis is away. */
   @Int({ min: 1, max: 10_000 })
   GATEWAY_REPLICAS: number = 1;
+
+  /** Private ranges that URLs of users may reach. */
+  @IsOptional()
+  @CidrList()
+  EGRESS_ALLOW_CIDRS?: string[];
+
+  /** Each of the next four configures one engine of web searches. */
+  @IsOptional()
+  @SecretText({ expected: 'a key' })
+  EXA_API_KEY?: Secret;
+
+  @IsOptional()
+  @SecretText({ expected: 'a key' })
+  TAVILY_API_KEY?: Secret;
+
+  @IsOptional()
+  @SecretText({ expected: 'a key' })
+  BRAVE_API_KEY?: Secret;
+
+  /** The operator's own search engine, without `/search`. */
+  @IsOptional()
+  @PublicUrl(['http', 'https'])
+  SEARXNG_URL?: string;
+
+  /** What a caller pays for one search. */
+  @Text({ expected: 'an amount in US dollars such as 0.004', pattern: /^(0|[1-9]\d{0,3})(\.\d{1,12})?$/ })
+  WEB_SEARCH_COST_USD: string = '0';
+
+  /** An endpoint that speaks OpenAI's moderations API, the path included. */
+  @IsOptional()
+  @PublicUrl(['http', 'https'])
+  MODERATION_URL?: string;
+
+  @IsOptional()
+  @SecretText({ expected: 'a key' })
+  MODERATION_API_KEY?: Secret;
+
+  @IsOptional()
+  @Text({ expected: 'the name of a model', maxLength: 256 })
+  MODERATION_MODEL?: string;
+}
+
+/** How clients reach us, without a slash at the end: what access tokens are issued by and meant for. */
+export function publicUrlOf({ PUBLIC_URL, PORT }: GatewayEnv): string {
+  return (PUBLIC_URL ?? `http://127.0.0.1:${PORT}`).replace(/\/+$/, '');
 }
 
 /** @throws EnvError */

@@ -1,8 +1,10 @@
 import { Global, Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
 import { BrokerConnection, DrainSteps, MessagingModule, OutboxModule, OutboxSource, Readiness } from '@libs/platform';
+import { AuditModule } from './audit/audit.module';
 import { AuthModule } from './auth/auth.module';
 import { BatchesModule } from './batches/batches.module';
+import { CredentialsModule } from './credentials/credentials.module';
 import { CreditsModule } from './credits/credits.module';
 import type { GatewayEnv } from './gateway.env';
 import { GenerationRecorder } from './generations/generation-recorder';
@@ -15,6 +17,9 @@ import { KeysModule } from './keys/keys.module';
 import { LedgerKeyUsage } from './keys/ledger-key-usage';
 import { LimitsModule } from './limits/limits.module';
 import { ModelsModule } from './models/models.module';
+import { OauthModule } from './oauth/oauth.module';
+import { PluginsModule } from './plugins/plugins.module';
+import { WorkloadIdentityModule } from './workload-identity/workload-identity.module';
 import { WorkspacesModule } from './workspaces/workspaces.module';
 
 const APP = 'gateway';
@@ -45,14 +50,19 @@ export class GatewayModule implements OnModuleInit {
         // Guards run in this order: who is calling, then what is asked.
         AuthModule,
         HttpModule,
+        AuditModule,
         LimitsModule,
         GenerationsModule,
+        PluginsModule,
         InferenceModule,
         ModelsModule,
         BatchesModule,
         KeysModule.forRoot({ imports: [KeyUsageModule] }),
+        CredentialsModule,
         CreditsModule,
         WorkspacesModule,
+        OauthModule,
+        WorkloadIdentityModule,
       ],
       providers: [{ provide: InFlight, useValue: inFlight }],
       exports: [InFlight],

@@ -3,7 +3,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { AppExceptionFilter, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
 import type { GatewayEnv } from './gateway.env';
 import { GatewayModule } from './gateway.module';
-import { API_PREFIX, edgeServerOptions, prepareEdge } from './http/edge';
+import { API_PREFIX, edgeServerOptions, prepareEdge, ROOT_ROUTES } from './http/edge';
 import { drainRequests } from './http/drain-requests';
 import { countInFlight } from './http/http-metrics';
 import { InFlight } from './http/in-flight';
@@ -21,7 +21,7 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   const adapter = new FastifyAdapter({ ...edgeServerOptions(), skipMiddie: true });
   const options = { ...nestOptions(context), bodyParser: false };
   const app = await NestFactory.create<NestFastifyApplication>(root, adapter, options);
-  app.setGlobalPrefix(API_PREFIX);
+  app.setGlobalPrefix(API_PREFIX, { exclude: ROOT_ROUTES });
   app.useGlobalFilters(new AppExceptionFilter(logger.child(AppExceptionFilter.name)));
   prepareEdge(app, { readiness, inFlight });
   drainSteps.add('requests', (signal) => drainRequests(app.getHttpServer(), inFlight, signal));

@@ -1,4 +1,5 @@
 import { DataSource, type DataSourceOptions } from 'typeorm';
+import { AuditEntryEntity } from './audit/audit-entry.entity';
 import { BatchEntity } from './batches/batch.entity';
 import { BatchLineEntity } from './batches/batch-line.entity';
 import { BatchResultEntity } from './batches/batch-result.entity';
@@ -30,6 +31,7 @@ export interface PersistenceOptions {
 }
 
 const sharedEntities = [
+  AuditEntryEntity,
   BatchEntity,
   BatchLineEntity,
   BatchSegmentEntity,

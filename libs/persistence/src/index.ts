@@ -1,3 +1,4 @@
+export { AuditRepository, type NewAuditEntry } from './audit/audit.repository';
 export { BatchLineEncoder } from './batches/batch-line-encoder';
 export {
   BatchIntakeRepository,
@@ -29,6 +30,7 @@ export {
 } from './generations/generation-contents.repository';
 export {
   GenerationsRepository,
+  type GenerationDetails,
   type GenerationOpening,
   type GenerationSettlement,
   type GenerationView,

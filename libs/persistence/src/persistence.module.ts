@@ -1,6 +1,7 @@
 import { Logger, Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { Secret } from '@libs/contracts';
+import { AuditRepository } from './audit/audit.repository';
 import { BatchIntakeRepository } from './batches/batch-intake.repository';
 import { BatchResultsRepository } from './batches/batch-results.repository';
 import { BatchSegmentsRepository } from './batches/batch-segments.repository';
@@ -23,6 +24,7 @@ export interface PersistenceModuleOptions {
 
 const repositories = [
   Database,
+  AuditRepository,
   BatchesRepository,
   BatchViewsRepository,
   BatchIntakeRepository,

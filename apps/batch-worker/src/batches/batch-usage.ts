@@ -16,10 +16,10 @@ export function toBatchUsage(totals: BatchTotals): object {
     completion_tokens_details: { reasoning_tokens: totals.reasoningTokens, audio_tokens: 0, image_tokens: 0 },
     cost: Number(totals.costUsd),
     cost_details: {
-      upstream_inference_cost: null,
+      upstream_inference_cost: totals.upstreamCostUsd === null ? null : Number(totals.upstreamCostUsd),
       upstream_inference_prompt_cost: Number(totals.promptCostUsd),
       upstream_inference_completions_cost: Number(totals.completionCostUsd),
     },
-    is_byok: false,
+    is_byok: totals.upstreamCostUsd !== null,
   };
 }

@@ -1,4 +1,5 @@
-import type { CatalogueSource } from '@libs/inference';
+import { Secret } from '@libs/contracts';
+import { CallerCredentials, SharedCredentials, type CatalogueSource, type OwnCredential } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '@libs/inference/testing';
 import type { ClaimedSegment } from '@libs/persistence';
 import { HeldSegment, type HeldLine } from './held-segment';
@@ -11,6 +12,22 @@ const ANSWER = {
 };
 const MESSAGES = [{ role: 'user', content: 'Hello!' }];
 
+const OWN = {
+  id: 'own',
+  provider: 'acme',
+  sortOrder: 0,
+  isDisabled: false,
+  isFallback: false,
+  isByokOnly: true,
+  isRequired: false,
+  allowedModels: null,
+  allowedApiKeyHashes: ['hash'],
+  allowedUserIds: null,
+  declaredZdr: null,
+  declaredRegion: null,
+} as const satisfies OwnCredential;
+
+let own: readonly OwnCredential[];
 let upstream: FakeUpstream;
 let closeEngine: () => Promise<void>;
 let runner: LineRunnerService;
@@ -19,7 +36,10 @@ beforeEach(async () => {
   upstream = await FakeUpstream.start();
   const provider = aProvider({ baseUrl: upstream.baseUrl, apiKeyEnv: null });
   const model = aModel({ endpoints: [anEndpoint({ provider, apis: ['chat'] })] });
-  const { engine, http } = anEngine([model]);
+  own = [];
+  const vault = { credentialsOf: () => own, open: async () => new Secret('sk-own-0123456789') };
+  const credentials = new CallerCredentials(new SharedCredentials({}), vault);
+  const { engine, http } = anEngine([model], { credentials });
   closeEngine = () => http.close();
   const catalogue = aCatalogue(model);
   runner = new LineRunnerService(engine, { current: () => catalogue } as CatalogueSource);
@@ -44,7 +64,9 @@ function aLine(endpoint: string, body: object, tries = 1): HeldLine {
     model: 'acme/large',
     provider: 'acme',
     upstreamModel: 'acme-large-2026',
+    organizationId: 'organization',
     workspaceId: 'workspace',
+    apiKeyHash: 'hash',
   };
   const segment = new HeldSegment(claim, [{ seq: 0, customId: 'c0', body: Buffer.from(JSON.stringify(body)) }]);
   return { ...segment.next()!, tries };
@@ -77,6 +99,30 @@ describe(LineRunnerService.name, () => {
     expect(await run(aLine('/v1/chat/completions', line, 8))).toMatchObject({
       outcome: { statusCode: null, costUsd: '0', error: { type: 'server_error', error_type: 'provider_overloaded' } },
     });
+  });
+
+  it('uses the key of the caller, whose owner pays the provider', async () => {
+    own = [OWN];
+    upstream.answers(200, JSON.stringify(ANSWER));
+    const result = await run(aLine('/v1/chat/completions', { messages: MESSAGES }));
+    expect(result).toMatchObject({
+      outcome: { costUsd: '0.0000005', promptCostUsd: '0.000005', completionCostUsd: '0.000005' },
+    });
+    expect(upstream.requests).toMatchObject([{ headers: { authorization: 'Bearer sk-own-0123456789' } }]);
+  });
+
+  it('keeps no other caller from a provider that has enough of a key of the caller', async () => {
+    upstream.answers(429, '', { 'retry-after': '7' });
+    const line = aLine('/v1/chat/completions', { messages: MESSAGES });
+    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: true });
+    own = [OWN];
+    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: false });
+  });
+
+  it('calls nobody where the caller forbids shared capacity and has no other key for this', async () => {
+    own = [{ ...OWN, allowedModels: ['acme/small'] }];
+    expect(await run(aLine('/v1/chat/completions', { messages: MESSAGES }))).toMatchObject({ kind: 'retry' });
+    expect(upstream.requests).toEqual([]);
   });
 
   it('answers a line that can never succeed with its error', async () => {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { numberedId } from '@libs/contracts';
 import { AppError, wireErrorType } from '@libs/errors';
 import {
+  attemptsBefore,
   CatalogueSource,
   formatUsd,
   InferenceEngine,
@@ -9,9 +10,10 @@ import {
   type CallableApi,
   type CancelSignal,
   type Candidate,
+  type CredentialScope,
   type InferenceResult,
 } from '@libs/inference';
-import type { LineError, LineOutcome } from '@libs/persistence';
+import type { ClaimedSegment, LineError, LineOutcome } from '@libs/persistence';
 import type { HeldLine } from './held-segment';
 
 export type LineResult =
@@ -54,7 +56,7 @@ export class LineRunnerService {
         body: line.body,
         signal,
         priceList: managedLanePrices(candidate.endpoint.provider),
-        scope: { workspaceId: claim.workspaceId },
+        scope: scopeOf(claim),
       });
       return { kind: 'outcome', outcome: success(line, generationId, result) };
     } catch (thrown) {
@@ -72,7 +74,7 @@ export class LineRunnerService {
     if (!error.retryable || line.tries >= MAX_TRIES) return { kind: 'outcome', outcome: failure(line, error) };
     if (error.retryAfterSeconds !== undefined) {
       const delayMs = Math.min(MAX_RETRY_AFTER_MS, error.retryAfterSeconds * 1_000);
-      return { kind: 'retry', delayMs, pausesProvider: error.code === 'rate_limit_exceeded' };
+      return { kind: 'retry', delayMs, pausesProvider: error.code === 'rate_limit_exceeded' && !isOfOwnKey(error) };
     }
     const ceilingMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (line.tries - 1));
     return { kind: 'retry', delayMs: Math.ceil(Math.random() * ceilingMs), pausesProvider: false };
@@ -89,6 +91,15 @@ export class LineRunnerService {
     }
     return { model, endpoint };
   }
+}
+
+function scopeOf({ organizationId, workspaceId, apiKeyHash }: ClaimedSegment): CredentialScope {
+  return { organizationId, workspaceId, apiKeyHash };
+}
+
+/** What is wrong with a caller's own key is no reason to keep the provider from others. */
+function isOfOwnKey(error: AppError): boolean {
+  return attemptsBefore(error).at(-1)?.isByok === true;
 }
 
 /** The same for every try of a line, so that a repeated charge would meet its own key. */

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AdvanceBatch, mintId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { formatUsd, type Endpoint } from '@libs/inference';
+import { CallerCredentials, formatUsd, type Candidate, type Endpoint } from '@libs/inference';
 import {
   BatchIntakeRepository,
   BatchViewsRepository,
@@ -37,6 +37,7 @@ export class BatchIntakeService {
     private readonly outbox: OutboxRepository,
     private readonly relay: OutboxRelay,
     private readonly routing: InferenceRouting,
+    private readonly credentials: CallerCredentials,
   ) {}
 
   /**
@@ -87,9 +88,7 @@ export class BatchIntakeService {
     header: BatchHeader,
     idempotency: BatchIdempotency | null,
   ): Promise<void> {
-    const endpoint = routeBatch(header, this.routing.catalogue(), (candidate, api) =>
-      this.routing.canServe(candidate, api),
-    );
+    const endpoint = await this.route(owner, header);
     await this.intake.slice(async (session) => {
       await upload.writeSlice(session);
       const covered = await this.ledger.openHold(session, {
@@ -111,6 +110,19 @@ export class BatchIntakeService {
       });
       await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id });
     });
+  }
+
+  private async route({ organizationId, workspaceId, apiKeyHash }: BatchOwner, header: BatchHeader): Promise<Endpoint> {
+    const scope = { organizationId, workspaceId, apiKeyHash };
+    const own = await this.credentials.ownCredentials(scope);
+    const catalogue = this.routing.catalogue();
+    const model = catalogue.findModel(header.model);
+    const keysFor = (endpoint: Endpoint): readonly Candidate[] => {
+      if (model === null) return [];
+      return this.routing.keysFor({ model, endpoint }, API_OF_ENDPOINT[header.endpoint], own, scope);
+    };
+    const isUsable = (endpoint: Endpoint): boolean => keysFor(endpoint).length > 0;
+    return routeBatch(header, catalogue, isUsable, (endpoint) => Boolean(keysFor(endpoint)[0]?.credential));
   }
 
   /** The refusal is what the caller must hear; rows that could not be removed now are swept later. */

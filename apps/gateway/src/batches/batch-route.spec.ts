@@ -36,6 +36,17 @@ function route(changes: Partial<BatchHeader>, usable: (slug: string) => boolean 
 }
 
 describe(routeBatch, () => {
+  it('prefers endpoints for which the caller has a key, whatever they cost', () => {
+    const header: BatchHeader = { endpoint: '/v1/chat/completions', model: 'vendor/chat', only: null };
+    const chosen = routeBatch(
+      header,
+      catalogue,
+      () => true,
+      (candidate) => candidate.provider.slug === 'dear',
+    );
+    expect(chosen.provider.slug).toBe('dear');
+  });
+
   it('picks the cheapest endpoint that can run a batch', () => {
     expect(route({})).toBe('cheap');
     expect(route({}, (slug) => slug !== 'cheap')).toBe('dear');

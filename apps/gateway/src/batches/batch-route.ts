@@ -12,16 +12,25 @@ export const API_OF_ENDPOINT: Readonly<Record<BatchEndpoint, Api>> = {
 /** Routing hints of single calls; a batch runs on one endpoint, so they have no meaning there. */
 const VARIANT = /:(free|nitro|floor|exacto|online|thinking|extended)$/;
 
-/** Which endpoints this installation can use at all: it has an adapter for the API and a key for the provider. */
+/** Which endpoints can be used for the caller: there is an adapter for the API and a key for the provider. */
 export type Usable = (endpoint: Endpoint, api: Api) => boolean;
 
+/** Whether an endpoint would be called with a key of the caller's own. */
+export type HasOwnKey = (endpoint: Endpoint) => boolean;
+
 /**
- * The one endpoint a batch will run on: the cheapest eligible one (interface §2.2 and §4.1).
+ * The one endpoint a batch will run on: the cheapest eligible one (interface §2.2 and §4.1), among those for
+ * which the caller has a key where there are any.
  *
  * @throws AppError invalid_request (unknown or incompatible model, unknown provider), unprocessable (model
  *   variant), not_found (nothing eligible is left)
  */
-export function routeBatch(header: BatchHeader, catalogue: Catalogue, usable: Usable): Endpoint {
+export function routeBatch(
+  header: BatchHeader,
+  catalogue: Catalogue,
+  usable: Usable,
+  hasOwnKey: HasOwnKey = () => false,
+): Endpoint {
   if (VARIANT.test(header.model)) {
     throw new AppError('unprocessable', 'Model variants cannot be used in a batch', { metadata: { param: 'model' } });
   }
@@ -42,7 +51,9 @@ export function routeBatch(header: BatchHeader, catalogue: Catalogue, usable: Us
   const eligible = capable.filter(
     (endpoint) => usable(endpoint, api) && (wanted === undefined || wanted.includes(endpoint.provider.slug)),
   );
-  const [cheapest] = eligible.sort((one, other) => compareRates(priceOf(one), priceOf(other)));
+  const own = eligible.filter(hasOwnKey);
+  const choice = own.length > 0 ? own : eligible;
+  const [cheapest] = choice.sort((one, other) => compareRates(priceOf(one), priceOf(other)));
   if (cheapest === undefined) {
     throw new AppError('not_found', 'No provider can run this batch', { metadata: { param: 'provider.only' } });
   }

@@ -6,6 +6,7 @@ import {
   type InferenceEngine,
   type InferenceResult,
 } from '@libs/inference';
+import { credentialScopeOf } from '../inference/credential-scope';
 import { fieldsOf, listOf, refusal, type Fields } from './named-tools';
 import { failedUse, type BoundTool, type ServerTool, type ToolContext, type ToolOutcome } from './server-tool';
 
@@ -66,7 +67,6 @@ export class ImageGenerationTool implements ServerTool {
   }
 
   #ask(model: string, settings: Fields, prompt: string, context: ToolContext): Promise<InferenceResult> {
-    const { organizationId, workspaceId, keyHash } = context.caller;
     const request = {
       model,
       messages: [{ role: 'user', content: prompt }],
@@ -81,7 +81,7 @@ export class ImageGenerationTool implements ServerTool {
       body,
       signal: context.signal,
       estimatedPromptTokens: estimatePromptTokens(body),
-      scope: { organizationId, workspaceId: workspaceId ?? undefined, apiKeyHash: keyHash },
+      scope: credentialScopeOf(context.caller),
     });
   }
 }

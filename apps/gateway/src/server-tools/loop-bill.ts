@@ -1,5 +1,6 @@
 import {
   emptyUsage,
+  sumCosts,
   totalOf,
   type Bill,
   type Cost,
@@ -23,11 +24,7 @@ export class LoopBill {
 
   addTurn({ usage, cost }: Pick<StreamOutcome, 'usage' | 'cost'>): void {
     this.#usage = sumOf(this.#usage, usage);
-    this.#cost = {
-      totalCost: this.#cost.totalCost + cost.totalCost,
-      promptCost: this.#cost.promptCost + cost.promptCost,
-      completionCost: this.#cost.completionCost + cost.completionCost,
-    };
+    this.#cost = sumCosts(this.#cost, cost);
   }
 
   addRequested(): void {

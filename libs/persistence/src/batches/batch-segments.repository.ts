@@ -20,7 +20,10 @@ export interface ClaimedSegment extends SegmentLease {
   readonly model: string;
   readonly provider: string;
   readonly upstreamModel: string;
+  readonly organizationId: string;
   readonly workspaceId: string;
+  /** Of the key that submitted the batch. */
+  readonly apiKeyHash: string;
 }
 
 interface ClaimRow {
@@ -36,7 +39,9 @@ interface ClaimRow {
   model: string;
   provider: string;
   upstream_model: string;
+  organization_id: string;
   workspace_id: string;
+  api_key_hash: string;
 }
 
 /**
@@ -62,7 +67,8 @@ export class BatchSegmentsRepository {
         FROM picked p JOIN batches b ON b.number = p.batch_number
         WHERE s.batch_number = p.batch_number AND s.number = p.number
         RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq,
-                  s.attempts, b.id, b.endpoint, b.model, b.provider, b.upstream_model, b.workspace_id`,
+                  s.attempts, b.id, b.endpoint, b.model, b.provider, b.upstream_model, b.organization_id, b.workspace_id,
+                  b.api_key_hash`,
       values: [limit, leaseMs],
     });
     return rows.map(toClaimedSegment).sort(byPosition);
@@ -135,7 +141,9 @@ function toClaimedSegment(row: ClaimRow): ClaimedSegment {
     model: row.model,
     provider: row.provider,
     upstreamModel: row.upstream_model,
+    organizationId: row.organization_id,
     workspaceId: row.workspace_id,
+    apiKeyHash: row.api_key_hash,
   };
 }
 

@@ -27,7 +27,10 @@ export interface BatchTotals {
   readonly reasoningTokens: number;
   readonly promptCostUsd: string;
   readonly completionCostUsd: string;
+  /** What was charged. */
   readonly costUsd: string;
+  /** What providers charged owners of keys, by their list prices; null where no such key was used. */
+  readonly upstreamCostUsd: string | null;
 }
 
 interface WorkRow {
@@ -210,7 +213,9 @@ async function sumResults(session: Session, work: BatchWork): Promise<BatchTotal
         coalesce(sum(prompt_tokens), 0) AS prompt_tokens, coalesce(sum(completion_tokens), 0) AS completion_tokens,
         coalesce(sum(cached_tokens), 0) AS cached_tokens, coalesce(sum(cache_write_tokens), 0) AS cache_write_tokens,
         coalesce(sum(reasoning_tokens), 0) AS reasoning_tokens, coalesce(sum(prompt_cost_usd), 0)::text AS prompt_cost_usd,
-        coalesce(sum(completion_cost_usd), 0)::text AS completion_cost_usd, coalesce(sum(cost_usd), 0)::text AS cost_usd
+        coalesce(sum(completion_cost_usd), 0)::text AS completion_cost_usd, coalesce(sum(cost_usd), 0)::text AS cost_usd,
+        (sum(prompt_cost_usd + completion_cost_usd) FILTER (WHERE prompt_cost_usd + completion_cost_usd <> cost_usd)
+        )::text AS upstream_cost_usd
       FROM batch_results WHERE created_on = $1 AND batch_number = $2`,
     values: [work.createdOn, work.number],
   });
@@ -228,6 +233,8 @@ async function sumResults(session: Session, work: BatchWork): Promise<BatchTotal
     promptCostUsd: money('prompt_cost_usd'),
     completionCostUsd: money('completion_cost_usd'),
     costUsd: money('cost_usd'),
+    // The parts of a cost are the list price; what is charged differs from it on keys of callers' own only.
+    upstreamCostUsd: sums['upstream_cost_usd'] ?? null,
   };
 }
 

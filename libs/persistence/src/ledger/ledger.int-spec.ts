@@ -55,6 +55,7 @@ describe(LedgerRepository.name, () => {
       costUsd,
       latencyMs: 5,
       generationMs: 9,
+      details: { attempts: [] },
     };
   }
 

@@ -1,6 +1,7 @@
 import type { Command } from '../command';
 import { batchesShow } from './batches-show.command';
 import { catalogCheck } from './catalog-check.command';
+import { credentialsRotateKek } from './credentials-rotate-kek.command';
 import { creditsAdd } from './credits-add.command';
 import { keysCreate } from './keys-create.command';
 import { keysList } from './keys-list.command';
@@ -24,6 +25,7 @@ export const commands: readonly Command[] = [
   keysDelete,
   creditsAdd,
   ledgerAudit,
+  credentialsRotateKek,
   batchesShow,
   catalogCheck,
 ];

@@ -1,0 +1,148 @@
+import { Injectable } from '@nestjs/common';
+import type { CredentialReference } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { DataSource, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
+import { CredentialEntity } from './credential.entity';
+
+export type NewCredential = Omit<
+  CredentialEntity,
+  'sortOrder' | 'createdAt' | 'updatedAt' | 'deletedAt' | 'keyEncryptionKeyId' | 'wrappedDataKey' | 'sealedKey'
+> &
+  KeyAtRest;
+
+/** The three columns that hold a key. */
+export interface KeyAtRest {
+  readonly keyEncryptionKeyId: string;
+  readonly wrappedDataKey: Buffer;
+  readonly sealedKey: string;
+}
+
+/** Members left out stay as they are. */
+export type CredentialChanges = Partial<
+  Pick<
+    CredentialEntity,
+    | 'name'
+    | 'label'
+    | 'disabled'
+    | 'isByokOnly'
+    | 'isFallback'
+    | 'isRequired'
+    | 'allowedApiKeyHashes'
+    | 'allowedModels'
+    | 'allowedUserIds'
+    | 'declaredRegion'
+    | 'declaredZdr'
+    | 'keyRegion'
+  > &
+    KeyAtRest
+>;
+
+export interface CredentialQuery {
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly provider: string | null;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+export interface CredentialPage {
+  readonly credentials: CredentialEntity[];
+  readonly totalCount: number;
+}
+
+/** One workspace's credentials are read on the way of its requests, so there is an end to them. */
+export const MAX_CREDENTIALS_OF_WORKSPACE = 200;
+
+/** Every method asks for the organization: a foreign credential is as unknown as no credential. */
+@Injectable()
+export class CredentialsRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** At the end of its section. @throws AppError invalid_request when the workspace has as many as it may */
+  async insertCredential(credential: NewCredential): Promise<CredentialEntity> {
+    return this.dataSource.transaction(async (manager) => {
+      await takeTurn(manager, credential.workspaceId);
+      const { workspaceId } = credential;
+      const living = await manager.countBy(CredentialEntity, { workspaceId, deletedAt: IsNull() });
+      if (living >= MAX_CREDENTIALS_OF_WORKSPACE) {
+        throw new AppError('invalid_request', `A workspace has at most ${MAX_CREDENTIALS_OF_WORKSPACE} credentials`);
+      }
+      const sortOrder = await nextSortOrder(manager, credential);
+      await manager.insert(CredentialEntity, { ...credential, sortOrder });
+      return manager.findOneByOrFail(CredentialEntity, { id: credential.id });
+    });
+  }
+
+  async findCredentials({ offset, limit, ...wanted }: CredentialQuery): Promise<CredentialPage> {
+    const { organizationId, workspaceId, provider } = wanted;
+    const [credentials, totalCount] = await this.dataSource.manager.findAndCount(CredentialEntity, {
+      where: { organizationId, workspaceId, deletedAt: IsNull(), ...(provider !== null && { provider }) },
+      order: { provider: 'ASC', isFallback: 'ASC', sortOrder: 'ASC' },
+      skip: offset,
+      take: limit,
+    });
+    return { credentials, totalCount };
+  }
+
+  async getCredential(reference: CredentialReference): Promise<CredentialEntity> {
+    const credential = await this.dataSource.manager.findOneBy(CredentialEntity, living(reference));
+    if (!credential) throw noSuchCredential();
+    return credential;
+  }
+
+  /**
+   * Changes a credential by what it is at that moment: nobody else changes it before the transaction ends. One
+   * that goes over to the other section becomes its last.
+   */
+  async updateCredential(
+    reference: CredentialReference,
+    change: (current: CredentialEntity) => CredentialChanges,
+  ): Promise<CredentialEntity> {
+    return this.dataSource.transaction(async (manager) => {
+      const lock = { mode: 'pessimistic_write' } as const;
+      const current = await manager.findOne(CredentialEntity, { where: living(reference), lock });
+      if (!current) throw noSuchCredential();
+      const changes = change(current);
+      const { isFallback = current.isFallback } = changes;
+      let { sortOrder } = current;
+      if (isFallback !== current.isFallback) {
+        await takeTurn(manager, current.workspaceId);
+        sortOrder = await nextSortOrder(manager, { ...current, isFallback });
+      }
+      const { id } = current;
+      await manager.update(CredentialEntity, { id }, { ...changes, sortOrder, updatedAt: () => 'now()' });
+      return manager.findOneByOrFail(CredentialEntity, { id });
+    });
+  }
+
+  /** The row stays, its key goes. */
+  async deleteCredential(reference: CredentialReference): Promise<void> {
+    const deleted = await this.dataSource.manager.update(CredentialEntity, living(reference), {
+      deletedAt: () => 'now()',
+      keyEncryptionKeyId: null,
+      wrappedDataKey: null,
+      sealedKey: null,
+    });
+    if (deleted.affected !== 1) throw noSuchCredential();
+  }
+}
+
+/** Whoever gives out places in a workspace's sections does it alone until the transaction ends. */
+async function takeTurn(manager: EntityManager, workspaceId: string): Promise<void> {
+  await manager.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`credentials of ${workspaceId}`]);
+}
+
+type Section = Pick<CredentialEntity, 'workspaceId' | 'provider' | 'isFallback'>;
+
+async function nextSortOrder(manager: EntityManager, { workspaceId, provider, isFallback }: Section): Promise<number> {
+  const section = { workspaceId, provider, isFallback, deletedAt: IsNull() };
+  return ((await manager.maximum(CredentialEntity, 'sortOrder', section)) ?? -1) + 1;
+}
+
+function living({ organizationId, id }: CredentialReference): FindOptionsWhere<CredentialEntity> {
+  return { organizationId, id, deletedAt: IsNull() };
+}
+
+function noSuchCredential(): AppError {
+  return new AppError('not_found', 'No such credential');
+}

@@ -1,0 +1,43 @@
+import type { CredentialRegion } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+
+/** Their keys say where they are used; nothing else may be declared. */
+const REGION_IN_KEY = new Set(['openai', 'fireworks']);
+/** Has resources in regions that its keys do not name. */
+const REGION_DECLARED = new Set(['azure']);
+
+/**
+ * The region that a credential has (interface §4.9): for two providers what its key says, elsewhere what was
+ * declared. Null and `global` behave the same.
+ *
+ * @throws AppError invalid_request for a region that does not fit
+ */
+export function regionOfCredential(
+  provider: string,
+  keyRegion: CredentialRegion | null,
+  declared: CredentialRegion | null,
+): CredentialRegion | null {
+  if (REGION_IN_KEY.has(provider)) {
+    if (declared !== null && declared !== (keyRegion ?? 'global')) {
+      throw refused('declared_region must be the region of the key, which is a JSON object with api_key and region');
+    }
+    return declared ?? keyRegion;
+  }
+  if (declared !== null && declared !== 'global' && !REGION_DECLARED.has(provider)) {
+    throw refused('declared_region can only be global for this provider');
+  }
+  return declared;
+}
+
+/** The region of a credential that got a new key and was declared nothing new of. */
+export function regionWithNewKey(
+  provider: string,
+  keyRegion: CredentialRegion | null,
+  declared: CredentialRegion | null,
+): CredentialRegion | null {
+  return REGION_IN_KEY.has(provider) ? keyRegion : declared;
+}
+
+function refused(message: string): AppError {
+  return new AppError('invalid_request', message, { metadata: { param: 'declared_region' } });
+}

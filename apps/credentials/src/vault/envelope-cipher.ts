@@ -1,0 +1,85 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Secret } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { KeyWrapper, type WrappedKey } from './key-wrapper';
+import { deriveKey, openBytes, sealBytes } from './sealed-bytes';
+
+/** Whose key it is. Sealed to this, it opens for nothing else. */
+export interface CredentialIdentity {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly provider: string;
+}
+
+/** A provider's key at rest. */
+export interface SealedKey {
+  readonly dataKey: WrappedKey;
+  /** `v1.<commitment>.<nonce, ciphertext and tag>` in base64url. */
+  readonly sealedKey: string;
+}
+
+const VERSION = 'v1';
+const DATA_KEY_BYTES = 32;
+const CONTENT_PURPOSE = 'sluice credentials: encryption of a key';
+const COMMITMENT_PURPOSE = 'sluice credentials: commitment to a data key';
+
+/**
+ * Envelope encryption: every key has a random data key of its own, the data key is wrapped with a
+ * key-encryption key of the installation, and both are bound to the identity of the row. A row that was
+ * copied over another, or whose tenant was changed, does not open.
+ *
+ * AES-GCM alone does not say which key a text was made with: texts exist that open under two. The commitment
+ * is derived from the data key and compared before anything is opened, so that there is one (key commitment, RFC 9771).
+ */
+@Injectable()
+export class EnvelopeCipher {
+  constructor(private readonly keys: KeyWrapper) {}
+
+  async seal(key: Secret, identity: CredentialIdentity): Promise<SealedKey> {
+    const context = contextOf(identity);
+    const dataKey = randomBytes(DATA_KEY_BYTES);
+    const sealed = sealBytes(deriveKey(dataKey, CONTENT_PURPOSE), Buffer.from(key.reveal()), context);
+    const parts = [deriveKey(dataKey, COMMITMENT_PURPOSE), sealed].map((part) => part.toString('base64url'));
+    return { dataKey: await this.keys.wrap(dataKey, context), sealedKey: [VERSION, ...parts].join('.') };
+  }
+
+  /** @throws AppError `server` for anything but what `seal` gave for this identity */
+  async open({ dataKey: wrapped, sealedKey }: SealedKey, identity: CredentialIdentity): Promise<Secret> {
+    const context = contextOf(identity);
+    const dataKey = await this.keys.unwrap(wrapped, context);
+    const [version, commitment = '', sealed = '', ...more] = sealedKey.split('.');
+    const expected = deriveKey(dataKey, COMMITMENT_PURPOSE);
+    const found = Buffer.from(commitment, 'base64url');
+    const isWhole = version === VERSION && more.length === 0 && isEncoded(commitment) && isEncoded(sealed);
+    if (!isWhole || found.length !== expected.length || !timingSafeEqual(found, expected)) {
+      throw unusable('its text is not one of this data key');
+    }
+    try {
+      const plain = openBytes(deriveKey(dataKey, CONTENT_PURPOSE), Buffer.from(sealed, 'base64url'), context);
+      return new Secret(plain.toString());
+    } catch (cause) {
+      throw unusable('its text does not open', cause);
+    }
+  }
+
+  /** The same data key under the current key-encryption key; what it sealed stays as it is. */
+  async rewrap(wrapped: WrappedKey, identity: CredentialIdentity): Promise<WrappedKey> {
+    const context = contextOf(identity);
+    return this.keys.wrap(await this.keys.unwrap(wrapped, context), context);
+  }
+}
+
+function contextOf({ id, organizationId, workspaceId, provider }: CredentialIdentity): string {
+  return JSON.stringify([VERSION, 'byok', id, workspaceId, organizationId, provider]);
+}
+
+/** The decoder passes over foreign characters and left-over bits: one text only may stand for the bytes. */
+function isEncoded(text: string): boolean {
+  return Buffer.from(text, 'base64url').toString('base64url') === text;
+}
+
+function unusable(reason: string, cause?: unknown): AppError {
+  return new AppError('server', 'Internal error', { internal: `a credential cannot be opened: ${reason}`, cause });
+}

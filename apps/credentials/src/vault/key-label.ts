@@ -1,0 +1,18 @@
+const SHOWN_END = 4;
+const LONGEST_START = 3;
+/** Of a shorter secret, seven characters would be too large a part. */
+const SHORTEST_SHOWN = 16;
+const HIDDEN = '***';
+
+/** `sk-...AbCd`: enough to tell keys apart, and nothing to guess one from. */
+export function labelOfKey(key: string): string {
+  if (key.length < SHORTEST_SHOWN) return HIDDEN;
+  const dash = key.indexOf('-');
+  const start = dash >= 0 && dash < LONGEST_START ? dash + 1 : 2;
+  return `${key.slice(0, start)}...${key.slice(-SHOWN_END)}`;
+}
+
+/** Documents begin alike, so only the end of their secret is shown. */
+export function labelOfDocument(secret: string): string {
+  return secret.length < SHORTEST_SHOWN ? HIDDEN : `...${secret.slice(-SHOWN_END)}`;
+}

@@ -1,0 +1,145 @@
+import { BYOK_PROVIDERS, Secret } from '@libs/contracts';
+import { regionOfCredential, regionWithNewKey } from './declared-region';
+import { labelOfKey } from './key-label';
+import { readKeyMaterial } from './key-material';
+
+const SECRET = 'sk-canary-0123456789abcdef-WxYz';
+const read = (provider: string, key: unknown) =>
+  readKeyMaterial(provider, new Secret(typeof key === 'string' ? key : JSON.stringify(key)));
+
+const regional = { api_key: SECRET, region: 'europe' };
+const access = { accessKeyId: 'AKIA0123456789ABCDEF', secretAccessKey: SECRET, region: 'us-east-1' };
+const account = {
+  type: 'service_account',
+  project_id: 'a-project',
+  private_key_id: '0123456789abcdef0123456789abcdef0123456f',
+  private_key: `-----BEGIN PRIVATE KEY-----\n${'A'.repeat(64)}\n${'B'.repeat(20)}==\n-----END PRIVATE KEY-----\n`,
+  client_email: 'sluice@a-project.iam.gserviceaccount.com',
+  universe_domain: 'googleapis.com',
+};
+const resource = { api_key: SECRET, resource_name: 'my-resource', resource_type: 'openai' };
+const deployment = {
+  model_slug: 'openai/gpt-4o',
+  endpoint_url: 'https://my-resource.openai.azure.com/openai/deployments/mine',
+  api_key: SECRET,
+  model_id: 'mine',
+};
+
+describe(readKeyMaterial.name, () => {
+  it('takes a plain key for every provider', () => {
+    for (const provider of BYOK_PROVIDERS) {
+      expect(read(provider, SECRET)).toEqual({ label: 'sk-...WxYz', region: null });
+    }
+  });
+
+  it.each([
+    ['openai', regional, '...WxYz', 'europe'],
+    ['fireworks', { ...regional, region: 'global' }, '...WxYz', 'global'],
+    ['amazon-bedrock', access, '...WxYz', null],
+    ['amazon-bedrock', { ...access, sessionToken: 'IQoJb3JpZ2luX2VjE' }, '...WxYz', null],
+    ['claude-on-aws', access, '...WxYz', null],
+    ['google-vertex', account, '...456f', null],
+    ['google-vertex', { ...account, region: 'europe-west4', bucket: 'a-bucket' }, '...456f', null],
+    ['azure', [resource], '...WxYz', null],
+    ['azure', [deployment, { ...resource, resource_type: 'ai_foundry' }], '...WxYz', null],
+  ])('takes a document of %s', (provider, key, label, region) => {
+    expect(read(provider, key)).toEqual({ label, region });
+  });
+
+  const prototype = `{"__proto__":{"region":"us"},${JSON.stringify(account).slice(1)}`;
+
+  it.each([
+    ['openai', 'broken JSON', '{"api_key":"canary"'],
+    ['openai', 'a list', [regional]],
+    ['openai', 'no region', { api_key: SECRET }],
+    ['openai', 'an unknown region', { ...regional, region: 'eu' }],
+    ['openai', 'a region that is no text', { ...regional, region: ['us'] }],
+    ['openai', 'no key', { region: 'us' }],
+    ['openai', 'an empty key', { ...regional, api_key: '' }],
+    ['openai', 'a line break in the key', { ...regional, api_key: 'canary\r\nx: y' }],
+    ['openai', 'one member too many', { ...regional, organization: 'canary' }],
+    ['openai', 'an inherited member', '{"api_key":"canary","region":"us","__proto__":{}}'],
+    ['anthropic', 'a document at all', regional],
+    ['fireworks', 'null', '[null]'],
+    ['amazon-bedrock', 'no region', { accessKeyId: 'canary', secretAccessKey: SECRET }],
+    ['amazon-bedrock', 'a region that is a path', { ...access, region: '../canary' }],
+    ['amazon-bedrock', 'a number', { ...access, secretAccessKey: 1 }],
+    ['google-vertex', 'no private key', { ...account, private_key: undefined }],
+    ['google-vertex', 'a private key of another form', { ...account, private_key: 'canary' }],
+    ['google-vertex', 'no account', { ...account, client_email: 'canary' }],
+    ['google-vertex', 'an inherited member', prototype],
+    ['azure', 'an object', resource],
+    ['azure', 'an empty list', '[]'],
+    ['azure', 'too long a list', Array.from({ length: 101 }, () => resource)],
+    ['azure', 'an unknown type of resource', [{ ...resource, resource_type: 'canary' }]],
+    ['azure', 'a resource that is a host', [{ ...resource, resource_name: 'evil.example/canary' }]],
+    ['azure', 'a foreign host', [{ ...deployment, endpoint_url: 'https://canary.example/azure.com' }]],
+    ['azure', 'a host that only ends alike', [{ ...deployment, endpoint_url: 'https://canary-azure.com/' }]],
+    ['azure', 'plain http', [{ ...deployment, endpoint_url: 'http://canary.openai.azure.com/' }]],
+    ['azure', 'a user in the URL', [{ ...deployment, endpoint_url: 'https://canary@x.openai.azure.com/' }]],
+    ['azure', 'one bad entry among good ones', [resource, { api_key: SECRET }]],
+  ])('refuses for %s: %s', (provider, _what, key) => {
+    expect.assertions(2);
+    try {
+      read(provider, key);
+    } catch (thrown) {
+      const error = thrown as { message: string };
+      expect(thrown).toMatchObject({ code: 'invalid_request', metadata: { param: 'key' } });
+      expect(error.message).not.toMatch(/canary|WxYz/);
+    }
+  });
+});
+
+describe(labelOfKey.name, () => {
+  it.each([
+    ['sk-proj-0123456789abcdefAbCd', 'sk-...AbCd'],
+    ['gsk_0123456789abcdefAbCd', 'gs...AbCd'],
+    ['0123456789-abcdefAbCd', '01...AbCd'],
+    ['r8-0123456789abcd-', 'r8-...bcd-'],
+    ['a', '***'],
+    ['abcd', '***'],
+    ['sk-45678', '***'],
+    ['sk-456789012345', '***'],
+  ])('shows of %s no more than %s', (key, label) => {
+    expect(labelOfKey(key)).toBe(label);
+  });
+});
+
+describe(regionOfCredential.name, () => {
+  it.each([
+    ['openai', 'europe', null, 'europe'],
+    ['openai', 'europe', 'europe', 'europe'],
+    ['openai', null, null, null],
+    ['openai', null, 'global', 'global'],
+    ['fireworks', 'global', 'global', 'global'],
+    ['azure', null, 'europe', 'europe'],
+    ['azure', null, 'us', 'us'],
+    ['azure', null, null, null],
+    ['mistral', null, 'global', 'global'],
+    ['google-vertex', null, null, null],
+  ] as const)('of %s with a key of %s declared %s is %s', (provider, key, declared, region) => {
+    expect(regionOfCredential(provider, key, declared)).toBe(region);
+  });
+
+  it.each([
+    ['openai', 'europe', 'us'],
+    ['openai', 'europe', 'global'],
+    ['openai', null, 'europe'],
+    ['fireworks', 'us', 'europe'],
+    ['mistral', null, 'europe'],
+    ['google-vertex', null, 'us'],
+    ['amazon-bedrock', null, 'us'],
+  ] as const)('refuses for %s with a key of %s that %s is declared', (provider, key, declared) => {
+    expect(() => regionOfCredential(provider, key, declared)).toThrow(
+      expect.objectContaining({ code: 'invalid_request', metadata: { param: 'declared_region' } }),
+    );
+  });
+});
+
+describe(regionWithNewKey.name, () => {
+  it('takes the region of the key where keys have one, and keeps what was declared elsewhere', () => {
+    expect(regionWithNewKey('openai', 'us', 'europe')).toBe('us');
+    expect(regionWithNewKey('fireworks', null, 'europe')).toBeNull();
+    expect(regionWithNewKey('azure', null, 'europe')).toBe('europe');
+  });
+});

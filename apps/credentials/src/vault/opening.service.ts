@@ -1,0 +1,67 @@
+import { Injectable } from '@nestjs/common';
+import {
+  openingPurpose,
+  type FindOwnCredentialsRequest,
+  type FindOwnCredentialsResponse,
+  type OpenCredentialRequest,
+  type OpenedCredential,
+} from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { counter, seal } from '@libs/platform';
+import { EnvelopeCipher } from './envelope-cipher';
+import { fittingRecords } from './fitting-records';
+import { SealedCredentialsRepository, type StoredKey, type UsableKey } from './sealed-credentials.repository';
+import type { SealedKey } from './envelope-cipher';
+
+const PAGE = 100;
+
+const openings = counter({
+  name: 'sluice_credentials_opened_total',
+  help: 'Questions for the key of a credential, by their answer',
+  labelNames: ['outcome'],
+});
+
+/** Credentials as those who route and call use them. */
+@Injectable()
+export class OpeningService {
+  constructor(
+    private readonly repository: SealedCredentialsRepository,
+    private readonly cipher: EnvelopeCipher,
+  ) {}
+
+  async findOwn({
+    organizationId,
+    workspaceId,
+    offset,
+  }: FindOwnCredentialsRequest): Promise<FindOwnCredentialsResponse> {
+    const { credentials, totalCount } = await this.repository.findOwn(organizationId, workspaceId, offset, PAGE);
+    return { credentials: fittingRecords(credentials), totalCount };
+  }
+
+  /** Decrypted here and sealed again at once, to the process that asked. */
+  async open(request: OpenCredentialRequest): Promise<OpenedCredential> {
+    const { organizationId, workspaceId, id, recipient } = request;
+    const stored = await this.repository.findUsable(organizationId, workspaceId, id);
+    if (stored === null || !isFor(stored, request.apiKeyHash)) {
+      openings.inc({ outcome: 'refused' });
+      throw new AppError('not_found', 'No such credential');
+    }
+    try {
+      const key = await this.cipher.open(sealedKeyOf(stored), stored);
+      const sealedKey = await seal(key, { publicKey: recipient }, openingPurpose(stored.id));
+      openings.inc({ outcome: 'opened' });
+      return { sealedKey };
+    } catch (thrown) {
+      openings.inc({ outcome: 'failed' });
+      throw thrown;
+    }
+  }
+}
+
+function isFor({ allowedApiKeyHashes }: UsableKey, apiKeyHash: string | null | undefined): boolean {
+  return allowedApiKeyHashes === null || allowedApiKeyHashes.includes(apiKeyHash ?? '');
+}
+
+function sealedKeyOf({ keyEncryptionKeyId, wrappedDataKey, sealedKey }: StoredKey): SealedKey {
+  return { dataKey: { keyEncryptionKeyId, wrapped: wrappedDataKey }, sealedKey };
+}

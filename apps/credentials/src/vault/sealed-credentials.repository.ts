@@ -1,0 +1,110 @@
+import { Injectable } from '@nestjs/common';
+import type { OwnCredentialRecord } from '@libs/contracts';
+import { Database } from '@libs/persistence';
+import type { KeyAtRest } from './credentials.repository';
+
+/** What it takes to open a credential. */
+export interface StoredKey extends KeyAtRest {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly provider: string;
+}
+
+export interface UsableKey extends StoredKey {
+  readonly allowedApiKeyHashes: readonly string[] | null;
+}
+
+/** A data key that was wrapped anew. */
+export interface Rewrapping {
+  readonly id: string;
+  readonly before: Buffer;
+  readonly after: Buffer;
+}
+
+const KEY_COLUMNS = `id, organization_id AS "organizationId", workspace_id AS "workspaceId", provider,
+  key_encryption_key_id AS "keyEncryptionKeyId", wrapped_data_key AS "wrappedDataKey", sealed_key AS "sealedKey"`;
+
+/** The statements on the way of requests, and those of the rotation of key-encryption keys. */
+@Injectable()
+export class SealedCredentialsRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Those that are in force, from the offset on. */
+  async findOwn(
+    organizationId: string,
+    workspaceId: string,
+    offset: number,
+    limit: number,
+  ): Promise<{ credentials: OwnCredentialRecord[]; totalCount: number }> {
+    const rows = await this.database.rows<OwnCredentialRecord & { totalCount: number }>({
+      name: 'find-own-credentials',
+      sql: `
+        SELECT id, provider, sort_order AS "sortOrder", disabled AS "isDisabled", is_fallback AS "isFallback",
+               is_byok_only AS "isByokOnly", is_required AS "isRequired", allowed_models AS "allowedModels",
+               allowed_api_key_hashes AS "allowedApiKeyHashes", allowed_user_ids AS "allowedUserIds",
+               declared_zdr AS "declaredZdr", declared_region AS "declaredRegion",
+               (count(*) OVER ())::integer AS "totalCount"
+        FROM credentials
+        WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NULL AND NOT disabled
+        ORDER BY provider, is_fallback, sort_order OFFSET $3 LIMIT $4`,
+      values: [organizationId, workspaceId, offset, limit],
+    });
+    const totalCount = rows[0]?.totalCount ?? 0;
+    return { credentials: rows.map(({ totalCount: _all, ...credential }) => credential), totalCount };
+  }
+
+  /** Null for one that is unknown, foreign, disabled or deleted. */
+  async findUsable(organizationId: string, workspaceId: string, id: string): Promise<UsableKey | null> {
+    return this.database.firstRow<UsableKey>({
+      name: 'find-usable-credential',
+      sql: `
+        SELECT ${KEY_COLUMNS}, allowed_api_key_hashes AS "allowedApiKeyHashes"
+        FROM credentials
+        WHERE id = $1 AND organization_id = $2 AND workspace_id = $3 AND deleted_at IS NULL AND NOT disabled`,
+      values: [id, organizationId, workspaceId],
+    });
+  }
+
+  /** A page of those that are wrapped with another key than this, in the order of their ids. */
+  async findWrappedOtherwise(keyId: string, afterId: string | null, limit: number): Promise<StoredKey[]> {
+    return this.database.rows<StoredKey>({
+      sql: `
+        SELECT ${KEY_COLUMNS} FROM credentials
+        WHERE deleted_at IS NULL AND key_encryption_key_id <> $1 AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3`,
+      values: [keyId, afterId, limit],
+    });
+  }
+
+  async countWrappedOtherwise(keyId: string): Promise<number> {
+    const row = await this.database.firstRow<{ count: number }>({
+      sql: `SELECT count(*)::integer AS count FROM credentials
+            WHERE deleted_at IS NULL AND key_encryption_key_id <> $1`,
+      values: [keyId],
+    });
+    return row?.count ?? 0;
+  }
+
+  /**
+   * Replaces wrapped data keys that are still what they were; one whose key was changed or deleted in between is
+   * left as it is. Either column changes with the other, so at any moment one key-encryption key opens a row.
+   *
+   * @returns how many were replaced
+   */
+  async rewrap(keyId: string, rewrappings: readonly Rewrapping[]): Promise<number> {
+    if (rewrappings.length === 0) return 0;
+    const asHex = (bytes: Buffer): string => bytes.toString('hex');
+    return this.database.execute({
+      sql: `
+        UPDATE credentials c SET key_encryption_key_id = $1, wrapped_data_key = decode(r.after, 'hex')
+        FROM unnest($2::uuid[], $3::text[], $4::text[]) AS r(id, before, after)
+        WHERE c.id = r.id AND c.wrapped_data_key = decode(r.before, 'hex')`,
+      values: [
+        keyId,
+        rewrappings.map(({ id }) => id),
+        rewrappings.map(({ before }) => asHex(before)),
+        rewrappings.map(({ after }) => asHex(after)),
+      ],
+    });
+  }
+}

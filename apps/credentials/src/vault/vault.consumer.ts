@@ -1,0 +1,47 @@
+import { Controller } from '@nestjs/common';
+import {
+  FindOwnCredentials,
+  FindOwnCredentialsRequest,
+  GetIntakeKey,
+  OpenCredential,
+  OpenCredentialRequest,
+  RewrapCredentials,
+  RewrapCredentialsRequest,
+  type FindOwnCredentialsResponse,
+  type IntakeKey,
+  type OpenedCredential,
+  type RewrapCredentialsResponse,
+} from '@libs/contracts';
+import { Handles } from '@libs/platform';
+import { IntakeKeys } from './intake-keys';
+import { OpeningService } from './opening.service';
+import { RewrappingService } from './rewrapping.service';
+
+@Controller()
+export class VaultConsumer {
+  constructor(
+    private readonly intakeKeys: IntakeKeys,
+    private readonly opening: OpeningService,
+    private readonly rewrapping: RewrappingService,
+  ) {}
+
+  @Handles(GetIntakeKey)
+  getIntakeKey(): IntakeKey {
+    return this.intakeKeys.current;
+  }
+
+  @Handles(FindOwnCredentials)
+  findOwn(request: FindOwnCredentialsRequest): Promise<FindOwnCredentialsResponse> {
+    return this.opening.findOwn(request);
+  }
+
+  @Handles(OpenCredential)
+  open(request: OpenCredentialRequest): Promise<OpenedCredential> {
+    return this.opening.open(request);
+  }
+
+  @Handles(RewrapCredentials)
+  rewrap(request: RewrapCredentialsRequest): Promise<RewrapCredentialsResponse> {
+    return this.rewrapping.rewrapPage(request);
+  }
+}

@@ -1,0 +1,56 @@
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
+import {
+  CreateCredentialDto,
+  ListCredentialsQueryDto,
+  UpdateCredentialDto,
+  type CredentialDto,
+  type Principal,
+} from '@libs/contracts';
+import { validateInstance } from '@libs/platform';
+import { RequiresManagementKey } from '../auth/access.decorators';
+import { Caller } from '../auth/caller.decorator';
+import { CredentialsService } from './credentials.service';
+
+/** What the interface answers to a credential that was created (§4.9). Some of its clients expect 201. */
+const CREATED_STATUS = 200;
+
+/** Provider keys that the caller's organization brings along; for management keys (interface §4.9 and §4.10). */
+@Controller('byok')
+@RequiresManagementKey()
+export class CredentialsController {
+  constructor(private readonly credentials: CredentialsService) {}
+
+  @Get()
+  async list(
+    @Caller() caller: Principal,
+    @Query() query: unknown,
+  ): Promise<{ data: CredentialDto[]; total_count: number }> {
+    return this.credentials.list(caller, validateInstance(ListCredentialsQueryDto, query));
+  }
+
+  @Post()
+  @HttpCode(CREATED_STATUS)
+  async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: CredentialDto }> {
+    return { data: await this.credentials.create(caller, validateInstance(CreateCredentialDto, body)) };
+  }
+
+  @Get(':id')
+  async get(@Caller() caller: Principal, @Param('id') id: string): Promise<{ data: CredentialDto }> {
+    return { data: await this.credentials.get(caller, id) };
+  }
+
+  @Patch(':id')
+  async update(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+    @Body() body: unknown,
+  ): Promise<{ data: CredentialDto }> {
+    return { data: await this.credentials.update(caller, id, validateInstance(UpdateCredentialDto, body)) };
+  }
+
+  @Delete(':id')
+  async delete(@Caller() caller: Principal, @Param('id') id: string): Promise<{ deleted: true }> {
+    await this.credentials.delete(caller, id);
+    return { deleted: true };
+  }
+}

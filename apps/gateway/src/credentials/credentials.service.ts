@@ -1,0 +1,105 @@
+import {
+  BYOK_PROVIDERS,
+  CreateCredential,
+  DeleteCredential,
+  GetCredential,
+  ListCredentials,
+  readPage,
+  UpdateCredential,
+  type CreateCredentialDto,
+  type CredentialDto,
+  type CredentialRecord,
+  type CredentialReference,
+  type ListCredentialsQueryDto,
+  type Principal,
+  type UpdateCredentialDto,
+} from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import type { Catalogue } from '@libs/inference';
+import type { MessageBus } from '@libs/platform';
+import { CredentialIntake } from './credential-intake';
+import { credentialView, settingsOf } from './credential-view';
+
+const DEFAULT_PAGE = 50;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const KNOWN_PROVIDERS = new Set(BYOK_PROVIDERS);
+
+/** `/byok` of the interface, forwarded to the credentials app for the organization of the caller's key. */
+export class CredentialsService {
+  readonly #intake: CredentialIntake;
+
+  /** @param catalogue its providers can be named too */
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly catalogue: () => Catalogue,
+  ) {
+    this.#intake = new CredentialIntake(bus);
+  }
+
+  async create(caller: Principal, body: CreateCredentialDto): Promise<CredentialDto> {
+    const { organizationId } = caller;
+    const { key, provider, workspace_id: workspaceId = null } = body;
+    this.#requireProvider(provider);
+    const members = { organizationId, workspaceId, provider, ...settingsOf(body) };
+    const record = await this.#intake.send(key, organizationId, (sealedKey) =>
+      this.bus.call(CreateCredential, { ...members, sealedKey }),
+    );
+    return credentialView(record);
+  }
+
+  async list(
+    caller: Principal,
+    query: ListCredentialsQueryDto,
+  ): Promise<{ data: CredentialDto[]; total_count: number }> {
+    const { workspace_id: workspaceId = null, provider = null } = query;
+    if (provider !== null) this.#requireProvider(provider);
+    const { offset, limit } = readPage(query, DEFAULT_PAGE);
+    const wanted = { organizationId: caller.organizationId, workspaceId, provider };
+    const records: CredentialRecord[] = [];
+    for (;;) {
+      const rest = { offset: offset + records.length, limit: limit - records.length };
+      const { credentials, totalCount } = await this.bus.call(ListCredentials, { ...wanted, ...rest });
+      records.push(...credentials);
+      const isLast = credentials.length === 0 || offset + records.length >= totalCount;
+      if (isLast || records.length >= limit) {
+        return { data: records.map(credentialView), total_count: totalCount };
+      }
+    }
+  }
+
+  async get(caller: Principal, id: string): Promise<CredentialDto> {
+    return credentialView(await this.bus.call(GetCredential, ownCredential(caller, id)));
+  }
+
+  async update(caller: Principal, id: string, body: UpdateCredentialDto): Promise<CredentialDto> {
+    const members = { ...ownCredential(caller, id), ...settingsOf(body) };
+    const { key } = body;
+    if (key === undefined) return credentialView(await this.bus.call(UpdateCredential, members));
+    const record = await this.#intake.send(key, caller.organizationId, (sealedKey) =>
+      this.bus.call(UpdateCredential, { ...members, sealedKey }),
+    );
+    return credentialView(record);
+  }
+
+  async delete(caller: Principal, id: string): Promise<void> {
+    await this.bus.call(DeleteCredential, ownCredential(caller, id));
+  }
+
+  #requireProvider(slug: string): void {
+    const isKnown =
+      KNOWN_PROVIDERS.has(slug) ||
+      this.catalogue()
+        .providers()
+        .some((provider) => provider.slug === slug);
+    if (isKnown) return;
+    throw new AppError('invalid_request', 'provider must be one of the provider slugs of this service', {
+      metadata: { param: 'provider' },
+    });
+  }
+}
+
+/** What is no UUID names no credential: the answer is the one for an unknown id. */
+function ownCredential(caller: Principal, id: string): CredentialReference {
+  if (!UUID.test(id)) throw new AppError('not_found', 'No such credential');
+  return { organizationId: caller.organizationId, id };
+}

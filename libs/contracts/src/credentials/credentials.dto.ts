@@ -1,0 +1,111 @@
+import { IsBoolean, IsIn, IsOptional, IsUUID, Matches } from 'class-validator';
+import { IsNameText, MayBeAbsent } from '../organizations/member-rules';
+import { PageQueryDto } from '../organizations/page.dto';
+import {
+  AreKeyHashes,
+  AreModelSlugs,
+  AreUserIds,
+  CREDENTIAL_REGIONS,
+  IsCredentialKey,
+  MAX_CREDENTIAL_NAME_LENGTH,
+  PROVIDER_SLUG,
+  type CredentialRegion,
+} from './credential-rules';
+
+/** What creating and changing a credential have in common. A list that is null restricts nothing. */
+export class CredentialSettingsDto {
+  @IsOptional()
+  @IsNameText(1, MAX_CREDENTIAL_NAME_LENGTH)
+  name?: string | null;
+
+  @IsOptional()
+  @AreKeyHashes()
+  allowed_api_key_hashes?: string[] | null;
+
+  @IsOptional()
+  @AreModelSlugs()
+  allowed_models?: string[] | null;
+
+  @IsOptional()
+  @AreUserIds()
+  allowed_user_ids?: string[] | null;
+
+  @IsOptional()
+  @IsIn(CREDENTIAL_REGIONS)
+  declared_region?: CredentialRegion | null;
+
+  @IsOptional()
+  @IsBoolean()
+  declared_zdr?: boolean | null;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  disabled?: boolean;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  is_byok_only?: boolean;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  is_fallback?: boolean;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  is_required?: boolean;
+}
+
+/** Body of `POST /byok` (interface §4.9). Members of other names are ignored. */
+export class CreateCredentialDto extends CredentialSettingsDto {
+  /** The raw key; write-only. */
+  @IsCredentialKey()
+  key: string;
+
+  /** A slug of the list of providers, or one that the catalogue of the installation names. */
+  @Matches(PROVIDER_SLUG)
+  provider: string;
+
+  /** Left out: the organization's default workspace. */
+  @MayBeAbsent()
+  @IsUUID()
+  workspace_id?: string;
+}
+
+/** Body of `PATCH /byok/{id}`: members left out stay as they are, null clears, `key` takes the place of the key. */
+export class UpdateCredentialDto extends CredentialSettingsDto {
+  @MayBeAbsent()
+  @IsCredentialKey()
+  key?: string;
+}
+
+/** Query of `GET /byok`; query members arrive as text. */
+export class ListCredentialsQueryDto extends PageQueryDto {
+  /** Left out: the organization's default workspace. */
+  @MayBeAbsent()
+  @IsUUID()
+  workspace_id?: string;
+
+  @MayBeAbsent()
+  @Matches(PROVIDER_SLUG)
+  provider?: string;
+}
+
+/** The credential of interface §2.5. The key itself is shown nowhere. */
+export interface CredentialDto {
+  id: string;
+  name: string | null;
+  label: string;
+  provider: string;
+  workspace_id: string;
+  created_at: string;
+  disabled: boolean;
+  is_byok_only: boolean;
+  is_fallback: boolean;
+  is_required: boolean;
+  allowed_api_key_hashes: readonly string[] | null;
+  allowed_models: readonly string[] | null;
+  allowed_user_ids: readonly string[] | null;
+  declared_region: CredentialRegion | null;
+  declared_zdr: boolean | null;
+  sort_order: number;
+}

@@ -1,0 +1,218 @@
+import { IsBoolean, IsIn, IsInt, IsOptional, IsUUID, Matches, Max, MaxLength, Min } from 'class-validator';
+import { call } from '../messages/contract';
+import { queues } from '../messages/queues';
+import { IsNameText, MayBeAbsent } from '../organizations/member-rules';
+import {
+  AreKeyHashes,
+  AreModelSlugs,
+  AreUserIds,
+  CREDENTIAL_REGIONS,
+  MAX_CREDENTIAL_NAME_LENGTH,
+  PROVIDER_SLUG,
+  type CredentialRegion,
+} from './credential-rules';
+
+/** A JSON Web Encryption in its compact form (RFC 7516 §7.1). */
+export const COMPACT_JWE = /^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]+\.[\w-]+$/;
+/** Enough for the longest key in the widest characters. */
+export const MAX_SEALED_LENGTH = 70_000;
+
+/** A credential as its owner may see it; the key itself is in no message. */
+export class CredentialRecord {
+  id: string;
+  organizationId: string;
+  workspaceId: string;
+  provider: string;
+  name: string | null;
+  label: string;
+  disabled: boolean;
+  isByokOnly: boolean;
+  isFallback: boolean;
+  isRequired: boolean;
+  allowedApiKeyHashes: string[] | null;
+  allowedModels: string[] | null;
+  allowedUserIds: string[] | null;
+  declaredRegion: CredentialRegion | null;
+  declaredZdr: boolean | null;
+  /** From 0, within the workspace, provider and section; fallback credentials are a section of their own. */
+  sortOrder: number;
+  createdAt: string;
+}
+
+export class CredentialSettings {
+  @IsOptional()
+  @IsNameText(1, MAX_CREDENTIAL_NAME_LENGTH)
+  name?: string | null;
+
+  @IsOptional()
+  @AreKeyHashes()
+  allowedApiKeyHashes?: string[] | null;
+
+  @IsOptional()
+  @AreModelSlugs()
+  allowedModels?: string[] | null;
+
+  @IsOptional()
+  @AreUserIds()
+  allowedUserIds?: string[] | null;
+
+  @IsOptional()
+  @IsIn(CREDENTIAL_REGIONS)
+  declaredRegion?: CredentialRegion | null;
+
+  @IsOptional()
+  @IsBoolean()
+  declaredZdr?: boolean | null;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  disabled?: boolean;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  isByokOnly?: boolean;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  isFallback?: boolean;
+
+  @MayBeAbsent()
+  @IsBoolean()
+  isRequired?: boolean;
+}
+
+export class CreateCredentialRequest extends CredentialSettings {
+  @IsUUID()
+  organizationId: string;
+
+  /** Of the same organization; left out for its default workspace. */
+  @IsOptional()
+  @IsUUID()
+  workspaceId?: string | null;
+
+  @Matches(PROVIDER_SLUG)
+  provider: string;
+
+  /** The raw key as a compact JWE to the key of `GetIntakeKey`, made for this organization. */
+  @MaxLength(MAX_SEALED_LENGTH)
+  @Matches(COMPACT_JWE)
+  sealedKey: string;
+}
+
+/**
+ * Errors: `invalid_request` that names the member for a key that is no key of the provider, a region that
+ * does not fit it, an unknown workspace, key hashes that are not the organization's, and sections that
+ * exclude each other; `conflict` for a key that was sealed to an intake key of the past.
+ */
+export const CreateCredential = call({
+  queue: queues.credentials,
+  name: 'credentials.create-credential',
+  timeoutMs: 10_000,
+  request: CreateCredentialRequest,
+  response: CredentialRecord,
+});
+
+export class ListCredentialsRequest {
+  @IsUUID()
+  organizationId: string;
+
+  /** Left out: the default workspace. */
+  @IsOptional()
+  @IsUUID()
+  workspaceId?: string | null;
+
+  @IsOptional()
+  @Matches(PROVIDER_SLUG)
+  provider?: string | null;
+
+  @IsInt()
+  @Min(0)
+  @Max(1_000_000)
+  offset: number;
+
+  @IsInt()
+  @Min(1)
+  @Max(100)
+  limit: number;
+}
+
+export class ListCredentialsResponse {
+  /**
+   * By provider, then in the order of their use. There are fewer than `limit`, and at least one, where more would
+   * not fit into a message: whoever wants the rest asks for it from there.
+   */
+  credentials: CredentialRecord[];
+  /** Credentials that match, on this page or not. */
+  totalCount: number;
+}
+
+export const ListCredentials = call({
+  queue: queues.credentials,
+  name: 'credentials.list-credentials',
+  timeoutMs: 5_000,
+  request: ListCredentialsRequest,
+  response: ListCredentialsResponse,
+});
+
+/** One credential of one organization. Another organization's is answered like one that never was. */
+export class CredentialReference {
+  @IsUUID()
+  organizationId: string;
+
+  @IsUUID()
+  id: string;
+}
+
+/** Errors: `not_found`. */
+export const GetCredential = call({
+  queue: queues.credentials,
+  name: 'credentials.get-credential',
+  timeoutMs: 5_000,
+  request: CredentialReference,
+  response: CredentialRecord,
+});
+
+/** Members left out stay as they are; null clears. */
+export class UpdateCredentialRequest extends CredentialSettings {
+  @IsUUID()
+  organizationId: string;
+
+  @IsUUID()
+  id: string;
+
+  /** The new raw key, sealed like that of a new credential. */
+  @MayBeAbsent()
+  @MaxLength(MAX_SEALED_LENGTH)
+  @Matches(COMPACT_JWE)
+  sealedKey?: string;
+}
+
+/** Errors: `not_found`, and those of `CreateCredential`. */
+export const UpdateCredential = call({
+  queue: queues.credentials,
+  name: 'credentials.update-credential',
+  timeoutMs: 10_000,
+  request: UpdateCredentialRequest,
+  response: CredentialRecord,
+});
+
+export class CredentialDeleted {
+  deleted: true;
+}
+
+/** The key material is gone with the answer. Errors: `not_found`, also for a credential that was deleted before. */
+export const DeleteCredential = call({
+  queue: queues.credentials,
+  name: 'credentials.delete-credential',
+  timeoutMs: 5_000,
+  request: CredentialReference,
+  response: CredentialDeleted,
+});
+
+export const credentialContracts = [
+  CreateCredential,
+  ListCredentials,
+  GetCredential,
+  UpdateCredential,
+  DeleteCredential,
+];

@@ -1,0 +1,9 @@
+/** What a raw key is sealed for on its way in: nobody can pass it off as another organization's. */
+export function intakePurpose(organizationId: string): string {
+  return `sluice credential intake of ${organizationId.toLowerCase()}`;
+}
+
+/** What a raw key is sealed for on its way out. */
+export function openingPurpose(credentialId: string): string {
+  return `sluice credential opening of ${credentialId.toLowerCase()}`;
+}

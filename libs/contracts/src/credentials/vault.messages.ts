@@ -1,0 +1,155 @@
+import { IsInt, IsOptional, IsUUID, Matches, Max, Min } from 'class-validator';
+import { API_KEY_HASH } from '../keys/keys.messages';
+import { call } from '../messages/contract';
+import { queues } from '../messages/queues';
+import type { CredentialRegion } from './credential-rules';
+
+/** The 32 bytes of an X25519 public key (RFC 7748) in base64url: what something is sealed to. */
+export const SEALING_PUBLIC_KEY = /^[\w-]{43}$/;
+
+export class GetIntakeKeyRequest {}
+
+export class IntakeKey {
+  /** Goes into the `kid` of what is sealed to it. */
+  keyId: string;
+  /** See SEALING_PUBLIC_KEY. */
+  publicKey: string;
+}
+
+/** To what a raw key is sealed on its way into the credentials app. */
+export const GetIntakeKey = call({
+  queue: queues.credentials,
+  name: 'credentials.get-intake-key',
+  timeoutMs: 2_000,
+  request: GetIntakeKeyRequest,
+  response: IntakeKey,
+});
+
+/** What routing knows of a credential that is in force: everything but the key, its label and its name. */
+export class OwnCredentialRecord {
+  id: string;
+  provider: string;
+  sortOrder: number;
+  isDisabled: false;
+  isFallback: boolean;
+  isByokOnly: boolean;
+  isRequired: boolean;
+  allowedModels: string[] | null;
+  allowedApiKeyHashes: string[] | null;
+  allowedUserIds: string[] | null;
+  declaredZdr: boolean | null;
+  declaredRegion: CredentialRegion | null;
+}
+
+export class FindOwnCredentialsRequest {
+  @IsUUID()
+  organizationId: string;
+
+  @IsUUID()
+  workspaceId: string;
+
+  @IsInt()
+  @Min(0)
+  @Max(1_000_000)
+  offset: number;
+}
+
+export class FindOwnCredentialsResponse {
+  /** Those of the workspace that are not disabled, from the offset on, as many as fit into a message. */
+  credentials: OwnCredentialRecord[];
+  totalCount: number;
+}
+
+/** Asked on the way of every request, so it answers from one index. */
+export const FindOwnCredentials = call({
+  queue: queues.credentials,
+  name: 'credentials.find-own-credentials',
+  timeoutMs: 2_000,
+  request: FindOwnCredentialsRequest,
+  response: FindOwnCredentialsResponse,
+});
+
+/** Who asks for a key, in whose name. What the credential does not belong to, or does not allow, is not found. */
+export class OpenCredentialRequest {
+  @IsUUID()
+  organizationId: string;
+
+  @IsUUID()
+  workspaceId: string;
+
+  @IsUUID()
+  id: string;
+
+  /** The caller's; a credential that is bound to API keys is opened for those only. */
+  @IsOptional()
+  @Matches(API_KEY_HASH)
+  apiKeyHash?: string | null;
+
+  /** Of a key pair that was made for this question by the process that asks it. */
+  @Matches(SEALING_PUBLIC_KEY)
+  recipient: string;
+}
+
+export class OpenedCredential {
+  /** The raw key as a compact JWE (ECDH-ES, A256GCM) to the recipient. */
+  sealedKey: string;
+}
+
+/**
+ * The key of a credential, readable by the process that asked and by nobody else.
+ *
+ * Errors: `not_found` for a credential that is unknown, foreign, disabled, deleted or not for this API key;
+ * `server` when what is stored cannot be opened.
+ */
+export const OpenCredential = call({
+  queue: queues.credentials,
+  name: 'credentials.open-credential',
+  timeoutMs: 2_000,
+  request: OpenCredentialRequest,
+  response: OpenedCredential,
+});
+
+export class RewrapCredentialsRequest {
+  /** The last id of the page before; left out for the first page. */
+  @IsOptional()
+  @IsUUID()
+  afterId?: string | null;
+
+  /** The key-encryption key of the pages before: all pages must be rewrapped to the same. */
+  @IsOptional()
+  @Matches(/^[\x21-\x7e]{1,2048}$/)
+  keyId?: string | null;
+
+  @IsInt()
+  @Min(1)
+  @Max(1_000)
+  limit: number;
+}
+
+export class RewrapCredentialsResponse {
+  /** The current key-encryption key. */
+  keyId: string;
+  rewrapped: number;
+  /** Credentials that could not be opened and were left as they are. */
+  failedIds: string[];
+  /** Null: there was nothing behind this page. */
+  lastId: string | null;
+  /** Credentials of the whole installation that are still wrapped with another key. */
+  remaining: number;
+}
+
+/**
+ * Wraps the data keys of one page of credentials with the current key-encryption key. The keys of the
+ * providers stay as they are sealed, and every credential can be opened at any moment of it.
+ *
+ * Errors: `conflict` when the process that answers has another current key than `keyId`.
+ */
+export const RewrapCredentials = call({
+  queue: queues.credentials,
+  name: 'credentials.rewrap-credentials',
+  timeoutMs: 30_000,
+  request: RewrapCredentialsRequest,
+  response: RewrapCredentialsResponse,
+});
+
+export const vaultContracts = [GetIntakeKey, FindOwnCredentials, OpenCredential, RewrapCredentials];
