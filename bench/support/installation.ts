@@ -36,6 +36,9 @@ export interface InstallationOptions {
 
 type Undo = () => unknown;
 
+/** `entry` below `dist`; `flags` for its Node. */
+type Launch = (name: string, entry: string, environment: NodeJS.ProcessEnv, flags?: readonly string[]) => BenchProcess;
+
 export async function startInstallation(options: InstallationOptions): Promise<Installation> {
   const undo: Undo[] = [];
   const stop = async (): Promise<void> => {
@@ -64,21 +67,15 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     LOG_LEVEL: 'warn',
     SANDBOX_API_KEY: SANDBOX_KEY,
   };
-  const launch = (
-    name: string,
-    entry: string,
-    environment: NodeJS.ProcessEnv,
-    flags: readonly string[] = [],
-  ): BenchProcess => {
+  const launch: Launch = (name, entry, environment, flags = []) => {
     const started = BenchProcess.start(name, [...flags, join(dist, entry)], { ...common, ...environment });
     undo.push(() => started.stop());
     return started;
   };
   const upstreamUrl = `http://127.0.0.1:${ports.upstream}`;
   const upstream = launch('upstream', 'bench/support/zero-upstream.js', { PORT: String(ports.upstream) });
-  const auth = launch('auth', 'apps/auth/src/main.js', { HEALTH_PORT: String(ports.auth) });
   await untilReady(upstream, () => answers(`${upstreamUrl}/health`));
-  await untilReady(auth, () => answers(`http://127.0.0.1:${ports.auth}/health/ready`));
+  await startOwners(launch, ports);
   const gateway = launch(
     'gateway',
     'apps/gateway/src/main.js',
@@ -108,12 +105,24 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
   };
 }
 
+/** The apps that the gateway asks. */
+async function startOwners(launch: Launch, ports: { readonly auth: number; readonly credentials: number }) {
+  const auth = launch('auth', 'apps/auth/src/main.js', { HEALTH_PORT: String(ports.auth) });
+  const credentials = launch('credentials', 'apps/credentials/src/main.js', {
+    HEALTH_PORT: String(ports.credentials),
+    CREDENTIALS_KEYRING: `bench:${randomBytes(32).toString('base64')}`,
+  });
+  await untilReady(auth, () => answers(`http://127.0.0.1:${ports.auth}/health/ready`));
+  await untilReady(credentials, () => answers(`http://127.0.0.1:${ports.credentials}/health/ready`));
+}
+
 async function pickPorts() {
   return {
     upstream: await freePort(),
     gateway: await freePort(),
     gatewayHealth: await freePort(),
     auth: await freePort(),
+    credentials: await freePort(),
   };
 }
 

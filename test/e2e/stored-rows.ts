@@ -11,6 +11,7 @@ const TABLES = [
   'generations',
   'api_keys',
   'workspaces',
+  'credentials',
 ] as const;
 
 /** How many rows stand in each table, and what is held; what a refusal leaves behind shows here. */

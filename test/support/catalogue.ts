@@ -11,6 +11,8 @@ export interface TestModel {
   readonly provider: string;
   /** With the version prefix, e.g. `http://127.0.0.1:1234/steady/v1`. */
   readonly baseUrl: string;
+  /** Default: openai. */
+  readonly protocol?: string;
   readonly apis?: readonly string[];
   readonly pricing: TestPrices;
   readonly batchPricing?: TestPrices;
@@ -28,12 +30,12 @@ export function catalogueOf(models: readonly TestModel[]): string {
   return JSON.stringify({ providers: models.map(provider), models: models.map(model) }, null, 2);
 }
 
-function provider({ provider: slug, baseUrl, maxConcurrency = 256 }: TestModel): object {
+function provider({ provider: slug, baseUrl, protocol = 'openai', maxConcurrency = 256 }: TestModel): object {
   return {
     slug,
     name: `Test ${slug}`,
     base_url: baseUrl,
-    protocol: 'openai',
+    protocol,
     api_key_env: PROVIDER_KEY_VARIABLE,
     headers: {},
     regions: ['global'],

@@ -24,7 +24,7 @@ export type AppName = (typeof APP_NAMES)[number];
 export interface InstallationOptions {
   /** The text of the catalogue file: see `catalogueOf`. */
   readonly catalogue: string;
-  /** Default: all five. */
+  /** Default: all five. Who routes requests is given the credentials app too: without it none is routed. */
   readonly apps?: readonly AppName[];
   /** Beside what every app is given; may replace it. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -84,7 +84,7 @@ export class Installation {
 
   /** Resolves when every app is ready and the demo workspace is there. @throws Error with the last log lines */
   static async start(options: InstallationOptions): Promise<Installation> {
-    const missing = (options.apps ?? APP_NAMES).filter((name) => !existsSync(entryOf(name)));
+    const missing = appsOf(options).filter((name) => !existsSync(entryOf(name)));
     if (missing.length > 0) throw new Error(`not built: ${missing.join(', ')}; npm run build does it`);
     const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
     writeFileSync(join(folder, 'catalogue.yaml'), options.catalogue);
@@ -206,7 +206,7 @@ export class Installation {
   }
 
   async #boot(): Promise<void> {
-    const apps = this.options.apps ?? APP_NAMES;
+    const apps = appsOf(this.options);
     await this.#launch(apps.map((app) => ({ app, name: app })));
     if (apps.includes('auth')) this.#seed = await this.#plantSeed();
   }
@@ -280,6 +280,11 @@ export class Installation {
       redis.disconnect();
     }
   }
+}
+
+function appsOf({ apps = APP_NAMES }: InstallationOptions): readonly AppName[] {
+  const routes = apps.includes('gateway') || apps.includes('batch-worker');
+  return routes ? [...new Set<AppName>([...apps, 'credentials'])] : apps;
 }
 
 /** A broker and a database of its own, or neither. */
