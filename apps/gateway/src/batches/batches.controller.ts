@@ -5,6 +5,7 @@ import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { BatchView } from '@libs/persistence';
 import { Caller } from '../auth/caller.decorator';
+import { streamBody } from '../http/read-body';
 import { StreamedBody } from '../http/streamed-body.decorator';
 import { BatchIntakeService } from './batch-intake.service';
 import { readIdempotencyKey } from './idempotency-key';
@@ -26,10 +27,8 @@ export class BatchesController {
   @StreamedBody()
   async create(@Caller() caller: Principal, @Req() request: FastifyRequest): Promise<object> {
     const owner = ownerOf(caller);
-    // The socket must outlive a refusal, or the caller would never read it.
-    const body = request.raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
     const key = readIdempotencyKey(request.headers['idempotency-key']);
-    const submit = (): Promise<BatchView> => this.intake.receive(owner, body, key);
+    const submit = (): Promise<BatchView> => this.intake.receive(owner, streamBody(request.raw), key);
     return toBatchObject(await this.limits.submission(owner.workspaceId, submit));
   }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { AppError } from '@libs/errors';
 import { limitIdleTime } from './idle-limit';
-import { readBody, type BodyLimits } from './read-body';
+import { readBody, streamBody, type BodyLimits } from './read-body';
 import { askRaw } from './testing/raw-client';
 
 const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n';
@@ -59,9 +59,23 @@ describe(readBody.name, () => {
     expect((await askRaw(port(), `${HEAD}0123456789`)).body).toBe('payload_too_large');
   });
 
-  it('notices a caller who leaves', async () => {
+  const gather = async (request: IncomingMessage): Promise<string> => {
+    let text = '';
+    for await (const chunk of streamBody(request)) text += chunk.toString();
+    return text;
+  };
+
+  it('hands the pieces out to whoever wants them as they come', async () => {
+    handle = async (request, response) => void response.end(await gather(request));
+    expect((await askRaw(port(), `${HEAD}0123456789`)).body).toBe('0123456789');
+  });
+
+  it.each([
+    ['gathers', (request: IncomingMessage) => readBody(request, LIMITS)],
+    ['hands out', gather],
+  ])('notices a caller who leaves while it %s', async (_what, read) => {
     const { promise, resolve } = Promise.withResolvers<unknown>();
-    handle = async (request) => resolve(await readBody(request, LIMITS).catch((error: unknown) => error));
+    handle = async (request) => resolve(await read(request).catch((error: unknown) => error));
     await askRaw(port(), '', { drive: (socket) => socket.write(`${HEAD}0`, () => socket.destroy()) });
     expect(await promise).toMatchObject({ code: 'invalid_request' });
   });

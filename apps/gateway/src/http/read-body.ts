@@ -28,6 +28,24 @@ export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<
   return new Promise((resolve, reject) => new BodyReader(request, limits, resolve, reject));
 }
 
+/**
+ * The body piece by piece, for a route that reads it itself. The socket outlives a reader that stops early,
+ * or the caller would never read why.
+ *
+ * @throws AppError request_timeout | invalid_request (the caller left in the middle)
+ */
+export async function* streamBody(request: IncomingMessage): AsyncGenerator<Buffer> {
+  try {
+    yield* request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw error instanceof AppError ? error : brokenOff(error);
+  }
+}
+
+function brokenOff(cause?: unknown): AppError {
+  return new AppError('invalid_request', 'The request body broke off', { cause });
+}
+
 class BodyReader {
   private readonly chunks: Buffer[] = [];
   private bytes = 0;
@@ -62,7 +80,7 @@ class BodyReader {
   };
 
   private readonly onBroken = (): void => {
-    this.fail(new AppError('invalid_request', 'The request body broke off'));
+    this.fail(brokenOff());
   };
 
   private fail(error: AppError): void {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LedgerRepository } from '@libs/persistence';
 import { KeyUsage, NOTHING_SPENT, type KeyUsageFigures } from './key-usage';
 
-/** What keys spent, from the ledger. All of it ran on the service's capacity: nobody can bring credentials yet. */
+/** What keys were charged, from the ledger, which does not sum up what providers charge owners of own keys. */
 @Injectable()
 export class LedgerKeyUsage extends KeyUsage {
   constructor(private readonly ledger: LedgerRepository) {
