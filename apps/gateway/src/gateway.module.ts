@@ -1,7 +1,6 @@
 import { Global, Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
 import { BrokerConnection, DrainSteps, MessagingModule, OutboxModule, OutboxSource, Readiness } from '@libs/platform';
-import { AuditModule } from './audit/audit.module';
 import { AuthModule } from './auth/auth.module';
 import { BatchesModule } from './batches/batches.module';
 import { CredentialsModule } from './credentials/credentials.module';
@@ -50,7 +49,6 @@ export class GatewayModule implements OnModuleInit {
         // Guards run in this order: who is calling, then what is asked.
         AuthModule,
         HttpModule,
-        AuditModule,
         LimitsModule,
         GenerationsModule,
         PluginsModule,

@@ -1,32 +1,25 @@
 import { Injectable, Logger, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
-import { Reflector } from '@nestjs/core';
 import { AppError } from '@libs/errors';
 import { AuditRepository, type NewAuditEntry } from '@libs/persistence';
 import { fromHttpFramework } from '@libs/platform';
 import type { FastifyReply } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
-import { ROUTE_ACCESS, type RouteAccess } from '../auth/access.decorators';
 import { principalOf, type AuthenticatedRequest } from '../auth/caller.decorator';
 
 const MAX_TARGET_LENGTH = 200;
 
 /**
- * One entry in the audit trail for each call of a route that is for management keys. It is written before the
+ * One entry in the audit trail for each call of the routes that it stands on. It is written before the
  * call does anything, so nothing is done that is not in the trail, and gets the status of the answer after it.
  */
 @Injectable()
 export class AuditInterceptor implements NestInterceptor {
   private readonly logger = new Logger(AuditInterceptor.name);
 
-  constructor(
-    private readonly audit: AuditRepository,
-    private readonly reflector: Reflector,
-  ) {}
+  constructor(private readonly audit: AuditRepository) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const targets = [context.getHandler(), context.getClass()];
-    const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, targets);
-    return access === 'management' ? from(this.follow(context, next)) : next.handle();
+    return from(this.follow(context, next));
   }
 
   private async follow(context: ExecutionContext, next: CallHandler): Promise<unknown> {

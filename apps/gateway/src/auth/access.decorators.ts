@@ -1,4 +1,5 @@
-import { SetMetadata, type CustomDecorator } from '@nestjs/common';
+import { applyDecorators, SetMetadata, UseInterceptors, type CustomDecorator } from '@nestjs/common';
+import { AuditInterceptor } from '../audit/audit.interceptor';
 
 /**
  * Who may call a route. Without a decorator it is `inference`: an API key, and no management key. The
@@ -13,9 +14,13 @@ export function Public(): CustomDecorator<symbol> {
   return SetMetadata(ROUTE_ACCESS, 'public' satisfies RouteAccess);
 }
 
-/** Management keys only (interface §5.3); any other key gets 403. */
-export function RequiresManagementKey(): CustomDecorator<symbol> {
-  return SetMetadata(ROUTE_ACCESS, 'management' satisfies RouteAccess);
+/** Management keys only (interface §5.3); any other key gets 403. Every call leaves an entry in the audit trail. */
+export function RequiresManagementKey(): ClassDecorator & MethodDecorator {
+  return applyDecorators(
+    SetMetadata(ROUTE_ACCESS, 'management' satisfies RouteAccess),
+    // Not for all routes at once: the mere presence of an interceptor costs every request its observables.
+    UseInterceptors(AuditInterceptor),
+  );
 }
 
 /** A key of either kind. */

@@ -1,5 +1,5 @@
 import { connect, type AddressInfo } from 'node:net';
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, type CallHandler } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
@@ -12,6 +12,7 @@ import {
   type VerifyKeyRequest,
 } from '@libs/contracts';
 import { AppExceptionFilter, MessageBus } from '@libs/platform';
+import { AuditInterceptor } from '../audit/audit.interceptor';
 import { AcceptsAnyKey, Public, RequiresManagementKey } from './access.decorators';
 import { AccessTokens } from './access-tokens';
 import { BearerGuard } from './bearer.guard';
@@ -134,7 +135,10 @@ describe(BearerGuard.name, () => {
         { provide: AccessTokens, useValue: tokens },
         { provide: APP_GUARD, useClass: BearerGuard },
       ],
-    }).compile();
+    })
+      .overrideInterceptor(AuditInterceptor)
+      .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })
+      .compile();
     app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
     app.useGlobalFilters(new AppExceptionFilter({ log: () => {}, error: () => {}, warn: () => {} }));
     await app.init();

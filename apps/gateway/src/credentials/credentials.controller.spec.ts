@@ -1,3 +1,4 @@
+import type { CallHandler } from '@nestjs/common';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import {
@@ -14,6 +15,7 @@ import {
 import { AppError } from '@libs/errors';
 import type { Catalogue } from '@libs/inference';
 import { AppExceptionFilter, MessageBus, SealingKeyPair, validateInstance } from '@libs/platform';
+import { AuditInterceptor } from '../audit/audit.interceptor';
 import { CredentialsController } from './credentials.controller';
 import { CredentialsService } from './credentials.service';
 
@@ -115,7 +117,10 @@ describe(CredentialsController.name, () => {
     const module = await Test.createTestingModule({
       controllers: [CredentialsController],
       providers: [{ provide: CredentialsService, useValue: new CredentialsService(bus, () => catalogue) }],
-    }).compile();
+    })
+      .overrideInterceptor(AuditInterceptor)
+      .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })
+      .compile();
     app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
     app.useGlobalFilters(new AppExceptionFilter({ log: () => {}, error: () => {}, warn: () => {} }));
     const fastify = app.getHttpAdapter().getInstance();

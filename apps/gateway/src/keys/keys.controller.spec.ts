@@ -1,3 +1,4 @@
+import type { CallHandler } from '@nestjs/common';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import {
@@ -15,6 +16,7 @@ import {
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { AppExceptionFilter, MessageBus, validateInstance } from '@libs/platform';
+import { AuditInterceptor } from '../audit/audit.interceptor';
 import { CurrentKeyController } from './current-key.controller';
 import { KeyUsage, NOTHING_SPENT, type KeyUsageFigures } from './key-usage';
 import { KeysController } from './keys.controller';
@@ -106,7 +108,10 @@ describe(KeysController.name, () => {
     const module = await Test.createTestingModule({
       controllers: [KeysController, CurrentKeyController],
       providers: [{ provide: KeysService, useValue: new KeysService(bus, usage, 'sluice') }],
-    }).compile();
+    })
+      .overrideInterceptor(AuditInterceptor)
+      .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })
+      .compile();
     app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
     app.useGlobalFilters(new AppExceptionFilter({ log: () => {}, error: () => {}, warn: () => {} }));
     const fastify = app.getHttpAdapter().getInstance();

@@ -1,3 +1,4 @@
+import type { CallHandler } from '@nestjs/common';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import {
@@ -11,6 +12,7 @@ import {
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { AppExceptionFilter, MessageBus, validateInstance } from '@libs/platform';
+import { AuditInterceptor } from '../audit/audit.interceptor';
 import { WorkspacesController } from './workspaces.controller';
 import { WorkspacesService } from './workspaces.service';
 
@@ -62,7 +64,10 @@ describe(WorkspacesController.name, () => {
     const module = await Test.createTestingModule({
       controllers: [WorkspacesController],
       providers: [{ provide: WorkspacesService, useValue: new WorkspacesService(bus) }],
-    }).compile();
+    })
+      .overrideInterceptor(AuditInterceptor)
+      .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })
+      .compile();
     app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
     app.useGlobalFilters(new AppExceptionFilter({ log: () => {}, error: () => {}, warn: () => {} }));
     const fastify = app.getHttpAdapter().getInstance();
