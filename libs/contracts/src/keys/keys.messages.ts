@@ -1,15 +1,4 @@
-import {
-  ArrayMaxSize,
-  IsArray,
-  IsBoolean,
-  IsIn,
-  IsInt,
-  IsOptional,
-  IsUUID,
-  Matches,
-  Max,
-  Min,
-} from 'class-validator';
+import { ArrayMaxSize, IsArray, IsBoolean, IsIn, IsInt, IsOptional, IsUUID, Matches, Max, Min } from 'class-validator';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';

@@ -27,7 +27,10 @@ describe(toAbortSignal.name, () => {
   const signals: [string, (controller: AbortController) => CancelSignal & { abort?: () => void }][] = [
     ['an AbortSignal', ({ signal }) => signal],
     ['a cancellation', () => new Cancellation()],
-    ['any other', ({ signal }) => ({ aborted: false, addEventListener: signal.addEventListener.bind(signal) }) as never],
+    [
+      'any other',
+      ({ signal }) => ({ aborted: false, addEventListener: signal.addEventListener.bind(signal) }) as never,
+    ],
   ];
 
   it.each(signals)('follows %s', (_what, make) => {
