@@ -1,16 +1,16 @@
 import { IsIn, IsInt, IsOptional, IsString, Max, MaxLength, Min, MinLength } from 'class-validator';
+import { InferenceDto, MAX_MODEL_LENGTH } from '../inference/inference.dto';
 import { IsStoredText } from '../organizations/member-rules';
-import { findProviderPreferencesProblem, type ProviderPreferences } from '../routing/provider-preferences';
 import { IsWellFormed } from '../validation/well-formed';
 import { findEmbeddingsInputProblem } from './embeddings-input';
 
 const MAX_DIMENSIONS = 100_000;
 
 /** `POST /embeddings` (interface §4.6) and the body of a batch line on it. */
-export class EmbeddingsDto {
+export class EmbeddingsDto extends InferenceDto {
   /** Stored with the call. */
   @IsOptional()
-  @IsStoredText(256)
+  @IsStoredText(MAX_MODEL_LENGTH)
   @MinLength(1)
   model?: string | null;
 
@@ -34,20 +34,6 @@ export class EmbeddingsDto {
   @IsString()
   @MaxLength(256)
   input_type?: string | null;
-
-  @IsOptional()
-  @IsWellFormed(findProviderPreferencesProblem)
-  provider?: ProviderPreferences | null;
-
-  @IsOptional()
-  @IsString()
-  @MaxLength(256)
-  session_id?: string | null;
-
-  @IsOptional()
-  @IsString()
-  @MaxLength(256)
-  user?: string | null;
 
   @IsOptional()
   @IsIn([false])

@@ -1,4 +1,5 @@
-import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
+import { findCacheControlProblem } from '../inference/cache-control';
+import { isAbsent, isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
 const ROLES = ['user', 'assistant', 'system'];
 
@@ -37,7 +38,7 @@ const BLOCKS: Readonly<Record<string, (block: Block) => string | null>> = {
 function findBlockProblem(block: unknown): string | null {
   if (!isPlainObject(block) || !isNonEmptyString(block.type)) return '.type must be a non-empty string';
   const problem = Object.hasOwn(BLOCKS, block.type) ? BLOCKS[block.type]!(block) : null;
-  return problem ?? findCacheControlProblem(block);
+  return problem ?? findCacheMarkProblem(block);
 }
 
 function findTextsProblem(block: Block, ...names: string[]): string | null {
@@ -81,16 +82,9 @@ export function findSystemProblem(system: unknown): string | null {
   });
 }
 
-function findCacheControlProblem({ cache_control: control }: Block): string | null {
-  const problem = control === undefined || control === null ? null : findCacheProblem(control);
+function findCacheMarkProblem({ cache_control: control }: Block): string | null {
+  const problem = isAbsent(control) ? null : findCacheControlProblem(control);
   return problem === null ? null : `.cache_control${problem}`;
-}
-
-/** Checks a `cache_control`. */
-export function findCacheProblem(control: unknown): string | null {
-  if (!isPlainObject(control) || control.type !== 'ephemeral') return '.type must be ephemeral';
-  const { ttl } = control;
-  return ttl === undefined || ttl === null || ttl === '5m' || ttl === '1h' ? null : '.ttl must be 5m or 1h';
 }
 
 /** The problem of the first element that has one, behind its index. */

@@ -1,5 +1,6 @@
-import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
-import { findCacheProblem, firstProblem } from './message-content';
+import { isAbsent, isNonEmptyString, isPlainObject } from '../validation/well-formed';
+import { findCacheControlProblem } from '../inference/cache-control';
+import { firstProblem } from './message-content';
 
 const MAX_TOOL_NAME = 128;
 const MAX_FALLBACKS = 3;
@@ -10,10 +11,6 @@ const CHOICES = ['auto', 'any', 'tool', 'none'];
 const THINKING = ['enabled', 'disabled', 'adaptive'];
 const DISPLAYS = ['summarized', 'omitted'];
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'];
-
-function isAbsent(value: unknown): value is undefined | null {
-  return value === undefined || value === null;
-}
 
 function isWhole(value: unknown, least: number): boolean {
   return Number.isSafeInteger(value) && (value as number) >= least;
@@ -28,7 +25,7 @@ function findToolProblem(tool: unknown): string | null {
   if (!isPlainObject(tool)) return ' must be an object';
   const { type, cache_control: control } = tool;
   if (!isAbsent(type) && !isNonEmptyString(type)) return '.type must be a non-empty string';
-  const problem = isAbsent(control) ? null : findCacheProblem(control);
+  const problem = isAbsent(control) ? null : findCacheControlProblem(control);
   if (problem !== null) return `.cache_control${problem}`;
   return isAbsent(type) || type === 'custom' ? findCustomToolProblem(tool) : null;
 }

@@ -1,10 +1,8 @@
 import {
   ArrayMaxSize,
   IsArray,
-  IsBoolean,
   IsIn,
   IsInt,
-  IsNumber,
   IsObject,
   IsOptional,
   IsString,
@@ -13,11 +11,11 @@ import {
   Min,
   MinLength,
 } from 'class-validator';
-import { MAX_OUTPUT_TOKENS } from '../chat-completions/chat-completions.dto';
+import { findCacheControlProblem } from '../inference/cache-control';
+import { ConversationDto, MAX_MODEL_LENGTH, MAX_OUTPUT_TOKENS } from '../inference/inference.dto';
 import { IsStoredText } from '../organizations/member-rules';
-import { findProviderPreferencesProblem, type ProviderPreferences } from '../routing/provider-preferences';
 import { IsWellFormed } from '../validation/well-formed';
-import { findCacheProblem, findMessageListProblem, findSystemProblem } from './message-content';
+import { findMessageListProblem, findSystemProblem } from './message-content';
 import {
   findContextManagementProblem,
   findFallbacksProblem,
@@ -28,22 +26,12 @@ import {
   findThinkingProblem,
 } from './message-settings';
 
-/**
- * `POST /messages`, `POST /messages/count_tokens` and the body of a batch line on messages. Validated, never
- * rebuilt: the caller's bytes go upstream, members we do not know included.
- */
-export class MessagesDto {
+/** `POST /messages`, `POST /messages/count_tokens` and the body of a batch line on messages. */
+export class MessagesDto extends ConversationDto {
   /** Stored with the call, as each of `models` and `fallbacks` may be. */
-  @IsStoredText(256)
+  @IsStoredText(MAX_MODEL_LENGTH)
   @MinLength(1)
   model: string;
-
-  @IsOptional()
-  @IsArray()
-  @ArrayMaxSize(32)
-  @IsStoredText(256, { each: true })
-  @MinLength(1, { each: true })
-  models?: string[] | null;
 
   /** Not beside `models`, which say the same. */
   @IsOptional()
@@ -63,27 +51,6 @@ export class MessagesDto {
   @Min(1)
   @Max(MAX_OUTPUT_TOKENS)
   max_tokens?: number | null;
-
-  @IsOptional()
-  @IsBoolean()
-  stream?: boolean | null;
-
-  @IsOptional()
-  @IsNumber({ allowInfinity: false, allowNaN: false })
-  @Min(0)
-  @Max(2)
-  temperature?: number | null;
-
-  @IsOptional()
-  @IsNumber({ allowInfinity: false, allowNaN: false })
-  @Min(0)
-  @Max(1)
-  top_p?: number | null;
-
-  @IsOptional()
-  @IsInt()
-  @Min(0)
-  top_k?: number | null;
 
   @IsOptional()
   @IsArray()
@@ -112,7 +79,7 @@ export class MessagesDto {
   context_management?: object | null;
 
   @IsOptional()
-  @IsWellFormed(findCacheProblem)
+  @IsWellFormed(findCacheControlProblem)
   cache_control?: object | null;
 
   @IsOptional()
@@ -129,10 +96,6 @@ export class MessagesDto {
   speed?: string | null;
 
   @IsOptional()
-  @IsWellFormed(findProviderPreferencesProblem)
-  provider?: ProviderPreferences | null;
-
-  @IsOptional()
   @IsArray()
   @IsObject({ each: true })
   plugins?: object[] | null;
@@ -143,21 +106,6 @@ export class MessagesDto {
   route?: string | null;
 
   @IsOptional()
-  @IsArray()
-  @IsObject({ each: true })
-  stop_server_tools_when?: object[] | null;
-
-  @IsOptional()
   @IsObject()
   trace?: object | null;
-
-  @IsOptional()
-  @IsString()
-  @MaxLength(256)
-  session_id?: string | null;
-
-  @IsOptional()
-  @IsString()
-  @MaxLength(256)
-  user?: string | null;
 }

@@ -1,3 +1,4 @@
+import { findCacheControlProblem } from '../inference/cache-control';
 import { findElementsProblem, oneOf, text, type MemberCheck } from '../validation/member-checks';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 import { findMediaLinkProblem, isBase64 } from './media-links';
@@ -90,16 +91,6 @@ function findPartProblem(part: unknown): string | null {
   const { type } = part;
   if (typeof type !== 'string' || !Object.hasOwn(PART_CHECKS, type)) return '.type is no known kind of content';
   return findCacheMarkProblem(part) ?? PART_CHECKS[type]!(part);
-}
-
-const isEphemeral = oneOf('ephemeral');
-const isTtl = oneOf('5m', '1h');
-
-/** Checks `cache_control`, at the top or on a block. */
-export function findCacheControlProblem(control: unknown): string | null {
-  if (!isPlainObject(control)) return ' must be an object';
-  const { type, ttl } = control;
-  return at('.type', isEphemeral(type)) ?? (ttl === undefined || ttl === null ? null : at('.ttl', isTtl(ttl)));
 }
 
 function findCacheMarkProblem(part: Fields): string | null {

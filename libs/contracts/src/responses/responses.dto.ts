@@ -1,24 +1,9 @@
-import {
-  ArrayMaxSize,
-  IsArray,
-  IsBoolean,
-  IsIn,
-  IsInt,
-  IsNumber,
-  IsObject,
-  IsOptional,
-  IsString,
-  Max,
-  MaxLength,
-  Min,
-  MinLength,
-} from 'class-validator';
-import { MAX_OUTPUT_TOKENS } from '../chat-completions/chat-completions.dto';
-import { IsStoredText } from '../organizations/member-rules';
-import { findProviderPreferencesProblem, type ProviderPreferences } from '../routing/provider-preferences';
+import { IsIn, IsInt, IsObject, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
+import { findCacheControlProblem } from '../inference/cache-control';
+import { MAX_MODEL_LENGTH, MAX_OUTPUT_TOKENS, OpenAiConversationDto } from '../inference/inference.dto';
 import { isLength } from '../validation/member-checks';
 import { IsWellFormed } from '../validation/well-formed';
-import { findCacheControlProblem, findResponsesInputProblem } from './responses-input';
+import { findResponsesInputProblem } from './responses-input';
 import {
   findDebugProblem,
   findDeferredToolsProblem,
@@ -31,21 +16,13 @@ import {
   findTextSettingsProblem,
   findTraceProblem,
 } from './responses-settings';
-import {
-  findPluginsProblem,
-  findResponsesToolsProblem,
-  findStopConditionsProblem,
-  findToolChoiceProblem,
-} from './responses-tools';
-
-const NUMBER = { allowInfinity: false, allowNaN: false };
-const MAX_SLUG = 256;
+import { findPluginsProblem, findResponsesToolsProblem, findToolChoiceProblem } from './responses-tools';
 
 /** `model`, or at least one of `models`, must say what is asked. */
 function findModelProblem(model: unknown, { models }: Readonly<Record<string, unknown>>): string | null {
   if (model === undefined || model === null) return Array.isArray(models) && models.length > 0 ? null : ' is required';
-  const fits = typeof model === 'string' && isLength(model, 1, MAX_SLUG) && !model.includes('\u0000');
-  return fits ? null : ` must be text of 1 to ${MAX_SLUG} characters`;
+  const fits = typeof model === 'string' && isLength(model, 1, MAX_MODEL_LENGTH) && !model.includes('\u0000');
+  return fits ? null : ` must be text of 1 to ${MAX_MODEL_LENGTH} characters`;
 }
 
 function isNull(problem: string): (value: unknown) => string | null {
@@ -53,21 +30,13 @@ function isNull(problem: string): (value: unknown) => string | null {
 }
 
 /**
- * `POST /responses` (interface §4.4) and the body of a batch line on it. Validated, never rebuilt: where the
- * upstream speaks the same API the caller's bytes go there, members we do not know included. Nothing is ever
- * stored, so what would need it is refused.
+ * `POST /responses` (interface §4.4) and the body of a batch line on it. Nothing is ever stored, so what would
+ * need it is refused.
  */
-export class ResponsesDto {
+export class ResponsesDto extends OpenAiConversationDto {
   /** Stored with the call, as each of `models` may be. */
   @IsWellFormed(findModelProblem)
   model?: string | null;
-
-  @IsOptional()
-  @IsArray()
-  @ArrayMaxSize(32)
-  @IsStoredText(MAX_SLUG, { each: true })
-  @MinLength(1, { each: true })
-  models?: string[] | null;
 
   @IsWellFormed(findResponsesInputProblem)
   input: string | object[];
@@ -88,10 +57,6 @@ export class ResponsesDto {
   background?: false | null;
 
   @IsOptional()
-  @IsBoolean()
-  stream?: boolean | null;
-
-  @IsOptional()
   @IsInt()
   @Min(1)
   @Max(MAX_OUTPUT_TOKENS)
@@ -104,66 +69,13 @@ export class ResponsesDto {
   max_tool_calls?: number | null;
 
   @IsOptional()
-  @IsWellFormed(findStopConditionsProblem)
-  stop_server_tools_when?: object[] | null;
-
-  @IsOptional()
   @IsWellFormed(findResponseMetadataProblem)
   metadata?: Record<string, string> | null;
-
-  @IsOptional()
-  @IsIn(['auto', 'default', 'fast', 'flex', 'priority', 'scale', 'ultrafast'])
-  service_tier?: string | null;
-
-  @IsOptional()
-  @IsString()
-  @MaxLength(256)
-  session_id?: string | null;
-
-  @IsOptional()
-  @IsString()
-  @MaxLength(256)
-  user?: string | null;
 
   @IsOptional()
   @IsString()
   @MaxLength(256)
   safety_identifier?: string | null;
-
-  @IsOptional()
-  @IsNumber(NUMBER)
-  @Min(0)
-  @Max(2)
-  temperature?: number | null;
-
-  @IsOptional()
-  @IsNumber(NUMBER)
-  @Min(0)
-  @Max(1)
-  top_p?: number | null;
-
-  @IsOptional()
-  @IsInt()
-  @Min(0)
-  top_k?: number | null;
-
-  @IsOptional()
-  @IsInt()
-  @Min(0)
-  @Max(20)
-  top_logprobs?: number | null;
-
-  @IsOptional()
-  @IsNumber(NUMBER)
-  @Min(-2)
-  @Max(2)
-  frequency_penalty?: number | null;
-
-  @IsOptional()
-  @IsNumber(NUMBER)
-  @Min(-2)
-  @Max(2)
-  presence_penalty?: number | null;
 
   @IsOptional()
   @IsWellFormed(findResponsesToolsProblem)
@@ -172,10 +84,6 @@ export class ResponsesDto {
   @IsOptional()
   @IsWellFormed(findToolChoiceProblem)
   tool_choice?: string | object | null;
-
-  @IsOptional()
-  @IsBoolean()
-  parallel_tool_calls?: boolean | null;
 
   @IsOptional()
   @IsWellFormed(findTextSettingsProblem)
@@ -196,10 +104,6 @@ export class ResponsesDto {
   @IsOptional()
   @IsIn(['auto', 'disabled'])
   truncation?: string | null;
-
-  @IsOptional()
-  @IsWellFormed(findProviderPreferencesProblem)
-  provider?: ProviderPreferences | null;
 
   /** An older way to say `provider.sort.partition`. */
   @IsOptional()

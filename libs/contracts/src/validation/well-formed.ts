@@ -34,3 +34,7 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
 export function isNonEmptyString(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
+
+export function isAbsent(value: unknown): value is null | undefined {
+  return value === null || value === undefined;
+}

@@ -1,0 +1,108 @@
+import {
+  ArrayMaxSize,
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsNumber,
+  IsOptional,
+  IsString,
+  Max,
+  MaxLength,
+  Min,
+  MinLength,
+} from 'class-validator';
+import { IsStoredText } from '../organizations/member-rules';
+import { findStopConditionsProblem } from '../responses/responses-tools';
+import { findProviderPreferencesProblem, type ProviderPreferences } from '../routing/provider-preferences';
+import { IsWellFormed } from '../validation/well-formed';
+
+export const MAX_MODEL_LENGTH = 256;
+export const MAX_OUTPUT_TOKENS = 10_000_000;
+
+const NUMBER = { allowInfinity: false, allowNaN: false };
+
+/** What every inference request may say: where it may go, and for whom it is. */
+export class InferenceDto {
+  @IsOptional()
+  @IsWellFormed(findProviderPreferencesProblem)
+  provider?: ProviderPreferences | null;
+
+  @IsOptional()
+  @IsString()
+  @MaxLength(256)
+  session_id?: string | null;
+
+  @IsOptional()
+  @IsString()
+  @MaxLength(256)
+  user?: string | null;
+}
+
+/**
+ * What chat completions, responses and messages may all say. Such a request is validated, never rebuilt: where
+ * the upstream speaks the same API the caller's bytes go there, members we do not know included.
+ */
+export class ConversationDto extends InferenceDto {
+  /** Each is stored with the call. */
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(32)
+  @IsStoredText(MAX_MODEL_LENGTH, { each: true })
+  @MinLength(1, { each: true })
+  models?: string[] | null;
+
+  @IsOptional()
+  @IsBoolean()
+  stream?: boolean | null;
+
+  @IsOptional()
+  @IsNumber(NUMBER)
+  @Min(0)
+  @Max(2)
+  temperature?: number | null;
+
+  @IsOptional()
+  @IsNumber(NUMBER)
+  @Min(0)
+  @Max(1)
+  top_p?: number | null;
+
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  top_k?: number | null;
+
+  @IsOptional()
+  @IsWellFormed(findStopConditionsProblem)
+  stop_server_tools_when?: object[] | null;
+}
+
+/** What the two APIs of OpenAI have in common beyond that. */
+export class OpenAiConversationDto extends ConversationDto {
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(20)
+  top_logprobs?: number | null;
+
+  @IsOptional()
+  @IsNumber(NUMBER)
+  @Min(-2)
+  @Max(2)
+  frequency_penalty?: number | null;
+
+  @IsOptional()
+  @IsNumber(NUMBER)
+  @Min(-2)
+  @Max(2)
+  presence_penalty?: number | null;
+
+  @IsOptional()
+  @IsBoolean()
+  parallel_tool_calls?: boolean | null;
+
+  @IsOptional()
+  @IsIn(['auto', 'default', 'fast', 'flex', 'priority', 'scale', 'ultrafast'])
+  service_tier?: string | null;
+}
