@@ -35,5 +35,6 @@ export { ChatCompletionDto } from './chat-completions/chat-completions.dto';
 export { EmbeddingsDto } from './embeddings/embeddings.dto';
 export { countEmbeddingsInputs } from './embeddings/embeddings-input';
 export { MessagesDto } from './messages-api/messages.dto';
+export { PROVIDER_TOOLS } from './responses/responses-tools';
 export { ResponsesDto } from './responses/responses.dto';
 export type { PercentileCutoffs, PriceLimit, ProviderPreferences } from './routing/provider-preferences';

@@ -1,3 +1,4 @@
+import { PROVIDER_TOOLS } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { StreamableApi } from '@libs/inference';
 import type { ServerTool } from './server-tool';
@@ -23,19 +24,6 @@ export interface SortedTools {
   /** The caller's: whatever is none of the others. */
   readonly rest: readonly Fields[];
 }
-
-/** Tools that responses upstreams run themselves (interface §4.4) and we do not. */
-const PROVIDER_TOOLS = new Set([
-  'file_search',
-  'computer_use_preview',
-  'code_interpreter',
-  'mcp',
-  'image_generation',
-  'local_shell',
-  'shell',
-  'apply_patch',
-  'x_search',
-]);
 
 /** Knows the tools that this service offers, by the types that callers name them by. */
 export class NamedTools {

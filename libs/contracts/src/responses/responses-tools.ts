@@ -15,11 +15,8 @@ const MAX_CONDITIONS = 64;
 const MAX_COUNT = 1_000_000_000;
 const TOOL_NAME = /^[\w-]{1,64}$/;
 
-const PROVIDER_TOOLS = new Set([
-  'web_search_preview',
-  'web_search_preview_2025_03_11',
-  'web_search',
-  'web_search_2025_08_26',
+/** Tools that only the provider of a model can run. */
+export const PROVIDER_TOOLS: ReadonlySet<string> = new Set([
   'file_search',
   'computer_use_preview',
   'code_interpreter',
@@ -29,6 +26,14 @@ const PROVIDER_TOOLS = new Set([
   'shell',
   'apply_patch',
   'x_search',
+]);
+
+/** Plain names of web search, which a provider or we may run. */
+const SEARCH_TOOLS: ReadonlySet<string> = new Set([
+  'web_search_preview',
+  'web_search_preview_2025_03_11',
+  'web_search',
+  'web_search_2025_08_26',
 ]);
 
 /** Tools that we run ourselves, behind the name of the service and a colon. */
@@ -67,7 +72,7 @@ function findToolProblem(tool: unknown): string | null {
 
 function isKnownTool(type: string): boolean {
   const [service, name, ...more] = type.split(':');
-  if (name === undefined) return PROVIDER_TOOLS.has(type);
+  if (name === undefined) return PROVIDER_TOOLS.has(type) || SEARCH_TOOLS.has(type);
   return service !== '' && more.length === 0 && SERVER_TOOLS.has(name);
 }
 

@@ -11,6 +11,11 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : EMPTY;
 }
 
+export function objectOrNull(value: unknown): JsonObject | null {
+  return isObject(value) ? value : null;
+}
+
+/** The objects of an array; none for anything else. */
 export function objectsOf(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
@@ -23,7 +28,12 @@ export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined;
 }
 
+export function booleanOf(value: unknown): boolean | undefined {
+  return typeof value === 'boolean' ? value : undefined;
+}
+
 /** The object without the members that are undefined: what is absent is not written. */
-export function defined<T extends object>(object: T): T {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T;
+export function defined<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const entries = Object.entries(object).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
 }

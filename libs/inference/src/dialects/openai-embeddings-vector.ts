@@ -5,15 +5,16 @@
 const FLOAT_BYTES = 4;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
+export function base64OfVector(vector: readonly number[]): string {
+  const floats = Buffer.allocUnsafe(vector.length * FLOAT_BYTES);
+  vector.forEach((value, index) => floats.writeFloatLE(value, index * FLOAT_BYTES));
+  return floats.toString('base64');
+}
+
 /** Base64 of the numbers in a JSON list that holds nothing else; null when one of them is no finite 32-bit float. */
 export function base64OfNumbers(list: string): string | null {
   const numbers = JSON.parse(list) as readonly number[];
-  const floats = Buffer.allocUnsafe(numbers.length * FLOAT_BYTES);
-  for (let i = 0; i < numbers.length; i += 1) {
-    if (!Number.isFinite(Math.fround(numbers[i]!))) return null;
-    floats.writeFloatLE(numbers[i]!, i * FLOAT_BYTES);
-  }
-  return floats.toString('base64');
+  return numbers.every((number) => Number.isFinite(Math.fround(number))) ? base64OfVector(numbers) : null;
 }
 
 /** The floats that a text holds, still as bytes; null when they are no such thing or one is not finite. */

@@ -18,7 +18,7 @@ export interface ReportedCounts {
   audioCompletion: number | null;
 }
 
-const NO_COUNTS: Readonly<ReportedCounts> = {
+export const NO_COUNTS: Readonly<ReportedCounts> = {
   prompt: null,
   completion: null,
   total: null,
@@ -46,8 +46,15 @@ export interface UsageBounds {
   readonly fallback: 'estimated' | 'partial';
 }
 
+/** Reads the count that a member of a usage object says; the cursor is at its value and ends up behind it. */
+export type CountReader = (key: string, cursor: JsonCursor, counts: ReportedCounts) => void;
+
 /** Reads the usage at the cursor, which ends up behind it; null when no object stands there. */
 export function readUsage(cursor: JsonCursor): ReportedUsage | null {
+  return readUsageObject(cursor, readCount);
+}
+
+export function readUsageObject(cursor: JsonCursor, read: CountReader): ReportedUsage | null {
   if (!cursor.isObject()) {
     cursor.skipValue();
     return null;
@@ -56,15 +63,19 @@ export function readUsage(cursor: JsonCursor): ReportedUsage | null {
   const members: JsonMember[] = [];
   cursor.readObject((key, keyStart) => {
     const valueStart = cursor.position;
-    if (key === 'prompt_tokens') counts.prompt = cursor.readNumberOrNull();
-    else if (key === 'completion_tokens') counts.completion = cursor.readNumberOrNull();
-    else if (key === 'total_tokens') counts.total = cursor.readNumberOrNull();
-    else if (key === 'prompt_tokens_details') readPromptDetails(cursor, counts);
-    else if (key === 'completion_tokens_details') readCompletionDetails(cursor, counts);
-    else cursor.skipValue();
+    read(key, cursor, counts);
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
   });
   return { counts, object: { bytes: cursor.bytes, members, closeBrace: cursor.position - 1 } };
+}
+
+function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): void {
+  if (key === 'prompt_tokens') counts.prompt = cursor.readNumberOrNull();
+  else if (key === 'completion_tokens') counts.completion = cursor.readNumberOrNull();
+  else if (key === 'total_tokens') counts.total = cursor.readNumberOrNull();
+  else if (key === 'prompt_tokens_details') readPromptDetails(cursor, counts);
+  else if (key === 'completion_tokens_details') readCompletionDetails(cursor, counts);
+  else cursor.skipValue();
 }
 
 function readPromptDetails(cursor: JsonCursor, counts: ReportedCounts): void {

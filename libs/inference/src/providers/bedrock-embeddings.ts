@@ -2,6 +2,7 @@ import { CheckedObject } from '../dialects/checked-object';
 import { parseJson } from '../dialects/json-value';
 import { MalformedJson } from '../dialects/json-grammar';
 import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
+import { base64OfVector } from '../dialects/openai-embeddings-vector';
 import { batchesOf, callInOrder } from './ordered-calls';
 import type { UpstreamCall, UpstreamResult } from './provider';
 import { brokenAnswer } from './upstream-error';
@@ -131,10 +132,8 @@ function answerOf(embedded: readonly Embedded[], request: JsonObject, model: str
   };
 }
 
-/** Little-endian 32-bit floats; what is no list of numbers stays as it is, to be refused. */
+/** What is no list of numbers stays as it is, to be refused. */
 function toBase64(vector: unknown): unknown {
-  if (!Array.isArray(vector) || !vector.every((value) => typeof value === 'number')) return vector;
-  const bytes = Buffer.alloc(vector.length * 4);
-  vector.forEach((value, index) => bytes.writeFloatLE(value, index * 4));
-  return bytes.toString('base64');
+  const isVector = Array.isArray(vector) && vector.every((value) => typeof value === 'number');
+  return isVector ? base64OfVector(vector) : vector;
 }

@@ -5,6 +5,7 @@ import { MalformedJson } from '../dialects/json-cursor';
 import { parseJson } from '../dialects/json-value';
 import { isObject, objectOf, type JsonObject } from '../dialects/loose-values';
 import { readMediaUrl } from '../dialects/media-url';
+import { base64OfVector } from '../dialects/openai-embeddings-vector';
 import type { Endpoint } from '../routing/catalogue';
 import type { UpstreamResult } from './provider';
 import { brokenAnswer } from './upstream-error';
@@ -123,7 +124,7 @@ export function writeEmbeddingsAnswer(
     .map((vector, index) => ({
       object: 'embedding',
       index,
-      embedding: isBase64 ? toBase64(vector) : vector,
+      embedding: isBase64 ? base64OfVector(vector) : vector,
     }));
   const tokens = batches.reduce<number | null>(
     (sum, { promptTokens }) => (sum === null || promptTokens === null ? null : sum + promptTokens),
@@ -132,13 +133,6 @@ export function writeEmbeddingsAnswer(
   const usage = tokens === null ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } };
   const answer = { object: 'list', data, model: upstreamModel, ...usage };
   return { status: 200, body: Buffer.from(JSON.stringify(answer)) };
-}
-
-/** Little-endian 32-bit floats. */
-function toBase64(vector: readonly number[]): string {
-  const bytes = Buffer.allocUnsafe(vector.length * 4);
-  vector.forEach((value, index) => bytes.writeFloatLE(value, index * 4));
-  return bytes.toString('base64');
 }
 
 /** Refuses media for models that embed text alone. @throws AppError invalid_request */

@@ -6,7 +6,7 @@ import { readCitation } from './content-reader';
 import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '../loose-values';
 import { countsOf, settleMessage, type MessageCounts } from './message-usage';
 import { readRedacted, readThinking } from './reasoning-proof';
-import { toArguments } from './tool-input';
+import { toArguments } from '../tool-input';
 import { complaintOf } from './upstream-message';
 
 /** A complete answer of an upstream. Blocks of tools that ran at the upstream are not part of it. */

@@ -25,7 +25,7 @@ import { readAnswer } from './answer-reader';
 import { writeAnswer } from './answer-writer';
 import { MessagesStreamReader } from './stream-reader';
 import { MessagesStreamWriter } from './stream-writer';
-import { toToolInput } from './tool-input';
+import { toToolInput } from '../tool-input';
 
 const endpoint = anEndpoint({ apis: ['messages'], contextLength: 128_000 });
 const context = {

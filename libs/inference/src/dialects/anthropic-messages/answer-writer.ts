@@ -5,7 +5,7 @@ import type { Bill } from '../translation';
 import { messageUsageObject } from './message-usage';
 import { thinkingBlock } from './reasoning-proof';
 import { stopReasonOf, type Ending } from './stop-reason';
-import { toCallId, toToolInput } from './tool-input';
+import { toCallId, toToolInput } from '../tool-input';
 
 /** The answer as a message. A message is one answer: of several choices it is the first. */
 export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object {

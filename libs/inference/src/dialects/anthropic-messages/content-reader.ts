@@ -11,7 +11,7 @@ import { CheckedObject } from '../checked-object';
 import { defined, objectOf, stringOf } from '../loose-values';
 import { readRedacted, readThinking } from './reasoning-proof';
 import { readSource } from './source';
-import { toArguments } from './tool-input';
+import { toArguments } from '../tool-input';
 
 /** Blocks, or one text that stands for a block. Names of what has no place in the parts are added to `unread`. */
 export function readContent(owner: CheckedObject, name: string, unread: Set<string>): Part[] {

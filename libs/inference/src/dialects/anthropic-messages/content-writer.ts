@@ -12,7 +12,7 @@ import type { LossLog } from '../../model/loss-report';
 import { defined } from '../loose-values';
 import { nativeThinkingBlock } from './reasoning-proof';
 import { writeDocumentSource, writeImageSource } from './source';
-import { isInvalidInput, toCallId, toToolInput } from './tool-input';
+import { isInvalidInput, toCallId, toToolInput } from '../tool-input';
 
 export interface Block {
   readonly type: string;

@@ -10,7 +10,7 @@ import { readCitation } from './content-reader';
 import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '../loose-values';
 import { countsOf, mergedCounts, NO_COUNTS } from './message-usage';
 import { readRedacted, readThinking } from './reasoning-proof';
-import { toArguments } from './tool-input';
+import { toArguments } from '../tool-input';
 import { complaintOf, readOrRefuse } from './upstream-message';
 
 /** A block that has started and not stopped. */

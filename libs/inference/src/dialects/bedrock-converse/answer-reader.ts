@@ -2,7 +2,7 @@ import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
 import { brokenAnswer } from '../../providers/upstream-error';
 import type { Endpoint } from '../../routing/catalogue';
-import { toArguments } from '../anthropic-messages/tool-input';
+import { toArguments } from '../tool-input';
 import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
 import { readCitation } from './citation';
 import { familyOf, type ModelFamily } from './model-family';

@@ -11,7 +11,7 @@ import type {
   VideoPart,
 } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
-import { isInvalidInput, toToolInput } from '../anthropic-messages/tool-input';
+import { isInvalidInput, toToolInput } from '../tool-input';
 import { DocumentNames } from './document-names';
 import { documentFormat, imageFormat, videoFormat } from './media-format';
 import type { ModelFamily } from './model-family';

@@ -1,10 +1,9 @@
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { brokenAnswer } from '../../providers/upstream-error';
 import type { Endpoint } from '../../routing/catalogue';
-import { MalformedJson } from '../json-grammar';
-import { parseJson } from '../json-value';
 import { isObject, numberOf, objectOf, stringOf, type JsonObject } from '../loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
+import { parseEventData } from '../upstream-event';
 import { proofOf } from './answer-reader';
 import { readCitation } from './citation';
 import { familyOf, type ModelFamily } from './model-family';
@@ -44,7 +43,7 @@ export class ConverseStreamReader implements StreamReader {
 
   read({ name, data }: UpstreamEvent): AnswerEvent[] {
     if (this.#isOver) return [];
-    const event = this.#parse(data);
+    const event = parseEventData(data, this.#endpoint.provider);
     switch (name) {
       case 'messageStart':
         return this.#start();
@@ -69,16 +68,6 @@ export class ConverseStreamReader implements StreamReader {
     if (this.#isOver) return [];
     if (this.#stop === null) throw this.#broken('the stream was cut');
     return this.#finish(true);
-  }
-
-  #parse(data: string): JsonObject {
-    try {
-      const value = parseJson(Buffer.from(data));
-      if (isObject(value)) return value;
-    } catch (thrown) {
-      if (!(thrown instanceof MalformedJson)) throw thrown;
-    }
-    throw this.#broken('an event is no object');
   }
 
   #start(): AnswerEvent[] {

@@ -1,11 +1,10 @@
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { brokenAnswer, errorInside, readComplaint } from '../../providers/upstream-error';
 import type { Provider } from '../../routing/catalogue';
-import { MalformedJson } from '../json-grammar';
-import { parseJson } from '../json-value';
-import { isObject, numberOf, objectOf, stringOf, type JsonObject } from '../loose-values';
+import { numberOf, objectOf, stringOf, type JsonObject } from '../loose-values';
 import { PartSequence } from '../openai-chat/part-sequence';
 import type { StreamReader, UpstreamEvent } from '../translation';
+import { parseEventData } from '../upstream-event';
 import { readLogprob, readUsage, toArguments, toFinish } from './answer-reader';
 import { placeCitation, readCitation } from './citations';
 
@@ -41,7 +40,7 @@ export class CohereStreamReader implements StreamReader {
 
   read({ name, data }: UpstreamEvent): AnswerEvent[] {
     if (this.#isOver || data === DONE_WORD) return [];
-    const event = this.#parse(data);
+    const event = parseEventData(data, this.#provider);
     const type = stringOf(event['type']) ?? name;
     if (type === null || type === 'error') throw errorInside(this.#provider, readComplaint(Buffer.from(data)));
     const started = this.#start(event);
@@ -53,16 +52,6 @@ export class CohereStreamReader implements StreamReader {
   end(): AnswerEvent[] {
     if (this.#isOver) return [];
     throw brokenAnswer(this.#provider, 'the stream was cut');
-  }
-
-  #parse(data: string): JsonObject {
-    try {
-      const value = parseJson(Buffer.from(data));
-      if (isObject(value)) return value;
-    } catch (thrown) {
-      if (!(thrown instanceof MalformedJson)) throw thrown;
-    }
-    throw brokenAnswer(this.#provider, 'an event is no JSON object');
   }
 
   #start(event: JsonObject): AnswerEvent[] {

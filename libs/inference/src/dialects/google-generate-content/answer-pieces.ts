@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
-import { toArguments } from '../anthropic-messages/tool-input';
+import { toArguments } from '../tool-input';
 
 /** One part of a content, as far as an answer has a place for it. */
 export type Piece = (

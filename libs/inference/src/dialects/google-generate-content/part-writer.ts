@@ -1,7 +1,7 @@
 import type { Part, ReasoningPart, ToolCallPart, ToolResultPart } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../routing/catalogue';
-import { isInvalidInput, toToolInput } from '../anthropic-messages/tool-input';
+import { isInvalidInput, toToolInput } from '../tool-input';
 import { defined } from '../loose-values';
 import { writeAudio, writeMedia, type WirePart } from './media-part';
 import { generationOf, THIRD_GENERATION } from './model-generation';

@@ -2,10 +2,9 @@ import type { AnswerEvent } from '../../model/canonical-answer';
 import { googleErrorInside } from '../../providers/google-error';
 import { brokenAnswer } from '../../providers/upstream-error';
 import type { Endpoint, Provider } from '../../routing/catalogue';
-import { MalformedJson } from '../json-grammar';
-import { parseJson } from '../json-value';
 import { isObject, objectsOf, stringOf, type JsonObject } from '../loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
+import { parseEventData } from '../upstream-event';
 import { readPieces } from './answer-pieces';
 import { readBlock, readCreation } from './answer-reader';
 import { finishReasonOf } from './finish-reason';
@@ -40,7 +39,7 @@ export class GenerateContentStreamReader implements StreamReader {
 
   read({ data }: UpstreamEvent): AnswerEvent[] {
     if (this.#isOver) return [];
-    const chunk = this.#parse(data);
+    const chunk = parseEventData(data, this.#provider);
     if (isObject(chunk['error'])) throw googleErrorInside(this.#provider, chunk);
     const events = this.#start(chunk);
     this.#readBlock(chunk);
@@ -63,16 +62,6 @@ export class GenerateContentStreamReader implements StreamReader {
     const finishReason = isBlocked ? 'content_filter' : finishReasonOf(native, this.#parts.hasCalls);
     if (finishReason === 'content_filter' && words && !this.#parts.hasContent) this.#parts.refusal(words);
     return [...this.#parts.take(), { type: 'finish', finishReason, nativeFinishReason: native, ...this.#serviceTier }];
-  }
-
-  #parse(data: string): JsonObject {
-    try {
-      const value = parseJson(Buffer.from(data));
-      if (isObject(value)) return value;
-    } catch (thrown) {
-      if (!(thrown instanceof MalformedJson)) throw thrown;
-    }
-    throw brokenAnswer(this.#provider, 'an event is no JSON object');
   }
 
   #start(chunk: JsonObject): AnswerEvent[] {

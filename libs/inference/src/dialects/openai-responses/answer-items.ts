@@ -3,7 +3,7 @@ import type { AnswerPart, ServerToolPart, TokenLogprob } from '../../model/canon
 import type { ReasoningPart, TextPart } from '../../model/conversation';
 import { parseJson } from '../json-value';
 import { MalformedJson } from '../json-grammar';
-import { fieldsOf, textOf } from './fields';
+import { objectOf, stringOf } from '../loose-values';
 import { CUSTOM_INPUT } from './read-input';
 import { reasoningItem, writeAnnotation } from './write-input';
 
@@ -131,7 +131,7 @@ export function customCallItem(id: string, callId: string, name: string, args: s
 /** The free text in the arguments of the function that stands for a tool; the arguments where there is none. */
 export function customInput(args: string): string {
   try {
-    return textOf(fieldsOf(parseJson(Buffer.from(args)))?.[CUSTOM_INPUT]) ?? args;
+    return stringOf(objectOf(parseJson(Buffer.from(args)))[CUSTOM_INPUT]) ?? args;
   } catch (thrown) {
     // The model may have written no JSON: the caller then gets its words as they are.
     if (thrown instanceof MalformedJson) return args;

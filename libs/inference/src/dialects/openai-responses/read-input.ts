@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { FilePart, ImagePart, Message, Part, Role, TextPart, ToolResultPart } from '../../model/conversation';
-import { listOf, textOf, type Fields } from './fields';
+import { objectsOf, stringOf, type JsonObject } from '../loose-values';
 import { readPart, readReasoning } from './read-parts';
 
 const ROLES: readonly Role[] = ['system', 'developer', 'user', 'assistant'];
@@ -20,7 +20,7 @@ export function readInput(input: unknown, instructions: unknown, unread: Set<str
   const messages: Message[] = [];
   if (typeof instructions === 'string') messages.push(textMessage('system', instructions));
   if (typeof input === 'string') messages.push(textMessage('user', input));
-  for (const item of listOf(input)) addItem(messages, item, unread);
+  for (const item of objectsOf(input)) addItem(messages, item, unread);
   return messages;
 }
 
@@ -28,8 +28,8 @@ function textMessage(role: Role, text: string): Message {
   return { role, parts: [{ type: 'text', text }] };
 }
 
-function addItem(messages: Message[], item: Fields, unread: Set<string>): void {
-  const type = textOf(item['type']) ?? 'message';
+function addItem(messages: Message[], item: JsonObject, unread: Set<string>): void {
+  const type = stringOf(item['type']) ?? 'message';
   if (type === 'message') addMessage(messages, item, unread);
   else if (type === 'item_reference') throw nothingStored();
   else if (RESULTS.has(type)) messages.push({ role: 'tool', parts: [toolResult(item, unread)] });
@@ -37,9 +37,9 @@ function addItem(messages: Message[], item: Fields, unread: Set<string>): void {
 }
 
 /** What a model did beside speaking. */
-function readSaid(type: string, item: Fields, unread: Set<string>): Part[] {
-  if (type === 'function_call') return [toolCall(item, textOf(item['arguments']) ?? '', unread)];
-  if (type === 'custom_tool_call') return [toolCall(item, customArguments(textOf(item['input']) ?? ''), unread)];
+function readSaid(type: string, item: JsonObject, unread: Set<string>): Part[] {
+  if (type === 'function_call') return [toolCall(item, stringOf(item['arguments']) ?? '', unread)];
+  if (type === 'custom_tool_call') return [toolCall(item, customArguments(stringOf(item['input']) ?? ''), unread)];
   if (type === 'reasoning') return [readReasoning(item)];
   unread.add(`input.${type}`);
   return [];
@@ -51,7 +51,7 @@ function nothingStored(): AppError {
   });
 }
 
-function addMessage(messages: Message[], item: Fields, unread: Set<string>): void {
+function addMessage(messages: Message[], item: JsonObject, unread: Set<string>): void {
   const role = ROLES.find((known) => known === item['role']) ?? 'user';
   const parts = readContent(item['content'], unread);
   if (role === 'assistant') addToTurn(messages, parts);
@@ -67,16 +67,16 @@ function addToTurn(messages: Message[], parts: readonly Part[]): void {
 
 function readContent(content: unknown, unread: Set<string>): Part[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
-  return listOf(content).flatMap((part) => {
+  return objectsOf(content).flatMap((part) => {
     const read = readPart(part);
-    if (read === null) unread.add(`input.content.${textOf(part['type']) ?? 'type'}`);
+    if (read === null) unread.add(`input.content.${stringOf(part['type']) ?? 'type'}`);
     return read ?? [];
   });
 }
 
-function toolCall(item: Fields, args: string, unread: Set<string>): Part {
-  if (textOf(item['namespace']) !== undefined) unread.add('input.namespace');
-  return { type: 'tool-call', id: callIdOf(item), name: textOf(item['name']) ?? '', arguments: args };
+function toolCall(item: JsonObject, args: string, unread: Set<string>): Part {
+  if (stringOf(item['namespace']) !== undefined) unread.add('input.namespace');
+  return { type: 'tool-call', id: callIdOf(item), name: stringOf(item['name']) ?? '', arguments: args };
 }
 
 /** Free text as the arguments of the function that stands for the tool. */
@@ -84,7 +84,7 @@ export function customArguments(input: string): string {
   return JSON.stringify({ [CUSTOM_INPUT]: input });
 }
 
-function toolResult(item: Fields, unread: Set<string>): ToolResultPart {
+function toolResult(item: JsonObject, unread: Set<string>): ToolResultPart {
   const parts = readContent(item['output'], unread).filter(isResultPart);
   return { type: 'tool-result', callId: callIdOf(item), parts };
 }
@@ -93,6 +93,6 @@ function isResultPart(part: Part): part is TextPart | ImagePart | FilePart {
   return part.type === 'text' || part.type === 'image' || part.type === 'file';
 }
 
-function callIdOf(item: Fields): string {
-  return textOf(item['call_id']) ?? '';
+function callIdOf(item: JsonObject): string {
+  return stringOf(item['call_id']) ?? '';
 }

@@ -11,8 +11,17 @@ import type {
   TextPart,
   VideoPart,
 } from '../../model/conversation';
-import { fieldsOf, listOf, numberOf, present, textOf, type Fields } from './fields';
 import { readMediaUrl } from '../media-url';
+import {
+  defined,
+  isObject,
+  numberOf,
+  objectOf,
+  objectOrNull,
+  objectsOf,
+  stringOf,
+  type JsonObject,
+} from '../loose-values';
 import { sourceOfFileData } from './media';
 
 /** A blank line stands between the parts of a summary that the model keeps as one text. */
@@ -21,14 +30,14 @@ export const SUMMARY_BREAK = '\n\n';
 const DETAILS = ['low', 'high', 'original'] as const;
 
 /** One part of a message; null for a kind that has no place in a conversation. */
-export function readPart(part: Fields): Part | null {
+export function readPart(part: JsonObject): Part | null {
   switch (part['type']) {
     case 'input_text':
     case 'output_text':
     case 'text':
       return readText(part);
     case 'refusal':
-      return { type: 'refusal', text: textOf(part['refusal']) ?? '' };
+      return { type: 'refusal', text: stringOf(part['refusal']) ?? '' };
     case 'input_image':
       return readImage(part);
     case 'input_file':
@@ -42,11 +51,11 @@ export function readPart(part: Fields): Part | null {
   }
 }
 
-function readText(part: Fields): TextPart {
+function readText(part: JsonObject): TextPart {
   const annotations = readAnnotations(part['annotations']);
-  return present({
+  return defined({
     type: 'text' as const,
-    text: textOf(part['text']) ?? '',
+    text: stringOf(part['text']) ?? '',
     annotations: annotations.length > 0 ? annotations : undefined,
     cache: readCacheMark(part),
   });
@@ -54,30 +63,30 @@ function readText(part: Fields): TextPart {
 
 /** Sources on the web; the ones that name files of a provider mean nothing elsewhere. */
 export function readAnnotations(value: unknown): Annotation[] {
-  return listOf(value).flatMap((annotation) =>
+  return objectsOf(value).flatMap((annotation) =>
     annotation['type'] === 'url_citation'
-      ? present({
+      ? defined({
           type: 'url-citation' as const,
-          url: textOf(annotation['url']) ?? '',
-          title: textOf(annotation['title']) ?? '',
+          url: stringOf(annotation['url']) ?? '',
+          title: stringOf(annotation['title']) ?? '',
           startIndex: numberOf(annotation['start_index']) ?? 0,
           endIndex: numberOf(annotation['end_index']) ?? 0,
-          content: textOf(annotation['content']),
+          content: stringOf(annotation['content']),
         })
       : [],
   );
 }
 
 /** The mark of a block, in the words of this API or in those of the general switch. */
-export function readCacheMark(part: Fields): CacheMark | undefined {
-  const control = fieldsOf(part['cache_control']);
-  if (control !== null) return present({ ttl: textOf(control['ttl']) });
-  return fieldsOf(part['prompt_cache_breakpoint']) === null ? undefined : {};
+export function readCacheMark(part: JsonObject): CacheMark | undefined {
+  const control = objectOrNull(part['cache_control']);
+  if (control !== null) return defined({ ttl: stringOf(control['ttl']) });
+  return !isObject(part['prompt_cache_breakpoint']) ? undefined : {};
 }
 
-function readImage(part: Fields): ImagePart {
+function readImage(part: JsonObject): ImagePart {
   const detail = DETAILS.find((known) => known === part['detail']);
-  return present({
+  return defined({
     type: 'image' as const,
     source: sourceOf(part, 'image_url'),
     detail,
@@ -85,48 +94,48 @@ function readImage(part: Fields): ImagePart {
   });
 }
 
-function readFile(part: Fields): FilePart {
-  const data = textOf(part['file_data']);
-  return present({
+function readFile(part: JsonObject): FilePart {
+  const data = stringOf(part['file_data']);
+  return defined({
     type: 'file' as const,
     source: data === undefined ? sourceOf(part, 'file_url') : sourceOfFileData(data),
-    filename: textOf(part['filename']),
+    filename: stringOf(part['filename']),
     cache: readCacheMark(part),
   });
 }
 
-function sourceOf(part: Fields, member: string): MediaSource {
-  const url = textOf(part[member]);
+function sourceOf(part: JsonObject, member: string): MediaSource {
+  const url = stringOf(part[member]);
   if (url !== undefined) return readMediaUrl(url);
-  const id = textOf(part['file_id']);
+  const id = stringOf(part['file_id']);
   if (id !== undefined) return { kind: 'file-id', id };
   throw new AppError('invalid_request', `A part of the input has neither ${member} nor file_id`, {
     metadata: { param: 'input' },
   });
 }
 
-function readAudio(part: Fields): Part {
-  const audio = fieldsOf(part['input_audio']) ?? {};
-  return { type: 'audio', data: textOf(audio['data']) ?? '', format: textOf(audio['format']) ?? '' };
+function readAudio(part: JsonObject): Part {
+  const audio = objectOf(part['input_audio']);
+  return { type: 'audio', data: stringOf(audio['data']) ?? '', format: stringOf(audio['format']) ?? '' };
 }
 
-function readVideo(part: Fields): VideoPart {
-  return { type: 'video', source: readMediaUrl(textOf(part['video_url']) ?? '') };
+function readVideo(part: JsonObject): VideoPart {
+  return { type: 'video', source: readMediaUrl(stringOf(part['video_url']) ?? '') };
 }
 
 /** A reasoning item, as a caller gives it back or an upstream sends it. `format` holds where it names none. */
-export function readReasoning(item: Fields, format?: ReasoningFormat): ReasoningPart {
+export function readReasoning(item: JsonObject, format?: ReasoningFormat): ReasoningPart {
   const join = (list: unknown, gap: string): string | undefined => {
-    const texts = listOf(list).flatMap((entry) => textOf(entry['text']) ?? []);
+    const texts = objectsOf(list).flatMap((entry) => stringOf(entry['text']) ?? []);
     return texts.length > 0 ? texts.join(gap) : undefined;
   };
-  return present({
+  return defined({
     type: 'reasoning' as const,
     text: join(item['content'], SUMMARY_BREAK),
     summary: join(item['summary'], SUMMARY_BREAK),
-    signature: textOf(item['signature']),
-    encrypted: textOf(item['encrypted_content']),
-    id: textOf(item['id']),
-    format: (textOf(item['format']) as ReasoningFormat | undefined) ?? format,
+    signature: stringOf(item['signature']),
+    encrypted: stringOf(item['encrypted_content']),
+    id: stringOf(item['id']),
+    format: (stringOf(item['format']) as ReasoningFormat | undefined) ?? format,
   });
 }

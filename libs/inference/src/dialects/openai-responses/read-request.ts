@@ -5,7 +5,7 @@ import type {
   ResponseFormat,
   Sampling,
 } from '../../model/canonical-request';
-import { booleanOf, fieldsOf, numberOf, present, textOf, type Fields } from './fields';
+import { booleanOf, defined, numberOf, objectOf, objectOrNull, stringOf, type JsonObject } from '../loose-values';
 import { readInput } from './read-input';
 import { readTools } from './read-tools';
 import { hashOfUser } from './upstream-request';
@@ -64,10 +64,10 @@ const SUMMARIES = ['auto', 'concise', 'detailed'] as const;
 const EFFORTS: readonly ReasoningEffort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
 /** A checked request of this API (interface §4.4) in no dialect. */
-export function readRequest(body: Fields): CanonicalRequest {
+export function readRequest(body: JsonObject): CanonicalRequest {
   const unread = new Set(Object.keys(body).filter((name) => !UNDERSTOOD.has(name) && body[name] !== null));
   noteUnmet(body, unread);
-  const user = textOf(body['safety_identifier']) ?? textOf(body['user']);
+  const user = stringOf(body['safety_identifier']) ?? stringOf(body['user']);
   const request = {
     messages: readInput(body['input'], body['instructions'], unread),
     ...readTools(body['tools'], body['tool_choice'], unread),
@@ -78,15 +78,15 @@ export function readRequest(body: Fields): CanonicalRequest {
     stopSequences: [],
     reasoning: readReasoningRequest(body['reasoning'], unread),
     topLogprobs: numberOf(body['top_logprobs']),
-    verbosity: oneOf(VERBOSITIES, fieldsOf(body['text'])?.['verbosity']),
+    verbosity: oneOf(VERBOSITIES, objectOf(body['text'])['verbosity']),
     outputModalities: readModalities(body['modalities']),
     cache: readCache(body['cache_control']),
-    promptCacheKey: textOf(body['prompt_cache_key']),
-    serviceTier: textOf(body['service_tier']),
-    metadata: (fieldsOf(body['metadata']) ?? undefined) as Readonly<Record<string, string>> | undefined,
+    promptCacheKey: stringOf(body['prompt_cache_key']),
+    serviceTier: stringOf(body['service_tier']),
+    metadata: (objectOrNull(body['metadata']) ?? undefined) as Readonly<Record<string, string>> | undefined,
     endUser: user === undefined ? undefined : hashOfUser(user),
   };
-  return present({ ...request, unread: [...unread] });
+  return defined({ ...request, unread: [...unread] });
 }
 
 function oneOf<T>(known: readonly T[], value: unknown): T | undefined {
@@ -94,28 +94,28 @@ function oneOf<T>(known: readonly T[], value: unknown): T | undefined {
 }
 
 /** Members that are read but ask for more than a translation can give. */
-function noteUnmet({ include, truncation }: Fields, unread: Set<string>): void {
+function noteUnmet({ include, truncation }: JsonObject, unread: Set<string>): void {
   if (truncation === 'auto') unread.add('truncation');
   const extra: readonly unknown[] = Array.isArray(include) ? include : [];
   if (extra.some((entry) => !ALWAYS_INCLUDED.has(String(entry)))) unread.add('include');
 }
 
-function readFormat(body: Fields): ResponseFormat | undefined {
-  const format = fieldsOf(fieldsOf(body['text'])?.['format']);
+function readFormat(body: JsonObject): ResponseFormat | undefined {
+  const format = objectOrNull(objectOf(body['text'])['format']);
   if (format?.['type'] === 'text') return { type: 'text' };
   if (format?.['type'] === 'json_object') return { type: 'json' };
   if (format?.['type'] !== 'json_schema') return undefined;
-  return present({
+  return defined({
     type: 'json-schema' as const,
-    name: textOf(format['name']) ?? '',
-    schema: fieldsOf(format['schema']) ?? {},
-    description: textOf(format['description']),
+    name: stringOf(format['name']) ?? '',
+    schema: objectOf(format['schema']),
+    description: stringOf(format['description']),
     strict: booleanOf(format['strict']),
   });
 }
 
-function readSampling(body: Fields): Sampling {
-  return present({
+function readSampling(body: JsonObject): Sampling {
+  return defined({
     temperature: numberOf(body['temperature']),
     topP: numberOf(body['top_p']),
     topK: numberOf(body['top_k']),
@@ -125,10 +125,10 @@ function readSampling(body: Fields): Sampling {
 }
 
 function readReasoningRequest(value: unknown, unread: Set<string>): ReasoningRequest | undefined {
-  const reasoning = fieldsOf(value);
+  const reasoning = objectOrNull(value);
   if (reasoning === null) return undefined;
   for (const name of ['context', 'mode']) if (reasoning[name] != null) unread.add(`reasoning.${name}`);
-  const request = present({
+  const request = defined({
     isEnabled: booleanOf(reasoning['enabled']),
     effort: oneOf(EFFORTS, reasoning['effort']),
     maxTokens: numberOf(reasoning['max_tokens']),
@@ -143,6 +143,6 @@ function readModalities(value: unknown): readonly (typeof MODALITIES)[number][] 
 }
 
 function readCache(value: unknown): { readonly ttl?: string } | undefined {
-  const control = fieldsOf(value);
-  return control === null ? undefined : present({ ttl: textOf(control['ttl']) });
+  const control = objectOrNull(value);
+  return control === null ? undefined : defined({ ttl: stringOf(control['ttl']) });
 }

@@ -1,5 +1,5 @@
 import type { ToolChoice, ToolDefinition } from '../../model/canonical-request';
-import { booleanOf, fieldsOf, listOf, present, textOf, type Fields } from './fields';
+import { booleanOf, defined, objectOf, objectOrNull, objectsOf, stringOf, type JsonObject } from '../loose-values';
 import { readCacheMark } from './read-parts';
 import { CUSTOM_INPUT } from './read-input';
 
@@ -18,17 +18,17 @@ const CUSTOM_PARAMETERS = {
 
 /** The functions of a request and which of them to use. Tools that run at the gateway or a provider are `unread`. */
 export function readTools(tools: unknown, choice: unknown, unread: Set<string>): ToolSettings {
-  const definitions = listOf(tools).flatMap((tool) => readTool(tool, unread) ?? []);
-  const chosen = fieldsOf(choice);
-  if (chosen === null) return present({ tools: definitions, toolChoice: modeOf(choice) });
+  const definitions = objectsOf(tools).flatMap((tool) => readTool(tool, unread) ?? []);
+  const chosen = objectOrNull(choice);
+  if (chosen === null) return defined({ tools: definitions, toolChoice: modeOf(choice) });
   if (chosen['type'] === 'allowed_tools') {
-    const allowed = new Set(listOf(chosen['tools']).map(({ name }) => name));
-    return present({
+    const allowed = new Set(objectsOf(chosen['tools']).map(({ name }) => name));
+    return defined({
       tools: definitions.filter(({ name }) => allowed.has(name)),
       toolChoice: modeOf(chosen['mode']),
     });
   }
-  const name = textOf(chosen['name']);
+  const name = stringOf(chosen['name']);
   if (name !== undefined && (chosen['type'] === 'function' || chosen['type'] === 'custom')) {
     return { tools: definitions, toolChoice: { type: 'tool', name } };
   }
@@ -40,18 +40,18 @@ function modeOf(choice: unknown): ToolChoice | undefined {
   return choice === 'auto' || choice === 'none' || choice === 'required' ? { type: choice } : undefined;
 }
 
-function readTool(tool: Fields, unread: Set<string>): ToolDefinition | null {
-  const name = textOf(tool['name']);
-  const description = textOf(tool['description']);
+function readTool(tool: JsonObject, unread: Set<string>): ToolDefinition | null {
+  const name = stringOf(tool['name']);
+  const description = stringOf(tool['description']);
   const cache = readCacheMark(tool);
   if (name !== undefined && tool['type'] === 'function') {
     const strict = booleanOf(tool['strict']);
-    return present({ name, description, parameters: fieldsOf(tool['parameters']), strict, cache });
+    return defined({ name, description, parameters: objectOrNull(tool['parameters']), strict, cache });
   }
   if (name !== undefined && tool['type'] === 'custom') {
-    if (fieldsOf(tool['format'])?.['type'] === 'grammar') unread.add('tools.format');
-    return present({ name, description, parameters: CUSTOM_PARAMETERS, cache });
+    if (objectOf(tool['format'])['type'] === 'grammar') unread.add('tools.format');
+    return defined({ name, description, parameters: CUSTOM_PARAMETERS, cache });
   }
-  unread.add(`tools.${textOf(tool['type']) ?? 'type'}`);
+  unread.add(`tools.${stringOf(tool['type']) ?? 'type'}`);
   return null;
 }

@@ -2,10 +2,9 @@ import type { AnswerEvent, AnswerPart, ReasoningDelta } from '../../model/canoni
 import type { ReasoningFormat } from '../../model/conversation';
 import { brokenAnswer, errorInside } from '../../providers/upstream-error';
 import type { Endpoint } from '../../routing/catalogue';
-import { MalformedJson } from '../json-grammar';
-import { parseJson } from '../json-value';
 import type { StreamReader, UpstreamEvent } from '../translation';
-import { fieldsOf, numberOf, present, textOf, type Fields } from './fields';
+import { parseEventData } from '../upstream-event';
+import { defined, numberOf, objectOf, objectOrNull, stringOf, type JsonObject } from '../loose-values';
 import { PartLedger } from './part-ledger';
 import { complaintOf, finishOfFields, partsOfItem, readLogprobs } from './read-answer';
 import { readAnnotations, SUMMARY_BREAK } from './read-parts';
@@ -15,7 +14,7 @@ import { usageOfResponse } from './usage';
 
 const DONE_WORD = '[DONE]';
 
-type Handler = (reader: ResponsesStreamReader, event: Fields) => AnswerEvent[];
+type Handler = (reader: ResponsesStreamReader, event: JsonObject) => AnswerEvent[];
 
 const HANDLERS: Readonly<Record<string, Handler>> = {
   'response.created': (reader, event) => reader.start(event),
@@ -54,21 +53,21 @@ export class ResponsesStreamReader implements StreamReader {
 
   read({ data }: UpstreamEvent): AnswerEvent[] {
     if (this.#isFinished || data === DONE_WORD) return [];
-    const event = this.#parse(data);
+    const event = parseEventData(data, this.endpoint.provider);
     this.#refuseError(event);
-    const type = textOf(event['type']) ?? '';
-    if (type === 'response.failed') return this.#fail(fieldsOf(event['response']));
+    const type = stringOf(event['type']) ?? '';
+    if (type === 'response.failed') return this.#fail(objectOrNull(event['response']));
     return Object.hasOwn(HANDLERS, type) ? HANDLERS[type]!(this, event) : [];
   }
 
-  #refuseError(event: Fields): void {
+  #refuseError(event: JsonObject): void {
     const { type, error } = event;
     const isError = type === 'error' || type === 'response.error' || (type === undefined && error != null);
     if (isError) throw errorInside(this.endpoint.provider, complaintOf(error ?? event));
   }
 
   /** The upstream gives up; what it says that it used is charged. @throws AppError where it says nothing of that */
-  #fail(response: Fields | null): AnswerEvent[] {
+  #fail(response: JsonObject | null): AnswerEvent[] {
     const failure = errorInside(this.endpoint.provider, complaintOf(response?.['error']));
     const usage = usageOfResponse(response?.['usage'], this.endpoint);
     if (usage === null) throw failure;
@@ -84,33 +83,22 @@ export class ResponsesStreamReader implements StreamReader {
     throw brokenAnswer(this.endpoint.provider, 'the stream was cut');
   }
 
-  #parse(data: string): Fields {
-    try {
-      const event = fieldsOf(parseJson(Buffer.from(data)));
-      if (event !== null) return event;
-    } catch (thrown) {
-      if (!(thrown instanceof MalformedJson)) throw thrown;
-      throw brokenAnswer(this.endpoint.provider, 'an event is not JSON', thrown);
-    }
-    throw brokenAnswer(this.endpoint.provider, 'an event is no object');
-  }
-
-  start({ response }: Fields): AnswerEvent[] {
+  start({ response }: JsonObject): AnswerEvent[] {
     if (this.#hasStarted) return [];
     this.#hasStarted = true;
-    const fields = fieldsOf(response) ?? {};
+    const fields = objectOf(response);
     return [
       {
         type: 'start',
-        upstreamId: textOf(fields['id']) ?? null,
+        upstreamId: stringOf(fields['id']) ?? null,
         createdAt: numberOf(fields['created_at']) ?? null,
       },
     ];
   }
 
   /** Calls and thoughts are one part each; a message is a part for each of its contents. */
-  addItem(event: Fields): AnswerEvent[] {
-    const item = fieldsOf(event['item']) ?? {};
+  addItem(event: JsonObject): AnswerEvent[] {
+    const item = objectOf(event['item']);
     const key = itemKey(event);
     const start = this.start({});
     const [part] = partsOfItem(item, this.#format);
@@ -118,12 +106,12 @@ export class ResponsesStreamReader implements StreamReader {
       return [...start, ...this.#ledger.begin(key, { kind: 'tool-call', id: part.id, name: part.name })];
     }
     if (part?.type !== 'reasoning') return start;
-    const delta = present({ id: part.id });
+    const delta = defined({ id: part.id });
     return [...start, ...this.#ledger.begin(key, { kind: 'reasoning' }), ...this.#ledger.reasoning(key, delta)];
   }
 
-  text(event: Fields, kind: 'text' | 'refusal', member: string): AnswerEvent[] {
-    const said = textOf(event[member]) ?? '';
+  text(event: JsonObject, kind: 'text' | 'refusal', member: string): AnswerEvent[] {
+    const said = stringOf(event[member]) ?? '';
     const key = contentKey(event);
     const text = member === 'delta' ? said : this.#ledger.restOf(key, said);
     const isNew = member === 'delta' || text === said;
@@ -131,30 +119,30 @@ export class ResponsesStreamReader implements StreamReader {
     return text === '' ? this.#ledger.begin(key, { kind }) : this.#ledger.text(key, kind, text, logprobs);
   }
 
-  annotate(event: Fields): AnswerEvent[] {
+  annotate(event: JsonObject): AnswerEvent[] {
     const key = contentKey(event);
     return readAnnotations([event['annotation']]).flatMap((annotation) => this.#ledger.annotation(key, annotation));
   }
 
-  endContent(event: Fields): AnswerEvent[] {
+  endContent(event: JsonObject): AnswerEvent[] {
     return this.#ledger.end(contentKey(event));
   }
 
-  think(event: Fields, member: 'text' | 'summary', indexMember: string): AnswerEvent[] {
+  think(event: JsonObject, member: 'text' | 'summary', indexMember: string): AnswerEvent[] {
     const key = itemKey(event);
     const gap = this.#ledger.isNewSection(key, member, numberOf(event[indexMember]) ?? 0) ? SUMMARY_BREAK : '';
-    return this.#ledger.reasoning(key, { [member]: gap + (textOf(event['delta']) ?? '') });
+    return this.#ledger.reasoning(key, { [member]: gap + (stringOf(event['delta']) ?? '') });
   }
 
-  argue(event: Fields): AnswerEvent[] {
-    return this.#ledger.arguments(itemKey(event), textOf(event['delta']) ?? '');
+  argue(event: JsonObject): AnswerEvent[] {
+    return this.#ledger.arguments(itemKey(event), stringOf(event['delta']) ?? '');
   }
 
-  endItem(event: Fields): AnswerEvent[] {
-    return this.#endItem(fieldsOf(event['item']) ?? {}, numberOf(event['output_index']) ?? 0);
+  endItem(event: JsonObject): AnswerEvent[] {
+    return this.#endItem(objectOf(event['item']), numberOf(event['output_index']) ?? 0);
   }
 
-  #endItem(item: Fields, outputIndex: number): AnswerEvent[] {
+  #endItem(item: JsonObject, outputIndex: number): AnswerEvent[] {
     const key = String(outputIndex);
     const parts = partsOfItem(item, this.#format);
     if (item['type'] !== 'message') return parts.flatMap((part) => this.#endPart(key, part));
@@ -193,7 +181,7 @@ export class ResponsesStreamReader implements StreamReader {
 
   #missingThoughts(key: string, part: Extract<AnswerPart, { type: 'reasoning' }>): AnswerEvent[] {
     const { text, summary, signature, encrypted, id, format } = part;
-    const delta: ReasoningDelta = present({
+    const delta: ReasoningDelta = defined({
       text: this.#ledger.hasThought(key, 'text') ? undefined : text,
       summary: this.#ledger.hasThought(key, 'summary') ? undefined : summary,
       signature,
@@ -204,19 +192,19 @@ export class ResponsesStreamReader implements StreamReader {
     return [...this.#ledger.begin(key, { kind: 'reasoning' }), ...this.#ledger.reasoning(key, delta)];
   }
 
-  finish(event: Fields): AnswerEvent[] {
-    const response = fieldsOf(event['response']);
+  finish(event: JsonObject): AnswerEvent[] {
+    const response = objectOrNull(event['response']);
     if (response === null) throw brokenAnswer(this.endpoint.provider, 'the last event has no response');
     this.#isFinished = true;
     const output: readonly unknown[] = Array.isArray(response['output']) ? response['output'] : [];
     const usage = usageOfResponse(response['usage'], this.endpoint);
-    const tier = textOf(response['service_tier']);
+    const tier = stringOf(response['service_tier']);
     return [
       ...this.start(event),
-      ...output.flatMap((item, index) => this.#endItem(fieldsOf(item) ?? {}, index)),
+      ...output.flatMap((item, index) => this.#endItem(objectOf(item), index)),
       ...this.#ledger.endAll(),
       ...(usage === null ? [] : [{ type: 'usage' as const, usage }]),
-      present({
+      defined({
         type: 'finish' as const,
         ...finishOfFields(response),
         serviceTier: tier === undefined ? undefined : toServiceTier(tier),
@@ -225,10 +213,10 @@ export class ResponsesStreamReader implements StreamReader {
   }
 }
 
-function itemKey(event: Fields): string {
+function itemKey(event: JsonObject): string {
   return String(numberOf(event['output_index']) ?? 0);
 }
 
-function contentKey(event: Fields): string {
+function contentKey(event: JsonObject): string {
   return `${itemKey(event)}/${numberOf(event['content_index']) ?? 0}`;
 }

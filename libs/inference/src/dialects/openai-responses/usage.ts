@@ -4,42 +4,31 @@ import { formatUsd, usdNumber } from '../../pricing/money';
 import type { Cost } from '../../pricing/price';
 import type { Endpoint } from '../../routing/catalogue';
 import type { JsonCursor } from '../json-cursor';
-import { memberEdits, type ByteEdit, type JsonMember } from '../json-members';
-import { settleUsage, toolUseObject, type ReportedCounts, type ReportedUsage } from '../openai-usage';
+import { memberEdits, type ByteEdit } from '../json-members';
+import {
+  NO_COUNTS,
+  readUsageObject,
+  settleUsage,
+  toolUseObject,
+  type ReportedCounts,
+  type ReportedUsage,
+} from '../openai-usage';
 import { totalOf, type Bill } from '../translation';
 
 /** A bound where the catalogue names no context length. */
 const UNBOUNDED_TOKENS = 1_000_000_000;
 
-const NO_COUNTS: ReportedCounts = {
-  prompt: null,
-  completion: null,
-  total: null,
-  cached: null,
-  cacheWrite: null,
-  audioPrompt: null,
-  reasoning: null,
-  audioCompletion: null,
-};
-
 /** The usage of a response at the cursor, which ends up behind it; null when no object stands there. */
 export function readResponseUsage(cursor: JsonCursor): ReportedUsage | null {
-  if (!cursor.isObject()) {
-    cursor.skipValue();
-    return null;
-  }
-  const counts: ReportedCounts = { ...NO_COUNTS };
-  const members: JsonMember[] = [];
-  cursor.readObject((key, keyStart) => {
-    const valueStart = cursor.position;
-    if (key === 'input_tokens') counts.prompt = cursor.readNumberOrNull();
-    else if (key === 'output_tokens') counts.completion = cursor.readNumberOrNull();
-    else if (key === 'total_tokens') counts.total = cursor.readNumberOrNull();
-    else if (key === 'input_tokens_details' || key === 'output_tokens_details') readDetails(cursor, counts);
-    else cursor.skipValue();
-    members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
-  });
-  return { counts, object: { bytes: cursor.bytes, members, closeBrace: cursor.position - 1 } };
+  return readUsageObject(cursor, readCount);
+}
+
+function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): void {
+  if (key === 'input_tokens') counts.prompt = cursor.readNumberOrNull();
+  else if (key === 'output_tokens') counts.completion = cursor.readNumberOrNull();
+  else if (key === 'total_tokens') counts.total = cursor.readNumberOrNull();
+  else if (key === 'input_tokens_details' || key === 'output_tokens_details') readDetails(cursor, counts);
+  else cursor.skipValue();
 }
 
 function readDetails(cursor: JsonCursor, counts: ReportedCounts): void {

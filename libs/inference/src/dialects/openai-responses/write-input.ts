@@ -1,6 +1,6 @@
 import type { Message, Part, ReasoningFormat, ReasoningPart, ToolResultPart } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
-import { present } from './fields';
+import { defined } from '../loose-values';
 import { urlOfSource } from './media';
 
 export interface WrittenInput {
@@ -112,7 +112,7 @@ class MessageWriter {
       case 'image':
         return { type: 'input_image', detail: part.detail ?? 'auto', ...linkOf(part.source, 'image_url') };
       case 'file':
-        return present({ type: 'input_file', filename: part.filename, ...fileOf(part.source) });
+        return defined({ type: 'input_file', filename: part.filename, ...fileOf(part.source) });
       case 'video':
         return { type: 'input_video', ...linkOf(part.source, 'video_url') };
     }
@@ -144,13 +144,13 @@ export function outputText({ text, annotations = [] }: TextPart): object {
 
 export function writeAnnotation(annotation: NonNullable<TextPart['annotations']>[number]): object {
   const { url, title, startIndex, endIndex, content } = annotation;
-  return present({ type: 'url_citation', url, title, start_index: startIndex, end_index: endIndex, content });
+  return defined({ type: 'url_citation', url, title, start_index: startIndex, end_index: endIndex, content });
 }
 
 /** A reasoning item with everything that belongs to it. */
 export function reasoningItem(part: ReasoningPart): object {
   const { id, text, summary, encrypted, signature, format } = part;
-  return present({
+  return defined({
     type: 'reasoning',
     id,
     summary: summary === undefined ? [] : [{ type: 'summary_text', text: summary }],

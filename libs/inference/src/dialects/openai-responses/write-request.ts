@@ -8,7 +8,7 @@ import type {
 import type { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
 import type { Endpoint } from '../../routing/catalogue';
-import { present } from './fields';
+import { defined } from '../loose-values';
 import { reasoningFormatOf } from './reasoning-format';
 import { writeInput } from './write-input';
 
@@ -32,7 +32,7 @@ const UNWRITTEN_SAMPLING: Readonly<Partial<Record<keyof Sampling, string>>> = {
 export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
   dropUnwritten(request, log);
   const { sampling, tools, toolChoice, serviceTier, topLogprobs } = request;
-  return present({
+  return defined({
     model: endpoint.upstreamModel,
     ...writeInput(request.messages, reasoningFormatOf(endpoint), log),
     tools: tools.length === 0 ? undefined : tools.map((tool) => writeTool(tool, log)),
@@ -72,7 +72,7 @@ function writeTool(
 ): object {
   if (cache) log.drop('cache_control');
   // Absent means strict to this API, and loose to every other.
-  return present({ type: 'function', name, description, parameters, strict: strict ?? false });
+  return defined({ type: 'function', name, description, parameters, strict: strict ?? false });
 }
 
 function writeToolChoice(choice: ToolChoice | undefined): unknown {
@@ -81,21 +81,21 @@ function writeToolChoice(choice: ToolChoice | undefined): unknown {
 
 function writeText({ responseFormat, verbosity }: CanonicalRequest): object | undefined {
   if (responseFormat === undefined && verbosity === undefined) return undefined;
-  return present({ format: responseFormat && writeFormat(responseFormat), verbosity });
+  return defined({ format: responseFormat && writeFormat(responseFormat), verbosity });
 }
 
 function writeFormat(format: ResponseFormat): object {
   if (format.type === 'text') return { type: 'text' };
   if (format.type === 'json') return { type: 'json_object' };
   const { name, schema, description, strict } = format;
-  return present({ type: 'json_schema', name, schema, description, strict });
+  return defined({ type: 'json_schema', name, schema, description, strict });
 }
 
 function writeReasoning(request: CanonicalRequest, endpoint: Endpoint, log: LossLog): object | undefined {
   const { reasoning, maxOutputTokens } = request;
   if (reasoning === undefined) return undefined;
   const outputTokens = maxOutputTokens ?? endpoint.maxCompletionTokens ?? DEFAULT_OUTPUT_TOKENS;
-  const written = present({ effort: effortOf(reasoning, outputTokens, log), summary: summaryOf(reasoning) });
+  const written = defined({ effort: effortOf(reasoning, outputTokens, log), summary: summaryOf(reasoning) });
   return Object.keys(written).length > 0 ? written : undefined;
 }
 

@@ -1,0 +1,17 @@
+import { brokenAnswer } from '../providers/upstream-error';
+import type { Provider } from '../routing/catalogue';
+import { MalformedJson } from './json-grammar';
+import { parseJson } from './json-value';
+import { isObject, type JsonObject } from './loose-values';
+
+/** The data of an event as an object. @throws AppError provider_unavailable when it is none */
+export function parseEventData(data: string, provider: Provider): JsonObject {
+  try {
+    const value = parseJson(Buffer.from(data));
+    if (isObject(value)) return value;
+  } catch (thrown) {
+    if (!(thrown instanceof MalformedJson)) throw thrown;
+    throw brokenAnswer(provider, 'an event is not JSON', thrown);
+  }
+  throw brokenAnswer(provider, 'an event is no object');
+}
