@@ -75,8 +75,10 @@ function explanationOf(candidate: JsonObject, isSilenced: boolean): AnswerPart[]
 
 function partsOf(piece: Piece, pieces: readonly Piece[], candidate: JsonObject): AnswerPart[] {
   const { kind, signature } = piece;
-  if (kind === 'thought')
-    return [defined<AnswerPart>({ type: 'reasoning', text: piece.text, signature, format: OWN_FORMAT })];
+  if (kind === 'thought') {
+    const thought: AnswerPart = { type: 'reasoning', text: piece.text, format: OWN_FORMAT };
+    return [defined({ ...thought, signature })];
+  }
   if (kind === 'call') {
     const { id, name, arguments: text } = piece;
     const call: AnswerPart = { type: 'tool-call', id, name, arguments: text };
