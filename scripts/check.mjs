@@ -12,7 +12,7 @@ const sourceFolders = ['apps', 'libs', 'tools', 'scripts', 'bench', 'test'].filt
 );
 
 /** On both cores: jest leaves one free by default, and there are two. */
-const unitTests = ['--selectProjects', 'unit', '--silent', '--maxWorkers=100%'];
+const unitTests = ['--config', 'jest.shares.config.cjs', '--silent', '--maxWorkers=100%'];
 
 const steps = [
   ['format', [bin('oxfmt/bin/oxfmt'), '--check', '.']],

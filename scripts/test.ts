@@ -40,7 +40,9 @@ async function runProject(
   environment: NodeJS.ProcessEnv,
   reportFile: string,
 ): Promise<TestCounts> {
-  const flags = ['--selectProjects', project, '--passWithNoTests', '--json', `--outputFile=${reportFile}`];
+  const areAllUnitTests = project === 'unit' && jestArguments.length === 0;
+  const which = areAllUnitTests ? ['--config', 'jest.shares.config.cjs'] : ['--selectProjects', project];
+  const flags = [...which, '--passWithNoTests', '--json', `--outputFile=${reportFile}`];
   const inBand = ONE_AT_A_TIME.includes(project) ? ['--runInBand'] : ['--maxWorkers=100%'];
   const exitCode = await runNode(
     ['--experimental-vm-modules', '--no-warnings', jest, ...flags, ...inBand, ...jestArguments],

@@ -24,6 +24,7 @@ function openStream({ isAnswered = true } = {}) {
     provider: aProvider(),
     signal: abort.signal,
     totalMs: 60_000,
+    largestBodyBytes: 1_024 * 1_024,
     onRelease: () => released.push('released'),
   });
   if (isAnswered) {

@@ -18,11 +18,12 @@ export interface ExchangeOptions {
   /** Not yet aborted. */
   readonly signal: CancelSignal;
   readonly totalMs: number;
+  /** Of an answer that is read whole; a longer one is broken. */
+  readonly largestBodyBytes: number;
   /** Called once, when the exchange no longer uses a connection. */
   readonly onRelease: () => void;
 }
 
-const LARGEST_BODY = 64 * 1024 * 1024;
 /** Enough for every error that is worth reading; the rest of a longer one is not waited for. */
 const LARGEST_ERROR_BODY = 64 * 1024;
 /** More than this waiting to be read stops the upstream until it is. */
@@ -153,7 +154,7 @@ export class ReplyExchange extends Exchange {
 
   override onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.isOver) return;
-    if (this.#collector.add(chunk, this.isSuccess ? LARGEST_BODY : LARGEST_ERROR_BODY)) return;
+    if (this.#collector.add(chunk, this.isSuccess ? this.options.largestBodyBytes : LARGEST_ERROR_BODY)) return;
     if (this.isSuccess) this.fail(brokenAnswer(this.options.provider, 'the body is too long'));
     else this.#finish(true);
   }

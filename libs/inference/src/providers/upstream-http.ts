@@ -5,6 +5,7 @@ import type { UpstreamCall, UpstreamStream } from './provider';
 import { withoutKey } from './scrub';
 import { callCancelled, ReplyExchange, StreamExchange, type UpstreamReply } from './upstream-exchange';
 
+const LARGEST_BODY_BYTES = 64 * 1024 * 1024;
 const CONNECT_TIMEOUT_MS = 5_000;
 /**
  * Shorter than the five seconds after which common model servers close an idle connection without a hint: a
@@ -36,6 +37,11 @@ interface Load {
 export class UpstreamHttp {
   readonly #targets = new WeakMap<Provider, Target>();
   readonly #pools = new Map<string, { pool: Pool; load: Load }>();
+  readonly #largestBodyBytes: number;
+
+  constructor({ largestBodyBytes = LARGEST_BODY_BYTES }: { readonly largestBodyBytes?: number } = {}) {
+    this.#largestBodyBytes = largestBodyBytes;
+  }
 
   /** POSTs JSON and waits for the whole answer, whatever its status. `headers` are name, value, …. */
   async request(path: string, headers: readonly string[], call: UpstreamCall): Promise<UpstreamReply> {
@@ -98,7 +104,8 @@ export class UpstreamHttp {
     const onRelease = (): void => {
       load.calls -= 1;
     };
-    return { provider: endpoint.provider, signal, totalMs: timeouts.totalMs, onRelease };
+    const { totalMs } = timeouts;
+    return { provider: endpoint.provider, signal, totalMs, largestBodyBytes: this.#largestBodyBytes, onRelease };
   }
 
   #connect(provider: Provider): Target {

@@ -8,9 +8,12 @@ import { aCatalogue } from './catalogue-fixture';
 
 export const FIXTURE_KEY = 'sk-acme-0123456789abcdefghij';
 
+/** Far below the real bound, so that a test can go beyond it at once. */
+const LARGEST_BODY_BYTES = 4 * 1024 * 1024;
+
 /** A real engine over real HTTP for these models. The dice always show 0; close `http` in the end. */
 export function anEngine(models: readonly Model[], parts: Partial<EngineParts> = {}) {
-  const http = new UpstreamHttp();
+  const http = new UpstreamHttp({ largestBodyBytes: LARGEST_BODY_BYTES });
   const catalogue = aCatalogue(...models);
   const clock = parts.clock ?? Date.now;
   const engine = new InferenceEngine({

@@ -1,0 +1,1 @@
+require('./run-share.cjs')(6, 8);
