@@ -33,7 +33,7 @@ const anyChunk = fc
       created: fc.constantFrom(1, 2),
       system_fingerprint: fc.constantFrom('fp', 'ü'),
       usage: fc.constantFrom(null, { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }),
-      'odd "key"': fc.jsonValue({ maxDepth: 2 }),
+      'odd "key"': fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as unknown),
     },
     { requiredKeys: [] },
   )
