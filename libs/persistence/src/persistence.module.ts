@@ -2,7 +2,10 @@ import { Logger, Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { Secret } from '@libs/contracts';
 import { AuditRepository } from './audit/audit.repository';
+import { BatchEndingsRepository } from './batches/batch-endings.repository';
 import { BatchIntakeRepository } from './batches/batch-intake.repository';
+import { BatchLinesRepository } from './batches/batch-lines.repository';
+import { BatchRemovalRepository } from './batches/batch-removal.repository';
 import { BatchResultsRepository } from './batches/batch-results.repository';
 import { BatchSegmentsRepository } from './batches/batch-segments.repository';
 import { BatchesRepository } from './batches/batches.repository';
@@ -27,6 +30,9 @@ const repositories = [
   AuditRepository,
   BatchesRepository,
   BatchViewsRepository,
+  BatchEndingsRepository,
+  BatchRemovalRepository,
+  BatchLinesRepository,
   BatchIntakeRepository,
   BatchSegmentsRepository,
   BatchResultsRepository,
