@@ -2,6 +2,7 @@ import { Logger, Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { Secret } from '@libs/contracts';
 import { AuditRepository } from './audit/audit.repository';
+import { BatchAnnouncementsRepository } from './batches/batch-announcements.repository';
 import { BatchEndingsRepository } from './batches/batch-endings.repository';
 import { BatchIntakeRepository } from './batches/batch-intake.repository';
 import { BatchLinesRepository } from './batches/batch-lines.repository';
@@ -31,6 +32,7 @@ const repositories = [
   AuditRepository,
   BatchesRepository,
   BatchViewsRepository,
+  BatchAnnouncementsRepository,
   BatchEndingsRepository,
   BatchRemovalRepository,
   BatchLinesRepository,

@@ -7,24 +7,6 @@ export function isTerminal(batch: BatchView): boolean {
   return TERMINAL.has(batch.status);
 }
 
-/** The Batch object of interface §2.1 with `results: null`. */
-export function toBatchObject(batch: BatchView): object {
-  return {
-    id: batch.id,
-    object: 'batch',
-    endpoint: batch.endpoint,
-    model: batch.model,
-    completion_window: batch.completionWindow,
-    status: batch.status,
-    created_at: batch.createdAt,
-    finalized_at: batch.finalizedAt,
-    request_counts: { total: batch.total, completed: batch.completed, failed: batch.failed },
-    usage: batch.usage,
-    error: batch.errorMessage === null ? null : { message: batch.errorMessage },
-    results: null,
-  };
-}
-
 /** What a line without a result is answered with, once its batch is over. */
 export function missingResultError({ status, errorMessage }: BatchView): string {
   const [type, message] = MISSING[status] ?? ['batch_failed', `The batch failed: ${errorMessage ?? 'unknown reason'}`];

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, StreamableFile } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { Principal } from '@libs/contracts';
+import { toBatchObject, type Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { BatchView } from '@libs/persistence';
 import { Caller } from '../auth/caller.decorator';
@@ -13,7 +13,7 @@ import { BatchLimitsService } from './batch-limits.service';
 import { readBatchListQuery } from './batch-list-query';
 import { BatchRemovalService, type BatchDeletedObject } from './batch-removal.service';
 import { BatchRetryService } from './batch-retry.service';
-import { isTerminal, toBatchObject } from './batch-view';
+import { isTerminal } from './batch-view';
 import { BatchesService } from './batches.service';
 
 /** Interface §4.1 to §4.3, and what is beside it: listing, cancelling, and retrying what failed. */

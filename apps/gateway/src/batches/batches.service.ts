@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { toBatchObject } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   BatchEndingsRepository,
@@ -9,7 +10,7 @@ import {
 } from '@libs/persistence';
 import { OutboxRelay } from '@libs/platform';
 import type { BatchListQuery } from './batch-list-query';
-import { toBatchObject, writeResult } from './batch-view';
+import { writeResult } from './batch-view';
 
 const BATCH_ID = /^batch-\d{1,11}-[0-9A-Za-z]{20}$/;
 /** Pages are sized by what the last one weighed, so large answers come a few at a time. */

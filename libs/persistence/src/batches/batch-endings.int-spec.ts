@@ -1,6 +1,13 @@
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
-import { openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
+import {
+  announcementsOf,
+  batchesOf,
+  openTestDatabase,
+  storeBatch,
+  type OpenTestDatabase,
+  type StoredBatch,
+} from '../testing';
 import { BatchEndingsRepository } from './batch-endings.repository';
 import { BatchRemovalRepository } from './batch-removal.repository';
 import { BatchResultsRepository, type LineOutcome } from './batch-results.repository';
@@ -26,11 +33,11 @@ describe(BatchEndingsRepository.name, () => {
     opened = await openTestDatabase();
     const { database } = opened;
     ledger = new LedgerRepository(database);
-    endings = new BatchEndingsRepository(database, ledger, new OutboxRepository(database));
+    endings = new BatchEndingsRepository(database, ledger, new OutboxRepository(database), announcementsOf(database));
     removal = new BatchRemovalRepository(database, new OutboxRepository(database));
     results = new BatchResultsRepository(database);
     segments = new BatchSegmentsRepository(database);
-    batches = new BatchesRepository(database, ledger);
+    batches = batchesOf(database);
     views = new BatchViewsRepository(database);
   });
 
@@ -222,6 +229,33 @@ describe(BatchEndingsRepository.name, () => {
       ['line-3', true],
       ['line-4', false],
       ['line-5', false],
+    ]);
+  });
+
+  it('owes the end of a batch to whoever its caller named, once, without results', async () => {
+    const [batch, silent] = [await started(4), await started(4)];
+    await opened.database.execute({
+      sql: `UPDATE batches SET callback_url = 'https://example.test/hook' WHERE id = $1`,
+      values: [batch.id],
+    });
+    for (const each of [batch, silent]) {
+      await cancel(each);
+      expect(await endings.finish(each.number, usage)).toBe('cancelled');
+    }
+    const owed = await opened.database.rows<{ id: string; type: string; payload: object }>({
+      sql: 'SELECT id, type, payload FROM webhook_deliveries',
+    });
+    expect(owed).toEqual([
+      {
+        id: `${batch.id}-cancelled`,
+        type: 'batch.cancelled',
+        payload: expect.objectContaining({
+          id: batch.id,
+          status: 'cancelled',
+          results: null,
+          request_counts: { total: 4, completed: 0, failed: 4 },
+        }) as object,
+      },
     ]);
   });
 

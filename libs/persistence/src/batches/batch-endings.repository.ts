@@ -3,6 +3,7 @@ import { AdvanceBatch } from '@libs/contracts';
 import { Database, type Session } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
+import { BatchAnnouncementsRepository } from './batch-announcements.repository';
 import { sumResults, type BatchTotals } from './batch-totals';
 import type { BatchEnding, BatchStatus } from './batch.entity';
 
@@ -39,6 +40,7 @@ export class BatchEndingsRepository {
     private readonly database: Database,
     private readonly ledger: LedgerRepository,
     private readonly outbox: OutboxRepository,
+    private readonly announcements: BatchAnnouncementsRepository,
   ) {}
 
   /** validating | in_progress → cancelling, with the nudge that makes a worker wind it up. */
@@ -151,6 +153,7 @@ export class BatchEndingsRepository {
                                  lease_until = NULL WHERE id = $1`,
         values: [row.id, totals.completed, JSON.stringify(toUsage(totals))],
       });
+      await this.announcements.announceEnd(session, row.id);
       await this.ledger.resolveHold(session, row.id);
       return row.ends_as;
     });

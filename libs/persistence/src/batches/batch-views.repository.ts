@@ -1,23 +1,12 @@
 import { Injectable } from '@nestjs/common';
+import type { BatchSnapshot } from '@libs/contracts';
 import { Database } from '../database';
 import type { BatchStatus } from './batch.entity';
 
-/** A batch as its owner sees it. Times in Unix seconds. */
-export interface BatchView {
-  readonly id: string;
+/** A batch as its owner sees it, and where its rows are. */
+export interface BatchView extends BatchSnapshot {
   readonly number: bigint;
   readonly createdOn: string;
-  readonly endpoint: string;
-  readonly model: string;
-  readonly completionWindow: string;
-  readonly status: Exclude<BatchStatus, 'receiving'>;
-  readonly createdAt: number;
-  readonly finalizedAt: number | null;
-  readonly total: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly usage: object | null;
-  readonly errorMessage: string | null;
   /** The provider it was given to; null when it never was. */
   readonly provider: string | null;
   /** Older than the retention: requests and results are deleted or about to be. */
@@ -32,7 +21,7 @@ export interface BatchFilter {
   readonly createdBefore: string | null;
 }
 
-interface ViewRow {
+export interface BatchViewRow {
   id: string;
   number: string;
   created_on: string;
@@ -65,6 +54,8 @@ const PROGRESS = `
     SELECT coalesce(sum(s.completed), 0) AS completed, coalesce(sum(s.failed), 0) AS failed
     FROM batch_segments s WHERE b.finalized_at IS NULL AND s.batch_number = b.number
   ) p`;
+/** For a statement that goes on: a row of `BatchViewRow` for each batch. */
+export const BATCH_VIEW_SQL = `SELECT ${VIEW_COLUMNS} FROM batches b, ${PROGRESS}`;
 const VISIBLE = `b.status <> 'receiving' AND b.deleted_at IS NULL`;
 
 /** What callers and operators read of batches. */
@@ -74,12 +65,12 @@ export class BatchViewsRepository {
 
   /** The batch, if it belongs to the workspace and was not deleted. */
   async findForWorkspace(id: string, workspaceId: string): Promise<BatchView | null> {
-    const row = await this.database.firstRow<ViewRow>({
+    const row = await this.database.firstRow<BatchViewRow>({
       name: 'batch-view',
-      sql: `SELECT ${VIEW_COLUMNS} FROM batches b, ${PROGRESS} WHERE b.id = $1 AND b.workspace_id = $2 AND ${VISIBLE}`,
+      sql: `${BATCH_VIEW_SQL} WHERE b.id = $1 AND b.workspace_id = $2 AND ${VISIBLE}`,
       values: [id, workspaceId],
     });
-    return row === null ? null : toView(row);
+    return row === null ? null : toBatchView(row);
   }
 
   /**
@@ -95,7 +86,7 @@ export class BatchViewsRepository {
     limit: number,
   ): Promise<BatchView[] | null> {
     if (afterId !== null && !(await this.wasInWorkspace(afterId, workspaceId))) return null;
-    const rows = await this.database.rows<ViewRow>({
+    const rows = await this.database.rows<BatchViewRow>({
       name: 'batches-list',
       sql: `
         SELECT ${VIEW_COLUMNS} FROM (
@@ -109,7 +100,7 @@ export class BatchViewsRepository {
         ORDER BY b.created_at DESC, b.id DESC`,
       values: [workspaceId, filter.statuses, filter.createdAfter, filter.createdBefore, afterId, limit],
     });
-    return rows.map(toView);
+    return rows.map(toBatchView);
   }
 
   private async wasInWorkspace(id: string, workspaceId: string): Promise<boolean> {
@@ -144,7 +135,7 @@ export class BatchViewsRepository {
   }
 }
 
-function toView(row: ViewRow): BatchView {
+export function toBatchView(row: BatchViewRow): BatchView {
   return {
     id: row.id,
     number: BigInt(row.number),

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Session } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import type { BatchStatus } from './batch.entity';
+import { BatchAnnouncementsRepository } from './batch-announcements.repository';
 import { sumResults, type BatchTotals } from './batch-totals';
 import { selectLines, type BatchLine } from './select-lines';
 
@@ -36,6 +37,7 @@ export class BatchesRepository {
   constructor(
     private readonly database: Database,
     private readonly ledger: LedgerRepository,
+    private readonly announcements: BatchAnnouncementsRepository,
   ) {}
 
   /** Takes the batch for validation; null when it is not waiting for that or somebody else has it. */
@@ -185,6 +187,7 @@ export class BatchesRepository {
   }
 
   private async closeBooks(session: Session, id: string, number: bigint): Promise<void> {
+    await this.announcements.announceEnd(session, id);
     await this.ledger.resolveHold(session, id);
     await session.execute({ sql: 'DELETE FROM batch_segments WHERE batch_number = $1', values: [number] });
   }

@@ -34,7 +34,7 @@ export class BatchEndings1763800000004 implements MigrationInterface {
             AND to_date(right(c.relname, 7), 'IYYY"w"IW') + 7 <= until_day
           ORDER BY c.relname
         LOOP
-          EXECUTE format('DROP TABLE %I', partition_name);
+          EXECUTE format('DROP TABLE IF EXISTS %I', partition_name);
           dropped := dropped + 1;
         END LOOP;
         RETURN dropped;
