@@ -77,7 +77,7 @@ jest.setTimeout(60_000);
 
 describe('POST /batches/{id}/cancel', () => {
   it('keeps what is finished, answers the rest with an error item, charges what ran, and is over in seconds', async () => {
-    const run = await submit({ tag: 'cancel', lines: 1_000 }, 'slow');
+    const run = await submit({ tag: 'cancel', lines: 20_000 }, 'slow');
     await upstream.untilCalls(100);
     const answer = await cancel(run.id);
     const beganMs = performance.now();
@@ -93,7 +93,7 @@ describe('POST /batches/{id}/cancel', () => {
     expect(batch.status).toBe('cancelled');
     expect(errorTypes(batch)).toEqual(['batch_cancelled']);
     expect(batch.request_counts.completed).toBeGreaterThanOrEqual(50);
-    expect(batch.request_counts.failed).toBeGreaterThan(500);
+    expect(batch.request_counts.failed).toBeGreaterThan(19_000);
     // Lines in flight ended; none was begun.
     expect((await upstream.counts()).calls).toBeLessThanOrEqual(calls + CONCURRENCY);
     expect((await cancel(run.id)).status).toBe(409);

@@ -43,6 +43,24 @@ describe(PartitionsRepository.name, () => {
       values: [id],
     });
 
+  it('makes the weeks to come, so that no row ends in the default partition', async () => {
+    await opened.database.execute({
+      sql: `SELECT drop_weekly_partitions(t, (now() AT TIME ZONE 'UTC')::date + 100)
+            FROM unnest(ARRAY['batch_lines', 'batch_results', 'generations']) t`,
+    });
+    await partitions.ensureComingWeeks();
+    await partitions.ensureComingWeeks();
+    const [row] = await opened.database.rows<{ weeks: number }>({
+      sql: `SELECT count(*)::integer AS weeks FROM pg_inherits WHERE inhparent = 'generations'::regclass`,
+    });
+    // This week, the four to come, and the default one.
+    expect(row!.weeks).toBe(6);
+    const { number } = await storeBatch(opened.database, 3);
+    expect(await lines(number)).toBe(3);
+    const strays = await opened.database.rows({ sql: 'SELECT 1 FROM batch_lines_default' });
+    expect(strays).toEqual([]);
+  });
+
   it('drops weeks that lie before the retention, and keeps the rows of batches', async () => {
     const [old, recent] = [await storeBatch(opened.database, 3), await storeBatch(opened.database, 3)];
     await age(old.id, old.number, 45);

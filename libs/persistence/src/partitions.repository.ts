@@ -19,7 +19,7 @@ export class PartitionsRepository {
   async ensureComingWeeks(): Promise<void> {
     for (const table of PARTITIONED_TABLES) {
       await this.database.execute({
-        sql: `SELECT ensure_weekly_partitions($1, (now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + $2)`,
+        sql: `SELECT ensure_weekly_partitions($1, (now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + $2::integer)`,
         values: [table, WEEKS_AHEAD * 7],
       });
     }
