@@ -100,6 +100,16 @@ describe(BatchEndingsRepository.name, () => {
     expect(await segments.claim(10, LEASE_MS)).toEqual([]);
     expect(await endings.finish(batch.number, usage)).toBeNull();
 
+    // Nor a segment whose worker died meanwhile.
+    const leaseOf = (until: string): Promise<number> =>
+      opened.database.execute({
+        sql: `UPDATE batch_segments SET available_at = now() + $2::interval WHERE batch_number = $1 AND state = 'open'`,
+        values: [batch.number, until],
+      });
+    await leaseOf('0');
+    expect(await segments.claim(10, LEASE_MS)).toEqual([]);
+    await leaseOf('30 seconds');
+
     // What was in flight may still come to its result, once.
     expect((await results.store([outcome(held!, 1)])).stored).toBe(1);
     await segments.close([held!]);
@@ -211,6 +221,18 @@ describe(BatchEndingsRepository.name, () => {
       completed: 1,
       failed: 3,
     });
+  });
+
+  it('charges nothing for being looked at', async () => {
+    const batch = await started(4);
+    const [held] = await segments.claim(1, LEASE_MS);
+    await results.store([outcome(held!, 0)]);
+    const before = await ledger.accountOf(batch.owner.organizationId);
+    await Promise.all(Array.from({ length: 20 }, () => viewOf(batch)));
+    expect(await ledger.accountOf(batch.owner.organizationId)).toEqual(before);
+    await cancel(batch);
+    await timeIsUp(batch);
+    await endings.finish(batch.number, usage);
   });
 
   it('shows every line of a stopped batch once, with or without a result', async () => {
