@@ -58,35 +58,30 @@ export class Nemesis {
   }
 
   /** `turn` chooses among several who can be struck. */
-  async bring(fault: Fault, turn: number): Promise<void> {
-    const worker = this.workers[turn % this.workers.length]!;
-    switch (fault) {
-      case 'a worker dies':
-        await this.installation.kill9(worker);
-        // Its lease would end in half a minute; time is what a test has least of.
-        return this.endLeases();
-      case 'the gateway dies':
-        return this.installation.kill9('gateway');
-      case 'leases run out':
-        return this.endLeases();
-      case 'a worker freezes':
-        return this.freeze(worker);
-      case 'database connections end':
-        return this.endConnections();
-      case 'the database is away':
-        return this.away(this.proxies.database);
-      case 'Redis is away':
-        return this.away(this.proxies.redis);
-      case 'Redis is silent':
-        this.proxies.redis.hold();
-        await delay(AWAY_MS);
-        return this.proxies.redis.release();
-      case 'messages come again':
-        return this.repeatMessages();
-      case 'the broker restarts':
-        return this.installation.broker.restart();
-    }
+  bring(fault: Fault, turn: number): Promise<void> {
+    return this.#deeds[fault](this.workers[turn % this.workers.length]!);
   }
+
+  readonly #deeds: Readonly<Record<Fault, (worker: string) => Promise<void>>> = {
+    'a worker dies': async (worker) => {
+      await this.installation.kill9(worker);
+      // Its lease would end in half a minute; time is what a test has least of.
+      await this.endLeases();
+    },
+    'the gateway dies': () => this.installation.kill9('gateway'),
+    'leases run out': () => this.endLeases(),
+    'a worker freezes': (worker) => this.freeze(worker),
+    'database connections end': () => this.endConnections(),
+    'the database is away': () => this.away(this.proxies.database),
+    'Redis is away': () => this.away(this.proxies.redis),
+    'Redis is silent': async () => {
+      this.proxies.redis.hold();
+      await delay(AWAY_MS);
+      this.proxies.redis.release();
+    },
+    'messages come again': () => this.repeatMessages(),
+    'the broker restarts': () => this.installation.broker.restart(),
+  };
 
   /** As if half a minute had passed for every lease: those who live become stale owners. */
   async endLeases(): Promise<void> {
