@@ -29,6 +29,8 @@ export interface InstallationOptions {
   /** Beside what every app is given; may replace it. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly environmentOf?: Readonly<Partial<Record<AppName, Readonly<Record<string, string>>>>>;
+  /** How the apps reach the database, for a test that takes it away from them. */
+  readonly throughDatabase?: (url: string) => string;
 }
 
 export interface Seed {
@@ -56,6 +58,8 @@ interface RunningApp {
   readonly app: SupervisedApp;
   readonly healthPort: number;
   readonly log: AppLog;
+  /** Deaths that a test brought about. */
+  kills: number;
 }
 
 /**
@@ -157,8 +161,10 @@ export class Installation {
 
   /** Ends an app without a chance to tidy up; it is started again by itself. */
   async kill9(name: string): Promise<void> {
-    const { app } = this.#find(name);
+    const running = this.#find(name);
+    const { app } = running;
     const deaths = app.deaths;
+    running.kills += 1;
     process.kill(this.pidOf(name), 'SIGKILL');
     await eventually(`${name} dies`, 10_000, () => (app.deaths > deaths ? true : undefined));
   }
@@ -179,7 +185,8 @@ export class Installation {
   /** Until every app answers that it is ready. */
   async untilReady(): Promise<void> {
     const checks = new Map([...this.#running].map(([name, { healthPort }]) => [name, () => answersReady(healthPort)]));
-    const isHopeless = (): boolean => [...this.#running.values()].some(({ app }) => app.deaths >= HOPELESS_DEATHS);
+    const isHopeless = (): boolean =>
+      [...this.#running.values()].some(({ app, kills }) => app.deaths - kills >= HOPELESS_DEATHS);
     const missing = await waitUntilReady(checks, READY_TIMEOUT_MS, isHopeless);
     if (missing.length === 0) return;
     throw new Error(`not ready: ${missing.map((name) => `${name}\n${this.lastLines(name).join('\n')}\n`).join(', ')}`);
@@ -220,7 +227,7 @@ export class Installation {
       const environment = { ...this.#environmentOf(app), HEALTH_PORT: String(healthPort) };
       const spec = { name, entry: entryOf(app), folder: root, environment };
       const supervised = new SupervisedApp(spec, log, () => undefined, RESTART_TIMINGS);
-      this.#running.set(name, { app: supervised, healthPort, log });
+      this.#running.set(name, { app: supervised, healthPort, log, kills: 0 });
       supervised.start();
     }
     await this.untilReady();
@@ -243,7 +250,7 @@ export class Installation {
       PATH: process.env.PATH ?? '',
       HOME: folder,
       NODE_ENV: 'production',
-      DATABASE_URL: testDatabase.url,
+      DATABASE_URL: this.options.throughDatabase?.(testDatabase.url) ?? testDatabase.url,
       AMQP_URL: broker.url,
       REDIS_URL: this.#redisUrl,
       REDIS_KEY_PREFIX: this.#redisPrefix,

@@ -11,6 +11,7 @@ import {
   Readiness,
 } from '@libs/platform';
 import { BatchRunnerService } from './batches/batch-runner.service';
+import { BatchStopperService } from './batches/batch-stopper.service';
 import { BatchValidationService } from './batches/batch-validation.service';
 import { BatchesConsumer } from './batches/batches.consumer';
 import { FinalizerService } from './batches/finalizer.service';
@@ -30,6 +31,7 @@ const POOL_SIZE = 8;
   controllers: [BatchesConsumer],
   providers: [
     BatchRunnerService,
+    BatchStopperService,
     BatchValidationService,
     FinalizerService,
     LineRunnerService,

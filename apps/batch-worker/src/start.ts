@@ -4,6 +4,7 @@ import { queues } from '@libs/contracts';
 import { consumeQueues, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
 import { providerKeyVariables, type BatchWorkerEnv } from './batch-worker.env';
 import { BatchWorkerModule } from './batch-worker.module';
+import { BatchStopperService } from './batches/batch-stopper.service';
 import { ManagedLaneService } from './batches/managed-lane.service';
 import { PartitionKeeperService } from './batches/partition-keeper.service';
 import { SweeperService } from './batches/sweeper.service';
@@ -19,19 +20,22 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   const root = { ...worker, imports: [PlatformModule.for(context), ...(worker.imports ?? [])] };
   const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
   await app.init();
-  const [lane, sweeper, partitions] = [
+  const [lane, sweeper, stopper, partitions] = [
     app.get(ManagedLaneService),
     app.get(SweeperService),
+    app.get(BatchStopperService),
     app.get(PartitionKeeperService),
   ];
   const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.batches] });
   lane.start();
   sweeper.start();
+  stopper.start();
   partitions.start();
   process.on('SIGHUP', () => void inference.catalogue.reload());
   context.readiness.addCheck('queues', () => consumption.isConnected());
   context.drainSteps.add('queues', () => consumption.drain());
   context.drainSteps.add('sweeper', () => sweeper.stop());
+  context.drainSteps.add('stopper', () => stopper.stop());
   context.drainSteps.add('lane', () => lane.drain());
   return {
     stop: async () => {

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { AuditEntryEntity } from './audit/audit-entry.entity';
 import { BatchEntity } from './batches/batch.entity';
@@ -12,6 +13,7 @@ import { LedgerKeyDayEntity } from './ledger/ledger-key-day.entity';
 import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
 import { migrations } from './migrations';
 import { OutboxEntity } from './outbox/outbox.entity';
+import { WebhookDeliveryEntity } from './webhooks/webhook-delivery.entity';
 
 export type EntityClass = new () => object;
 
@@ -43,7 +45,16 @@ const sharedEntities = [
   LedgerKeyDayEntity,
   LedgerTransferEntity,
   OutboxEntity,
+  WebhookDeliveryEntity,
 ];
+
+/**
+ * A connection that ends in the packet that opened it has left the pool's hands and is not in TypeORM's yet. Nobody
+ * listens to it then, and an error that nobody listens to ends the process; whoever asks it something hears of it.
+ */
+function survive(client: EventEmitter): void {
+  client.on('error', () => undefined);
+}
 
 /**
  * Time limits are set on the server side of every connection, so that a lost client, a lock or a wedged
@@ -61,6 +72,7 @@ export function dataSourceOptions(options: PersistenceOptions): DataSourceOption
     // Without a handler a dropped idle connection would end the process; the pool replaces it by itself.
     poolErrorHandler: (error: Error) => options.onPoolError?.(error),
     extra: {
+      onConnect: survive,
       connectionTimeoutMillis: 2_000,
       keepAlive: true,
       statement_timeout: options.statementTimeoutMs ?? 5_000,

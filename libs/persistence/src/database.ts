@@ -49,9 +49,10 @@ export class Session {
    */
   async copyRows(select: string): Promise<(Buffer | null)[][]> {
     const chunks: Buffer[] = [];
-    for await (const chunk of this.client.query(copyTo(`COPY (${select}) TO STDOUT (FORMAT binary)`))) {
-      chunks.push(chunk as Buffer);
-    }
+    const stream = this.client.query(copyTo(`COPY (${select}) TO STDOUT (FORMAT binary)`));
+    // A connection that ends after the last row is told to the stream, which nobody reads any more.
+    stream.on('error', () => undefined);
+    for await (const chunk of stream) chunks.push(chunk as Buffer);
     return decodeCopyRows(Buffer.concat(chunks));
   }
 }

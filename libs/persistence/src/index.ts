@@ -9,6 +9,7 @@ export {
   type BatchOwner,
   type SegmentRange,
 } from './batches/batch-intake.repository';
+export { BatchLinesRepository } from './batches/batch-lines.repository';
 export {
   BatchResultsRepository,
   type LineError,
@@ -16,10 +17,23 @@ export {
   type StoredResult,
   type StoreReport,
 } from './batches/batch-results.repository';
+export {
+  BatchEndingsRepository,
+  WIND_UP_MS,
+  type CancelAnswer,
+  type StoppingBatch,
+} from './batches/batch-endings.repository';
+export { BatchRemovalRepository, type RemovalAnswer } from './batches/batch-removal.repository';
 export { BatchSegmentsRepository, type ClaimedSegment, type SegmentLease } from './batches/batch-segments.repository';
-export { BatchesRepository, type BatchTotals, type BatchWork } from './batches/batches.repository';
-export { BatchViewsRepository, type BatchView } from './batches/batch-views.repository';
-export type { BatchStatus } from './batches/batch.entity';
+export { BatchesRepository, type BatchWork } from './batches/batches.repository';
+export type { BatchTotals } from './batches/batch-totals';
+export {
+  BatchViewsRepository,
+  RETENTION_DAYS,
+  type BatchFilter,
+  type BatchView,
+} from './batches/batch-views.repository';
+export type { BatchEnding, BatchStatus, UpstreamDeletion } from './batches/batch.entity';
 export type { BatchLine } from './batches/select-lines';
 export { createDataSource, type EntityClass, type PersistenceOptions } from './data-source';
 export { Database, Session, sqlStateOf, type SqlStatement } from './database';
@@ -41,3 +55,10 @@ export { migrate } from './migrate';
 export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';
 export { PartitionsRepository } from './partitions.repository';
+export {
+  WebhookDeliveriesRepository,
+  type AttemptResult,
+  type ClaimedWebhook,
+  type NewWebhookDelivery,
+  type WebhookLease,
+} from './webhooks/webhook-deliveries.repository';

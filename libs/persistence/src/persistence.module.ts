@@ -2,7 +2,11 @@ import { Logger, Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { Secret } from '@libs/contracts';
 import { AuditRepository } from './audit/audit.repository';
+import { BatchAnnouncementsRepository } from './batches/batch-announcements.repository';
+import { BatchEndingsRepository } from './batches/batch-endings.repository';
 import { BatchIntakeRepository } from './batches/batch-intake.repository';
+import { BatchLinesRepository } from './batches/batch-lines.repository';
+import { BatchRemovalRepository } from './batches/batch-removal.repository';
 import { BatchResultsRepository } from './batches/batch-results.repository';
 import { BatchSegmentsRepository } from './batches/batch-segments.repository';
 import { BatchesRepository } from './batches/batches.repository';
@@ -14,6 +18,7 @@ import { GenerationsRepository } from './generations/generations.repository';
 import { LedgerRepository } from './ledger/ledger.repository';
 import { OutboxRepository } from './outbox/outbox.repository';
 import { PartitionsRepository } from './partitions.repository';
+import { WebhookDeliveriesRepository } from './webhooks/webhook-deliveries.repository';
 
 export interface PersistenceModuleOptions {
   readonly databaseUrl: Secret;
@@ -27,6 +32,10 @@ const repositories = [
   AuditRepository,
   BatchesRepository,
   BatchViewsRepository,
+  BatchAnnouncementsRepository,
+  BatchEndingsRepository,
+  BatchRemovalRepository,
+  BatchLinesRepository,
   BatchIntakeRepository,
   BatchSegmentsRepository,
   BatchResultsRepository,
@@ -35,6 +44,7 @@ const repositories = [
   LedgerRepository,
   OutboxRepository,
   PartitionsRepository,
+  WebhookDeliveriesRepository,
 ];
 
 /** The one PostgreSQL pool of an app, and the repositories of the tables that apps share. */

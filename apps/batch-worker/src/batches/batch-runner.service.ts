@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { BatchesRepository } from '@libs/persistence';
+import { BatchStopperService } from './batch-stopper.service';
 import { BatchValidationService } from './batch-validation.service';
 import { FinalizerService } from './finalizer.service';
 import { ManagedLaneService } from './managed-lane.service';
@@ -12,6 +13,7 @@ export class BatchRunnerService {
     private readonly validation: BatchValidationService,
     private readonly lane: ManagedLaneService,
     private readonly finalizer: FinalizerService,
+    private readonly stopper: BatchStopperService,
   ) {}
 
   /** Safe to repeat and to run in several workers at once: each step is claimed or guarded by the row. */
@@ -20,7 +22,8 @@ export class BatchRunnerService {
     this.lane.wake();
     const step = await this.batches.findStep(batchId);
     if (step === null) return;
-    if (step.status === 'in_progress') await this.finalizer.finishIfDone(step.number);
+    if (step.stopping) await this.stopper.windUp({ id: batchId, number: step.number });
+    else if (step.status === 'in_progress') await this.finalizer.finishIfDone(step.number);
     else if (step.status === 'finalizing') await this.finalizer.complete(batchId);
   }
 

@@ -25,6 +25,7 @@ describe(HeldSegment.name, () => {
   it('hands a line that was put back out again, before the others', () => {
     const segment = held(1);
     const first = segment.next()!;
+    segment.rest();
     segment.putBack(first);
     expect(segment.next()).toBe(first);
   });
@@ -48,5 +49,22 @@ describe(HeldSegment.name, () => {
     const segment = held(1);
     segment.lost = true;
     expect(segment.next()).toBeNull();
+  });
+
+  it('hands out nothing once it is stopped, and is idle when what was under way has ended', () => {
+    const segment = held(1, 5);
+    const [answered, waiting, calledOff] = [segment.next()!, segment.next()!, segment.next()!];
+    segment.rest();
+    segment.stop();
+    expect(segment.next()).toBeNull();
+    expect(segment.isIdle).toBe(false);
+    segment.stored();
+    segment.drop();
+    expect([answered.seq, calledOff.seq]).toEqual([0, 2]);
+    expect(segment.isIdle).toBe(true);
+    segment.putBack(waiting);
+    expect(segment.isIdle).toBe(true);
+    expect(segment.next()).toBeNull();
+    expect(segment.done).toBe(false);
   });
 });

@@ -1,3 +1,4 @@
+import { Cancellation } from '@libs/inference';
 import type { BatchLine, ClaimedSegment } from '@libs/persistence';
 
 /** A line in the hands of this worker. */
@@ -24,6 +25,11 @@ export class HeldSegment {
   /** Lines without a stored result. */
   private unstored: number;
   private handedOut = 0;
+  /** Handed out, and waiting until they may be tried again. */
+  private resting = 0;
+  private stopped = false;
+  /** Ends the calls of its lines. */
+  readonly calls = new Cancellation();
   lost = false;
 
   constructor(
@@ -46,15 +52,41 @@ export class HeldSegment {
 
   /** The next line to run, or null when there is none or an earlier one must end first. */
   next(): HeldLine | null {
-    if (this.lost) return null;
+    if (this.lost || this.stopped) return null;
     if (this.claim.attempts >= ONE_AT_A_TIME_FROM && this.handedOut > 0) return null;
     return this.take();
   }
 
+  /** A line waits until it may be tried again; `putBack` ends the wait. */
+  rest(): void {
+    this.resting += 1;
+  }
+
   /** Puts a line back that will be tried again. */
   putBack(line: HeldLine): void {
+    this.resting -= 1;
     this.handedOut -= 1;
-    this.ready.unshift(line);
+    if (!this.stopped) this.ready.unshift(line);
+  }
+
+  /** A line ends without a result. */
+  drop(): void {
+    this.handedOut -= 1;
+  }
+
+  /** Begins no more lines; those under way may still come to their results. */
+  stop(): void {
+    this.stopped = true;
+    this.ready.length = 0;
+  }
+
+  get isStopped(): boolean {
+    return this.stopped;
+  }
+
+  /** Nothing of it is being called or waits to be committed. */
+  get isIdle(): boolean {
+    return this.handedOut === this.resting;
   }
 
   stored(): void {

@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Cancellation } from '@libs/inference';
 import { BatchResultsRepository, BatchSegmentsRepository, type LineOutcome } from '@libs/persistence';
 import { BatchWorkerEnv } from '../batch-worker.env';
 import { FinalizerService } from './finalizer.service';
@@ -22,6 +21,8 @@ const FULL_GROUP_LINES = 128;
 const GROUP_LINES = 512;
 const GROUP_BYTES = 8 * 1024 * 1024;
 const DRAIN_MS = 20_000;
+/** How long lines of a stopped batch may still be called: less than its time to wind up. */
+const CALL_OFF_MS = 4_000;
 
 /**
  * Runs batch lines as single calls: `BATCH_CONCURRENCY` at a time, whichever batch they belong to.
@@ -38,7 +39,6 @@ export class ManagedLaneService {
   private readonly pauses = new ProviderPauses();
   private readonly writer: ResultWriter;
   private readonly concurrency: number;
-  private readonly abort = new Cancellation();
   private inFlight = 0;
   private waitingToRetry = 0;
   private heldBytes = 0;
@@ -80,12 +80,24 @@ export class ManagedLaneService {
   async drain(): Promise<void> {
     this.stopping = true;
     await this.waitUntilIdle(DRAIN_MS);
-    this.abort.abort();
+    for (const segment of this.held) segment.calls.abort();
     await this.writer.flush();
     if (this.renewTimer !== null) clearInterval(this.renewTimer);
     const unfinished = [...this.held].filter((segment) => !segment.done && !segment.lost);
     if (unfinished.length > 0) await this.segments.release(unfinished.map((segment) => segment.claim));
     this.held.clear();
+  }
+
+  /** Begins no more lines of a batch and calls those off that take long; true once none of it is held here. */
+  stopBatch(number: bigint): boolean {
+    const segments = [...this.held].filter(({ claim }) => claim.batchNumber === number);
+    const begun = segments.filter((segment) => !segment.isStopped);
+    for (const segment of begun) {
+      segment.stop();
+      setTimeout(() => segment.calls.abort(), CALL_OFF_MS).unref();
+    }
+    for (const segment of segments) this.closeIfIdle(segment);
+    return segments.every((segment) => !this.held.has(segment));
   }
 
   /** Starts lines while there are free slots, and fetches more when few are left. */
@@ -153,16 +165,33 @@ export class ManagedLaneService {
   private async run(line: HeldLine): Promise<void> {
     this.inFlight += 1;
     line.tries += 1;
-    const result = await this.runner.run(line, this.abort);
+    const { segment } = line;
+    const result = await this.runner.run(line, segment.calls);
     this.inFlight -= 1;
-    if (result.kind === 'outcome') this.writer.add(result.outcome);
-    else this.retryLater(line, result);
+    // What was called off has come to nothing: it is neither an answer nor the provider's failure.
+    if (result.kind === 'outcome' && (result.outcome.error === null || !segment.calls.aborted)) {
+      this.writer.add(result.outcome);
+    } else if (result.kind === 'retry' && !segment.isStopped && !segment.calls.aborted) {
+      this.retryLater(line, result);
+    } else {
+      segment.drop();
+      this.closeIfIdle(segment);
+    }
     this.pump();
+  }
+
+  private closeIfIdle(segment: HeldSegment): void {
+    if (!segment.isStopped || !segment.isIdle || !this.held.has(segment)) return;
+    this.letGo(segment);
+    this.segments
+      .close([segment.claim])
+      .catch((error: unknown) => this.logger.warn(`a stopped segment stays until its lease ends: ${messageOf(error)}`));
   }
 
   private retryLater(line: HeldLine, { delayMs, pausesProvider }: { delayMs: number; pausesProvider: boolean }): void {
     if (pausesProvider) this.pauses.pause(line.segment.claim.provider, delayMs);
     this.waitingToRetry += 1;
+    line.segment.rest();
     setTimeout(() => {
       this.waitingToRetry -= 1;
       line.segment.putBack(line);
@@ -173,7 +202,10 @@ export class ManagedLaneService {
   private onStored(outcomes: readonly LineOutcome[], batchesWithDoneSegments: readonly bigint[]): void {
     const byLease = new Map([...this.held].map((segment) => [segment.claim as LineOutcome['lease'], segment]));
     for (const outcome of outcomes) byLease.get(outcome.lease)?.stored();
-    for (const segment of this.held) if (segment.done) this.letGo(segment);
+    for (const segment of this.held) {
+      if (segment.done) this.letGo(segment);
+      else this.closeIfIdle(segment);
+    }
     const stillHeld = new Set([...this.held].map(({ claim }) => claim.batchNumber));
     for (const number of batchesWithDoneSegments) {
       // With more of it in our hands it cannot be done yet.
@@ -203,6 +235,7 @@ export class ManagedLaneService {
       for (const segment of segments) {
         if (kept.has(`${segment.claim.batchNumber}:${segment.claim.number}`) || segment.done) continue;
         segment.lost = true;
+        segment.calls.abort();
         this.letGo(segment);
       }
     } catch (error) {

@@ -3,7 +3,10 @@ import { PartitionsRepository } from '@libs/persistence';
 
 const EVERY_MS = 6 * 3_600_000;
 
-/** Keeps the weekly partitions of the coming month in place, so that rows never end in the default one. */
+/**
+ * Keeps the weekly partitions of the coming month in place, so that rows never end in the default one, and drops
+ * those of batches whose results are older than they are kept.
+ */
 @Injectable()
 export class PartitionKeeperService {
   private readonly logger = new Logger(PartitionKeeperService.name);
@@ -12,21 +15,21 @@ export class PartitionKeeperService {
   constructor(private readonly partitions: PartitionsRepository) {}
 
   start(): void {
-    void this.ensure();
-    this.timer = setInterval(() => void this.ensure(), EVERY_MS);
+    void this.keep();
+    this.timer = setInterval(() => void this.keep(), EVERY_MS);
   }
 
   stop(): void {
     if (this.timer !== null) clearInterval(this.timer);
   }
 
-  private async ensure(): Promise<void> {
+  private async keep(): Promise<void> {
     try {
       await this.partitions.ensureComingWeeks();
+      const dropped = await this.partitions.dropExpiredWeeks();
+      if (dropped > 0) this.logger.log(`${dropped} partitions of expired batches were dropped`);
     } catch (error) {
-      this.logger.warn(
-        `partitions could not be prepared yet: ${error instanceof Error ? error.message : 'unknown error'}`,
-      );
+      this.logger.warn(`partitions could not be kept yet: ${error instanceof Error ? error.message : 'unknown error'}`);
     }
   }
 }

@@ -7,30 +7,23 @@ export function isTerminal(batch: BatchView): boolean {
   return TERMINAL.has(batch.status);
 }
 
-/** The Batch object of interface §2.1 with `results: null`. */
-export function toBatchObject(batch: BatchView): object {
-  return {
-    id: batch.id,
-    object: 'batch',
-    endpoint: batch.endpoint,
-    model: batch.model,
-    completion_window: batch.completionWindow,
-    status: batch.status,
-    created_at: batch.createdAt,
-    finalized_at: batch.finalizedAt,
-    request_counts: { total: batch.total, completed: batch.completed, failed: batch.failed },
-    usage: batch.usage,
-    error: batch.errorMessage === null ? null : { message: batch.errorMessage },
-    results: null,
-  };
+/** What a line without a result is answered with, once its batch is over. */
+export function missingResultError({ status, errorMessage }: BatchView): string {
+  const [type, message] = MISSING[status] ?? ['batch_failed', `The batch failed: ${errorMessage ?? 'unknown reason'}`];
+  return JSON.stringify({ type, message, param: null });
 }
+
+const MISSING: Readonly<Partial<Record<BatchView['status'], readonly [string, string]>>> = {
+  cancelled: ['batch_cancelled', 'The batch was cancelled before this request came to a result'],
+  expired: ['batch_expired', 'The batch expired before this request came to a result'],
+};
 
 /** One element of `results`; the body goes out as the bytes that were stored. */
 export function writeResult(batch: BatchView, result: StoredResult): Buffer[] {
   const id = JSON.stringify(`batch_req_${batch.number.toString(36)}_${result.seq}`);
   const head = `{"id":${id},"custom_id":${JSON.stringify(result.customId)}`;
   if (result.body === null) {
-    return [Buffer.from(`${head},"response":null,"error":${result.errorJson ?? 'null'}}`)];
+    return [Buffer.from(`${head},"response":null,"error":${result.errorJson ?? missingResultError(batch)}}`)];
   }
   const request = JSON.stringify(result.requestId);
   return [

@@ -1,25 +1,30 @@
 import { Readable } from 'node:stream';
-import { Controller, Get, HttpCode, Param, Post, Req, StreamableFile } from '@nestjs/common';
+import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, StreamableFile } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { Principal } from '@libs/contracts';
+import { toBatchObject, type Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { BatchView } from '@libs/persistence';
 import { Caller } from '../auth/caller.decorator';
 import { streamBody } from '../http/read-body';
-import { StreamedBody } from '../http/streamed-body.decorator';
+import { NoBody, StreamedBody } from '../http/streamed-body.decorator';
 import { BatchIntakeService } from './batch-intake.service';
 import { readIdempotencyKey } from './idempotency-key';
 import { BatchLimitsService } from './batch-limits.service';
-import { toBatchObject } from './batch-view';
+import { readBatchListQuery } from './batch-list-query';
+import { BatchRemovalService, type BatchDeletedObject } from './batch-removal.service';
+import { BatchRetryService } from './batch-retry.service';
+import { isTerminal } from './batch-view';
 import { BatchesService } from './batches.service';
 
-/** Interface §4.1 and §4.2. */
+/** Interface §4.1 to §4.3, and what is beside it: listing, cancelling, and retrying what failed. */
 @Controller('batches')
 export class BatchesController {
   constructor(
     private readonly intake: BatchIntakeService,
     private readonly batches: BatchesService,
     private readonly limits: BatchLimitsService,
+    private readonly retries: BatchRetryService,
+    private readonly removal: BatchRemovalService,
   ) {}
 
   @Post()
@@ -32,14 +37,50 @@ export class BatchesController {
     return toBatchObject(await this.limits.submission(owner.workspaceId, submit));
   }
 
-  @Get(':id')
-  async get(@Caller() caller: Principal, @Param('id') id: string): Promise<StreamableFile> {
+  @Get()
+  async list(@Caller() caller: Principal, @Query() query: Readonly<Record<string, unknown>>): Promise<object> {
     const { workspaceId } = ownerOf(caller);
     await this.limits.read(workspaceId);
+    return this.batches.list(workspaceId, readBatchListQuery(query));
+  }
+
+  /** `results=false` leaves the results out, which is all there is of a batch that is older than they are kept. */
+  @Get(':id')
+  async get(@Caller() caller: Principal, @Param('id') id: string, @Query('results') results: unknown): Promise<object> {
+    const { workspaceId } = ownerOf(caller);
+    await this.limits.read(workspaceId);
+    if (results === 'false') return toBatchObject(await this.batches.find(id, workspaceId));
     const batch = await this.batches.get(id, workspaceId);
+    if (!isTerminal(batch)) return toBatchObject(batch);
     return new StreamableFile(Readable.from(this.batches.write(batch), { objectMode: false }), {
       type: 'application/json; charset=utf-8',
     });
+  }
+
+  @Post(':id/cancel')
+  @HttpCode(200)
+  @NoBody()
+  async cancel(@Caller() caller: Principal, @Param('id') id: string): Promise<object> {
+    const { workspaceId } = ownerOf(caller);
+    await this.limits.read(workspaceId);
+    return toBatchObject(await this.batches.cancel(id, workspaceId));
+  }
+
+  @Post(':id/retry')
+  @HttpCode(202)
+  @NoBody()
+  async retry(@Caller() caller: Principal, @Param('id') id: string, @Req() request: FastifyRequest): Promise<object> {
+    const owner = ownerOf(caller);
+    const key = readIdempotencyKey(request.headers['idempotency-key']);
+    const submit = (): Promise<BatchView> => this.retries.retry(id, owner, key);
+    return toBatchObject(await this.limits.submission(owner.workspaceId, submit));
+  }
+
+  @Delete(':id')
+  async delete(@Caller() caller: Principal, @Param('id') id: string): Promise<BatchDeletedObject> {
+    const { workspaceId } = ownerOf(caller);
+    await this.limits.read(workspaceId);
+    return this.removal.remove(id, workspaceId);
   }
 }
 

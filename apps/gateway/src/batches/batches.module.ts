@@ -1,12 +1,14 @@
 import { Module } from '@nestjs/common';
 import { BatchIntakeService } from './batch-intake.service';
 import { BatchLimitsService } from './batch-limits.service';
+import { BatchRemovalService } from './batch-removal.service';
+import { BatchRetryService } from './batch-retry.service';
 import { BatchesController } from './batches.controller';
 import { BatchesService } from './batches.service';
 
 /** What it needs is global: persistence, the outbox relay, rate limits, and what this installation can route to. */
 @Module({
   controllers: [BatchesController],
-  providers: [BatchesService, BatchIntakeService, BatchLimitsService],
+  providers: [BatchesService, BatchIntakeService, BatchLimitsService, BatchRemovalService, BatchRetryService],
 })
 export class BatchesModule {}

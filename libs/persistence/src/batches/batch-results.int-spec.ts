@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { LedgerRepository } from '../ledger/ledger.repository';
-import { openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
+import { batchesOf, openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
 import { BatchResultsRepository, type LineOutcome } from './batch-results.repository';
 import { BatchSegmentsRepository, type ClaimedSegment } from './batch-segments.repository';
 import { BatchesRepository } from './batches.repository';
@@ -21,7 +21,7 @@ describe(BatchResultsRepository.name, () => {
     ledger = new LedgerRepository(opened.database);
     results = new BatchResultsRepository(opened.database);
     segments = new BatchSegmentsRepository(opened.database);
-    batches = new BatchesRepository(opened.database, ledger);
+    batches = batchesOf(opened.database);
     views = new BatchViewsRepository(opened.database);
   });
 

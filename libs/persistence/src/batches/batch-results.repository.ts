@@ -97,12 +97,27 @@ export class BatchResultsRepository {
 
   /** Up to `limit` results after `afterSeq`, in the order of the lines: a page that holds no snapshot open. */
   async page(createdOn: string, batchNumber: bigint, afterSeq: number, limit: number): Promise<StoredResult[]> {
-    const rows = await this.database.session((session) =>
-      session.copyRows(`
-        SELECT seq, custom_id, status_code, request_id, body, error FROM batch_results
-        WHERE created_on = '${createdOn}' AND batch_number = ${batchNumber} AND seq > ${afterSeq}
-        ORDER BY seq LIMIT ${limit}`),
-    );
+    return this.readPage(`
+      SELECT seq, custom_id, status_code, request_id, body, error FROM batch_results
+      WHERE created_on = '${createdOn}' AND batch_number = ${batchNumber} AND seq > ${afterSeq}
+      ORDER BY seq LIMIT ${limit}`);
+  }
+
+  /**
+   * The same for every line, whether it has a result or not: one without has neither a body nor an error. So a
+   * batch that was stopped has an item for each request although nobody wrote one.
+   */
+  async pageOfLines(createdOn: string, batchNumber: bigint, afterSeq: number, limit: number): Promise<StoredResult[]> {
+    return this.readPage(`
+      SELECT l.seq, l.custom_id, r.status_code, r.request_id, r.body, r.error FROM batch_lines l
+      LEFT JOIN batch_results r
+        ON r.created_on = '${createdOn}' AND r.batch_number = ${batchNumber} AND r.seq = l.seq
+      WHERE l.created_on = '${createdOn}' AND l.batch_number = ${batchNumber} AND l.seq > ${afterSeq}
+      ORDER BY l.seq LIMIT ${limit}`);
+  }
+
+  private async readPage(select: string): Promise<StoredResult[]> {
+    const rows = await this.database.session((session) => session.copyRows(select));
     return rows.map(([seq, customId, statusCode, requestId, body, error]) => ({
       seq: (seq as Buffer).readInt32BE(),
       customId: (customId as Buffer).toString(),

@@ -58,9 +58,10 @@ export class BatchSegmentsRepository {
       name: 'segments-claim',
       sql: `
         WITH picked AS (
-          SELECT batch_number, number FROM batch_segments
-          WHERE state = 'open' AND available_at <= now()
-          ORDER BY batch_number, number LIMIT $1 FOR UPDATE SKIP LOCKED
+          SELECT s.batch_number, s.number FROM batch_segments s
+          JOIN batches b ON b.number = s.batch_number AND b.status = 'in_progress' AND b.stop_by IS NULL
+          WHERE s.state = 'open' AND s.available_at <= now()
+          ORDER BY s.batch_number, s.number LIMIT $1 FOR UPDATE OF s SKIP LOCKED
         )
         UPDATE batch_segments s
         SET available_at = now() + $2 * interval '1 millisecond', fence = s.fence + 1, attempts = s.attempts + 1
@@ -103,6 +104,19 @@ export class BatchSegmentsRepository {
       number: row.number,
       fence: BigInt(row.fence),
     }));
+  }
+
+  /** Ends segments of a batch that is stopping, with the results they have. */
+  async close(leases: readonly SegmentLease[]): Promise<void> {
+    await this.database.execute({
+      name: 'segments-close',
+      sql: `
+        UPDATE batch_segments s SET state = 'done', fence = s.fence + 1
+        FROM unnest($1::bigint[], $2::integer[], $3::bigint[]) AS held(batch_number, number, fence)
+        WHERE s.batch_number = held.batch_number AND s.number = held.number AND s.fence = held.fence
+          AND s.state = 'open'`,
+      values: leaseColumns(leases),
+    });
   }
 
   /** Gives segments back unfinished, as if they had not been tried: what a draining worker does. */

@@ -1,26 +1,27 @@
 import { Injectable } from '@nestjs/common';
+import type { BatchSnapshot } from '@libs/contracts';
 import { Database } from '../database';
 import type { BatchStatus } from './batch.entity';
 
-/** A batch as its owner sees it. Times in Unix seconds. */
-export interface BatchView {
-  readonly id: string;
+/** A batch as its owner sees it, and where its rows are. */
+export interface BatchView extends BatchSnapshot {
   readonly number: bigint;
   readonly createdOn: string;
-  readonly endpoint: string;
-  readonly model: string;
-  readonly completionWindow: string;
-  readonly status: Exclude<BatchStatus, 'receiving'>;
-  readonly createdAt: number;
-  readonly finalizedAt: number | null;
-  readonly total: number;
-  readonly completed: number;
-  readonly failed: number;
-  readonly usage: object | null;
-  readonly errorMessage: string | null;
+  /** The provider it was given to; null when it never was. */
+  readonly provider: string | null;
+  /** Older than the retention: requests and results are deleted or about to be. */
+  readonly resultsGone: boolean;
 }
 
-interface ViewRow {
+/** Which batches of a workspace are listed. Times are exact to the microsecond, as ISO 8601 text. */
+export interface BatchFilter {
+  readonly statuses: readonly BatchStatus[] | null;
+  /** Strictly after, strictly before. */
+  readonly createdAfter: string | null;
+  readonly createdBefore: string | null;
+}
+
+export interface BatchViewRow {
   id: string;
   number: string;
   created_on: string;
@@ -35,30 +36,80 @@ interface ViewRow {
   failed: number;
   usage: object | null;
   error_message: string | null;
+  provider: string | null;
+  results_gone: boolean;
 }
+
+/** Requests and results are kept for 30 days from the creation of their batch (interface §8). */
+export const RETENTION_DAYS = 30;
+
+// Progress is summed over segments until it is frozen: a few thousand short rows at most, and none afterwards.
+const VIEW_COLUMNS = `
+  b.id, b.number, b.created_on::text AS created_on, b.endpoint, b.model, b.completion_window, b.status,
+  extract(epoch FROM b.created_at)::float8 AS created_at, extract(epoch FROM b.finalized_at)::float8 AS finalized_at,
+  b.total, coalesce(b.completed, p.completed)::integer AS completed, coalesce(b.failed, p.failed)::integer AS failed,
+  b.usage, b.error_message, b.provider, b.created_at <= now() - interval '${RETENTION_DAYS} days' AS results_gone`;
+const PROGRESS = `
+  LATERAL (
+    SELECT coalesce(sum(s.completed), 0) AS completed, coalesce(sum(s.failed), 0) AS failed
+    FROM batch_segments s WHERE b.finalized_at IS NULL AND s.batch_number = b.number
+  ) p`;
+/** For a statement that goes on: a row of `BatchViewRow` for each batch. */
+export const BATCH_VIEW_SQL = `SELECT ${VIEW_COLUMNS} FROM batches b, ${PROGRESS}`;
+const VISIBLE = `b.status <> 'receiving' AND b.deleted_at IS NULL`;
 
 /** What callers and operators read of batches. */
 @Injectable()
 export class BatchViewsRepository {
   constructor(private readonly database: Database) {}
 
-  /** The batch, if it belongs to the workspace. Progress is summed over segments until it is frozen. */
+  /** The batch, if it belongs to the workspace and was not deleted. */
   async findForWorkspace(id: string, workspaceId: string): Promise<BatchView | null> {
-    const row = await this.database.firstRow<ViewRow>({
+    const row = await this.database.firstRow<BatchViewRow>({
       name: 'batch-view',
-      sql: `
-        SELECT b.id, b.number, b.created_on::text AS created_on, b.endpoint, b.model, b.completion_window, b.status,
-          extract(epoch FROM b.created_at)::float8 AS created_at, extract(epoch FROM b.finalized_at)::float8 AS finalized_at,
-          b.total, coalesce(b.completed, p.completed)::integer AS completed, coalesce(b.failed, p.failed)::integer AS failed,
-          b.usage, b.error_message
-        FROM batches b, LATERAL (
-          SELECT coalesce(sum(s.completed), 0) AS completed, coalesce(sum(s.failed), 0) AS failed
-          FROM batch_segments s WHERE b.finalized_at IS NULL AND s.batch_number = b.number
-        ) p
-        WHERE b.id = $1 AND b.workspace_id = $2 AND b.status <> 'receiving'`,
+      sql: `${BATCH_VIEW_SQL} WHERE b.id = $1 AND b.workspace_id = $2 AND ${VISIBLE}`,
       values: [id, workspaceId],
     });
-    return row === null ? null : toView(row);
+    return row === null ? null : toBatchView(row);
+  }
+
+  /**
+   * Up to `limit` batches of the workspace, newest first, after the one called `afterId`. A deleted batch may be
+   * the cursor: its place in the order is kept.
+   *
+   * @returns null when `afterId` names no batch of the workspace
+   */
+  async listForWorkspace(
+    workspaceId: string,
+    filter: BatchFilter,
+    afterId: string | null,
+    limit: number,
+  ): Promise<BatchView[] | null> {
+    if (afterId !== null && !(await this.wasInWorkspace(afterId, workspaceId))) return null;
+    const rows = await this.database.rows<BatchViewRow>({
+      name: 'batches-list',
+      sql: `
+        SELECT ${VIEW_COLUMNS} FROM (
+          SELECT * FROM batches b
+          WHERE b.workspace_id = $1 AND ${VISIBLE}
+            AND ($2::text[] IS NULL OR b.status = ANY($2)) AND ($3::timestamptz IS NULL OR b.created_at > $3)
+            AND ($4::timestamptz IS NULL OR b.created_at < $4)
+            AND ($5::text IS NULL OR (b.created_at, b.id) < (SELECT c.created_at, c.id FROM batches c WHERE c.id = $5))
+          ORDER BY b.created_at DESC, b.id DESC LIMIT $6
+        ) b, ${PROGRESS}
+        ORDER BY b.created_at DESC, b.id DESC`,
+      values: [workspaceId, filter.statuses, filter.createdAfter, filter.createdBefore, afterId, limit],
+    });
+    return rows.map(toBatchView);
+  }
+
+  private async wasInWorkspace(id: string, workspaceId: string): Promise<boolean> {
+    const row = await this.database.firstRow({
+      name: 'batch-cursor',
+      sql: `SELECT 1 FROM batches WHERE id = $1 AND workspace_id = $2 AND status <> 'receiving'`,
+      values: [id, workspaceId],
+    });
+    return row !== null;
   }
 
   /** All that an operator may want to know of one batch, by the names of a report; null when there is none. */
@@ -69,7 +120,8 @@ export class BatchViewsRepository {
           coalesce(b.completed, p.completed)::integer AS completed, coalesce(b.failed, p.failed)::integer AS failed,
           p.waiting::integer AS segments_waiting, p.open::integer AS segments_open, b.error_message,
           h.amount_usd::text AS hold_usd, h.settled_usd::text AS charged_usd, h.state AS hold_state,
-          b.created_at::text AS created_at, b.finalized_at::text AS finalized_at, b.expires_at::text AS expires_at
+          b.created_at::text AS created_at, b.finalized_at::text AS finalized_at, b.expires_at::text AS expires_at,
+          b.ends_as, b.deleted_at::text AS deleted_at, b.upstream_deletion
         FROM batches b
         LEFT JOIN ledger_holds h ON h.id = b.id
         CROSS JOIN LATERAL (
@@ -83,7 +135,7 @@ export class BatchViewsRepository {
   }
 }
 
-function toView(row: ViewRow): BatchView {
+export function toBatchView(row: BatchViewRow): BatchView {
   return {
     id: row.id,
     number: BigInt(row.number),
@@ -99,5 +151,7 @@ function toView(row: ViewRow): BatchView {
     failed: row.failed,
     usage: row.usage,
     errorMessage: row.error_message,
+    provider: row.provider,
+    resultsGone: row.results_gone,
   };
 }

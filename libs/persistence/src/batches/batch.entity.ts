@@ -12,6 +12,15 @@ export type BatchStatus =
   | 'cancelling'
   | 'cancelled';
 
+/** How a batch ends that does not run to its last line. */
+export type BatchEnding = 'cancelled' | 'expired' | 'failed';
+
+/**
+ * `due`: a provider holds a batch that must be deleted there before ours is. `requested`: a worker is to do it
+ * now. The others are the provider's answer; after `refused` it may be requested again.
+ */
+export type UpstreamDeletion = 'due' | 'requested' | 'deleted' | 'unsupported' | 'refused';
+
 @Entity({ name: 'batches' })
 @Unique('batches_number_key', ['number'])
 @Check(
@@ -23,8 +32,17 @@ export type BatchStatus =
   `(status IN ('completed', 'failed', 'expired', 'cancelled')) = (finalized_at IS NOT NULL)
     AND (finalized_at IS NULL OR (completed IS NOT NULL AND failed IS NOT NULL))`,
 )
+@Check('batches_ends_as_known', `ends_as IN ('cancelled', 'expired', 'failed')`)
+@Check('batches_stop_has_an_end', `(ends_as IS NULL) = (stop_by IS NULL)`)
+@Check('batches_cancelling_ends_cancelled', `status <> 'cancelling' OR coalesce(ends_as, '') = 'cancelled'`)
+@Check('batches_deleted_is_finalized', `deleted_at IS NULL OR finalized_at IS NOT NULL`)
+@Check(
+  'batches_upstream_deletion_known',
+  `upstream_deletion IN ('due', 'requested', 'deleted', 'unsupported', 'refused')`,
+)
 @Index('batches_by_workspace', { synchronize: false })
 @Index('batches_unfinished', { synchronize: false })
+@Index('batches_stopping', { synchronize: false })
 @Index('batches_idempotency_key', ['workspaceId', 'idempotencyKey'], {
   unique: true,
   where: 'idempotency_key IS NOT NULL',
@@ -67,6 +85,10 @@ export class BatchEntity {
 
   @Column({ type: 'text', name: 'completion_window', default: '24h' })
   completionWindow: string;
+
+  /** Where its end is announced: the caller's, or the workspace's own at submission; null for nowhere. */
+  @Column({ type: 'text', name: 'callback_url', nullable: true })
+  callbackUrl: string | null;
 
   @Column({ type: 'text' })
   status: BatchStatus;
@@ -115,4 +137,20 @@ export class BatchEntity {
 
   @Column({ type: 'timestamptz', name: 'expires_at' })
   expiresAt: Date;
+
+  /** Set once the batch is to end otherwise than by its last line: no line is begun from then on. */
+  @Column({ type: 'text', name: 'ends_as', nullable: true })
+  endsAs: BatchEnding | null;
+
+  /** Until when lines in flight may still come to their results. */
+  @Column({ type: 'timestamptz', name: 'stop_by', nullable: true })
+  stopBy: Date | null;
+
+  /** Its owner removed it: requests and results are gone, the row is kept for the books. */
+  @Column({ type: 'timestamptz', name: 'deleted_at', nullable: true })
+  deletedAt: Date | null;
+
+  /** What becomes of the batch that a provider holds for us; null when no provider holds one. */
+  @Column({ type: 'text', name: 'upstream_deletion', nullable: true })
+  upstreamDeletion: UpstreamDeletion | null;
 }

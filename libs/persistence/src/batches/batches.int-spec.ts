@@ -1,6 +1,5 @@
-import { LedgerRepository } from '../ledger/ledger.repository';
 import { openTestDatabase, type OpenTestDatabase } from '../testing/test-database';
-import { storeBatch } from '../testing/batch-fixture';
+import { batchesOf, storeBatch } from '../testing/batch-fixture';
 import { BatchesRepository, type BatchWork } from './batches.repository';
 
 describe(BatchesRepository.name, () => {
@@ -10,7 +9,7 @@ describe(BatchesRepository.name, () => {
 
   beforeAll(async () => {
     open = await openTestDatabase();
-    repository = new BatchesRepository(open.database, new LedgerRepository(open.database));
+    repository = batchesOf(open.database);
     const { id } = await storeBatch(open.database, 12);
     work = (await repository.claimValidation(id, 60_000))!;
   });

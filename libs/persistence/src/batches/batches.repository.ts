@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Session } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import type { BatchStatus } from './batch.entity';
+import { BatchAnnouncementsRepository } from './batch-announcements.repository';
+import { sumResults, type BatchTotals } from './batch-totals';
 import { selectLines, type BatchLine } from './select-lines';
 
 /** A batch as a worker needs it. */
@@ -14,23 +16,6 @@ export interface BatchWork {
   readonly provider: string;
   readonly total: number;
   readonly fence: bigint;
-}
-
-/** Sums over all results of a batch. Money as exact decimal strings in US dollars. */
-export interface BatchTotals {
-  readonly completed: number;
-  readonly failed: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly cachedTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly reasoningTokens: number;
-  readonly promptCostUsd: string;
-  readonly completionCostUsd: string;
-  /** What was charged. */
-  readonly costUsd: string;
-  /** What providers charged owners of keys, by their list prices; null where no such key was used. */
-  readonly upstreamCostUsd: string | null;
 }
 
 interface WorkRow {
@@ -52,6 +37,7 @@ export class BatchesRepository {
   constructor(
     private readonly database: Database,
     private readonly ledger: LedgerRepository,
+    private readonly announcements: BatchAnnouncementsRepository,
   ) {}
 
   /** Takes the batch for validation; null when it is not waiting for that or somebody else has it. */
@@ -60,7 +46,7 @@ export class BatchesRepository {
       name: 'batch-claim-validation',
       sql: `
         UPDATE batches SET fence = fence + 1, lease_until = now() + $2 * interval '1 millisecond'
-        WHERE id = $1 AND status = 'validating' AND (lease_until IS NULL OR lease_until < now())
+        WHERE id = $1 AND status = 'validating' AND stop_by IS NULL AND (lease_until IS NULL OR lease_until < now())
         RETURNING ${WORK_COLUMNS}`,
       values: [id, leaseMs],
     });
@@ -72,7 +58,7 @@ export class BatchesRepository {
     const touched = await this.database.execute({
       name: 'batch-renew-validation',
       sql: `UPDATE batches SET lease_until = now() + $3 * interval '1 millisecond'
-            WHERE id = $1 AND fence = $2 AND status = 'validating'`,
+            WHERE id = $1 AND fence = $2 AND status = 'validating' AND stop_by IS NULL`,
       values: [work.id, work.fence, leaseMs],
     });
     return touched === 1;
@@ -106,7 +92,7 @@ export class BatchesRepository {
     return this.database.transaction(async (session) => {
       const touched = await session.execute({
         sql: `UPDATE batches SET status = 'in_progress', in_progress_at = now(), lease_until = NULL
-              WHERE id = $1 AND fence = $2 AND status = 'validating'`,
+              WHERE id = $1 AND fence = $2 AND status = 'validating' AND stop_by IS NULL`,
         values: [work.id, work.fence],
       });
       if (touched !== 1) return false;
@@ -123,8 +109,8 @@ export class BatchesRepository {
     return this.database.transaction(async (session) => {
       const touched = await session.execute({
         sql: `UPDATE batches SET status = 'failed', error_message = $3, finalized_at = now(), lease_until = NULL,
-                                 completed = 0, failed = 0
-              WHERE id = $1 AND fence = $2 AND status = 'validating'`,
+                                 completed = 0, failed = total
+              WHERE id = $1 AND fence = $2 AND status = 'validating' AND stop_by IS NULL`,
         values: [work.id, work.fence, message],
       });
       if (touched !== 1) return false;
@@ -139,7 +125,7 @@ export class BatchesRepository {
       name: 'batch-begin-finalizing',
       sql: `
         UPDATE batches b SET status = 'finalizing', finalizing_at = now()
-        WHERE b.number = $1 AND b.status = 'in_progress'
+        WHERE b.number = $1 AND b.status = 'in_progress' AND b.stop_by IS NULL
           AND NOT EXISTS (SELECT 1 FROM batch_segments s WHERE s.batch_number = b.number AND s.state <> 'done')
         RETURNING b.id`,
       values: [number],
@@ -172,14 +158,14 @@ export class BatchesRepository {
     });
   }
 
-  /** Where an unfinished batch stands; null when it is unknown or finished. */
-  async findStep(id: string): Promise<{ number: bigint; status: BatchStatus } | null> {
-    const row = await this.database.firstRow<{ number: string; status: BatchStatus }>({
+  /** Where an unfinished batch stands; null when it is unknown or finished. `stopping`: no line is begun any more. */
+  async findStep(id: string): Promise<{ number: bigint; status: BatchStatus; stopping: boolean } | null> {
+    const row = await this.database.firstRow<{ number: string; status: BatchStatus; stopping: boolean }>({
       name: 'batch-step',
-      sql: 'SELECT number, status FROM batches WHERE id = $1 AND finalized_at IS NULL',
+      sql: `SELECT number, status, stop_by IS NOT NULL AS stopping FROM batches WHERE id = $1 AND finalized_at IS NULL`,
       values: [id],
     });
-    return row === null ? null : { number: BigInt(row.number), status: row.status };
+    return row === null ? null : { ...row, number: BigInt(row.number) };
   }
 
   /** Batches that wait for a step nobody seems to be taking. */
@@ -188,7 +174,7 @@ export class BatchesRepository {
       name: 'batches-stalled',
       sql: `
         SELECT b.id, b.number, b.status FROM batches b
-        WHERE b.finalized_at IS NULL AND (
+        WHERE b.finalized_at IS NULL AND b.stop_by IS NULL AND (
           (b.status = 'validating' AND (b.lease_until < now()
             OR (b.lease_until IS NULL AND b.created_at < now() - interval '2 seconds')))
           OR b.status = 'finalizing'
@@ -201,41 +187,10 @@ export class BatchesRepository {
   }
 
   private async closeBooks(session: Session, id: string, number: bigint): Promise<void> {
+    await this.announcements.announceEnd(session, id);
     await this.ledger.resolveHold(session, id);
     await session.execute({ sql: 'DELETE FROM batch_segments WHERE batch_number = $1', values: [number] });
   }
-}
-
-async function sumResults(session: Session, work: BatchWork): Promise<BatchTotals> {
-  const rows = await session.rows<Record<string, string>>({
-    sql: `
-      SELECT count(*) FILTER (WHERE error IS NULL) AS completed, count(*) FILTER (WHERE error IS NOT NULL) AS failed,
-        coalesce(sum(prompt_tokens), 0) AS prompt_tokens, coalesce(sum(completion_tokens), 0) AS completion_tokens,
-        coalesce(sum(cached_tokens), 0) AS cached_tokens, coalesce(sum(cache_write_tokens), 0) AS cache_write_tokens,
-        coalesce(sum(reasoning_tokens), 0) AS reasoning_tokens, coalesce(sum(prompt_cost_usd), 0)::text AS prompt_cost_usd,
-        coalesce(sum(completion_cost_usd), 0)::text AS completion_cost_usd, coalesce(sum(cost_usd), 0)::text AS cost_usd,
-        (sum(prompt_cost_usd + completion_cost_usd) FILTER (WHERE prompt_cost_usd + completion_cost_usd <> cost_usd)
-        )::text AS upstream_cost_usd
-      FROM batch_results WHERE created_on = $1 AND batch_number = $2`,
-    values: [work.createdOn, work.number],
-  });
-  const sums = rows[0] ?? {};
-  const count = (name: string): number => Number(sums[name] ?? 0);
-  const money = (name: string): string => sums[name] ?? '0';
-  return {
-    completed: count('completed'),
-    failed: count('failed'),
-    promptTokens: count('prompt_tokens'),
-    completionTokens: count('completion_tokens'),
-    cachedTokens: count('cached_tokens'),
-    cacheWriteTokens: count('cache_write_tokens'),
-    reasoningTokens: count('reasoning_tokens'),
-    promptCostUsd: money('prompt_cost_usd'),
-    completionCostUsd: money('completion_cost_usd'),
-    costUsd: money('cost_usd'),
-    // The parts of a cost are the list price; what is charged differs from it on keys of callers' own only.
-    upstreamCostUsd: sums['upstream_cost_usd'] ?? null,
-  };
 }
 
 function toWork(row: WorkRow): BatchWork {

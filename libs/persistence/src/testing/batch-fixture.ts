@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { BatchIntakeRepository, type BatchKey, type BatchOwner } from '../batches/batch-intake.repository';
 import { BatchLineEncoder } from '../batches/batch-line-encoder';
 import { LedgerRepository } from '../ledger/ledger.repository';
+import { BatchAnnouncementsRepository } from '../batches/batch-announcements.repository';
+import { BatchesRepository } from '../batches/batches.repository';
 import type { Database } from '../database';
+import { OutboxRepository } from '../outbox/outbox.repository';
+import { WebhookDeliveriesRepository } from '../webhooks/webhook-deliveries.repository';
 
 export interface StoredBatch extends BatchKey {
   readonly owner: BatchOwner;
@@ -47,4 +51,13 @@ export async function storeBatch(database: Database, total: number, holdUsd = '1
     });
   });
   return { ...key, owner };
+}
+
+export function announcementsOf(database: Database): BatchAnnouncementsRepository {
+  return new BatchAnnouncementsRepository(new WebhookDeliveriesRepository(database, new OutboxRepository(database)));
+}
+
+/** The repository of batch rows with all that it needs. */
+export function batchesOf(database: Database): BatchesRepository {
+  return new BatchesRepository(database, new LedgerRepository(database), announcementsOf(database));
 }

@@ -1,2 +1,2 @@
-export { storeBatch, type StoredBatch } from './batch-fixture';
+export { announcementsOf, batchesOf, storeBatch, type StoredBatch } from './batch-fixture';
 export { createTestDatabase, openTestDatabase, type OpenTestDatabase, type TestDatabase } from './test-database';

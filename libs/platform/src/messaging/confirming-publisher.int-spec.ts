@@ -67,6 +67,12 @@ describe(ConfirmingPublisher.name, () => {
     await expect(inFlight).rejects.toMatchObject({ code: 'server' });
   });
 
+  it('counts a message that no queue takes as not sent, although the broker confirms it', async () => {
+    await publisher.publish(message('m1'));
+    const lost = { ...message('m2'), routingKey: `${queue.name}-nowhere` };
+    await expect(publisher.publish(lost)).rejects.toMatchObject({ code: 'server' });
+  });
+
   it('confirms a thousand messages handed over at once', async () => {
     await Promise.all(Array.from({ length: 1_000 }, (_, index) => publisher.publish(message(`m${index}`))));
     await eventually(async () => (await broker.depth(queue.name)) === 1_000, 'all have arrived');

@@ -1,0 +1,58 @@
+import { Injectable } from '@nestjs/common';
+import { AppError } from '@libs/errors';
+import { BatchLinesRepository, type BatchOwner, type BatchView } from '@libs/persistence';
+import { BatchIntakeService } from './batch-intake.service';
+import { BatchesService } from './batches.service';
+import { isTerminal } from './batch-view';
+
+const PAGE_LINES = 500;
+
+/**
+ * A new batch of the lines of a finished one that have no response. It is submitted like any other, so it is
+ * checked, priced and held for as if its caller had sent those lines again; it runs on the same provider.
+ */
+@Injectable()
+export class BatchRetryService {
+  constructor(
+    private readonly batches: BatchesService,
+    private readonly lines: BatchLinesRepository,
+    private readonly intake: BatchIntakeService,
+  ) {}
+
+  /**
+   * @throws AppError not_found, gone, conflict (it is not over, or every line has its response), and every refusal
+   *   of a submission
+   */
+  async retry(id: string, owner: BatchOwner, idempotencyKey: string | null): Promise<BatchView> {
+    const batch = await this.batches.get(id, owner.workspaceId);
+    if (!isTerminal(batch)) throw new AppError('conflict', 'The batch is not over yet');
+    if (batch.completed === batch.total) throw new AppError('conflict', 'Every request of the batch has its response');
+    return this.intake.receive(owner, this.submissionOf(batch), idempotencyKey);
+  }
+
+  /** The body that its caller would send. Pages are read as the intake takes them. */
+  private async *submissionOf(batch: BatchView): AsyncGenerator<Buffer> {
+    const { endpoint, model, completionWindow, provider } = batch;
+    const head = {
+      endpoint,
+      model,
+      completion_window: completionWindow,
+      ...(provider !== null && { provider: { only: [provider] } }),
+    };
+    yield Buffer.from(`${JSON.stringify(head).slice(0, -1)},"requests":[`);
+    let afterSeq = -1;
+    for (;;) {
+      const page = await this.lines.unanswered(batch.createdOn, batch.number, afterSeq, PAGE_LINES);
+      for (const { seq, customId, body } of page) {
+        yield Buffer.from(`${afterSeq === -1 ? '' : ','}{"custom_id":${JSON.stringify(customId)},"body":`);
+        yield body;
+        yield CLOSE;
+        afterSeq = seq;
+      }
+      if (page.length < PAGE_LINES) break;
+    }
+    yield Buffer.from(']}');
+  }
+}
+
+const CLOSE = Buffer.from('}');

@@ -1,0 +1,42 @@
+/** A batch as its owner sees it. Times in Unix seconds. */
+export interface BatchSnapshot {
+  readonly id: string;
+  readonly endpoint: string;
+  /** As the caller sent it. */
+  readonly model: string;
+  readonly completionWindow: string;
+  readonly status:
+    | 'validating'
+    | 'in_progress'
+    | 'finalizing'
+    | 'completed'
+    | 'failed'
+    | 'expired'
+    | 'cancelling'
+    | 'cancelled';
+  readonly createdAt: number;
+  readonly finalizedAt: number | null;
+  readonly total: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly usage: object | null;
+  readonly errorMessage: string | null;
+}
+
+/** The Batch object of interface §2.1 with `results: null`: what a list shows, and what a webhook carries. */
+export function toBatchObject(batch: BatchSnapshot): object {
+  return {
+    id: batch.id,
+    object: 'batch',
+    endpoint: batch.endpoint,
+    model: batch.model,
+    completion_window: batch.completionWindow,
+    status: batch.status,
+    created_at: batch.createdAt,
+    finalized_at: batch.finalizedAt,
+    request_counts: { total: batch.total, completed: batch.completed, failed: batch.failed },
+    usage: batch.usage,
+    error: batch.errorMessage === null ? null : { message: batch.errorMessage },
+    results: null,
+  };
+}

@@ -1,0 +1,308 @@
+import { LedgerRepository } from '../ledger/ledger.repository';
+import { OutboxRepository } from '../outbox/outbox.repository';
+import {
+  announcementsOf,
+  batchesOf,
+  openTestDatabase,
+  storeBatch,
+  type OpenTestDatabase,
+  type StoredBatch,
+} from '../testing';
+import { BatchEndingsRepository } from './batch-endings.repository';
+import { BatchRemovalRepository } from './batch-removal.repository';
+import { BatchResultsRepository, type LineOutcome } from './batch-results.repository';
+import { BatchSegmentsRepository, type ClaimedSegment } from './batch-segments.repository';
+import { BatchesRepository } from './batches.repository';
+import type { BatchTotals } from './batch-totals';
+import { BatchViewsRepository } from './batch-views.repository';
+
+const LEASE_MS = 30_000;
+const usage = (totals: BatchTotals): object => totals;
+
+describe(BatchEndingsRepository.name, () => {
+  let opened: OpenTestDatabase;
+  let endings: BatchEndingsRepository;
+  let removal: BatchRemovalRepository;
+  let results: BatchResultsRepository;
+  let segments: BatchSegmentsRepository;
+  let batches: BatchesRepository;
+  let views: BatchViewsRepository;
+  let ledger: LedgerRepository;
+
+  beforeAll(async () => {
+    opened = await openTestDatabase();
+    const { database } = opened;
+    ledger = new LedgerRepository(database);
+    endings = new BatchEndingsRepository(database, ledger, new OutboxRepository(database), announcementsOf(database));
+    removal = new BatchRemovalRepository(database, new OutboxRepository(database));
+    results = new BatchResultsRepository(database);
+    segments = new BatchSegmentsRepository(database);
+    batches = batchesOf(database);
+    views = new BatchViewsRepository(database);
+  });
+
+  afterAll(() => opened.close());
+
+  beforeEach(async () => {
+    await opened.database.execute({ sql: 'DELETE FROM batch_segments' });
+    await opened.database.execute({ sql: `UPDATE batches SET expires_at = now() + interval '1 day'` });
+  });
+
+  /** Whatever a test did, the books balance and no hold of a finished batch is open. */
+  afterEach(async () => {
+    expect(await ledger.audit()).toEqual([]);
+    const open = await opened.database.rows({
+      sql: `SELECT h.id FROM ledger_holds h JOIN batches b ON b.id = h.id
+            WHERE (h.state = 'open') = (b.finalized_at IS NOT NULL)`,
+    });
+    expect(open).toEqual([]);
+  });
+
+  async function started(total: number): Promise<StoredBatch> {
+    const batch = await storeBatch(opened.database, total);
+    expect(await batches.beginProgress((await batches.claimValidation(batch.id, LEASE_MS))!)).toBe(true);
+    return batch;
+  }
+
+  function outcome(segment: ClaimedSegment, seq: number): LineOutcome {
+    return {
+      lease: segment,
+      seq,
+      customId: `line-${seq}`,
+      generationId: `gen-${segment.batchId}-${seq}`,
+      statusCode: 200,
+      requestId: null,
+      body: Buffer.from('{}'),
+      error: null,
+      promptTokens: 1,
+      completionTokens: 1,
+      cachedTokens: 0,
+      cacheWriteTokens: 0,
+      reasoningTokens: 0,
+      promptCostUsd: '0.01',
+      completionCostUsd: '0.01',
+      costUsd: '0.02',
+    };
+  }
+
+  const cancel = ({ id, owner }: StoredBatch): Promise<string> => endings.cancel(id, owner.workspaceId);
+  const viewOf = async ({ id, owner }: StoredBatch): Promise<object | null> =>
+    views.findForWorkspace(id, owner.workspaceId);
+  const timeIsUp = ({ id }: StoredBatch): Promise<number> =>
+    opened.database.execute({ sql: 'UPDATE batches SET stop_by = now() WHERE id = $1', values: [id] });
+
+  it('hands out no segment of a cancelled batch, and ends it when its last lease is given up', async () => {
+    const batch = await started(12);
+    const [held] = await segments.claim(1, LEASE_MS);
+    await results.store([outcome(held!, 0)]);
+    expect(await cancel(batch)).toBe('stopping');
+    expect(await cancel(batch)).toBe('stopping');
+    expect(await segments.claim(10, LEASE_MS)).toEqual([]);
+    expect(await endings.finish(batch.number, usage)).toBeNull();
+
+    // Nor a segment whose worker died meanwhile.
+    const leaseOf = (until: string): Promise<number> =>
+      opened.database.execute({
+        sql: `UPDATE batch_segments SET available_at = now() + $2::interval WHERE batch_number = $1 AND state = 'open'`,
+        values: [batch.number, until],
+      });
+    await leaseOf('0');
+    expect(await segments.claim(10, LEASE_MS)).toEqual([]);
+    await leaseOf('30 seconds');
+
+    // What was in flight may still come to its result, once.
+    expect((await results.store([outcome(held!, 1)])).stored).toBe(1);
+    await segments.close([held!]);
+    expect(await endings.finish(batch.number, usage)).toBe('cancelled');
+    expect(await viewOf(batch)).toMatchObject({
+      status: 'cancelled',
+      completed: 2,
+      failed: 10,
+      usage: { costUsd: '0.040000000000', promptTokens: 2 },
+    });
+    expect(await ledger.accountOf(batch.owner.organizationId)).toMatchObject({
+      balanceUsd: '9.960000000000',
+      heldUsd: '0.000000000000',
+    });
+    expect(await cancel(batch)).toBe('settled');
+    expect(await endings.finish(batch.number, usage)).toBeNull();
+  });
+
+  it('takes nothing from a worker that wakes after its batch has ended: 0 rows in every table', async () => {
+    const batch = await started(8);
+    const [frozen] = await segments.claim(1, LEASE_MS);
+    await cancel(batch);
+    await timeIsUp(batch);
+    expect(await endings.finish(batch.number, usage)).toBe('cancelled');
+    const ended = await viewOf(batch);
+
+    expect(await results.store([outcome(frozen!, 0)])).toEqual({ stored: 0, batchesWithDoneSegments: [] });
+    expect(await segments.renew([frozen!], LEASE_MS)).toEqual([]);
+    await segments.close([frozen!]);
+    await segments.release([frozen!]);
+    expect(await batches.beginFinalizing(batch.number)).toBeNull();
+    expect(await batches.complete(batch.id, usage)).toBe(false);
+    expect(await viewOf(batch)).toEqual(ended);
+    expect(ended).toMatchObject({ completed: 0, failed: 8 });
+    expect((await ledger.accountOf(batch.owner.organizationId)).balanceUsd).toBe('10.000000000000');
+  });
+
+  it('takes nothing from a validator that wakes after its batch was cancelled or has expired', async () => {
+    const [cancelled, expired] = [await storeBatch(opened.database, 2), await storeBatch(opened.database, 2)];
+    const works = [
+      (await batches.claimValidation(cancelled.id, LEASE_MS))!,
+      (await batches.claimValidation(expired.id, LEASE_MS))!,
+    ];
+    await cancel(cancelled);
+    await opened.database.execute({
+      sql: 'UPDATE batches SET expires_at = now() WHERE id = $1',
+      values: [expired.id],
+    });
+    expect((await endings.stopExpired(10)).map(({ id }) => id)).toEqual([expired.id]);
+    for (const work of works) {
+      expect(await batches.renewValidation(work, LEASE_MS)).toBe(false);
+      expect(await batches.beginProgress(work)).toBe(false);
+      expect(await batches.failValidation(work, 'too late')).toBe(false);
+      expect(await batches.claimValidation(work.id, LEASE_MS)).toBeNull();
+    }
+    expect(await endings.finish(cancelled.number, usage)).toBe('cancelled');
+    expect(await endings.finish(expired.number, usage)).toBe('expired');
+    expect(await viewOf(expired)).toMatchObject({ status: 'expired', completed: 0, failed: 2 });
+  });
+
+  it('ends a batch once, whoever else is at it', async () => {
+    const batch = await started(4);
+    await cancel(batch);
+    const ended = await Promise.all([1, 2, 3, 4].map(() => endings.finish(batch.number, usage)));
+    expect(ended.filter((ending) => ending !== null)).toEqual(['cancelled']);
+  });
+
+  it('counts a result that is being written when the batch ends, or nobody does', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const batch = await started(4);
+      const [held] = await segments.claim(1, LEASE_MS);
+      await cancel(batch);
+      await timeIsUp(batch);
+      const [stored] = await Promise.all([
+        results.store([0, 1, 2, 3].map((seq) => outcome(held!, seq))),
+        endings.finish(batch.number, usage),
+      ]);
+      if ((await endings.findStopping(10)).length > 0) await endings.finish(batch.number, usage);
+      expect(await viewOf(batch)).toMatchObject({ status: 'cancelled', completed: stored.stored });
+      const balance = { 0: '10.000000000000', 4: '9.920000000000' }[stored.stored];
+      expect((await ledger.accountOf(batch.owner.organizationId)).balanceUsd).toBe(balance);
+    }
+  });
+
+  it('answers a cancel that meets the last result with one of the two ends', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const batch = await started(1);
+      const [held] = await segments.claim(1, LEASE_MS);
+      await results.store([outcome(held!, 0)]);
+      const [answer, finalizing] = await Promise.all([cancel(batch), batches.beginFinalizing(batch.number)]);
+      expect(finalizing === null).toBe(answer === 'stopping');
+      if (finalizing === null) expect(await endings.finish(batch.number, usage)).toBe('cancelled');
+      else expect(await batches.complete(batch.id, usage)).toBe(true);
+      expect(await viewOf(batch)).toMatchObject({ completed: 1, failed: 0 });
+    }
+  });
+
+  it('fails a running batch with its reason and keeps what it has', async () => {
+    const batch = await started(4);
+    const [held] = await segments.claim(1, LEASE_MS);
+    await results.store([outcome(held!, 2)]);
+    expect(await endings.fail(batch.id, 'the provider lost it')).toBe(true);
+    expect(await endings.fail(batch.id, 'again')).toBe(false);
+    await segments.close([held!]);
+    expect(await endings.finish(batch.number, usage)).toBe('failed');
+    expect(await viewOf(batch)).toMatchObject({
+      status: 'failed',
+      errorMessage: 'the provider lost it',
+      completed: 1,
+      failed: 3,
+    });
+  });
+
+  it('charges nothing for being looked at', async () => {
+    const batch = await started(4);
+    const [held] = await segments.claim(1, LEASE_MS);
+    await results.store([outcome(held!, 0)]);
+    const before = await ledger.accountOf(batch.owner.organizationId);
+    await Promise.all(Array.from({ length: 20 }, () => viewOf(batch)));
+    expect(await ledger.accountOf(batch.owner.organizationId)).toEqual(before);
+    await cancel(batch);
+    await timeIsUp(batch);
+    await endings.finish(batch.number, usage);
+  });
+
+  it('shows every line of a stopped batch once, with or without a result', async () => {
+    const batch = await started(6);
+    const [held] = await segments.claim(1, LEASE_MS);
+    await results.store([outcome(held!, 1), outcome(held!, 3)]);
+    await cancel(batch);
+    await timeIsUp(batch);
+    await endings.finish(batch.number, usage);
+    const first = await results.pageOfLines(batch.createdOn, batch.number, -1, 4);
+    const rest = await results.pageOfLines(batch.createdOn, batch.number, 3, 4);
+    expect([...first, ...rest].map(({ customId, body }) => [customId, body !== null])).toEqual([
+      ['line-0', false],
+      ['line-1', true],
+      ['line-2', false],
+      ['line-3', true],
+      ['line-4', false],
+      ['line-5', false],
+    ]);
+  });
+
+  it('owes the end of a batch to whoever its caller named, once, without results', async () => {
+    const [batch, silent] = [await started(4), await started(4)];
+    await opened.database.execute({
+      sql: `UPDATE batches SET callback_url = 'https://example.test/hook' WHERE id = $1`,
+      values: [batch.id],
+    });
+    for (const each of [batch, silent]) {
+      await cancel(each);
+      expect(await endings.finish(each.number, usage)).toBe('cancelled');
+    }
+    const owed = await opened.database.rows<{ id: string; type: string; payload: object }>({
+      sql: 'SELECT id, type, payload FROM webhook_deliveries',
+    });
+    expect(owed).toEqual([
+      {
+        id: `${batch.id}-cancelled`,
+        type: 'batch.cancelled',
+        payload: expect.objectContaining({
+          id: batch.id,
+          status: 'cancelled',
+          results: null,
+          request_counts: { total: 4, completed: 0, failed: 4 },
+        }) as object,
+      },
+    ]);
+  });
+
+  it('removes nothing while the provider refuses to delete its part, and asks it again the next time', async () => {
+    const batch = await started(4);
+    await cancel(batch);
+    const remove = (begin: boolean): Promise<object> => removal.remove(batch.id, batch.owner.workspaceId, begin);
+    expect(await remove(true)).toEqual({ kind: 'unfinished' });
+    await endings.finish(batch.number, usage);
+    await opened.database.execute({
+      sql: `UPDATE batches SET upstream_deletion = 'due' WHERE id = $1`,
+      values: [batch.id],
+    });
+
+    expect(await remove(true)).toEqual({ kind: 'awaits-upstream' });
+    expect(await removal.isUpstreamRequested(batch.id)).toBe(true);
+    expect(await removal.reportUpstream(batch.id, 'refused')).toBe(true);
+    expect(await removal.reportUpstream(batch.id, 'deleted')).toBe(false);
+    expect(await remove(false)).toEqual({ kind: 'upstream-refused' });
+    expect(await results.pageOfLines(batch.createdOn, batch.number, -1, 10)).toHaveLength(4);
+
+    expect(await remove(true)).toEqual({ kind: 'awaits-upstream' });
+    await removal.reportUpstream(batch.id, 'deleted');
+    expect(await remove(false)).toEqual({ kind: 'removed', provider: 'vendor', upstream: 'deleted' });
+    expect(await remove(true)).toEqual({ kind: 'unknown' });
+    expect(await results.pageOfLines(batch.createdOn, batch.number, -1, 10)).toEqual([]);
+  });
+});

@@ -1,0 +1,179 @@
+import { Injectable } from '@nestjs/common';
+import { AdvanceBatch } from '@libs/contracts';
+import { Database, type Session } from '../database';
+import { LedgerRepository } from '../ledger/ledger.repository';
+import { OutboxRepository } from '../outbox/outbox.repository';
+import { BatchAnnouncementsRepository } from './batch-announcements.repository';
+import { sumResults, type BatchTotals } from './batch-totals';
+import type { BatchEnding, BatchStatus } from './batch.entity';
+
+/** A batch that is to end before its last line. */
+export interface StoppingBatch {
+  readonly id: string;
+  readonly number: bigint;
+}
+
+/** `stopping`: it was asked before or is asked now. `settled`: it is over, or ends by itself. */
+export type CancelAnswer = 'stopping' | 'settled' | 'unknown';
+
+interface LockedBatch {
+  readonly number: string;
+  readonly status: BatchStatus;
+  readonly ends_as: BatchEnding | null;
+}
+
+/** How long lines in flight have for their results once nothing new is begun. */
+export const WIND_UP_MS = 6_000;
+
+/**
+ * How a batch ends otherwise than by its last line: cancelled, expired, or failed midway.
+ *
+ * Stopping is one guarded UPDATE that says how the batch will end and until when lines in flight may come to
+ * their results. In the same commit every segment that nobody holds is closed, and no claim and no step of
+ * validation touches a stopping batch. Workers close the segments they hold; what they do not close in time is
+ * taken from them: `finish` deletes the segments first, which waits for results that are being written, and
+ * whoever writes later finds no segment to write for. So the sums that are frozen then are final.
+ */
+@Injectable()
+export class BatchEndingsRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly ledger: LedgerRepository,
+    private readonly outbox: OutboxRepository,
+    private readonly announcements: BatchAnnouncementsRepository,
+  ) {}
+
+  /** validating | in_progress → cancelling, with the nudge that makes a worker wind it up. */
+  async cancel(id: string, workspaceId: string): Promise<CancelAnswer> {
+    return this.database.transaction(async (session) => {
+      const batch = await session.firstRow<LockedBatch>({
+        name: 'batch-lock-to-cancel',
+        sql: `SELECT number, status, ends_as FROM batches
+              WHERE id = $1 AND workspace_id = $2 AND status <> 'receiving' AND deleted_at IS NULL FOR UPDATE`,
+        values: [id, workspaceId],
+      });
+      if (batch === null) return 'unknown';
+      if (batch.status === 'cancelling') return 'stopping';
+      if (batch.ends_as !== null || !['validating', 'in_progress'].includes(batch.status)) return 'settled';
+      await session.execute({
+        name: 'batch-cancel',
+        sql: `UPDATE batches SET status = 'cancelling', ends_as = 'cancelled', lease_until = NULL, fence = fence + 1,
+                                 stop_by = now() + $2 * interval '1 millisecond' WHERE id = $1`,
+        values: [id, WIND_UP_MS],
+      });
+      await closeUnheldSegments(session, batch.number);
+      await this.outbox.add(session, AdvanceBatch, { batchId: id });
+      return 'stopping';
+    });
+  }
+
+  /** Begins to end batches whose 24 hours are over; returns them. */
+  async stopExpired(limit: number): Promise<StoppingBatch[]> {
+    return this.database.transaction(async (session) => {
+      const rows = await session.rows<{ id: string; number: string }>({
+        name: 'batches-stop-expired',
+        sql: `
+          UPDATE batches SET ends_as = 'expired', stop_by = now() + $2 * interval '1 millisecond', fence = fence + 1
+          WHERE id IN (
+            SELECT id FROM batches WHERE status IN ('validating', 'in_progress') AND stop_by IS NULL AND expires_at <= now()
+            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+          RETURNING id, number`,
+        values: [limit, WIND_UP_MS],
+      });
+      for (const { number } of rows) await closeUnheldSegments(session, number);
+      return rows.map(toStopping);
+    });
+  }
+
+  /** Ends a batch as failed that runs already; what has a result keeps it. False when it is ending anyway. */
+  async fail(id: string, message: string): Promise<boolean> {
+    return this.database.transaction(async (session) => {
+      const row = await session.firstRow<{ number: string }>({
+        name: 'batch-fail',
+        sql: `UPDATE batches SET ends_as = 'failed', error_message = $2, fence = fence + 1,
+                                 stop_by = now() + $3 * interval '1 millisecond'
+              WHERE id = $1 AND status IN ('validating', 'in_progress') AND stop_by IS NULL RETURNING number`,
+        values: [id, message, WIND_UP_MS],
+      });
+      if (row === null) return false;
+      await closeUnheldSegments(session, row.number);
+      return true;
+    });
+  }
+
+  /** Gives whoever winds the batch up more time: what runs elsewhere may take long to be called off. */
+  async extendStop(number: bigint, windUpMs: number): Promise<void> {
+    await this.database.execute({
+      name: 'batch-extend-stop',
+      sql: `UPDATE batches SET stop_by = now() + $2 * interval '1 millisecond'
+            WHERE number = $1 AND stop_by IS NOT NULL AND finalized_at IS NULL`,
+      values: [number, windUpMs],
+    });
+  }
+
+  /** Batches that are to end before their last line, those that are due first. */
+  async findStopping(limit: number): Promise<StoppingBatch[]> {
+    const rows = await this.database.rows<{ id: string; number: string }>({
+      name: 'batches-stopping',
+      sql: `SELECT id, number FROM batches WHERE stop_by IS NOT NULL AND finalized_at IS NULL ORDER BY stop_by LIMIT $1`,
+      values: [limit],
+    });
+    return rows.map(toStopping);
+  }
+
+  /**
+   * The end of a stopping batch, as soon as nobody holds a segment of it or its time to wind up is over: counts
+   * and usage are frozen, lines without a result count as failed, the hold is resolved. Returns how it ended, or
+   * null when it is not that far, or somebody else is at it. A result that comes later finds nothing to write for.
+   */
+  async finish(number: bigint, toUsage: (totals: BatchTotals) => object): Promise<BatchEnding | null> {
+    return this.database.transaction(async (session) => {
+      await session.client.query(`SET LOCAL statement_timeout = '60s'`);
+      const row = await session.firstRow<{ id: string; created_on: string; ends_as: BatchEnding }>({
+        name: 'batch-lock-to-finish',
+        sql: `
+          SELECT b.id, b.created_on::text AS created_on, b.ends_as FROM batches b
+          WHERE b.number = $1 AND b.stop_by IS NOT NULL AND b.finalized_at IS NULL
+            AND (b.stop_by <= now() OR NOT EXISTS (
+              SELECT 1 FROM batch_segments s
+              WHERE s.batch_number = b.number AND s.state = 'open' AND s.available_at > now()))
+          FOR UPDATE OF b SKIP LOCKED`,
+        values: [number],
+      });
+      if (row === null) return null;
+      await session.execute({
+        name: 'batch-delete-segments',
+        sql: 'DELETE FROM batch_segments WHERE batch_number = $1',
+        values: [number],
+      });
+      const totals = await sumResults(session, { createdOn: row.created_on, number });
+      await session.execute({
+        name: 'batch-end',
+        sql: `UPDATE batches SET status = ends_as, completed = $2, failed = total - $2, usage = $3, finalized_at = now(),
+                                 lease_until = NULL WHERE id = $1`,
+        values: [row.id, totals.completed, JSON.stringify(toUsage(totals))],
+      });
+      await this.announcements.announceEnd(session, row.id);
+      await this.ledger.resolveHold(session, row.id);
+      return row.ends_as;
+    });
+  }
+}
+
+/** A segment under a lease stays with its worker, which will close it. In key order, like every other lock on them. */
+async function closeUnheldSegments(session: Session, number: string): Promise<void> {
+  await session.execute({
+    name: 'segments-close-unheld',
+    sql: `
+      UPDATE batch_segments s SET state = 'done', fence = s.fence + 1
+      FROM (SELECT number FROM batch_segments
+            WHERE batch_number = $1 AND (state = 'waiting' OR (state = 'open' AND available_at <= now()))
+            ORDER BY number FOR UPDATE) unheld
+      WHERE s.batch_number = $1 AND s.number = unheld.number`,
+    values: [number],
+  });
+}
+
+function toStopping(row: { readonly id: string; readonly number: string }): StoppingBatch {
+  return { id: row.id, number: BigInt(row.number) };
+}

@@ -1,0 +1,20 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database';
+import { selectLines, type BatchLine } from './select-lines';
+
+/** The requests of batches, for whoever reads them again. */
+@Injectable()
+export class BatchLinesRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Up to `limit` lines after `afterSeq` that have no response: they failed, or never ran. */
+  async unanswered(createdOn: string, batchNumber: bigint, afterSeq: number, limit: number): Promise<BatchLine[]> {
+    return selectLines(
+      this.database,
+      `l.created_on = '${createdOn}' AND l.batch_number = ${batchNumber} AND l.seq > ${afterSeq}
+       AND NOT EXISTS (SELECT 1 FROM batch_results r WHERE r.created_on = '${createdOn}'
+                       AND r.batch_number = ${batchNumber} AND r.seq = l.seq AND r.error IS NULL)
+       ORDER BY l.seq LIMIT ${limit}`,
+    );
+  }
+}

@@ -1,0 +1,113 @@
+import { Injectable } from '@nestjs/common';
+import { AdvanceBatch } from '@libs/contracts';
+import { Database, type Session } from '../database';
+import { OutboxRepository } from '../outbox/outbox.repository';
+import type { BatchStatus, UpstreamDeletion } from './batch.entity';
+
+/**
+ * What a removal came to. `unknown`: no such batch, or removed before. `unfinished`: it is not in a terminal
+ * status. `awaits-upstream`: what the provider holds must go first, and a worker was asked to see to it.
+ * `upstream-refused`: the provider would not; nothing was removed here.
+ */
+export type RemovalAnswer =
+  | { readonly kind: 'unknown' | 'unfinished' | 'awaits-upstream' | 'upstream-refused' }
+  | {
+      readonly kind: 'removed';
+      readonly provider: string | null;
+      /** Null when no provider held anything. */
+      readonly upstream: 'deleted' | 'unsupported' | null;
+    };
+
+interface LockedBatch {
+  readonly number: string;
+  readonly created_on: string;
+  readonly status: BatchStatus;
+  readonly finalized: boolean;
+  readonly provider: string | null;
+  readonly upstream_deletion: UpstreamDeletion | null;
+}
+
+/** DELETE /batches/{id} (interface §4.3): requests and results go, the row and the books stay. */
+@Injectable()
+export class BatchRemovalRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly outbox: OutboxRepository,
+  ) {}
+
+  /**
+   * Removes everything in one commit, or nothing. The row is locked meanwhile: a second removal waits and then
+   * finds it removed. `begin`: the first attempt of a request, which asks the provider again after a refusal.
+   */
+  async remove(id: string, workspaceId: string, begin: boolean): Promise<RemovalAnswer> {
+    return this.database.transaction(async (session) => {
+      await session.client.query(`SET LOCAL statement_timeout = '60s'; SET LOCAL lock_timeout = '30s'`);
+      const batch = await lock(session, id, workspaceId);
+      if (batch === null) return { kind: 'unknown' };
+      if (!batch.finalized) return { kind: 'unfinished' };
+      if (batch.upstream_deletion === 'due' || (batch.upstream_deletion === 'refused' && begin)) {
+        await this.requestUpstream(session, id);
+        return { kind: 'awaits-upstream' };
+      }
+      if (batch.upstream_deletion === 'requested') return { kind: 'awaits-upstream' };
+      if (batch.upstream_deletion === 'refused') return { kind: 'upstream-refused' };
+      await purge(session, batch.number, batch.created_on);
+      await session.execute({
+        name: 'batch-mark-deleted',
+        sql: 'UPDATE batches SET deleted_at = now(), idempotency_key = NULL, request_hash = NULL WHERE id = $1',
+        values: [id],
+      });
+      return { kind: 'removed', provider: batch.provider, upstream: batch.upstream_deletion };
+    });
+  }
+
+  /** Whether a worker is asked to have the provider delete what it holds of the batch. */
+  async isUpstreamRequested(id: string): Promise<boolean> {
+    const row = await this.database.firstRow({
+      name: 'batch-upstream-requested',
+      sql: `SELECT 1 FROM batches WHERE id = $1 AND upstream_deletion = 'requested' AND deleted_at IS NULL`,
+      values: [id],
+    });
+    return row !== null;
+  }
+
+  /** What the provider answered; counts once per request. */
+  async reportUpstream(id: string, outcome: 'deleted' | 'unsupported' | 'refused'): Promise<boolean> {
+    const touched = await this.database.execute({
+      name: 'batch-upstream-answer',
+      sql: `UPDATE batches SET upstream_deletion = $2 WHERE id = $1 AND upstream_deletion = 'requested'`,
+      values: [id, outcome],
+    });
+    return touched === 1;
+  }
+
+  private async requestUpstream(session: Session, id: string): Promise<void> {
+    await session.execute({
+      name: 'batch-request-upstream',
+      sql: `UPDATE batches SET upstream_deletion = 'requested' WHERE id = $1`,
+      values: [id],
+    });
+    await this.outbox.add(session, AdvanceBatch, { batchId: id });
+  }
+}
+
+function lock(session: Session, id: string, workspaceId: string): Promise<LockedBatch | null> {
+  return session.firstRow<LockedBatch>({
+    name: 'batch-lock-to-remove',
+    sql: `
+      SELECT number, created_on::text AS created_on, status, finalized_at IS NOT NULL AS finalized, provider,
+             upstream_deletion
+      FROM batches WHERE id = $1 AND workspace_id = $2 AND status <> 'receiving' AND deleted_at IS NULL FOR UPDATE`,
+    values: [id, workspaceId],
+  });
+}
+
+async function purge(session: Session, number: string, createdOn: string): Promise<void> {
+  for (const table of ['batch_results', 'batch_lines']) {
+    await session.execute({
+      name: `batch-purge-${table}`,
+      sql: `DELETE FROM ${table} WHERE batch_number = $1 AND created_on = $2`,
+      values: [number, createdOn],
+    });
+  }
+}
