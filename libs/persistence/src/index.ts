@@ -41,3 +41,10 @@ export { migrate } from './migrate';
 export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';
 export { PartitionsRepository } from './partitions.repository';
+export {
+  WebhookDeliveriesRepository,
+  type AttemptResult,
+  type ClaimedWebhook,
+  type NewWebhookDelivery,
+  type WebhookLease,
+} from './webhooks/webhook-deliveries.repository';

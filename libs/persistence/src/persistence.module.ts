@@ -14,6 +14,7 @@ import { GenerationsRepository } from './generations/generations.repository';
 import { LedgerRepository } from './ledger/ledger.repository';
 import { OutboxRepository } from './outbox/outbox.repository';
 import { PartitionsRepository } from './partitions.repository';
+import { WebhookDeliveriesRepository } from './webhooks/webhook-deliveries.repository';
 
 export interface PersistenceModuleOptions {
   readonly databaseUrl: Secret;
@@ -35,6 +36,7 @@ const repositories = [
   LedgerRepository,
   OutboxRepository,
   PartitionsRepository,
+  WebhookDeliveriesRepository,
 ];
 
 /** The one PostgreSQL pool of an app, and the repositories of the tables that apps share. */
