@@ -131,7 +131,7 @@ describe(WebhookDeliveriesRepository.name, () => {
   it('takes an attempt that was given back as not made, and its owner for gone', async () => {
     await enqueue('one');
     const [first] = await claim();
-    await repository.release([first!]);
+    await repository.release(first!, 0);
     const [second] = await claim();
     expect(second!.attempts).toBe(1);
     expect(await repository.postpone(first!, { status: null, error: 'late' }, 0)).toBe(false);

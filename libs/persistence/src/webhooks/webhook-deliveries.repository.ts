@@ -155,16 +155,16 @@ export class WebhookDeliveriesRepository {
     return touched === 1;
   }
 
-  /** Gives deliveries back as if they had not been tried: what a draining worker does with what it has not sent. */
-  async release(leases: readonly WebhookLease[]): Promise<void> {
+  /** Gives a delivery back as if it had not been tried, to be claimed after `delayMs`. */
+  async release(lease: WebhookLease, delayMs: number): Promise<void> {
     await this.database.execute({
-      name: 'webhooks-release',
+      name: 'webhook-release',
       sql: `
-        UPDATE webhook_deliveries w
-        SET lease_until = NULL, attempts = greatest(0, w.attempts - 1), fence = w.fence + 1
-        FROM unnest($1::text[], $2::bigint[]) AS held(id, fence)
-        WHERE w.id = held.id AND w.fence = held.fence AND ${PENDING}`,
-      values: [leases.map(({ id }) => id), leases.map(({ fence }) => fence)],
+        UPDATE webhook_deliveries
+        SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL, attempts = attempts - 1,
+            fence = fence + 1
+        WHERE id = $1 AND fence = $2 AND ${PENDING}`,
+      values: [lease.id, lease.fence, delayMs],
     });
   }
 
