@@ -75,6 +75,12 @@ describe(Egress.name, () => {
       'https://example.com/#fragment',
       'https://example.com/#',
       `https://example.com/${'a'.repeat(9_000)}`,
+      // Names that are no public ones, and names made of an address.
+      'https://printer.local/',
+      'https://metadata.google.internal/',
+      'https://router.home.arpa/',
+      'https://127.0.0.1.nip.io/',
+      'https://a.10-0-0-1.sslip.io./',
       // Loopback in many spellings.
       'https://127.0.0.1/',
       'https://127.1/',
