@@ -16,6 +16,8 @@ import { WebhookReceiver, type ReceivedEvent } from './webhook-receiver';
 const MODEL = 'hooks/talker';
 const PATIENCE_MS = 20_000;
 
+jest.setTimeout(60_000);
+
 interface Event {
   readonly type: string;
   readonly created_at: string;

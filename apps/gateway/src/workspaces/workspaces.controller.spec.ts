@@ -78,7 +78,12 @@ describe(WorkspacesController.name, () => {
     bus = new AuthBus();
     const module = await Test.createTestingModule({
       controllers: [WorkspacesController],
-      providers: [{ provide: WorkspacesService, useValue: new WorkspacesService(bus, new CallbackUrls(new Egress({ allowCidrs: [] }), bus)) }],
+      providers: [
+        {
+          provide: WorkspacesService,
+          useValue: new WorkspacesService(bus, new CallbackUrls(new Egress({ allowCidrs: [] }), bus)),
+        },
+      ],
     })
       .overrideInterceptor(AuditInterceptor)
       .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })

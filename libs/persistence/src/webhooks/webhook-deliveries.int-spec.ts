@@ -151,15 +151,23 @@ describe(WebhookDeliveriesRepository.name, () => {
   it('lists events by what became of them, and nothing of what they say', async () => {
     for (const id of ['delivered', 'given-up', 'pending']) await enqueue(id, 'https://r.example/canary', { canary: 1 });
     const claimed = await claim();
-    await repository.markDelivered(claimed.find(({ id }) => id === 'delivered')!, 200);
-    await repository.giveUp(claimed.find(({ id }) => id === 'given-up')!, { status: 410, error: 'gone' });
+    await repository.markDelivered(
+      claimed.find(({ id }) => id === 'delivered')!,
+      200,
+    );
+    await repository.giveUp(
+      claimed.find(({ id }) => id === 'given-up')!,
+      { status: 410, error: 'gone' },
+    );
     const ids = async (state: 'pending' | 'delivered' | 'given up' | null, limit = 10) =>
       (await repository.list({ state, workspaceId: null, limit })).map(({ id }) => id);
     expect(await ids(null)).toEqual(['pending', 'given-up', 'delivered']);
     expect(await ids(null, 1)).toEqual(['pending']);
     expect(await ids('given up')).toEqual(['given-up']);
     expect(await repository.list({ state: null, workspaceId: randomUUID(), limit: 10 })).toEqual([]);
-    expect(JSON.stringify(await repository.list({ state: null, workspaceId: null, limit: 10 }))).not.toContain('canary');
+    expect(JSON.stringify(await repository.list({ state: null, workspaceId: null, limit: 10 }))).not.toContain(
+      'canary',
+    );
   });
 
   it('forgets what ended long ago and keeps what is owed', async () => {
