@@ -34,6 +34,7 @@ export class BodyGuard implements CanActivate {
     const { raw } = request;
     if (!METHODS_WITH_BODY.has(raw.method ?? '')) return true;
     const rule = this.ruleOf(context.getHandler());
+    if (rule.kind === 'ignored') return true;
     const problem = findBodyHeadProblem(raw, rule);
     if (problem !== null) throw problem;
     takeExpectation(raw);

@@ -11,8 +11,11 @@ const MAX_PLAIN_BYTES = MEBIBYTE;
 
 /** How the body of a route is taken in. */
 export interface BodyRule {
-  /** `parsed` puts the object on `request.body`, `form` the `FormFields`; `streamed` leaves `request.raw` unread. */
-  readonly kind: 'parsed' | 'form' | 'streamed';
+  /**
+   * `parsed` puts the object on `request.body`, `form` the `FormFields`; `streamed` leaves `request.raw` unread;
+   * `ignored` looks at neither the body nor what its head says of it.
+   */
+  readonly kind: 'parsed' | 'form' | 'streamed' | 'ignored';
   readonly rules: JsonRules;
   readonly maxBytes: number;
 }
@@ -46,4 +49,9 @@ export function InferenceBody(): CustomDecorator<symbol> {
 /** The body is a form, `application/x-www-form-urlencoded`. */
 export function FormBody(maxBytes: number): CustomDecorator<symbol> {
   return SetMetadata(BODY_RULE, { kind: 'form', rules: 'strict', maxBytes } satisfies BodyRule);
+}
+
+/** The route says all with its path; a body is passed over, as one of a GET is. */
+export function NoBody(): CustomDecorator<symbol> {
+  return SetMetadata(BODY_RULE, { kind: 'ignored', rules: 'lenient', maxBytes: MAX_PLAIN_BYTES } satisfies BodyRule);
 }

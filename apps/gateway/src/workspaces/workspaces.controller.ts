@@ -9,6 +9,7 @@ import {
 import { validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
+import { NoBody } from '../http/streamed-body.decorator';
 import { WorkspacesService } from './workspaces.service';
 
 /** The workspaces of the caller's organization; for management keys (interface §5.3). */
@@ -47,6 +48,7 @@ export class WorkspacesController {
   /** Shown once. The secret before signs beside it for 24 hours. */
   @Post(':id/webhook-secret')
   @HttpCode(200)
+  @NoBody()
   async rotateWebhookSecret(
     @Caller() caller: Principal,
     @Param('id') id: string,
