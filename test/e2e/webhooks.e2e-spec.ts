@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { chatRequests, linesOf } from '../support/batch-lines';
 import { catalogueOf } from '../support/catalogue';
@@ -53,7 +54,7 @@ beforeAll(async () => {
   manager = installation.client(installation.seed.managementKey);
   operator = new Operator(installation);
   workspace = `/workspaces/${installation.seed.workspaceId}`;
-}, 90_000);
+}, 180_000);
 
 afterAll(async () => {
   receiver?.release(204);
@@ -97,6 +98,11 @@ const untilDelivered = (id: string) =>
     return row?.['delivered_at'] === null ? undefined : (row ?? undefined);
   });
 
+const untilGivenUp = (id: string) =>
+  eventually(`the end of attempts at ${id}`, PATIENCE_MS, async () =>
+    (await delivery(id))?.['given_up_at'] instanceof Date ? true : undefined,
+  );
+
 describe('the end of a batch', () => {
   it('is told without a signature to a workspace that has no secret', async () => {
     const { id } = await submit('/unsigned');
@@ -132,9 +138,8 @@ describe('the end of a batch', () => {
   });
 
   it('is told when it failed', async () => {
-    const image = { type: 'image_url', image_url: { url: 'https://pictures.example/a.png' } };
-    const body = { messages: [{ role: 'user', content: [image] }] };
-    const { id } = await submit('/failed', { requests: [{ custom_id: 'picture', body }] });
+    const body = { messages: [{ role: 'user', content: 'Hello!' }], temperature: 'hot' };
+    const { id } = await submit('/failed', { requests: [{ custom_id: 'hot', body }] });
     const [event] = await receiver.at('/failed');
     expect(verify(secrets[0]!, event!)).toMatchObject({
       type: 'batch.failed',
@@ -163,6 +168,8 @@ describe('a receiver', () => {
     expect(verify(current, event!).type).toBe('batch.completed');
     expect(verify(secrets[0]!, event!).type).toBe('batch.completed');
     await rotateSecret();
+    // For so long the worker may go on with what it knows.
+    await delay(1_000);
     await submit('/rotated-twice');
     const [later] = await receiver.at('/rotated-twice');
     expect(() => verify(secrets[0]!, later!)).toThrow();
@@ -184,9 +191,7 @@ describe('a receiver', () => {
   it('is followed to no other place, and not asked again once it is gone', async () => {
     receiver.answers = [410];
     const { id } = await submit('/gone');
-    await eventually('the event is given up', PATIENCE_MS, async () =>
-      (await delivery(`${id}-completed`))?.['given_up_at'] === null ? undefined : true,
-    );
+    await untilGivenUp(`${id}-completed`);
     receiver.answers = [302];
     const redirected = await submit('/moved');
     await eventually('the redirect is noted', PATIENCE_MS, async () =>
@@ -250,12 +255,11 @@ describe('an address', () => {
             FROM webhook_deliveries LIMIT 1`,
       values: [id],
     });
-    const given = await eventually('the event is given up', PATIENCE_MS, async () => {
-      const listed = await operator.run<Listed[]>('webhooks', 'list', '--state', 'given-up');
-      return listed.find((one) => one.id === id);
-    });
+    await untilGivenUp(id);
+    const listed = await operator.run<Listed[]>('webhooks', 'list', '--state', 'given-up');
+    const given = listed.find((one) => one.id === id);
     expect(given).toMatchObject({ state: 'given up', attempts: 1 });
-    expect(given.lastError).toMatch(/^callback_url is refused: /);
+    expect(given?.lastError).toMatch(/^callback_url is refused: /);
     expect(JSON.stringify(given)).not.toContain('secret-path');
   });
 });
@@ -267,7 +271,6 @@ describe('the operator', () => {
     expect(await operator.run('webhooks', 'redeliver', id)).toEqual({ id });
     const [, second] = (await receiver.at('/signed', 2)) as [ReceivedEvent, ReceivedEvent];
     expect([second.headers['webhook-id'], second.text]).toEqual([id, first.text]);
-    await expect(operator.run('webhooks', 'redeliver', 'batch-unknown-completed')).rejects.toThrow();
   });
 
   it('finds no secret in the tables, the messages that wait or the logs', async () => {

@@ -307,6 +307,13 @@ describe(Egress.name, () => {
     expect((await get(host.url())).body.toString()).toBe('plain');
   });
 
+  it('waits for no body that nobody wants, whether it is long or never ends', async () => {
+    host.answerWith((_request, response) => response.writeHead(201, { 'x-a': 'b' }).write(Buffer.alloc(50_000_000)));
+    expect(await get(host.url(), { maxBytes: 0 })).toMatchObject({ status: 201, headers: { 'x-a': 'b' } });
+    host.answerWith((_request, response) => response.writeHead(500, { 'content-encoding': 'unknown' }).write('x'));
+    expect(await get(host.url(), { maxBytes: 0 })).toMatchObject({ status: 500, body: Buffer.alloc(0) });
+  });
+
   it('stops a body at its bound, plain or unpacked from a small bomb', async () => {
     const bodies = { identity: Buffer.alloc(10_001), gzip: gzipSync(Buffer.alloc(50_000_000)) };
     for (const [encoding, body] of Object.entries(bodies)) {
