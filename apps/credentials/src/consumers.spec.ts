@@ -8,11 +8,15 @@ import { IntakeKeys } from './vault/intake-keys';
 import { OpeningService } from './vault/opening.service';
 import { RewrappingService } from './vault/rewrapping.service';
 import { VaultConsumer } from './vault/vault.consumer';
+import { WebhookSecretsConsumer } from './webhook-secrets/webhook-secrets.consumer';
+import { WebhookSecretsService } from './webhook-secrets/webhook-secrets.service';
 
-const services = [CredentialsService, IntakeKeys, OpeningService, RewrappingService];
+const services = [CredentialsService, IntakeKeys, OpeningService, RewrappingService, WebhookSecretsService];
+
+type Consumer = typeof CredentialsConsumer | typeof VaultConsumer | typeof WebhookSecretsConsumer;
 
 /** Registers the handlers as at boot, up to the point where the broker would be asked for. */
-async function register(controllers: readonly (typeof CredentialsConsumer | typeof VaultConsumer)[]): Promise<boolean> {
+async function register(controllers: readonly Consumer[]): Promise<boolean> {
   const module = await Test.createTestingModule({
     controllers: [...controllers],
     providers: services.map((provide) => ({ provide, useValue: {} })),
@@ -31,7 +35,7 @@ async function register(controllers: readonly (typeof CredentialsConsumer | type
 
 describe('consumers of the credentials queue', () => {
   it('answer each of its contracts exactly once', async () => {
-    await expect(register([CredentialsConsumer, VaultConsumer])).resolves.toBe(true);
+    await expect(register([CredentialsConsumer, VaultConsumer, WebhookSecretsConsumer])).resolves.toBe(true);
   });
 
   it('are missed when one is left out', async () => {

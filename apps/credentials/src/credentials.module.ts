@@ -16,12 +16,16 @@ import { RewrappingService } from './vault/rewrapping.service';
 import { SealedCredentialsRepository } from './vault/sealed-credentials.repository';
 import { TenancyService } from './vault/tenancy.service';
 import { VaultConsumer } from './vault/vault.consumer';
+import { WebhookSecretEntity } from './webhook-secrets/webhook-secret.entity';
+import { WebhookSecretsConsumer } from './webhook-secrets/webhook-secrets.consumer';
+import { WebhookSecretsRepository } from './webhook-secrets/webhook-secrets.repository';
+import { WebhookSecretsService } from './webhook-secrets/webhook-secrets.service';
 
 const APP = 'credentials';
 
-/** The keys that callers bring along, and the only process that can read them. */
+/** The keys that callers bring along and what webhooks are signed with, and the only process that can read them. */
 @Module({
-  controllers: [CredentialsConsumer, VaultConsumer],
+  controllers: [CredentialsConsumer, VaultConsumer, WebhookSecretsConsumer],
   providers: [
     CredentialsService,
     CredentialsRepository,
@@ -30,6 +34,8 @@ const APP = 'credentials';
     OpeningService,
     RewrappingService,
     EnvelopeCipher,
+    WebhookSecretsService,
+    WebhookSecretsRepository,
   ],
 })
 export class CredentialsModule implements OnModuleInit {
@@ -41,7 +47,7 @@ export class CredentialsModule implements OnModuleInit {
         PersistenceModule.forRoot({
           databaseUrl: env.DATABASE_URL,
           applicationName: APP,
-          entities: [CredentialEntity],
+          entities: [CredentialEntity, WebhookSecretEntity],
         }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
       ],

@@ -18,6 +18,7 @@ import { LimitsModule } from './limits/limits.module';
 import { ModelsModule } from './models/models.module';
 import { OauthModule } from './oauth/oauth.module';
 import { PluginsModule } from './plugins/plugins.module';
+import { WebhooksModule } from './webhooks/webhooks.module';
 import { WorkloadIdentityModule } from './workload-identity/workload-identity.module';
 import { WorkspacesModule } from './workspaces/workspaces.module';
 
@@ -54,6 +55,7 @@ export class GatewayModule implements OnModuleInit {
         PluginsModule,
         InferenceModule,
         ModelsModule,
+        WebhooksModule,
         BatchesModule,
         KeysModule.forRoot({ imports: [KeyUsageModule] }),
         CredentialsModule,

@@ -31,6 +31,7 @@ export * from './workspaces/workspaces.dto';
 export * from './workspaces/workspaces.messages';
 export * from './batches/batch-object';
 export * from './batches/batches.messages';
+export * from './webhooks/webhook-secrets.messages';
 export * from './webhooks/webhooks.messages';
 export { dayOfId, mintId, numberedId, type IdKind } from './ids';
 export { ChatCompletionDto } from './chat-completions/chat-completions.dto';

@@ -61,4 +61,5 @@ export {
   type ClaimedWebhook,
   type NewWebhookDelivery,
   type WebhookLease,
+  type WebhookReport,
 } from './webhooks/webhook-deliveries.repository';

@@ -181,6 +181,9 @@ describe(run.name, () => {
     [['keys', 'disable', 'x'], 'HASH must be the 64 hex characters'],
     [['keys', 'disable', HASH, HASH], 'too many arguments'],
     [['keys', 'destroy', HASH], 'no such command'],
+    [['webhooks', 'list', '--state', 'lost'], '--state must be pending, delivered or given-up'],
+    [['webhooks', 'list', '--workspace', 'x'], '--workspace must be an id'],
+    [['webhooks', 'redeliver'], 'ID must be given'],
     [['keys'], 'no such command'],
     [[], 'sluice COMMAND'],
   ])('ends %j as wrong usage and asks nobody', async (argv, complaint) => {

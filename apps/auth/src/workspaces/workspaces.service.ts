@@ -12,17 +12,16 @@ import type {
 import type { WorkspaceEntity } from './workspace.entity';
 import { WorkspacesRepository, type WorkspaceChanges } from './workspaces.repository';
 
-const CHANGEABLE = ['name', 'slug', 'description'] as const;
+const CHANGEABLE = ['name', 'slug', 'description', 'defaultCallbackUrl'] as const;
 
 @Injectable()
 export class WorkspacesService {
   constructor(private readonly repository: WorkspacesRepository) {}
 
   async create(request: CreateWorkspaceRequest): Promise<WorkspaceRecord> {
-    const { organizationId, name, slug, description = null } = request;
-    return toRecord(
-      await this.repository.insertWorkspace({ id: randomUUID(), organizationId, name, slug, description }),
-    );
+    const { organizationId, name, slug, description = null, defaultCallbackUrl = null } = request;
+    const workspace = { id: randomUUID(), organizationId, name, slug, description, defaultCallbackUrl };
+    return toRecord(await this.repository.insertWorkspace(workspace));
   }
 
   async list(request: ListWorkspacesRequest): Promise<ListWorkspacesResponse> {
@@ -54,6 +53,7 @@ function toRecord(workspace: WorkspaceEntity): WorkspaceRecord {
     slug: workspace.slug,
     isDefault: workspace.isDefault,
     description: workspace.description,
+    defaultCallbackUrl: workspace.defaultCallbackUrl,
     createdAt: workspace.createdAt.toISOString(),
     updatedAt: workspace.updatedAt?.toISOString() ?? null,
   };

@@ -13,7 +13,17 @@ export interface CredentialIdentity {
   readonly provider: string;
 }
 
-/** A provider's key at rest. */
+/** Which workspace's webhook secret it is. */
+export interface WebhookSecretIdentity {
+  readonly kind: 'webhook-secret';
+  readonly id: string;
+  readonly organizationId: string;
+  readonly workspaceId: string;
+}
+
+export type SealedIdentity = CredentialIdentity | WebhookSecretIdentity;
+
+/** A provider's key or a webhook secret at rest. */
 export interface SealedKey {
   readonly dataKey: WrappedKey;
   /** `v1.<commitment>.<nonce, ciphertext and tag>` in base64url. */
@@ -37,7 +47,7 @@ const COMMITMENT_PURPOSE = 'sluice credentials: commitment to a data key';
 export class EnvelopeCipher {
   constructor(private readonly keys: KeyWrapper) {}
 
-  async seal(key: Secret, identity: CredentialIdentity): Promise<SealedKey> {
+  async seal(key: Secret, identity: SealedIdentity): Promise<SealedKey> {
     const context = contextOf(identity);
     const dataKey = randomBytes(DATA_KEY_BYTES);
     const sealed = sealBytes(deriveKey(dataKey, CONTENT_PURPOSE), Buffer.from(key.reveal()), context);
@@ -46,7 +56,7 @@ export class EnvelopeCipher {
   }
 
   /** @throws AppError `server` for anything but what `seal` gave for this identity */
-  async open({ dataKey: wrapped, sealedKey }: SealedKey, identity: CredentialIdentity): Promise<Secret> {
+  async open({ dataKey: wrapped, sealedKey }: SealedKey, identity: SealedIdentity): Promise<Secret> {
     const context = contextOf(identity);
     const dataKey = await this.keys.unwrap(wrapped, context);
     const [version, commitment = '', sealed = '', ...more] = sealedKey.split('.');
@@ -65,14 +75,16 @@ export class EnvelopeCipher {
   }
 
   /** The same data key under the current key-encryption key; what it sealed stays as it is. */
-  async rewrap(wrapped: WrappedKey, identity: CredentialIdentity): Promise<WrappedKey> {
+  async rewrap(wrapped: WrappedKey, identity: SealedIdentity): Promise<WrappedKey> {
     const context = contextOf(identity);
     return this.keys.wrap(await this.keys.unwrap(wrapped, context), context);
   }
 }
 
-function contextOf({ id, organizationId, workspaceId, provider }: CredentialIdentity): string {
-  return JSON.stringify([VERSION, 'byok', id, workspaceId, organizationId, provider]);
+function contextOf(identity: SealedIdentity): string {
+  const { id, organizationId, workspaceId } = identity;
+  if ('kind' in identity) return JSON.stringify([VERSION, identity.kind, id, workspaceId, organizationId]);
+  return JSON.stringify([VERSION, 'byok', id, workspaceId, organizationId, identity.provider]);
 }
 
 /** The decoder passes over foreign characters and left-over bits: one text only may stand for the bytes. */

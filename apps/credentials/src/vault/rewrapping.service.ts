@@ -3,7 +3,7 @@ import type { RewrapCredentialsRequest, RewrapCredentialsResponse } from '@libs/
 import { AppError } from '@libs/errors';
 import { EnvelopeCipher } from './envelope-cipher';
 import { KeyWrapper } from './key-wrapper';
-import { SealedCredentialsRepository, type Rewrapping, type StoredKey } from './sealed-credentials.repository';
+import { SealedCredentialsRepository, type Rewrapping, type StoredSecret } from './sealed-credentials.repository';
 
 /**
  * The rotation of the key-encryption key, page by page, while credentials are read and written.
@@ -43,7 +43,7 @@ export class RewrappingService {
     return { keyId: currentKeyId, rewrapped, failedIds, lastId, remaining };
   }
 
-  private async rewrap(stored: StoredKey): Promise<Rewrapping | null> {
+  private async rewrap(stored: StoredSecret): Promise<Rewrapping | null> {
     const { id, keyEncryptionKeyId, wrappedDataKey } = stored;
     try {
       const { wrapped } = await this.cipher.rewrap({ keyEncryptionKeyId, wrapped: wrappedDataKey }, stored);

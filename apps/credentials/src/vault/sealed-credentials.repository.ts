@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { OwnCredentialRecord } from '@libs/contracts';
 import { Database } from '@libs/persistence';
 import type { KeyAtRest } from './credentials.repository';
+import type { WebhookSecretIdentity } from './envelope-cipher';
 
 /** What it takes to open a credential. */
 export interface StoredKey extends KeyAtRest {
@@ -15,11 +16,19 @@ export interface UsableKey extends StoredKey {
   readonly allowedApiKeyHashes: readonly string[] | null;
 }
 
+/** A key or a webhook secret, as the rotation of key-encryption keys sees it. */
+export type StoredSecret = StoredKey | (KeyAtRest & WebhookSecretIdentity);
+
 /** A data key that was wrapped anew. */
 export interface Rewrapping {
   readonly id: string;
   readonly before: Buffer;
   readonly after: Buffer;
+}
+
+interface WrappedRow extends Omit<StoredKey, 'provider'> {
+  /** Null for a webhook secret. */
+  readonly provider: string | null;
 }
 
 const KEY_COLUMNS = `id, organization_id AS "organizationId", workspace_id AS "workspaceId", provider,
@@ -66,20 +75,27 @@ export class SealedCredentialsRepository {
     });
   }
 
-  /** A page of those that are wrapped with another key than this, in the order of their ids. */
-  async findWrappedOtherwise(keyId: string, afterId: string | null, limit: number): Promise<StoredKey[]> {
-    return this.database.rows<StoredKey>({
+  /** A page of what is wrapped with another key than this, webhook secrets too, in the order of the ids. */
+  async findWrappedOtherwise(keyId: string, afterId: string | null, limit: number): Promise<StoredSecret[]> {
+    const rows = await this.database.rows<WrappedRow>({
       sql: `
-        SELECT ${KEY_COLUMNS} FROM credentials
-        WHERE deleted_at IS NULL AND key_encryption_key_id <> $1 AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3`,
+        SELECT * FROM (
+          SELECT ${KEY_COLUMNS} FROM credentials WHERE deleted_at IS NULL AND key_encryption_key_id <> $1
+          UNION ALL
+          SELECT id, organization_id, workspace_id, NULL, key_encryption_key_id, wrapped_data_key, sealed_key
+          FROM webhook_secrets WHERE key_encryption_key_id <> $1
+        ) s WHERE ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3`,
       values: [keyId, afterId, limit],
     });
+    return rows.map(({ provider, ...row }) =>
+      provider === null ? { ...row, kind: 'webhook-secret' } : { ...row, provider },
+    );
   }
 
   async countWrappedOtherwise(keyId: string): Promise<number> {
     const row = await this.database.firstRow<{ count: number }>({
-      sql: `SELECT count(*)::integer AS count FROM credentials
-            WHERE deleted_at IS NULL AND key_encryption_key_id <> $1`,
+      sql: `SELECT ((SELECT count(*) FROM credentials WHERE deleted_at IS NULL AND key_encryption_key_id <> $1)
+                 + (SELECT count(*) FROM webhook_secrets WHERE key_encryption_key_id <> $1))::integer AS count`,
       values: [keyId],
     });
     return row?.count ?? 0;
@@ -94,11 +110,17 @@ export class SealedCredentialsRepository {
   async rewrap(keyId: string, rewrappings: readonly Rewrapping[]): Promise<number> {
     if (rewrappings.length === 0) return 0;
     const asHex = (bytes: Buffer): string => bytes.toString('hex');
-    return this.database.execute({
+    const row = await this.database.firstRow<{ count: number }>({
       sql: `
-        UPDATE credentials c SET key_encryption_key_id = $1, wrapped_data_key = decode(r.after, 'hex')
-        FROM unnest($2::uuid[], $3::text[], $4::text[]) AS r(id, before, after)
-        WHERE c.id = r.id AND c.wrapped_data_key = decode(r.before, 'hex')`,
+        WITH r AS (SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[]) AS r(id, before, after)),
+        keys AS (
+          UPDATE credentials c SET key_encryption_key_id = $1, wrapped_data_key = decode(r.after, 'hex')
+          FROM r WHERE c.id = r.id AND c.wrapped_data_key = decode(r.before, 'hex') RETURNING 1
+        ), secrets AS (
+          UPDATE webhook_secrets w SET key_encryption_key_id = $1, wrapped_data_key = decode(r.after, 'hex')
+          FROM r WHERE w.id = r.id AND w.wrapped_data_key = decode(r.before, 'hex') RETURNING 1
+        )
+        SELECT ((SELECT count(*) FROM keys) + (SELECT count(*) FROM secrets))::integer AS count`,
       values: [
         keyId,
         rewrappings.map(({ id }) => id),
@@ -106,5 +128,6 @@ export class SealedCredentialsRepository {
         rewrappings.map(({ after }) => asHex(after)),
       ],
     });
+    return row?.count ?? 0;
   }
 }

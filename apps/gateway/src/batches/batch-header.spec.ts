@@ -17,13 +17,16 @@ const model = 'vendor/model';
 
 describe(BatchHeaderReader.name, () => {
   it('takes members in any order and tolerates unknown ones', () => {
-    const expected = { endpoint, model, only: null };
+    const expected = { endpoint, model, only: null, callbackUrl: null };
     expect(read({ model, colour: 'blue', completion_window: '24h', endpoint })).toEqual(expected);
     expect(read({ provider: null, endpoint, model })).toEqual(expected);
     expect(read({ endpoint, model, provider: { only: ['openai'], sort: null } })).toEqual({
       ...expected,
       only: ['openai'],
     });
+    const callbackUrl = 'https://receiver.example/';
+    expect(read({ callback_url: callbackUrl, endpoint, model })).toEqual({ ...expected, callbackUrl });
+    expect(read({ endpoint, model, callback_url: null })).toEqual(expected);
   });
 
   it.each([
@@ -40,6 +43,8 @@ describe(BatchHeaderReader.name, () => {
     [{ endpoint, model, completion_window: '1h' }, '400 completion_window must be "24h"'],
     [{ endpoint, model, completion_window: 24 }, '400 completion_window must be "24h"'],
     [{ endpoint, model, completion_window: null }, '400 completion_window must be "24h"'],
+    [{ endpoint, model, callback_url: 1 }, '400 callback_url must be a string'],
+    [{ endpoint, model, callback_url: ['https://a.example/'] }, '400 callback_url must be a string'],
     [{ endpoint, model, provider: [] }, '400 provider must be an object'],
     [{ endpoint, model, provider: 'x' }, '400 provider must be an object'],
     [{ endpoint, model, provider: { order: ['a'] } }, '400 provider may only hold "only" in a batch'],

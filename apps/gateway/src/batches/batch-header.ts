@@ -6,6 +6,8 @@ export interface BatchHeader {
   readonly model: string;
   /** Provider slugs or names the batch must run on; null means any. */
   readonly only: readonly string[] | null;
+  /** Where its end is to be announced; null where the caller names no place. Not judged yet. */
+  readonly callbackUrl: string | null;
 }
 
 export const BATCH_ENDPOINTS = ['/v1/chat/completions', '/v1/responses', '/v1/messages', '/v1/embeddings'] as const;
@@ -19,6 +21,7 @@ export class BatchHeaderReader {
   private endpoint: BatchEndpoint | null = null;
   private model: string | null = null;
   private only: readonly string[] | null = null;
+  private callbackUrl: string | null = null;
 
   /** @throws AppError invalid_request naming the member. Unknown members are tolerated. */
   read(name: string, json: Buffer): void {
@@ -36,6 +39,9 @@ export class BatchHeaderReader {
       case 'provider':
         this.only = readProvider(value);
         break;
+      case 'callback_url':
+        this.callbackUrl = readCallbackUrl(value);
+        break;
       default:
         break;
     }
@@ -45,7 +51,8 @@ export class BatchHeaderReader {
   finish(): BatchHeader {
     if (this.endpoint === null) throw refused('endpoint', 'is required');
     if (this.model === null) throw refused('model', 'is required');
-    return { endpoint: this.endpoint, model: this.model, only: this.only };
+    const { endpoint, model, only, callbackUrl } = this;
+    return { endpoint, model, only, callbackUrl };
   }
 }
 
@@ -88,6 +95,11 @@ function readOnly(only: unknown): readonly string[] | null {
     throw refused('provider.only', 'must hold provider slugs');
   }
   return only as string[];
+}
+
+function readCallbackUrl(value: unknown): string | null {
+  if (value === null || typeof value === 'string') return value;
+  throw refused('callback_url', 'must be a string');
 }
 
 function refused(param: string, what: string): AppError {

@@ -14,6 +14,7 @@ import {
 } from '@libs/persistence';
 import { OutboxRelay } from '@libs/platform';
 import { InferenceRouting } from '../inference/inference-routing';
+import { CallbackUrls } from '../webhooks/callback-urls';
 import { API_OF_ENDPOINT, routeBatch } from './batch-route';
 import type { BatchHeader } from './batch-header';
 import { BatchUpload } from './batch-upload';
@@ -38,6 +39,7 @@ export class BatchIntakeService {
     private readonly relay: OutboxRelay,
     private readonly routing: InferenceRouting,
     private readonly credentials: CallerCredentials,
+    private readonly callbackUrls: CallbackUrls,
   ) {}
 
   /**
@@ -88,6 +90,7 @@ export class BatchIntakeService {
     header: BatchHeader,
     idempotency: BatchIdempotency | null,
   ): Promise<void> {
+    const callbackUrl = await this.callbackUrls.resolve(owner, header.callbackUrl);
     const endpoint = await this.route(owner, header);
     await this.intake.slice(async (session) => {
       await upload.writeSlice(session);
@@ -106,6 +109,7 @@ export class BatchIntakeService {
         provider: endpoint.provider.slug,
         upstreamModel: endpoint.upstreamModel,
         total: upload.lineCount,
+        callbackUrl,
         idempotency,
       });
       await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id });

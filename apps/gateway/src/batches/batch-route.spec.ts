@@ -25,8 +25,10 @@ models:
   },
 ]);
 
+const BATCH: BatchHeader = { endpoint: '/v1/chat/completions', model: 'vendor/chat', only: null, callbackUrl: null };
+
 function route(changes: Partial<BatchHeader>, usable: (slug: string) => boolean = () => true): string {
-  const header: BatchHeader = { endpoint: '/v1/chat/completions', model: 'vendor/chat', only: null, ...changes };
+  const header: BatchHeader = { ...BATCH, ...changes };
   try {
     return routeBatch(header, catalogue, (candidate) => usable(candidate.provider.slug)).provider.slug;
   } catch (error) {
@@ -37,9 +39,8 @@ function route(changes: Partial<BatchHeader>, usable: (slug: string) => boolean 
 
 describe(routeBatch, () => {
   it('prefers endpoints for which the caller has a key, whatever they cost', () => {
-    const header: BatchHeader = { endpoint: '/v1/chat/completions', model: 'vendor/chat', only: null };
     const chosen = routeBatch(
-      header,
+      BATCH,
       catalogue,
       () => true,
       (candidate) => candidate.provider.slug === 'dear',

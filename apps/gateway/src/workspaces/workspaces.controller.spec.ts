@@ -4,18 +4,24 @@ import { Test } from '@nestjs/testing';
 import {
   CreateWorkspace,
   DeleteWorkspace,
+  FindSigningWorkspaces,
   ListWorkspaces,
+  RotateWebhookSecret,
+  Secret,
   UpdateWorkspace,
+  webhookSecretPurpose,
   type CallContract,
   type Principal,
   type WorkspaceRecord,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { AppExceptionFilter, MessageBus, validateInstance } from '@libs/platform';
+import { AppExceptionFilter, Egress, MessageBus, seal, validateInstance } from '@libs/platform';
 import { AuditInterceptor } from '../audit/audit.interceptor';
+import { CallbackUrls } from '../webhooks/callback-urls';
 import { WorkspacesController } from './workspaces.controller';
 import { WorkspacesService } from './workspaces.service';
 
+const CALLBACK = 'default_callback_url';
 const ORGANIZATION = '7c1f9c1e-0000-4000-8000-000000000001';
 const WORKSPACE = '7c1f9c1e-0000-4000-8000-00000000000a';
 
@@ -26,23 +32,32 @@ const record: WorkspaceRecord = {
   slug: 'research',
   isDefault: false,
   description: null,
+  defaultCallbackUrl: 'https://receiver.example/',
   createdAt: '2026-01-02T03:04:05.000Z',
   updatedAt: null,
 };
 
-/** The auth app as the controller sees it: validates as the real bus does, knows one workspace. */
+/** The other apps as the controller sees them: validates as the real bus does, knows one workspace, which signs. */
 class AuthBus extends MessageBus {
   readonly asked: { name: string; request: Record<string, unknown> }[] = [];
 
   override async call<Q extends object, R extends object>(contract: CallContract<Q, R>, request: Q): Promise<R> {
     const wire = JSON.parse(JSON.stringify(request)) as Record<string, unknown>;
     validateInstance(contract.request, wire);
+    if (contract.name === FindSigningWorkspaces.name) return { workspaceIds: [WORKSPACE] } as unknown as R;
     this.asked.push({ name: contract.name, request: wire });
+    if (contract.name === RotateWebhookSecret.name) return (await this.sealedSecret(wire)) as R;
     return this.answer(contract.name, wire) as R;
   }
 
   override send(): Promise<void> {
     throw new Error('nothing is sent');
+  }
+
+  private async sealedSecret({ recipient, workspaceId }: Record<string, unknown>): Promise<object> {
+    if (String(workspaceId).toLowerCase() !== WORKSPACE) throw new AppError('not_found', 'No such workspace');
+    const target = { publicKey: String(recipient) };
+    return { sealedSecret: await seal(new Secret('whsec_canary'), target, webhookSecretPurpose(WORKSPACE)) };
   }
 
   private answer(name: string, request: Record<string, unknown>): object {
@@ -63,7 +78,12 @@ describe(WorkspacesController.name, () => {
     bus = new AuthBus();
     const module = await Test.createTestingModule({
       controllers: [WorkspacesController],
-      providers: [{ provide: WorkspacesService, useValue: new WorkspacesService(bus) }],
+      providers: [
+        {
+          provide: WorkspacesService,
+          useValue: new WorkspacesService(bus, new CallbackUrls(new Egress({ allowCidrs: [] }), bus)),
+        },
+      ],
     })
       .overrideInterceptor(AuditInterceptor)
       .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })
@@ -93,6 +113,8 @@ describe(WorkspacesController.name, () => {
           slug: 'research',
           description: null,
           is_default: false,
+          default_callback_url: 'https://receiver.example/',
+          webhook_signing: true,
           created_at: '2026-01-02T03:04:05.000Z',
           updated_at: null,
           created_by: null,
@@ -129,6 +151,9 @@ describe(WorkspacesController.name, () => {
     ['a long slug', { name: 'n', slug: 'a'.repeat(51) }, 'slug'],
     ['a long description', { name: 'n', slug: 's', description: 'd'.repeat(501) }, 'description'],
     ['a NUL in a description', { name: 'n', slug: 's', description: '\u0000' }, 'description'],
+    ['a callback URL without TLS', { name: 'n', slug: 's', default_callback_url: 'http://a.example/' }, CALLBACK],
+    ['a callback URL at an address', { name: 'n', slug: 's', default_callback_url: 'https://10.0.0.1/' }, CALLBACK],
+    ['a callback URL that is none', { name: 'n', slug: 's', default_callback_url: 7 }, CALLBACK],
   ])('refuses %s by name', async (_what, body, member) => {
     const answer = await ask('POST', '/workspaces', body);
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 400, metadata: { param: member } } } });
@@ -160,6 +185,21 @@ describe(WorkspacesController.name, () => {
     expect((await ask('PATCH', `/workspaces/${WORKSPACE}`, { slug: 'A' })).status).toBe(400);
   });
 
+  it('sets and takes away the callback URL', async () => {
+    const asked = async (body: object) => {
+      await ask('PATCH', `/workspaces/${WORKSPACE}`, body);
+      return bus.asked.at(-1)?.request['defaultCallbackUrl'];
+    };
+    expect(await asked({ default_callback_url: 'https://receiver.example/' })).toBe('https://receiver.example/');
+    expect(await asked({ default_callback_url: null })).toBeNull();
+  });
+
+  it('shows a new webhook secret, which no message held', async () => {
+    const answer = await ask('POST', `/workspaces/${WORKSPACE}/webhook-secret`);
+    expect(answer).toEqual({ status: 200, body: { data: { webhook_secret: 'whsec_canary' } } });
+    expect(JSON.stringify(bus.asked)).not.toContain('whsec_canary');
+  });
+
   it('takes an id in capitals for the same id', async () => {
     expect((await ask('GET', `/workspaces/${WORKSPACE.toUpperCase()}`)).status).toBe(200);
   });
@@ -184,6 +224,7 @@ describe(WorkspacesController.name, () => {
       expect(await ask(method, `/workspaces/${id}`)).toEqual({ status: 404, body: unknown });
     }
     expect(await ask('PATCH', `/workspaces/${id}`, { name: 'n' })).toEqual({ status: 404, body: unknown });
+    expect(await ask('POST', `/workspaces/${id}/webhook-secret`)).toEqual({ status: 404, body: unknown });
     expect(bus.asked.every(({ name }) => name !== UpdateWorkspace.name || /^[0-9a-f-]{36}$/.test(id))).toBe(true);
   });
 });

@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
 import {
   CreateWorkspaceDto,
   PageQueryDto,
@@ -9,6 +9,7 @@ import {
 import { validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
+import { NoBody } from '../http/streamed-body.decorator';
 import { WorkspacesService } from './workspaces.service';
 
 /** The workspaces of the caller's organization; for management keys (interface §5.3). */
@@ -42,6 +43,18 @@ export class WorkspacesController {
     @Body() body: unknown,
   ): Promise<{ data: WorkspaceDto }> {
     return { data: await this.workspaces.update(caller, id, validateInstance(UpdateWorkspaceDto, body)) };
+  }
+
+  /** Shown once. The secret before signs beside it for 24 hours. */
+  @Post(':id/webhook-secret')
+  @HttpCode(200)
+  @NoBody()
+  async rotateWebhookSecret(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+  ): Promise<{ data: { webhook_secret: string } }> {
+    const secret = await this.workspaces.rotateWebhookSecret(caller, id);
+    return { data: { webhook_secret: secret.reveal() } };
   }
 
   @Delete(':id')

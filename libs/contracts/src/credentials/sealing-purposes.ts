@@ -7,3 +7,8 @@ export function intakePurpose(organizationId: string): string {
 export function openingPurpose(credentialId: string): string {
   return `sluice credential opening of ${credentialId.toLowerCase()}`;
 }
+
+/** What a workspace's webhook secret is sealed for on its way out. */
+export function webhookSecretPurpose(workspaceId: string): string {
+  return `sluice webhook secret of ${workspaceId.toLowerCase()}`;
+}

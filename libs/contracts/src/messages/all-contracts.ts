@@ -9,6 +9,7 @@ import { tokenContracts } from '../tokens/tokens.messages';
 import { issuerContracts } from '../workload-identity/issuers.messages';
 import { policyContracts } from '../workload-identity/policies.messages';
 import { AdvanceBatch } from '../batches/batches.messages';
+import { webhookSecretContracts } from '../webhooks/webhook-secrets.messages';
 import { DeliverWebhook } from '../webhooks/webhooks.messages';
 import type { Contract } from './contract';
 
@@ -24,6 +25,7 @@ export const allContracts: readonly Contract[] = [
   ...tokenContracts,
   ...credentialContracts,
   ...vaultContracts,
+  ...webhookSecretContracts,
   AdvanceBatch,
   DeliverWebhook,
 ];

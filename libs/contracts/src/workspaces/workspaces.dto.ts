@@ -1,6 +1,6 @@
 import { IsOptional, Matches, MaxLength } from 'class-validator';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
-import { WORKSPACE_SLUG, WORKSPACE_SLUG_LENGTH } from './workspaces.messages';
+import { MAX_CALLBACK_URL_LENGTH, WORKSPACE_SLUG, WORKSPACE_SLUG_LENGTH } from './workspaces.messages';
 
 /** Body of `POST /workspaces`. Members of other names are ignored. */
 export class CreateWorkspaceDto {
@@ -14,6 +14,11 @@ export class CreateWorkspaceDto {
   @IsOptional()
   @IsStoredText(500)
   description?: string | null;
+
+  /** https; null for none. */
+  @IsOptional()
+  @IsStoredText(MAX_CALLBACK_URL_LENGTH)
+  default_callback_url?: string | null;
 }
 
 /** Body of `PATCH /workspaces/{id}`: members left out stay as they are. */
@@ -30,6 +35,11 @@ export class UpdateWorkspaceDto {
   @IsOptional()
   @IsStoredText(500)
   description?: string | null;
+
+  /** https; null for none. */
+  @IsOptional()
+  @IsStoredText(MAX_CALLBACK_URL_LENGTH)
+  default_callback_url?: string | null;
 }
 
 /**
@@ -43,6 +53,10 @@ export interface WorkspaceDto {
   description: string | null;
   /** Ours: whether keys that name no workspace go here. */
   is_default: boolean;
+  /** Where the ends of batches and videos are announced whose requests name no place. */
+  default_callback_url: string | null;
+  /** Whether its webhooks are signed: `POST /workspaces/{id}/webhook-secret` begins that. */
+  webhook_signing: boolean;
   created_at: string;
   updated_at: string | null;
   created_by: string | null;

@@ -7,6 +7,9 @@ import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-r
 export const WORKSPACE_SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 export const WORKSPACE_SLUG_LENGTH = 50;
 
+/** A URL that receives events is stored and sent along. */
+export const MAX_CALLBACK_URL_LENGTH = 2_048;
+
 export class WorkspaceRecord {
   id: string;
   organizationId: string;
@@ -14,6 +17,8 @@ export class WorkspaceRecord {
   slug: string;
   isDefault: boolean;
   description: string | null;
+  /** Where the ends of batches and videos are announced whose requests name no place. */
+  defaultCallbackUrl: string | null;
   createdAt: string;
   updatedAt: string | null;
 }
@@ -32,6 +37,10 @@ export class CreateWorkspaceRequest {
   @IsOptional()
   @IsStoredText(500)
   description?: string | null;
+
+  @IsOptional()
+  @IsStoredText(MAX_CALLBACK_URL_LENGTH)
+  defaultCallbackUrl?: string | null;
 }
 
 /** Errors: `invalid_request` for a slug the organization uses already, `not_found` for no such organization. */
@@ -90,7 +99,7 @@ export const GetWorkspace = call({
   response: WorkspaceRecord,
 });
 
-/** Members left out stay as they are; null takes the description away. */
+/** Members left out stay as they are; null takes the description or the callback URL away. */
 export class UpdateWorkspaceRequest extends WorkspaceReference {
   @MayBeAbsent()
   @IsNameText(1, 100)
@@ -104,6 +113,10 @@ export class UpdateWorkspaceRequest extends WorkspaceReference {
   @IsOptional()
   @IsStoredText(500)
   description?: string | null;
+
+  @IsOptional()
+  @IsStoredText(MAX_CALLBACK_URL_LENGTH)
+  defaultCallbackUrl?: string | null;
 }
 
 /** Errors: `not_found`; `invalid_request` for a slug the organization uses already. */

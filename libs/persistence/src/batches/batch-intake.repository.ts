@@ -31,6 +31,8 @@ export interface BatchAcceptance {
   readonly provider: string;
   readonly upstreamModel: string;
   readonly total: number;
+  /** Where its end is announced; null or absent for nowhere. */
+  readonly callbackUrl?: string | null;
   readonly idempotency: BatchIdempotency | null;
 }
 
@@ -122,7 +124,8 @@ export class BatchIntakeRepository {
       name: 'batch-accept',
       sql: `
         UPDATE batches SET status = 'validating', lease_until = NULL, endpoint = $2, model = $3, provider = $4,
-                           upstream_model = $5, total = $6, idempotency_key = $7, request_hash = $8, created_at = now(), expires_at = now() + ${WINDOW}
+                           upstream_model = $5, total = $6, idempotency_key = $7, request_hash = $8, callback_url = $9,
+                           created_at = now(), expires_at = now() + ${WINDOW}
         WHERE id = $1 AND status = 'receiving'`,
       values: [
         key.id,
@@ -133,6 +136,7 @@ export class BatchIntakeRepository {
         acceptance.total,
         acceptance.idempotency?.key ?? null,
         acceptance.idempotency?.requestHash ?? null,
+        acceptance.callbackUrl ?? null,
       ],
     });
     const touched = await accepted.catch((error: unknown) => {

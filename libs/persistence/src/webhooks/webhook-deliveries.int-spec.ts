@@ -131,10 +131,43 @@ describe(WebhookDeliveriesRepository.name, () => {
   it('takes an attempt that was given back as not made, and its owner for gone', async () => {
     await enqueue('one');
     const [first] = await claim();
-    await repository.release([first!]);
+    await repository.release(first!, 0);
     const [second] = await claim();
     expect(second!.attempts).toBe(1);
     expect(await repository.postpone(first!, { status: null, error: 'late' }, 0)).toBe(false);
+  });
+
+  it('owes an event anew under its id when the operator says so, whatever became of it', async () => {
+    await enqueue('one');
+    const [first] = await claim();
+    await repository.giveUp(first!, { status: 410, error: 'gone' });
+    expect(await repository.redeliver('one')).toBe(true);
+    expect(await claim()).toMatchObject([{ id: 'one', attempts: 1 }]);
+    expect(await repository.markDelivered(first!, 200)).toBe(false);
+    expect(await open.database.rows({ sql: 'SELECT 1 FROM outbox' })).toHaveLength(2);
+    expect(await repository.redeliver('another')).toBe(false);
+  });
+
+  it('lists events by what became of them, and nothing of what they say', async () => {
+    for (const id of ['delivered', 'given-up', 'pending']) await enqueue(id, 'https://r.example/canary', { canary: 1 });
+    const claimed = await claim();
+    await repository.markDelivered(
+      claimed.find(({ id }) => id === 'delivered')!,
+      200,
+    );
+    await repository.giveUp(
+      claimed.find(({ id }) => id === 'given-up')!,
+      { status: 410, error: 'gone' },
+    );
+    const ids = async (state: 'pending' | 'delivered' | 'given up' | null, limit = 10) =>
+      (await repository.list({ state, workspaceId: null, limit })).map(({ id }) => id);
+    expect(await ids(null)).toEqual(['pending', 'given-up', 'delivered']);
+    expect(await ids(null, 1)).toEqual(['pending']);
+    expect(await ids('given up')).toEqual(['given-up']);
+    expect(await repository.list({ state: null, workspaceId: randomUUID(), limit: 10 })).toEqual([]);
+    expect(JSON.stringify(await repository.list({ state: null, workspaceId: null, limit: 10 }))).not.toContain(
+      'canary',
+    );
   });
 
   it('forgets what ended long ago and keeps what is owed', async () => {

@@ -52,6 +52,27 @@ export interface ClaimBounds {
   readonly leaseMs: number;
 }
 
+/** What an operator sees of an event: never what it says. */
+export interface WebhookReport {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly type: string;
+  readonly host: string;
+  readonly state: 'pending' | 'delivered' | 'given up';
+  readonly attempts: number;
+  readonly createdAt: Date;
+  readonly nextAttemptAt: Date;
+  readonly lastStatus: number | null;
+  readonly lastError: string | null;
+}
+
+/** Which events are listed. */
+export interface WebhookFilter {
+  readonly state: WebhookReport['state'] | null;
+  readonly workspaceId: string | null;
+  readonly limit: number;
+}
+
 interface ClaimRow {
   id: string;
   fence: string;
@@ -155,16 +176,16 @@ export class WebhookDeliveriesRepository {
     return touched === 1;
   }
 
-  /** Gives deliveries back as if they had not been tried: what a draining worker does with what it has not sent. */
-  async release(leases: readonly WebhookLease[]): Promise<void> {
+  /** Gives a delivery back as if it had not been tried, to be claimed after `delayMs`. */
+  async release(lease: WebhookLease, delayMs: number): Promise<void> {
     await this.database.execute({
-      name: 'webhooks-release',
+      name: 'webhook-release',
       sql: `
-        UPDATE webhook_deliveries w
-        SET lease_until = NULL, attempts = greatest(0, w.attempts - 1), fence = w.fence + 1
-        FROM unnest($1::text[], $2::bigint[]) AS held(id, fence)
-        WHERE w.id = held.id AND w.fence = held.fence AND ${PENDING}`,
-      values: [leases.map(({ id }) => id), leases.map(({ fence }) => fence)],
+        UPDATE webhook_deliveries
+        SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL, attempts = attempts - 1,
+            fence = fence + 1
+        WHERE id = $1 AND fence = $2 AND ${PENDING}`,
+      values: [lease.id, lease.fence, delayMs],
     });
   }
 
@@ -184,6 +205,38 @@ export class WebhookDeliveriesRepository {
           ORDER BY coalesce(delivered_at, given_up_at) LIMIT ${MOST_PURGED} FOR UPDATE SKIP LOCKED
         )`,
       values: [days],
+    });
+  }
+
+  /** The newest first. */
+  async list({ state, workspaceId, limit }: WebhookFilter): Promise<WebhookReport[]> {
+    return this.database.rows<WebhookReport>({
+      name: 'webhooks-list',
+      sql: `
+        SELECT * FROM (
+          SELECT id, workspace_id AS "workspaceId", type, host, attempts, created_at AS "createdAt",
+            next_attempt_at AS "nextAttemptAt", last_status AS "lastStatus", last_error AS "lastError",
+            CASE WHEN delivered_at IS NOT NULL THEN 'delivered' WHEN given_up_at IS NOT NULL THEN 'given up'
+              ELSE 'pending' END AS state
+          FROM webhook_deliveries WHERE $2::uuid IS NULL OR workspace_id = $2
+        ) w WHERE $1::text IS NULL OR state = $1 ORDER BY "createdAt" DESC, id LIMIT $3`,
+      values: [state, workspaceId, limit],
+    });
+  }
+
+  /** Owes an event anew, whatever became of it, with all its attempts before it and under its id. False: unknown. */
+  async redeliver(id: string): Promise<boolean> {
+    return this.database.transaction(async (session) => {
+      const touched = await session.execute({
+        sql: `
+          UPDATE webhook_deliveries
+          SET attempts = 0, next_attempt_at = now(), lease_until = NULL, fence = fence + 1, delivered_at = NULL,
+              given_up_at = NULL
+          WHERE id = $1`,
+        values: [id],
+      });
+      if (touched === 1) await this.outbox.add(session, DeliverWebhook, { deliveryId: id });
+      return touched === 1;
     });
   }
 

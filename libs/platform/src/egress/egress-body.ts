@@ -30,9 +30,14 @@ export async function readBody(
     }
     return Buffer.concat(chunks, length);
   } finally {
-    // Undici reports the end of a body that nobody read as an error on the stream.
-    source.on('error', () => {}).destroy();
+    discardBody(source);
   }
+}
+
+/** Ends a body, however much of it is still to come. */
+export function discardBody(source: Readable): void {
+  // Undici reports the end of a body that nobody read as an error on the stream.
+  source.on('error', () => {}).destroy();
 }
 
 function decode(source: Readable, encoding: string, subject: string): Readable {

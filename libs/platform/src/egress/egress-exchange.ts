@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import { buildConnector, Client, type Dispatcher } from 'undici';
 import { isSameAddress } from './address-guard';
-import { readBody } from './egress-body';
+import { discardBody, readBody } from './egress-body';
 import type { EgressTarget } from './egress-target';
 import type { ResolvedAddress } from './resolved-address';
 
@@ -58,6 +58,10 @@ async function readAnswer(
   const plain: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) plain[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  if (maxBytes === 0) {
+    discardBody(body);
+    return { status: statusCode, headers: plain, body: Buffer.alloc(0) };
   }
   return { status: statusCode, headers: plain, body: await readBody(body, plain, { maxBytes, subject }) };
 }

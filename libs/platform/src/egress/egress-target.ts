@@ -16,6 +16,10 @@ export interface EgressTarget {
 
 const LONGEST_URL = 8_192;
 const HTTPS_PORT = '';
+/** Names that mean something else in every network (RFC 6761, 6762, 8375; `internal` is reserved by ICANN). */
+const LOCAL_NAME = /(^|\.)(localhost|local|internal|home\.arpa)$/;
+/** Services exist that resolve any address written into a name of theirs. */
+const ADDRESS_IN_NAME = /(?<![\da-z])\d{1,3}([.-])\d{1,3}\1\d{1,3}\1\d{1,3}(?![\da-z])/;
 
 /**
  * Reads a URL as the WHATWG standard says, which turns every spelling of an IPv4 address (decimal, octal,
@@ -53,9 +57,15 @@ function readLiteral(hostname: string): ResolvedAddress | null {
   return { address: hostname, family: ipaddr.parse(hostname).kind() === 'ipv4' ? 4 : 6 };
 }
 
+function holdsPrivateAddress(hostname: string): boolean {
+  const address = ADDRESS_IN_NAME.exec(hostname)?.[0].replaceAll('-', '.');
+  return address !== undefined && ipaddr.isValid(address) && ipaddr.parse(address).range() !== 'unicast';
+}
+
 function oddity(url: URL, hostname: string, literal: ResolvedAddress | null): string | null {
   if (literal !== null) return 'its host must be a name, not an address';
-  if (!hostname.includes('.') || /(^|\.)localhost$/.test(hostname)) return 'its host must be a public name';
+  if (!hostname.includes('.') || LOCAL_NAME.test(hostname)) return 'its host must be a public name';
+  if (holdsPrivateAddress(hostname)) return 'its host must not be named for an address that is not public';
   if (url.port !== HTTPS_PORT) return 'its port must be 443';
   return null;
 }

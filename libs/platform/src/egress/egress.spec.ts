@@ -75,6 +75,12 @@ describe(Egress.name, () => {
       'https://example.com/#fragment',
       'https://example.com/#',
       `https://example.com/${'a'.repeat(9_000)}`,
+      // Names that are no public ones, and names made of an address.
+      'https://printer.local/',
+      'https://metadata.google.internal/',
+      'https://router.home.arpa/',
+      'https://127.0.0.1.nip.io/',
+      'https://a.10-0-0-1.sslip.io./',
       // Loopback in many spellings.
       'https://127.0.0.1/',
       'https://127.1/',
@@ -299,6 +305,13 @@ describe(Egress.name, () => {
   ])('reads %s', async (encoding, body) => {
     host.answerWith((_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(body));
     expect((await get(host.url())).body.toString()).toBe('plain');
+  });
+
+  it('waits for no body that nobody wants, whether it is long or never ends', async () => {
+    host.answerWith((_request, response) => response.writeHead(201, { 'x-a': 'b' }).write(Buffer.alloc(50_000_000)));
+    expect(await get(host.url(), { maxBytes: 0 })).toMatchObject({ status: 201, headers: { 'x-a': 'b' } });
+    host.answerWith((_request, response) => response.writeHead(500, { 'content-encoding': 'unknown' }).write('x'));
+    expect(await get(host.url(), { maxBytes: 0 })).toMatchObject({ status: 500, body: Buffer.alloc(0) });
   });
 
   it('stops a body at its bound, plain or unpacked from a small bomb', async () => {

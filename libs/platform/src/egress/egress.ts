@@ -21,7 +21,7 @@ export interface EgressRequest {
   /** All that is sent beside what HTTP itself needs; nothing is added. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** The longest answer that is taken, in bytes after decompression. */
+  /** The longest answer that is taken, in bytes after decompression; 0: its body is not read, however long it is. */
   readonly maxBytes: number;
   /** For the whole of it: name resolution, every hop, the last byte of the answer. */
   readonly timeoutMs: number;

@@ -3,5 +3,3 @@ export { selfSignedCertificate, type SelfSignedCertificate } from '../egress/tes
 export { FakeMessageBus, type Sent } from '../messaging/testing/fake-message-bus';
 export { TcpProxy } from './tcp-proxy';
 export { eventually, TestBroker } from '../messaging/testing/test-broker';
-export { FakeListener, SpawnedApp } from './spawn-app';
-export { describeAppProcess } from './describe-app-process';

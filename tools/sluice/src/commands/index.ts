@@ -9,6 +9,8 @@ import { keysDelete, keysDisable, keysEnable } from './keys-switch.command';
 import { ledgerAudit } from './ledger-audit.command';
 import { organizationsCreate } from './organizations-create.command';
 import { organizationsList } from './organizations-list.command';
+import { webhooksList } from './webhooks-list.command';
+import { webhooksRedeliver } from './webhooks-redeliver.command';
 import { workspacesCreate } from './workspaces-create.command';
 import { workspacesList } from './workspaces-list.command';
 
@@ -27,5 +29,7 @@ export const commands: readonly Command[] = [
   ledgerAudit,
   credentialsRotateKek,
   batchesShow,
+  webhooksList,
+  webhooksRedeliver,
   catalogCheck,
 ];

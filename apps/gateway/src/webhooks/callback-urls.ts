@@ -1,0 +1,46 @@
+import { Injectable } from '@nestjs/common';
+import { GetWorkspace, MAX_CALLBACK_URL_LENGTH } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { Egress, MessageBus } from '@libs/platform';
+
+/** Whose work it is whose end is announced. */
+export interface CallbackOwner {
+  readonly organizationId: string;
+  readonly workspaceId: string;
+}
+
+/** Where the ends of batches and videos are announced (interface §4.8). */
+@Injectable()
+export class CallbackUrls {
+  constructor(
+    private readonly egress: Egress,
+    private readonly bus: MessageBus,
+  ) {}
+
+  /**
+   * Whether the URL can be accepted, as far as can be said without resolving its name; delivery judges it again.
+   *
+   * @throws AppError invalid_request that names `member`
+   */
+  check(url: string, member: string): void {
+    try {
+      if (url.length > MAX_CALLBACK_URL_LENGTH) {
+        throw new AppError('invalid_request', `${member} is longer than ${MAX_CALLBACK_URL_LENGTH} characters`);
+      }
+      this.egress.check(url, member);
+    } catch (thrown) {
+      const { code, message } = AppError.from(thrown);
+      throw new AppError(code, message, { cause: thrown, metadata: { param: member } });
+    }
+  }
+
+  /** The URL of the request, or the workspace's own; null for nowhere. @throws AppError invalid_request */
+  async resolve({ organizationId, workspaceId }: CallbackOwner, callbackUrl: string | null): Promise<string | null> {
+    if (callbackUrl !== null) {
+      this.check(callbackUrl, 'callback_url');
+      return callbackUrl;
+    }
+    const { defaultCallbackUrl } = await this.bus.call(GetWorkspace, { organizationId, id: workspaceId });
+    return defaultCallbackUrl;
+  }
+}

@@ -1,0 +1,78 @@
+import { AppError } from '@libs/errors';
+import type { EgressResponse } from '@libs/platform';
+
+/** What became of one attempt. */
+export type AttemptOutcome =
+  | { readonly kind: 'delivered'; readonly status: number }
+  /** `retryAfterMs`: when the receiver wants to be asked again; null where it did not say. */
+  | {
+      readonly kind: 'failed';
+      readonly status: number | null;
+      readonly error: string;
+      readonly retryAfterMs: number | null;
+    }
+  /** Another attempt would end the same way. */
+  | { readonly kind: 'final'; readonly status: number | null; readonly error: string };
+
+const GONE = 410;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** Ten attempts within about three days. */
+const DELAYS_MS = [
+  5 * SECOND_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  5 * HOUR_MS,
+  10 * HOUR_MS,
+  14 * HOUR_MS,
+  20 * HOUR_MS,
+  24 * HOUR_MS,
+] as const;
+
+export const MAX_ATTEMPTS = DELAYS_MS.length + 1;
+/** Receivers that fail together are not asked together again. */
+const JITTER = 0.2;
+const LONGEST_RETRY_AFTER_MS = 24 * HOUR_MS;
+
+/** Any 2xx is a delivery; a redirect is none, because nobody judged where it leads. */
+export function outcomeOf(
+  { status, headers }: Pick<EgressResponse, 'status' | 'headers'>,
+  nowMs: number,
+): AttemptOutcome {
+  if (status >= 200 && status < 300) return { kind: 'delivered', status };
+  const error = `the receiver answered with ${status}`;
+  if (status === GONE) return { kind: 'final', status, error };
+  return { kind: 'failed', status, error, retryAfterMs: readRetryAfter(headers['retry-after'], nowMs) };
+}
+
+/** A URL that is refused stays refused; anything else that went wrong may go well next time. */
+export function outcomeOfError(thrown: unknown): AttemptOutcome {
+  const { code, message, internal } = AppError.from(thrown);
+  if (code === 'invalid_request') return { kind: 'final', status: null, error: message };
+  const error = internal === undefined ? message : `${message} (${internal})`;
+  return { kind: 'failed', status: null, error, retryAfterMs: null };
+}
+
+/**
+ * The wait after attempt number `attempts`, or null when that was the last one.
+ *
+ * @param dice 0 to 1
+ */
+export function retryDelayMs(attempts: number, retryAfterMs: number | null, dice: number): number | null {
+  const delayMs = DELAYS_MS[attempts - 1];
+  if (delayMs === undefined) return null;
+  const wishedMs = Math.min(retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS);
+  return Math.round(Math.max(delayMs, wishedMs) * (1 + JITTER * dice));
+}
+
+/** Seconds or a date (RFC 9110 §10.2.3). */
+function readRetryAfter(value: string | undefined, nowMs: number): number | null {
+  if (value === undefined) return null;
+  if (/^\d{1,9}$/.test(value)) return Number(value) * SECOND_MS;
+  // Left to itself the parser takes a bare number for a year.
+  const atMs = value.endsWith('GMT') ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+}

@@ -1,0 +1,153 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { Secret } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { WebhookDeliveriesRepository, type AttemptResult, type ClaimedWebhook } from '@libs/persistence';
+import { counter, durationHistogram } from '@libs/platform';
+import { MAX_ATTEMPTS, retryDelayMs, type AttemptOutcome } from './attempt-outcome';
+import { SigningSecrets } from './signing-secrets';
+import { WebhookSender } from './webhook-sender';
+
+/** Attempts under way in this process. */
+const CONCURRENCY = 64;
+/** Attempts under way at one host, in all processes. */
+const PER_HOST = 5;
+/** More than an attempt, the question for its secrets and the note of its end can take. */
+const LEASE_MS = 45_000;
+const DRAIN_MS = 18_000;
+/** The wait when not even an attempt could be made. */
+const NOT_TRIED_DELAY_MS = 5_000;
+
+const attempts = counter({
+  name: 'sluice_webhook_attempts_total',
+  help: 'Attempts to deliver an event, by what became of them',
+  labelNames: ['outcome'],
+});
+const attemptSeconds = durationHistogram({
+  name: 'sluice_webhook_attempt_seconds',
+  help: 'From the start of an attempt to the head of the answer',
+});
+
+/**
+ * Sends events: many at a time, of each host only a few, so that a receiver which is slow or away costs the others
+ * nothing.
+ *
+ * Safe because the row knows: an attempt is claimed before it is made, its end is noted under the claim's fence, and
+ * who dies in between leaves a claim that runs out. The event is then sent once more, under the same id.
+ */
+@Injectable()
+export class DeliveryLaneService {
+  private readonly logger = new Logger(DeliveryLaneService.name);
+  private readonly underWay = new Map<ClaimedWebhook, Promise<void>>();
+  private readonly callOff = new AbortController();
+  private claiming: Promise<void> | null = null;
+  private wokenWhileClaiming = false;
+  private stopping = false;
+
+  constructor(
+    private readonly deliveries: WebhookDeliveriesRepository,
+    private readonly secrets: SigningSecrets,
+    private readonly sender: WebhookSender,
+  ) {}
+
+  /** There may be something to send. */
+  wake(): void {
+    if (this.stopping) return;
+    if (this.claiming !== null) {
+      this.wokenWhileClaiming = true;
+      return;
+    }
+    this.wokenWhileClaiming = false;
+    this.claiming = this.claim().finally(() => {
+      this.claiming = null;
+      if (this.wokenWhileClaiming) this.wake();
+    });
+  }
+
+  /** Begins nothing new, lets attempts come to their end, and gives back what is left after 18 seconds. */
+  async drain(): Promise<void> {
+    this.stopping = true;
+    await this.claiming;
+    const timer = setTimeout(() => this.callOff.abort(new Error('the worker stops')), DRAIN_MS);
+    await Promise.all(this.underWay.values());
+    clearTimeout(timer);
+  }
+
+  private async claim(): Promise<void> {
+    const limit = CONCURRENCY - this.underWay.size;
+    if (limit <= 0) return;
+    try {
+      for (const webhook of await this.deliveries.claim({ limit, perHost: PER_HOST, leaseMs: LEASE_MS })) {
+        this.begin(webhook);
+      }
+    } catch (error) {
+      this.logger.warn(`events could not be claimed: ${messageOf(error)}`);
+    }
+  }
+
+  private begin(webhook: ClaimedWebhook): void {
+    const run = this.run(webhook)
+      .catch((error: unknown) => {
+        // Its claim runs out, and it is sent again.
+        this.logger.warn(`the end of an attempt at event ${webhook.id} was not noted: ${messageOf(error)}`);
+      })
+      .finally(() => {
+        this.underWay.delete(webhook);
+        this.wake();
+      });
+    this.underWay.set(webhook, run);
+  }
+
+  private async run(webhook: ClaimedWebhook): Promise<void> {
+    if (webhook.attempts > MAX_ATTEMPTS) {
+      await this.giveUp(webhook, { status: null, error: 'its workers ended before the end of their attempts' });
+      return;
+    }
+    const secrets = await this.secretsFor(webhook);
+    if (secrets === null) return;
+    const stopTimer = attemptSeconds.startTimer();
+    const outcome = await this.sender.send(webhook, secrets, this.callOff.signal).catch(() => null);
+    stopTimer();
+    if (outcome === null) await this.deliveries.release(webhook, 0);
+    else await this.note(webhook, outcome);
+  }
+
+  /** An event of a workspace that signs is never sent unsigned: without its secrets there is no attempt. */
+  private async secretsFor(webhook: ClaimedWebhook): Promise<readonly Secret[] | null> {
+    try {
+      return await this.secrets.of(webhook.organizationId, webhook.workspaceId);
+    } catch (error) {
+      this.logger.warn(`event ${webhook.id} waits for its signing secret: ${messageOf(error)}`);
+      await this.deliveries.release(webhook, NOT_TRIED_DELAY_MS);
+      return null;
+    }
+  }
+
+  private async note(webhook: ClaimedWebhook, outcome: AttemptOutcome): Promise<void> {
+    if (outcome.kind === 'delivered') {
+      attempts.inc({ outcome: 'delivered' });
+      await this.deliveries.markDelivered(webhook, outcome.status);
+      return;
+    }
+    const { status, error } = outcome;
+    const retryAfterMs = outcome.kind === 'failed' ? outcome.retryAfterMs : null;
+    const delayMs = outcome.kind === 'failed' ? retryDelayMs(webhook.attempts, retryAfterMs, Math.random()) : null;
+    if (delayMs === null) {
+      await this.giveUp(webhook, { status, error });
+      return;
+    }
+    attempts.inc({ outcome: 'failed' });
+    this.logger.log(`event ${webhook.id}, attempt ${webhook.attempts}: ${error}`);
+    await this.deliveries.postpone(webhook, { status, error }, delayMs);
+  }
+
+  private async giveUp(webhook: ClaimedWebhook, result: AttemptResult): Promise<void> {
+    attempts.inc({ outcome: 'given_up' });
+    this.logger.warn(`event ${webhook.id} is given up at attempt ${webhook.attempts}: ${result.error}`);
+    await this.deliveries.giveUp(webhook, result);
+  }
+}
+
+function messageOf(thrown: unknown): string {
+  const { message, internal } = AppError.from(thrown);
+  return internal ?? message;
+}

@@ -1,0 +1,53 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { WebhookDeliveriesRepository } from '@libs/persistence';
+import { gauge } from '@libs/platform';
+import { VideoWorkerEnv } from '../video-worker.env';
+import { DeliveryLaneService } from './delivery-lane.service';
+
+/** Shorter than the shortest wait between two attempts. */
+const SWEEP_MS = 1_000;
+const SWEEPS_PER_TIDYING = 30;
+
+const pending = gauge({ name: 'sluice_webhooks_pending', help: 'Events that are neither delivered nor given up' });
+
+/**
+ * Brings what no message brings: attempts whose time has come, events whose nudge was lost or whose worker died. Now
+ * and then it counts what waits and deletes what ended long ago.
+ */
+@Injectable()
+export class DeliverySweeperService {
+  private readonly logger = new Logger(DeliverySweeperService.name);
+  private timer: NodeJS.Timeout | null = null;
+  private tidying: Promise<void> = Promise.resolve();
+  private sweeps = 0;
+
+  constructor(
+    private readonly deliveries: WebhookDeliveriesRepository,
+    private readonly lane: DeliveryLaneService,
+    private readonly env: VideoWorkerEnv,
+  ) {}
+
+  start(): void {
+    this.timer = setInterval(() => this.sweep(), SWEEP_MS);
+  }
+
+  async stop(): Promise<void> {
+    if (this.timer !== null) clearInterval(this.timer);
+    await this.tidying;
+  }
+
+  private sweep(): void {
+    this.lane.wake();
+    if (this.sweeps % SWEEPS_PER_TIDYING === 0) this.tidying = this.tidy();
+    this.sweeps += 1;
+  }
+
+  private async tidy(): Promise<void> {
+    try {
+      pending.set(await this.deliveries.countPending());
+      await this.deliveries.purgeEnded(this.env.WEBHOOK_RETENTION_DAYS);
+    } catch (error) {
+      this.logger.warn(`events could not be tidied: ${error instanceof Error ? error.message : 'unknown error'}`);
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import { ArrayMaxSize, ArrayMinSize, IsArray, IsUUID, Matches } from 'class-validator';
+import { SEALING_PUBLIC_KEY } from '../credentials/vault.messages';
+import { call } from '../messages/contract';
+import { queues } from '../messages/queues';
+
+/** A workspace and the process that asks, by a key pair made for this question. */
+export class WebhookSecretRequest {
+  @IsUUID()
+  organizationId: string;
+
+  @IsUUID()
+  workspaceId: string;
+
+  @Matches(SEALING_PUBLIC_KEY)
+  recipient: string;
+}
+
+export class RotatedWebhookSecret {
+  /** `whsec_` and the base64 of 32 bytes, as a compact JWE (ECDH-ES, A256GCM) to the recipient. */
+  sealedSecret: string;
+}
+
+/**
+ * Makes a new secret for the workspace's webhooks. The one before signs beside it for 24 hours, one before that no
+ * longer.
+ *
+ * Errors: `not_found` for a workspace that is unknown, foreign or deleted.
+ */
+export const RotateWebhookSecret = call({
+  queue: queues.credentials,
+  name: 'credentials.rotate-webhook-secret',
+  timeoutMs: 5_000,
+  request: WebhookSecretRequest,
+  response: RotatedWebhookSecret,
+});
+
+export class OpenedWebhookSecrets {
+  /** What signs now, sealed as above, the newest first; none for a workspace that never had one made. */
+  sealedSecrets: string[];
+}
+
+/** Errors: `server` when what is stored cannot be opened. */
+export const OpenWebhookSecrets = call({
+  queue: queues.credentials,
+  name: 'credentials.open-webhook-secrets',
+  timeoutMs: 2_000,
+  request: WebhookSecretRequest,
+  response: OpenedWebhookSecrets,
+});
+
+const MOST_WORKSPACES = 100;
+
+export class FindSigningWorkspacesRequest {
+  @IsUUID()
+  organizationId: string;
+
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayMaxSize(MOST_WORKSPACES)
+  @IsUUID(undefined, { each: true })
+  workspaceIds: string[];
+}
+
+export class FindSigningWorkspacesResponse {
+  /** Those of them whose webhooks are signed. */
+  workspaceIds: string[];
+}
+
+export const FindSigningWorkspaces = call({
+  queue: queues.credentials,
+  name: 'credentials.find-signing-workspaces',
+  timeoutMs: 2_000,
+  request: FindSigningWorkspacesRequest,
+  response: FindSigningWorkspacesResponse,
+});
+
+export const webhookSecretContracts = [RotateWebhookSecret, OpenWebhookSecrets, FindSigningWorkspaces];

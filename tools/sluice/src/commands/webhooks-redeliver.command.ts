@@ -1,0 +1,19 @@
+import { AppError } from '@libs/errors';
+import { OutboxRepository, WebhookDeliveriesRepository } from '@libs/persistence';
+import { positional, type Command } from '../command';
+
+/** For a receiver that was mended after its events were given up, or lost what it had taken. */
+export const webhooksRedeliver: Command = {
+  name: 'webhooks redeliver',
+  summary: 'Send a webhook again, under the same id, with ten new attempts',
+  usage: 'ID',
+  options: {},
+  positionals: ['ID'],
+  async run(args, installation) {
+    const id = positional(args, 0);
+    const database = await installation.database();
+    const deliveries = new WebhookDeliveriesRepository(database, new OutboxRepository(database));
+    if (!(await deliveries.redeliver(id))) throw new AppError('not_found', 'There is no such webhook');
+    return { data: { id }, text: `${id} is being sent again.` };
+  },
+};
