@@ -47,6 +47,8 @@ export async function storeAcceptedBatch(database: Database, batch: AcceptedBatc
     await ledger.openHold(session, {
       id: key.id,
       organizationId: owner.organizationId,
+      apiKeyHash: owner.apiKeyHash,
+      keyLimit: null,
       amountUsd: CREDITS_USD,
       expiresAt,
     });

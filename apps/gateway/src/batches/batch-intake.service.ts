@@ -11,12 +11,18 @@ import {
   type BatchIdempotency,
   type BatchOwner,
   type BatchView,
+  type KeyLimit,
 } from '@libs/persistence';
 import { OutboxRelay } from '@libs/platform';
 import { InferenceRouting } from '../inference/inference-routing';
 import { API_OF_ENDPOINT, routeBatch } from './batch-route';
 import type { BatchHeader } from './batch-header';
 import { BatchUpload } from './batch-upload';
+
+/** Whose batch it is, and what its key may spend. */
+export interface BatchCaller extends BatchOwner {
+  readonly keyLimit: KeyLimit | null;
+}
 
 /** The window plus the time a batch may take to wind up. */
 const HOLD_MS = 26 * 3_600_000;
@@ -45,7 +51,7 @@ export class BatchIntakeService {
    *
    * @throws AppError for every refusal of the interface; the upload's rows are gone by then
    */
-  async receive(owner: BatchOwner, body: AsyncIterable<Buffer>, idempotencyKey: string | null): Promise<BatchView> {
+  async receive(owner: BatchCaller, body: AsyncIterable<Buffer>, idempotencyKey: string | null): Promise<BatchView> {
     const key = await this.intake.reserve(mintId('batch'));
     const upload = new BatchUpload(key, owner, this.intake, idempotencyKey);
     try {
@@ -59,7 +65,7 @@ export class BatchIntakeService {
   }
 
   /** The id of the accepted batch: this one's, or that of an earlier submission under the same key. */
-  private async accept(owner: BatchOwner, upload: BatchUpload): Promise<string> {
+  private async accept(owner: BatchCaller, upload: BatchUpload): Promise<string> {
     const header = upload.finish();
     const idempotency = upload.takeIdempotency();
     try {
@@ -83,7 +89,7 @@ export class BatchIntakeService {
   }
 
   private async store(
-    owner: BatchOwner,
+    owner: BatchCaller,
     upload: BatchUpload,
     header: BatchHeader,
     idempotency: BatchIdempotency | null,
@@ -91,15 +97,14 @@ export class BatchIntakeService {
     const endpoint = await this.route(owner, header);
     await this.intake.slice(async (session) => {
       await upload.writeSlice(session);
-      const covered = await this.ledger.openHold(session, {
+      await this.ledger.openHold(session, {
         id: upload.key.id,
         organizationId: owner.organizationId,
+        apiKeyHash: owner.apiKeyHash,
+        keyLimit: owner.keyLimit,
         amountUsd: formatUsd(estimatedCost(upload, header, endpoint)),
         expiresAt: new Date(Date.now() + HOLD_MS),
       });
-      if (!covered) {
-        throw new AppError('payment_required', 'The estimated cost of the batch exceeds the available credits');
-      }
       await this.intake.accept(session, upload.key, {
         endpoint: header.endpoint,
         model: header.model,

@@ -5,9 +5,10 @@ import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { BatchView } from '@libs/persistence';
 import { Caller } from '../auth/caller.decorator';
+import { keyLimitOf } from '../generations/key-limit-of';
 import { streamBody } from '../http/read-body';
 import { StreamedBody } from '../http/streamed-body.decorator';
-import { BatchIntakeService } from './batch-intake.service';
+import { BatchIntakeService, type BatchCaller } from './batch-intake.service';
 import { readIdempotencyKey } from './idempotency-key';
 import { BatchLimitsService } from './batch-limits.service';
 import { toBatchObject } from './batch-view';
@@ -43,11 +44,8 @@ export class BatchesController {
   }
 }
 
-function ownerOf({ organizationId, workspaceId, keyHash }: Principal): {
-  organizationId: string;
-  workspaceId: string;
-  apiKeyHash: string;
-} {
+function ownerOf(caller: Principal): BatchCaller {
+  const { organizationId, workspaceId, keyHash } = caller;
   if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
-  return { organizationId, workspaceId, apiKeyHash: keyHash };
+  return { organizationId, workspaceId, apiKeyHash: keyHash, keyLimit: keyLimitOf(caller) };
 }

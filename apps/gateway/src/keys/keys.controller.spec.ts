@@ -15,6 +15,7 @@ import {
   type Principal,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import type { KeyLimit } from '@libs/persistence';
 import { AppExceptionFilter, MessageBus, validateInstance } from '@libs/platform';
 import { AuditInterceptor } from '../audit/audit.interceptor';
 import { CurrentKeyController } from './current-key.controller';
@@ -77,10 +78,16 @@ class AuthBus extends MessageBus {
 
 class FakeUsage extends KeyUsage {
   readonly asked: (readonly string[])[] = [];
+  readonly limits: (KeyLimit | undefined)[] = [];
 
   override async usageOf(keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>> {
     this.asked.push(keyHashes);
     return new Map([[HASH, figures]]);
+  }
+
+  override async leftOf(limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>> {
+    this.limits.push(limits.get(HASH));
+    return new Map([...limits].map(([hash, { amountUsd }]) => [hash, hash === HASH ? '10.2' : amountUsd]));
   }
 }
 
@@ -287,6 +294,11 @@ describe(KeysController.name, () => {
         updated_at: null,
       },
     });
+  });
+
+  it('asks the books for what is left of the limit as it stands', async () => {
+    await ask('GET', `/keys/${HASH}`);
+    expect(usage.limits).toEqual([{ amountUsd: '10.5', reset: 'weekly', includesByok: true }]);
   });
 
   it('tells a limit taken away from a limit left alone', async () => {
