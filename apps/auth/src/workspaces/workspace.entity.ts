@@ -1,3 +1,4 @@
+import type { RoutingPolicy } from '@libs/contracts';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { OrganizationEntity } from '../organizations/organization.entity';
 
@@ -29,6 +30,9 @@ export class WorkspaceEntity {
 
   @Column({ type: 'text', nullable: true })
   description: string | null;
+
+  @Column({ type: 'jsonb', nullable: true })
+  policy: RoutingPolicy | null;
 
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
   createdAt: Date;

@@ -6,10 +6,11 @@ import { refusalOf } from '../constraint-errors';
 import { ApiKeyEntity } from '../keys/api-key.entity';
 import { WorkspaceEntity } from './workspace.entity';
 
-export type NewWorkspace = Pick<WorkspaceEntity, 'id' | 'organizationId' | 'name' | 'slug' | 'description'>;
+export type NewWorkspace = Pick<WorkspaceEntity, 'id' | 'organizationId' | 'name' | 'slug' | 'description'> &
+  Partial<Pick<WorkspaceEntity, 'policy'>>;
 
 /** Members left out stay as they are. */
-export type WorkspaceChanges = Partial<Pick<WorkspaceEntity, 'name' | 'slug' | 'description'>>;
+export type WorkspaceChanges = Partial<Pick<WorkspaceEntity, 'name' | 'slug' | 'description' | 'policy'>>;
 
 /** Every method asks for the organization: a foreign workspace is as unknown as no workspace. */
 @Injectable()

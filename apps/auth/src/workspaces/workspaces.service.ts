@@ -12,16 +12,16 @@ import type {
 import type { WorkspaceEntity } from './workspace.entity';
 import { WorkspacesRepository, type WorkspaceChanges } from './workspaces.repository';
 
-const CHANGEABLE = ['name', 'slug', 'description'] as const;
+const CHANGEABLE = ['name', 'slug', 'description', 'policy'] as const;
 
 @Injectable()
 export class WorkspacesService {
   constructor(private readonly repository: WorkspacesRepository) {}
 
   async create(request: CreateWorkspaceRequest): Promise<WorkspaceRecord> {
-    const { organizationId, name, slug, description = null } = request;
+    const { organizationId, name, slug, description = null, policy = null } = request;
     return toRecord(
-      await this.repository.insertWorkspace({ id: randomUUID(), organizationId, name, slug, description }),
+      await this.repository.insertWorkspace({ id: randomUUID(), organizationId, name, slug, description, policy }),
     );
   }
 
@@ -54,6 +54,7 @@ function toRecord(workspace: WorkspaceEntity): WorkspaceRecord {
     slug: workspace.slug,
     isDefault: workspace.isDefault,
     description: workspace.description,
+    policy: workspace.policy,
     createdAt: workspace.createdAt.toISOString(),
     updatedAt: workspace.updatedAt?.toISOString() ?? null,
   };

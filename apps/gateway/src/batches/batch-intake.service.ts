@@ -1,7 +1,14 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AdvanceBatch, mintId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { CallerCredentials, formatUsd, type Candidate, type Endpoint } from '@libs/inference';
+import {
+  allowedCandidates,
+  CallerCredentials,
+  formatUsd,
+  type Candidate,
+  type Endpoint,
+  type RoutePolicy,
+} from '@libs/inference';
 import {
   BatchIntakeRepository,
   BatchViewsRepository,
@@ -19,9 +26,11 @@ import { API_OF_ENDPOINT, routeBatch } from './batch-route';
 import type { BatchHeader } from './batch-header';
 import { BatchUpload } from './batch-upload';
 
-/** Whose batch it is, and what its key may spend. */
+/** Whose batch it is, what its key may spend and where it may run. */
 export interface BatchCaller extends BatchOwner {
   readonly keyLimit: KeyLimit | null;
+  /** Every one of them must allow the endpoint that the batch runs on. */
+  readonly policies: readonly RoutePolicy[];
 }
 
 /** The window plus the time a batch may take to wind up. */
@@ -117,7 +126,10 @@ export class BatchIntakeService {
     });
   }
 
-  private async route({ organizationId, workspaceId, apiKeyHash }: BatchOwner, header: BatchHeader): Promise<Endpoint> {
+  private async route(
+    { organizationId, workspaceId, apiKeyHash, policies }: BatchCaller,
+    header: BatchHeader,
+  ): Promise<Endpoint> {
     const scope = { organizationId, workspaceId, apiKeyHash };
     const own = await this.credentials.ownCredentials(scope);
     const catalogue = this.routing.catalogue();
@@ -127,7 +139,12 @@ export class BatchIntakeService {
       return this.routing.keysFor({ model, endpoint }, API_OF_ENDPOINT[header.endpoint], own, scope);
     };
     const isUsable = (endpoint: Endpoint): boolean => keysFor(endpoint).length > 0;
-    return routeBatch(header, catalogue, isUsable, (endpoint) => Boolean(keysFor(endpoint)[0]?.credential));
+    const permit = (endpoints: readonly Endpoint[]): Endpoint[] => {
+      const allowed = allowedCandidates(endpoints.flatMap(keysFor), policies, header.model);
+      return endpoints.filter((one) => allowed.some(({ endpoint }) => endpoint === one));
+    };
+    const hasOwnKey = (endpoint: Endpoint): boolean => Boolean(keysFor(endpoint)[0]?.credential);
+    return routeBatch(header, catalogue, { isUsable, hasOwnKey, permit });
   }
 
   /** The refusal is what the caller must hear; rows that could not be removed now are swept later. */

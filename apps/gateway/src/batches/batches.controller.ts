@@ -3,6 +3,7 @@ import { Controller, Get, HttpCode, Param, Post, Req, StreamableFile } from '@ne
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { readRoutePolicies } from '@libs/inference';
 import type { BatchView } from '@libs/persistence';
 import { Caller } from '../auth/caller.decorator';
 import { keyLimitOf } from '../generations/key-limit-of';
@@ -47,5 +48,6 @@ export class BatchesController {
 function ownerOf(caller: Principal): BatchCaller {
   const { organizationId, workspaceId, keyHash } = caller;
   if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
-  return { organizationId, workspaceId, apiKeyHash: keyHash, keyLimit: keyLimitOf(caller) };
+  const policies = readRoutePolicies(caller.policies ?? []);
+  return { organizationId, workspaceId, apiKeyHash: keyHash, keyLimit: keyLimitOf(caller), policies };
 }

@@ -1,4 +1,11 @@
-import type { CurrentKeyDto, KeyDto, KeyLimitsDto, KeyRecord } from '@libs/contracts';
+import {
+  allowedDataRegions,
+  type CurrentKeyDto,
+  type KeyDto,
+  type KeyLimitsDto,
+  type KeyRecord,
+  type Principal,
+} from '@libs/contracts';
 import type { KeyUsageFigures } from './key-usage';
 
 /** What a key has spent, and what is left of its limit; null without one. */
@@ -16,13 +23,14 @@ export function keyView(key: KeyRecord, spending: KeySpendingView): KeyDto {
     disabled: key.disabled,
     workspace_id: key.workspaceId,
     external_user: null,
+    policy: key.policy ?? null,
     created_at: key.createdAt,
     updated_at: key.updatedAt,
   };
 }
 
 /** A key in the shape of `CurrentKey` of the interface. */
-export function currentKeyView(key: KeyRecord, spending: KeySpendingView): CurrentKeyDto {
+export function currentKeyView(key: KeyRecord, { policies = [] }: Principal, spending: KeySpendingView): CurrentKeyDto {
   const isManagementKey = key.kind === 'management';
   return {
     ...limitsView(key, spending),
@@ -31,7 +39,7 @@ export function currentKeyView(key: KeyRecord, spending: KeySpendingView): Curre
     is_provisioning_key: isManagementKey,
     organization_id: key.organizationId,
     workspace_id: key.workspaceId,
-    allowed_data_regions: ['global'],
+    allowed_data_regions: allowedDataRegions(policies),
     free_model_daily_requests: { limit: 0, used: 0, remaining: 0 },
     rate_limit: { requests: -1, interval: '10s', note: 'Deprecated: limits are answered in X-RateLimit headers.' },
   };

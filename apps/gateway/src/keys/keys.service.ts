@@ -25,6 +25,7 @@ import type { MessageBus } from '@libs/platform';
 import { badCredential } from '../auth/bearer';
 import { keyLimitOf } from '../generations/key-limit-of';
 import { NOTHING_SPENT, type KeyUsage } from './key-usage';
+import type { PolicyNames } from '../policies/policy-names';
 import { currentKeyView, keyView, type KeySpendingView } from './key-view';
 
 const DEFAULT_PAGE = 100;
@@ -44,6 +45,7 @@ export class KeysService {
     private readonly bus: MessageBus,
     private readonly usage: KeyUsage,
     private readonly serviceName: string,
+    private readonly policies: PolicyNames,
   ) {}
 
   /** Mints here and sends the hash: the key itself goes to the caller and nowhere else. */
@@ -61,6 +63,7 @@ export class KeysService {
       includeByokInLimit: body.include_byok_in_limit ?? false,
       expiresAt: body.expires_at ?? null,
       creatorUserId: body.creator_user_id ?? null,
+      policy: this.policies.check(body.policy),
     });
     return { data: keyView(record, { usage: NOTHING_SPENT, leftUsd: record.limitUsd }), key };
   }
@@ -90,6 +93,7 @@ export class KeysService {
       limitUsd: usdOf(body.limit),
       limitReset: body.limit_reset,
       includeByokInLimit: body.include_byok_in_limit,
+      policy: this.policies.check(body.policy),
     });
     return this.view(record);
   }
@@ -102,7 +106,7 @@ export class KeysService {
   async current(caller: Principal): Promise<CurrentKeyDto> {
     const { organizationId, keyHash } = caller;
     const record = await this.bus.call(GetKey, { organizationId, hash: keyHash }).catch(notFoundAsBadCredential);
-    return currentKeyView(record, (await this.spendingOf([record]))(record));
+    return currentKeyView(record, caller, (await this.spendingOf([record]))(record));
   }
 
   private async view(record: KeyRecord): Promise<KeyDto> {

@@ -11,8 +11,10 @@ import {
   type WorkspaceRecord,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { aCatalogue, aModel } from '@libs/inference/testing';
 import { AppExceptionFilter, MessageBus, validateInstance } from '@libs/platform';
 import { AuditInterceptor } from '../audit/audit.interceptor';
+import { PolicyNames } from '../policies/policy-names';
 import { WorkspacesController } from './workspaces.controller';
 import { WorkspacesService } from './workspaces.service';
 
@@ -26,6 +28,7 @@ const record: WorkspaceRecord = {
   slug: 'research',
   isDefault: false,
   description: null,
+  policy: { data_collection: 'deny' },
   createdAt: '2026-01-02T03:04:05.000Z',
   updatedAt: null,
 };
@@ -63,7 +66,7 @@ describe(WorkspacesController.name, () => {
     bus = new AuthBus();
     const module = await Test.createTestingModule({
       controllers: [WorkspacesController],
-      providers: [{ provide: WorkspacesService, useValue: new WorkspacesService(bus) }],
+      providers: [{ provide: WorkspacesService, useValue: new WorkspacesService(bus, new PolicyNames(() => aCatalogue(aModel()))) }],
     })
       .overrideInterceptor(AuditInterceptor)
       .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })
@@ -93,6 +96,7 @@ describe(WorkspacesController.name, () => {
           slug: 'research',
           description: null,
           is_default: false,
+          policy: { data_collection: 'deny' },
           created_at: '2026-01-02T03:04:05.000Z',
           updated_at: null,
           created_by: null,
@@ -128,6 +132,12 @@ describe(WorkspacesController.name, () => {
     ['a line break after a slug', { name: 'n', slug: 'a\n' }, 'slug'],
     ['a long slug', { name: 'n', slug: 'a'.repeat(51) }, 'slug'],
     ['a long description', { name: 'n', slug: 's', description: 'd'.repeat(501) }, 'description'],
+    ['a policy with a member that there is not', { name: 'n', slug: 's', policy: { zdrr: true } }, 'policy'],
+    [
+      'a policy with an unknown model',
+      { name: 'n', slug: 's', policy: { ignored_models: ['x'] } },
+      'policy.ignored_models[0]',
+    ],
     ['a NUL in a description', { name: 'n', slug: 's', description: '\u0000' }, 'description'],
   ])('refuses %s by name', async (_what, body, member) => {
     const answer = await ask('POST', '/workspaces', body);
@@ -152,9 +162,11 @@ describe(WorkspacesController.name, () => {
   it('changes only what is given', async () => {
     await ask('PATCH', `/workspaces/${WORKSPACE}`, { description: null, is_default: true });
     await ask('PATCH', `/workspaces/${WORKSPACE}`, { name: 'New' });
+    await ask('PATCH', `/workspaces/${WORKSPACE}`, { policy: { zdr: true } });
     expect(bus.asked.map(({ request }) => request)).toEqual([
       { organizationId: ORGANIZATION, id: WORKSPACE, description: null },
       { organizationId: ORGANIZATION, id: WORKSPACE, name: 'New' },
+      { organizationId: ORGANIZATION, id: WORKSPACE, policy: { zdr: true } },
     ]);
     expect((await ask('PATCH', `/workspaces/${WORKSPACE}`, { name: null })).status).toBe(400);
     expect((await ask('PATCH', `/workspaces/${WORKSPACE}`, { slug: 'A' })).status).toBe(400);

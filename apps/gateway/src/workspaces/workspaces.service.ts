@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import {
   CreateWorkspace,
   DeleteWorkspace,
@@ -15,7 +14,8 @@ import {
   type WorkspaceReference,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { MessageBus } from '@libs/platform';
+import type { MessageBus } from '@libs/platform';
+import type { PolicyNames } from '../policies/policy-names';
 
 const DEFAULT_PAGE = 50;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -23,9 +23,11 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const NO_GUARDRAIL = '00000000-0000-0000-0000-000000000000';
 
 /** `/workspaces` of the interface, forwarded to the auth app for the organization of the caller's key. */
-@Injectable()
 export class WorkspacesService {
-  constructor(private readonly bus: MessageBus) {}
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly policies: PolicyNames,
+  ) {}
 
   async list(caller: Principal, query: PageQueryDto): Promise<{ data: WorkspaceDto[]; total_count: number }> {
     const { organizationId } = caller;
@@ -33,9 +35,11 @@ export class WorkspacesService {
     return { data: page.workspaces.map(workspaceView), total_count: page.totalCount };
   }
 
-  async create(caller: Principal, { name, slug, description }: CreateWorkspaceDto): Promise<WorkspaceDto> {
+  async create(caller: Principal, body: CreateWorkspaceDto): Promise<WorkspaceDto> {
     const { organizationId } = caller;
-    return workspaceView(await this.bus.call(CreateWorkspace, { organizationId, name, slug, description }));
+    const { name, slug, description } = body;
+    const policy = this.policies.check(body.policy);
+    return workspaceView(await this.bus.call(CreateWorkspace, { organizationId, name, slug, description, policy }));
   }
 
   async get(caller: Principal, id: string): Promise<WorkspaceDto> {
@@ -45,7 +49,8 @@ export class WorkspacesService {
   async update(caller: Principal, id: string, body: UpdateWorkspaceDto): Promise<WorkspaceDto> {
     const { name, slug, description } = body;
     const reference = ownWorkspace(caller, id);
-    return workspaceView(await this.bus.call(UpdateWorkspace, { ...reference, name, slug, description }));
+    const policy = this.policies.check(body.policy);
+    return workspaceView(await this.bus.call(UpdateWorkspace, { ...reference, name, slug, description, policy }));
   }
 
   async delete(caller: Principal, id: string): Promise<void> {
@@ -66,6 +71,7 @@ function workspaceView(workspace: WorkspaceRecord): WorkspaceDto {
     slug: workspace.slug,
     description: workspace.description,
     is_default: workspace.isDefault,
+    policy: workspace.policy ?? null,
     created_at: workspace.createdAt,
     updated_at: workspace.updatedAt,
     created_by: null,

@@ -1,5 +1,6 @@
 import { IsOptional, Matches, MaxLength } from 'class-validator';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
+import { IsRoutingPolicy, type RoutingPolicy } from '../routing/routing-policy';
 import { WORKSPACE_SLUG, WORKSPACE_SLUG_LENGTH } from './workspaces.messages';
 
 /** Body of `POST /workspaces`. Members of other names are ignored. */
@@ -14,6 +15,11 @@ export class CreateWorkspaceDto {
   @IsOptional()
   @IsStoredText(500)
   description?: string | null;
+
+  /** Ours; in a change it takes the place of the whole policy that there was. */
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /** Body of `PATCH /workspaces/{id}`: members left out stay as they are. */
@@ -30,6 +36,11 @@ export class UpdateWorkspaceDto {
   @IsOptional()
   @IsStoredText(500)
   description?: string | null;
+
+  /** Ours; in a change it takes the place of the whole policy that there was. */
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /**
@@ -43,6 +54,7 @@ export interface WorkspaceDto {
   description: string | null;
   /** Ours: whether keys that name no workspace go here. */
   is_default: boolean;
+  policy: RoutingPolicy | null;
   created_at: string;
   updated_at: string | null;
   created_by: string | null;

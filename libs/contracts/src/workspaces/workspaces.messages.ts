@@ -2,6 +2,7 @@ import { IsInt, IsOptional, IsUUID, Matches, Max, MaxLength, Min } from 'class-v
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
+import { IsRoutingPolicy, type RoutingPolicy } from '../routing/routing-policy';
 
 /** Lower-case words joined by single hyphens, at most 50 characters. */
 export const WORKSPACE_SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
@@ -14,6 +15,7 @@ export class WorkspaceRecord {
   slug: string;
   isDefault: boolean;
   description: string | null;
+  policy?: RoutingPolicy | null;
   createdAt: string;
   updatedAt: string | null;
 }
@@ -32,6 +34,10 @@ export class CreateWorkspaceRequest {
   @IsOptional()
   @IsStoredText(500)
   description?: string | null;
+
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /** Errors: `invalid_request` for a slug the organization uses already, `not_found` for no such organization. */
@@ -90,7 +96,7 @@ export const GetWorkspace = call({
   response: WorkspaceRecord,
 });
 
-/** Members left out stay as they are; null takes the description away. */
+/** Members left out stay as they are; null takes the description or the policy away. */
 export class UpdateWorkspaceRequest extends WorkspaceReference {
   @MayBeAbsent()
   @IsNameText(1, 100)
@@ -104,6 +110,10 @@ export class UpdateWorkspaceRequest extends WorkspaceReference {
   @IsOptional()
   @IsStoredText(500)
   description?: string | null;
+
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /** Errors: `not_found`; `invalid_request` for a slug the organization uses already. */

@@ -2,9 +2,9 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * What each key has set aside and spent, in one row per key, so that its spending limit can be judged and taken
- * in one statement. What was spent and set aside before is carried over.
+ * in one statement; what was spent and set aside before is carried over. And the policies of workspaces and keys.
  */
-export class KeyLimits1763800000001 implements MigrationInterface {
+export class KeyLimitsAndPolicies1763800000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`ALTER TABLE ledger_key_days ADD COLUMN byok_usd numeric(38,12) NOT NULL DEFAULT 0`);
     await runner.query(`
@@ -30,9 +30,11 @@ export class KeyLimits1763800000001 implements MigrationInterface {
         CONSTRAINT ledger_keys_held_not_negative CHECK (held_usd >= 0)
       ) WITH (fillfactor = 50)`);
     await this.carryOver(runner);
+    for (const table of ['workspaces', 'api_keys']) await runner.query(`ALTER TABLE ${table} ADD COLUMN policy jsonb`);
   }
 
   async down(runner: QueryRunner): Promise<void> {
+    for (const table of ['workspaces', 'api_keys']) await runner.query(`ALTER TABLE ${table} DROP COLUMN policy`);
     await runner.query('DROP TABLE ledger_keys');
     await runner.query('ALTER TABLE ledger_holds DROP COLUMN api_key_hash, DROP COLUMN settled_byok_usd');
     await runner.query('ALTER TABLE ledger_key_days DROP COLUMN byok_usd');
