@@ -118,7 +118,10 @@ describe(KeysController.name, () => {
     const module = await Test.createTestingModule({
       controllers: [KeysController, CurrentKeyController],
       providers: [
-        { provide: KeysService, useValue: new KeysService(bus, usage, 'sluice', new PolicyNames(() => aCatalogue(aModel()))) },
+        {
+          provide: KeysService,
+          useValue: new KeysService(bus, usage, 'sluice', new PolicyNames(() => aCatalogue(aModel()))),
+        },
       ],
     })
       .overrideInterceptor(AuditInterceptor)

@@ -66,7 +66,12 @@ describe(WorkspacesController.name, () => {
     bus = new AuthBus();
     const module = await Test.createTestingModule({
       controllers: [WorkspacesController],
-      providers: [{ provide: WorkspacesService, useValue: new WorkspacesService(bus, new PolicyNames(() => aCatalogue(aModel()))) }],
+      providers: [
+        {
+          provide: WorkspacesService,
+          useValue: new WorkspacesService(bus, new PolicyNames(() => aCatalogue(aModel()))),
+        },
+      ],
     })
       .overrideInterceptor(AuditInterceptor)
       .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })
