@@ -54,7 +54,7 @@ export class LineRunnerService {
   async run(line: HeldLine, signal: CancelSignal): Promise<LineResult> {
     const { claim } = line.segment;
     const generationId = generationIdOf(line);
-    const principal = await this.keys.principalOf(claim.apiKeyHash).catch(AppError.from);
+    const principal = await this.keys.principalOf(claim.apiKeyHash).catch((thrown: unknown) => AppError.from(thrown));
     if (principal instanceof AppError) return this.withoutKey(line, principal);
     try {
       const candidate = this.candidateOf(line);
