@@ -11,7 +11,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { BatchKey, Database } from '@libs/persistence';
+import { hashApiKey } from '@libs/contracts';
+import type { BatchKey, BatchOwner, Database } from '@libs/persistence';
 import { runMain, say } from '../scripts/checkout';
 import { catalogueOf } from '../test/support/catalogue';
 import { Installation } from '../test/support/installation';
@@ -101,6 +102,17 @@ class Race {
     private readonly loop: ChildProcess,
   ) {}
 
+  /** The demo workspace, with its key. */
+  private async owner(): Promise<BatchOwner> {
+    const apiKeyHash = hashApiKey(this.installation.seed.apiKey);
+    const row = await this.installation.database.firstRow<{ organization_id: string; workspace_id: string }>({
+      sql: 'SELECT organization_id, workspace_id FROM api_keys WHERE hash = $1',
+      values: [apiKeyHash],
+    });
+    if (row === null) throw new Error('the demo key is not there');
+    return { organizationId: row.organization_id, workspaceId: row.workspace_id, apiKeyHash };
+  }
+
   /** One batch of `lines` through the worker, until its last result is committed. */
   async worker(lines: number): Promise<Round> {
     const { database } = this.installation;
@@ -112,6 +124,7 @@ class Race {
       provider: MODEL.provider,
       upstreamModel: UPSTREAM_MODEL,
       bodies,
+      owner: await this.owner(),
     });
     const startMs = await firstCallMs(this.upstream);
     const before = await this.workerCpu();
@@ -238,7 +251,8 @@ async function main(): Promise<void> {
   const upstream = await Upstream.start({ [SCRIPT]: { latencyMs: options.latencyMs } });
   const loop = fork(join(__dirname, 'support/plain-loop.js'), { execArgv: [] });
   const installation = await Installation.start({
-    apps: ['batch-worker'],
+    // The worker asks it whether the key of a batch may still be used.
+    apps: ['auth', 'batch-worker'],
     catalogue: catalogueOf([{ ...MODEL, baseUrl: upstream.baseUrl(SCRIPT), maxConcurrency: options.concurrency }]),
     environment: {
       BATCH_CONCURRENCY: String(options.concurrency),

@@ -4,6 +4,7 @@ import {
   BatchLineEncoder,
   LedgerRepository,
   type BatchKey,
+  type BatchOwner,
   type Database,
   type SegmentRange,
 } from '@libs/persistence';
@@ -14,6 +15,7 @@ export interface AcceptedBatch {
   readonly provider: string;
   readonly upstreamModel: string;
   readonly bodies: readonly Buffer[];
+  readonly owner: BatchOwner;
 }
 
 /** As the gateway cuts its uploads. */
@@ -27,7 +29,7 @@ const HOLD_MS = 26 * 3_600_000;
 export async function storeAcceptedBatch(database: Database, batch: AcceptedBatch): Promise<BatchKey> {
   const intake = new BatchIntakeRepository(database);
   const ledger = new LedgerRepository(database);
-  const owner = { organizationId: randomUUID(), workspaceId: randomUUID(), apiKeyHash: 'b'.repeat(64) };
+  const { owner } = batch;
   await ledger.topUp(owner.organizationId, CREDITS_USD, randomUUID());
   const key = await intake.reserve(`batch-bench-${randomUUID()}`);
   const encoder = new BatchLineEncoder(key.createdOn, key.number);
@@ -47,6 +49,8 @@ export async function storeAcceptedBatch(database: Database, batch: AcceptedBatc
     await ledger.openHold(session, {
       id: key.id,
       organizationId: owner.organizationId,
+      apiKeyHash: owner.apiKeyHash,
+      keyLimit: null,
       amountUsd: CREDITS_USD,
       expiresAt,
     });

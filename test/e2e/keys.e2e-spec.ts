@@ -217,6 +217,115 @@ describe('a key that is asked for', () => {
   });
 });
 
+describe('the spending limit of a key', () => {
+  /** What a call of CHAT costs: 6 prompt tokens and 1 of the answer. */
+  const CALL_USD = 0.000008;
+  /** What is set aside for one: its prompt by estimate, and 8 tokens of an answer. */
+  const MOST_HELD_USD = 0.0001;
+
+  interface Limits {
+    readonly limit: number | null;
+    readonly limit_remaining: number | null;
+    readonly limit_reset: string | null;
+    readonly usage: number;
+    readonly usage_daily: number;
+    readonly usage_weekly: number;
+    readonly usage_monthly: number;
+    readonly byok_usage: number;
+  }
+
+  const limitsOf = async (hash: string): Promise<Limits> =>
+    (await manager.request<{ data: Limits }>('GET', `/keys/${hash}`)).body.data;
+
+  /** Once nothing is set aside any more. */
+  const settled = (hash: string): Promise<Limits> =>
+    eventually('all calls are settled', 10_000, async () => {
+      const row = await installation.database.firstRow<{ held: string }>({
+        sql: 'SELECT held_usd::text AS held FROM ledger_keys WHERE api_key_hash = $1',
+        values: [hash],
+      });
+      return Number(row?.held ?? 0) === 0 ? limitsOf(hash) : delay(20).then(() => undefined);
+    });
+
+  it('stops its calls before they would go beyond it, and no other key', async () => {
+    const limit = 0.0002;
+    const { key, data } = await createKey({ limit });
+    const client = installation.client(key);
+    const answers = await Promise.all(Array.from({ length: 60 }, () => client.chat(CHAT)));
+    const served = answers.filter(({ status }) => status === 200).length;
+    const refused = answers.filter(({ status }) => status === 402);
+    expect(served + refused.length).toBe(60);
+    expect(served).toBeGreaterThan(0);
+    for (const answer of refused) {
+      expectRefusal({ ...answer, body: answer.text }, 402);
+      expect(answer.text).toContain('spending limit of this key');
+    }
+    const left = await settled(data.hash);
+    expect(left.usage).toBeCloseTo(served * CALL_USD, 12);
+    expect(left.usage).toBeLessThanOrEqual(limit);
+    expect(left.limit_remaining).toBeCloseTo(limit - left.usage, 12);
+    expect(left).toMatchObject({ usage_daily: left.usage, usage_weekly: left.usage, usage_monthly: left.usage });
+    expect(await useKey(installation.seed.apiKey)).toBe(200);
+    await client.close();
+  });
+
+  it('counts streams and batches too, and a batch from the moment it is taken in', async () => {
+    const { key, data } = await createKey({ limit: 0.000001 });
+    const client = installation.client(key);
+    const stream = await client.request('POST', '/chat/completions', { ...CHAT, stream: true });
+    expectRefusal({ ...stream, body: stream.text }, 402);
+    const submission = { endpoint: '/v1/chat/completions', model: MODEL, requests: chatRequests(linesOf('limit', 3)) };
+    const refused = await client.submitBatch(submission);
+    expectRefusal({ ...refused, body: refused.text }, 402);
+    expect(refused.text).toContain('spending limit');
+
+    const limit = 0.01;
+    await manager.request('PATCH', `/keys/${data.hash}`, { limit });
+    await eventually('the new limit is felt', 3_000, async () =>
+      (await client.chat(CHAT)).status === 200 ? true : delay(50).then(() => undefined),
+    );
+    const { body } = await client.submitBatch(submission);
+    const during = await limitsOf(data.hash);
+    expect(during.limit_remaining).toBeLessThan(limit - CALL_USD);
+    await eventually('the batch completes', 20_000, async () =>
+      (await client.getBatch(body.id)).body.status === 'completed' ? true : delay(50).then(() => undefined),
+    );
+    const after = await settled(data.hash);
+    const cost = Number((await client.getBatch(body.id)).body.usage!.cost);
+    expect(after.usage).toBeGreaterThanOrEqual(cost + CALL_USD);
+    expect(after.limit_remaining).toBeCloseTo(limit - after.usage, 12);
+    await client.close();
+  });
+
+  it.each(['daily', 'weekly', 'monthly'])('that is %s is there again in its next period', async (reset) => {
+    const limit = MOST_HELD_USD;
+    const { key, data } = await createKey({ limit, limit_reset: reset });
+    const client = installation.client(key);
+    let status = 200;
+    for (let call = 0; call < 20 && status === 200; call += 1) {
+      ({ status } = await client.chat(CHAT));
+      await settled(data.hash);
+    }
+    expect(status).toBe(402);
+    // As if all that was spent had been spent more than a month ago.
+    await installation.database.execute({
+      sql: 'UPDATE ledger_keys SET spent_on = spent_on - 40 WHERE api_key_hash = $1',
+      values: [data.hash],
+    });
+    expect(await limitsOf(data.hash)).toMatchObject({ limit_reset: reset, limit_remaining: limit });
+    expect((await client.chat(CHAT)).status).toBe(200);
+    await client.close();
+  });
+
+  it('of nothing lets nothing through, and none at all lets everything', async () => {
+    const { key, data } = await createKey({ limit: 0 });
+    expect(await useKey(key)).toBe(402);
+    await manager.request('PATCH', `/keys/${data.hash}`, { limit: null });
+    await eventually('the limit is gone', 3_000, async () => ((await useKey(key)) === 200 ? true : undefined));
+    expect(await limitsOf(data.hash)).toMatchObject({ limit: null, limit_remaining: null });
+  });
+});
+
 describe('another organization', () => {
   let own: ApiClient;
   let key: KeyBody;
@@ -338,9 +447,9 @@ describe('the operator', () => {
     }))!;
     await new Operator(installation).run('keys', 'disable', data.hash, '--organization', organizationId);
     expect(await untilFelt(key, 200, 401)).toBeLessThan(FELT_WITHIN_MS);
-  });
+  }, 30_000);
 
   it('finds the books balanced', async () => {
     expect(await new Operator(installation).run('ledger', 'audit')).toEqual({ drift: '0', accounts: [] });
-  });
+  }, 30_000);
 });

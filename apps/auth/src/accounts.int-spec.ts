@@ -107,8 +107,11 @@ describe(KeysRepository.name, () => {
       includeByokInLimit: true,
       expiresAt,
       creatorUserId: 'ada',
+      policy: { zdr: true },
     });
     await keys.insertKey(key);
+    const workspace = { organizationId: tenant.organizationId, id: tenant.workspaceId };
+    await workspaces.updateWorkspace(workspace, { policy: { allowed_data_regions: ['europe'] } });
     expect(await keys.findUsableKey(key.hash)).toEqual({
       hash: key.hash,
       id: key.id,
@@ -121,7 +124,12 @@ describe(KeysRepository.name, () => {
       includeByokInLimit: true,
       expiresAt,
       creatorUserId: 'ada',
+      policy: { zdr: true },
+      workspacePolicy: { allowed_data_regions: ['europe'] },
     });
+    await workspaces.updateWorkspace(workspace, { policy: null });
+    await keys.updateKey(key, { policy: null });
+    expect(await keys.findUsableKey(key.hash)).toMatchObject({ policy: null, workspacePolicy: null });
   });
 
   it('finds no unknown, disabled, expired or deleted key', async () => {

@@ -4,12 +4,14 @@ import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence
 import {
   BrokerConnection,
   CredentialsClient,
+  KeyDirectory,
   MessageBus,
   MessagingModule,
   OutboxModule,
   OutboxSource,
   Readiness,
 } from '@libs/platform';
+import { BatchKeys } from './batches/batch-keys';
 import { BatchRunnerService } from './batches/batch-runner.service';
 import { BatchStopperService } from './batches/batch-stopper.service';
 import { BatchValidationService } from './batches/batch-validation.service';
@@ -56,6 +58,11 @@ export class BatchWorkerModule implements OnModuleInit {
           useFactory: (bus: MessageBus) => inference.engineWith(new CredentialsClient(bus)),
         },
         { provide: CatalogueSource, useValue: inference.catalogue },
+        {
+          provide: BatchKeys,
+          inject: [MessageBus],
+          useFactory: (bus: MessageBus) => new BatchKeys(new KeyDirectory(bus)),
+        },
       ],
     };
   }

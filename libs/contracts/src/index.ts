@@ -40,4 +40,5 @@ export { countEmbeddingsInputs } from './embeddings/embeddings-input';
 export { MessagesDto } from './messages-api/messages.dto';
 export { PROVIDER_TOOLS } from './responses/responses-tools';
 export { ResponsesDto } from './responses/responses.dto';
+export * from './routing/routing-policy';
 export type { PercentileCutoffs, PriceLimit, ProviderPreferences } from './routing/provider-preferences';

@@ -15,6 +15,7 @@ import { keyedCandidates } from './routing/keyed-candidates';
 import type { ProviderHealth } from './routing/provider-health';
 import { failedOnRoute, noteAttempts } from './routing/failed-route';
 import { planRoute, type Candidate, type RoutePlan } from './routing/route-plan';
+import { allowedCandidates } from './routing/route-policy';
 import type { CallMeasure } from './routing/provider-statistics';
 import { StickyRoutes } from './routing/sticky-routes';
 
@@ -130,17 +131,18 @@ export class InferenceEngine {
   }
 
   /**
-   * One endpoint and no other, with the keys that its caller may use: a line of a batch, which belongs to the
+   * One endpoint and no other, with the keys that its caller may use, if its policies allow it: a line of a batch, which belongs to the
    * provider of its batch.
    */
   async callEndpoint(api: CallableApi, candidate: Candidate, request: InferenceRequest): Promise<InferenceResult> {
     const { credentials } = this.#parts;
-    const { scope = {} } = request;
+    const { scope = {}, policies = [] } = request;
     const hasKey = await credentials.availableProviders(scope);
     const isShared = hasKey(candidate.endpoint.provider);
     const candidates = keyedCandidates(candidate, await credentials.ownCredentials(scope), scope, isShared);
     if (candidates.length === 0) throw forbiddenByKeys(candidate);
-    return whole(await this.#try(candidates, request, this.#answerer(api), () => true));
+    const allowed = allowedCandidates(candidates, policies, candidate.model.slug);
+    return whole(await this.#try(allowed, request, this.#answerer(api), () => true));
   }
 
   async #route<T>(api: CallableApi, request: RoutedRequest, run: Run<T>): Promise<Attempted<T>> {

@@ -56,5 +56,7 @@ export { readRouteFacts } from './routing/route-facts';
 export { traitsOf, type EndpointTier } from './routing/route-traits';
 export { AVAILABILITY_CODES } from './routing/route-refusal';
 export * from './routing/route-plan';
+export { allowedCandidates } from './routing/route-policy';
+export { findUnknownName, readRoutePolicies } from './routing/routing-policy-reader';
 export { readRoutingPreferences } from './routing/route-preferences';
 export { stickyKeyOf } from './routing/sticky-routes';

@@ -10,6 +10,7 @@ import { GenerationEntity } from './generations/generation.entity';
 import { LedgerAccountEntity } from './ledger/ledger-account.entity';
 import { LedgerHoldEntity } from './ledger/ledger-hold.entity';
 import { LedgerKeyDayEntity } from './ledger/ledger-key-day.entity';
+import { LedgerKeyEntity } from './ledger/ledger-key.entity';
 import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
 import { migrations } from './migrations';
 import { OutboxEntity } from './outbox/outbox.entity';
@@ -43,6 +44,7 @@ const sharedEntities = [
   LedgerAccountEntity,
   LedgerHoldEntity,
   LedgerKeyDayEntity,
+  LedgerKeyEntity,
   LedgerTransferEntity,
   OutboxEntity,
   WebhookDeliveryEntity,

@@ -48,9 +48,11 @@ export {
   type GenerationOpening,
   type GenerationSettlement,
   type GenerationView,
-  type OpenedGeneration,
+  type HoldRefusal,
+  type OpeningVerdict,
 } from './generations/generations.repository';
 export { LedgerRepository, organizationAccount, type AccountDrift, type HoldRequest } from './ledger/ledger.repository';
+export type { KeyLimit } from './ledger/key-limit';
 export { migrate } from './migrate';
 export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';

@@ -29,6 +29,7 @@ export {
 } from './health/readiness';
 export { tcpCheck } from './health/tcp-check';
 export { AppLogger, createLogger, type LogDestination, type LogFields, type LoggerOptions } from './logging/logger';
+export { KeyDirectory, type KeyDirectoryOptions } from './keys/key-directory';
 export { LOG_LEVELS, type LogLevel } from './logging/log-levels';
 export { scrubLine } from './logging/scrub-line';
 export {

@@ -1,4 +1,4 @@
-import type { ApiKeyKind, LimitReset } from '@libs/contracts';
+import type { ApiKeyKind, LimitReset, RoutingPolicy } from '@libs/contracts';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { OrganizationEntity } from '../organizations/organization.entity';
 import { WorkspaceEntity } from '../workspaces/workspace.entity';
@@ -59,6 +59,9 @@ export class ApiKeyEntity {
 
   @Column({ type: 'text', name: 'creator_user_id', nullable: true })
   creatorUserId: string | null;
+
+  @Column({ type: 'jsonb', nullable: true })
+  policy: RoutingPolicy | null;
 
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
   createdAt: Date;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { ApiKeyKind, KeyReference, LimitReset, ListKeysRequest } from '@libs/contracts';
+import type { ApiKeyKind, KeyReference, LimitReset, ListKeysRequest, RoutingPolicy } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Database } from '@libs/persistence';
 import { DataSource, In, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
@@ -21,11 +21,12 @@ export interface NewKey {
   readonly includeByokInLimit: boolean;
   readonly expiresAt: Date | null;
   readonly creatorUserId: string | null;
+  readonly policy?: RoutingPolicy | null;
 }
 
 /** Members left out stay as they are. */
 export type KeyChanges = Partial<
-  Pick<ApiKeyEntity, 'name' | 'disabled' | 'limitUsd' | 'limitReset' | 'includeByokInLimit'>
+  Pick<ApiKeyEntity, 'name' | 'disabled' | 'limitUsd' | 'limitReset' | 'includeByokInLimit' | 'policy'>
 >;
 
 export type UsableKey = Pick<
@@ -41,7 +42,8 @@ export type UsableKey = Pick<
   | 'includeByokInLimit'
   | 'expiresAt'
   | 'creatorUserId'
->;
+  | 'policy'
+> & { readonly workspacePolicy: RoutingPolicy | null };
 
 /** Every method but `findUsableKey` asks for the organization: a foreign key is as unknown as no key. */
 @Injectable()
@@ -56,12 +58,13 @@ export class KeysRepository {
     return this.database.firstRow<UsableKey>({
       name: 'find-usable-key',
       sql: `
-        SELECT hash, id, kind, organization_id AS "organizationId", workspace_id AS "workspaceId", name,
-               limit_usd AS "limitUsd", limit_reset AS "limitReset",
-               include_byok_in_limit AS "includeByokInLimit", expires_at AS "expiresAt",
-               creator_user_id AS "creatorUserId"
-        FROM api_keys
-        WHERE hash = $1 AND deleted_at IS NULL AND NOT disabled AND (expires_at IS NULL OR expires_at > now())`,
+        SELECT k.hash, k.id, k.kind, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.name,
+               k.limit_usd AS "limitUsd", k.limit_reset AS "limitReset",
+               k.include_byok_in_limit AS "includeByokInLimit", k.expires_at AS "expiresAt",
+               k.creator_user_id AS "creatorUserId", k.policy, w.policy AS "workspacePolicy"
+        FROM api_keys k LEFT JOIN workspaces w ON w.id = k.workspace_id
+        WHERE k.hash = $1 AND k.deleted_at IS NULL AND NOT k.disabled AND w.deleted_at IS NULL
+          AND (k.expires_at IS NULL OR k.expires_at > now())`,
       values: [hash],
     });
   }

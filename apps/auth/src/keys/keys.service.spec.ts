@@ -45,6 +45,7 @@ function entity(values: Partial<ApiKeyEntity>): ApiKeyEntity {
     disabled: false,
     expiresAt: null,
     creatorUserId: null,
+    policy: null,
     createdAt: new Date('2026-01-02T03:04:05Z'),
     updatedAt: null,
     deletedAt: null,
@@ -76,7 +77,7 @@ describe(KeysService.name, () => {
     [null, null],
   ])('answers for a usable key with its principal, a limit of %s as %s', async (stored, limitUsd) => {
     const expiresAt = new Date('2030-01-01T00:00:00Z');
-    repository.usable = entity({ limitUsd: stored, expiresAt });
+    repository.usable = { ...entity({ limitUsd: stored, expiresAt }), workspacePolicy: null };
     expect(await service.verify(HASH)).toEqual({
       principal: {
         keyHash: HASH,
@@ -92,6 +93,23 @@ describe(KeysService.name, () => {
         creatorUserId: null,
       },
     });
+  });
+
+  it('answers with the policies of workspace and key, those that there are', async () => {
+    const [ours, theirs] = [{ zdr: true }, { allowed_models: ['a/b'] }];
+    repository.usable = { ...entity({ policy: theirs }), workspacePolicy: ours };
+    expect((await service.verify(HASH)).principal?.policies).toEqual([
+      { owner: 'workspace', policy: ours },
+      { owner: 'key', policy: theirs },
+    ]);
+    repository.usable = { ...entity({ policy: theirs }), workspacePolicy: null };
+    expect((await service.verify(HASH)).principal?.policies).toEqual([{ owner: 'key', policy: theirs }]);
+  });
+
+  it('refuses a management key with a policy', async () => {
+    const asked = { ...request, kind: 'management' as const, policy: { zdr: true } };
+    await expect(service.create(asked)).rejects.toMatchObject({ code: 'invalid_request' });
+    expect(repository.inserted).toBeNull();
   });
 
   it('creates a key with an id of its own and nothing but what was asked for', async () => {

@@ -7,14 +7,16 @@ import type {
   KeyReference,
   ListKeysRequest,
   ListKeysResponse,
+  OwnedPolicy,
+  Principal,
   UpdateKeyRequest,
   VerifyKeyResponse,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { ApiKeyEntity } from './api-key.entity';
-import { KeysRepository, type KeyChanges, type NewKey } from './keys.repository';
+import { KeysRepository, type KeyChanges, type NewKey, type UsableKey } from './keys.repository';
 
-const CHANGEABLE = ['name', 'disabled', 'limitUsd', 'limitReset', 'includeByokInLimit'] as const;
+const CHANGEABLE = ['name', 'disabled', 'limitUsd', 'limitReset', 'includeByokInLimit', 'policy'] as const;
 
 @Injectable()
 export class KeysService {
@@ -36,6 +38,7 @@ export class KeysService {
         includeByokInLimit: key.includeByokInLimit,
         expiresAt: key.expiresAt?.toISOString() ?? null,
         creatorUserId: key.creatorUserId,
+        ...policiesOf(key),
       },
     };
   }
@@ -47,6 +50,9 @@ export class KeysService {
     }
     if (key.kind === 'management' && key.workspaceId !== null) {
       throw new AppError('invalid_request', 'A management key belongs to no workspace');
+    }
+    if (key.kind === 'management' && key.policy) {
+      throw new AppError('invalid_request', 'A management key runs no inference, so it has no policy');
     }
     return toRecord(await this.repository.insertKey(key));
   }
@@ -72,6 +78,15 @@ export class KeysService {
   }
 }
 
+/** Most keys have none, and their answer is as short as it was. */
+function policiesOf({ policy, workspacePolicy }: UsableKey): Pick<Principal, 'policies'> {
+  const policies: OwnedPolicy[] = [
+    ...(workspacePolicy === null ? [] : [{ owner: 'workspace', policy: workspacePolicy } as const]),
+    ...(policy === null ? [] : [{ owner: 'key', policy } as const]),
+  ];
+  return policies.length > 0 ? { policies } : {};
+}
+
 /** Member by member: what else a request may hold does not reach the table. */
 function toNewKey(request: CreateKeyRequest): NewKey {
   return {
@@ -87,6 +102,7 @@ function toNewKey(request: CreateKeyRequest): NewKey {
     includeByokInLimit: request.includeByokInLimit ?? false,
     expiresAt: request.expiresAt ? new Date(request.expiresAt) : null,
     creatorUserId: request.creatorUserId ?? null,
+    policy: request.policy ?? null,
   };
 }
 
@@ -105,6 +121,7 @@ function toRecord(key: ApiKeyEntity): KeyRecord {
     disabled: key.disabled,
     expiresAt: key.expiresAt?.toISOString() ?? null,
     creatorUserId: key.creatorUserId,
+    policy: key.policy,
     createdAt: key.createdAt.toISOString(),
     updatedAt: key.updatedAt?.toISOString() ?? null,
   };

@@ -1,3 +1,4 @@
+import type { RoutingPolicy } from '@libs/contracts';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { OrganizationEntity } from '../organizations/organization.entity';
 
@@ -34,6 +35,9 @@ export class WorkspaceEntity {
   /** Where the ends of batches and videos are announced whose requests name no place. */
   @Column({ type: 'text', name: 'default_callback_url', nullable: true })
   defaultCallbackUrl: string | null;
+
+  @Column({ type: 'jsonb', nullable: true })
+  policy: RoutingPolicy | null;
 
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
   createdAt: Date;

@@ -7,10 +7,12 @@ import { ApiKeyEntity } from '../keys/api-key.entity';
 import { WorkspaceEntity } from './workspace.entity';
 
 export type NewWorkspace = Pick<WorkspaceEntity, 'id' | 'organizationId' | 'name' | 'slug' | 'description'> &
-  Partial<Pick<WorkspaceEntity, 'defaultCallbackUrl'>>;
+  Partial<Pick<WorkspaceEntity, 'defaultCallbackUrl' | 'policy'>>;
 
 /** Members left out stay as they are. */
-export type WorkspaceChanges = Partial<Pick<WorkspaceEntity, 'name' | 'slug' | 'description' | 'defaultCallbackUrl'>>;
+export type WorkspaceChanges = Partial<
+  Pick<WorkspaceEntity, 'name' | 'slug' | 'description' | 'defaultCallbackUrl' | 'policy'>
+>;
 
 /** Every method asks for the organization: a foreign workspace is as unknown as no workspace. */
 @Injectable()

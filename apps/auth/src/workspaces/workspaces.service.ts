@@ -12,15 +12,15 @@ import type {
 import type { WorkspaceEntity } from './workspace.entity';
 import { WorkspacesRepository, type WorkspaceChanges } from './workspaces.repository';
 
-const CHANGEABLE = ['name', 'slug', 'description', 'defaultCallbackUrl'] as const;
+const CHANGEABLE = ['name', 'slug', 'description', 'defaultCallbackUrl', 'policy'] as const;
 
 @Injectable()
 export class WorkspacesService {
   constructor(private readonly repository: WorkspacesRepository) {}
 
   async create(request: CreateWorkspaceRequest): Promise<WorkspaceRecord> {
-    const { organizationId, name, slug, description = null, defaultCallbackUrl = null } = request;
-    const workspace = { id: randomUUID(), organizationId, name, slug, description, defaultCallbackUrl };
+    const { organizationId, name, slug, description = null, defaultCallbackUrl = null, policy = null } = request;
+    const workspace = { id: randomUUID(), organizationId, name, slug, description, defaultCallbackUrl, policy };
     return toRecord(await this.repository.insertWorkspace(workspace));
   }
 
@@ -54,6 +54,7 @@ function toRecord(workspace: WorkspaceEntity): WorkspaceRecord {
     isDefault: workspace.isDefault,
     description: workspace.description,
     defaultCallbackUrl: workspace.defaultCallbackUrl,
+    policy: workspace.policy,
     createdAt: workspace.createdAt.toISOString(),
     updatedAt: workspace.updatedAt?.toISOString() ?? null,
   };

@@ -1,7 +1,8 @@
-import { Secret } from '@libs/contracts';
+import { Secret, type Principal } from '@libs/contracts';
 import { CallerCredentials, SharedCredentials, type CatalogueSource, type OwnCredential } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '@libs/inference/testing';
 import type { ClaimedSegment } from '@libs/persistence';
+import { BatchKeys } from './batch-keys';
 import { HeldSegment, type HeldLine } from './held-segment';
 import { LineRunnerService } from './line-runner.service';
 
@@ -31,6 +32,12 @@ let own: readonly OwnCredential[];
 let upstream: FakeUpstream;
 let closeEngine: () => Promise<void>;
 let runner: LineRunnerService;
+let principal: Principal | null | Error;
+
+function answerOf(answer: Principal | null | Error): Principal | null {
+  if (answer instanceof Error) throw answer;
+  return answer;
+}
 
 beforeEach(async () => {
   upstream = await FakeUpstream.start();
@@ -42,7 +49,9 @@ beforeEach(async () => {
   const { engine, http } = anEngine([model], { credentials });
   closeEngine = () => http.close();
   const catalogue = aCatalogue(model);
-  runner = new LineRunnerService(engine, { current: () => catalogue } as CatalogueSource);
+  principal = { keyHash: 'hash' } as Principal;
+  const keys = new BatchKeys({ find: async () => answerOf(principal) });
+  runner = new LineRunnerService(engine, { current: () => catalogue } as CatalogueSource, keys);
 });
 
 afterEach(async () => {
@@ -75,6 +84,37 @@ function aLine(endpoint: string, body: object, tries = 1): HeldLine {
 const run = (line: HeldLine) => runner.run(line, new AbortController().signal);
 
 describe(LineRunnerService.name, () => {
+  it('makes no call for a line whose key was revoked', async () => {
+    principal = null;
+    const result = await run(aLine('/v1/chat/completions', { messages: MESSAGES }));
+    expect(result).toMatchObject({
+      kind: 'outcome',
+      outcome: {
+        statusCode: null,
+        costUsd: '0',
+        error: { type: 'invalid_request_error', error_type: 'authentication' },
+      },
+    });
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  it('makes no call that a policy forbids by now, and says which', async () => {
+    principal = { policies: [{ owner: 'workspace', policy: { zdr: true } }] } as unknown as Principal;
+    const result = await run(aLine('/v1/chat/completions', { messages: MESSAGES }));
+    if (result.kind !== 'outcome') throw new Error('the line is to be tried again');
+    expect(result.outcome.error).toMatchObject({ error_type: 'permission_denied' });
+    expect(result.outcome.error?.message).toContain('policy of the workspace (zdr)');
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  it('keeps a line waiting, and counts no try, while nobody can say whether its key is good', async () => {
+    principal = new Error('nobody answers');
+    const line = aLine('/v1/chat/completions', { messages: MESSAGES }, 8);
+    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 1_000, pausesProvider: false });
+    expect(line.tries).toBe(7);
+    expect(upstream.requests).toHaveLength(0);
+  });
+
   it.each([
     ['/v1/chat/completions', { messages: MESSAGES }, { choices: [{ finish_reason: 'stop' }] }],
     ['/v1/responses', { input: 'Hello!' }, { object: 'response', status: 'completed' }],

@@ -7,6 +7,7 @@ import {
   formatUsd,
   InferenceEngine,
   managedLanePrices,
+  readRoutePolicies,
   type CallableApi,
   type CancelSignal,
   type Candidate,
@@ -14,6 +15,7 @@ import {
   type InferenceResult,
 } from '@libs/inference';
 import type { ClaimedSegment, LineError, LineOutcome } from '@libs/persistence';
+import { BatchKeys } from './batch-keys';
 import type { HeldLine } from './held-segment';
 
 export type LineResult =
@@ -28,6 +30,8 @@ export type LineResult =
 const MAX_TRIES = 8;
 const FIRST_BACKOFF_MS = 500;
 const LAST_BACKOFF_MS = 30_000;
+/** Until the auth app is asked again that did not answer. */
+const ASK_AGAIN_MS = 1_000;
 /** A provider that asks for more quiet than this is asked again anyway; the window is 24 hours, not for ever. */
 const MAX_RETRY_AFTER_MS = 10 * 60_000;
 
@@ -44,11 +48,14 @@ export class LineRunnerService {
   constructor(
     private readonly engine: InferenceEngine,
     private readonly catalogue: CatalogueSource,
+    private readonly keys: BatchKeys,
   ) {}
 
   async run(line: HeldLine, signal: CancelSignal): Promise<LineResult> {
     const { claim } = line.segment;
     const generationId = generationIdOf(line);
+    const principal = await this.keys.principalOf(claim.apiKeyHash).catch((thrown: unknown) => AppError.from(thrown));
+    if (principal instanceof AppError) return this.withoutKey(line, principal);
     try {
       const candidate = this.candidateOf(line);
       const result = await this.engine.callEndpoint(apiOf(claim.endpoint), candidate, {
@@ -57,6 +64,7 @@ export class LineRunnerService {
         signal,
         priceList: managedLanePrices(candidate.endpoint.provider),
         scope: scopeOf(claim),
+        policies: principal.policies && readRoutePolicies(principal.policies),
       });
       return { kind: 'outcome', outcome: success(line, generationId, result) };
     } catch (thrown) {
@@ -68,6 +76,13 @@ export class LineRunnerService {
   givenUp(line: HeldLine): LineOutcome {
     const error = new AppError('server', 'The request could not be processed');
     return failure(line, error);
+  }
+
+  /** A line whose key cannot be asked about waits, however long that takes: no call was tried for it. */
+  private withoutKey(line: HeldLine, error: AppError): LineResult {
+    if (error.code === 'authentication') return { kind: 'outcome', outcome: failure(line, error) };
+    line.tries -= 1;
+    return { kind: 'retry', delayMs: ASK_AGAIN_MS, pausesProvider: false };
   }
 
   private afterFailure(line: HeldLine, error: AppError): LineResult {

@@ -1,10 +1,9 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { MessageBus } from '@libs/platform';
+import { KeyDirectory, MessageBus } from '@libs/platform';
 import { GatewayEnv, publicUrlOf } from '../gateway.env';
 import { AccessTokens } from './access-tokens';
 import { BearerGuard } from './bearer.guard';
-import { KeyDirectory } from './key-directory';
 import { TokenKeyDirectory } from './token-keys';
 
 /** Puts the guard before every route of the app. Needs the (global) messaging module. */

@@ -11,13 +11,12 @@ import {
   type Principal,
   type VerifyKeyRequest,
 } from '@libs/contracts';
-import { AppExceptionFilter, MessageBus } from '@libs/platform';
+import { KeyDirectory, AppExceptionFilter, MessageBus } from '@libs/platform';
 import { AuditInterceptor } from '../audit/audit.interceptor';
 import { AcceptsAnyKey, Public, RequiresManagementKey } from './access.decorators';
 import { AccessTokens } from './access-tokens';
 import { BearerGuard } from './bearer.guard';
 import { Caller } from './caller.decorator';
-import { KeyDirectory } from './key-directory';
 import { TokenKeyDirectory } from './token-keys';
 
 const BAD = { error: { code: 401, message: 'No auth credentials found', metadata: { error_type: 'authentication' } } };

@@ -2,11 +2,11 @@ import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { KeyDirectory } from '@libs/platform';
 import { KEY_HEADER, ROUTE_ACCESS, type RouteAccess } from './access.decorators';
 import { AccessTokens, isTokenShaped } from './access-tokens';
 import { badCredential, readBearer, readBearerOrKey } from './bearer';
 import type { AuthenticatedRequest } from './caller.decorator';
-import { KeyDirectory } from './key-directory';
 import { KnownKeys } from './known-keys';
 
 /**

@@ -1,7 +1,14 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AdvanceBatch, mintId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { CallerCredentials, formatUsd, type Candidate, type Endpoint } from '@libs/inference';
+import {
+  allowedCandidates,
+  CallerCredentials,
+  formatUsd,
+  type Candidate,
+  type Endpoint,
+  type RoutePolicy,
+} from '@libs/inference';
 import {
   BatchIntakeRepository,
   BatchViewsRepository,
@@ -11,6 +18,7 @@ import {
   type BatchIdempotency,
   type BatchOwner,
   type BatchView,
+  type KeyLimit,
 } from '@libs/persistence';
 import { OutboxRelay } from '@libs/platform';
 import { InferenceRouting } from '../inference/inference-routing';
@@ -18,6 +26,13 @@ import { CallbackUrls } from '../webhooks/callback-urls';
 import { API_OF_ENDPOINT, routeBatch } from './batch-route';
 import type { BatchHeader } from './batch-header';
 import { BatchUpload } from './batch-upload';
+
+/** Whose batch it is, what its key may spend and where it may run. */
+export interface BatchCaller extends BatchOwner {
+  readonly keyLimit: KeyLimit | null;
+  /** Every one of them must allow the endpoint that the batch runs on. */
+  readonly policies: readonly RoutePolicy[];
+}
 
 /** The window plus the time a batch may take to wind up. */
 const HOLD_MS = 26 * 3_600_000;
@@ -47,7 +62,7 @@ export class BatchIntakeService {
    *
    * @throws AppError for every refusal of the interface; the upload's rows are gone by then
    */
-  async receive(owner: BatchOwner, body: AsyncIterable<Buffer>, idempotencyKey: string | null): Promise<BatchView> {
+  async receive(owner: BatchCaller, body: AsyncIterable<Buffer>, idempotencyKey: string | null): Promise<BatchView> {
     const key = await this.intake.reserve(mintId('batch'));
     const upload = new BatchUpload(key, owner, this.intake, idempotencyKey);
     try {
@@ -61,7 +76,7 @@ export class BatchIntakeService {
   }
 
   /** The id of the accepted batch: this one's, or that of an earlier submission under the same key. */
-  private async accept(owner: BatchOwner, upload: BatchUpload): Promise<string> {
+  private async accept(owner: BatchCaller, upload: BatchUpload): Promise<string> {
     const header = upload.finish();
     const idempotency = upload.takeIdempotency();
     try {
@@ -85,7 +100,7 @@ export class BatchIntakeService {
   }
 
   private async store(
-    owner: BatchOwner,
+    owner: BatchCaller,
     upload: BatchUpload,
     header: BatchHeader,
     idempotency: BatchIdempotency | null,
@@ -94,15 +109,14 @@ export class BatchIntakeService {
     const endpoint = await this.route(owner, header);
     await this.intake.slice(async (session) => {
       await upload.writeSlice(session);
-      const covered = await this.ledger.openHold(session, {
+      await this.ledger.openHold(session, {
         id: upload.key.id,
         organizationId: owner.organizationId,
+        apiKeyHash: owner.apiKeyHash,
+        keyLimit: owner.keyLimit,
         amountUsd: formatUsd(estimatedCost(upload, header, endpoint)),
         expiresAt: new Date(Date.now() + HOLD_MS),
       });
-      if (!covered) {
-        throw new AppError('payment_required', 'The estimated cost of the batch exceeds the available credits');
-      }
       await this.intake.accept(session, upload.key, {
         endpoint: header.endpoint,
         model: header.model,
@@ -116,7 +130,10 @@ export class BatchIntakeService {
     });
   }
 
-  private async route({ organizationId, workspaceId, apiKeyHash }: BatchOwner, header: BatchHeader): Promise<Endpoint> {
+  private async route(
+    { organizationId, workspaceId, apiKeyHash, policies }: BatchCaller,
+    header: BatchHeader,
+  ): Promise<Endpoint> {
     const scope = { organizationId, workspaceId, apiKeyHash };
     const own = await this.credentials.ownCredentials(scope);
     const catalogue = this.routing.catalogue();
@@ -126,7 +143,12 @@ export class BatchIntakeService {
       return this.routing.keysFor({ model, endpoint }, API_OF_ENDPOINT[header.endpoint], own, scope);
     };
     const isUsable = (endpoint: Endpoint): boolean => keysFor(endpoint).length > 0;
-    return routeBatch(header, catalogue, isUsable, (endpoint) => Boolean(keysFor(endpoint)[0]?.credential));
+    const permit = (endpoints: readonly Endpoint[]): Endpoint[] => {
+      const allowed = allowedCandidates(endpoints.flatMap(keysFor), policies, header.model);
+      return endpoints.filter((one) => allowed.some(({ endpoint }) => endpoint === one));
+    };
+    const hasOwnKey = (endpoint: Endpoint): boolean => Boolean(keysFor(endpoint)[0]?.credential);
+    return routeBatch(header, catalogue, { isUsable, hasOwnKey, permit });
   }
 
   /** The refusal is what the caller must hear; rows that could not be removed now are swept later. */

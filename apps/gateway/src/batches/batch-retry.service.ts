@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { BatchLinesRepository, type BatchOwner, type BatchView } from '@libs/persistence';
-import { BatchIntakeService } from './batch-intake.service';
+import { BatchLinesRepository, type BatchView } from '@libs/persistence';
+import { BatchIntakeService, type BatchCaller } from './batch-intake.service';
 import { BatchesService } from './batches.service';
 import { isTerminal } from './batch-view';
 
@@ -23,7 +23,7 @@ export class BatchRetryService {
    * @throws AppError not_found, gone, conflict (it is not over, or every line has its response), and every refusal
    *   of a submission
    */
-  async retry(id: string, owner: BatchOwner, idempotencyKey: string | null): Promise<BatchView> {
+  async retry(id: string, owner: BatchCaller, idempotencyKey: string | null): Promise<BatchView> {
     const batch = await this.batches.get(id, owner.workspaceId);
     if (!isTerminal(batch)) throw new AppError('conflict', 'The batch is not over yet');
     if (batch.completed === batch.total) throw new AppError('conflict', 'Every request of the batch has its response');

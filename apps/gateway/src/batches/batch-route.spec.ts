@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import { parseCatalogue } from '@libs/inference';
 import type { BatchHeader } from './batch-header';
-import { routeBatch } from './batch-route';
+import { routeBatch, type BatchAccess } from './batch-route';
 
 const provider = (slug: string, batch: string): string => `
   - { slug: ${slug}, name: ${slug.toUpperCase()}, base_url: "https://${slug}.test/v1", protocol: openai, api_key_env: KEY, batch: ${batch} }`;
@@ -26,11 +26,12 @@ models:
 ]);
 
 const BATCH: BatchHeader = { endpoint: '/v1/chat/completions', model: 'vendor/chat', only: null, callbackUrl: null };
+const ALL: BatchAccess = { isUsable: () => true, hasOwnKey: () => false, permit: (endpoints) => [...endpoints] };
 
 function route(changes: Partial<BatchHeader>, usable: (slug: string) => boolean = () => true): string {
   const header: BatchHeader = { ...BATCH, ...changes };
   try {
-    return routeBatch(header, catalogue, (candidate) => usable(candidate.provider.slug)).provider.slug;
+    return routeBatch(header, catalogue, { ...ALL, isUsable: ({ provider: { slug } }) => usable(slug) }).provider.slug;
   } catch (error) {
     if (error instanceof AppError) return `${error.status} ${error.message}`;
     throw error;
@@ -39,13 +40,21 @@ function route(changes: Partial<BatchHeader>, usable: (slug: string) => boolean 
 
 describe(routeBatch, () => {
   it('prefers endpoints for which the caller has a key, whatever they cost', () => {
-    const chosen = routeBatch(
-      BATCH,
-      catalogue,
-      () => true,
-      (candidate) => candidate.provider.slug === 'dear',
-    );
+    const chosen = routeBatch(BATCH, catalogue, { ...ALL, hasOwnKey: ({ provider: { slug } }) => slug === 'dear' });
     expect(chosen.provider.slug).toBe('dear');
+  });
+
+  it('picks the cheapest endpoint that policies permit, and asks them only about what could run the batch', () => {
+    const asked: string[][] = [];
+    const permit: BatchAccess['permit'] = (endpoints) => {
+      asked.push(endpoints.map(({ provider: { slug } }) => slug));
+      return endpoints.filter(({ provider: { slug } }) => slug === 'dear');
+    };
+    expect(routeBatch(BATCH, catalogue, { ...ALL, permit }).provider.slug).toBe('dear');
+    expect(asked).toEqual([['dear', 'cheap']]);
+    const isUsable = (): boolean => false;
+    expect(() => routeBatch(BATCH, catalogue, { ...ALL, isUsable, permit })).toThrow('No provider can run this batch');
+    expect(asked).toHaveLength(1);
   });
 
   it('picks the cheapest endpoint that can run a batch', () => {

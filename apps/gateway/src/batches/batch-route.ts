@@ -12,24 +12,27 @@ export const API_OF_ENDPOINT: Readonly<Record<BatchEndpoint, Api>> = {
 /** Routing hints of single calls; a batch runs on one endpoint, so they have no meaning there. */
 const VARIANT = /:(free|nitro|floor|exacto|online|thinking|extended)$/;
 
-/** Which endpoints can be used for the caller: there is an adapter for the API and a key for the provider. */
-export type Usable = (endpoint: Endpoint, api: Api) => boolean;
-
-/** Whether an endpoint would be called with a key of the caller's own. */
-export type HasOwnKey = (endpoint: Endpoint) => boolean;
+/** What the caller of a batch can use. */
+export interface BatchAccess {
+  /** Whether there is an adapter for the API and a key for the provider. */
+  readonly isUsable: (endpoint: Endpoint, api: Api) => boolean;
+  /** Whether an endpoint would be called with a key of the caller's own. */
+  readonly hasOwnKey: (endpoint: Endpoint) => boolean;
+  /** Those that the caller's policies allow. @throws AppError permission_denied where they allow none */
+  readonly permit: (endpoints: readonly Endpoint[]) => Endpoint[];
+}
 
 /**
  * The one endpoint a batch will run on: the cheapest eligible one (interface §2.2 and §4.1), among those for
  * which the caller has a key where there are any.
  *
  * @throws AppError invalid_request (unknown or incompatible model, unknown provider), unprocessable (model
- *   variant), not_found (nothing eligible is left)
+ *   variant), not_found (nothing eligible is left), permission_denied (a policy forbids all that is eligible)
  */
 export function routeBatch(
   header: BatchHeader,
   catalogue: Catalogue,
-  usable: Usable,
-  hasOwnKey: HasOwnKey = () => false,
+  { isUsable, hasOwnKey, permit }: BatchAccess,
 ): Endpoint {
   if (VARIANT.test(header.model)) {
     throw new AppError('unprocessable', 'Model variants cannot be used in a batch', { metadata: { param: 'model' } });
@@ -49,10 +52,11 @@ export function routeBatch(
   }
   const wanted = header.only?.map((slugOrName) => providerSlug(slugOrName, catalogue));
   const eligible = capable.filter(
-    (endpoint) => usable(endpoint, api) && (wanted === undefined || wanted.includes(endpoint.provider.slug)),
+    (endpoint) => isUsable(endpoint, api) && (wanted === undefined || wanted.includes(endpoint.provider.slug)),
   );
-  const own = eligible.filter(hasOwnKey);
-  const choice = own.length > 0 ? own : eligible;
+  const permitted = eligible.length === 0 ? [] : permit(eligible);
+  const own = permitted.filter(hasOwnKey);
+  const choice = own.length > 0 ? own : permitted;
   const [cheapest] = choice.sort((one, other) => compareRates(priceOf(one), priceOf(other)));
   if (cheapest === undefined) {
     throw new AppError('not_found', 'No provider can run this batch', { metadata: { param: 'provider.only' } });

@@ -3,11 +3,13 @@ import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, StreamableF
 import type { FastifyRequest } from 'fastify';
 import { toBatchObject, type Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { readRoutePolicies } from '@libs/inference';
 import type { BatchView } from '@libs/persistence';
 import { Caller } from '../auth/caller.decorator';
+import { keyLimitOf } from '../generations/key-limit-of';
 import { streamBody } from '../http/read-body';
 import { NoBody, StreamedBody } from '../http/streamed-body.decorator';
-import { BatchIntakeService } from './batch-intake.service';
+import { BatchIntakeService, type BatchCaller } from './batch-intake.service';
 import { readIdempotencyKey } from './idempotency-key';
 import { BatchLimitsService } from './batch-limits.service';
 import { readBatchListQuery } from './batch-list-query';
@@ -84,11 +86,9 @@ export class BatchesController {
   }
 }
 
-function ownerOf({ organizationId, workspaceId, keyHash }: Principal): {
-  organizationId: string;
-  workspaceId: string;
-  apiKeyHash: string;
-} {
+function ownerOf(caller: Principal): BatchCaller {
+  const { organizationId, workspaceId, keyHash } = caller;
   if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
-  return { organizationId, workspaceId, apiKeyHash: keyHash };
+  const policies = readRoutePolicies(caller.policies ?? []);
+  return { organizationId, workspaceId, apiKeyHash: keyHash, keyLimit: keyLimitOf(caller), policies };
 }

@@ -1,7 +1,7 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { AppError } from '@libs/errors';
-import { parseUsd } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement, OpenedGeneration } from '@libs/persistence';
+import { formatUsd, parseUsd } from '@libs/inference';
+import type { GenerationOpening, GenerationSettlement, OpeningVerdict } from '@libs/persistence';
 import { GenerationRecorder, type Opening } from './generation-recorder';
 import type { CallOutcome } from './generation-ticket';
 
@@ -15,13 +15,15 @@ class Books {
   readonly rows = new Map<string, { state: 'open' | 'settled'; hold: bigint; cost: bigint }>();
   readonly openCalls: string[][] = [];
   readonly settleCalls: string[][] = [];
+  /** What is left of limits, by the hash of the key. */
+  readonly left = new Map<string, bigint>();
   /** Thrown instead of an answer. */
   openFailure: Error | null = null;
   settleFailure: Error | null = null;
   /** Answers wait for it. */
   gate: Promise<void> = Promise.resolve();
 
-  async open(openings: readonly GenerationOpening[]): Promise<OpenedGeneration[]> {
+  async open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {
     this.openCalls.push(openings.map(({ id }) => id));
     await this.gate;
     if (this.openFailure) throw this.openFailure;
@@ -54,17 +56,22 @@ class Books {
     return this.held.get(organizationId) ?? 0n;
   }
 
-  private openGroup(organizationId: string, group: readonly GenerationOpening[]): OpenedGeneration[] {
+  private openGroup(organizationId: string, group: readonly GenerationOpening[]): OpeningVerdict[] {
+    const [{ apiKeyHash, keyLimit }] = group as [GenerationOpening];
     const sum = group.reduce((total, { holdUsd }) => total + parseUsd(holdUsd), 0n);
+    const left = keyLimit === null ? null : (this.left.get(apiKeyHash) ?? 0n) - sum;
+    if (left !== null && left < 0n) return group.map(({ id }) => ({ id, refusedBy: 'key_limit' }));
     const available = this.balanceOf(organizationId) - this.heldBy(organizationId);
-    if (available < sum) return [];
+    if (available < sum) return group.map(({ id }) => ({ id, refusedBy: 'credits' }));
     this.held.set(organizationId, this.heldBy(organizationId) + sum);
+    if (left !== null) this.left.set(apiKeyHash, left);
     for (const { id, holdUsd } of group) {
       if (this.rows.has(id)) throw new Error(`row ${id} is there already`);
       this.rows.set(id, { state: 'open', hold: parseUsd(holdUsd), cost: 0n });
     }
     const availableUsd = String(Number((available - sum) / 1_000_000n) / 1_000_000);
-    return group.map(({ id }) => ({ id, availableUsd }));
+    const keyLeftUsd = left === null ? null : formatUsd(left);
+    return group.map(({ id }) => ({ id, refusedBy: null, availableUsd, keyLeftUsd }));
   }
 }
 
@@ -77,6 +84,7 @@ const opening = (id: string, organizationId = 'acme'): Opening => ({
   api: 'chat',
   model: 'm',
   streamed: false,
+  keyLimit: null,
 });
 
 const costing = (costPicoUsd: bigint): CallOutcome => ({
@@ -149,6 +157,28 @@ describe(GenerationRecorder.name, () => {
     const granted = await Promise.allSettled(tickets.map(async ({ covered }) => covered));
     expect(granted.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
     expect(books.heldBy('acme')).toBe(10n * USD);
+  });
+
+  it('grants calls of the same moment as long as the limit of their key lasts, and says what refused the others', async () => {
+    books.balances.set('acme', 1_000n * USD);
+    books.left.set('h', 10n * USD);
+    const keyLimit = { amountUsd: '10', reset: null, includesByok: false };
+    const tickets = Array.from({ length: 50 }, (_, i) => recorder.open({ ...opening(`a${i}`), keyLimit }, USD));
+    const granted = await Promise.allSettled(tickets.map(async ({ covered }) => covered));
+    expect(granted.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+    expect(tickets[49]?.refusal).toMatchObject({ code: 'payment_required', message: expect.stringContaining('limit') });
+    expect(books.left.get('h')).toBe(0n);
+  });
+
+  it('lets no call of a key go ahead whose limit it would come near', async () => {
+    await makeKnown();
+    books.left.set('h', 30n * USD);
+    const limited = { ...opening('a'), keyLimit: { amountUsd: '30', reset: null, includesByok: false } } as const;
+    const first = recorder.open(limited, USD);
+    expect(first.covered).not.toBeNull();
+    await first.covered;
+    expect(recorder.open({ ...limited, id: 'b' }, USD).covered).toBeNull();
+    expect(recorder.open({ ...limited, id: 'c' }, 2n * USD).covered).not.toBeNull();
   });
 
   it('writes what comes together in one statement, and what waits behind it in the next', async () => {

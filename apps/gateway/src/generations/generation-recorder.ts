@@ -1,10 +1,10 @@
 import type { LoggerService } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement, GenerationsRepository } from '@libs/persistence';
+import type { GenerationOpening, GenerationSettlement, GenerationsRepository, HoldRefusal } from '@libs/persistence';
 import { counter, gauge } from '@libs/platform';
+import { CallerCredits, type Granted } from './caller-credits';
 import { GenerationTicket, type CallOutcome } from './generation-ticket';
-import { KnownCredits } from './known-credits';
 import { SettlementQueue } from './settlement-queue';
 
 export type Opening = Omit<GenerationOpening, 'holdUsd'>;
@@ -27,8 +27,8 @@ const spared = counter({
  * Why this is safe:
  *
  * - **Nobody spends money that is not there.** The hold is one guarded statement in PostgreSQL. A call waits
- *   for it unless the organization's credit was, seconds ago, at least a dollar and twenty times the hold;
- *   then the call goes ahead and the hold is written beside it. Should it fail after all, the call is aborted.
+ *   for it unless the organization's credit and what is left of its key's limit were, seconds ago, at least a
+ *   dollar and twenty times the hold; then the call goes ahead and the hold is written beside it. Should it fail after all, the call is aborted.
  *   So the most that can be overdrawn is what such calls use in the few milliseconds of a commit, and it is
  *   charged and shown as overage like every bill above its hold.
  * - **A crash is visible.** The row is on its way as soon as the call is. A process that dies leaves open rows,
@@ -41,7 +41,7 @@ const spared = counter({
  *   most ten thousand; then new calls are refused with 503 instead of being served for nothing.
  */
 export class GenerationRecorder {
-  private readonly credits: KnownCredits;
+  private readonly credits: CallerCredits;
   private readonly settlements: SettlementQueue;
   private waiting: GenerationTicket[] = [];
   private writing: Promise<void> | null = null;
@@ -55,7 +55,7 @@ export class GenerationRecorder {
     private readonly logger: LoggerService,
     nowMs: () => number = () => performance.now(),
   ) {
-    this.credits = new KnownCredits(nowMs);
+    this.credits = new CallerCredits(nowMs);
     this.settlements = new SettlementQueue(repository, logger);
     gauge({
       name: 'sluice_generations_waiting',
@@ -73,9 +73,8 @@ export class GenerationRecorder {
     if (this.settlements.size >= MOST_WAITING || this.waiting.length >= MOST_WAITING) {
       throw new AppError('provider_overloaded', 'The service is overloaded', { retryAfterSeconds: 5 });
     }
-    const { organizationId } = opening;
-    const isAhead = this.credits.covers(organizationId, holdPicoUsd);
-    if (isAhead) this.credits.started(organizationId, holdPicoUsd);
+    const isAhead = this.credits.covers(opening, holdPicoUsd);
+    if (isAhead) this.credits.started(opening, holdPicoUsd);
     const row = { ...opening, holdUsd: formatUsd(holdPicoUsd) };
     const ticket = new GenerationTicket(row, holdPicoUsd, isAhead, this.onEnd);
     this.waiting.push(ticket);
@@ -122,15 +121,15 @@ export class GenerationRecorder {
 
   /** The row will not be written any more; the charge alone says it all. */
   private endUnwritten({ opening, holdPicoUsd, isAhead }: GenerationTicket, outcome: CallOutcome | null): void {
-    if (isAhead) this.credits.started(opening.organizationId, -holdPicoUsd);
+    if (isAhead) this.credits.started(opening, -holdPicoUsd);
     spared.inc();
     if (outcome === null) return;
-    this.credits.spent(opening.organizationId, outcome.costPicoUsd);
+    this.credits.spent(opening, outcome.costPicoUsd);
     this.settlements.add(settlementOf(opening, outcome));
   }
 
   private endWritten({ opening, state, holdPicoUsd }: GenerationTicket, outcome: CallOutcome): void {
-    if (state === 'open') this.credits.spent(opening.organizationId, outcome.costPicoUsd - holdPicoUsd);
+    if (state === 'open') this.credits.spent(opening, outcome.costPicoUsd - holdPicoUsd);
     this.settlements.add(settlementOf(opening, outcome));
   }
 
@@ -169,28 +168,28 @@ export class GenerationRecorder {
 
   private async writeGroup(group: readonly GenerationTicket[]): Promise<void> {
     const missing = await this.tryOpen(group);
-    const byOrganization = Map.groupBy(missing, (ticket) => ticket.opening.organizationId);
-    for (const [organizationId, tickets] of byOrganization) {
-      this.credits.forget(organizationId);
-      const [only] = tickets;
-      if (tickets.length === 1 && only !== undefined) this.refuse(only);
-      else this.retryLater(tickets);
+    const byOrganization = Map.groupBy(missing, ({ ticket }) => ticket.opening.organizationId);
+    for (const unpaid of byOrganization.values()) {
+      for (const { ticket } of unpaid) this.credits.forget(ticket.opening);
+      const [only] = unpaid;
+      if (unpaid.length === 1 && only !== undefined) this.refuse(only);
+      else this.retryLater(unpaid.map(({ ticket }) => ticket));
     }
   }
 
-  /** @returns those whose organization cannot cover them all together */
-  private async tryOpen(group: readonly GenerationTicket[]): Promise<GenerationTicket[]> {
+  /** @returns those that cannot be paid for all together */
+  private async tryOpen(group: readonly GenerationTicket[]): Promise<UnpaidCall[]> {
     for (const ticket of group) ticket.state = 'writing';
     try {
       const rows = await this.repository.open(group.map(({ opening }) => opening));
-      const available = new Map(rows.map((row) => [row.id, row.availableUsd]));
-      const missing: GenerationTicket[] = [];
+      const verdicts = new Map(rows.map((row) => [row.id, row]));
+      const missing: UnpaidCall[] = [];
       for (const ticket of group) {
-        const availableUsd = available.get(ticket.opening.id);
-        if (availableUsd === undefined) missing.push(ticket);
-        else this.onOpened(ticket, parseUsd(availableUsd));
+        const verdict = verdicts.get(ticket.opening.id);
+        if (verdict?.refusedBy === null) this.onOpened(ticket, verdict);
+        else missing.push({ ticket, refusedBy: verdict?.refusedBy ?? 'credits' });
       }
-      opened.inc(rows.length);
+      opened.inc(group.length - missing.length);
       return missing;
     } catch (error) {
       this.logger.error('Holds could not be written', { err: error, calls: group.length });
@@ -203,16 +202,16 @@ export class GenerationRecorder {
     }
   }
 
-  private onOpened(ticket: GenerationTicket, availablePicoUsd: PicoUsd): void {
-    this.credits.learn(ticket.opening.organizationId, availablePicoUsd);
+  private onOpened(ticket: GenerationTicket, verdict: Granted): void {
+    this.credits.learn(ticket.opening, verdict);
     this.noLongerAhead(ticket);
     ticket.opened();
     this.settleDeferred(ticket);
   }
 
-  private refuse(ticket: GenerationTicket): void {
+  private refuse({ ticket, refusedBy }: UnpaidCall): void {
     this.noLongerAhead(ticket);
-    ticket.refused();
+    ticket.refused(refusedBy);
     this.settleDeferred(ticket);
   }
 
@@ -230,7 +229,7 @@ export class GenerationRecorder {
   }
 
   private noLongerAhead({ isAhead, opening, holdPicoUsd }: GenerationTicket): void {
-    if (isAhead) this.credits.started(opening.organizationId, -holdPicoUsd);
+    if (isAhead) this.credits.started(opening, -holdPicoUsd);
   }
 
   /** The call was over while its row was being written. */
@@ -241,10 +240,16 @@ export class GenerationRecorder {
     // Nothing was held, and a call that cost nothing leaves nothing to write.
     if (ticket.state === 'refused' && deferred.costUsd === '0') return;
     if (ticket.state === 'open') {
-      this.credits.spent(ticket.opening.organizationId, parseUsd(deferred.costUsd) - ticket.holdPicoUsd);
+      this.credits.spent(ticket.opening, parseUsd(deferred.costUsd) - ticket.holdPicoUsd);
     }
     this.settlements.add(deferred);
   }
+}
+
+/** A call without its money, and what has none for it. */
+interface UnpaidCall {
+  readonly ticket: GenerationTicket;
+  readonly refusedBy: HoldRefusal;
 }
 
 /** Written out: one of these is made per call, and copying what is left of two objects costs ten times as much. */

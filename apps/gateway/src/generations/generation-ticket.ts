@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { PicoUsd } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement } from '@libs/persistence';
+import type { GenerationOpening, GenerationSettlement, HoldRefusal } from '@libs/persistence';
 
 /**
  * Where a call stands with the books: its row waits to be written, is being written, is there, or its money
@@ -8,8 +8,13 @@ import type { GenerationOpening, GenerationSettlement } from '@libs/persistence'
  */
 export type OpeningState = 'waiting' | 'writing' | 'open' | 'refused' | 'unknown';
 
+const REFUSALS: Readonly<Record<HoldRefusal, string>> = {
+  credits: 'Insufficient credits',
+  key_limit: 'The spending limit of this key does not cover the request',
+};
+
 /** What became of a call, without what its opening already says. */
-export type CallOutcome = Omit<GenerationSettlement, keyof Omit<GenerationOpening, 'holdUsd'>> & {
+export type CallOutcome = Omit<GenerationSettlement, keyof Omit<GenerationOpening, 'holdUsd' | 'keyLimit'>> & {
   readonly costPicoUsd: PicoUsd;
 };
 
@@ -65,9 +70,9 @@ export class GenerationTicket {
     this.holdDecided.resolve();
   }
 
-  refused(): void {
+  refused(by: HoldRefusal): void {
     this.state = 'refused';
-    this.refuse(new AppError('payment_required', 'Insufficient credits'));
+    this.refuse(new AppError('payment_required', REFUSALS[by]));
   }
 
   /** PostgreSQL gave no answer. A call that runs ahead goes on: its charge writes the row. */

@@ -7,14 +7,14 @@ interface Credit {
   knownAtMs: number;
 }
 
-const MOST_ORGANIZATIONS = 10_000;
+const MOST_PAYERS = 10_000;
 /** Another process may have spent it meanwhile. */
 const FRESH_FOR_MS = 10_000;
 const LEAST_COMFORT_PICO_USD = 1_000_000_000_000n;
 const COMFORT_FACTOR = 20n;
 
 /**
- * What organizations could spend when the books were last asked, carried forward by what this process did
+ * What payers (organizations, or keys with a limit) could spend when the books were last asked, carried forward by what this process did
  * since. A guess that decides whether a call waits for its hold, never whether it is paid for.
  */
 export class KnownCredits {
@@ -22,9 +22,9 @@ export class KnownCredits {
 
   constructor(private readonly nowMs: () => number) {}
 
-  /** Whether the organization can so clearly cover the hold that nobody needs to wait for it. */
-  covers(organizationId: string, holdPicoUsd: PicoUsd): boolean {
-    const credit = this.credits.get(organizationId);
+  /** Whether the payer can so clearly cover the hold that nobody needs to wait for it. */
+  covers(payerId: string, holdPicoUsd: PicoUsd): boolean {
+    const credit = this.credits.get(payerId);
     if (credit === undefined || this.nowMs() - credit.knownAtMs > FRESH_FOR_MS) return false;
     const wanted = COMFORT_FACTOR * holdPicoUsd;
     const comfort = wanted > LEAST_COMFORT_PICO_USD ? wanted : LEAST_COMFORT_PICO_USD;
@@ -32,27 +32,27 @@ export class KnownCredits {
   }
 
   /** What the books said just now. */
-  learn(organizationId: string, availablePicoUsd: PicoUsd): void {
-    const startedPicoUsd = this.credits.get(organizationId)?.startedPicoUsd ?? 0n;
-    this.credits.delete(organizationId);
-    this.credits.set(organizationId, { availablePicoUsd, startedPicoUsd, knownAtMs: this.nowMs() });
-    if (this.credits.size > MOST_ORGANIZATIONS) this.credits.delete(this.credits.keys().next().value!);
+  learn(payerId: string, availablePicoUsd: PicoUsd): void {
+    const startedPicoUsd = this.credits.get(payerId)?.startedPicoUsd ?? 0n;
+    this.credits.delete(payerId);
+    this.credits.set(payerId, { availablePicoUsd, startedPicoUsd, knownAtMs: this.nowMs() });
+    if (this.credits.size > MOST_PAYERS) this.credits.delete(this.credits.keys().next().value!);
   }
 
   /** A call has started ahead of its hold; with a negative amount, its hold is on the books or not needed. */
-  started(organizationId: string, holdPicoUsd: PicoUsd): void {
-    const credit = this.credits.get(organizationId);
+  started(payerId: string, holdPicoUsd: PicoUsd): void {
+    const credit = this.credits.get(payerId);
     if (credit === undefined) return;
     const startedPicoUsd = credit.startedPicoUsd + holdPicoUsd;
     credit.startedPicoUsd = startedPicoUsd > 0n ? startedPicoUsd : 0n;
   }
 
-  spent(organizationId: string, amountPicoUsd: PicoUsd): void {
-    const credit = this.credits.get(organizationId);
+  spent(payerId: string, amountPicoUsd: PicoUsd): void {
+    const credit = this.credits.get(payerId);
     if (credit !== undefined) credit.availablePicoUsd -= amountPicoUsd;
   }
 
-  forget(organizationId: string): void {
-    this.credits.delete(organizationId);
+  forget(payerId: string): void {
+    this.credits.delete(payerId);
   }
 }

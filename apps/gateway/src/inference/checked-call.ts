@@ -10,6 +10,7 @@ import { AppError } from '@libs/errors';
 import {
   longestInputTokens,
   readRouteFacts,
+  readRoutePolicies,
   stickyKeyOf,
   type CallableApi,
   type Cancellation,
@@ -118,6 +119,7 @@ export function routedRequest(
       ? onceMade(() => stickyKeyOf({ organizationId, sessionId, promptCacheKey: cacheKeyOf(session), body }))
       : undefined,
     scope: credentialScopeOf(call.caller),
+    policies: call.caller.policies && readRoutePolicies(call.caller.policies),
   };
 }
 

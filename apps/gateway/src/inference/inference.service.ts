@@ -24,6 +24,7 @@ import type { LoopResult, LoopServed, ServerToolCall, ServerToolEngine } from '.
 import { answered, failed, streamed } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
 import { estimateHold, HELD_TURNS } from './hold-estimate';
+import { keyLimitOf } from '../generations/key-limit-of';
 import type { InferenceRouting } from './inference-routing';
 
 /** A stream that has begun, and why it has to end early, once that is so. */
@@ -150,6 +151,7 @@ export class InferenceService {
       api,
       model: route.model,
       streamed: isStream,
+      keyLimit: keyLimitOf(call.caller),
     };
     const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n));
     return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket };

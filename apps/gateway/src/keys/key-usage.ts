@@ -1,3 +1,5 @@
+import type { KeyLimit } from '@libs/persistence';
+
 /**
  * What one key has spent, as decimal US dollars. Periods begin at 00:00 UTC: this day, this week (from
  * Monday), this month; `total` is since the key was made. `byok` figures are calls that ran on the owner's
@@ -20,6 +22,9 @@ export interface KeyUsageFigures {
  */
 export abstract class KeyUsage {
   abstract usageOf(keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>>;
+
+  /** What is left of limits, as decimal US dollars, never below 0; one figure for every key that is asked about. */
+  abstract leftOf(limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>>;
 }
 
 export const NOTHING_SPENT: KeyUsageFigures = {

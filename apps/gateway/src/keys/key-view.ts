@@ -1,42 +1,55 @@
-import type { CurrentKeyDto, KeyDto, KeyLimitsDto, KeyRecord, LimitReset } from '@libs/contracts';
-import { parseUsd, usdNumber } from '@libs/inference';
+import {
+  allowedDataRegions,
+  type CurrentKeyDto,
+  type KeyDto,
+  type KeyLimitsDto,
+  type KeyRecord,
+  type Principal,
+} from '@libs/contracts';
 import type { KeyUsageFigures } from './key-usage';
 
+/** What a key has spent, and what is left of its limit; null without one. */
+export interface KeySpendingView {
+  readonly usage: KeyUsageFigures;
+  readonly leftUsd: string | null;
+}
+
 /** A key in the shape of `Key` of the interface. */
-export function keyView(key: KeyRecord, usage: KeyUsageFigures): KeyDto {
+export function keyView(key: KeyRecord, spending: KeySpendingView): KeyDto {
   return {
     hash: key.hash,
     name: key.name,
-    ...limitsView(key, usage),
+    ...limitsView(key, spending),
     disabled: key.disabled,
     workspace_id: key.workspaceId,
     external_user: null,
+    policy: key.policy ?? null,
     created_at: key.createdAt,
     updated_at: key.updatedAt,
   };
 }
 
 /** A key in the shape of `CurrentKey` of the interface. */
-export function currentKeyView(key: KeyRecord, usage: KeyUsageFigures): CurrentKeyDto {
+export function currentKeyView(key: KeyRecord, { policies = [] }: Principal, spending: KeySpendingView): CurrentKeyDto {
   const isManagementKey = key.kind === 'management';
   return {
-    ...limitsView(key, usage),
+    ...limitsView(key, spending),
     is_free_tier: false,
     is_management_key: isManagementKey,
     is_provisioning_key: isManagementKey,
     organization_id: key.organizationId,
     workspace_id: key.workspaceId,
-    allowed_data_regions: ['global'],
+    allowed_data_regions: allowedDataRegions(policies),
     free_model_daily_requests: { limit: 0, used: 0, remaining: 0 },
     rate_limit: { requests: -1, interval: '10s', note: 'Deprecated: limits are answered in X-RateLimit headers.' },
   };
 }
 
-function limitsView(key: KeyRecord, usage: KeyUsageFigures): KeyLimitsDto {
+function limitsView(key: KeyRecord, { usage, leftUsd }: KeySpendingView): KeyLimitsDto {
   return {
     label: key.label,
     limit: key.limitUsd === null ? null : Number(key.limitUsd),
-    limit_remaining: remaining(key, usage),
+    limit_remaining: leftUsd === null ? null : Number(leftUsd),
     limit_reset: key.limitReset,
     include_byok_in_limit: key.includeByokInLimit,
     usage: Number(usage.totalUsd),
@@ -50,25 +63,4 @@ function limitsView(key: KeyRecord, usage: KeyUsageFigures): KeyLimitsDto {
     expires_at: key.expiresAt,
     creator_user_id: key.creatorUserId,
   };
-}
-
-function remaining(key: KeyRecord, usage: KeyUsageFigures): number | null {
-  if (key.limitUsd === null) return null;
-  const [ownUsd, byokUsd] = spentInPeriod(key.limitReset, usage);
-  const spent = parseUsd(ownUsd) + (key.includeByokInLimit ? parseUsd(byokUsd) : 0n);
-  const left = parseUsd(key.limitUsd) - spent;
-  return usdNumber(left > 0n ? left : 0n);
-}
-
-function spentInPeriod(reset: LimitReset | null, usage: KeyUsageFigures): [ownUsd: string, byokUsd: string] {
-  switch (reset) {
-    case 'daily':
-      return [usage.dailyUsd, usage.byokDailyUsd];
-    case 'weekly':
-      return [usage.weeklyUsd, usage.byokWeeklyUsd];
-    case 'monthly':
-      return [usage.monthlyUsd, usage.byokMonthlyUsd];
-    case null:
-      return [usage.totalUsd, usage.byokTotalUsd];
-  }
 }

@@ -15,9 +15,12 @@ import {
   type Principal,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { aCatalogue, aModel } from '@libs/inference/testing';
+import type { KeyLimit } from '@libs/persistence';
 import { AppExceptionFilter, MessageBus, validateInstance } from '@libs/platform';
 import { AuditInterceptor } from '../audit/audit.interceptor';
 import { CurrentKeyController } from './current-key.controller';
+import { PolicyNames } from '../policies/policy-names';
 import { KeyUsage, NOTHING_SPENT, type KeyUsageFigures } from './key-usage';
 import { KeysController } from './keys.controller';
 import { KeysService } from './keys.service';
@@ -40,6 +43,7 @@ const record: KeyRecord = {
   disabled: false,
   expiresAt: null,
   creatorUserId: null,
+  policy: { zdr: true },
   createdAt: '2026-01-02T03:04:05.000Z',
   updatedAt: null,
 };
@@ -77,10 +81,16 @@ class AuthBus extends MessageBus {
 
 class FakeUsage extends KeyUsage {
   readonly asked: (readonly string[])[] = [];
+  readonly limits: (KeyLimit | undefined)[] = [];
 
   override async usageOf(keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>> {
     this.asked.push(keyHashes);
     return new Map([[HASH, figures]]);
+  }
+
+  override async leftOf(limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>> {
+    this.limits.push(limits.get(HASH));
+    return new Map([...limits].map(([hash, { amountUsd }]) => [hash, hash === HASH ? '10.2' : amountUsd]));
   }
 }
 
@@ -107,7 +117,12 @@ describe(KeysController.name, () => {
     usage = new FakeUsage();
     const module = await Test.createTestingModule({
       controllers: [KeysController, CurrentKeyController],
-      providers: [{ provide: KeysService, useValue: new KeysService(bus, usage, 'sluice') }],
+      providers: [
+        {
+          provide: KeysService,
+          useValue: new KeysService(bus, usage, 'sluice', new PolicyNames(() => aCatalogue(aModel()))),
+        },
+      ],
     })
       .overrideInterceptor(AuditInterceptor)
       .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })
@@ -283,10 +298,41 @@ describe(KeysController.name, () => {
         disabled: false,
         workspace_id: WORKSPACE,
         external_user: null,
+        policy: { zdr: true },
         created_at: '2026-01-02T03:04:05.000Z',
         updated_at: null,
       },
     });
+  });
+
+  it('sends a policy that names what there is, and null to take it away', async () => {
+    const policy = { allowed_providers: ['acme'], allowed_models: ['acme/large'], data_collection: 'deny' };
+    await ask('POST', '/keys', { name: 'n', policy });
+    await ask('PATCH', `/keys/${HASH}`, { policy: null });
+    expect(bus.asked.map(({ request }) => request['policy'])).toEqual([policy, null]);
+  });
+
+  it.each([
+    [{ allowed_providers: [] }, 'policy'],
+    [{ allow_providers: ['acme'] }, 'policy'],
+    ['deny', 'policy'],
+    [{ ignored_providers: ['acme', 'nobody-at-all'] }, 'policy.ignored_providers[1]'],
+    [{ allowed_models: ['acme/unheard-of'] }, 'policy.allowed_models[0]'],
+  ])('refuses the policy %j and names the place', async (policy, param) => {
+    for (const [method, url] of [
+      ['POST', '/keys'],
+      ['PATCH', `/keys/${HASH}`],
+    ] as const) {
+      const answer = await ask(method, url, { name: 'n', policy });
+      expect(answer).toMatchObject({ status: 400, body: { error: { metadata: { param } } } });
+      expect(JSON.stringify(answer.body)).not.toMatch(/nobody-at-all|unheard-of|allow_providers/);
+    }
+    expect(bus.asked).toEqual([]);
+  });
+
+  it('asks the books for what is left of the limit as it stands', async () => {
+    await ask('GET', `/keys/${HASH}`);
+    expect(usage.limits).toEqual([{ amountUsd: '10.5', reset: 'weekly', includesByok: true }]);
   });
 
   it('tells a limit taken away from a limit left alone', async () => {

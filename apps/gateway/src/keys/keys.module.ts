@@ -1,5 +1,7 @@
 import { Module, type DynamicModule, type ModuleMetadata } from '@nestjs/common';
 import { MessageBus, ServicesEnv } from '@libs/platform';
+import { InferenceRouting } from '../inference/inference-routing';
+import { PolicyNames } from '../policies/policy-names';
 import { CurrentKeyController } from './current-key.controller';
 import { KeyUsage } from './key-usage';
 import { KeysController } from './keys.controller';
@@ -10,7 +12,7 @@ export interface KeysModuleOptions {
   readonly imports: NonNullable<ModuleMetadata['imports']>;
 }
 
-/** Needs the (global) platform and messaging modules. */
+/** Needs the (global) platform, messaging and inference modules. */
 @Module({})
 export class KeysModule {
   static forRoot({ imports }: KeysModuleOptions): DynamicModule {
@@ -21,9 +23,9 @@ export class KeysModule {
       providers: [
         {
           provide: KeysService,
-          useFactory: (bus: MessageBus, usage: KeyUsage, env: ServicesEnv) =>
-            new KeysService(bus, usage, env.SERVICE_NAME),
-          inject: [MessageBus, KeyUsage, ServicesEnv],
+          useFactory: (bus: MessageBus, usage: KeyUsage, env: ServicesEnv, routing: InferenceRouting) =>
+            new KeysService(bus, usage, env.SERVICE_NAME, new PolicyNames(() => routing.catalogue())),
+          inject: [MessageBus, KeyUsage, ServicesEnv, InferenceRouting],
         },
       ],
     };

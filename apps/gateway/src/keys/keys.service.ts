@@ -20,10 +20,13 @@ import {
   type UpdateKeyDto,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import type { KeyLimit } from '@libs/persistence';
 import type { MessageBus } from '@libs/platform';
 import { badCredential } from '../auth/bearer';
+import { keyLimitOf } from '../generations/key-limit-of';
 import { NOTHING_SPENT, type KeyUsage } from './key-usage';
-import { currentKeyView, keyView } from './key-view';
+import type { PolicyNames } from '../policies/policy-names';
+import { currentKeyView, keyView, type KeySpendingView } from './key-view';
 
 const DEFAULT_PAGE = 100;
 
@@ -42,6 +45,7 @@ export class KeysService {
     private readonly bus: MessageBus,
     private readonly usage: KeyUsage,
     private readonly serviceName: string,
+    private readonly policies: PolicyNames,
   ) {}
 
   /** Mints here and sends the hash: the key itself goes to the caller and nowhere else. */
@@ -59,8 +63,9 @@ export class KeysService {
       includeByokInLimit: body.include_byok_in_limit ?? false,
       expiresAt: body.expires_at ?? null,
       creatorUserId: body.creator_user_id ?? null,
+      policy: this.policies.check(body.policy),
     });
-    return { data: keyView(record, NOTHING_SPENT), key };
+    return { data: keyView(record, { usage: NOTHING_SPENT, leftUsd: record.limitUsd }), key };
   }
 
   async list(caller: Principal, query: ListKeysQueryDto): Promise<KeyDto[]> {
@@ -72,8 +77,8 @@ export class KeysService {
       ...readPage(query, DEFAULT_PAGE),
     });
     if (keys.length === 0) return [];
-    const figures = await this.usage.usageOf(keys.map(({ hash }) => hash));
-    return keys.map((key) => keyView(key, figures.get(key.hash) ?? NOTHING_SPENT));
+    const spendingOf = await this.spendingOf(keys);
+    return keys.map((key) => keyView(key, spendingOf(key)));
   }
 
   async get(caller: Principal, hash: string): Promise<KeyDto> {
@@ -88,6 +93,7 @@ export class KeysService {
       limitUsd: usdOf(body.limit),
       limitReset: body.limit_reset,
       includeByokInLimit: body.include_byok_in_limit,
+      policy: this.policies.check(body.policy),
     });
     return this.view(record);
   }
@@ -100,14 +106,26 @@ export class KeysService {
   async current(caller: Principal): Promise<CurrentKeyDto> {
     const { organizationId, keyHash } = caller;
     const record = await this.bus.call(GetKey, { organizationId, hash: keyHash }).catch(notFoundAsBadCredential);
-    const figures = await this.usage.usageOf([keyHash]);
-    return currentKeyView(record, figures.get(keyHash) ?? NOTHING_SPENT);
+    return currentKeyView(record, caller, (await this.spendingOf([record]))(record));
   }
 
   private async view(record: KeyRecord): Promise<KeyDto> {
-    const figures = await this.usage.usageOf([record.hash]);
-    return keyView(record, figures.get(record.hash) ?? NOTHING_SPENT);
+    return keyView(record, (await this.spendingOf([record]))(record));
   }
+
+  private async spendingOf(keys: readonly KeyRecord[]): Promise<(key: KeyRecord) => KeySpendingView> {
+    const limits = new Map(keys.flatMap((key) => limitEntry(key)));
+    const [usage, left] = await Promise.all([
+      this.usage.usageOf(keys.map(({ hash }) => hash)),
+      limits.size === 0 ? new Map<string, string>() : this.usage.leftOf(limits),
+    ]);
+    return ({ hash }) => ({ usage: usage.get(hash) ?? NOTHING_SPENT, leftUsd: left.get(hash) ?? null });
+  }
+}
+
+function limitEntry(key: KeyRecord): [hash: string, limit: KeyLimit][] {
+  const limit = keyLimitOf(key);
+  return limit === null ? [] : [[key.hash, limit]];
 }
 
 /** A key that was deleted a moment ago may still be known to the guard. */

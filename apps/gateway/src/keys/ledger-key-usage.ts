@@ -1,16 +1,19 @@
 import { Injectable } from '@nestjs/common';
-import { LedgerRepository } from '@libs/persistence';
-import { KeyUsage, NOTHING_SPENT, type KeyUsageFigures } from './key-usage';
+import { LedgerRepository, type KeyLimit } from '@libs/persistence';
+import { KeyUsage, type KeyUsageFigures } from './key-usage';
 
-/** What keys were charged, from the ledger, which does not sum up what providers charge owners of own keys. */
+/** What keys were charged and may still be, from the ledger. */
 @Injectable()
 export class LedgerKeyUsage extends KeyUsage {
   constructor(private readonly ledger: LedgerRepository) {
     super();
   }
 
-  override async usageOf(keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>> {
-    const spending = await this.ledger.spendingOf(keyHashes);
-    return new Map([...spending].map(([hash, figures]) => [hash, { ...NOTHING_SPENT, ...figures }]));
+  override usageOf(keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>> {
+    return this.ledger.spendingOf(keyHashes);
+  }
+
+  override leftOf(limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>> {
+    return this.ledger.leftOf(limits);
   }
 }

@@ -1,6 +1,6 @@
 import { hashApiKey, mintApiKey, VerifyKey } from '@libs/contracts';
+import { KeyDirectory } from '@libs/platform';
 import { FakeMessageBus } from '@libs/platform/testing';
-import { KeyDirectory } from '../auth/key-directory';
 import { readGatewayEnv } from '../gateway.env';
 import { LocalCellRates, cellRateOf } from '../limits/gcra';
 import { RateLimiter, type RateLimit, type RateVerdict } from '../limits/rate-limiter';

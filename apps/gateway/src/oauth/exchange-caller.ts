@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { hashApiKey, readApiKeyKind } from '@libs/contracts';
+import { KeyDirectory } from '@libs/platform';
 import { badCredential, readBearer } from '../auth/bearer';
-import { KeyDirectory } from '../auth/key-directory';
 import { GatewayEnv } from '../gateway.env';
 import { RateLimiter, rateLimitError, type RateLimit } from '../limits/rate-limiter';
 

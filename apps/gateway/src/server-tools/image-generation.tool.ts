@@ -3,6 +3,7 @@ import {
   callCancelled,
   estimatePromptTokens,
   readRouteFacts,
+  readRoutePolicies,
   type InferenceEngine,
   type InferenceResult,
 } from '@libs/inference';
@@ -82,6 +83,7 @@ export class ImageGenerationTool implements ServerTool {
       signal: context.signal,
       estimatedPromptTokens: estimatePromptTokens(body),
       scope: credentialScopeOf(context.caller),
+      policies: context.caller.policies && readRoutePolicies(context.caller.policies),
     });
   }
 }

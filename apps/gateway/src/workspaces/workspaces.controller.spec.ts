@@ -15,8 +15,10 @@ import {
   type WorkspaceRecord,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { aCatalogue, aModel } from '@libs/inference/testing';
 import { AppExceptionFilter, Egress, MessageBus, seal, validateInstance } from '@libs/platform';
 import { AuditInterceptor } from '../audit/audit.interceptor';
+import { PolicyNames } from '../policies/policy-names';
 import { CallbackUrls } from '../webhooks/callback-urls';
 import { WorkspacesController } from './workspaces.controller';
 import { WorkspacesService } from './workspaces.service';
@@ -33,6 +35,7 @@ const record: WorkspaceRecord = {
   isDefault: false,
   description: null,
   defaultCallbackUrl: 'https://receiver.example/',
+  policy: { data_collection: 'deny' },
   createdAt: '2026-01-02T03:04:05.000Z',
   updatedAt: null,
 };
@@ -81,7 +84,11 @@ describe(WorkspacesController.name, () => {
       providers: [
         {
           provide: WorkspacesService,
-          useValue: new WorkspacesService(bus, new CallbackUrls(new Egress({ allowCidrs: [] }), bus)),
+          useValue: new WorkspacesService(
+            bus,
+            new CallbackUrls(new Egress({ allowCidrs: [] }), bus),
+            new PolicyNames(() => aCatalogue(aModel())),
+          ),
         },
       ],
     })
@@ -115,6 +122,7 @@ describe(WorkspacesController.name, () => {
           is_default: false,
           default_callback_url: 'https://receiver.example/',
           webhook_signing: true,
+          policy: { data_collection: 'deny' },
           created_at: '2026-01-02T03:04:05.000Z',
           updated_at: null,
           created_by: null,
@@ -150,6 +158,12 @@ describe(WorkspacesController.name, () => {
     ['a line break after a slug', { name: 'n', slug: 'a\n' }, 'slug'],
     ['a long slug', { name: 'n', slug: 'a'.repeat(51) }, 'slug'],
     ['a long description', { name: 'n', slug: 's', description: 'd'.repeat(501) }, 'description'],
+    ['a policy with a member that there is not', { name: 'n', slug: 's', policy: { zdrr: true } }, 'policy'],
+    [
+      'a policy with an unknown model',
+      { name: 'n', slug: 's', policy: { ignored_models: ['x'] } },
+      'policy.ignored_models[0]',
+    ],
     ['a NUL in a description', { name: 'n', slug: 's', description: '\u0000' }, 'description'],
     ['a callback URL without TLS', { name: 'n', slug: 's', default_callback_url: 'http://a.example/' }, CALLBACK],
     ['a callback URL at an address', { name: 'n', slug: 's', default_callback_url: 'https://10.0.0.1/' }, CALLBACK],
@@ -177,9 +191,11 @@ describe(WorkspacesController.name, () => {
   it('changes only what is given', async () => {
     await ask('PATCH', `/workspaces/${WORKSPACE}`, { description: null, is_default: true });
     await ask('PATCH', `/workspaces/${WORKSPACE}`, { name: 'New' });
+    await ask('PATCH', `/workspaces/${WORKSPACE}`, { policy: { zdr: true } });
     expect(bus.asked.map(({ request }) => request)).toEqual([
       { organizationId: ORGANIZATION, id: WORKSPACE, description: null },
       { organizationId: ORGANIZATION, id: WORKSPACE, name: 'New' },
+      { organizationId: ORGANIZATION, id: WORKSPACE, policy: { zdr: true } },
     ]);
     expect((await ask('PATCH', `/workspaces/${WORKSPACE}`, { name: null })).status).toBe(400);
     expect((await ask('PATCH', `/workspaces/${WORKSPACE}`, { slug: 'A' })).status).toBe(400);

@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import {
   CreateWorkspace,
   DeleteWorkspace,
@@ -19,8 +18,9 @@ import {
   type WorkspaceReference,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { MessageBus, SealingKeyPair } from '@libs/platform';
-import { CallbackUrls } from '../webhooks/callback-urls';
+import { SealingKeyPair, type MessageBus } from '@libs/platform';
+import type { PolicyNames } from '../policies/policy-names';
+import type { CallbackUrls } from '../webhooks/callback-urls';
 
 const DEFAULT_PAGE = 50;
 const NONE: ReadonlySet<string> = new Set();
@@ -29,11 +29,11 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const NO_GUARDRAIL = '00000000-0000-0000-0000-000000000000';
 
 /** `/workspaces` of the interface, forwarded to the auth app for the organization of the caller's key. */
-@Injectable()
 export class WorkspacesService {
   constructor(
     private readonly bus: MessageBus,
     private readonly callbackUrls: CallbackUrls,
+    private readonly policies: PolicyNames,
   ) {}
 
   async list(caller: Principal, query: PageQueryDto): Promise<{ data: WorkspaceDto[]; total_count: number }> {
@@ -49,7 +49,8 @@ export class WorkspacesService {
   async create({ organizationId }: Principal, body: CreateWorkspaceDto): Promise<WorkspaceDto> {
     const { name, slug, description } = body;
     const defaultCallbackUrl = this.#checked(body.default_callback_url);
-    const members = { organizationId, name, slug, description, defaultCallbackUrl };
+    const policy = this.policies.check(body.policy);
+    const members = { organizationId, name, slug, description, defaultCallbackUrl, policy };
     return workspaceView(await this.bus.call(CreateWorkspace, members), NONE);
   }
 
@@ -61,7 +62,8 @@ export class WorkspacesService {
     const { name, slug, description } = body;
     const reference = ownWorkspace(caller, id);
     const defaultCallbackUrl = this.#checked(body.default_callback_url);
-    const members = { ...reference, name, slug, description, defaultCallbackUrl };
+    const policy = this.policies.check(body.policy);
+    const members = { ...reference, name, slug, description, defaultCallbackUrl, policy };
     return this.#view(await this.bus.call(UpdateWorkspace, members));
   }
 
@@ -110,6 +112,7 @@ function workspaceView(workspace: WorkspaceRecord, signing: ReadonlySet<string>)
     is_default: workspace.isDefault,
     default_callback_url: workspace.defaultCallbackUrl,
     webhook_signing: signing.has(workspace.id),
+    policy: workspace.policy ?? null,
     created_at: workspace.createdAt,
     updated_at: workspace.updatedAt,
     created_by: null,

@@ -1,6 +1,7 @@
 import { buildMessage, IsBoolean, IsIn, IsOptional, IsUUID, ValidateBy, type ValidationOptions } from 'class-validator';
 import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';
 import { PageQueryDto } from '../organizations/page.dto';
+import { IsRoutingPolicy, type DataRegion, type RoutingPolicy } from '../routing/routing-policy';
 import { LIMIT_RESETS, type LimitReset } from './keys.messages';
 import { MAX_USD, usdFromNumber } from './usd-amount';
 
@@ -52,6 +53,11 @@ export class CreateKeyDto {
   @MayBeAbsent()
   @IsUUID()
   workspace_id?: string;
+
+  /** Ours. */
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /** Body of `PATCH /keys/{hash}`: members left out stay as they are. */
@@ -75,6 +81,11 @@ export class UpdateKeyDto {
   @MayBeAbsent()
   @IsBoolean()
   include_byok_in_limit?: boolean;
+
+  /** Takes the place of the whole policy that there was; null takes it away. */
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /** Query of `GET /keys`; query members arrive as text. */
@@ -121,6 +132,7 @@ export interface KeyDto extends KeyLimitsDto {
   workspace_id: string | null;
   /** Keys belong to nobody outside of the organization. */
   external_user: null;
+  policy: RoutingPolicy | null;
   created_at: string;
   updated_at: string | null;
 }
@@ -133,7 +145,8 @@ export interface CurrentKeyDto extends KeyLimitsDto {
   is_provisioning_key: boolean;
   organization_id: string;
   workspace_id: string | null;
-  allowed_data_regions: readonly string[];
+  /** By the policies of the workspace and the key together. */
+  allowed_data_regions: readonly DataRegion[];
   /** An installation gives nothing away by the number of requests, so all are 0. */
   free_model_daily_requests: { limit: number; used: number; remaining: number };
   rate_limit: { requests: number; interval: string; note: string };

@@ -2,6 +2,7 @@ import { ArrayMaxSize, IsArray, IsBoolean, IsIn, IsInt, IsOptional, IsUUID, Matc
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';
+import { IsRoutingPolicy, type OwnedPolicy, type RoutingPolicy } from '../routing/routing-policy';
 import type { ApiKeyKind } from './api-key-format';
 import { USD_DECIMAL } from './usd-amount';
 
@@ -35,6 +36,8 @@ export class Principal {
   expiresAt: string | null;
   /** Whom the key was made for, in the words of who made it. */
   creatorUserId?: string | null;
+  /** Of the workspace and of the key, those that there are; every one of them binds. */
+  policies?: readonly OwnedPolicy[];
 }
 
 /** A key as its owner may see it; the key itself is known to nobody after its creation. */
@@ -52,6 +55,7 @@ export class KeyRecord {
   disabled: boolean;
   expiresAt: string | null;
   creatorUserId: string | null;
+  policy?: RoutingPolicy | null;
   createdAt: string;
   updatedAt: string | null;
 }
@@ -119,6 +123,11 @@ export class CreateKeyRequest {
   @IsOptional()
   @IsNameText(1, 200)
   creatorUserId?: string | null;
+
+  /** Of an API key only. */
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /** Errors: `invalid_request` for a workspace the organization does not have, and an expiry that has passed. */
@@ -202,7 +211,7 @@ export const GetKey = call({
   response: KeyRecord,
 });
 
-/** Members left out stay as they are; null takes a limit or its reset away. */
+/** Members left out stay as they are; null takes a limit, its reset or the policy away. */
 export class UpdateKeyRequest extends KeyReference {
   @MayBeAbsent()
   @IsNameText(1, 200)
@@ -223,6 +232,10 @@ export class UpdateKeyRequest extends KeyReference {
   @MayBeAbsent()
   @IsBoolean()
   includeByokInLimit?: boolean;
+
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /** Errors: `not_found`; `invalid_request` for a limit on a management key, which spends nothing. */

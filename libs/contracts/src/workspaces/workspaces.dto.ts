@@ -1,5 +1,6 @@
 import { IsOptional, Matches, MaxLength } from 'class-validator';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
+import { IsRoutingPolicy, type RoutingPolicy } from '../routing/routing-policy';
 import { MAX_CALLBACK_URL_LENGTH, WORKSPACE_SLUG, WORKSPACE_SLUG_LENGTH } from './workspaces.messages';
 
 /** Body of `POST /workspaces`. Members of other names are ignored. */
@@ -19,6 +20,11 @@ export class CreateWorkspaceDto {
   @IsOptional()
   @IsStoredText(MAX_CALLBACK_URL_LENGTH)
   default_callback_url?: string | null;
+
+  /** Ours; in a change it takes the place of the whole policy that there was. */
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /** Body of `PATCH /workspaces/{id}`: members left out stay as they are. */
@@ -40,6 +46,11 @@ export class UpdateWorkspaceDto {
   @IsOptional()
   @IsStoredText(MAX_CALLBACK_URL_LENGTH)
   default_callback_url?: string | null;
+
+  /** Ours; in a change it takes the place of the whole policy that there was. */
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /**
@@ -57,6 +68,7 @@ export interface WorkspaceDto {
   default_callback_url: string | null;
   /** Whether its webhooks are signed: `POST /workspaces/{id}/webhook-secret` begins that. */
   webhook_signing: boolean;
+  policy: RoutingPolicy | null;
   created_at: string;
   updated_at: string | null;
   created_by: string | null;

@@ -2,6 +2,7 @@ import { IsInt, IsOptional, IsUUID, Matches, Max, MaxLength, Min } from 'class-v
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
+import { IsRoutingPolicy, type RoutingPolicy } from '../routing/routing-policy';
 
 /** Lower-case words joined by single hyphens, at most 50 characters. */
 export const WORKSPACE_SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
@@ -19,6 +20,7 @@ export class WorkspaceRecord {
   description: string | null;
   /** Where the ends of batches and videos are announced whose requests name no place. */
   defaultCallbackUrl: string | null;
+  policy?: RoutingPolicy | null;
   createdAt: string;
   updatedAt: string | null;
 }
@@ -41,6 +43,10 @@ export class CreateWorkspaceRequest {
   @IsOptional()
   @IsStoredText(MAX_CALLBACK_URL_LENGTH)
   defaultCallbackUrl?: string | null;
+
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /** Errors: `invalid_request` for a slug the organization uses already, `not_found` for no such organization. */
@@ -99,7 +105,7 @@ export const GetWorkspace = call({
   response: WorkspaceRecord,
 });
 
-/** Members left out stay as they are; null takes the description or the callback URL away. */
+/** Members left out stay as they are; null takes the description, the callback URL or the policy away. */
 export class UpdateWorkspaceRequest extends WorkspaceReference {
   @MayBeAbsent()
   @IsNameText(1, 100)
@@ -117,6 +123,10 @@ export class UpdateWorkspaceRequest extends WorkspaceReference {
   @IsOptional()
   @IsStoredText(MAX_CALLBACK_URL_LENGTH)
   defaultCallbackUrl?: string | null;
+
+  @IsOptional()
+  @IsRoutingPolicy()
+  policy?: RoutingPolicy | null;
 }
 
 /** Errors: `not_found`; `invalid_request` for a slug the organization uses already. */

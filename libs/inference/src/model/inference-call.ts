@@ -1,7 +1,7 @@
 import type { Answer, PriceListName } from '../dialects/dialect';
 import type { UpstreamTimeouts } from '../providers/provider';
 import type { CredentialScope } from '../routing/credential-source';
-import type { Candidate, RoutePlan, RouteRequest } from '../routing/route-plan';
+import type { Candidate, RoutePlan, RoutePolicy, RouteRequest } from '../routing/route-plan';
 import type { AnswerStream } from './answer-stream';
 import type { Attempt } from './attempt';
 import type { CancelSignal } from './cancellation';
@@ -18,6 +18,8 @@ export interface InferenceRequest {
   /** In place of the engine's own: 300 s to the first byte, 60 s between two reads. `totalMs` is cut to the deadline. */
   readonly timeouts?: Partial<UpstreamTimeouts>;
   readonly scope?: CredentialScope;
+  /** Of the caller; whatever is asked of an endpoint, each of them must allow it. */
+  readonly policies?: readonly RoutePolicy[];
   /** Defaults to `standard`. */
   readonly priceList?: PriceListName;
 }

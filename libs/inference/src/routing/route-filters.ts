@@ -1,17 +1,12 @@
 import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
 import type { Endpoint } from './catalogue-entries';
-import { collectsData, isZdr, regionOf, type Contender } from './route-contender';
-import { isInRegion, isNamedIn } from './route-names';
+import { collectsData, isZdr } from './route-contender';
+import { isChosen, policyFilters, type HardFilter } from './route-policy';
+import { isNamedIn } from './route-names';
 import type { Reason } from './route-refusal';
-import type { MaxPrice, RoutePolicy, RouteRequest, RoutingPreferences } from './route-request';
+import type { MaxPrice, RouteRequest, RoutingPreferences } from './route-request';
 import { supportsParameter, traitsOf } from './route-traits';
-
-/** A rule that no plan breaks, and what to say, once it was asked of all, when it leaves nothing over. */
-export interface HardFilter {
-  readonly reason: Reason;
-  readonly keeps: (contender: Contender) => boolean;
-}
 
 /** The members of a request that an endpoint would not be sent, because it is asked in another dialect. */
 export type LostMembers = (endpoint: Endpoint) => readonly string[];
@@ -23,10 +18,10 @@ export type LostMembers = (endpoint: Endpoint) => readonly string[];
  * try translations comes last, so that it is asked of few.
  */
 export function hardFilters(request: RouteRequest, lostMembers: LostMembers = () => []): readonly HardFilter[] {
-  const { policy, preferences } = request;
+  const { policies = [], preferences } = request;
   const isStrict = preferences?.requireParameters === true;
   return [
-    ...(policy ? policyFilters(policy) : []),
+    ...policies.flatMap((policy) => policyFilters(policy)),
     ...(preferences ? dataFilters(preferences) : []),
     ...(preferences ? choiceFilters(preferences) : []),
     ...sizeFilters(request),
@@ -34,37 +29,6 @@ export function hardFilters(request: RouteRequest, lostMembers: LostMembers = ()
     ...modalityFilters(request),
     ...(isStrict ? [translationFilter(lostMembers)] : []),
   ];
-}
-
-function policyFilters(policy: RoutePolicy): HardFilter[] {
-  const { allowedProviders, ignoredProviders, allowedModels, ignoredModels, regions } = policy;
-  const filters: HardFilter[] = [];
-  if (allowedModels || ignoredModels?.length) {
-    filters.push({
-      reason: forbidden('policy.models', 'The model is not among those that may be used'),
-      keeps: ({ model }) => (allowedModels?.includes(model.slug) ?? true) && !ignoredModels?.includes(model.slug),
-    });
-  }
-  if (allowedProviders || ignoredProviders?.length) {
-    filters.push({
-      reason: {
-        ...forbidden('policy.providers', 'No provider of the model may be used'),
-        excludedBy: 'allowed_providers',
-      },
-      keeps: isChosen(allowedProviders, ignoredProviders),
-    });
-  }
-  if (policy.isDataCollectionDenied === true) {
-    filters.push({ reason: inPolicy(NO_COLLECTION, 'privacy_restricted'), keeps: (one) => !collectsData(one) });
-  }
-  if (policy.isZdrRequired === true) filters.push({ reason: inPolicy(ZDR_ONLY, 'privacy_restricted'), keeps: isZdr });
-  if (regions) {
-    filters.push({
-      reason: inPolicy(IN_REGION, 'region_restricted'),
-      keeps: (contender) => regions.some((wanted) => isInRegion(regionOf(contender), wanted)),
-    });
-  }
-  return filters;
 }
 
 function dataFilters(preferences: RoutingPreferences): HardFilter[] {
@@ -153,13 +117,6 @@ function modalityFilters({ inputModalities = [], outputModalities = [] }: RouteR
   ];
 }
 
-function isChosen(
-  only: readonly string[] | null | undefined,
-  ignore: readonly string[] | null | undefined,
-): HardFilter['keeps'] {
-  return ({ endpoint }) => (!only || isNamedIn(endpoint, only)) && !(ignore && isNamedIn(endpoint, ignore));
-}
-
 /** A plain name covers the formats that are special cases of it. */
 const COVERED: Readonly<Record<string, readonly string[]>> = { fp4: ['mxfp4', 'nvfp4'], fp8: ['mxfp8'] };
 
@@ -177,15 +134,6 @@ function isWithinPrice(prices: PriceList, limit: MaxPrice): boolean {
 
 function isAtMost(price: Rate, limit: Rate | undefined): boolean {
   return limit === undefined || price <= limit;
-}
-
-function forbidden(field: string, message: string): Reason {
-  return { error: 'permission_denied', code: 'constraint_filtered', message, constraint: { field, detail: message } };
-}
-
-function inPolicy(reason: Reason, code: Reason['code']): Reason {
-  const field = reason.constraint?.field.replace('provider.', 'policy.') ?? 'policy';
-  return { ...reason, error: 'permission_denied', code, constraint: { field, detail: reason.message } };
 }
 
 function notFound(code: Reason['code'], excludedBy: Reason['excludedBy'], field: string, message: string): Reason {
@@ -209,12 +157,6 @@ const DISTILLABLE_ONLY = notFound(
   undefined,
   'provider.enforce_distillable_text',
   'No provider of the model allows its outputs to train other models',
-);
-const IN_REGION = notFound(
-  'region_restricted',
-  'data_region',
-  'provider.regions',
-  'No provider of the model serves in a region that may be used',
 );
 const NOT_CHOSEN = notFound(
   'constraint_filtered',

@@ -54,11 +54,14 @@ const request: fc.Arbitrary<RouteRequest> = fc.record({
     partition: maybe(fc.constantFrom('model' as const, 'none' as const)),
     maxPrice: maybe(fc.constant({ promptPerMillion: 5n * 10n ** 18n })),
   }),
-  policy: fc.record({
-    allowedProviders: maybe(names),
-    regions: maybe(fc.constant(['europe'])),
-    isZdrRequired: fc.constantFrom(false, false, false, true),
-  }),
+  policies: fc.array(
+    fc.record({
+      allowedProviders: maybe(names),
+      regions: maybe(fc.constant(['europe'])),
+      isZdrRequired: fc.constantFrom(false, false, false, true),
+    }),
+    { maxLength: 2 },
+  ),
   parameters: fc.subarray(PARAMETERS),
   maxOutputTokens: maybe(fc.constantFrom(400, 4_000)),
   serviceTier: maybe(fc.constantFrom('default', 'priority', 'flex')),
@@ -137,10 +140,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   dataCollection: ({ endpoint: { provider, zdr } }, { preferences }) =>
     preferences?.dataCollection !== 'deny' ||
     (!provider.dataPolicy.trainsOnPrompts && (!provider.dataPolicy.retainsPrompts || zdr)),
-  zdr: ({ endpoint: one }, { preferences, policy }) =>
-    one.zdr || (preferences?.zdr !== true && policy?.isZdrRequired !== true),
-  allowed: ({ endpoint: one }, { policy }) => !policy?.allowedProviders || isNamedIn(one, policy.allowedProviders),
-  region: ({ endpoint: one }, { policy }) => !policy?.regions || one.region === 'eu',
+  zdr: ({ endpoint: one }, { preferences, policies = [] }) =>
+    one.zdr || (preferences?.zdr !== true && !policies.some(({ isZdrRequired }) => isZdrRequired)),
+  allowed: ({ endpoint: one }, { policies = [] }) =>
+    policies.every(({ allowedProviders }) => !allowedProviders || isNamedIn(one, allowedProviders)),
+  region: ({ endpoint: one }, { policies = [] }) => policies.every(({ regions }) => !regions || one.region === 'eu'),
   quantization: ({ endpoint: one }, { preferences }) =>
     !preferences?.quantizations || preferences.quantizations.includes(one.quantization.replace('mxfp8', 'fp8')),
   price: ({ endpoint: one }, { preferences }) => !preferences?.maxPrice || one.pricing.prompt <= 5n * 10n ** 12n,

@@ -353,28 +353,28 @@ describe('hard filters', () => {
     ],
     [
       'a region of the policy',
-      { policy: { regions: ['europe'] } },
+      { policies: [{ regions: ['europe'] }] },
       at('yes', 1, { region: 'eu-west-1' }),
       at('no', 1, { region: 'europium' }),
       { code: 'region_restricted', excluded_by: 'data_region' },
     ],
     [
       'the zero retention of the policy',
-      { policy: { isZdrRequired: true }, preferences: { zdr: false } },
+      { policies: [{ isZdrRequired: true }], preferences: { zdr: false } },
       at('yes', 1, { zdr: true }),
       at('no', 1),
       { code: 'privacy_restricted', excluded_by: 'data_policy:zdr', constraint: { field: 'policy.zdr' } },
     ],
     [
       'the data collection of the policy',
-      { policy: { isDataCollectionDenied: true } },
+      { policies: [{ isDataCollectionDenied: true }] },
       withPolicy('yes', { ...keeping, retainsPrompts: false }),
       withPolicy('no', training),
       { excluded_by: 'data_policy:training' },
     ],
     [
       'the providers of the policy',
-      { policy: { allowedProviders: ['yes', 'other'], ignoredProviders: ['other'] } },
+      { policies: [{ allowedProviders: ['yes', 'other'], ignoredProviders: ['other'] }] },
       at('yes', 1),
       at('other', 1),
       { excluded_by: 'allowed_providers' },
@@ -390,16 +390,16 @@ describe('hard filters', () => {
       affected_providers: [other.provider.name],
       ...availability,
     });
-    const isPolicy = request.policy !== undefined;
+    const isPolicy = request.policies !== undefined;
     const isSize = request.maxOutputTokens !== undefined || request.estimatedPromptTokens !== undefined;
     expect(error.status).toBe(isPolicy ? 403 : isSize ? 400 : 404);
   });
 
   it('leave models alone that the policy does not name', () => {
     const models = [aModel(), aModel({ slug: 'acme/small' })];
-    const request = { models: ['acme/small'], policy: { allowedModels: ['acme/small'] } };
+    const request = { models: ['acme/small'], policies: [{ allowedModels: ['acme/small'] }] };
     expect(plan(request, { models })).toEqual(['acme/small@acme']);
-    expect(refusal({ policy: { ignoredModels: ['acme/large'] } }).code).toBe('permission_denied');
+    expect(refusal({ policies: [{ ignoredModels: ['acme/large'] }] }).code).toBe('permission_denied');
   });
 
   it('need a model for every kind of content', () => {
@@ -411,7 +411,7 @@ describe('hard filters', () => {
   });
 
   it('put the policy before the preferences', () => {
-    const request = { policy: { isZdrRequired: true }, preferences: { only: ['nobody'] } };
+    const request = { policies: [{ isZdrRequired: true }], preferences: { only: ['nobody'] } };
     expect(refusal(request).code).toBe('permission_denied');
   });
 });
@@ -652,7 +652,7 @@ describe("a caller's own keys", () => {
   it('declare a region for endpoints that are bound to none', () => {
     const models = [aModel({ endpoints: [at('dear', 1), at('cheap', 1, { region: 'us-east-1' })] })];
     const credentials = ['dear', 'cheap'].map((slug) => key(slug, slug, { declaredRegion: 'europe' }));
-    expect(plan({ policy: { regions: ['europe'] } }, { models, credentials })).toEqual(['dear with dear']);
+    expect(plan({ policies: [{ regions: ['europe'] }] }, { models, credentials })).toEqual(['dear with dear']);
   });
 
   it('rest one by one', () => {

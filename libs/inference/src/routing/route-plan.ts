@@ -7,9 +7,10 @@ import { failedOnRoute } from './failed-route';
 import type { Candidate, RoutePlan } from './planned-route';
 import type { Contender } from './route-contender';
 import { ownKeysFor } from './route-credentials';
-import { hardFilters, OTHER_TIER, type HardFilter, type LostMembers } from './route-filters';
+import { hardFilters, OTHER_TIER, type LostMembers } from './route-filters';
 import { isOfVariant, resolveModel, type ResolvedModel, type UnresolvedModel } from './route-model';
 import { orderContenders, type OrderWish } from './route-order';
+import type { HardFilter } from './route-policy';
 import { refusal, restingRefusal, type Reason, type Rest } from './route-refusal';
 import type { RouteRequest } from './route-request';
 import { sortOfGroup, tierRank, tierWishOf, type TierWish } from './route-tiers';
@@ -55,7 +56,7 @@ interface Field {
  * Throws, when nothing is left at all, what is to be said of the first model, with its `availability` and the
  * plan as far as it went (`failedRouteOf`):
  * `invalid_request` (400) for an unknown model or one that cannot serve the API, `permission_denied` (403)
- * where the policy forbids every endpoint, `not_found` (404) where the preferences do, `rate_limit_exceeded`
+ * where a policy forbids every endpoint, `not_found` (404) where the preferences do, `rate_limit_exceeded`
  * (429) and `provider_overloaded` (503) with a time to come back where all that is left rests.
  */
 export function planRoute(request: RouteRequest, world: RouteWorld): RoutePlan {

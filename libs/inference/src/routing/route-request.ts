@@ -53,6 +53,8 @@ export interface RoutingPreferences {
 
 /** What a workspace or key allows, whatever the request prefers. Absent and null forbid nothing. */
 export interface RoutePolicy {
+  /** Whose policy it is, for the refusal. */
+  readonly owner?: 'workspace' | 'key';
   readonly allowedProviders?: readonly string[] | null;
   readonly ignoredProviders?: readonly string[] | null;
   /** Model slugs. */
@@ -91,7 +93,8 @@ export interface RouteRequest extends RouteFacts {
   /** Tried in order after `model`. */
   readonly models?: readonly string[] | null;
   readonly preferences?: RoutingPreferences;
-  readonly policy?: RoutePolicy;
+  /** Every one of them must allow an endpoint. */
+  readonly policies?: readonly RoutePolicy[];
   readonly estimatedPromptTokens?: number;
   /** Keeps a conversation on one endpoint; asked only where there is a choice of endpoints. See `stickyKeyOf`. */
   readonly stickyKey?: StickyKey;

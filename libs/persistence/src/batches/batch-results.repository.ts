@@ -166,7 +166,9 @@ const STORE_SQL = `
       line.prompt_cost_usd, line.completion_cost_usd, line.cost_usd
     FROM line JOIN owned ON owned.batch_number = line.batch_number AND owned.number = line.segment
     ON CONFLICT DO NOTHING
-    RETURNING batch_number, seq, generation_id, cost_usd, error IS NOT NULL AS failed
+    RETURNING batch_number, seq, generation_id, cost_usd, error IS NOT NULL AS failed,
+      CASE WHEN prompt_cost_usd + completion_cost_usd <> cost_usd THEN prompt_cost_usd + completion_cost_usd
+           ELSE 0 END AS byok_usd
   ), charged AS (
     INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id, api_key_hash)
     SELECT stored.generation_id, 'charge', 'org:' || b.organization_id, 'revenue', stored.cost_usd, b.workspace_id,
@@ -174,15 +176,17 @@ const STORE_SQL = `
     FROM stored JOIN batches b ON b.number = stored.batch_number
     WHERE stored.cost_usd > 0
   ), spent AS (
-    INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd)
-    SELECT b.api_key_hash, (now() AT TIME ZONE 'UTC')::date, sum(stored.cost_usd)
+    INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd, byok_usd)
+    SELECT b.api_key_hash, (now() AT TIME ZONE 'UTC')::date, sum(stored.cost_usd), sum(stored.byok_usd)
     FROM stored JOIN batches b ON b.number = stored.batch_number GROUP BY b.api_key_hash ORDER BY b.api_key_hash
-    ON CONFLICT (api_key_hash, day) DO UPDATE SET charged_usd = k.charged_usd + excluded.charged_usd
+    ON CONFLICT (api_key_hash, day) DO UPDATE SET
+      charged_usd = k.charged_usd + excluded.charged_usd, byok_usd = k.byok_usd + excluded.byok_usd
   ), cost AS (
-    SELECT b.id, sum(stored.cost_usd) AS cost_usd
+    SELECT b.id, sum(stored.cost_usd) AS cost_usd, sum(stored.byok_usd) AS byok_usd
     FROM stored JOIN batches b ON b.number = stored.batch_number GROUP BY b.id
   ), settled AS (
-    UPDATE ledger_holds h SET settled_usd = h.settled_usd + cost.cost_usd
+    UPDATE ledger_holds h SET settled_usd = h.settled_usd + cost.cost_usd,
+      settled_byok_usd = h.settled_byok_usd + cost.byok_usd
     FROM cost WHERE h.id = cost.id AND h.state = 'open'
   ), progress AS (
     SELECT line.batch_number, line.segment,

@@ -23,10 +23,11 @@ describe(GenerationsRepository.name, () => {
     model: 'vendor/model',
     streamed: true,
     holdUsd: '0',
+    keyLimit: null,
   });
 
   it('finds a settled call of a workspace as it was settled', async () => {
-    const { holdUsd: _hold, ...call } = opening();
+    const { holdUsd: _hold, keyLimit: _limit, ...call } = opening();
     const outcome = {
       provider: 'vendor',
       upstreamModel: 'model',
@@ -73,7 +74,7 @@ describe(GenerationsRepository.name, () => {
   });
 
   it('finds no call of another workspace or day', async () => {
-    const { holdUsd: _hold, ...call } = opening();
+    const { holdUsd: _hold, keyLimit: _limit, ...call } = opening();
     const outcome = {
       provider: null,
       upstreamModel: null,

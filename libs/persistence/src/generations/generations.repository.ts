@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
+import type { KeyLimit } from '../ledger/key-limit';
+import { ABANDON_SQL, OPEN_SQL, SETTLE_SQL } from './generation-statements';
 
 /** A synchronous call that is about to go upstream. Money as exact decimal strings in US dollars. */
 export interface GenerationOpening {
@@ -13,6 +15,8 @@ export interface GenerationOpening {
   readonly model: string;
   readonly streamed: boolean;
   readonly holdUsd: string;
+  /** Null: the key may spend what its organization has. */
+  readonly keyLimit: KeyLimit | null;
 }
 
 /** One call to a provider. */
@@ -55,7 +59,7 @@ export interface GenerationDetails {
 }
 
 /** What became of it. */
-export interface GenerationSettlement extends Omit<GenerationOpening, 'holdUsd'> {
+export interface GenerationSettlement extends Omit<GenerationOpening, 'holdUsd' | 'keyLimit'> {
   readonly provider: string | null;
   readonly upstreamModel: string | null;
   readonly upstreamId: string | null;
@@ -73,10 +77,26 @@ export interface GenerationSettlement extends Omit<GenerationOpening, 'holdUsd'>
   readonly details: GenerationDetails;
 }
 
-export interface OpenedGeneration {
+/** What the money of a call is refused by: the credits of its organization, or the limit of its key. */
+export type HoldRefusal = 'credits' | 'key_limit';
+
+/** What became of an opening. */
+export type OpeningVerdict =
+  | {
+      readonly id: string;
+      readonly refusedBy: null;
+      /** What the organization can still spend after this hold. */
+      readonly availableUsd: string;
+      /** What is left of the key's limit after it; null without a limit. */
+      readonly keyLeftUsd: string | null;
+    }
+  | { readonly id: string; readonly refusedBy: HoldRefusal };
+
+interface VerdictRow {
   readonly id: string;
-  /** What the organization can still spend after this hold. */
-  readonly availableUsd: string;
+  readonly refused_by: HoldRefusal | 'new_key' | null;
+  readonly available: string;
+  readonly key_left: string | null;
 }
 
 /** A call as its workspace sees it. Money as exact decimal strings in US dollars. */
@@ -106,49 +126,30 @@ export interface GenerationView {
   readonly createdAt: Date;
 }
 
-/** The members of a GenerationOpening that are rows of `generations` and nothing else, for `json_to_recordset`. */
-const OPENING_MEMBERS =
-  'id text, "createdOn" date, "organizationId" uuid, "workspaceId" uuid, "apiKeyHash" text, api text, model text, ' +
-  'streamed boolean';
-
 /** Calls are opened and settled in groups: one statement and one commit for all that waited together. */
 @Injectable()
 export class GenerationsRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Opens each generation and holds its money, all or nothing per organization.
-   *
-   * @returns the opened ones; those of an organization whose balance does not cover their sum are missing
+   * Opens each generation and holds its money, all or nothing per key and per organization: those of a key whose
+   * limit does not cover their sum are refused, and those of an organization whose balance does not cover the sum
+   * of the others.
    */
-  async open(openings: readonly GenerationOpening[]): Promise<OpenedGeneration[]> {
-    const rows = await this.database.rows<{ id: string; available: string }>({
+  async open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {
+    const rows = await this.openKnown(openings);
+    const news = new Set(rows.filter((row) => row.refused_by === 'new_key').map(({ id }) => id));
+    // The row of a key is made when the key is first seen; only a row that is there can be locked.
+    const again = news.size === 0 ? [] : await this.openKnown(openings.filter(({ id }) => news.has(id)));
+    return [...rows.filter(({ id }) => !news.has(id)), ...again].map(toVerdict);
+  }
+
+  private openKnown(openings: readonly GenerationOpening[]): Promise<VerdictRow[]> {
+    return this.database.rows<VerdictRow>({
       name: 'generations-open',
-      sql: `
-        WITH asked AS (
-          SELECT id, "createdOn" AS created_on, "organizationId" AS organization_id, "workspaceId" AS workspace_id,
-                 "apiKeyHash" AS api_key_hash, api, model, streamed, "holdUsd" AS hold_usd
-          FROM json_to_recordset($1) AS t(${OPENING_MEMBERS}, "holdUsd" numeric)
-        ), total AS (
-          SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold FROM asked GROUP BY organization_id
-        ), locked AS (
-          SELECT a.id FROM ledger_accounts a WHERE a.id IN (SELECT id FROM total) ORDER BY a.id FOR UPDATE
-        ), funded AS (
-          UPDATE ledger_accounts a SET held_usd = a.held_usd + total.hold
-          FROM total JOIN locked USING (id)
-          WHERE a.id = total.id AND a.balance_usd - a.held_usd >= total.hold
-          RETURNING a.id, a.balance_usd - a.held_usd AS available
-        ), opened AS (
-          INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed,
-                                   hold_usd, state)
-          SELECT asked.*, 'open' FROM asked JOIN funded ON funded.id = 'org:' || asked.organization_id
-          RETURNING id, organization_id
-        )
-        SELECT opened.id, funded.available::text AS available
-        FROM opened JOIN funded ON funded.id = 'org:' || opened.organization_id`,
+      sql: OPEN_SQL,
       values: [JSON.stringify(openings)],
     });
-    return rows.map((row) => ({ id: row.id, availableUsd: row.available }));
   }
 
   /**
@@ -185,64 +186,13 @@ export class GenerationsRepository {
    */
   async abandonOlderThan(olderThanMs: number): Promise<number> {
     return this.database.execute({
-      sql: `
-        WITH stale AS (
-          SELECT id, created_on, organization_id, hold_usd FROM generations
-          WHERE state = 'open' AND created_at < now() - $1 * interval '1 millisecond'
-          ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED
-        ), abandoned AS (
-          UPDATE generations g SET state = 'abandoned', settled_at = now(), hold_usd = 0
-          FROM stale WHERE g.id = stale.id AND g.created_on = stale.created_on
-          RETURNING stale.organization_id, stale.hold_usd
-        ), total AS (
-          SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold FROM abandoned GROUP BY organization_id
-        )
-        UPDATE ledger_accounts a SET held_usd = a.held_usd - total.hold FROM total WHERE a.id = total.id`,
+      sql: ABANDON_SQL,
       values: [olderThanMs],
     });
   }
 }
 
-const SETTLE_SQL = `
-  WITH settled AS (
-    INSERT INTO generations AS g (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed,
-      hold_usd, provider, upstream_model, upstream_id, status_code, outcome, finish_reason, usage_provenance,
-      prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost_usd, latency_ms, generation_ms,
-      details, state, settled_at)
-    SELECT id, "createdOn", "organizationId", "workspaceId", "apiKeyHash", api, model, streamed, 0, provider,
-      "upstreamModel", "upstreamId", "statusCode", outcome, "finishReason", "usageProvenance", "promptTokens",
-      "completionTokens", "cachedTokens", "reasoningTokens", "costUsd", "latencyMs", "generationMs", details,
-      'settled', now()
-    FROM json_to_recordset($1) AS t(${OPENING_MEMBERS}, provider text, "upstreamModel" text, "upstreamId" text,
-      "statusCode" smallint, outcome text, "finishReason" text, "usageProvenance" text, "promptTokens" bigint,
-      "completionTokens" bigint, "cachedTokens" bigint, "reasoningTokens" bigint, "costUsd" numeric,
-      "latencyMs" integer, "generationMs" integer, details json)
-    ON CONFLICT (id, created_on) DO UPDATE SET
-      state = 'settled', settled_at = now(), provider = excluded.provider, upstream_model = excluded.upstream_model,
-      upstream_id = excluded.upstream_id, status_code = excluded.status_code, outcome = excluded.outcome,
-      finish_reason = excluded.finish_reason, usage_provenance = excluded.usage_provenance,
-      prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens,
-      cached_tokens = excluded.cached_tokens, reasoning_tokens = excluded.reasoning_tokens,
-      cost_usd = excluded.cost_usd, latency_ms = excluded.latency_ms, generation_ms = excluded.generation_ms,
-      details = excluded.details
-      WHERE g.state <> 'settled'
-    RETURNING g.id, g.organization_id, g.workspace_id, g.api_key_hash, g.hold_usd, g.cost_usd
-  ), charged AS (
-    INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id, api_key_hash)
-    SELECT id, 'charge', 'org:' || organization_id, 'revenue', cost_usd, workspace_id, api_key_hash
-    FROM settled WHERE cost_usd > 0
-  ), spent AS (
-    INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd)
-    SELECT api_key_hash, (now() AT TIME ZONE 'UTC')::date, sum(cost_usd)
-    FROM settled GROUP BY api_key_hash ORDER BY api_key_hash
-    ON CONFLICT (api_key_hash, day) DO UPDATE SET charged_usd = k.charged_usd + excluded.charged_usd
-  ), total AS (
-    SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold, sum(cost_usd) AS cost,
-           sum(greatest(0, cost_usd - hold_usd)) AS overage
-    FROM settled GROUP BY organization_id
-  )
-  INSERT INTO ledger_accounts AS a (id, balance_usd, overage_usd) SELECT id, -cost, overage FROM total ORDER BY id
-  ON CONFLICT (id) DO UPDATE SET
-    balance_usd = a.balance_usd + excluded.balance_usd,
-    overage_usd = a.overage_usd + excluded.overage_usd,
-    held_usd = a.held_usd - (SELECT hold FROM total WHERE total.id = a.id)`;
+function toVerdict({ id, refused_by: refusedBy, available, key_left: keyLeftUsd }: VerdictRow): OpeningVerdict {
+  if (refusedBy === null) return { id, refusedBy, availableUsd: available, keyLeftUsd };
+  return { id, refusedBy: refusedBy === 'new_key' ? 'key_limit' : refusedBy };
+}

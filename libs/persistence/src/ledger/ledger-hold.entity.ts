@@ -24,6 +24,14 @@ export class LedgerHoldEntity {
   @Column({ type: 'numeric', precision: 38, scale: 12, name: 'settled_usd', default: 0 })
   settledUsd: string;
 
+  /** What the owner's own providers charged meanwhile, by their list prices. */
+  @Column({ type: 'numeric', precision: 38, scale: 12, name: 'settled_byok_usd', default: 0 })
+  settledByokUsd: string;
+
+  /** Whose spending limit the money counts against. */
+  @Column({ type: 'character', length: 64, name: 'api_key_hash', nullable: true })
+  apiKeyHash: string | null;
+
   @Column({ type: 'text', default: 'open' })
   state: 'open' | 'resolved';
 

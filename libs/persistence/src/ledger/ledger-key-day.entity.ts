@@ -14,4 +14,8 @@ export class LedgerKeyDayEntity {
 
   @Column({ type: 'numeric', precision: 38, scale: 12, name: 'charged_usd' })
   chargedUsd: string;
+
+  /** What the owner's own providers charged for it, by their list prices. */
+  @Column({ type: 'numeric', precision: 38, scale: 12, name: 'byok_usd', default: 0 })
+  byokUsd: string;
 }

@@ -4,7 +4,7 @@ import {
   type GenerationOpening,
   type GenerationSettlement,
 } from '../generations/generations.repository';
-import { openTestDatabase, type OpenTestDatabase } from '../testing';
+import { atOnce, openTestDatabase, type OpenTestDatabase } from '../testing';
 import { LedgerRepository } from './ledger.repository';
 
 describe(LedgerRepository.name, () => {
@@ -35,7 +35,28 @@ describe(LedgerRepository.name, () => {
       model: 'vendor/model',
       streamed: false,
       holdUsd,
+      keyLimit: null,
     };
+  }
+
+  async function isGranted(organizationId: string, amountUsd: string): Promise<boolean> {
+    const hold = {
+      id: randomUUID(),
+      organizationId,
+      apiKeyHash: 'b'.repeat(64),
+      keyLimit: null,
+      amountUsd,
+      expiresAt: new Date(),
+    };
+    return opened.database
+      .transaction((session) => ledger.openHold(session, hold))
+      .then(
+        () => true,
+        (error: unknown) => {
+          expect(error).toMatchObject({ code: 'payment_required' });
+          return false;
+        },
+      );
   }
 
   function settlement(of: GenerationOpening, costUsd: string): GenerationSettlement {
@@ -70,30 +91,24 @@ describe(LedgerRepository.name, () => {
   it('grants exactly as many concurrent holds as the balance covers', async () => {
     const organizationId = randomUUID();
     await ledger.topUp(organizationId, '100', randomUUID());
-    const granted = await Promise.all(
-      Array.from({ length: 400 }, () =>
-        opened.database.transaction((session) =>
-          ledger.openHold(session, { id: randomUUID(), organizationId, amountUsd: '1', expiresAt: new Date() }),
-        ),
-      ),
-    );
+    const granted = await atOnce(400, () => isGranted(organizationId, '1'));
     expect(granted.filter(Boolean)).toHaveLength(100);
     expect((await ledger.accountOf(organizationId)).availableUsd).toBe('0.000000000000');
   });
 
   it('grants a hold of nothing to an organization that never bought credits', async () => {
-    const hold = { id: randomUUID(), organizationId: randomUUID(), expiresAt: new Date() };
-    const granted = (amountUsd: string): Promise<boolean> =>
-      opened.database.transaction((session) => ledger.openHold(session, { ...hold, amountUsd }));
-    expect(await granted('0.000000000001')).toBe(false);
-    expect(await granted('0')).toBe(true);
+    const organizationId = randomUUID();
+    expect(await isGranted(organizationId, '0.000000000001')).toBe(false);
+    expect(await isGranted(organizationId, '0')).toBe(true);
   });
 
   it('settles a call once, to the last digit, and gives its hold back', async () => {
     const organizationId = randomUUID();
     await ledger.topUp(organizationId, '1', randomUUID());
     const call = opening(organizationId, '0.25');
-    expect(await generations.open([call])).toEqual([{ id: call.id, availableUsd: '0.750000000000' }]);
+    expect(await generations.open([call])).toEqual([
+      { id: call.id, refusedBy: null, availableUsd: '0.750000000000', keyLeftUsd: null },
+    ]);
     const settled = settlement(call, '0.000000000001');
     await generations.settle([settled]);
     await generations.settle([settled]);
@@ -117,8 +132,12 @@ describe(LedgerRepository.name, () => {
     await ledger.topUp(rich, '10', randomUUID());
     const calls = [opening(poor, '0.6'), opening(poor, '0.6'), opening(rich, '0.6')];
     const done = await generations.open(calls);
-    expect(done.map((row) => row.id)).toEqual([calls[2]!.id]);
-    await generations.settle(done.map(() => settlement(calls[2]!, '0')));
+    expect(done.map(({ id, refusedBy }) => [id, refusedBy])).toEqual([
+      [calls[0]!.id, 'credits'],
+      [calls[1]!.id, 'credits'],
+      [calls[2]!.id, null],
+    ]);
+    await generations.settle([settlement(calls[2]!, '0')]);
   });
 
   it('explains a balance below zero by the overage', async () => {

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { AppError } from '@libs/errors';
 import { Database, type Session } from '../database';
+import { chargeKeys, leftOfLimit, type KeyLimit } from './key-limit';
 
 /** Amounts are exact decimal strings in US dollars. */
 export interface AccountState {
@@ -12,6 +14,10 @@ export interface HoldRequest {
   /** The id of what the money is held for. */
   readonly id: string;
   readonly organizationId: string;
+  /** The key whose limit the money counts against. */
+  readonly apiKeyHash: string;
+  /** Null: the key may spend what its organization has. */
+  readonly keyLimit: KeyLimit | null;
   readonly amountUsd: string;
   readonly expiresAt: Date;
 }
@@ -22,11 +28,30 @@ export interface AccountDrift {
   readonly heldDriftUsd: string;
 }
 
+/** What a key was charged, and what its owner's own providers charged, in periods of the UTC calendar. */
 export interface KeySpending {
   readonly totalUsd: string;
   readonly dailyUsd: string;
   readonly weeklyUsd: string;
   readonly monthlyUsd: string;
+  readonly byokTotalUsd: string;
+  readonly byokDailyUsd: string;
+  readonly byokWeeklyUsd: string;
+  readonly byokMonthlyUsd: string;
+}
+
+const GIVEN_LIMIT = { amount: '$3::numeric', reset: '$4::text', includesByok: '$5::boolean' };
+const ASKED_LIMIT = { amount: 'asked.amount', reset: 'asked.reset', includesByok: 'asked.includes_byok' };
+
+const PERIODS = [
+  ['daily', 'today'],
+  ['weekly', `date_trunc('week', today)::date`],
+  ['monthly', `date_trunc('month', today)::date`],
+] as const;
+
+function inPeriod(name: (typeof PERIODS)[number][0], firstDay: string): string {
+  const sum = (column: string): string => `coalesce(sum(${column}) FILTER (WHERE day >= ${firstDay}), 0)::text`;
+  return `${sum('charged_usd')} AS "${name}Usd", ${sum('byok_usd')} AS "byok${name.replace(/^./, (letter) => letter.toUpperCase())}Usd"`;
 }
 
 export function organizationAccount(organizationId: string): string {
@@ -39,6 +64,9 @@ export function organizationAccount(organizationId: string): string {
  * Available to spend is balance − held, and it is checked and taken in the same UPDATE, so concurrent
  * callers cannot spend the same dollar. Charges of a long job collect on its hold (`settled_usd`) and
  * reach the balance when the hold is resolved; the audit counts them where they are.
+ *
+ * The limit of a key is judged the same way, by the one row of the key, which is locked after the account of its
+ * organization and never before it: no two statements wait for each other.
  */
 @Injectable()
 export class LedgerRepository {
@@ -82,15 +110,19 @@ export class LedgerRepository {
     return { totalCreditsUsd: row?.credits ?? '0', totalUsageUsd: row?.usage ?? '0' };
   }
 
-  /** Sets money aside in the caller's transaction; false when the organization cannot cover it. */
-  async openHold(session: Session, hold: HoldRequest): Promise<boolean> {
+  /**
+   * Sets money aside in the caller's transaction, which must end with it when it is refused.
+   *
+   * @throws AppError payment_required when the organization's credits or the key's limit do not cover it
+   */
+  async openHold(session: Session, hold: HoldRequest): Promise<void> {
     const account = organizationAccount(hold.organizationId);
     await session.execute({
       name: 'ledger-account-exists',
       sql: 'INSERT INTO ledger_accounts (id) VALUES ($1) ON CONFLICT DO NOTHING',
       values: [account],
     });
-    const touched = await session.execute({
+    const funded = await session.execute({
       name: 'ledger-open-hold',
       sql: `
         WITH account AS (
@@ -98,11 +130,38 @@ export class LedgerRepository {
           WHERE id = $2 AND balance_usd - held_usd >= $3::numeric
           RETURNING id
         )
-        INSERT INTO ledger_holds (id, account_id, amount_usd, expires_at)
-        SELECT $1, id, $3::numeric, $4::timestamptz FROM account`,
-      values: [hold.id, account, hold.amountUsd, hold.expiresAt],
+        INSERT INTO ledger_holds (id, account_id, amount_usd, expires_at, api_key_hash)
+        SELECT $1, id, $3::numeric, $4::timestamptz, $5 FROM account`,
+      values: [hold.id, account, hold.amountUsd, hold.expiresAt, hold.apiKeyHash],
     });
-    return touched === 1;
+    if (funded !== 1) {
+      throw new AppError('payment_required', 'The estimated cost exceeds the available credits');
+    }
+    await this.holdOnKey(session, hold);
+  }
+
+  private async holdOnKey(session: Session, { apiKeyHash, amountUsd, keyLimit }: HoldRequest): Promise<void> {
+    await session.execute({
+      name: 'ledger-key-exists',
+      sql: 'INSERT INTO ledger_keys (api_key_hash) VALUES ($1) ON CONFLICT DO NOTHING',
+      values: [apiKeyHash],
+    });
+    const covered = await session.execute({
+      name: 'ledger-hold-on-key',
+      sql: `
+        UPDATE ledger_keys k SET held_usd = k.held_usd + $2::numeric
+        WHERE k.api_key_hash = $1 AND ($3::numeric IS NULL OR $2::numeric <= ${leftOfLimit('k', GIVEN_LIMIT)})`,
+      values: [
+        apiKeyHash,
+        amountUsd,
+        keyLimit?.amountUsd ?? null,
+        keyLimit?.reset ?? null,
+        keyLimit?.includesByok ?? false,
+      ],
+    });
+    if (covered !== 1) {
+      throw new AppError('payment_required', "The estimated cost exceeds what is left of the key's spending limit");
+    }
   }
 
   /** Applies what was charged and gives back the rest. A second call finds nothing open and changes nothing. */
@@ -113,41 +172,62 @@ export class LedgerRepository {
         WITH hold AS (
           UPDATE ledger_holds SET state = 'resolved', resolved_at = now()
           WHERE id = $1 AND state = 'open'
-          RETURNING account_id, amount_usd, settled_usd
+          RETURNING account_id, api_key_hash, amount_usd, settled_usd, settled_byok_usd
+        ), account AS (
+          UPDATE ledger_accounts a
+          SET held_usd = a.held_usd - hold.amount_usd,
+              balance_usd = a.balance_usd - hold.settled_usd,
+              overage_usd = a.overage_usd + greatest(0, hold.settled_usd - hold.amount_usd)
+          FROM hold WHERE a.id = hold.account_id
+          RETURNING a.id
+        ), spent AS (
+          SELECT api_key_hash, amount_usd AS hold, settled_usd AS cost, settled_byok_usd AS byok
+          FROM hold WHERE api_key_hash IS NOT NULL AND EXISTS (SELECT FROM account)
         )
-        UPDATE ledger_accounts a
-        SET held_usd = a.held_usd - hold.amount_usd,
-            balance_usd = a.balance_usd - hold.settled_usd,
-            overage_usd = a.overage_usd + greatest(0, hold.settled_usd - hold.amount_usd)
-        FROM hold WHERE a.id = hold.account_id`,
+        ${chargeKeys('spent')}`,
       values: [id],
     });
   }
 
   /** Charges of each key since ever and in the current UTC day, week (Monday first) and month. */
   async spendingOf(apiKeyHashes: readonly string[]): Promise<Map<string, KeySpending>> {
-    const rows = await this.database.rows<{ hash: string; total: string; day: string; week: string; month: string }>({
+    const rows = await this.database.rows<KeySpending & { hash: string }>({
       sql: `
-        SELECT api_key_hash AS hash, sum(charged_usd)::text AS total,
-               coalesce(sum(charged_usd) FILTER (WHERE day = today), 0)::text AS day,
-               coalesce(sum(charged_usd) FILTER (WHERE day >= date_trunc('week', today)::date), 0)::text AS week,
-               coalesce(sum(charged_usd) FILTER (WHERE day >= date_trunc('month', today)::date), 0)::text AS month
+        SELECT api_key_hash AS hash, sum(charged_usd)::text AS "totalUsd", sum(byok_usd)::text AS "byokTotalUsd",
+               ${PERIODS.map(([name, days]) => inPeriod(name, days)).join(', ')}
         FROM ledger_key_days, (SELECT (now() AT TIME ZONE 'UTC')::date AS today) clock
         WHERE api_key_hash = ANY($1::text[]) GROUP BY api_key_hash`,
       values: [apiKeyHashes],
     });
-    return new Map(
-      rows.map((row) => [
-        row.hash,
-        { totalUsd: row.total, dailyUsd: row.day, weeklyUsd: row.week, monthlyUsd: row.month },
-      ]),
-    );
+    return new Map(rows.map(({ hash, ...spending }) => [hash, spending]));
+  }
+
+  /** What keys may still take of their limits; what is set aside for calls and batches that run is taken already. */
+  async leftOf(limits: ReadonlyMap<string, KeyLimit>): Promise<Map<string, string>> {
+    const given = [...limits.values()];
+    const rows = await this.database.rows<{ hash: string; left: string }>({
+      sql: `
+        SELECT k.api_key_hash AS hash, greatest(0, ${leftOfLimit('k', ASKED_LIMIT)})::numeric(38,12)::text AS left
+        FROM unnest($1::character(64)[], $2::numeric[], $3::text[], $4::boolean[])
+               AS asked(api_key_hash, amount, reset, includes_byok)
+        JOIN ledger_keys k USING (api_key_hash)`,
+      values: [
+        [...limits.keys()],
+        given.map(({ amountUsd }) => amountUsd),
+        given.map(({ reset }) => reset),
+        given.map(({ includesByok }) => includesByok),
+      ],
+    });
+    const left = new Map([...limits].map(([hash, { amountUsd }]) => [hash, amountUsd]));
+    for (const row of rows) left.set(row.hash, row.left);
+    return left;
   }
 
   /**
-   * Replays every transfer and every open hold and compares with what the accounts and the days of keys say.
+   * Replays every transfer and every open hold and compares with what the accounts, the days of keys and the rows
+   * that limits are judged by say.
    *
-   * @returns the accounts that differ; an empty list means the books balance to the last digit
+   * @returns the accounts and keys that differ; an empty list means the books balance to the last digit
    */
   async audit(): Promise<AccountDrift[]> {
     const rows = await this.database.rows<{ id: string; balance: string; held: string }>({
@@ -168,6 +248,12 @@ export class LedgerRepository {
           SELECT api_key_hash, sum(amount_usd) AS charged FROM ledger_transfers WHERE kind = 'charge' GROUP BY api_key_hash
         ), key_days AS (
           SELECT api_key_hash, sum(charged_usd) AS charged FROM ledger_key_days GROUP BY api_key_hash
+        ), key_holds AS (
+          SELECT api_key_hash, sum(held) AS held, sum(settled) AS settled FROM (
+            SELECT api_key_hash, amount_usd AS held, settled_usd AS settled FROM ledger_holds WHERE state = 'open'
+            UNION ALL
+            SELECT api_key_hash, hold_usd, 0 FROM generations WHERE state = 'open'
+          ) open GROUP BY api_key_hash
         ), compared AS (
           SELECT coalesce(a.id, r.id) AS id,
                  coalesce(a.balance_usd, 0) - coalesce(r.balance, 0) - coalesce(h.unapplied, 0) AS balance,
@@ -179,6 +265,11 @@ export class LedgerRepository {
           UNION ALL
           SELECT 'key:' || api_key_hash, coalesce(d.charged, 0) - coalesce(c.charged, 0), 0
           FROM key_charges c FULL JOIN key_days d USING (api_key_hash)
+          UNION ALL
+          SELECT 'limit:' || api_key_hash,
+                 coalesce(k.total_usd, 0) + coalesce(h.settled, 0) - coalesce(c.charged, 0),
+                 coalesce(k.held_usd, 0) - coalesce(h.held, 0)
+          FROM ledger_keys k FULL JOIN key_holds h USING (api_key_hash) FULL JOIN key_charges c USING (api_key_hash)
         )
         SELECT id, balance::text AS balance, held::text AS held FROM compared WHERE balance <> 0 OR held <> 0 ORDER BY id`,
     });

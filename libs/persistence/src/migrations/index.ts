@@ -7,6 +7,7 @@ import { GenerationDetails1763700000009 } from './1763700000009-generation-detai
 import { Audit1763700000010 } from './1763700000010-audit';
 import { BatchEndings1763800000004 } from './1763800000004-batch-endings';
 import { Webhooks1763800000006 } from './1763800000006-webhooks';
+import { KeyLimitsAndPolicies1763800000001 } from './1763800000001-key-limits-and-policies';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -19,4 +20,5 @@ export const migrations = [
   Audit1763700000010,
   BatchEndings1763800000004,
   Webhooks1763800000006,
+  KeyLimitsAndPolicies1763800000001,
 ];

@@ -1,5 +1,8 @@
 import { createDataSource } from '../data-source';
+import { Database } from '../database';
+import { LedgerRepository } from '../ledger/ledger.repository';
 import { createTestDatabase, type TestDatabase } from '../testing';
+import { KeyLimitsAndPolicies1763800000001 } from './1763800000001-key-limits-and-policies';
 
 describe('migrations', () => {
   let created: TestDatabase;
@@ -16,6 +19,48 @@ describe('migrations', () => {
       const pending = await dataSource.driver.createSchemaBuilder().log();
       expect(pending.upQueries.map((query) => query.query)).toEqual([]);
     } finally {
+      await dataSource.destroy();
+    }
+  });
+
+  it('carry over to the rows of keys what they had spent and set aside', async () => {
+    const dataSource = await createDataSource({ url: created.url }).initialize();
+    const runner = dataSource.createQueryRunner();
+    const [busy, idle] = ['a'.repeat(64), 'b'.repeat(64)];
+    const organization = '00000000-0000-4000-8000-000000000001';
+    try {
+      await new KeyLimitsAndPolicies1763800000001().down(runner);
+      await runner.query(
+        `INSERT INTO ledger_accounts (id, balance_usd, held_usd) VALUES ('org:${organization}', 87, 9)`,
+      );
+      await runner.query(`
+        INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, api_key_hash) VALUES
+          ('t', 'top_up', 'funding', 'org:${organization}', 100, NULL),
+          ('c1', 'charge', 'org:${organization}', 'revenue', 8, '${busy}'),
+          ('c2', 'charge', 'org:${organization}', 'revenue', 5, '${idle}'),
+          ('c3', 'charge', 'org:${organization}', 'revenue', 2, '${busy}')`);
+      await runner.query(`
+        INSERT INTO ledger_key_days (api_key_hash, day, charged_usd) VALUES
+          ('${busy}', '2026-11-22', 3), ('${busy}', '2026-11-16', 2), ('${busy}', '2026-11-15', 4),
+          ('${busy}', '2026-10-31', 1), ('${idle}', '2026-11-01', 5)`);
+      await runner.query(`
+        INSERT INTO batches (id, created_on, organization_id, workspace_id, api_key_hash, endpoint, model, status, expires_at)
+        VALUES ('b', '2026-11-22', '${organization}', '${organization}', '${busy}', '', '', 'in_progress', now())`);
+      await runner.query(`
+        INSERT INTO ledger_holds (id, account_id, amount_usd, settled_usd, expires_at)
+        VALUES ('b', 'org:${organization}', 9, 2, now())`);
+      await new KeyLimitsAndPolicies1763800000001().up(runner);
+      const rows: unknown[] = await runner.query(`
+        SELECT api_key_hash, held_usd::float8 AS held, spent_on::text, total_usd::float8 AS total, day_usd::float8 AS day,
+               week_usd::float8 AS week, month_usd::float8 AS month FROM ledger_keys ORDER BY api_key_hash`);
+      // Charges of the batch that runs, 2 USD, are still on its hold.
+      expect(rows).toEqual([
+        { api_key_hash: busy, held: 9, spent_on: '2026-11-22', total: 8, day: 1, week: 3, month: 7 },
+        { api_key_hash: idle, held: 0, spent_on: '2026-11-01', total: 5, day: 5, week: 5, month: 5 },
+      ]);
+      expect(await new LedgerRepository(new Database(dataSource)).audit()).toEqual([]);
+    } finally {
+      await runner.release();
       await dataSource.destroy();
     }
   });

@@ -38,6 +38,8 @@ export async function storeBatch(database: Database, total: number, holdUsd = '1
     await ledger.openHold(session, {
       id: key.id,
       organizationId: owner.organizationId,
+      apiKeyHash: owner.apiKeyHash,
+      keyLimit: null,
       amountUsd: holdUsd,
       expiresAt: new Date(Date.now() + 86_400_000),
     });

@@ -14,7 +14,7 @@ import {
   UpstreamHttp,
   type CatalogueSource,
 } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement, GenerationView, OpenedGeneration } from '@libs/persistence';
+import type { GenerationOpening, GenerationSettlement, GenerationView, OpeningVerdict } from '@libs/persistence';
 import { AppExceptionFilter, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
 import { FakeMessageBus } from '@libs/platform/testing';
 import { AuthModule } from '../../auth/auth.module';
@@ -48,10 +48,12 @@ export class FakeBooks {
   isBroke = false;
   gate: Promise<void> = Promise.resolve();
 
-  async open(openings: readonly GenerationOpening[]): Promise<OpenedGeneration[]> {
+  async open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {
     this.opened.push(...openings);
     await this.gate;
-    return this.isBroke ? [] : openings.map(({ id }) => ({ id, availableUsd: '1000' }));
+    return openings.map(({ id }) =>
+      this.isBroke ? { id, refusedBy: 'credits' } : { id, refusedBy: null, availableUsd: '1000', keyLeftUsd: null },
+    );
   }
 
   async settle(settlements: readonly GenerationSettlement[]): Promise<number> {

@@ -1,6 +1,6 @@
 import { VerifyKey, type Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { MessageBus } from '@libs/platform';
+import type { MessageBus } from '../messaging/message-bus';
 
 export interface KeyDirectoryOptions {
   /** How long an answer may be used, counted from the moment the question was asked. */

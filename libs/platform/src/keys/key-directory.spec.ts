@@ -1,5 +1,5 @@
 import type { CallContract, Principal, VerifyKeyResponse } from '@libs/contracts';
-import { MessageBus } from '@libs/platform';
+import { MessageBus } from '../messaging/message-bus';
 import { KeyDirectory, type KeyDirectoryOptions } from './key-directory';
 
 const HASH = 'a'.repeat(64);

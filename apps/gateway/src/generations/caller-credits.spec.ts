@@ -1,0 +1,53 @@
+import type { KeyLimit } from '@libs/persistence';
+import { CallerCredits, type Payer } from './caller-credits';
+
+const USD = 1_000_000_000_000n;
+const FORTY: KeyLimit = { amountUsd: '40', reset: 'daily', includesByok: false };
+const rich = { refusedBy: null, id: 'a', availableUsd: '1000' } as const;
+
+function payer(keyLimit: KeyLimit | null, apiKeyHash = 'k'): Payer {
+  return { organizationId: 'acme', apiKeyHash, keyLimit };
+}
+
+describe(CallerCredits.name, () => {
+  let credits: CallerCredits;
+
+  beforeEach(() => {
+    credits = new CallerCredits(() => 0);
+  });
+
+  it('covers a call of a key without a limit by the credits of its organization alone', () => {
+    credits.learn(payer(null), { ...rich, keyLeftUsd: null });
+    expect(credits.covers(payer(null, 'another'), USD)).toBe(true);
+  });
+
+  it('covers no call of a limited key before the books said what is left of the limit', () => {
+    credits.learn(payer(null), { ...rich, keyLeftUsd: null });
+    expect(credits.covers(payer(FORTY), USD)).toBe(false);
+    credits.learn(payer(FORTY), { ...rich, keyLeftUsd: '40' });
+    expect(credits.covers(payer(FORTY), USD)).toBe(true);
+  });
+
+  it('covers a call only while both the credits and the limit clearly do', () => {
+    credits.learn(payer(FORTY), { ...rich, keyLeftUsd: '19' });
+    expect(credits.covers(payer(FORTY), USD)).toBe(false);
+    credits.learn(payer(FORTY), { ...rich, keyLeftUsd: '40', availableUsd: '19' });
+    expect(credits.covers(payer(FORTY), USD)).toBe(false);
+  });
+
+  it('counts what has started and what was spent against the limit', () => {
+    credits.learn(payer(FORTY), { ...rich, keyLeftUsd: '40' });
+    credits.started(payer(FORTY), 20n * USD);
+    expect(credits.covers(payer(FORTY), USD)).toBe(true);
+    credits.spent(payer(FORTY), 1n);
+    expect(credits.covers(payer(FORTY), USD)).toBe(false);
+  });
+
+  it('knows nothing of a limit that was changed, or of one that a hold was refused by', () => {
+    credits.learn(payer(FORTY), { ...rich, keyLeftUsd: '40' });
+    expect(credits.covers(payer({ ...FORTY, amountUsd: '30' }), USD)).toBe(false);
+    expect(credits.covers(payer({ ...FORTY, reset: null }), USD)).toBe(false);
+    credits.forget(payer(FORTY));
+    expect(credits.covers(payer(FORTY), USD)).toBe(false);
+  });
+});

@@ -1,0 +1,75 @@
+import { findElementsProblem, isBoolean, oneOf, type MemberCheck } from '../validation/member-checks';
+import { IsWellFormed, isNonEmptyString, isPlainObject } from '../validation/well-formed';
+
+/** Where prompts may be processed; `global` is anywhere. */
+export const DATA_REGIONS = ['global', 'europe', 'us'] as const;
+export type DataRegion = (typeof DATA_REGIONS)[number];
+
+/**
+ * What the calls of a workspace or key may be routed to, whatever a call prefers. Members that are left out forbid
+ * nothing. Providers are named by slug or display name as in the `provider` object of a request, models by slug.
+ */
+export interface RoutingPolicy {
+  readonly allowed_providers?: readonly string[];
+  readonly ignored_providers?: readonly string[];
+  readonly allowed_models?: readonly string[];
+  readonly ignored_models?: readonly string[];
+  readonly allowed_data_regions?: readonly DataRegion[];
+  /** True: only endpoints with zero data retention. */
+  readonly zdr?: boolean;
+  /** `deny`: only endpoints that neither keep prompts nor train on them. */
+  readonly data_collection?: 'allow' | 'deny';
+}
+
+/** A policy, and whether the workspace or the key has it. */
+export interface OwnedPolicy {
+  readonly owner: 'workspace' | 'key';
+  readonly policy: RoutingPolicy;
+}
+
+const MAX_NAMES = 200;
+const MAX_NAME_LENGTH = 256;
+
+const isName: MemberCheck = (value) => {
+  const fits =
+    isNonEmptyString(value) && value.length <= MAX_NAME_LENGTH && value.isWellFormed() && !/\p{Cc}/u.test(value);
+  return fits ? null : ` must be text of 1 to ${MAX_NAME_LENGTH} characters without control characters`;
+};
+const areNames: MemberCheck = (value) => findElementsProblem(value, 1, MAX_NAMES, isName);
+
+const CHECKS: Readonly<Record<keyof RoutingPolicy, MemberCheck>> = {
+  allowed_providers: areNames,
+  ignored_providers: areNames,
+  allowed_models: areNames,
+  ignored_models: areNames,
+  allowed_data_regions: (value) => findElementsProblem(value, 1, DATA_REGIONS.length, oneOf(...DATA_REGIONS)),
+  zdr: isBoolean,
+  data_collection: oneOf('allow', 'deny'),
+};
+
+/**
+ * What is wrong with a policy, beginning with the path below it, or null. A member of another name is refused: a
+ * mistyped one would forbid nothing, and nobody would notice. Null is refused for the same reason.
+ */
+export function findRoutingPolicyProblem(value: unknown): string | null {
+  if (!isPlainObject(value)) return ' must be an object';
+  for (const [name, member] of Object.entries(value)) {
+    if (!Object.hasOwn(CHECKS, name)) return ` has a member that is none of ${Object.keys(CHECKS).join(', ')}`;
+    const problem = CHECKS[name as keyof RoutingPolicy](member);
+    if (problem !== null) return `.${name}${problem}`;
+  }
+  return null;
+}
+
+export function IsRoutingPolicy(): PropertyDecorator {
+  return IsWellFormed(findRoutingPolicyProblem);
+}
+
+/** Where all of these policies together allow prompts to be processed. */
+export function allowedDataRegions(policies: readonly OwnedPolicy[]): readonly DataRegion[] {
+  const narrowed = policies.flatMap(({ policy: { allowed_data_regions: regions } }) =>
+    regions === undefined || regions.includes('global') ? [] : [regions],
+  );
+  if (narrowed.length === 0) return ['global'];
+  return DATA_REGIONS.filter((region) => narrowed.every((regions) => regions.includes(region)));
+}

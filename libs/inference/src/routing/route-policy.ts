@@ -1,0 +1,104 @@
+import type { Endpoint } from './catalogue-entries';
+import type { Candidate } from './planned-route';
+import { collectsData, isZdr, regionOf, type Contender } from './route-contender';
+import { isInRegion, isNamedIn } from './route-names';
+import { refusal, type ExcludedBy, type Reason } from './route-refusal';
+import type { RoutePolicy } from './route-request';
+
+/** A rule that no plan breaks, and what to say, once it was asked of all, when it leaves nothing over. */
+export interface HardFilter {
+  readonly reason: Reason;
+  readonly keeps: (contender: Contender) => boolean;
+}
+
+/** What a policy rules out, as filters; none for what it does not mention. What they take away is forbidden (403). */
+export function policyFilters(policy: RoutePolicy): readonly HardFilter[] {
+  const { allowedProviders, ignoredProviders, allowedModels, ignoredModels, regions } = policy;
+  const filters: HardFilter[] = [];
+  const add = (member: string, rule: Omit<Rule, 'member'>, keeps: HardFilter['keeps']): void => {
+    filters.push({ reason: forbiddenBy(policy, { ...rule, member }), keeps });
+  };
+  if (allowedModels) add('allowed_models', MODEL, ({ model }) => allowedModels.includes(model.slug));
+  if (ignoredModels?.length) add('ignored_models', MODEL, ({ model }) => !ignoredModels.includes(model.slug));
+  if (allowedProviders) add('allowed_providers', PROVIDER, isChosen(allowedProviders, null));
+  if (ignoredProviders?.length) add('ignored_providers', PROVIDER, isChosen(null, ignoredProviders));
+  if (policy.isDataCollectionDenied === true) add('data_collection', COLLECTION, (one) => !collectsData(one));
+  if (policy.isZdrRequired === true) add('zdr', ZDR, isZdr);
+  if (regions) {
+    add('allowed_data_regions', REGION, (one) => regions.some((wanted) => isInRegion(regionOf(one), wanted)));
+  }
+  return filters;
+}
+
+/**
+ * Those of a model's candidates that every policy allows.
+ *
+ * @throws AppError permission_denied, naming the member that leaves none over
+ */
+export function allowedCandidates(
+  candidates: readonly Candidate[],
+  policies: readonly RoutePolicy[],
+  slug: string,
+): readonly Candidate[] {
+  let left = candidates.map((candidate) => ({ candidate, contender: contenderOf(candidate) }));
+  for (const { reason, keeps } of policies.flatMap((policy) => policyFilters(policy))) {
+    const kept = left.filter(({ contender }) => keeps(contender));
+    if (kept.length === 0 && left.length > 0) {
+      throw refusal(
+        reason,
+        [slug],
+        left.map(({ contender }) => contender.endpoint.provider.name),
+      );
+    }
+    left = kept;
+  }
+  return left.map(({ candidate }) => candidate);
+}
+
+function contenderOf({ model, endpoint, credential = null }: Candidate): Contender {
+  return { model, endpoint, credential, tierRank: 0, excludedBy: null };
+}
+
+export function isChosen(
+  only: readonly string[] | null | undefined,
+  ignore: readonly string[] | null | undefined,
+): (contender: { readonly endpoint: Endpoint }) => boolean {
+  return ({ endpoint }) => (!only || isNamedIn(endpoint, only)) && !(ignore && isNamedIn(endpoint, ignore));
+}
+
+interface Rule {
+  /** Of the policy, as its owner wrote it. */
+  readonly member: string;
+  readonly code: Reason['code'];
+  readonly excludedBy?: ExcludedBy;
+  readonly detail: string;
+}
+
+const MODEL = { code: 'constraint_filtered', detail: 'the model may not be used' } as const;
+const PROVIDER = {
+  code: 'constraint_filtered',
+  excludedBy: 'allowed_providers',
+  detail: 'no provider of the model may be used',
+} as const;
+const COLLECTION = {
+  code: 'privacy_restricted',
+  excludedBy: 'data_policy:training',
+  detail: 'no provider of the model leaves prompts unused and unkept',
+} as const;
+const ZDR = {
+  code: 'privacy_restricted',
+  excludedBy: 'data_policy:zdr',
+  detail: 'no provider of the model has zero data retention',
+} as const;
+const REGION = {
+  code: 'region_restricted',
+  excludedBy: 'data_region',
+  detail: 'no provider of the model serves in a region that may be used',
+} as const;
+
+function forbiddenBy({ owner }: RoutePolicy, { member, code, excludedBy, detail }: Rule): Reason {
+  const whose = owner === undefined ? 'policy' : `policy of the ${owner}`;
+  const message = `Blocked by the ${whose} (${member}): ${detail}`;
+  const field = `${owner === undefined ? '' : `${owner}.`}policy.${member}`;
+  return { error: 'permission_denied', code, message, excludedBy, constraint: { field, detail: message } };
+}

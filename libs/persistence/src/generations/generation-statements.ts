@@ -1,0 +1,150 @@
+import { chargeKeys, leftOfLimit } from '../ledger/key-limit';
+
+/** The members of a GenerationOpening that are rows of `generations` and nothing else, for `json_to_recordset`. */
+const OPENING_MEMBERS =
+  'id text, "createdOn" date, "organizationId" uuid, "workspaceId" uuid, "apiKeyHash" character(64), api text, ' +
+  'model text, streamed boolean';
+
+const LIMIT_COLUMNS = { amount: 'limited.amount', reset: 'limited.reset', includesByok: 'limited.includes_byok' };
+
+/**
+ * Accounts are locked before keys, each in the order of their names. What is left of a limit is read from the
+ * locked row, so it is what the last holder of the lock made of it.
+ */
+export const OPEN_SQL = `
+  WITH asked AS (
+    SELECT id, "createdOn" AS created_on, "organizationId" AS organization_id, "workspaceId" AS workspace_id,
+           "apiKeyHash" AS api_key_hash, api, model, streamed, "holdUsd" AS hold_usd,
+           ("keyLimit"->>'amountUsd')::numeric AS amount, "keyLimit"->>'reset' AS reset,
+           ("keyLimit"->>'includesByok')::boolean AS includes_byok
+    FROM json_to_recordset($1) AS t(${OPENING_MEMBERS}, "holdUsd" numeric, "keyLimit" json)
+  ), locked_account AS (
+    SELECT a.id FROM ledger_accounts a WHERE a.id IN (SELECT 'org:' || organization_id FROM asked)
+    ORDER BY a.id FOR UPDATE
+  ), locked_key AS (
+    SELECT k.* FROM ledger_keys k
+    WHERE k.api_key_hash IN (SELECT api_key_hash FROM asked) AND (SELECT count(*) FROM locked_account) >= 0
+    ORDER BY k.api_key_hash FOR UPDATE
+  ), made_key AS (
+    INSERT INTO ledger_keys (api_key_hash)
+    SELECT api_key_hash FROM asked EXCEPT SELECT api_key_hash FROM locked_key ORDER BY 1
+    ON CONFLICT DO NOTHING
+  ), limited AS (
+    SELECT DISTINCT ON (api_key_hash) api_key_hash, sum(hold_usd) OVER (PARTITION BY api_key_hash) AS hold,
+           amount, reset, includes_byok
+    FROM asked ORDER BY api_key_hash, amount
+  ), covered AS (
+    SELECT * FROM (
+      SELECT k.api_key_hash, ${leftOfLimit('k', LIMIT_COLUMNS)} - limited.hold AS key_left
+      FROM limited JOIN locked_key k USING (api_key_hash)
+    ) judged WHERE key_left IS NULL OR key_left >= 0
+  ), total AS (
+    SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold
+    FROM asked JOIN covered USING (api_key_hash) GROUP BY organization_id
+  ), funded AS (
+    UPDATE ledger_accounts a SET held_usd = a.held_usd + total.hold
+    FROM total JOIN locked_account USING (id)
+    WHERE a.id = total.id AND a.balance_usd - a.held_usd >= total.hold
+    RETURNING a.id, a.balance_usd - a.held_usd AS available
+  ), admitted AS (
+    SELECT asked.* FROM asked JOIN covered USING (api_key_hash)
+    JOIN funded ON funded.id = 'org:' || asked.organization_id
+  ), key_total AS (
+    SELECT api_key_hash, sum(hold_usd) AS hold FROM admitted GROUP BY api_key_hash
+  ), held AS (
+    UPDATE ledger_keys k SET held_usd = k.held_usd + key_total.hold
+    FROM key_total WHERE k.api_key_hash = key_total.api_key_hash
+  ), opened AS (
+    INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed,
+                             hold_usd, state)
+    SELECT id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, hold_usd, 'open'
+    FROM admitted
+  )
+  SELECT asked.id, funded.available::text AS available, covered.key_left::text AS key_left,
+         CASE WHEN locked_key.api_key_hash IS NULL THEN 'new_key'
+              WHEN covered.api_key_hash IS NULL THEN 'key_limit'
+              WHEN funded.id IS NULL THEN 'credits' END AS refused_by
+  FROM asked
+  LEFT JOIN locked_key USING (api_key_hash)
+  LEFT JOIN covered USING (api_key_hash)
+  LEFT JOIN funded ON funded.id = 'org:' || asked.organization_id`;
+
+export const SETTLE_SQL = `
+  WITH settled AS (
+    INSERT INTO generations AS g (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed,
+      hold_usd, provider, upstream_model, upstream_id, status_code, outcome, finish_reason, usage_provenance,
+      prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost_usd, latency_ms, generation_ms,
+      details, state, settled_at)
+    SELECT id, "createdOn", "organizationId", "workspaceId", "apiKeyHash", api, model, streamed, 0, provider,
+      "upstreamModel", "upstreamId", "statusCode", outcome, "finishReason", "usageProvenance", "promptTokens",
+      "completionTokens", "cachedTokens", "reasoningTokens", "costUsd", "latencyMs", "generationMs", details,
+      'settled', now()
+    FROM json_to_recordset($1) AS t(${OPENING_MEMBERS}, provider text, "upstreamModel" text, "upstreamId" text,
+      "statusCode" smallint, outcome text, "finishReason" text, "usageProvenance" text, "promptTokens" bigint,
+      "completionTokens" bigint, "cachedTokens" bigint, "reasoningTokens" bigint, "costUsd" numeric,
+      "latencyMs" integer, "generationMs" integer, details json)
+    ON CONFLICT (id, created_on) DO UPDATE SET
+      state = 'settled', settled_at = now(), provider = excluded.provider, upstream_model = excluded.upstream_model,
+      upstream_id = excluded.upstream_id, status_code = excluded.status_code, outcome = excluded.outcome,
+      finish_reason = excluded.finish_reason, usage_provenance = excluded.usage_provenance,
+      prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens,
+      cached_tokens = excluded.cached_tokens, reasoning_tokens = excluded.reasoning_tokens,
+      cost_usd = excluded.cost_usd, latency_ms = excluded.latency_ms, generation_ms = excluded.generation_ms,
+      details = excluded.details
+      WHERE g.state <> 'settled'
+    RETURNING g.id, g.organization_id, g.workspace_id, g.api_key_hash, g.hold_usd, g.cost_usd,
+      coalesce((g.details->>'upstreamCostUsd')::numeric, 0) AS byok_usd
+  ), charged AS (
+    INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id, api_key_hash)
+    SELECT id, 'charge', 'org:' || organization_id, 'revenue', cost_usd, workspace_id, api_key_hash
+    FROM settled WHERE cost_usd > 0
+  ), key_total AS (
+    SELECT api_key_hash, sum(hold_usd) AS hold, sum(cost_usd) AS cost, sum(byok_usd) AS byok
+    FROM settled GROUP BY api_key_hash
+  ), spent AS (
+    INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd, byok_usd)
+    SELECT api_key_hash, (now() AT TIME ZONE 'UTC')::date, cost, byok FROM key_total ORDER BY api_key_hash
+    ON CONFLICT (api_key_hash, day) DO UPDATE SET
+      charged_usd = k.charged_usd + excluded.charged_usd, byok_usd = k.byok_usd + excluded.byok_usd
+  ), total AS (
+    SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold, sum(cost_usd) AS cost,
+           sum(greatest(0, cost_usd - hold_usd)) AS overage
+    FROM settled GROUP BY organization_id
+  ), account AS (
+    INSERT INTO ledger_accounts AS a (id, balance_usd, overage_usd) SELECT id, -cost, overage FROM total ORDER BY id
+    ON CONFLICT (id) DO UPDATE SET
+      balance_usd = a.balance_usd + excluded.balance_usd,
+      overage_usd = a.overage_usd + excluded.overage_usd,
+      held_usd = a.held_usd - (SELECT hold FROM total WHERE total.id = a.id)
+    RETURNING a.id
+  ), key_charge AS (
+    SELECT * FROM key_total WHERE (SELECT count(*) FROM account) > 0
+  )
+  ${chargeKeys('key_charge')}`;
+
+/** In the order of the others: accounts before keys. */
+export const ABANDON_SQL = `
+  WITH stale AS (
+    SELECT id, created_on, organization_id, api_key_hash, hold_usd FROM generations
+    WHERE state = 'open' AND created_at < now() - $1 * interval '1 millisecond'
+    ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED
+  ), abandoned AS (
+    UPDATE generations g SET state = 'abandoned', settled_at = now(), hold_usd = 0
+    FROM stale WHERE g.id = stale.id AND g.created_on = stale.created_on
+    RETURNING stale.organization_id, stale.api_key_hash, stale.hold_usd
+  ), total AS (
+    SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold FROM abandoned GROUP BY organization_id
+  ), locked AS (
+    SELECT a.id FROM ledger_accounts a WHERE a.id IN (SELECT id FROM total) ORDER BY a.id FOR UPDATE
+  ), account AS (
+    UPDATE ledger_accounts a SET held_usd = a.held_usd - total.hold
+    FROM total JOIN locked USING (id) WHERE a.id = total.id
+    RETURNING a.id
+  ), key_total AS (
+    SELECT api_key_hash, sum(hold_usd) AS hold FROM abandoned
+    WHERE (SELECT count(*) FROM account) > 0 GROUP BY api_key_hash
+  ), key AS (
+    UPDATE ledger_keys k SET held_usd = k.held_usd - key_total.hold
+    FROM key_total WHERE k.api_key_hash = key_total.api_key_hash
+  )
+  SELECT id FROM account`;

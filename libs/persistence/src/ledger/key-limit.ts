@@ -1,0 +1,66 @@
+/** What a key may spend, as whoever asks for money knows it. */
+export interface KeyLimit {
+  /** Exact decimal in US dollars. */
+  readonly amountUsd: string;
+  /** The limit starts anew at 00:00 UTC: every day, every Monday, or on the first of the month; null: never. */
+  readonly reset: 'daily' | 'weekly' | 'monthly' | null;
+  /** Whether what the owner's own providers charge counts too. */
+  readonly includesByok: boolean;
+}
+
+const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
+
+/**
+ * SQL for what is left of a limit: null where there is none. `key` is the alias of the row of `ledger_keys`, the
+ * others are expressions for the members of a KeyLimit. It reads that row and nothing else, so a statement that
+ * had to wait for the row judges by what the row says afterwards.
+ */
+export function leftOfLimit(key: string, limit: { amount: string; reset: string; includesByok: string }): string {
+  const period = (column: string): string =>
+    `${key}.${column}_usd + CASE WHEN ${limit.includesByok} THEN ${key}.byok_${column}_usd ELSE 0 END`;
+  return `${limit.amount} - ${key}.held_usd - CASE
+    WHEN ${limit.reset} IS NULL THEN ${period('total')}
+    WHEN ${limit.reset} = 'daily' AND ${key}.spent_on >= ${TODAY} THEN ${period('day')}
+    WHEN ${limit.reset} = 'weekly' AND ${isSamePeriod('week', key, TODAY)} THEN ${period('week')}
+    WHEN ${limit.reset} = 'monthly' AND ${isSamePeriod('month', key, TODAY)} THEN ${period('month')}
+    ELSE 0 END`;
+}
+
+/** A statement that waited over midnight for the row finds a day after its own. */
+function isSamePeriod(unit: 'week' | 'month', key: string, day: string): string {
+  return `date_trunc('${unit}', ${key}.spent_on) >= date_trunc('${unit}', ${day})`;
+}
+
+const FIGURES = ['total', 'day', 'week', 'month'] as const;
+
+/**
+ * SQL that gives back what keys had set aside and adds what they were charged. `source` is a common table
+ * expression with `api_key_hash`, `hold`, `cost` and `byok`, one row per key.
+ */
+export function chargeKeys(source: string): string {
+  const columns = FIGURES.flatMap((figure) => [`${figure}_usd`, `byok_${figure}_usd`]);
+  const rolled = FIGURES.flatMap((figure) => [
+    rolledOver(`${figure}_usd`, figure),
+    rolledOver(`byok_${figure}_usd`, figure),
+  ]);
+  return `
+    INSERT INTO ledger_keys AS k (api_key_hash, spent_on, ${columns.join(', ')})
+    SELECT api_key_hash, ${TODAY}, ${FIGURES.map(() => 'cost, byok').join(', ')} FROM ${source} ORDER BY api_key_hash
+    ON CONFLICT (api_key_hash) DO UPDATE SET
+      held_usd = k.held_usd - (SELECT hold FROM ${source} given WHERE given.api_key_hash = k.api_key_hash),
+      spent_on = greatest(k.spent_on, excluded.spent_on),
+      ${rolled.join(',\n      ')}`;
+}
+
+function rolledOver(column: string, figure: (typeof FIGURES)[number]): string {
+  const sum = `k.${column} + excluded.${column}`;
+  switch (figure) {
+    case 'total':
+      return `${column} = ${sum}`;
+    case 'day':
+      return `${column} = CASE WHEN k.spent_on >= excluded.spent_on THEN ${sum} ELSE excluded.${column} END`;
+    case 'week':
+    case 'month':
+      return `${column} = CASE WHEN ${isSamePeriod(figure, 'k', 'excluded.spent_on')} THEN ${sum} ELSE excluded.${column} END`;
+  }
+}
