@@ -1,5 +1,5 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
-import { CatalogueSource, InferenceEngine } from '@libs/inference';
+import { CatalogueSource, InferenceEngine, NativeBatchCaller } from '@libs/inference';
 import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
 import {
   BrokerConnection,
@@ -19,6 +19,11 @@ import { LineRunnerService } from './batches/line-runner.service';
 import { ManagedLaneService } from './batches/managed-lane.service';
 import { PartitionKeeperService } from './batches/partition-keeper.service';
 import { SweeperService } from './batches/sweeper.service';
+import { NativeChoiceService } from './native/native-choice.service';
+import { NativeCollectionService } from './native/native-collection.service';
+import { NativeLaneService } from './native/native-lane.service';
+import { NativeRunnerService } from './native/native-runner.service';
+import { NativeSubmissionService } from './native/native-submission.service';
 import type { BatchWorkerEnv } from './batch-worker.env';
 import type { Inference } from './create-inference';
 
@@ -36,6 +41,11 @@ const POOL_SIZE = 8;
     FinalizerService,
     LineRunnerService,
     ManagedLaneService,
+    NativeChoiceService,
+    NativeCollectionService,
+    NativeLaneService,
+    NativeRunnerService,
+    NativeSubmissionService,
     PartitionKeeperService,
     SweeperService,
   ],
@@ -54,6 +64,11 @@ export class BatchWorkerModule implements OnModuleInit {
           provide: InferenceEngine,
           inject: [MessageBus],
           useFactory: (bus: MessageBus) => inference.engineWith(new CredentialsClient(bus)),
+        },
+        {
+          provide: NativeBatchCaller,
+          inject: [MessageBus],
+          useFactory: (bus: MessageBus) => inference.nativeWith(new CredentialsClient(bus)),
         },
         { provide: CatalogueSource, useValue: inference.catalogue },
       ],

@@ -12,6 +12,7 @@ import { LedgerHoldEntity } from './ledger/ledger-hold.entity';
 import { LedgerKeyDayEntity } from './ledger/ledger-key-day.entity';
 import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
 import { migrations } from './migrations';
+import { NativeBatchEntity } from './native-batches/native-batch.entity';
 import { OutboxEntity } from './outbox/outbox.entity';
 import { WebhookDeliveryEntity } from './webhooks/webhook-delivery.entity';
 
@@ -44,6 +45,7 @@ const sharedEntities = [
   LedgerHoldEntity,
   LedgerKeyDayEntity,
   LedgerTransferEntity,
+  NativeBatchEntity,
   OutboxEntity,
   WebhookDeliveryEntity,
 ];

@@ -62,3 +62,7 @@ export {
   type NewWebhookDelivery,
   type WebhookLease,
 } from './webhooks/webhook-deliveries.repository';
+export * from './native-batches/native-batches.repository';
+export * from './native-batches/native-plans.repository';
+export * from './native-batches/native-segments.repository';
+export type { NativeBatchState } from './native-batches/native-batch.entity';

@@ -6,6 +6,7 @@ import { Credentials1763700000007 } from './1763700000007-credentials';
 import { GenerationDetails1763700000009 } from './1763700000009-generation-details';
 import { Audit1763700000010 } from './1763700000010-audit';
 import { BatchEndings1763800000004 } from './1763800000004-batch-endings';
+import { NativeBatches1763800000005 } from './1763800000005-native-batches';
 import { Webhooks1763800000006 } from './1763800000006-webhooks';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
@@ -18,5 +19,6 @@ export const migrations = [
   GenerationDetails1763700000009,
   Audit1763700000010,
   BatchEndings1763800000004,
+  NativeBatches1763800000005,
   Webhooks1763800000006,
 ];
