@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AppError } from '@libs/errors';
+import { AppError, type ErrorCode } from '@libs/errors';
 import {
   attemptsBefore,
   CatalogueSource,
@@ -20,6 +20,8 @@ export type LineResult =
       readonly delayMs: number;
       /** The provider asked everybody to wait, not only this line. */
       readonly pausesProvider: boolean;
+      /** The provider had too much of everybody's calls. */
+      readonly isCongestion: boolean;
     };
 
 const MAX_TRIES = 8;
@@ -27,6 +29,12 @@ const FIRST_BACKOFF_MS = 500;
 const LAST_BACKOFF_MS = 30_000;
 /** A provider that asks for more quiet than this is asked again anyway; the window is 24 hours, not for ever. */
 const MAX_RETRY_AFTER_MS = 10 * 60_000;
+
+const CONGESTION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'rate_limit_exceeded',
+  'provider_overloaded',
+  'timeout',
+]);
 
 /** One call of one line: what it came to, or when to try again. Never throws. */
 @Injectable()
@@ -61,12 +69,14 @@ export class LineRunnerService {
 
   private afterFailure(line: HeldLine, error: AppError): LineResult {
     if (!error.retryable || line.tries >= MAX_TRIES) return { kind: 'outcome', outcome: refused(placeOf(line), error) };
+    const isCongestion = CONGESTION.has(error.code) && !isOfOwnKey(error);
     if (error.retryAfterSeconds !== undefined) {
       const delayMs = Math.min(MAX_RETRY_AFTER_MS, error.retryAfterSeconds * 1_000);
-      return { kind: 'retry', delayMs, pausesProvider: error.code === 'rate_limit_exceeded' && !isOfOwnKey(error) };
+      const pausesProvider = error.code === 'rate_limit_exceeded' && isCongestion;
+      return { kind: 'retry', delayMs, pausesProvider, isCongestion };
     }
     const ceilingMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (line.tries - 1));
-    return { kind: 'retry', delayMs: Math.ceil(Math.random() * ceilingMs), pausesProvider: false };
+    return { kind: 'retry', delayMs: Math.ceil(Math.random() * ceilingMs), pausesProvider: false, isCongestion };
   }
 }
 
