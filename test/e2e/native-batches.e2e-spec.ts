@@ -25,6 +25,7 @@ const models = (): TestModel[] =>
     half: 'half?batch_ms=200&batch_end=expired',
     refused: 'refused?batch_ms=200&batch_end=failed',
     flaky: 'flaky?batch_ms=200&status=503&fail_times=1',
+    slow: 'slow?batch_ms=15000',
     wrong: 'wrong?batch_ms=200&status=400',
   })
     .map(([name, upstreamModel]): TestModel => ({ ...common(name), upstreamModel }))
@@ -52,6 +53,8 @@ afterAll(async () => {
   await door?.close();
   await sandbox?.close();
 }, BOOT_TIMEOUT_MS);
+
+jest.setTimeout(END_WITHIN_MS + TAKEOVER_MS);
 
 beforeEach(() => sandbox.resetCalls());
 
@@ -173,6 +176,30 @@ describe('a batch at its provider', () => {
     expect(batch.results?.[0]?.error).toMatchObject({ type: 'invalid_request_error', error_type: 'invalid_request' });
   });
 
+  it('is called off there when it is cancelled, and keeps what was finished', async () => {
+    const id = await submit('slow', 'slow', 40);
+    await eventually('the provider has answered some lines', END_WITHIN_MS, () =>
+      Object.keys(sandbox.calls().by_prompt).length >= 2 ? true : undefined,
+    );
+    expect((await client.request('POST', `/batches/${id}/cancel`)).status).toBe(200);
+    const batch = await ended(id);
+    expectWhole(batch, 'slow', 40);
+    const { completed } = batch.request_counts;
+    expect(batch.status).toBe('cancelled');
+    expect(completed).toBe(Object.keys(sandbox.calls().by_prompt).length);
+    expect([called('POST /v1/batches/{id}/cancel'), called('POST /v1/chat/completions')]).toEqual([1, 0]);
+    expect(await charged(id)).toEqual({ charges: completed, sum: priceOf(batch, BATCHED) });
+  });
+
+  it('has its files removed there when it is deleted', async () => {
+    const id = await submit('steady', 'removed', 3);
+    await ended(id);
+    const { status, body } = await client.request<{ deletion: object }>('DELETE', `/batches/${id}`);
+    expect(status).toBe(200);
+    expect(body.deletion).toMatchObject({ upstream: { provider: 'native-steady', status: 'deleted' } });
+    expect(called('DELETE /v1/files/{id}')).toBe(2);
+  });
+
   it.each([
     ['finds it again by its reference', 'steady', '/v1/chat/completions', 'POST /v1/batches'],
     ['finds it again by its size and the ids in it', 'letters', '/v1/messages', 'POST /v1/messages/batches'],
@@ -191,7 +218,6 @@ describe('a batch at its provider', () => {
       expect(sandbox.calls().repeated_prompts).toBe(0);
       expect(await charged(id)).toEqual({ charges: 30, sum: priceOf(batch, BATCHED) });
     },
-    TAKEOVER_MS + END_WITHIN_MS,
   );
 
   it('leaves no order behind', async () => {

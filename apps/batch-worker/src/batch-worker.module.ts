@@ -22,6 +22,7 @@ import { SweeperService } from './batches/sweeper.service';
 import { NativeChoiceService } from './native/native-choice.service';
 import { NativeCollectionService } from './native/native-collection.service';
 import { NativeLaneService } from './native/native-lane.service';
+import { NativeRemovalService } from './native/native-removal.service';
 import { NativeRunnerService } from './native/native-runner.service';
 import { NativeSubmissionService } from './native/native-submission.service';
 import type { BatchWorkerEnv } from './batch-worker.env';
@@ -44,6 +45,7 @@ const POOL_SIZE = 8;
     NativeChoiceService,
     NativeCollectionService,
     NativeLaneService,
+    NativeRemovalService,
     NativeRunnerService,
     NativeSubmissionService,
     PartitionKeeperService,

@@ -30,7 +30,7 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   ];
   const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.batches] });
   lane.start();
-  native.start();
+  await native.start();
   sweeper.start();
   stopper.start();
   partitions.start();

@@ -29,12 +29,18 @@ export class NativeLaneService {
     private readonly runner: NativeRunnerService,
   ) {}
 
-  start(): void {
+  /** Resolves once batches that are being stopped wait for their orders. */
+  async start(): Promise<void> {
+    await this.hurry();
+    this.lookLater();
+  }
+
+  private lookLater(): void {
     // Not all workers at the same moment.
     const delayMs = LOOK_MS * (0.75 + Math.random() * 0.5);
     this.timer = setTimeout(() => {
       void this.look().finally(() => {
-        if (!this.isStopping) this.start();
+        if (!this.isStopping) this.lookLater();
       });
     }, delayMs);
   }
@@ -49,6 +55,7 @@ export class NativeLaneService {
   }
 
   private async look(): Promise<void> {
+    await this.hurry();
     const room = MOST_AT_ONCE - this.steps.size;
     if (room === 0) return;
     try {
@@ -56,6 +63,14 @@ export class NativeLaneService {
       await this.forgetOld();
     } catch (error) {
       this.logger.warn(`orders could not be looked for: ${messageOf(error)}`);
+    }
+  }
+
+  private async hurry(): Promise<void> {
+    try {
+      await this.orders.hurryUnwanted();
+    } catch (error) {
+      this.logger.warn(`orders of stopping batches wait: ${messageOf(error)}`);
     }
   }
 

@@ -8,10 +8,10 @@ import { NativeCollectionService } from './native-collection.service';
 import { reach, type Reach } from './native-reach';
 import { NativeSubmissionService } from './native-submission.service';
 
-const FIRST_POLL_MS = 2_000;
+const FIRST_POLL_MS = 1_000;
 const LAST_POLL_MS = 5 * 60_000;
 /** After its order was called off a job ends soon. */
-const CANCELLED_POLL_MS = 2_000;
+const CANCELLED_POLL_MS = 1_000;
 const FIRST_BACKOFF_MS = 2_000;
 const LAST_BACKOFF_MS = 2 * 60_000;
 /** Failures in a row after which an order that is not submitted is left to single calls. */
@@ -63,7 +63,9 @@ export class NativeRunnerService {
       return;
     }
     const job = await at.lane.batches.poll(id, at.access);
-    if (job?.state === 'running') {
+    if (job?.state === 'running' && order.isStuck) {
+      await this.finish(order, 'the provider did not end it when it was called off');
+    } else if (job?.state === 'running') {
       await this.orders.rest(order, order.isCancelled ? CANCELLED_POLL_MS : pollDelayMs(order.ageMs));
     } else if (job === null) {
       await this.finish(order, 'the provider no longer knows the job');
@@ -99,7 +101,7 @@ export class NativeRunnerService {
 
 /** Whether to leave an order's lines to the other lane. */
 function isHopeless(order: NativeBatch, error: AppError, failures: number): boolean {
-  if (mayBeUpstream(order)) return isOver(order) && failures >= MOST_LATE_FAILURES;
+  if (mayBeUpstream(order)) return order.isStuck || (isOver(order) && failures >= MOST_LATE_FAILURES);
   const isFinal = !error.retryable && error.code !== 'request_timeout';
   return isFinal || failures >= MOST_FAILURES;
 }

@@ -160,4 +160,4 @@ export class NativeSubmissionService {
   }
 }
 
-const FIRST_POLL_MS = 2_000;
+const FIRST_POLL_MS = 1_000;

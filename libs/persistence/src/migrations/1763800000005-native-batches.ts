@@ -36,6 +36,7 @@ export class NativeBatches1763800000005 implements MigrationInterface {
         problem text,
         cancelled_at timestamptz,
         available_at timestamptz NOT NULL DEFAULT now(),
+        is_leased boolean NOT NULL DEFAULT false,
         fence bigint NOT NULL DEFAULT 0,
         created_at timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT native_batches_pkey PRIMARY KEY (reference),

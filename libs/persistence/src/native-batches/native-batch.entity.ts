@@ -120,6 +120,10 @@ export class NativeBatchEntity {
   @Column({ type: 'timestamptz', name: 'available_at', default: () => 'now()' })
   availableAt: Date;
 
+  /** `available_at` is the end of a lease, not of a rest. */
+  @Column({ type: 'boolean', name: 'is_leased', default: false })
+  isLeased: boolean;
+
   /** Grows with every lease; a write that carries an older number touches no row. */
   @Column({ type: 'bigint', default: 0 })
   fence: string;

@@ -38,10 +38,12 @@ export interface NativeBatch {
   readonly isWanted: boolean;
   /** Too late for the provider: what is left is to be run as single calls. */
   readonly isLate: boolean;
+  /** Called off long ago, and still not over. */
+  readonly isStuck: boolean;
 }
 
 /** SQL over `batches b`. */
-export const IS_WANTED = `coalesce(b.status = 'in_progress', false)`;
+export const IS_WANTED = `coalesce(b.status = 'in_progress' AND b.stop_by IS NULL, false)`;
 
 /** SQL over `native_batches n LEFT JOIN batches b`, as `NativeRow` has them. */
 export const ORDER_COLUMNS = `n.reference, n.fence, n.batch_id, n.batch_number, n.created_on::text AS created_on, n.part,
@@ -49,7 +51,8 @@ export const ORDER_COLUMNS = `n.reference, n.fence, n.batch_id, n.batch_number, 
   n.organization_id, n.workspace_id, n.api_key_hash, n.state, n.credential_id, n.input_file_id, n.upstream_id,
   n.adopted, n.output_ids, n.sent_lines, n.submitted_at, n.looks, n.not_ours, n.failures, n.cancelled_at,
   coalesce((extract(epoch FROM now() - n.submitted_at) * 1000)::bigint, 0) AS age_ms,
-  ${IS_WANTED} AS is_wanted, n.finish_by <= now() AS is_late`;
+  ${IS_WANTED} AS is_wanted, n.finish_by <= now() AS is_late,
+  coalesce(n.cancelled_at < now() - interval '15 minutes', false) AS is_stuck`;
 
 export interface NativeRow {
   reference: string;
@@ -84,6 +87,7 @@ export interface NativeRow {
   age_ms: string;
   is_wanted: boolean;
   is_late: boolean;
+  is_stuck: boolean;
 }
 
 export function toNativeBatch(row: NativeRow): NativeBatch {
@@ -120,5 +124,6 @@ export function toNativeBatch(row: NativeRow): NativeBatch {
     ageMs: Number(row.age_ms),
     isWanted: row.is_wanted,
     isLate: row.is_late,
+    isStuck: row.is_stuck,
   };
 }

@@ -27,7 +27,7 @@ export class NativeBatchesRepository {
           ORDER BY available_at LIMIT $1 FOR UPDATE SKIP LOCKED
         )
         UPDATE native_batches n
-        SET available_at = now() + $2 * interval '1 millisecond', fence = n.fence + 1
+        SET available_at = now() + $2 * interval '1 millisecond', is_leased = true, fence = n.fence + 1
         FROM picked p LEFT JOIN native_batches q USING (reference) LEFT JOIN batches b ON b.number = q.batch_number
         WHERE n.reference = p.reference
         RETURNING ${ORDER_COLUMNS}`,
@@ -45,7 +45,7 @@ export class NativeBatchesRepository {
   async rest(order: NativeLease, delayMs: number, problem: string | null = null): Promise<boolean> {
     return this.write(
       order,
-      `available_at = now() + $3 * interval '1 millisecond', problem = $4,
+      `available_at = now() + $3 * interval '1 millisecond', is_leased = false, problem = $4,
        failures = CASE WHEN $4::text IS NULL THEN 0 ELSE failures + 1 END`,
       [delayMs, problem],
     );
@@ -56,9 +56,22 @@ export class NativeBatchesRepository {
     return this.write(order, 'credential_id = $3', [credentialId]);
   }
 
-  async uploaded(order: NativeLease, inputFileId: string | null, sentLines: number): Promise<boolean> {
-    const batch = `state = 'uploaded', input_file_id = $3, sent_lines = $4, failures = 0`;
-    return this.write(order, batch, [inputFileId, sentLines]);
+  /** From here on the provider keeps something of the batch, which its owner may want removed. */
+  async uploaded(order: NativeBatch, inputFileId: string | null, sentLines: number): Promise<boolean> {
+    return this.database.transaction(async (session) => {
+      const touched = await session.execute({
+        name: 'native-uploaded',
+        sql: `UPDATE native_batches SET state = 'uploaded', input_file_id = $3, sent_lines = $4, failures = 0
+              WHERE reference = $1 AND fence = $2 AND state = 'planned'`,
+        values: [order.reference, order.fence, inputFileId, sentLines],
+      });
+      await session.execute({
+        name: 'native-removal-due',
+        sql: `UPDATE batches SET upstream_deletion = 'due' WHERE number = $1 AND upstream_deletion IS NULL`,
+        values: [order.batchNumber],
+      });
+      return touched === 1;
+    });
   }
 
   /** The intent: from here on the provider may have the order. */
@@ -90,7 +103,7 @@ export class NativeBatchesRepository {
 
   /** A search found nothing. */
   async looked(order: NativeLease, delayMs: number): Promise<boolean> {
-    const set = `looks = looks + 1, failures = 0, available_at = now() + $3 * interval '1 millisecond'`;
+    const set = `looks = looks + 1, failures = 0, is_leased = false, available_at = now() + $3 * interval '1 millisecond'`;
     return this.write(order, set, [delayMs]);
   }
 
@@ -98,14 +111,14 @@ export class NativeBatchesRepository {
   async disown(order: NativeLease, upstreamId: string): Promise<boolean> {
     return this.write(
       order,
-      `state = 'submitting', upstream_id = NULL, adopted = false, not_ours = not_ours || $3::text, looks = 0, available_at = now()`,
+      `state = 'submitting', upstream_id = NULL, adopted = false, not_ours = not_ours || $3::text, looks = 0, is_leased = false, available_at = now()`,
       [upstreamId],
     );
   }
 
   /** The provider does not have the order: it may be submitted again. */
   async notSubmitted(order: NativeLease): Promise<boolean> {
-    return this.write(order, `state = 'uploaded', submitted_at = NULL, available_at = now()`, []);
+    return this.write(order, `state = 'uploaded', submitted_at = NULL, is_leased = false, available_at = now()`, []);
   }
 
   /** Whether the order is certainly not at the provider, so that it may be ended. */
@@ -119,7 +132,11 @@ export class NativeBatchesRepository {
   }
 
   async cancelled(order: NativeLease, delayMs: number): Promise<boolean> {
-    return this.write(order, `cancelled_at = now(), available_at = now() + $3 * interval '1 millisecond'`, [delayMs]);
+    return this.write(
+      order,
+      `cancelled_at = now(), is_leased = false, available_at = now() + $3 * interval '1 millisecond'`,
+      [delayMs],
+    );
   }
 
   async wrote(order: NativeLease, outputIds: readonly string[]): Promise<boolean> {
@@ -153,6 +170,25 @@ export class NativeBatchesRepository {
         values: [order.batchNumber, order.firstSegment, order.lastSegment],
       });
       return true;
+    });
+  }
+
+  /**
+   * Makes orders of batches that are being stopped due at once, and keeps those batches from their end meanwhile:
+   * what a provider has finished belongs to them. An order that does not come to an end is given up by `isStuck`.
+   */
+  async hurryUnwanted(): Promise<void> {
+    await this.database.execute({
+      name: 'native-hurry',
+      sql: `UPDATE native_batches n SET available_at = now() FROM batches b
+            WHERE b.number = n.batch_number AND n.state <> 'done' AND NOT n.is_leased AND n.cancelled_at IS NULL
+              AND n.available_at > now() AND NOT ${IS_WANTED}`,
+    });
+    await this.database.execute({
+      name: 'native-hold-end',
+      sql: `UPDATE batches b SET stop_by = now() + interval '60 seconds'
+            WHERE b.stop_by < now() + interval '30 seconds' AND b.finalized_at IS NULL
+              AND EXISTS (SELECT 1 FROM native_batches n WHERE n.batch_number = b.number AND n.state <> 'done')`,
     });
   }
 
