@@ -191,6 +191,23 @@ describe('a batch at its provider', () => {
     expect(await charged(id)).toEqual({ charges: completed, sum: priceOf(batch, BATCHED) });
   });
 
+  it('is taken back when its time gets short, and ends with every line answered once', async () => {
+    const id = await submit('slow', 'late', 40);
+    await eventually('the provider has answered some lines', END_WITHIN_MS, () =>
+      Object.keys(sandbox.calls().by_prompt).length >= 2 ? true : undefined,
+    );
+    await installation.database.execute({
+      sql: 'UPDATE native_batches SET finish_by = now() WHERE batch_id = $1',
+      values: [id],
+    });
+    const batch = await ended(id);
+    expectWhole(batch, 'late', 40);
+    expect(batch.request_counts).toEqual({ total: 40, completed: 40, failed: 0 });
+    expect(called('POST /v1/batches/{id}/cancel')).toBe(1);
+    expect([called('POST /v1/batches'), sandbox.calls().repeated_prompts]).toEqual([1, 0]);
+    expect((await charged(id)).charges).toBe(40);
+  });
+
   it('has its files removed there when it is deleted', async () => {
     const id = await submit('steady', 'removed', 3);
     await ended(id);

@@ -28,9 +28,10 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
     app.get(BatchStopperService),
     app.get(PartitionKeeperService),
   ];
+  // Before anything can end a batch whose orders are not over.
+  await native.start();
   const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.batches] });
   lane.start();
-  await native.start();
   sweeper.start();
   stopper.start();
   partitions.start();
@@ -39,8 +40,9 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   context.drainSteps.add('queues', () => consumption.drain());
   context.drainSteps.add('sweeper', () => sweeper.stop());
   context.drainSteps.add('stopper', () => stopper.stop());
-  context.drainSteps.add('native lane', () => native.drain());
-  context.drainSteps.add('lane', () => lane.drain());
+  context.drainSteps.add('lanes', async () => {
+    await Promise.all([native.drain(), lane.drain()]);
+  });
   return {
     stop: async () => {
       partitions.stop();

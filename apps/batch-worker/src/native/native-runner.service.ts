@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { CatalogueSource, NativeBatchCaller, type CancelSignal } from '@libs/inference';
+import { CatalogueSource, NativeBatchCaller, type CancelSignal, type NativeJob } from '@libs/inference';
 import { NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
 import { FinalizerService } from '../batches/finalizer.service';
 import { ManagedLaneService } from '../batches/managed-lane.service';
@@ -55,25 +55,25 @@ export class NativeRunnerService {
   }
 
   private async follow(order: NativeBatch, at: Reach): Promise<void> {
-    const id = order.upstreamId!;
-    if (isOver(order) && !order.isCancelled) {
-      await at.lane.batches.cancel(id, at.access);
-      await this.orders.cancelled(order, CANCELLED_POLL_MS);
-      this.logger.log(`order ${order.reference} was called off at ${order.provider}`);
-      return;
-    }
-    const job = await at.lane.batches.poll(id, at.access);
-    if (job?.state === 'running' && order.isStuck) {
-      await this.finish(order, 'the provider did not end it when it was called off');
-    } else if (job?.state === 'running') {
-      await this.orders.rest(order, order.isCancelled ? CANCELLED_POLL_MS : pollDelayMs(order.ageMs));
-    } else if (job === null) {
-      await this.finish(order, 'the provider no longer knows the job');
-    } else {
-      const { own, foreign } = await this.collection.collect(order, job, at);
-      if (order.isAdopted && own === 0 && foreign > 0) await this.orders.disown(order, id);
-      else await this.finish(order, job.failure);
-    }
+    if (isOver(order) && !order.isCancelled) return this.callOff(order, at);
+    const job = await at.lane.batches.poll(order.upstreamId!, at.access);
+    if (job === null) return this.finish(order, 'the provider no longer knows the job');
+    if (job.state === 'ended') return this.collect(order, job, at);
+    if (order.isStuck) return this.finish(order, 'the provider did not end it when it was called off');
+    await this.orders.rest(order, order.isCancelled ? CANCELLED_POLL_MS : pollDelayMs(order.ageMs));
+  }
+
+  private async callOff(order: NativeBatch, { lane, access }: Reach): Promise<void> {
+    await lane.batches.cancel(order.upstreamId!, access);
+    await this.orders.cancelled(order, CANCELLED_POLL_MS);
+    this.logger.log(`order ${order.reference} was called off at ${order.provider}`);
+  }
+
+  private async collect(order: NativeBatch, job: NativeJob, at: Reach): Promise<void> {
+    const { own, foreign } = await this.collection.collect(order, job, at);
+    const isAnothers = order.isAdopted && own === 0 && foreign > 0;
+    if (isAnothers) await this.orders.disown(order, job.id);
+    else await this.finish(order, job.failure);
   }
 
   /** What is left goes to single calls while its batch goes on. */
