@@ -17,6 +17,10 @@ export interface TestModel {
   readonly pricing: TestPrices;
   readonly batchPricing?: TestPrices;
   readonly maxConcurrency?: number;
+  /** Default: managed. */
+  readonly batch?: 'native' | 'managed' | 'none';
+  /** What the provider calls it; a name of its own when absent. */
+  readonly upstreamModel?: string;
 }
 
 /** The variable in which the apps find the key of every provider of a test's catalogue. */
@@ -30,7 +34,8 @@ export function catalogueOf(models: readonly TestModel[]): string {
   return JSON.stringify({ providers: models.map(provider), models: models.map(model) }, null, 2);
 }
 
-function provider({ provider: slug, baseUrl, protocol = 'openai', maxConcurrency = 256 }: TestModel): object {
+function provider(model: TestModel): object {
+  const { provider: slug, baseUrl, protocol = 'openai', maxConcurrency = 256, batch = 'managed' } = model;
   return {
     slug,
     name: `Test ${slug}`,
@@ -40,12 +45,13 @@ function provider({ provider: slug, baseUrl, protocol = 'openai', maxConcurrency
     headers: {},
     regions: ['global'],
     data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: true },
-    batch: 'managed',
+    batch,
     max_concurrency: maxConcurrency,
   };
 }
 
-function model({ slug, provider: providerSlug, apis = ['chat'], pricing, batchPricing }: TestModel): object {
+function model(described: TestModel): object {
+  const { slug, provider: providerSlug, apis = ['chat'], pricing, batchPricing, upstreamModel } = described;
   const output = apis.includes('embeddings') ? 'embeddings' : 'text';
   return {
     slug,
@@ -58,7 +64,7 @@ function model({ slug, provider: providerSlug, apis = ['chat'], pricing, batchPr
     endpoints: [
       {
         provider: providerSlug,
-        upstream_model: `upstream-${slug.replaceAll('/', '-')}`,
+        upstream_model: upstreamModel ?? `upstream-${slug.replaceAll('/', '-')}`,
         apis,
         pricing,
         ...(batchPricing && { batch_pricing: batchPricing }),

@@ -1,5 +1,5 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
-import { CatalogueSource, InferenceEngine } from '@libs/inference';
+import { CatalogueSource, InferenceEngine, NativeBatchCaller } from '@libs/inference';
 import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
 import {
   BrokerConnection,
@@ -21,6 +21,12 @@ import { LineRunnerService } from './batches/line-runner.service';
 import { ManagedLaneService } from './batches/managed-lane.service';
 import { PartitionKeeperService } from './batches/partition-keeper.service';
 import { SweeperService } from './batches/sweeper.service';
+import { NativeChoiceService } from './native/native-choice.service';
+import { NativeCollectionService } from './native/native-collection.service';
+import { NativeLaneService } from './native/native-lane.service';
+import { NativeRemovalService } from './native/native-removal.service';
+import { NativeRunnerService } from './native/native-runner.service';
+import { NativeSubmissionService } from './native/native-submission.service';
 import type { BatchWorkerEnv } from './batch-worker.env';
 import type { Inference } from './create-inference';
 
@@ -38,6 +44,12 @@ const POOL_SIZE = 8;
     FinalizerService,
     LineRunnerService,
     ManagedLaneService,
+    NativeChoiceService,
+    NativeCollectionService,
+    NativeLaneService,
+    NativeRemovalService,
+    NativeRunnerService,
+    NativeSubmissionService,
     PartitionKeeperService,
     SweeperService,
   ],
@@ -56,6 +68,11 @@ export class BatchWorkerModule implements OnModuleInit {
           provide: InferenceEngine,
           inject: [MessageBus],
           useFactory: (bus: MessageBus) => inference.engineWith(new CredentialsClient(bus)),
+        },
+        {
+          provide: NativeBatchCaller,
+          inject: [MessageBus],
+          useFactory: (bus: MessageBus) => inference.nativeWith(new CredentialsClient(bus)),
         },
         { provide: CatalogueSource, useValue: inference.catalogue },
         {

@@ -4,10 +4,12 @@ import {
   CatalogueSource,
   createProviderAdapters,
   InferenceEngine,
+  NativeBatchCaller,
   parsePercent,
   ProviderHealth,
   SharedCredentials,
   UpstreamHttp,
+  type CallerParts,
   type CredentialVault,
 } from '@libs/inference';
 import type { BatchWorkerEnv } from './batch-worker.env';
@@ -15,6 +17,7 @@ import type { BatchWorkerEnv } from './batch-worker.env';
 export interface Inference {
   /** `vault` holds the keys that callers brought along. */
   engineWith(vault: CredentialVault): InferenceEngine;
+  nativeWith(vault: CredentialVault): NativeBatchCaller;
   readonly catalogue: CatalogueSource;
   close(): Promise<void>;
 }
@@ -30,18 +33,23 @@ export async function createInference(
   });
   await catalogue.start();
   const http = new UpstreamHttp();
+  const adapters = createProviderAdapters(http);
+  const partsWith = (vault: CredentialVault): CallerParts => ({
+    adapters,
+    credentials: new CallerCredentials(new SharedCredentials(variables), vault),
+    clock: Date.now,
+    byokFee: parsePercent(env.BYOK_FEE_PERCENT),
+  });
   const engineWith = (vault: CredentialVault): InferenceEngine =>
     new InferenceEngine({
+      ...partsWith(vault),
       catalogue: () => catalogue.current(),
-      adapters: createProviderAdapters(http),
-      credentials: new CallerCredentials(new SharedCredentials(variables), vault),
       health: new ProviderHealth(Date.now),
-      clock: Date.now,
       dice: Math.random,
-      byokFee: parsePercent(env.BYOK_FEE_PERCENT),
     });
   return {
     engineWith,
+    nativeWith: (vault) => new NativeBatchCaller(partsWith(vault)),
     catalogue,
     close: async () => {
       await catalogue.close();

@@ -9,6 +9,7 @@ import { ManagedLaneService } from './batches/managed-lane.service';
 import { PartitionKeeperService } from './batches/partition-keeper.service';
 import { SweeperService } from './batches/sweeper.service';
 import { createInference } from './create-inference';
+import { NativeLaneService } from './native/native-lane.service';
 
 /**
  * Boots the worker and says how it ends: first no new nudges and sweeps, then the lane finishes what it
@@ -20,12 +21,15 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   const root = { ...worker, imports: [PlatformModule.for(context), ...(worker.imports ?? [])] };
   const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
   await app.init();
-  const [lane, sweeper, stopper, partitions] = [
+  const [lane, native, sweeper, stopper, partitions] = [
     app.get(ManagedLaneService),
+    app.get(NativeLaneService),
     app.get(SweeperService),
     app.get(BatchStopperService),
     app.get(PartitionKeeperService),
   ];
+  // Before anything can end a batch whose orders are not over.
+  await native.start();
   const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.batches] });
   lane.start();
   sweeper.start();
@@ -36,7 +40,9 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   context.drainSteps.add('queues', () => consumption.drain());
   context.drainSteps.add('sweeper', () => sweeper.stop());
   context.drainSteps.add('stopper', () => stopper.stop());
-  context.drainSteps.add('lane', () => lane.drain());
+  context.drainSteps.add('lanes', async () => {
+    await Promise.all([native.drain(), lane.drain()]);
+  });
   return {
     stop: async () => {
       partitions.stop();

@@ -1,4 +1,14 @@
 export * from './engine';
+export { NativeBatchCaller, type NativeLane, type NativeRequest } from './native-batch-caller';
+export type { CallerParts } from './endpoint-caller';
+export type {
+  LostOrder,
+  NativeBatchAccess,
+  NativeBatches,
+  NativeJob,
+  NativeLine,
+  NativeOrder,
+} from './providers/native-batch';
 export { messageErrorBody, readTokenCount, toTokenCount, type MessageErrorBody } from './dialects/anthropic-messages';
 export type { Answer, AnswerContext, PriceListName } from './dialects/dialect';
 export { JsonCursor, MAX_JSON_DEPTH, MalformedJson } from './dialects/json-cursor';

@@ -13,6 +13,7 @@ import { LedgerKeyDayEntity } from './ledger/ledger-key-day.entity';
 import { LedgerKeyEntity } from './ledger/ledger-key.entity';
 import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
 import { migrations } from './migrations';
+import { NativeBatchEntity } from './native-batches/native-batch.entity';
 import { OutboxEntity } from './outbox/outbox.entity';
 import { WebhookDeliveryEntity } from './webhooks/webhook-delivery.entity';
 
@@ -46,6 +47,7 @@ const sharedEntities = [
   LedgerKeyDayEntity,
   LedgerKeyEntity,
   LedgerTransferEntity,
+  NativeBatchEntity,
   OutboxEntity,
   WebhookDeliveryEntity,
 ];

@@ -65,3 +65,7 @@ export {
   type WebhookLease,
   type WebhookReport,
 } from './webhooks/webhook-deliveries.repository';
+export * from './native-batches/native-batches.repository';
+export * from './native-batches/native-plans.repository';
+export * from './native-batches/native-segments.repository';
+export type { NativeBatchState } from './native-batches/native-batch.entity';

@@ -16,6 +16,9 @@ import { Database } from './database';
 import { GenerationContentsRepository } from './generations/generation-contents.repository';
 import { GenerationsRepository } from './generations/generations.repository';
 import { LedgerRepository } from './ledger/ledger.repository';
+import { NativeBatchesRepository } from './native-batches/native-batches.repository';
+import { NativePlansRepository } from './native-batches/native-plans.repository';
+import { NativeSegmentsRepository } from './native-batches/native-segments.repository';
 import { OutboxRepository } from './outbox/outbox.repository';
 import { PartitionsRepository } from './partitions.repository';
 import { WebhookDeliveriesRepository } from './webhooks/webhook-deliveries.repository';
@@ -42,6 +45,9 @@ const repositories = [
   GenerationsRepository,
   GenerationContentsRepository,
   LedgerRepository,
+  NativeBatchesRepository,
+  NativePlansRepository,
+  NativeSegmentsRepository,
   OutboxRepository,
   PartitionsRepository,
   WebhookDeliveriesRepository,

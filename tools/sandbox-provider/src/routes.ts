@@ -85,7 +85,7 @@ function fileRoutes(files: Files): Route[] {
 function batchRoutes(batches: OpenaiBatches): Route[] {
   return [
     post('/v1/batches', (call) => batches.create(call)),
-    get('/v1/batches', () => batches.list()),
+    get('/v1/batches', (call) => batches.list(call)),
     get('/v1/batches/{id}', (call) => batches.show(call)),
     post('/v1/batches/{id}/cancel', (call) => batches.cancel(call)),
   ];

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { BatchesRepository } from '@libs/persistence';
+import { NativeRemovalService } from '../native/native-removal.service';
 import { BatchStopperService } from './batch-stopper.service';
 import { BatchValidationService } from './batch-validation.service';
 import { FinalizerService } from './finalizer.service';
@@ -14,6 +15,7 @@ export class BatchRunnerService {
     private readonly lane: ManagedLaneService,
     private readonly finalizer: FinalizerService,
     private readonly stopper: BatchStopperService,
+    private readonly removal: NativeRemovalService,
   ) {}
 
   /** Safe to repeat and to run in several workers at once: each step is claimed or guarded by the row. */
@@ -21,7 +23,7 @@ export class BatchRunnerService {
     await this.validation.validateIfDue(batchId);
     this.lane.wake();
     const step = await this.batches.findStep(batchId);
-    if (step === null) return;
+    if (step === null) return this.removal.removeIfRequested(batchId);
     if (step.stopping) await this.stopper.windUp({ id: batchId, number: step.number });
     else if (step.status === 'in_progress') await this.finalizer.finishIfDone(step.number);
     else if (step.status === 'finalizing') await this.finalizer.complete(batchId);

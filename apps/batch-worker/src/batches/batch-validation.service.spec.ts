@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { BatchesRepository, BatchWork } from '@libs/persistence';
+import type { NativeChoiceService } from '../native/native-choice.service';
 import { BatchValidationService } from './batch-validation.service';
 
 /** One batch that waits for validation, and what became of it. */
@@ -48,7 +49,8 @@ async function validated(endpoint: string, ...bodies: object[]): Promise<OneBatc
     fence: 1n,
   };
   const batch = new OneBatch(work, bodies);
-  await new BatchValidationService(batch as unknown as BatchesRepository).validateIfDue(work.id);
+  const choice = { assign: () => Promise.resolve() } as unknown as NativeChoiceService;
+  await new BatchValidationService(batch as unknown as BatchesRepository, choice).validateIfDue(work.id);
   return batch;
 }
 

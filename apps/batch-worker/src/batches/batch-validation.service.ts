@@ -3,6 +3,7 @@ import { ChatCompletionDto, EmbeddingsDto, MessagesDto, ResponsesDto } from '@li
 import { AppError } from '@libs/errors';
 import { BatchesRepository, type BatchWork } from '@libs/persistence';
 import { validateInstance } from '@libs/platform';
+import { NativeChoiceService } from '../native/native-choice.service';
 
 const LEASE_MS = 60_000;
 /** A page is read and checked in far less than the lease, and gives other work a turn in between. */
@@ -25,7 +26,10 @@ const BODY_OF_ENDPOINT: Readonly<Record<string, BodyClass>> = {
 export class BatchValidationService {
   private readonly logger = new Logger(BatchValidationService.name);
 
-  constructor(private readonly batches: BatchesRepository) {}
+  constructor(
+    private readonly batches: BatchesRepository,
+    private readonly choice: NativeChoiceService,
+  ) {}
 
   /** Does nothing for a batch that is not waiting for validation or that another worker validates. */
   async validateIfDue(batchId: string): Promise<void> {
@@ -33,7 +37,7 @@ export class BatchValidationService {
     if (work === null) return;
     const problem = await this.findProblem(work);
     if (problem === null) {
-      const begun = await this.batches.beginProgress(work);
+      const begun = await this.batches.beginProgress(work, (session) => this.choice.assign(session, work.number));
       if (begun) this.logger.log(`batch ${batchId} is in progress: ${work.total} lines`);
     } else if (await this.batches.failValidation(work, problem)) {
       this.logger.log(`batch ${batchId} failed validation`);

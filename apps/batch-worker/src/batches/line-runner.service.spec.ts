@@ -76,6 +76,7 @@ function aLine(endpoint: string, body: object, tries = 1): HeldLine {
     organizationId: 'organization',
     workspaceId: 'workspace',
     apiKeyHash: 'hash',
+    expiresAtMs: 0,
   };
   const segment = new HeldSegment(claim, [{ seq: 0, customId: 'c0', body: Buffer.from(JSON.stringify(body)) }]);
   return { ...segment.next()!, tries };
@@ -154,9 +155,9 @@ describe(LineRunnerService.name, () => {
   it('keeps no other caller from a provider that has enough of a key of the caller', async () => {
     upstream.answers(429, '', { 'retry-after': '7' });
     const line = aLine('/v1/chat/completions', { messages: MESSAGES });
-    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: true });
+    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: true, isCongestion: true });
     own = [OWN];
-    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: false });
+    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: false, isCongestion: false });
   });
 
   it('calls nobody where the caller forbids shared capacity and has no other key for this', async () => {

@@ -3,8 +3,10 @@ import { BatchResultsRepository, BatchSegmentsRepository, type LineOutcome } fro
 import { BatchWorkerEnv } from '../batch-worker.env';
 import { FinalizerService } from './finalizer.service';
 import { HeldSegment, type HeldLine } from './held-segment';
-import { LineRunnerService } from './line-runner.service';
+import { nextLine, readyByProvider, WorkspaceShares } from './line-order';
+import { LineRunnerService, type LineResult } from './line-runner.service';
 import { ProviderPauses } from './provider-pauses';
+import { ProviderWindows, type CallEnd } from './provider-windows';
 import { ResultWriter } from './result-writer';
 
 const LEASE_MS = 30_000;
@@ -30,13 +32,16 @@ const CALL_OFF_MS = 4_000;
  * Segments are leased a few ahead, so a slow or large line holds up nobody: the next free slot takes the
  * next ready line of any segment. Outcomes go to the group commit, carrying the fence of their lease; a
  * lease that was lost meanwhile makes them void in the database, not here. A line that must wait (Retry-After,
- * backoff) holds no slot. Every bound is on what is held: lines, bytes, and outcomes not yet committed.
+ * backoff) holds no slot. A provider that has had too much gets fewer lines at once (ProviderWindows), and which line
+ * comes next is a matter of fairness and deadlines (line-order). Every bound is on what is held: lines, bytes, and outcomes not yet committed.
  */
 @Injectable()
 export class ManagedLaneService {
   private readonly logger = new Logger(ManagedLaneService.name);
   private readonly held = new Set<HeldSegment>();
   private readonly pauses = new ProviderPauses();
+  private readonly windows: ProviderWindows;
+  private readonly shares = new WorkspaceShares();
   private readonly writer: ResultWriter;
   private readonly concurrency: number;
   private inFlight = 0;
@@ -55,6 +60,7 @@ export class ManagedLaneService {
     private readonly finalizer: FinalizerService,
   ) {
     this.concurrency = env.BATCH_CONCURRENCY;
+    this.windows = new ProviderWindows(this.concurrency);
     this.writer = new ResultWriter(results, {
       lingerMs: LINGER_MS,
       fullGroupLines: FULL_GROUP_LINES,
@@ -104,43 +110,46 @@ export class ManagedLaneService {
   private pump(): void {
     if (this.stopping) return;
     while (this.inFlight < this.concurrency && this.writer.pending < this.concurrency * 8) {
-      const line = this.nextLine();
+      const line = nextLine(this.held, this.shares, (provider) => this.mayCall(provider));
       if (line === null) break;
       void this.run(line);
     }
     if (!this.claimWanted || this.claiming) return;
-    const { ready, runnable } = this.countReady();
-    const isHungry = runnable < this.concurrency * READY_PER_SLOT;
+    const ready = [...this.held].reduce((sum, segment) => sum + segment.ready.length, 0);
     const isRoomLeft =
       this.heldBytes < MAX_HELD_BYTES && ready + this.waitingToRetry < this.concurrency * HELD_PER_SLOT;
-    if (isHungry && isRoomLeft) void this.claim();
+    if (this.countRunnable() < this.concurrency * READY_PER_SLOT && isRoomLeft) void this.claim();
   }
 
-  private nextLine(): HeldLine | null {
-    for (const segment of this.held) {
-      if (this.pauses.remainingMs(segment.claim.provider) > 0) continue;
-      const line = segment.next();
-      if (line !== null) return line;
-    }
-    return null;
+  private mayCall(provider: string): boolean {
+    return this.pauses.remainingMs(provider) === 0 && this.windows.admits(provider);
   }
 
-  /** Lines that wait for a slot; those of a provider that asked for quiet are ready but not runnable. */
-  private countReady(): { ready: number; runnable: number } {
-    let ready = 0;
+  /** Lines that wait for a slot only; of a provider that gets few at once no more than those will soon run. */
+  private countRunnable(): number {
     let runnable = 0;
-    for (const segment of this.held) {
-      ready += segment.ready.length;
-      if (this.pauses.remainingMs(segment.claim.provider) === 0) runnable += segment.ready.length;
+    for (const [provider, ready] of readyByProvider(this.held)) {
+      if (this.pauses.remainingMs(provider) === 0) runnable += Math.min(ready, this.enoughFor(provider));
     }
-    return { ready, runnable };
+    return runnable;
+  }
+
+  private enoughFor(provider: string): number {
+    return this.windows.limitOf(provider) * READY_PER_SLOT;
+  }
+
+  /** Providers whose lines are held in sufficient number: more of them would only keep out those of others. */
+  private saturated(): string[] {
+    return [...readyByProvider(this.held)]
+      .filter(([provider, ready]) => ready >= this.enoughFor(provider) || this.pauses.remainingMs(provider) > 0)
+      .map(([provider]) => provider);
   }
 
   private async claim(): Promise<void> {
     this.claiming = true;
     this.claimWanted = false;
     try {
-      const claims = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS);
+      const claims = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS, this.saturated());
       // A full answer means that there is probably more.
       if (claims.length === CLAIM_SEGMENTS) this.claimWanted = true;
       for (const claim of claims) {
@@ -166,8 +175,13 @@ export class ManagedLaneService {
     this.inFlight += 1;
     line.tries += 1;
     const { segment } = line;
+    const { workspaceId, provider } = segment.claim;
+    this.shares.begin(workspaceId);
+    const ticket = this.windows.begin(provider);
     const result = await this.runner.run(line, segment.calls);
     this.inFlight -= 1;
+    this.shares.end(workspaceId);
+    this.windows.end(ticket, callEnd(result));
     // What was called off has come to nothing: it is neither an answer nor the provider's failure.
     if (result.kind === 'outcome' && (result.outcome.error === null || !segment.calls.aborted)) {
       this.writer.add(result.outcome);
@@ -247,6 +261,11 @@ export class ManagedLaneService {
     const deadline = Date.now() + timeoutMs;
     while (this.inFlight > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+function callEnd(result: LineResult): CallEnd {
+  if (result.kind === 'outcome') return result.outcome.error === null ? 'answered' : 'other';
+  return result.isCongestion ? 'congested' : 'other';
 }
 
 function messageOf(error: unknown): string {

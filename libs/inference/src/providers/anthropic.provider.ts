@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AppError } from '@libs/errors';
 import type { Provider } from '../routing/catalogue';
+import { AnthropicBatches } from './anthropic-batch';
+import type { NativeBatches } from './native-batch';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
 import { readComplaint, upstreamError } from './upstream-error';
 import type { UpstreamHttp } from './upstream-http';
@@ -13,10 +15,12 @@ const VERSION = '2023-06-01';
 /** Anthropic's REST protocol. Betas are asked for by the call's own header `anthropic-beta`. */
 export class AnthropicProvider implements ProviderAdapter {
   readonly protocol = 'anthropic';
+  readonly batch: NativeBatches;
   readonly #http: UpstreamHttp;
 
   constructor(http: UpstreamHttp) {
     this.#http = http;
+    this.batch = new AnthropicBatches(http, { headersOf: ownHeaders, refusal: anthropicError });
   }
 
   messages(call: UpstreamCall): Promise<UpstreamResult> {
@@ -40,8 +44,16 @@ export class AnthropicProvider implements ProviderAdapter {
   }
 }
 
-function headersOf({ apiKey, headers = {}, endpoint }: UpstreamCall, accept: string): string[] {
-  const list = ['content-type', JSON_TYPE, 'accept', accept];
+function headersOf(call: UpstreamCall, accept: string): string[] {
+  return ['content-type', JSON_TYPE, 'accept', accept, ...ownHeaders(call)];
+}
+
+function ownHeaders({
+  apiKey,
+  headers = {},
+  endpoint,
+}: Pick<UpstreamCall, 'apiKey' | 'headers' | 'endpoint'>): string[] {
+  const list: string[] = [];
   const given = [...Object.keys(headers), ...Object.keys(endpoint.provider.headers)];
   if (!given.some((name) => name.toLowerCase() === VERSION_HEADER)) list.push(VERSION_HEADER, VERSION);
   if (apiKey) list.push('x-api-key', apiKey.reveal());

@@ -1,6 +1,13 @@
-import { OpenAiProvider } from './openai.provider';
+import { OpenAiProvider, type BatchFlavour } from './openai.provider';
+import type { NativeBatches } from './native-batch';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
 import type { UpstreamHttp } from './upstream-http';
+
+/** A deployment for batches is named by the model; the paths have no version. */
+const AZURE_BATCHES: BatchFlavour = {
+  endpoints: { chat: '/chat/completions', embeddings: '/embeddings' },
+  mostLines: 100_000,
+};
 
 /**
  * Azure OpenAI at `https://<resource>.openai.azure.com/openai/v1`: OpenAI's own wire, the key in a header of
@@ -8,10 +15,12 @@ import type { UpstreamHttp } from './upstream-http';
  */
 export class AzureProvider implements ProviderAdapter {
   readonly protocol = 'azure';
+  readonly batch: NativeBatches;
   readonly #openAi: OpenAiProvider;
 
   constructor(http: UpstreamHttp) {
-    this.#openAi = new OpenAiProvider(http, (apiKey) => ['api-key', apiKey]);
+    this.#openAi = new OpenAiProvider(http, (apiKey) => ['api-key', apiKey], AZURE_BATCHES);
+    this.batch = this.#openAi.batch;
   }
 
   chat(call: UpstreamCall): Promise<UpstreamResult> {

@@ -14,7 +14,7 @@ export interface GoogleCredential {
 }
 
 /** An API key goes in a header, never into an address, where it would end up in logs. */
-export function apiKeyCredential({ apiKey }: UpstreamCall): GoogleCredential {
+export function apiKeyCredential({ apiKey }: Pick<UpstreamCall, 'apiKey'>): GoogleCredential {
   return { header: apiKey === null ? [] : ['x-goog-api-key', apiKey.reveal()] };
 }
 

@@ -9,7 +9,10 @@ import {
   type EmbeddedBatch,
   type EmbeddingsRequest,
 } from './google-embeddings';
+import { GoogleBatches } from './google-batch';
+import { googleError } from './google-error';
 import { apiKeyCredential, GoogleRest } from './google-rest';
+import type { NativeBatches } from './native-batch';
 import { batchesOf, callInOrder } from './ordered-calls';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
 import type { UpstreamHttp } from './upstream-http';
@@ -22,10 +25,15 @@ const MOST_CALLS_AT_ONCE = 4;
 export class GoogleProvider implements ProviderAdapter {
   readonly protocol = 'google';
   readonly conversation = googleGenerateContent;
+  readonly batch: NativeBatches;
   readonly #rest: GoogleRest;
 
   constructor(http: UpstreamHttp) {
     this.#rest = new GoogleRest(http);
+    this.batch = new GoogleBatches(http, {
+      headersOf: (access) => apiKeyCredential(access).header,
+      refusal: googleError,
+    });
   }
 
   converse(call: UpstreamCall): Promise<UpstreamResult> {

@@ -1,7 +1,9 @@
 import { mistralChatTranslation } from '../dialects/mistral-chat';
 import { toMistralEmbeddings } from '../dialects/mistral-embed';
-import { JsonExchange } from './json-exchange';
+import { asBearer, JsonExchange } from './json-exchange';
+import { MistralBatches } from './mistral-batch';
 import { mistralError } from './mistral-error';
+import type { NativeBatches } from './native-batch';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
 import type { UpstreamHttp } from './upstream-http';
 
@@ -11,10 +13,15 @@ const CHAT_PATH = '/chat/completions';
 export class MistralProvider implements ProviderAdapter {
   readonly protocol = 'mistral';
   readonly conversation = mistralChatTranslation;
+  readonly batch: NativeBatches;
   readonly #exchange: JsonExchange;
 
   constructor(http: UpstreamHttp) {
     this.#exchange = new JsonExchange(http, { toError: mistralError });
+    this.batch = new MistralBatches(http, {
+      headersOf: ({ apiKey }) => (apiKey === null ? [] : asBearer(apiKey.reveal())),
+      refusal: mistralError,
+    });
   }
 
   converse(call: UpstreamCall): Promise<UpstreamResult> {

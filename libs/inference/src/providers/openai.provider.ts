@@ -1,14 +1,31 @@
-import { JsonExchange, type Authenticate } from './json-exchange';
+import { asBearer, JsonExchange, type Authenticate } from './json-exchange';
+import type { NativeBatches } from './native-batch';
+import { OpenAiBatches, type OpenAiBatchOptions } from './openai-batch';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { upstreamError } from './upstream-error';
 import type { UpstreamHttp } from './upstream-http';
+
+/** The batch API of a host that speaks this protocol. */
+export type BatchFlavour = Pick<OpenAiBatchOptions, 'endpoints' | 'mostLines'>;
+
+const OPENAI_BATCHES: BatchFlavour = {
+  endpoints: { chat: '/v1/chat/completions', responses: '/v1/responses', embeddings: '/v1/embeddings' },
+  mostLines: 50_000,
+};
 
 /** OpenAI's REST protocol, which most upstreams and self-hosted model servers speak. */
 export class OpenAiProvider implements ProviderAdapter {
   readonly protocol = 'openai';
+  readonly batch: NativeBatches;
   readonly #exchange: JsonExchange;
 
-  constructor(http: UpstreamHttp, authenticate?: Authenticate) {
-    this.#exchange = new JsonExchange(http, authenticate && { authenticate });
+  constructor(http: UpstreamHttp, authenticate: Authenticate = asBearer, flavour: BatchFlavour = OPENAI_BATCHES) {
+    this.#exchange = new JsonExchange(http, { authenticate });
+    this.batch = new OpenAiBatches(http, {
+      ...flavour,
+      headersOf: ({ apiKey }) => (apiKey === null ? [] : authenticate(apiKey.reveal())),
+      refusal: upstreamError,
+    });
   }
 
   chat(call: UpstreamCall): Promise<UpstreamResult> {

@@ -13,6 +13,14 @@ const CONNECT_TIMEOUT_MS = 5_000;
  */
 const KEEP_ALIVE_MS = 4_000;
 
+/** A call that is not the POST of one request. */
+export interface UpstreamRequest extends UpstreamCall {
+  /** POST when absent. */
+  readonly method?: 'GET' | 'POST' | 'DELETE';
+  /** The path is the whole one of the host: the base URL's own is not put before it. */
+  readonly isFromRoot?: boolean;
+}
+
 /** The connections to one origin. */
 interface Target {
   readonly pool: Pool;
@@ -43,16 +51,20 @@ export class UpstreamHttp {
     this.#largestBodyBytes = largestBodyBytes;
   }
 
-  /** POSTs JSON and waits for the whole answer, whatever its status. `headers` are name, value, …. */
-  async request(path: string, headers: readonly string[], call: UpstreamCall): Promise<UpstreamReply> {
+  /** POSTs (unless the call says otherwise) and waits for the whole answer, whatever its status. `headers` are name, value, …. */
+  async request(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply> {
     const target = this.#admit(call);
     const exchange = new ReplyExchange(this.#options(target, call));
     this.#dispatch(target, path, headers, call, exchange);
     return showable(await exchange.reply, call);
   }
 
-  /** POSTs JSON; a 2xx answer is handed out as soon as its head is there, any other comes whole. */
-  async stream(path: string, headers: readonly string[], call: UpstreamCall): Promise<UpstreamReply | UpstreamStream> {
+  /** The same; a 2xx answer is handed out as soon as its head is there, any other comes whole. */
+  async stream(
+    path: string,
+    headers: readonly string[],
+    call: UpstreamRequest,
+  ): Promise<UpstreamReply | UpstreamStream> {
     const target = this.#admit(call);
     const exchange = new StreamExchange(this.#options(target, call));
     this.#dispatch(target, path, headers, call, exchange);
@@ -71,15 +83,15 @@ export class UpstreamHttp {
     { pool, pathPrefix, headers: ownHeaders }: Target,
     path: string,
     headers: readonly string[],
-    { body, timeouts }: UpstreamCall,
+    { body, timeouts, method = 'POST', isFromRoot = false }: UpstreamRequest,
     exchange: ReplyExchange | StreamExchange,
   ): void {
     pool.dispatch(
       {
-        method: 'POST',
-        path: pathPrefix + path,
+        method,
+        path: isFromRoot ? path : pathPrefix + path,
         headers: [...ownHeaders, ...headers],
-        body,
+        body: method === 'POST' ? body : null,
         headersTimeout: timeouts.headersMs,
         bodyTimeout: timeouts.idleMs,
       },

@@ -24,6 +24,8 @@ export interface ClaimedSegment extends SegmentLease {
   readonly workspaceId: string;
   /** Of the key that submitted the batch. */
   readonly apiKeyHash: string;
+  /** When the batch's window is over, in milliseconds since the epoch. */
+  readonly expiresAtMs: number;
 }
 
 interface ClaimRow {
@@ -42,7 +44,11 @@ interface ClaimRow {
   organization_id: string;
   workspace_id: string;
   api_key_hash: string;
+  expires_at: Date;
 }
+
+/** Segments ranked per segment taken. */
+const LOOK_AHEAD = 16;
 
 /**
  * Leases on segments. A claim is one UPDATE by the database's clock: it moves `available_at` ahead, counts
@@ -53,15 +59,32 @@ interface ClaimRow {
 export class BatchSegmentsRepository {
   constructor(private readonly database: Database) {}
 
-  async claim(limit: number, leaseMs: number): Promise<ClaimedSegment[]> {
+  /**
+   * Leases up to `limit` segments, in turn from each workspace that has any, those of the batch that must end first
+   * before others. A provider that is named gets no more for now.
+   */
+  async claim(limit: number, leaseMs: number, exceptProviders: readonly string[] = []): Promise<ClaimedSegment[]> {
     const rows = await this.database.rows<ClaimRow>({
       name: 'segments-claim',
+      // Ranks more than it takes, so that two workers at once find different ones.
       sql: `
-        WITH picked AS (
-          SELECT s.batch_number, s.number FROM batch_segments s
+        WITH ranked AS (
+          SELECT b.number AS batch_number, o.number, b.expires_at,
+            row_number() OVER (PARTITION BY b.workspace_id ORDER BY b.expires_at, b.number, o.number) AS turn
+          FROM batches b CROSS JOIN LATERAL (
+            SELECT s.number FROM batch_segments s
+            WHERE s.batch_number = b.number AND s.state = 'open' AND s.available_at <= now()
+            ORDER BY s.number LIMIT $4
+          ) o
+          WHERE b.finalized_at IS NULL AND b.status = 'in_progress' AND b.stop_by IS NULL
+            AND b.provider <> ALL($3::text[])
+          ORDER BY turn, b.expires_at, b.number LIMIT $4
+        ), picked AS (
+          SELECT s.batch_number, s.number FROM ranked r
+          JOIN batch_segments s ON s.batch_number = r.batch_number AND s.number = r.number
           JOIN batches b ON b.number = s.batch_number AND b.status = 'in_progress' AND b.stop_by IS NULL
           WHERE s.state = 'open' AND s.available_at <= now()
-          ORDER BY s.batch_number, s.number LIMIT $1 FOR UPDATE OF s SKIP LOCKED
+          ORDER BY r.turn, r.expires_at, r.batch_number LIMIT $1 FOR UPDATE OF s SKIP LOCKED
         )
         UPDATE batch_segments s
         SET available_at = now() + $2 * interval '1 millisecond', fence = s.fence + 1, attempts = s.attempts + 1
@@ -69,8 +92,8 @@ export class BatchSegmentsRepository {
         WHERE s.batch_number = p.batch_number AND s.number = p.number
         RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq,
                   s.attempts, b.id, b.endpoint, b.model, b.provider, b.upstream_model, b.organization_id, b.workspace_id,
-                  b.api_key_hash`,
-      values: [limit, leaseMs],
+                  b.api_key_hash, b.expires_at`,
+      values: [limit, leaseMs, exceptProviders, limit * LOOK_AHEAD],
     });
     return rows.map(toClaimedSegment).sort(byPosition);
   }
@@ -158,6 +181,7 @@ function toClaimedSegment(row: ClaimRow): ClaimedSegment {
     organizationId: row.organization_id,
     workspaceId: row.workspace_id,
     apiKeyHash: row.api_key_hash,
+    expiresAtMs: row.expires_at.getTime(),
   };
 }
 

@@ -87,8 +87,11 @@ export class BatchesRepository {
     );
   }
 
-  /** validating → in_progress, and its segments become claimable in the same commit. */
-  async beginProgress(work: BatchWork): Promise<boolean> {
+  /**
+   * validating → in_progress, and its segments become claimable in the same commit, in which `assign` may give
+   * some of them to another lane.
+   */
+  async beginProgress(work: BatchWork, assign?: (session: Session) => Promise<void>): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const touched = await session.execute({
         sql: `UPDATE batches SET status = 'in_progress', in_progress_at = now(), lease_until = NULL
@@ -100,6 +103,7 @@ export class BatchesRepository {
         sql: `UPDATE batch_segments SET state = 'open', available_at = now() WHERE batch_number = $1 AND state = 'waiting'`,
         values: [work.number],
       });
+      await assign?.(session);
       return true;
     });
   }

@@ -6,6 +6,7 @@ import { Credentials1763700000007 } from './1763700000007-credentials';
 import { GenerationDetails1763700000009 } from './1763700000009-generation-details';
 import { Audit1763700000010 } from './1763700000010-audit';
 import { BatchEndings1763800000004 } from './1763800000004-batch-endings';
+import { NativeBatches1763800000005 } from './1763800000005-native-batches';
 import { Webhooks1763800000006 } from './1763800000006-webhooks';
 import { KeyLimitsAndPolicies1763800000001 } from './1763800000001-key-limits-and-policies';
 
@@ -19,6 +20,7 @@ export const migrations = [
   GenerationDetails1763700000009,
   Audit1763700000010,
   BatchEndings1763800000004,
+  NativeBatches1763800000005,
   Webhooks1763800000006,
   KeyLimitsAndPolicies1763800000001,
 ];

@@ -2,6 +2,7 @@ import { BoundedStore } from '../http/bounded-store';
 import { isObject, parseJsonObject, requiredListMember, textOf } from '../http/json-members';
 import { jsonReply, type Call, type Handle, type Reply } from '../http/reply';
 import { SandboxError } from '../http/sandbox-error';
+import { limitIn } from './openai-batches';
 import { MessageBatch, type MessageBatchLine } from './message-batch';
 
 const MAXIMUM_BATCHES = 1_000;
@@ -26,13 +27,9 @@ export class MessageBatches {
   }
 
   list(call: Call): Reply {
-    const data = this.batches
-      .list()
-      .slice(0, 100)
-      .map((batch) => batch.describe(originOf(call)));
-    const ids = this.batches.list().slice(0, 100);
-    const edges = { first_id: ids[0]?.id ?? null, last_id: ids.at(-1)?.id ?? null };
-    return jsonReply({ data, has_more: this.batches.size > 100, ...edges });
+    const { entries, hasMore } = this.batches.page(limitIn(call.query), call.query.get('after_id'));
+    const edges = { first_id: entries[0]?.id ?? null, last_id: entries.at(-1)?.id ?? null };
+    return jsonReply({ data: entries.map((batch) => batch.describe(originOf(call))), has_more: hasMore, ...edges });
   }
 
   show(call: Call): Reply {

@@ -97,6 +97,16 @@ describe(OpenaiBatches.name, () => {
     expect(client.sandbox.calls().repeated_prompts).toBe(0);
   });
 
+  it('lists batches page by page, newest first', async () => {
+    const ids: string[] = [];
+    for (let index = 0; index < 3; index += 1) ids.unshift((await create([line(index)])).id);
+    const first = (await client.get('/v1/batches?limit=2')).body;
+    expect(first).toMatchObject({ has_more: true, last_id: ids[1], data: [{ id: ids[0] }, { id: ids[1] }] });
+    const rest = (await client.get(`/v1/batches?limit=1&after=${first.last_id}`)).body;
+    expect(rest.data).toMatchObject([{ id: ids[2] }]);
+    expect((await client.get('/v1/batches?limit=0')).status).toBe(400);
+  });
+
   it('can be seen at work', async () => {
     const { id } = await create(Array.from({ length: 20 }, (_, index) => line(index, 'm?batch_ms=400')));
     const seen = await client.until(

@@ -37,8 +37,10 @@ export class OpenaiBatches {
     return jsonReply(batch);
   }
 
-  list(): Reply {
-    return jsonReply({ object: 'list', data: this.batches.list().slice(0, 100), has_more: this.batches.size > 100 });
+  list({ query }: Call): Reply {
+    const { entries, hasMore } = this.batches.page(limitIn(query), query.get('after'));
+    const edges = { first_id: entries[0]?.id ?? null, last_id: entries.at(-1)?.id ?? null };
+    return jsonReply({ object: 'list', data: entries, has_more: hasMore, ...edges });
   }
 
   show(call: Call): Reply {
@@ -60,4 +62,13 @@ export class OpenaiBatches {
     if (!batch) throw new SandboxError(404, 'No such batch', 'id');
     return batch;
   }
+}
+
+const MOST_LISTED = 100;
+
+/** How many batches a list shall have: `limit` of the query, from 1 to 100, else 20. */
+export function limitIn(query: URLSearchParams): number {
+  const limit = Number(query.get('limit') ?? 20);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_LISTED) return limit;
+  throw new SandboxError(400, `'limit' must be from 1 to ${MOST_LISTED}`, 'limit');
 }

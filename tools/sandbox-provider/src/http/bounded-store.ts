@@ -29,6 +29,14 @@ export class BoundedStore<T> {
     return [...this.entries.values()].reverse();
   }
 
+  /** Newest first, at most `limit`, beginning after the entry `after`; of an unknown one there is nothing after. */
+  page(limit: number, after: string | null): { readonly entries: readonly T[]; readonly hasMore: boolean } {
+    const ids = [...this.entries.keys()].reverse();
+    const start = after === null ? 0 : ids.includes(after) ? ids.indexOf(after) + 1 : ids.length;
+    const shown = ids.slice(start, start + limit);
+    return { entries: shown.map((id) => this.entries.get(id)!), hasMore: start + limit < ids.length };
+  }
+
   evictOldest(): void {
     const oldest = this.entries.entries().next();
     if (oldest.done) return;

@@ -1,0 +1,35 @@
+import { AppError } from '@libs/errors';
+import type { CallableApi, Candidate, Catalogue } from '@libs/inference';
+
+const API_OF_ENDPOINT: Readonly<Record<string, CallableApi>> = {
+  '/v1/chat/completions': 'chat',
+  '/v1/responses': 'responses',
+  '/v1/messages': 'messages',
+  '/v1/embeddings': 'embeddings',
+};
+
+/** How the requests of a batch's `endpoint` are called. @throws AppError server */
+export function apiOf(endpoint: string): CallableApi {
+  const api = API_OF_ENDPOINT[endpoint];
+  if (api === undefined) throw new AppError('server', 'Internal error', { internal: `no lane for ${endpoint}` });
+  return api;
+}
+
+/** What a batch was accepted for. */
+export interface BatchTarget {
+  readonly model: string;
+  readonly provider: string;
+  readonly upstreamModel: string;
+}
+
+/** The endpoint of a batch, as the catalogue has it now. @throws AppError provider_unavailable when it is gone */
+export function candidateOf(target: BatchTarget, catalogue: Catalogue): Candidate {
+  const model = catalogue.findModel(target.model);
+  const endpoint = model?.endpoints.find(
+    ({ provider, upstreamModel }) => provider.slug === target.provider && upstreamModel === target.upstreamModel,
+  );
+  if (model === null || endpoint === undefined) {
+    throw new AppError('provider_unavailable', 'The provider of this batch is not available');
+  }
+  return { model, endpoint };
+}

@@ -1,0 +1,57 @@
+import type { HeldLine, HeldSegment } from './held-segment';
+
+/** Lines in flight per workspace. */
+export class WorkspaceShares {
+  private readonly inFlight = new Map<string, number>();
+
+  begin(workspaceId: string): void {
+    this.inFlight.set(workspaceId, this.of(workspaceId) + 1);
+  }
+
+  end(workspaceId: string): void {
+    const left = this.of(workspaceId) - 1;
+    if (left > 0) this.inFlight.set(workspaceId, left);
+    else this.inFlight.delete(workspaceId);
+  }
+
+  of(workspaceId: string): number {
+    return this.inFlight.get(workspaceId) ?? 0;
+  }
+}
+
+/**
+ * The line that the next free slot runs: of the workspace with the fewest lines in flight, so that a large batch does
+ * not keep others waiting; within a workspace that of the batch that must end first. Null when nothing may run now.
+ */
+export function nextLine(
+  segments: Iterable<HeldSegment>,
+  shares: WorkspaceShares,
+  admits: (provider: string) => boolean,
+): HeldLine | null {
+  const candidates = [...segments].filter((segment) => segment.ready.length > 0 && admits(segment.claim.provider));
+  candidates.sort((one, other) => compare(one, other, shares));
+  for (const segment of candidates) {
+    const line = segment.next();
+    if (line !== null) return line;
+  }
+  return null;
+}
+
+function compare({ claim: one }: HeldSegment, { claim: other }: HeldSegment, shares: WorkspaceShares): number {
+  if (one.workspaceId !== other.workspaceId) {
+    const difference = shares.of(one.workspaceId) - shares.of(other.workspaceId);
+    if (difference !== 0) return difference;
+  }
+  return (
+    one.expiresAtMs - other.expiresAtMs || Number(one.batchNumber - other.batchNumber) || one.number - other.number
+  );
+}
+
+/** Ready lines per provider. */
+export function readyByProvider(segments: Iterable<HeldSegment>): ReadonlyMap<string, number> {
+  const ready = new Map<string, number>();
+  for (const { claim, ready: lines } of segments) {
+    ready.set(claim.provider, (ready.get(claim.provider) ?? 0) + lines.length);
+  }
+  return ready;
+}

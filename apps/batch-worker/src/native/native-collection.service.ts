@@ -1,0 +1,125 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { AppError } from '@libs/errors';
+import type { NativeJob, NativeLine } from '@libs/inference';
+import {
+  BatchResultsRepository,
+  NativeBatchesRepository,
+  NativeSegmentsRepository,
+  type LineOutcome,
+  type NativeBatch,
+  type NativeSegment,
+} from '@libs/persistence';
+import { answered, generationIdOf, refused } from '../batches/line-outcome';
+import { seqOf, type Reach } from './native-reach';
+
+/** Answers that are committed together. */
+const GROUP_LINES = 128;
+const GROUP_BYTES = 4 * 1024 * 1024;
+
+interface Group {
+  readonly lines: { readonly seq: number; readonly segment: NativeSegment; readonly line: NativeLine }[];
+  bytes: number;
+}
+
+/** What was read of a job's outputs. */
+export interface Collected {
+  readonly stored: number;
+  /** Lines that carry the order's reference, and lines that do not. */
+  readonly own: number;
+  readonly foreign: number;
+}
+
+/**
+ * Turns a provider's outputs into results, a group at a time: result, usage and charge of a line are one commit, and
+ * a line has one result however often the outputs are read. Lines in any order; what is missing, unreadable, expired
+ * or failed in a way that may go better elsewhere simply gets no result here, and is taken back in the end.
+ */
+@Injectable()
+export class NativeCollectionService {
+  private readonly logger = new Logger(NativeCollectionService.name);
+
+  constructor(
+    private readonly orders: NativeBatchesRepository,
+    private readonly segments: NativeSegmentsRepository,
+    private readonly results: BatchResultsRepository,
+  ) {}
+
+  async collect(order: NativeBatch, job: NativeJob, reach: Reach): Promise<Collected> {
+    await this.orders.wrote(order, job.outputs);
+    const held = await this.segments.held(order);
+    const counts = { stored: 0, own: 0, foreign: 0 };
+    let group: Group = { lines: [], bytes: 0 };
+    for await (const line of reach.lane.batches.download(job, reach.access)) {
+      const seq = seqOf(order, line.customId);
+      if (seq === null) {
+        counts.foreign += 1;
+        continue;
+      }
+      counts.own += 1;
+      const segment = segmentOf(held, seq);
+      if (segment === null || line.kind === 'not-run') continue;
+      group.lines.push({ seq, segment, line });
+      group.bytes += line.kind === 'answer' ? line.body.length : 0;
+      if (group.lines.length < GROUP_LINES && group.bytes < GROUP_BYTES) continue;
+      counts.stored += await this.store(order, group, reach);
+      group = { lines: [], bytes: 0 };
+    }
+    counts.stored += await this.store(order, group, reach);
+    this.logger.log(`order ${order.reference}: ${counts.stored} results of ${order.sentLines ?? 0} lines`);
+    return counts;
+  }
+
+  private async store(order: NativeBatch, { lines }: Group, reach: Reach): Promise<number> {
+    if (lines.length === 0) return 0;
+    const requests = await this.segments.lines(
+      order,
+      lines.map(({ seq }) => seq),
+    );
+    const outcomes: LineOutcome[] = [];
+    for (const { seq, segment, line } of lines) {
+      const request = requests.get(seq);
+      if (request === undefined) continue;
+      const place = { lease: segment, batchId: order.batchId, seq, customId: request.customId };
+      const outcome = await outcomeOf(line, place, request.body, reach);
+      if (outcome !== null) outcomes.push(outcome);
+    }
+    if (outcomes.length === 0) return 0;
+    return (await this.results.store(outcomes)).stored;
+  }
+}
+
+/** Null where a single call may do better. */
+async function outcomeOf(
+  line: NativeLine,
+  place: Parameters<typeof refused>[0],
+  requestBody: Buffer,
+  { lane, candidate }: Reach,
+): Promise<LineOutcome | null> {
+  if (line.kind === 'not-run') return null;
+  try {
+    const generationId = generationIdOf(place);
+    const answer = await lane.read(line.kind === 'answer' ? { body: line.body } : { error: line.error }, {
+      candidate,
+      generationId,
+      requestBody,
+    });
+    return answered(place, { ...answer, status: 200 });
+  } catch (thrown) {
+    const error = AppError.from(thrown);
+    return error.retryable ? null : refused(place, error);
+  }
+}
+
+/** Segments are in order and do not overlap. */
+function segmentOf(segments: readonly NativeSegment[], seq: number): NativeSegment | null {
+  let low = 0;
+  let high = segments.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const segment = segments[middle]!;
+    if (seq < segment.firstSeq) high = middle - 1;
+    else if (seq > segment.lastSeq) low = middle + 1;
+    else return segment;
+  }
+  return null;
+}

@@ -1,0 +1,58 @@
+import { AppError } from '@libs/errors';
+import {
+  type CancelSignal,
+  type Candidate,
+  type Catalogue,
+  type CredentialScope,
+  type NativeBatchAccess,
+  type NativeBatchCaller,
+  type NativeLane,
+} from '@libs/inference';
+import type { NativeBatch } from '@libs/persistence';
+import { apiOf, candidateOf } from '../batches/batch-candidate';
+
+/** An order's provider, with the key it belongs to. */
+export interface Reach {
+  readonly candidate: Candidate;
+  readonly lane: NativeLane;
+  readonly access: NativeBatchAccess;
+}
+
+/** What an order's lines are called at the provider: the caller's own ids never leave the house. */
+export function customIdOf({ reference }: NativeBatch, seq: number): string {
+  return `${reference}-${seq}`;
+}
+
+/** The line behind an id; null for one that is not of this order. */
+export function seqOf({ reference, firstSeq, lastSeq }: NativeBatch, customId: string): number | null {
+  if (!customId.startsWith(`${reference}-`)) return null;
+  const digits = customId.slice(reference.length + 1);
+  const seq = /^\d{1,9}$/.test(digits) ? Number(digits) : -1;
+  return seq >= firstSeq && seq <= lastSeq ? seq : null;
+}
+
+export function scopeOf({ organizationId, workspaceId, apiKeyHash }: NativeBatch): CredentialScope {
+  return { organizationId, workspaceId, apiKeyHash };
+}
+
+/** @throws AppError provider_unavailable when the catalogue or the credentials no longer lead there */
+export async function reach(
+  order: NativeBatch,
+  catalogue: Catalogue,
+  caller: NativeBatchCaller,
+  signal: CancelSignal,
+): Promise<Reach> {
+  const plain = candidateOf(order, catalogue);
+  const lane = caller.laneOf(apiOf(order.endpoint), plain.endpoint);
+  const scope = scopeOf(order);
+  const isBegun = order.state !== 'planned';
+  const candidate = isBegun
+    ? await caller.withSameKey(plain, order.credentialId, scope)
+    : await caller.withKey(plain, scope);
+  if (lane === null || candidate === null) {
+    throw new AppError('provider_unavailable', 'The provider of this batch is not available', {
+      internal: `order ${order.reference}: ${lane === null ? 'the protocol has no batches' : 'its key is gone'}`,
+    });
+  }
+  return { candidate, lane, access: await caller.accessTo(candidate, scope, signal) };
+}

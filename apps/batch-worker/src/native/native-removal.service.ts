@@ -1,0 +1,43 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { AppError } from '@libs/errors';
+import { Cancellation, CatalogueSource, NativeBatchCaller } from '@libs/inference';
+import { BatchRemovalRepository, NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
+import { reach } from './native-reach';
+
+type RemovalOutcome = 'deleted' | 'unsupported' | 'refused';
+
+/** Has providers delete what they keep of a batch that its owner deletes (interface §4.3). */
+@Injectable()
+export class NativeRemovalService {
+  private readonly logger = new Logger(NativeRemovalService.name);
+
+  constructor(
+    private readonly catalogue: CatalogueSource,
+    private readonly caller: NativeBatchCaller,
+    private readonly removal: BatchRemovalRepository,
+    private readonly orders: NativeBatchesRepository,
+  ) {}
+
+  /** Does nothing for a batch of which nobody asked it. Repeating it is harmless: what is gone counts as deleted. */
+  async removeIfRequested(batchId: string): Promise<void> {
+    if (!(await this.removal.isUpstreamRequested(batchId))) return;
+    const outcomes = new Set<RemovalOutcome>();
+    for (const order of await this.orders.ofBatch(batchId)) outcomes.add(await this.remove(order));
+    const outcome = outcomes.has('refused') ? 'refused' : outcomes.has('unsupported') ? 'unsupported' : 'deleted';
+    await this.removal.reportUpstream(batchId, outcome);
+    this.logger.log(`what providers kept of batch ${batchId}: ${outcome}`);
+  }
+
+  private async remove(order: NativeBatch): Promise<RemovalOutcome> {
+    const { upstreamId, inputFileId, outputIds } = order;
+    if (upstreamId === null && inputFileId === null) return 'deleted';
+    try {
+      const at = await reach(order, this.catalogue.current(), this.caller, new Cancellation());
+      return await at.lane.batches.remove({ id: upstreamId, inputFileId, outputs: outputIds }, at.access);
+    } catch (thrown) {
+      const { internal, message } = AppError.from(thrown);
+      this.logger.warn(`order ${order.reference} stays at ${order.provider}: ${internal ?? message}`);
+      return 'refused';
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { AppError } from '@libs/errors';
+import { CatalogueSource, NativeBatchCaller, type CancelSignal, type NativeJob } from '@libs/inference';
+import { NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
+import { FinalizerService } from '../batches/finalizer.service';
+import { ManagedLaneService } from '../batches/managed-lane.service';
+import { NativeCollectionService } from './native-collection.service';
+import { reach, type Reach } from './native-reach';
+import { NativeSubmissionService } from './native-submission.service';
+
+const FIRST_POLL_MS = 1_000;
+const LAST_POLL_MS = 5 * 60_000;
+/** After its order was called off a job ends soon. */
+const CANCELLED_POLL_MS = 1_000;
+const FIRST_BACKOFF_MS = 2_000;
+const LAST_BACKOFF_MS = 2 * 60_000;
+/** Failures in a row after which an order that is not submitted is left to single calls. */
+const MOST_FAILURES = 5;
+/** And after which one that runs is given up, once it is late or nobody wants it. */
+const MOST_LATE_FAILURES = 8;
+
+/** Takes an order one step further, whichever is due: the row says. Safe to repeat in any worker. */
+@Injectable()
+export class NativeRunnerService {
+  private readonly logger = new Logger(NativeRunnerService.name);
+
+  constructor(
+    private readonly catalogue: CatalogueSource,
+    private readonly caller: NativeBatchCaller,
+    private readonly orders: NativeBatchesRepository,
+    private readonly submission: NativeSubmissionService,
+    private readonly collection: NativeCollectionService,
+    private readonly lane: ManagedLaneService,
+    private readonly finalizer: FinalizerService,
+  ) {}
+
+  /** Never throws for what a provider does; a failure is counted, and the order is due again later. */
+  async advance(order: NativeBatch, signal: CancelSignal): Promise<void> {
+    try {
+      if (isOver(order) && !mayBeUpstream(order)) await this.finish(order, null);
+      else await this.step(order, await reach(order, this.catalogue.current(), this.caller, signal));
+    } catch (thrown) {
+      await this.afterFailure(order, AppError.from(thrown));
+    }
+  }
+
+  private async step(order: NativeBatch, at: Reach): Promise<void> {
+    if (order.state === 'submitting') await this.submission.lookFor(order, at);
+    else if (order.state === 'running') await this.follow(order, at);
+    else {
+      await this.submission.submit(order, at);
+      this.lane.wake();
+      await this.finalizer.finishIfDone(order.batchNumber);
+    }
+  }
+
+  private async follow(order: NativeBatch, at: Reach): Promise<void> {
+    if (isOver(order) && !order.isCancelled) return this.callOff(order, at);
+    const job = await at.lane.batches.poll(order.upstreamId!, at.access);
+    if (job === null) return this.finish(order, 'the provider no longer knows the job');
+    if (job.state === 'ended') return this.collect(order, job, at);
+    if (order.isStuck) return this.finish(order, 'the provider did not end it when it was called off');
+    await this.orders.rest(order, order.isCancelled ? CANCELLED_POLL_MS : pollDelayMs(order.ageMs));
+  }
+
+  private async callOff(order: NativeBatch, { lane, access }: Reach): Promise<void> {
+    await lane.batches.cancel(order.upstreamId!, access);
+    await this.orders.cancelled(order, CANCELLED_POLL_MS);
+    this.logger.log(`order ${order.reference} was called off at ${order.provider}`);
+  }
+
+  private async collect(order: NativeBatch, job: NativeJob, at: Reach): Promise<void> {
+    const { own, foreign } = await this.collection.collect(order, job, at);
+    const isAnothers = order.isAdopted && own === 0 && foreign > 0;
+    if (isAnothers) await this.orders.disown(order, job.id);
+    else await this.finish(order, job.failure);
+  }
+
+  /** What is left goes to single calls while its batch goes on. */
+  private async finish(order: NativeBatch, problem: string | null): Promise<void> {
+    if (!(await this.orders.finish(order, problem))) return;
+    if (problem !== null) this.logger.warn(`order ${order.reference} at ${order.provider} ended: ${problem}`);
+    this.lane.wake();
+    await this.finalizer.finishIfDone(order.batchNumber);
+  }
+
+  private async afterFailure(order: NativeBatch, error: AppError): Promise<void> {
+    const problem = error.internal ?? error.message;
+    const failures = order.failures + 1;
+    if (isHopeless(order, error, failures)) {
+      // What the step left behind decides: an order that may be at the provider by now is not given up.
+      const isAway = mayBeUpstream(order) || (await this.orders.abandon(order, problem));
+      if (isAway) return this.finish(order, problem);
+    }
+    const { retryAfterSeconds } = error;
+    const delayMs = retryAfterSeconds === undefined ? backoffMs(failures) : retryAfterSeconds * 1_000;
+    await this.orders.rest(order, Math.min(delayMs, LAST_BACKOFF_MS), problem);
+    this.logger.warn(`order ${order.reference} at ${order.provider} waits: ${problem}`);
+  }
+}
+
+/** Whether to leave an order's lines to the other lane. */
+function isHopeless(order: NativeBatch, error: AppError, failures: number): boolean {
+  if (mayBeUpstream(order)) return order.isStuck || (isOver(order) && failures >= MOST_LATE_FAILURES);
+  const isFinal = !error.retryable && error.code !== 'request_timeout';
+  return isFinal || failures >= MOST_FAILURES;
+}
+
+/** Nobody waits for the provider any more. */
+function isOver({ isWanted, isLate }: NativeBatch): boolean {
+  return !isWanted || isLate;
+}
+
+function mayBeUpstream({ state }: NativeBatch): boolean {
+  return state === 'submitting' || state === 'running';
+}
+
+/** A tenth of its age, so that a short job is not waited for long and a long one not asked about often; ± 20 %. */
+function pollDelayMs(ageMs: number): number {
+  const plainMs = Math.min(LAST_POLL_MS, Math.max(FIRST_POLL_MS, ageMs / 10));
+  return Math.round(plainMs * (0.8 + Math.random() * 0.4));
+}
+
+function backoffMs(failures: number): number {
+  const ceilingMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (failures - 1));
+  return Math.ceil(ceilingMs * (0.5 + Math.random() * 0.5));
+}

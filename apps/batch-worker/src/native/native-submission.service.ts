@@ -1,0 +1,163 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { AppError, type ErrorCode } from '@libs/errors';
+import type { NativeJob } from '@libs/inference';
+import {
+  BatchResultsRepository,
+  NativeBatchesRepository,
+  NativeSegmentsRepository,
+  type LineOutcome,
+  type NativeBatch,
+} from '@libs/persistence';
+import { refused } from '../batches/line-outcome';
+import { customIdOf, type Reach } from './native-reach';
+
+/** The provider read the order and said no: it does not have it. Every other failure leaves that open. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'invalid_request',
+  'payload_too_large',
+  'unprocessable',
+  'rate_limit_exceeded',
+  'content_policy_violation',
+  'context_length_exceeded',
+]);
+/** An order is not submitted again before the provider was searched so often, over so long a time, in vain. */
+const LEAST_LOOKS = 4;
+const SETTLED_MS = 150_000;
+const LOOK_DELAYS_MS = [3_000, 10_000, 30_000, 60_000];
+
+/**
+ * Brings an order to its provider, once.
+ *
+ * The row says `submitting` before the order goes out and gets the provider's id right after it came back. Whoever
+ * finds the row between the two does not know what happened, and neither repeats nor forgets the order: it
+ * searches the provider by our reference until the order is found, or was not found often and long enough that
+ * no request can still be under way. Only then it is sent again.
+ */
+@Injectable()
+export class NativeSubmissionService {
+  private readonly logger = new Logger(NativeSubmissionService.name);
+  /** One order's lines in memory at a time. */
+  private sending: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly orders: NativeBatchesRepository,
+    private readonly segments: NativeSegmentsRepository,
+    private readonly results: BatchResultsRepository,
+  ) {}
+
+  /** From the first byte to the provider's id. */
+  submit(order: NativeBatch, reach: Reach): Promise<void> {
+    const turn = this.sending.then(() => this.send(order, reach));
+    this.sending = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** For an order of which nobody knows whether it was taken. */
+  async lookFor(order: NativeBatch, { lane, access }: Reach): Promise<void> {
+    const lost = {
+      reference: order.reference,
+      total: order.sentLines ?? 0,
+      sinceMs: order.submittedAt?.getTime() ?? 0,
+    };
+    const jobs = await lane.batches.find(lost, access);
+    const possible = jobs.filter(({ id }) => !order.notOurs.includes(id));
+    if (await this.adopt(order, possible)) return;
+    const isOpen = possible.length > 0 && (await this.hasUnknown(order, possible));
+    const isLongAgo = order.looks + 1 >= LEAST_LOOKS && order.ageMs >= SETTLED_MS;
+    if (!isOpen && isLongAgo) {
+      await this.orders.notSubmitted(order);
+      this.logger.warn(`order ${order.reference} did not arrive at ${order.provider}`);
+    } else {
+      await this.orders.looked(order, LOOK_DELAYS_MS[order.looks] ?? LOOK_DELAYS_MS.at(-1)!);
+    }
+  }
+
+  private async adopt(order: NativeBatch, jobs: readonly NativeJob[]): Promise<boolean> {
+    const exact = jobs.filter(({ reference }) => reference === order.reference);
+    const taken = await this.orders.takenFor(
+      order,
+      jobs.map(({ id }) => id),
+    );
+    for (const job of exact.length > 0 ? exact : jobs.filter(({ id }) => !taken.has(id))) {
+      if (!(await this.orders.running(order, job.id, exact.length === 0))) continue;
+      this.logger.log(`order ${order.reference} was found at ${order.provider}`);
+      await this.orders.rest(order, 0);
+      return true;
+    }
+    return false;
+  }
+
+  /** Whether one of the jobs is held by an order that is not sure of it. */
+  private async hasUnknown(order: NativeBatch, jobs: readonly NativeJob[]): Promise<boolean> {
+    const ids = jobs.map(({ id }) => id);
+    const taken = await this.orders.takenFor(order, ids);
+    return ids.some((id) => !taken.has(id));
+  }
+
+  private async send(order: NativeBatch, reach: Reach): Promise<void> {
+    const { batches } = reach.lane;
+    const isInline = batches.upload === undefined;
+    const prepared = order.state === 'planned' || isInline ? await this.prepare(order, reach) : null;
+    if (prepared !== null && prepared.length === 0) {
+      await this.orders.finish(order, null);
+      return;
+    }
+    const uploaded = order.state === 'planned' ? await this.upload(order, reach, prepared ?? []) : order;
+    if (uploaded !== null) await this.create(uploaded, reach, isInline ? (prepared ?? []) : []);
+  }
+
+  /** The lines as the provider reads them. Those that cannot be sent to it have their outcome now. */
+  private async prepare(order: NativeBatch, { lane }: Reach): Promise<readonly Buffer[]> {
+    const lines: Buffer[] = [];
+    for (const segment of await this.segments.held(order)) {
+      const failed: LineOutcome[] = [];
+      for (const line of await this.segments.unfinishedLines(order, segment)) {
+        try {
+          lines.push(lane.write(customIdOf(order, line.seq), line.body));
+        } catch (thrown) {
+          const place = { lease: segment, batchId: order.batchId, seq: line.seq, customId: line.customId };
+          failed.push(refused(place, AppError.from(thrown)));
+        }
+      }
+      if (failed.length > 0) await this.results.store(failed);
+    }
+    return lines;
+  }
+
+  private async upload(
+    order: NativeBatch,
+    { lane, access, candidate }: Reach,
+    lines: readonly Buffer[],
+  ): Promise<NativeBatch | null> {
+    const credentialId = candidate.credential?.id ?? null;
+    if (!(await this.orders.pin(order, credentialId))) return null;
+    const { reference } = order;
+    const inputFileId = (await lane.batches.upload?.({ reference, lines }, access)) ?? null;
+    const isOurs = await this.orders.uploaded(order, inputFileId, lines.length);
+    return isOurs ? { ...order, state: 'uploaded', credentialId, inputFileId, sentLines: lines.length } : null;
+  }
+
+  private async create(order: NativeBatch, { lane, access }: Reach, lines: readonly Buffer[]): Promise<void> {
+    if (!(await this.orders.submitting(order))) return;
+    const { reference, inputFileId } = order;
+    const job = await this.orRefused(
+      order,
+      lane.batches.create({ reference, api: lane.upstreamApi, inputFileId, lines }, access),
+    );
+    if (!(await this.orders.running(order, job.id, false))) return;
+    await this.orders.rest(order, FIRST_POLL_MS);
+    this.logger.log(`order ${reference} of batch ${order.batchId} runs at ${order.provider}`);
+  }
+
+  private async orRefused(order: NativeBatch, created: Promise<NativeJob>): Promise<NativeJob> {
+    try {
+      return await created;
+    } catch (thrown) {
+      const error = AppError.from(thrown);
+      if (REFUSALS.has(error.code)) await this.orders.notSubmitted(order);
+      throw error;
+    }
+  }
+}
+
+const FIRST_POLL_MS = 1_000;

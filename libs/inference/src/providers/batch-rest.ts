@@ -1,0 +1,139 @@
+import { MalformedJson } from '../dialects/json-cursor';
+import { parseJson } from '../dialects/json-value';
+import { isObject, type JsonObject } from '../dialects/loose-values';
+import type { Provider } from '../routing/catalogue';
+import type { ToError } from './json-exchange';
+import type { NativeBatchAccess, NativeLine } from './native-batch';
+import { brokenAnswer } from './upstream-error';
+import type { UpstreamHttp, UpstreamRequest } from './upstream-http';
+import type { UpstreamReply } from './upstream-exchange';
+import type { UpstreamStream } from './upstream-stream';
+
+const JSON_TYPE = 'application/json';
+const NEWLINE = 0x0a;
+/** A longer line cannot be an answer that a single call would have been given. */
+const LONGEST_LINE = 64 * 1024 * 1024;
+
+/** How one provider is spoken to. */
+export interface BatchManners {
+  /** Key and whatever else every call carries: name, value, name, value, …. */
+  readonly headersOf: (access: NativeBatchAccess) => readonly string[];
+  readonly refusal: ToError;
+}
+
+export interface BatchCall {
+  readonly method?: UpstreamRequest['method'];
+  readonly body?: Buffer;
+  readonly contentType?: string;
+  readonly headers?: readonly string[];
+  /** The path is the whole one of the host, without the base URL's prefix. */
+  readonly isFromRoot?: boolean;
+}
+
+/** Calls of a batch API: JSON both ways, and files of JSON lines. */
+export class BatchRest {
+  readonly #http: UpstreamHttp;
+  readonly #manners: BatchManners;
+
+  constructor(http: UpstreamHttp, manners: BatchManners) {
+    this.#http = http;
+    this.#manners = manners;
+  }
+
+  /** The reply of any 2xx; null for a 404. */
+  async reply(path: string, access: NativeBatchAccess, call: BatchCall = {}): Promise<UpstreamReply | null> {
+    const reply = await this.#http.request(path, this.#headersOf(access, call), requestOf(access, call));
+    if (reply.status === 404) return null;
+    if (reply.status >= 200 && reply.status < 300) return reply;
+    throw this.#manners.refusal(access.endpoint.provider, reply.status, reply.headers, reply.body);
+  }
+
+  /** The object a call answers with; null for a 404. */
+  async object(path: string, access: NativeBatchAccess, call: BatchCall = {}): Promise<JsonObject | null> {
+    const reply = await this.reply(path, access, call);
+    return reply && objectIn(reply.body, access.endpoint.provider);
+  }
+
+  /** The same where a 404 means that something is wrong. */
+  async existing(path: string, access: NativeBatchAccess, call: BatchCall = {}): Promise<JsonObject> {
+    const object = await this.object(path, access, call);
+    if (object !== null) return object;
+    throw this.#manners.refusal(access.endpoint.provider, 404, {}, Buffer.alloc(0));
+  }
+
+  /** Whether it was there. */
+  async remove(path: string, access: NativeBatchAccess): Promise<boolean> {
+    return (await this.reply(path, access, { method: 'DELETE' })) !== null;
+  }
+
+  /** What `read` makes of each line of a file. A line that is no JSON, or is cut off, is left out. */
+  async *lines(
+    path: string,
+    access: NativeBatchAccess,
+    read: (line: Buffer) => NativeLine | null,
+    call: BatchCall = {},
+  ): AsyncGenerator<NativeLine> {
+    const request = requestOf(access, { ...call, method: 'GET' });
+    const opened = await this.#http.stream(path, this.#headersOf(access, call), request);
+    if (!('read' in opened)) {
+      throw this.#manners.refusal(access.endpoint.provider, opened.status, opened.headers, opened.body);
+    }
+    for await (const line of linesOf(opened)) {
+      const result = readOrNull(line, read);
+      if (result !== null) yield result;
+    }
+  }
+
+  #headersOf(access: NativeBatchAccess, { body, contentType = JSON_TYPE, headers = [] }: BatchCall): string[] {
+    const list = ['accept', JSON_TYPE, ...this.#manners.headersOf(access), ...headers];
+    if (body !== undefined) list.push('content-type', contentType);
+    return list;
+  }
+}
+
+function requestOf(access: NativeBatchAccess, call: BatchCall): UpstreamRequest {
+  const { body, method = body === undefined ? 'GET' : 'POST', isFromRoot = false } = call;
+  return { ...access, body: body ?? Buffer.alloc(0), method, isFromRoot };
+}
+
+function objectIn(body: Buffer, provider: Provider): JsonObject {
+  try {
+    const value = parseJson(body);
+    if (isObject(value)) return value;
+  } catch (thrown) {
+    if (!(thrown instanceof MalformedJson)) throw thrown;
+  }
+  throw brokenAnswer(provider, 'the answer of the batch API is no JSON object');
+}
+
+function readOrNull(line: Buffer, read: (line: Buffer) => NativeLine | null): NativeLine | null {
+  try {
+    return read(line);
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) return null;
+    throw thrown;
+  }
+}
+
+/** Line by line, with at most one line and one piece of the wire in memory; a line that is too long is skipped. */
+async function* linesOf(stream: UpstreamStream): AsyncGenerator<Buffer> {
+  let parts: Buffer[] = [];
+  let length = 0;
+  try {
+    for (let chunk = await stream.read(); chunk !== null; chunk = await stream.read()) {
+      let start = 0;
+      for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+        if (length + end - start <= LONGEST_LINE) yield Buffer.concat([...parts, chunk.subarray(start, end)]);
+        parts = [];
+        length = 0;
+        start = end + 1;
+      }
+      length += chunk.length - start;
+      if (length > LONGEST_LINE) parts = [];
+      else parts.push(chunk.subarray(start));
+    }
+    if (length > 0 && length <= LONGEST_LINE) yield Buffer.concat(parts);
+  } finally {
+    stream.cancel();
+  }
+}

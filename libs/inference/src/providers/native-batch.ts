@@ -1,0 +1,90 @@
+import type { Secret } from '@libs/contracts';
+import type { AppError } from '@libs/errors';
+import type { CancelSignal } from '../model/cancellation';
+import type { Api, Endpoint } from '../routing/catalogue';
+
+/** The dialect of batched requests: one of the callers' APIs, or the protocol's own. */
+export type BatchedApi = Api | 'conversation';
+
+/** On whose account a batch API is called, and for how long. */
+export interface NativeBatchAccess {
+  readonly endpoint: Endpoint;
+  /** Null for providers that ask for none. */
+  readonly apiKey: Secret | null;
+  readonly signal: CancelSignal;
+  /** Of one call, as for single calls. */
+  readonly timeouts: { readonly headersMs: number; readonly idleMs: number; readonly totalMs: number };
+}
+
+/** One batch at a provider, as the provider tells of it. */
+export interface NativeJob {
+  readonly id: string;
+  /** `ended` in whatever way: what became of each line, the outputs say. */
+  readonly state: 'running' | 'ended';
+  /** Ours, where the API keeps one; null where it does not. */
+  readonly reference: string | null;
+  /** What `download` reads, in the provider's own words; files among them can be removed. */
+  readonly outputs: readonly string[];
+  /** Why nothing of it was run, in words that may be logged; null otherwise. */
+  readonly failure: string | null;
+}
+
+/** What became of one line. The id is the one it was sent with. */
+export type NativeLine = { readonly customId: string } & (
+  | { readonly kind: 'answer'; readonly body: Buffer }
+  | { readonly kind: 'failed'; readonly error: AppError }
+  /** It expired, or was cancelled before its turn: nobody was charged. */
+  | { readonly kind: 'not-run' }
+);
+
+export interface NativeOrder {
+  /** 1 to 64 letters, digits, `-` or `_`; `find` looks for it. */
+  readonly reference: string;
+  /** How the lines are written. */
+  readonly api: BatchedApi;
+  /** From `upload`; null where the lines travel with the order. */
+  readonly inputFileId: string | null;
+  /** As `line` made them; empty where they were uploaded. */
+  readonly lines: readonly Buffer[];
+}
+
+/** What is known of an order of which nobody knows whether it was taken. */
+export interface LostOrder {
+  readonly reference: string;
+  /** Requests in it. */
+  readonly total: number;
+  /** It was not sent before this moment, in milliseconds since the epoch. */
+  readonly sinceMs: number;
+}
+
+/**
+ * A provider's own batch API. Every method throws AppError and nothing else, in the words of single calls: no
+ * key, header or upstream body is ever part of an error.
+ */
+export interface NativeBatches {
+  /** Requests in one batch. */
+  readonly mostLines: number;
+  /** Whether requests in this dialect can be batched. */
+  runs(api: BatchedApi): boolean;
+  /** One request as a line of a batch. `customId` like a reference. `body` is the body of a single call. */
+  line(customId: string, body: Buffer, api: BatchedApi): Buffer;
+  /** Stores the lines and returns the file's id; absent where lines travel with the order. */
+  upload?(order: Pick<NativeOrder, 'reference' | 'lines'>, access: NativeBatchAccess): Promise<string>;
+  create(order: NativeOrder, access: NativeBatchAccess): Promise<NativeJob>;
+  /**
+   * The jobs that may be the lost order: the one with its reference or, where the API keeps none, those that look
+   * like it, newest first. Empty says that the provider has no such job now.
+   */
+  find(order: LostOrder, access: NativeBatchAccess): Promise<readonly NativeJob[]>;
+  /** Null when the provider no longer knows the job. */
+  poll(id: string, access: NativeBatchAccess): Promise<NativeJob | null>;
+  /** The lines in any order, each at most once; what cannot be read is left out. Holds one line at a time. */
+  download(job: NativeJob, access: NativeBatchAccess): AsyncIterable<NativeLine>;
+  /** Asks for an end; the job ends some time later. Repeating it, or cancelling what has ended, is no error. */
+  cancel(id: string, access: NativeBatchAccess): Promise<void>;
+  /** Removes what the provider keeps of it. `unsupported` where something of it cannot be removed. */
+  remove(
+    job: { readonly id: string | null; readonly inputFileId: string | null; readonly outputs: readonly string[] },
+    access: NativeBatchAccess,
+  ): Promise<'deleted' | 'unsupported'>;
+}

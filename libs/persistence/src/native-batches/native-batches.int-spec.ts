@@ -1,0 +1,165 @@
+import { BatchResultsRepository, type LineOutcome } from '../batches/batch-results.repository';
+import { BatchSegmentsRepository } from '../batches/batch-segments.repository';
+import { openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
+import type { NativeBatch } from './native-batch';
+import { NativeBatchesRepository } from './native-batches.repository';
+import { NativePlansRepository } from './native-plans.repository';
+import { NativeSegmentsRepository, type NativeSegment } from './native-segments.repository';
+
+const LEASE_MS = 30_000;
+
+describe(NativeBatchesRepository.name, () => {
+  let test: OpenTestDatabase;
+  let orders: NativeBatchesRepository;
+  let segments: NativeSegmentsRepository;
+  let managed: BatchSegmentsRepository;
+  let results: BatchResultsRepository;
+  let named = 0;
+
+  beforeAll(async () => {
+    test = await openTestDatabase();
+    orders = new NativeBatchesRepository(test.database);
+    segments = new NativeSegmentsRepository(test.database);
+    managed = new BatchSegmentsRepository(test.database);
+    results = new BatchResultsRepository(test.database);
+  });
+
+  afterAll(() => test.close());
+
+  afterEach(() => test.database.execute({ sql: 'DELETE FROM native_batches' }));
+
+  /** A batch in progress that is given to its provider. */
+  async function planned(lines = 8, mostLines = 1_000): Promise<StoredBatch> {
+    const batch = await storeBatch(test.database, lines);
+    await test.database.transaction(async (session) => {
+      await session.execute({ sql: `UPDATE batches SET status = 'in_progress' WHERE id = $1`, values: [batch.id] });
+      await session.execute({
+        sql: `UPDATE batch_segments SET state = 'open' WHERE batch_number = $1`,
+        values: [batch.number],
+      });
+      const plans = new NativePlansRepository();
+      const beginning = (await plans.beginning(session, batch.number))!;
+      const reference = (): string => `nb${(named += 1)}`;
+      const limits = { lines: mostLines, bytes: 1_000_000 };
+      await plans.plan(session, beginning, limits, { marginMs: 3_600_000, reference });
+    });
+    return batch;
+  }
+
+  async function claimOne(): Promise<NativeBatch> {
+    const [order] = await orders.claim(1, LEASE_MS);
+    return order!;
+  }
+
+  const outcome = (order: NativeBatch, segment: NativeSegment, seq: number): LineOutcome => ({
+    lease: segment,
+    seq,
+    customId: `line-${seq}`,
+    generationId: `gen-${order.batchNumber}-${seq}`,
+    statusCode: 200,
+    requestId: null,
+    body: Buffer.from('{}'),
+    error: null,
+    promptTokens: 1,
+    completionTokens: 1,
+    cachedTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
+    promptCostUsd: '0.001',
+    completionCostUsd: '0.001',
+    costUsd: '0.002',
+  });
+
+  it('cuts a batch into orders within the limits, and keeps its lines from the other lane', async () => {
+    const batch = await planned(20, 8);
+    const claimed = await orders.claim(10, LEASE_MS);
+    expect(claimed.map(({ firstSeq, lastSeq }) => [firstSeq, lastSeq])).toEqual([
+      [0, 7],
+      [8, 15],
+      [16, 19],
+    ]);
+    expect(claimed.every(({ isWanted, isLate }) => isWanted && !isLate)).toBe(true);
+    const others = await managed.claim(10, LEASE_MS);
+    expect(others.filter(({ batchNumber }) => batchNumber === batch.number)).toEqual([]);
+  });
+
+  it('gives an order to one of many that claim it at once', async () => {
+    await planned();
+    const claims = await Promise.all(Array.from({ length: 8 }, () => orders.claim(1, LEASE_MS)));
+    expect(claims.flat()).toHaveLength(1);
+  });
+
+  it('lets nobody write under a lease that has gone to another', async () => {
+    await planned();
+    const stale = await claimOne();
+    await orders.rest(stale, 0);
+    const order = await claimOne();
+    expect(order.fence).toBe(stale.fence + 1n);
+    const writes = [
+      orders.pin(stale, null),
+      orders.uploaded(stale, 'file', 8),
+      orders.submitting(stale),
+      orders.running(stale, 'job', false),
+      orders.renew(stale, LEASE_MS),
+      orders.finish(stale, null),
+    ];
+    expect(await Promise.all(writes)).toEqual(writes.map(() => false));
+    expect(await orders.uploaded(order, 'file', 8)).toBe(true);
+  });
+
+  it('keeps the intent and then the id, and never lets two orders have the same job', async () => {
+    await planned(8, 4);
+    const [one, other] = await orders.claim(2, LEASE_MS);
+    for (const order of [one!, other!]) {
+      await orders.uploaded(order, null, 4);
+      await orders.submitting(order);
+    }
+    expect(await orders.running(one!, 'job-1', false)).toBe(true);
+    expect(await orders.running(other!, 'job-1', true)).toBe(false);
+    expect(await orders.takenFor(other!, ['job-1', 'job-2'])).toEqual(new Set(['job-1']));
+    expect(await orders.running(other!, 'job-2', true)).toBe(true);
+    expect(await orders.disown(other!, 'job-2')).toBe(true);
+    const again = await claimOne();
+    expect(again).toMatchObject({ state: 'submitting', upstreamId: null, notOurs: ['job-2'] });
+  });
+
+  it('takes back under a new fence what has no result, and stores nothing of the order after that', async () => {
+    const batch = await planned(8);
+    const order = await claimOne();
+    const [first, second] = await segments.held(order);
+    const stored = [0, 1, 2, 3, 4].map((seq) => outcome(order, seq < 4 ? first! : second!, seq));
+    expect(await results.store(stored)).toMatchObject({ stored: 5, batchesWithDoneSegments: [batch.number] });
+    expect(await orders.finish(order, null)).toBe(true);
+    expect(await results.store([outcome(order, second!, 5)])).toMatchObject({ stored: 0 });
+    const claimed = await managed.claim(10, LEASE_MS);
+    const left = claimed.filter(({ batchNumber }) => batchNumber === batch.number);
+    expect(left.map(({ number }) => number)).toEqual([1]);
+    const lines = await managed.unfinishedLines(left[0]!);
+    expect(lines.map(({ seq }) => seq)).toEqual([5, 6, 7]);
+  });
+
+  it('hurries the orders of a batch that is being stopped, keeps it from its end, and closes what is left', async () => {
+    const batch = await planned(4);
+    const order = await claimOne();
+    await orders.rest(order, 600_000);
+    expect(await orders.claim(1, LEASE_MS)).toEqual([]);
+    await test.database.execute({
+      sql: `UPDATE batches SET status = 'cancelling', ends_as = 'cancelled', stop_by = now() WHERE id = $1`,
+      values: [batch.id],
+    });
+    await orders.hurryUnwanted();
+    const hurried = await claimOne();
+    expect(hurried).toMatchObject({ reference: order.reference, isWanted: false });
+    const row = await test.database.firstRow<{ waits: boolean }>({
+      sql: `SELECT stop_by > now() + interval '30 seconds' AS waits FROM batches WHERE id = $1`,
+      values: [batch.id],
+    });
+    expect(row?.waits).toBe(true);
+    await orders.finish(hurried, null);
+    const open = await test.database.rows({
+      sql: `SELECT 1 FROM batch_segments WHERE batch_number = $1 AND state = 'open'`,
+      values: [batch.number],
+    });
+    expect(open).toEqual([]);
+  });
+});

@@ -1,0 +1,221 @@
+import { Injectable } from '@nestjs/common';
+import { Database, sqlStateOf, type SqlValue } from '../database';
+import { IS_WANTED, ORDER_COLUMNS, toNativeBatch, type NativeBatch, type NativeRow } from './native-batch';
+
+export type { NativeBatch } from './native-batch';
+
+export type NativeLease = Pick<NativeBatch, 'reference' | 'fence'>;
+
+const UNIQUE_VIOLATION = '23505';
+
+/**
+ * Orders at providers. A claim is one UPDATE by the database's clock that raises the fence; every other write
+ * carries the fence and touches no row when the lease is another's. Ids that a provider gives are stored before
+ * anything else is done with them.
+ */
+@Injectable()
+export class NativeBatchesRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Takes orders that are due, those that waited longest first. */
+  async claim(limit: number, leaseMs: number): Promise<NativeBatch[]> {
+    const rows = await this.database.rows<NativeRow>({
+      name: 'native-claim',
+      sql: `
+        WITH picked AS (
+          SELECT reference FROM native_batches WHERE state <> 'done' AND available_at <= now()
+          ORDER BY available_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        )
+        UPDATE native_batches n
+        SET available_at = now() + $2 * interval '1 millisecond', is_leased = true, fence = n.fence + 1
+        FROM picked p LEFT JOIN native_batches q USING (reference) LEFT JOIN batches b ON b.number = q.batch_number
+        WHERE n.reference = p.reference
+        RETURNING ${ORDER_COLUMNS}`,
+      values: [limit, leaseMs],
+    });
+    return rows.map(toNativeBatch);
+  }
+
+  /** Extends the lease; false when it is another's. */
+  async renew(order: NativeLease, leaseMs: number): Promise<boolean> {
+    return this.write(order, `available_at = now() + $3 * interval '1 millisecond'`, [leaseMs]);
+  }
+
+  /** Looks at it again after this time; what went wrong is counted until something goes right. */
+  async rest(order: NativeLease, delayMs: number, problem: string | null = null): Promise<boolean> {
+    return this.write(
+      order,
+      `available_at = now() + $3 * interval '1 millisecond', is_leased = false, problem = $4,
+       failures = CASE WHEN $4::text IS NULL THEN 0 ELSE failures + 1 END`,
+      [delayMs, problem],
+    );
+  }
+
+  /** Before the first byte goes out: whose account it will be. */
+  async pin(order: NativeLease, credentialId: string | null): Promise<boolean> {
+    return this.write(order, 'credential_id = $3', [credentialId]);
+  }
+
+  /** From here on the provider keeps something of the batch, which its owner may want removed. */
+  async uploaded(order: NativeBatch, inputFileId: string | null, sentLines: number): Promise<boolean> {
+    return this.database.transaction(async (session) => {
+      const touched = await session.execute({
+        name: 'native-uploaded',
+        sql: `UPDATE native_batches SET state = 'uploaded', input_file_id = $3, sent_lines = $4, failures = 0
+              WHERE reference = $1 AND fence = $2 AND state = 'planned'`,
+        values: [order.reference, order.fence, inputFileId, sentLines],
+      });
+      await session.execute({
+        name: 'native-removal-due',
+        sql: `UPDATE batches SET upstream_deletion = 'due' WHERE number = $1 AND upstream_deletion IS NULL`,
+        values: [order.batchNumber],
+      });
+      return touched === 1;
+    });
+  }
+
+  /** The intent: from here on the provider may have the order. */
+  async submitting(order: NativeLease): Promise<boolean> {
+    return this.write(order, `state = 'submitting', submitted_at = now(), looks = 0, not_ours = '{}'`, []);
+  }
+
+  /** The provider has it, under this id; false when the id belongs to another order, too. */
+  async running(order: NativeLease, upstreamId: string, isAdopted: boolean): Promise<boolean> {
+    const set = `state = 'running', upstream_id = $3, adopted = $4, failures = 0, problem = NULL`;
+    try {
+      return await this.write(order, set, [upstreamId, isAdopted]);
+    } catch (error) {
+      if (sqlStateOf(error) === UNIQUE_VIOLATION) return false;
+      throw error;
+    }
+  }
+
+  /** Those of these jobs that are known to be other orders'. */
+  async takenFor(order: NativeBatch, upstreamIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const rows = await this.database.rows<{ upstream_id: string }>({
+      name: 'native-taken',
+      sql: `SELECT upstream_id FROM native_batches
+            WHERE provider = $1 AND upstream_id = ANY($2::text[]) AND NOT adopted AND reference <> $3`,
+      values: [order.provider, upstreamIds, order.reference],
+    });
+    return new Set(rows.map((row) => row.upstream_id));
+  }
+
+  /** A search found nothing. */
+  async looked(order: NativeLease, delayMs: number): Promise<boolean> {
+    const set = `looks = looks + 1, failures = 0, is_leased = false, available_at = now() + $3 * interval '1 millisecond'`;
+    return this.write(order, set, [delayMs]);
+  }
+
+  /** What was taken for it is another's: it is looked for again. */
+  async disown(order: NativeLease, upstreamId: string): Promise<boolean> {
+    return this.write(
+      order,
+      `state = 'submitting', upstream_id = NULL, adopted = false, not_ours = not_ours || $3::text, looks = 0, is_leased = false, available_at = now()`,
+      [upstreamId],
+    );
+  }
+
+  /** The provider does not have the order: it may be submitted again. */
+  async notSubmitted(order: NativeLease): Promise<boolean> {
+    return this.write(order, `state = 'uploaded', submitted_at = NULL, is_leased = false, available_at = now()`, []);
+  }
+
+  /** Whether the order is certainly not at the provider, so that it may be ended. */
+  async abandon(order: NativeLease, problem: string): Promise<boolean> {
+    const touched = await this.database.execute({
+      sql: `UPDATE native_batches SET problem = $3
+            WHERE reference = $1 AND fence = $2 AND state IN ('planned', 'uploaded')`,
+      values: [order.reference, order.fence, problem],
+    });
+    return touched === 1;
+  }
+
+  async cancelled(order: NativeLease, delayMs: number): Promise<boolean> {
+    return this.write(
+      order,
+      `cancelled_at = now(), is_leased = false, available_at = now() + $3 * interval '1 millisecond'`,
+      [delayMs],
+    );
+  }
+
+  async wrote(order: NativeLease, outputIds: readonly string[]): Promise<boolean> {
+    return this.write(order, 'output_ids = $3', [outputIds]);
+  }
+
+  /**
+   * The end of an order, in one commit: what it left without a result is taken back. While the batch goes on, its
+   * segments become the other lane's; otherwise they are closed, and whoever ends the batch answers for their
+   * lines. Their fences move on, so that nothing of the order can be stored any more.
+   */
+  async finish(order: NativeBatch, problem: string | null): Promise<boolean> {
+    return this.database.transaction(async (session) => {
+      const touched = await session.execute({
+        name: 'native-finish',
+        sql: `UPDATE native_batches SET state = 'done', problem = coalesce($3, problem)
+              WHERE reference = $1 AND fence = $2 AND state <> 'done'`,
+        values: [order.reference, order.fence, problem],
+      });
+      if (touched !== 1) return false;
+      await session.execute({
+        name: 'native-take-back',
+        sql: `
+          UPDATE batch_segments s
+          SET available_at = now(), fence = s.fence + 1, attempts = greatest(1, s.attempts),
+              state = CASE WHEN ${IS_WANTED} THEN 'open' ELSE 'done' END
+          FROM (SELECT number FROM batch_segments
+                WHERE batch_number = $1 AND number BETWEEN $2 AND $3 AND state = 'open' AND available_at = 'infinity'
+                ORDER BY number FOR UPDATE) left_over, batches b
+          WHERE s.batch_number = $1 AND s.number = left_over.number AND b.number = $1`,
+        values: [order.batchNumber, order.firstSegment, order.lastSegment],
+      });
+      return true;
+    });
+  }
+
+  /**
+   * Makes orders of batches that are being stopped due at once, and keeps those batches from their end meanwhile:
+   * what a provider has finished belongs to them. An order that does not come to an end is given up by `isStuck`.
+   */
+  async hurryUnwanted(): Promise<void> {
+    await this.database.execute({
+      name: 'native-hurry',
+      sql: `UPDATE native_batches n SET available_at = now() FROM batches b
+            WHERE b.number = n.batch_number AND n.state <> 'done' AND NOT n.is_leased AND n.cancelled_at IS NULL
+              AND n.available_at > now() AND NOT ${IS_WANTED}`,
+    });
+    await this.database.execute({
+      name: 'native-hold-end',
+      sql: `UPDATE batches b SET stop_by = now() + interval '60 seconds'
+            WHERE b.stop_by < now() + interval '30 seconds' AND b.finalized_at IS NULL
+              AND EXISTS (SELECT 1 FROM native_batches n WHERE n.batch_number = b.number AND n.state <> 'done')`,
+    });
+  }
+
+  /** Every order of a batch, for removing what its provider keeps. */
+  async ofBatch(batchId: string): Promise<NativeBatch[]> {
+    const rows = await this.database.rows<NativeRow>({
+      name: 'native-of-batch',
+      sql: `SELECT ${ORDER_COLUMNS} FROM native_batches n LEFT JOIN batches b ON b.number = n.batch_number
+            WHERE n.batch_id = $1 ORDER BY n.part`,
+      values: [batchId],
+    });
+    return rows.map(toNativeBatch);
+  }
+
+  /** Rows that nobody will ask for again. */
+  async forgetOld(): Promise<number> {
+    return this.database.execute({
+      name: 'native-forget',
+      sql: `DELETE FROM native_batches WHERE state = 'done' AND created_at < now() - interval '35 days'`,
+    });
+  }
+
+  private async write(order: NativeLease, set: string, values: readonly SqlValue[]): Promise<boolean> {
+    const touched = await this.database.execute({
+      sql: `UPDATE native_batches SET ${set} WHERE reference = $1 AND fence = $2 AND state <> 'done'`,
+      values: [order.reference, order.fence, ...values],
+    });
+    return touched === 1;
+  }
+}
