@@ -46,10 +46,10 @@ export class GatewayModule implements OnModuleInit {
         PersistenceModule.forRoot({ databaseUrl: env.DATABASE_URL, applicationName: APP, poolSize: POOL_SIZE }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
         OutboxModule.forRoot({ imports: [GatewayOutbox] }),
-        // Guards run in this order: who is calling, then what is asked.
+        // Guards run in this order: who is calling, how often, then what is asked.
         AuthModule,
-        HttpModule,
         LimitsModule,
+        HttpModule,
         GenerationsModule,
         PluginsModule,
         InferenceModule,
