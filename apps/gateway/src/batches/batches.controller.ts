@@ -7,8 +7,9 @@ import type { BatchView } from '@libs/persistence';
 import { Caller } from '../auth/caller.decorator';
 import { streamBody } from '../http/read-body';
 import { StreamedBody } from '../http/streamed-body.decorator';
+import { readIdempotencyKey } from '../idempotency/idempotency-key';
 import { BatchIntakeService } from './batch-intake.service';
-import { readIdempotencyKey } from './idempotency-key';
+
 import { BatchLimitsService } from './batch-limits.service';
 import { toBatchObject } from './batch-view';
 import { BatchesService } from './batches.service';

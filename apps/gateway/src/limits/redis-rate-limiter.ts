@@ -16,7 +16,9 @@ export interface RedisRateLimiterOptions {
   readonly nowMs?: () => number;
 }
 
-const COMMAND_TIMEOUT_MS = 75;
+const ANSWER_TIMEOUT_MS = 75;
+/** A connection on which nothing is answered for so long is given up for a new one. */
+const SILENCE_MS = 2_000;
 /** After a failure, so that a Redis that hangs slows one request and not every one. */
 const PAUSE_MS = 1_000;
 
@@ -70,8 +72,8 @@ const refusals = counter({
 /**
  * One limit for all processes, decided in one Lua call. When Redis is down or hangs each process decides by
  * itself with its share of the limit, or refuses, as the limit says: a limit keeps the service fair, and money
- * never depends on it. While Redis is away one request in `PAUSE_MS` looks whether it is back, and waits no
- * longer than `COMMAND_TIMEOUT_MS` for that.
+ * never depends on it. While Redis is away one request in `PAUSE_MS` looks whether it is back, and so does each
+ * that would be refused otherwise; nobody waits longer than `ANSWER_TIMEOUT_MS`.
  */
 export class RedisRateLimiter extends RateLimiter {
   private readonly redis: Commands;
@@ -88,7 +90,7 @@ export class RedisRateLimiter extends RateLimiter {
     this.refused = new RefusedEntities(this.nowMs);
     this.redis = new Redis(options.url.reveal(), {
       keyPrefix: `${options.keyPrefix}rate:`,
-      commandTimeout: COMMAND_TIMEOUT_MS,
+      socketTimeout: SILENCE_MS,
       connectTimeout: 1_000,
       disconnectTimeout: 100,
       enableOfflineQueue: false,
@@ -117,8 +119,7 @@ export class RedisRateLimiter extends RateLimiter {
 
   override async takeAll(demands: readonly RateDemand[], entity: string): Promise<RateVerdict> {
     const cells = demands.map((demand) => cellsOf(demand, entity));
-    const verdict = this.findRefusal(demands, cells) ?? (await this.decide(demands, cells));
-    return verdict;
+    return this.findRefusal(demands, cells) ?? (await this.decide(demands, cells));
   }
 
   override async adjust(limit: RateLimit, entity: string, count: number): Promise<void> {
@@ -142,8 +143,9 @@ export class RedisRateLimiter extends RateLimiter {
   private async decide(demands: readonly RateDemand[], cells: readonly CellDemand[]): Promise<RateVerdict> {
     const keys = cells.map(({ key }) => key);
     const micros = cells.flatMap((cell) => [microsOf(cell), cell.rate.intervalMs * 1_000 * cell.rate.burst]);
-    const answer = await this.ask(() => this.redis.takeCells(cells.length, ...keys, ...micros));
-    if (answer === null) return this.decideAlone(demands, cells);
+    const isStrict = demands.some(({ limit }) => limit.withoutStore === 'refuse');
+    const answer = await this.ask(() => this.redis.takeCells(cells.length, ...keys, ...micros), isStrict);
+    if (answer === null) return this.decideAlone(demands, cells, isStrict);
     const [worst, aheadMicros] = answer;
     const { key, rate, count } = cells[Math.max(0, worst - 1)]!;
     if (worst === 0) return verdictOf(rate, true, aheadMicros / 1_000);
@@ -154,21 +156,18 @@ export class RedisRateLimiter extends RateLimiter {
     return verdict;
   }
 
-  private decideAlone(demands: readonly RateDemand[], cells: readonly CellDemand[]): RateVerdict {
+  private decideAlone(demands: readonly RateDemand[], cells: readonly CellDemand[], isStrict: boolean): RateVerdict {
     fallbacks.inc();
-    const [first] = cells as [CellDemand];
-    if (demands.some(({ limit }) => limit.withoutStore === 'refuse')) {
-      return { ...verdictOf(first.rate, false, 0), isUndecided: true };
-    }
+    if (isStrict) return { ...verdictOf(cells[0]!.rate, false, 0), isUndecided: true };
     const verdict = this.local.takeAll(cells.map((cell) => this.ownShare(cell)));
     if (!verdict.allowed) refusals.inc({ limit: demands[0]!.limit.name });
     return verdict;
   }
 
-  private async ask<T>(command: () => Promise<T>): Promise<T | null> {
-    if (this.redis.status !== 'ready' || !this.mayAsk()) return null;
+  private async ask<T>(command: () => Promise<T>, isStrict = false): Promise<T | null> {
+    if (this.redis.status !== 'ready' || !(isStrict || this.mayAsk())) return null;
     try {
-      const answer = await command();
+      const answer = await inTime(command(), ANSWER_TIMEOUT_MS);
       this.back();
       return answer;
     } catch {
@@ -205,6 +204,14 @@ export class RedisRateLimiter extends RateLimiter {
     const share = { intervalMs: intervalMs * replicas, burst: Math.max(1, Math.floor(burst / replicas)) };
     return { key, rate: share, count: Math.min(count, share.burst) };
   }
+}
+
+/** A reply that came while this process was busy is read before the time is called over. */
+function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => setImmediate(() => reject(new Error('no answer in time'))), timeoutMs);
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
 
 function cellsOf({ limit, count }: RateDemand, entity: string): CellDemand {

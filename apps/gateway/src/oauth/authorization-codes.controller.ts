@@ -10,6 +10,7 @@ import { validateInstance } from '@libs/platform';
 import { Public, RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import type { LiveRequest } from '../http/in-flight';
+import { Idempotent } from '../idempotency/idempotent.decorator';
 import { GivesOutKeys } from '../limits/rate-limit.guard';
 import { AuthorizationCodesService } from './authorization-codes.service';
 
@@ -21,6 +22,7 @@ export class AuthorizationCodesController {
   @Post('code')
   @HttpCode(200)
   @RequiresManagementKey()
+  @Idempotent({ holdsSecret: true })
   @Header('Cache-Control', 'no-store')
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: AuthorizationCodeDto }> {
     const wanted = validateInstance(CreateAuthorizationCodeDto, body);
