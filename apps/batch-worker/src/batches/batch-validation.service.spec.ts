@@ -128,7 +128,15 @@ describe(BatchValidationService.name, () => {
     ['/v1/responses', { input: 'Hello!', tools: [search] }, 'tools[0] is run by the gateway'],
     [
       '/v1/responses',
-      { input: [{ type: 'function_call_output', call_id: 'a', output: [{ type: 'input_file', file_url: 'https://a.example/b.pdf' }] }] },
+      {
+        input: [
+          {
+            type: 'function_call_output',
+            call_id: 'a',
+            output: [{ type: 'input_file', file_url: 'https://a.example/b.pdf' }],
+          },
+        ],
+      },
       'input[0] holds more than text',
     ],
     ['/v1/messages', { ...message, plugins: [{ id: 'moderation' }] }, 'plugins run in the gateway'],
