@@ -140,7 +140,7 @@ describe('inference', () => {
     const client = await newWorkspace();
     const long = { ...CHAT, messages: [{ role: 'user', content: 'lorem ipsum dolor '.repeat(12_000) }] };
     const answers = await inParallel(2, () => client.chat(long));
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 429]);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
     expectLimited(
       answers.find(({ status }) => status === 429)!,
       TOKENS,

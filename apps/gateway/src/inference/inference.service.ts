@@ -204,16 +204,22 @@ export class InferenceService {
       observeUpstream(api, result.endpoint.provider.slug, (this.nowMs() - startedMs) / 1_000);
       return result;
     } catch (thrown) {
-      const error = ticket.refusal ?? AppError.from(thrown);
-      const attempts = (thrown instanceof AppError && failedRouteOf(thrown)?.attempts) || [];
-      const times = { startedMs, endedMs: this.nowMs() };
-      const outcome = failed(call, { error, isCancelled: abort.aborted, attempts }, times);
-      // A request that was not let in, or could not be routed, has asked no provider.
-      admission?.used(outcome.promptTokens + outcome.completionTokens);
-      if (isAdmitted && error.availability === undefined) ticket.settle(outcome);
-      else ticket.withdraw(outcome);
-      throw error;
+      throw this.fail(call, thrown, isAdmitted);
     }
+  }
+
+  /** Ends a call that came to nothing; why it did. */
+  private fail(call: PreparedCall, thrown: unknown, isAdmitted: boolean): AppError {
+    const { ticket, abort, startedMs, admission } = call;
+    const error = ticket.refusal ?? AppError.from(thrown);
+    const attempts = (thrown instanceof AppError && failedRouteOf(thrown)?.attempts) || [];
+    const times = { startedMs, endedMs: this.nowMs() };
+    const outcome = failed(call, { error, isCancelled: abort.aborted, attempts }, times);
+    admission?.used(outcome.promptTokens + outcome.completionTokens);
+    // A request that was not let in, or could not be routed, has asked no provider.
+    if (isAdmitted && error.availability === undefined) ticket.settle(outcome);
+    else ticket.withdraw(outcome);
+    return error;
   }
 
   /** Plugins may cost something, so they work once the money is there. */
