@@ -65,7 +65,9 @@ function rssOf({ idleMebibytes, peakMebibytes }: Watched<unknown>): object {
 async function measure(installation: Installation): Promise<object> {
   const { database, gateway } = installation;
   await database.execute({ sql: 'CREATE TABLE bench_lines (LIKE batch_lines INCLUDING ALL)' });
+  const coldMebibytes = gateway.residentMebibytes();
   const [uploads, copies]: [Watched<string>[], number[]] = [[], []];
+  let firstMebibytes = 0;
   for (let round = 0; round <= ROUNDS; round += 1) {
     await clear(database);
     const uploaded = await watch(gateway, () => upload(installation));
@@ -73,6 +75,7 @@ async function measure(installation: Installation): Promise<object> {
     const startedMs = performance.now();
     await copyRows(database, BigInt(round + 1));
     const seconds = (performance.now() - startedMs) / 1_000;
+    if (round === 0) firstMebibytes = uploaded.peakMebibytes;
     if (round === 0) continue;
     uploads.push(uploaded);
     copies.push(seconds);
@@ -89,6 +92,7 @@ async function measure(installation: Installation): Promise<object> {
     upload: {
       mebibytes_per_second: rate(uploadSeconds),
       gateway_cpu_seconds: rounded(median(uploads.map(({ cpuSeconds }) => cpuSeconds)), 2),
+      first_upload_rss_mebibytes: { cold: coldMebibytes, peak: firstMebibytes, grown: firstMebibytes - coldMebibytes },
       rss_mebibytes: uploads.map(rssOf),
     },
     plain_copy: { mebibytes_per_second: rate(copySeconds) },

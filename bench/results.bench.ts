@@ -36,7 +36,7 @@ async function finish(database: Database, id: string): Promise<void> {
       values: [id, Buffer.from(BODY)],
     });
     await session.execute({
-      sql: `UPDATE batches SET status = 'completed', finalized_at = now(), completed = total WHERE id = $1`,
+      sql: `UPDATE batches SET status = 'completed', finalized_at = now(), completed = total, failed = 0 WHERE id = $1`,
       values: [id],
     });
   });
