@@ -12,6 +12,8 @@ import { expectRefusal } from './refusals';
 import { countRows } from './stored-rows';
 
 const MODEL = 'limits/talker';
+/** Answers after three seconds, so that calls at the same time are that on a busy machine too. */
+const PONDERER = 'limits/ponderer';
 const CHAT = { model: MODEL, messages: [{ role: 'user', content: 'Hello!' }], max_tokens: 8 };
 const CALLS = 30;
 const TOKENS = 100_000;
@@ -35,10 +37,11 @@ beforeAll(async () => {
   const redisUrl = redis?.url ?? process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
   const { hostname, port } = new URL(redisUrl);
   proxy = await TcpProxy.start({ host: hostname, port: Number(port || 6_379) });
-  upstream = await Upstream.start({ slow: { latencyMs: 200 } });
+  upstream = await Upstream.start({ slow: { latencyMs: 200 }, ponders: { latencyMs: 3_000 } });
   installation = await Installation.start({
     catalogue: catalogueOf([
       { slug: MODEL, provider: 'limits-talk', baseUrl: upstream.baseUrl('slow'), pricing: PRICING },
+      { slug: PONDERER, provider: 'limits-ponder', baseUrl: upstream.baseUrl('ponders'), pricing: PRICING },
     ]),
     apps: ['auth', 'gateway'],
     environmentOf: {
@@ -90,6 +93,12 @@ async function inParallel(times: number, ask: (nth: number) => Promise<ApiAnswer
   return Promise.all(Array.from({ length: times }, (_, nth) => ask(nth)));
 }
 
+/** One more may have been earned meanwhile, and another by a machine that is busy. */
+function expectMostOf(answers: readonly ApiAnswer[], limit: number): void {
+  expect(allowedOf(answers).length).toBeGreaterThanOrEqual(limit);
+  expect(allowedOf(answers).length).toBeLessThanOrEqual(limit + 2);
+}
+
 async function redeem(source: string | undefined, client: ApiClient): Promise<ApiAnswer> {
   const body = { code: 'no such code', code_verifier: 'v'.repeat(43) };
   return client.request('POST', '/auth/keys', body, source === undefined ? {} : { 'x-forwarded-for': source });
@@ -100,7 +109,7 @@ describe('inference', () => {
     const client = await newWorkspace();
     const before = await countRows(installation.database);
     const startedMs = performance.now();
-    const answers = await inParallel(CALLS + 15, () => client.chat(CHAT));
+    const answers = await inParallel(2 * CALLS, () => client.chat(CHAT));
     const refilled = Math.ceil((performance.now() - startedMs) / 2_000);
     const allowed = allowedOf(answers);
     expect(allowed.length).toBeGreaterThanOrEqual(CALLS);
@@ -116,29 +125,36 @@ describe('inference', () => {
       sql: `SELECT count(*)::text AS calls FROM generations WHERE cost_usd > 0`,
     });
     expect(Number(charged?.calls)).toBe(allowed.length);
-  });
+  }, 30_000);
 
   it('says when the next call is let through, and keeps its word', async () => {
     const client = await newWorkspace();
-    const answers = await inParallel(CALLS + 5, () => client.chat(CHAT));
+    const answers = await inParallel(2 * CALLS, () => client.chat(CHAT));
     const refused = answers.find(({ status }) => status === 429)!;
     const seconds = Number(refused.headers['retry-after']);
     expect(seconds).toBeLessThanOrEqual(3);
     await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
     expect((await client.chat(CHAT)).status).toBe(200);
-  });
+  }, 30_000);
 
-  it('counts another workspace by itself, and embeddings with chats', async () => {
+  it('counts responses with chats, and another workspace by itself', async () => {
     const [busy, quiet] = [await newWorkspace(), await newWorkspace()];
-    await inParallel(CALLS, () => busy.chat(CHAT));
-    const responses = await busy.request('POST', '/responses', { model: MODEL, input: 'Hello!' });
-    expectLimited(responses, CALLS);
+    const startedMs = performance.now();
+    const answers = await inParallel(2 * CALLS, (nth) =>
+      nth % 2 === 0 ? busy.chat(CHAT) : busy.request('POST', '/responses', { model: MODEL, input: 'Hello!' }),
+    );
+    const refilled = Math.ceil((performance.now() - startedMs) / 2_000);
+    expect(allowedOf(answers).length).toBeLessThanOrEqual(CALLS + refilled);
     expect((await quiet.chat(CHAT)).status).toBe(200);
-  });
+  }, 30_000);
 
   it('counts tokens while a call runs, and what it really used afterwards', async () => {
     const client = await newWorkspace();
-    const long = { ...CHAT, messages: [{ role: 'user', content: 'lorem ipsum dolor '.repeat(12_000) }] };
+    const long = {
+      ...CHAT,
+      model: PONDERER,
+      messages: [{ role: 'user', content: 'lorem ipsum dolor '.repeat(12_000) }],
+    };
     const answers = await inParallel(2, () => client.chat(long));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
     expectLimited(
@@ -147,7 +163,7 @@ describe('inference', () => {
     );
     // The provider counted a few tokens only.
     expect((await client.chat(long)).status).toBe(200);
-  });
+  }, 30_000);
 });
 
 describe('what gives out keys', () => {
@@ -155,15 +171,16 @@ describe('what gives out keys', () => {
     const client = await newWorkspace();
     const times = KEY_EXCHANGES + 5;
     const first = await inParallel(times, (nth) => redeem(`192.0.2.${nth}, 203.0.113.1`, client));
-    expect(allowedOf(first).map(({ status }) => status)).toEqual(Array(KEY_EXCHANGES).fill(403));
+    expectMostOf(first, KEY_EXCHANGES);
+    for (const { status } of allowedOf(first)) expect(status).toBe(403);
     for (const answer of first.filter(({ status }) => status === 429)) expectLimited(answer, KEY_EXCHANGES);
     const others = await inParallel(times, (nth) => redeem(`203.0.113.${nth + 100}`, client));
     expect(allowedOf(others)).toHaveLength(times);
     const network = await inParallel(times, (nth) => redeem(`2001:db8::${nth + 1}`, client));
-    expect(allowedOf(network)).toHaveLength(KEY_EXCHANGES);
+    expectMostOf(network, KEY_EXCHANGES);
     const nonsense = await inParallel(times, (nth) => redeem(`nonsense-${nth}`, client));
-    expect(allowedOf(nonsense)).toHaveLength(KEY_EXCHANGES);
-  });
+    expectMostOf(nonsense, KEY_EXCHANGES);
+  }, 30_000);
 });
 
 describe('without Redis', () => {
@@ -189,10 +206,12 @@ describe('without Redis', () => {
     if (redis === null) proxy.refuse();
     else await redis.kill9();
     expect((await running).map(({ status }) => status)).toEqual(Array(10).fill(200));
-    const more = await inParallel(CALLS + 10, () => client.chat(CHAT));
+    const startedMs = performance.now();
+    const more = await inParallel(2 * CALLS, () => client.chat(CHAT));
+    const refilled = Math.ceil((performance.now() - startedMs) / 2_000);
     const allowed = allowedOf(more).length;
     expect(allowed).toBeGreaterThanOrEqual(CALLS - 10);
-    expect(allowed).toBeLessThanOrEqual(CALLS + 2);
+    expect(allowed).toBeLessThanOrEqual(CALLS + refilled);
     expect((await manager.request('GET', '/keys')).status).toBe(200);
     await expectClosed(client, '198.51.100.1');
     if (redis === null) proxy.accept();
@@ -228,10 +247,12 @@ describe('without Redis', () => {
 
 describe('management calls', () => {
   it('are counted for the organization, before anything is done', async () => {
-    const answers = await inParallel(MANAGEMENT_CALLS + 10, () => manager.request('GET', '/keys'));
+    const startedMs = performance.now();
+    const answers = await inParallel(2 * MANAGEMENT_CALLS, () => manager.request('GET', '/keys'));
+    const refilled = Math.ceil((performance.now() - startedMs) / 1_000);
     const allowed = allowedOf(answers);
     expect(allowed.length).toBeGreaterThanOrEqual(MANAGEMENT_CALLS - 2 * clients.length);
-    expect(allowed.length).toBeLessThanOrEqual(MANAGEMENT_CALLS + 3);
+    expect(allowed.length).toBeLessThanOrEqual(MANAGEMENT_CALLS + refilled);
     for (const answer of answers.filter(({ status }) => status === 429)) expectLimited(answer, MANAGEMENT_CALLS);
-  });
+  }, 30_000);
 });
