@@ -57,7 +57,10 @@ async function bytesOf(response: IncomingMessage): Promise<number> {
 
 /** The same bodies as the database gives them out by itself. */
 async function copyOut(database: Database): Promise<void> {
-  await database.session((session) => session.copyRows('SELECT custom_id, body FROM batch_results'));
+  await database.session(async (session) => {
+    await session.client.query('SET statement_timeout = 0');
+    await session.copyRows('SELECT custom_id, body FROM batch_results');
+  });
 }
 
 async function measure(installation: Installation): Promise<object> {
