@@ -65,6 +65,27 @@ export class GatewayEnv extends ServicesEnv {
   @Int({ min: 1, max: 1_000_000 })
   TOKEN_EXCHANGES_PER_MINUTE: number = 3_000;
 
+  /** Exchanges of authorization codes for keys, per source address; 0 is no limit. */
+  @Int({ min: 0, max: 1_000_000 })
+  KEY_EXCHANGES_PER_MINUTE: number = 300;
+
+  /** Calls with management keys, per organization; 0 is no limit. */
+  @Int({ min: 0, max: 1_000_000 })
+  MANAGEMENT_REQUESTS_PER_MINUTE: number = 3_000;
+
+  /** Inference calls per workspace; 0 is no limit. */
+  @Int({ min: 0, max: 100_000_000 })
+  INFERENCE_REQUESTS_PER_MINUTE: number = 0;
+
+  /** Tokens of prompts and answers per workspace; 0 is no limit. */
+  @Int({ min: 0, max: 100_000_000_000 })
+  INFERENCE_TOKENS_PER_MINUTE: number = 0;
+
+  /** Ranges of proxies before us, whose `X-Forwarded-For` says where a request comes from. */
+  @IsOptional()
+  @CidrList()
+  TRUSTED_PROXIES?: string[];
+
   /** How many gateways share the limits: each grants its part while Redis is away. */
   @Int({ min: 1, max: 10_000 })
   GATEWAY_REPLICAS: number = 1;

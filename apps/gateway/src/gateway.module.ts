@@ -10,6 +10,8 @@ import { GenerationRecorder } from './generations/generation-recorder';
 import { GenerationsModule } from './generations/generations.module';
 import { HttpModule } from './http/http.module';
 import { InFlight } from './http/in-flight';
+import { IdempotencyKeyEntity } from './idempotency/idempotency-key.entity';
+import { IdempotencyModule } from './idempotency/idempotency.module';
 import { InferenceModule } from './inference/inference.module';
 import { KeyUsage } from './keys/key-usage';
 import { KeysModule } from './keys/keys.module';
@@ -44,13 +46,19 @@ export class GatewayModule implements OnModuleInit {
     return {
       module: GatewayModule,
       imports: [
-        PersistenceModule.forRoot({ databaseUrl: env.DATABASE_URL, applicationName: APP, poolSize: POOL_SIZE }),
+        PersistenceModule.forRoot({
+          databaseUrl: env.DATABASE_URL,
+          applicationName: APP,
+          entities: [IdempotencyKeyEntity],
+          poolSize: POOL_SIZE,
+        }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
         OutboxModule.forRoot({ imports: [GatewayOutbox] }),
-        // Guards run in this order: who is calling, then what is asked.
+        // Guards run in this order: who is calling, how often, then what is asked.
         AuthModule,
-        HttpModule,
         LimitsModule,
+        HttpModule,
+        IdempotencyModule,
         GenerationsModule,
         PluginsModule,
         InferenceModule,

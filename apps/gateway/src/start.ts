@@ -18,7 +18,7 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   countInFlight(() => inFlight.size);
   const gateway = GatewayModule.for(env, inFlight);
   const root = { ...gateway, imports: [PlatformModule.for(context), ...(gateway.imports ?? [])] };
-  const adapter = new FastifyAdapter({ ...edgeServerOptions(), skipMiddie: true });
+  const adapter = new FastifyAdapter({ ...edgeServerOptions(env.TRUSTED_PROXIES), skipMiddie: true });
   const options = { ...nestOptions(context), bodyParser: false };
   const app = await NestFactory.create<NestFastifyApplication>(root, adapter, options);
   app.setGlobalPrefix(API_PREFIX, { exclude: ROOT_ROUTES });

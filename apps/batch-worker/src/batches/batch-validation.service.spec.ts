@@ -1,5 +1,7 @@
 import { Logger } from '@nestjs/common';
+import type { CatalogueSource } from '@libs/inference';
 import type { BatchesRepository, BatchWork } from '@libs/persistence';
+import { ServicesEnv } from '@libs/platform';
 import type { NativeChoiceService } from '../native/native-choice.service';
 import { BatchValidationService } from './batch-validation.service';
 
@@ -37,7 +39,21 @@ class OneBatch {
   }
 }
 
+/** What the catalogue says of the batch's provider. */
+interface Told {
+  readonly protocol?: string;
+  readonly apis?: readonly string[];
+}
+
 async function validated(endpoint: string, ...bodies: object[]): Promise<OneBatch> {
+  return validatedAt(
+    { protocol: 'openai', apis: ['chat', 'responses', 'messages', 'embeddings'] },
+    endpoint,
+    ...bodies,
+  );
+}
+
+async function validatedAt(told: Told | null, endpoint: string, ...bodies: object[]): Promise<OneBatch> {
   const work = {
     id: 'batch-1-a',
     number: 1n,
@@ -50,7 +66,14 @@ async function validated(endpoint: string, ...bodies: object[]): Promise<OneBatc
   };
   const batch = new OneBatch(work, bodies);
   const choice = { assign: () => Promise.resolve() } as unknown as NativeChoiceService;
-  await new BatchValidationService(batch as unknown as BatchesRepository, choice).validateIfDue(work.id);
+  const endpoints = told === null ? [] : [{ provider: { slug: 'acme', protocol: told.protocol }, apis: told.apis }];
+  const catalogue = { current: () => ({ findModel: () => ({ endpoints }) }) };
+  await new BatchValidationService(
+    batch as unknown as BatchesRepository,
+    choice,
+    catalogue as unknown as CatalogueSource,
+    Object.assign(new ServicesEnv(), { SERVICE_NAME: 'gate' }),
+  ).validateIfDue(work.id);
   return batch;
 }
 
@@ -81,6 +104,96 @@ describe(BatchValidationService.name, () => {
     expect(batch.hasBegun).toBe(false);
     expect(batch.failure).toContain('requests[1].body: ');
     expect(batch.failure).toContain(named);
+  });
+
+  const part = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://a.example/b.png' } }] };
+  const toolResult = {
+    role: 'user',
+    content: [
+      { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'image', source: { type: 'url', url: 'x' } }] },
+    ],
+  };
+  const chat = { messages: MESSAGES };
+  const message = { messages: MESSAGES, max_tokens: 5 };
+  const search = { type: 'web_search', engine: 'exa' };
+
+  it.each<[string, object, string]>([
+    ['/v1/chat/completions', { ...chat, plugins: [{ id: 'web' }] }, 'plugins run in the gateway'],
+    ['/v1/chat/completions', { ...chat, models: ['acme/small'] }, 'models cannot be used'],
+    ['/v1/chat/completions', { ...chat, provider: { zdr: true } }, 'provider cannot be used'],
+    ['/v1/chat/completions', { ...chat, speed: 'fast' }, 'speed cannot be used'],
+    ['/v1/chat/completions', { ...chat, modalities: ['text', 'audio'] }, 'modalities may only hold "text"'],
+    ['/v1/chat/completions', { ...chat, audio: { voice: 'x' } }, 'audio cannot be used'],
+    ['/v1/chat/completions', { ...chat, image_config: {} }, 'image_config cannot be used'],
+    ['/v1/chat/completions', { ...chat, tools: [{ type: 'gate:datetime' }] }, 'tools[0] is run by the gateway'],
+    ['/v1/chat/completions', { messages: [...MESSAGES, part] }, 'messages[1] holds more than text'],
+    ['/v1/responses', { input: 'Hello!', plugins: [{ id: 'web', enabled: true }] }, 'plugins run in the gateway'],
+    ['/v1/responses', { input: 'Hello!', tools: [search] }, 'tools[0] is run by the gateway'],
+    [
+      '/v1/responses',
+      {
+        input: [
+          {
+            type: 'function_call_output',
+            call_id: 'a',
+            output: [{ type: 'input_file', file_url: 'https://a.example/b.pdf' }],
+          },
+        ],
+      },
+      'input[0] holds more than text',
+    ],
+    ['/v1/messages', { ...message, plugins: [{ id: 'moderation' }] }, 'plugins run in the gateway'],
+    ['/v1/messages', { ...message, speed: 'standard' }, 'speed cannot be used'],
+    ['/v1/messages', { ...message, fallbacks: [{ model: 'acme/small' }] }, 'fallbacks cannot be used'],
+    ['/v1/messages', { ...message, mcp_servers: [] }, 'mcp_servers cannot be used'],
+    [
+      '/v1/messages',
+      { ...message, tools: [{ type: 'computer_20250124', name: 'computer' }] },
+      'tools[0] cannot be used',
+    ],
+    ['/v1/messages', { ...message, messages: [...MESSAGES, toolResult] }, 'messages[1] holds more than text'],
+    ['/v1/embeddings', { input: 'x', input_type: 'query' }, 'input_type cannot be used'],
+    ['/v1/embeddings', { input: 'x', provider: { only: ['acme'] } }, 'provider cannot be used'],
+    ['/v1/embeddings', { input: [{ content: [{ type: 'text', text: 'x' }] }] }, 'input may only hold text or tokens'],
+  ])('fails a batch of %s for %j, which a batch cannot carry', async (endpoint, body, problem) => {
+    const fit = endpoint === '/v1/embeddings' ? { input: 'x' } : { messages: MESSAGES, input: 'x', max_tokens: 5 };
+    const batch = await validated(endpoint, fit, body);
+    expect(batch.failure).toContain(`requests[1].body: ${problem}`);
+  });
+
+  it.each<[string, object]>([
+    ['/v1/chat/completions', { ...chat, plugins: [], models: [], provider: {}, speed: null, modalities: ['text'] }],
+    ['/v1/chat/completions', { ...chat, plugins: [{ id: 'web', enabled: false }], web_search_options: {} }],
+    ['/v1/chat/completions', { ...chat, tools: [{ type: 'function', function: { name: 'look' } }] }],
+    ['/v1/responses', { input: 'Hello!', tools: [{ type: 'web_search', engine: 'native' }] }],
+    ['/v1/messages', { ...message, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+    ['/v1/embeddings', { input: [[1, 2], [3]] }],
+  ])('begins a batch of %s with %j', async (endpoint, body) => {
+    expect(await validated(endpoint, body)).toMatchObject({ failure: null, hasBegun: true });
+  });
+
+  it('leaves tools and searches of a provider to one that speaks the API itself', async () => {
+    const translated = { protocol: 'anthropic', apis: ['messages'] };
+    const hosted = { input: 'Hello!', tools: [{ type: 'web_search' }] };
+    expect((await validatedAt(translated, '/v1/responses', hosted)).failure).toContain('tools[0] is no function');
+    const options = { ...chat, web_search_options: {} };
+    expect((await validatedAt(translated, '/v1/chat/completions', options)).failure).toContain('web_search_options');
+    expect((await validatedAt(null, '/v1/responses', hosted)).hasBegun).toBe(true);
+  });
+
+  it('names the first line whose response_format differs, where the provider takes one for all', async () => {
+    const google = { protocol: 'google', apis: ['chat'] };
+    const formatted = (properties: object): object => ({
+      ...chat,
+      response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'object', properties } } },
+    });
+    const [one, same] = [formatted({ a: {}, b: {} }), formatted({ b: {}, a: {} })];
+    const all = [one, same, formatted({ a: {} })];
+    const batch = await validatedAt(google, '/v1/chat/completions', ...all);
+    expect(batch.failure).toContain('requests[2].body: response_format differs');
+    expect((await validatedAt(google, '/v1/chat/completions', chat, one)).failure).toContain('requests[1].body');
+    expect((await validatedAt(google, '/v1/chat/completions', chat, chat)).hasBegun).toBe(true);
+    expect((await validated('/v1/chat/completions', ...all)).hasBegun).toBe(true);
   });
 
   it('fails a batch of an endpoint that no line can run on', async () => {

@@ -1,9 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { ChatCompletionDto, EmbeddingsDto, MessagesDto, ResponsesDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { CatalogueSource, type Api } from '@libs/inference';
 import { BatchesRepository, type BatchWork } from '@libs/persistence';
-import { validateInstance } from '@libs/platform';
+import { ServicesEnv, validateInstance } from '@libs/platform';
 import { NativeChoiceService } from '../native/native-choice.service';
+import { BatchLineRules, type BatchRoute } from './batch-line-rules';
 
 const LEASE_MS = 60_000;
 /** A page is read and checked in far less than the lease, and gives other work a turn in between. */
@@ -11,15 +13,20 @@ const PAGE = { lines: 256, bytes: 8 * 1024 * 1024 };
 
 type BodyClass = new () => object;
 
-const BODY_OF_ENDPOINT: Readonly<Record<string, BodyClass>> = {
-  '/v1/chat/completions': ChatCompletionDto,
-  '/v1/responses': ResponsesDto,
-  '/v1/messages': MessagesDto,
-  '/v1/embeddings': EmbeddingsDto,
+interface LineFormat {
+  readonly api: Api;
+  readonly Body: BodyClass;
+}
+
+const FORMAT_OF_ENDPOINT: Readonly<Record<string, LineFormat>> = {
+  '/v1/chat/completions': { api: 'chat', Body: ChatCompletionDto },
+  '/v1/responses': { api: 'responses', Body: ResponsesDto },
+  '/v1/messages': { api: 'messages', Body: MessagesDto },
+  '/v1/embeddings': { api: 'embeddings', Body: EmbeddingsDto },
 };
 
 /**
- * Checks every line of an accepted batch against the format of its endpoint. The first line that does not
+ * Checks every line of an accepted batch against the format of its endpoint and the rules of batches. The first line that does not
  * fit fails the batch before anything ran (interface §3.1): nothing is charged and the hold goes back.
  */
 @Injectable()
@@ -29,6 +36,8 @@ export class BatchValidationService {
   constructor(
     private readonly batches: BatchesRepository,
     private readonly choice: NativeChoiceService,
+    private readonly catalogue: CatalogueSource,
+    private readonly env: ServicesEnv,
   ) {}
 
   /** Does nothing for a batch that is not waiting for validation or that another worker validates. */
@@ -46,14 +55,15 @@ export class BatchValidationService {
 
   /** What is wrong with the first offending line, naming it; null when all lines fit. */
   private async findProblem(work: BatchWork): Promise<string | null> {
-    const Body = BODY_OF_ENDPOINT[work.endpoint];
-    if (Body === undefined) return `Requests on ${work.endpoint} cannot be run`;
+    const format = FORMAT_OF_ENDPOINT[work.endpoint];
+    if (format === undefined) return `Requests on ${work.endpoint} cannot be run`;
+    const rules = new BatchLineRules(this.routeOf(work, format.api));
     let afterSeq = -1;
     for (;;) {
       const lines = await this.batches.linesAfter(work, afterSeq, PAGE);
       if (lines.length === 0) return null;
       for (const line of lines) {
-        const problem = findLineProblem(Body, line.body, work.model);
+        const problem = findLineProblem(format.Body, rules, line.body, work.model);
         if (problem !== null) return `requests[${line.seq}].body: ${problem}`;
         afterSeq = line.seq;
       }
@@ -63,14 +73,25 @@ export class BatchValidationService {
       }
     }
   }
+
+  private routeOf({ model, provider: slug }: BatchWork, api: Api): BatchRoute {
+    const endpoints = this.catalogue.current().findModel(model)?.endpoints ?? [];
+    const ofProvider = endpoints.filter(({ provider }) => provider.slug === slug);
+    return {
+      api,
+      protocol: ofProvider[0]?.provider.protocol ?? null,
+      isNative: ofProvider.length === 0 || ofProvider.some(({ apis }) => apis.includes(api)),
+      serviceName: this.env.SERVICE_NAME,
+    };
+  }
 }
 
 /** A line need not repeat the model of its batch. */
-function findLineProblem(Body: BodyClass, json: Buffer, model: string): string | null {
+function findLineProblem(Body: BodyClass, rules: BatchLineRules, json: Buffer, model: string): string | null {
   try {
     const body = JSON.parse(json.toString()) as Readonly<Record<string, unknown>>;
     validateInstance(Body, { ...body, model: body['model'] ?? model });
-    return null;
+    return rules.findProblem(body);
   } catch (error) {
     if (error instanceof AppError && error.code === 'invalid_request') return error.message;
     throw error;

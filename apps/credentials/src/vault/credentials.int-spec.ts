@@ -193,6 +193,14 @@ describe(CredentialsService.name, () => {
     expect(rows[0]!.wrappedDataKey).not.toEqual(rows[1]!.wrappedDataKey);
   });
 
+  it('makes one credential of what is asked for twice under one id', async () => {
+    const id = randomUUID();
+    const first = await create({ id });
+    expect(first.id).toBe(id);
+    expect(await create({ id, name: 'not this one' })).toEqual(first);
+    expect(await dataSource.manager.countBy(CredentialEntity, { organizationId: tenant.organizationId })).toBe(1);
+  });
+
   it('gives every credential a place of its own, however many come at once', async () => {
     const made = await Promise.all(Array.from({ length: 40 }, (_, index) => create({ isFallback: index % 4 === 0 })));
     for (const isFallback of [true, false]) {

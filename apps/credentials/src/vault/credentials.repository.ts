@@ -84,8 +84,12 @@ export class CredentialsRepository {
     return { credentials, totalCount };
   }
 
+  async findCredential(reference: CredentialReference): Promise<CredentialEntity | null> {
+    return this.dataSource.manager.findOneBy(CredentialEntity, living(reference));
+  }
+
   async getCredential(reference: CredentialReference): Promise<CredentialEntity> {
-    const credential = await this.dataSource.manager.findOneBy(CredentialEntity, living(reference));
+    const credential = await this.findCredential(reference);
     if (!credential) throw noSuchCredential();
     return credential;
   }

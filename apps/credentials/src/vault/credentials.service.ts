@@ -51,13 +51,15 @@ export class CredentialsService {
   ) {}
 
   async create(request: CreateCredentialRequest): Promise<CredentialRecord> {
-    const { provider } = request;
+    const { provider, id = randomUUID() } = request;
     const organizationId = request.organizationId.toLowerCase();
+    const earlier = request.id === undefined ? null : await this.repository.findCredential({ organizationId, id });
+    if (earlier !== null) return toRecord(earlier);
     const settings = settingsOf(request);
     requireOneSection(settings);
     await this.requireOwnKeys(organizationId, request);
     const workspaceId = await this.tenancy.workspaceOf(organizationId, request.workspaceId ?? null);
-    const identity = { id: randomUUID(), organizationId, workspaceId, provider };
+    const identity = { id, organizationId, workspaceId, provider };
     const key = await this.take(request.sealedKey, identity);
     const declaredRegion = regionOfCredential(provider, key.region, request.declaredRegion ?? null);
     const credential = { ...identity, ...settings, ...changesOfKey(key), declaredRegion };

@@ -107,6 +107,7 @@ export class BatchIntakeService {
   ): Promise<void> {
     const callbackUrl = await this.callbackUrls.resolve(owner, header.callbackUrl);
     const endpoint = await this.route(owner, header);
+    if (takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
     await this.intake.slice(async (session) => {
       await upload.writeSlice(session);
       await this.ledger.openHold(session, {
@@ -165,6 +166,11 @@ export class BatchIntakeService {
     if (view !== null) return view;
     throw new AppError('server', 'Internal error', { internal: `accepted batch ${id} is not there` });
   }
+}
+
+/** Anthropic's batch API refuses other ids; where we run the lines ourselves no provider sees them. */
+function takesPlainIdsOnly({ provider }: Endpoint): boolean {
+  return provider.batch === 'native' && provider.protocol === 'anthropic';
 }
 
 function estimatedCost(upload: BatchUpload, header: BatchHeader, endpoint: Endpoint): bigint {

@@ -23,6 +23,9 @@ const MAX_MEMBER_BYTES = 64 * 1024;
 /** An element of `requests` holds its body one level down, and a body may nest 64 levels. */
 const MAX_ITEM_DEPTH = 65;
 
+/** What every provider's batch API takes for an id. */
+const PLAIN_CUSTOM_ID = /^[a-zA-Z0-9_-]{1,64}$/;
+
 /** How much is gathered in memory before it is written. */
 const SLICE_BYTES = 8 * 1024 * 1024;
 const RECEIVING_LEASE_MS = 120_000;
@@ -45,6 +48,7 @@ export class BatchUpload {
   private lines = 0;
   private sliceWritten = false;
   private lineModel: { name: string; index: number } | null = null;
+  private firstUnusualId: number | null = null;
   private segments: SegmentRange[] = [];
   private segmentNumber = 0;
   private segmentFirstSeq = 0;
@@ -93,6 +97,15 @@ export class BatchUpload {
     return header;
   }
 
+  /** @throws AppError unprocessable, naming the first line whose custom_id a batch API of few characters refuses */
+  requirePlainIds(): void {
+    if (this.firstUnusualId === null) return;
+    const param = `requests[${this.firstUnusualId}].custom_id`;
+    throw new AppError('unprocessable', `${param} must be 1 to 64 letters, digits, - or _ for this provider`, {
+      metadata: { param },
+    });
+  }
+
   /** Call once, after `finish`. */
   takeIdempotency(): BatchIdempotency | null {
     if (this.idempotencyKey === null || this.hash === null) return null;
@@ -119,6 +132,7 @@ export class BatchUpload {
     }
     const line = readBatchLine(index, json);
     this.checkModel(index, line.model);
+    if (this.firstUnusualId === null && !PLAIN_CUSTOM_ID.test(line.customId)) this.firstUnusualId = index;
     this.estimate.add(line);
     this.encoder.add(index, line.customId, line.body);
     this.lines = index + 1;

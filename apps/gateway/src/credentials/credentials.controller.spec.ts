@@ -16,6 +16,7 @@ import { AppError } from '@libs/errors';
 import type { Catalogue } from '@libs/inference';
 import { AppExceptionFilter, MessageBus, SealingKeyPair, validateInstance } from '@libs/platform';
 import { AuditInterceptor } from '../audit/audit.interceptor';
+import { IdempotencyInterceptor } from '../idempotency/idempotency.interceptor';
 import { CredentialsController } from './credentials.controller';
 import { CredentialsService } from './credentials.service';
 
@@ -107,6 +108,8 @@ class VaultBus extends MessageBus {
 
 const caller = { kind: 'management', organizationId: ORGANIZATION, workspaceId: null } as Principal;
 
+const passesOn = { intercept: (_context: unknown, next: CallHandler) => next.handle() };
+
 describe(CredentialsController.name, () => {
   let app: NestFastifyApplication;
   let bus: VaultBus;
@@ -119,7 +122,9 @@ describe(CredentialsController.name, () => {
       providers: [{ provide: CredentialsService, useValue: new CredentialsService(bus, () => catalogue) }],
     })
       .overrideInterceptor(AuditInterceptor)
-      .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })
+      .useValue(passesOn)
+      .overrideInterceptor(IdempotencyInterceptor)
+      .useValue(passesOn)
       .compile();
     app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
     app.useGlobalFilters(new AppExceptionFilter({ log: () => {}, error: () => {}, warn: () => {} }));

@@ -9,6 +9,7 @@ import {
 import { validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
+import { EffectId, Idempotent } from '../idempotency/idempotent.decorator';
 import { CredentialsService } from './credentials.service';
 
 /** What the interface answers to a credential that was created (§4.9). Some of its clients expect 201. */
@@ -30,8 +31,13 @@ export class CredentialsController {
 
   @Post()
   @HttpCode(CREATED_STATUS)
-  async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: CredentialDto }> {
-    return { data: await this.credentials.create(caller, validateInstance(CreateCredentialDto, body)) };
+  @Idempotent({ holdsSecret: true })
+  async create(
+    @Caller() caller: Principal,
+    @Body() body: unknown,
+    @EffectId() effectId: string | undefined,
+  ): Promise<{ data: CredentialDto }> {
+    return { data: await this.credentials.create(caller, validateInstance(CreateCredentialDto, body), effectId) };
   }
 
   @Get(':id')

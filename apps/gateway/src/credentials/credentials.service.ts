@@ -36,11 +36,12 @@ export class CredentialsService {
     this.#intake = new CredentialIntake(bus);
   }
 
-  async create(caller: Principal, body: CreateCredentialDto): Promise<CredentialDto> {
+  /** @param id of the new credential, where the same may be asked for again; else it gets any */
+  async create(caller: Principal, body: CreateCredentialDto, id?: string): Promise<CredentialDto> {
     const { organizationId } = caller;
     const { key, provider, workspace_id: workspaceId = null } = body;
     this.#requireProvider(provider);
-    const members = { organizationId, workspaceId, provider, ...settingsOf(body) };
+    const members = { ...(id !== undefined && { id }), organizationId, workspaceId, provider, ...settingsOf(body) };
     const record = await this.#intake.send(key, organizationId, (sealedKey) =>
       this.bus.call(CreateCredential, { ...members, sealedKey }),
     );

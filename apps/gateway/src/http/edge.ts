@@ -25,9 +25,14 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const EXPOSED_HEADERS =
   'X-Request-Id, X-Generation-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset';
 
-/** Limits of the HTTP server; what they refuse is answered in the envelope of the interface (§7). */
-export function edgeServerOptions(): FastifyHttpOptions<Server> {
+/**
+ * Limits of the HTTP server; what they refuse is answered in the envelope of the interface (§7).
+ *
+ * @param trustedProxies ranges of addresses whose `X-Forwarded-For` is believed
+ */
+export function edgeServerOptions(trustedProxies: readonly string[] = []): FastifyHttpOptions<Server> {
   return {
+    ...(trustedProxies.length > 0 && { trustProxy: [...trustedProxies] }),
     http: {
       maxHeaderSize: 16 * 1024,
       headersTimeout: 30_000,

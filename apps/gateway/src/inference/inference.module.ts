@@ -14,6 +14,7 @@ import { CredentialsClient, MessageBus } from '@libs/platform';
 import { GatewayEnv, providerKeyVariables } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
 import { GenerationRecorder } from '../generations/generation-recorder';
+import { InferenceLimits } from '../limits/inference-limits';
 import { Plugins } from '../plugins/plugins';
 import { createServerToolEngine, imageModelsOf } from '../server-tools/create-server-tool-engine';
 import { ServerToolEngine } from '../server-tools/server-tool-engine';
@@ -87,14 +88,15 @@ const ADAPTERS = Symbol('provider adapters');
     },
     {
       provide: InferenceService,
-      inject: [InferenceEngine, InferenceRouting, GenerationRecorder, ServerToolEngine, Plugins],
+      inject: [InferenceEngine, InferenceRouting, GenerationRecorder, ServerToolEngine, Plugins, InferenceLimits],
       useFactory: (
         engine: InferenceEngine,
         routing: InferenceRouting,
         recorder: GenerationRecorder,
         serverTools: ServerToolEngine,
         plugins: Plugins,
-      ) => new InferenceService(engine, routing, recorder, serverTools, plugins),
+        limits: InferenceLimits,
+      ) => new InferenceService(engine, routing, recorder, serverTools, plugins, limits),
     },
     {
       provide: CallReplier,

@@ -20,6 +20,7 @@ import type { GenerationRecorder } from '../generations/generation-recorder';
 import type { CallOutcome, GenerationTicket } from '../generations/generation-ticket';
 import type { PluginRun } from '../plugins/plugin-run';
 import type { Plugins } from '../plugins/plugins';
+import type { Admission, ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
 import type { LoopResult, LoopServed, ServerToolCall, ServerToolEngine } from '../server-tools/server-tool-engine';
 import { answered, failed, streamed } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
@@ -49,7 +50,12 @@ interface PreparedCall {
   readonly abort: Cancellation;
   readonly startedMs: number;
   readonly ticket: GenerationTicket;
+  /** Null where nothing is limited. */
+  readonly admission: Admission | null;
 }
+
+/** Counts as a request, and uses no tokens of anybody. */
+const NOTHING_GENERATED: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
 
 const upstreamTime = durationHistogram({
   name: 'sluice_upstream_first_byte_seconds',
@@ -68,6 +74,7 @@ export class InferenceService {
     private readonly recorder: GenerationRecorder,
     private readonly serverTools: ServerToolEngine | null = null,
     private readonly plugins: Plugins | null = null,
+    private readonly limits: InferenceLimits | null = null,
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
@@ -108,8 +115,9 @@ export class InferenceService {
    */
   async countTokens(call: IncomingCall): Promise<number> {
     const { route } = checkCall('messages', call.parsed);
-    workspaceOf(call);
     const promptTokens = promptTokensOf(call.body);
+    const admission = this.limits?.admit(workspaceOf(call), NOTHING_GENERATED) ?? null;
+    await admission?.decided;
     const counted = await this.engine.countTokens(routedRequest('messages', call, route, promptTokens));
     return counted ?? promptTokens;
   }
@@ -153,8 +161,12 @@ export class InferenceService {
       streamed: isStream,
       keyLimit: keyLimitOf(call.caller),
     };
+    const answers = api === 'embeddings' ? 0 : expected.answers;
+    const tokens = { promptTokens, maxTokens: expected.maxTokens, answers };
+    // On its way to Redis while the hold is on its way to PostgreSQL.
+    const admission = this.limits?.admit(workspaceId, tokens) ?? null;
     const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n));
-    return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket };
+    return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket, admission };
   }
 
   private aimOf(api: CallableApi, call: IncomingCall, { route }: CheckedCall, promptTokens: number): Aim {
@@ -182,8 +194,11 @@ export class InferenceService {
     call: PreparedCall,
     ask: (aim: Aim) => Promise<T>,
   ): Promise<T> {
-    const { ticket, abort, api, startedMs } = call;
+    const { ticket, abort, api, startedMs, admission } = call;
+    let isAdmitted = admission === null;
     try {
+      if (admission !== null) await admission.decided;
+      isAdmitted = true;
       const { covered } = ticket;
       if (covered === null) ticket.onRefused(() => abort.abort());
       else await covered;
@@ -191,15 +206,22 @@ export class InferenceService {
       observeUpstream(api, result.endpoint.provider.slug, (this.nowMs() - startedMs) / 1_000);
       return result;
     } catch (thrown) {
-      const error = ticket.refusal ?? AppError.from(thrown);
-      const attempts = (thrown instanceof AppError && failedRouteOf(thrown)?.attempts) || [];
-      const times = { startedMs, endedMs: this.nowMs() };
-      const outcome = failed(call, { error, isCancelled: abort.aborted, attempts }, times);
-      // A request that could not be routed has asked no provider.
-      if (error.availability === undefined) ticket.settle(outcome);
-      else ticket.withdraw(outcome);
-      throw error;
+      throw this.fail(call, thrown, isAdmitted);
     }
+  }
+
+  /** Ends a call that came to nothing; why it did. */
+  private fail(call: PreparedCall, thrown: unknown, isAdmitted: boolean): AppError {
+    const { ticket, abort, startedMs, admission } = call;
+    const error = ticket.refusal ?? AppError.from(thrown);
+    const attempts = (thrown instanceof AppError && failedRouteOf(thrown)?.attempts) || [];
+    const times = { startedMs, endedMs: this.nowMs() };
+    const outcome = failed(call, { error, isCancelled: abort.aborted, attempts }, times);
+    admission?.used(outcome.promptTokens + outcome.completionTokens);
+    // A request that was not let in, or could not be routed, has asked no provider.
+    if (isAdmitted && error.availability === undefined) ticket.settle(outcome);
+    else ticket.withdraw(outcome);
+    return error;
   }
 
   /** Plugins may cost something, so they work once the money is there. */
@@ -209,7 +231,8 @@ export class InferenceService {
   }
 }
 
-function settle({ ticket, plugins }: PreparedCall, outcome: CallOutcome): void {
+function settle({ ticket, plugins, admission }: PreparedCall, outcome: CallOutcome): void {
+  admission?.used(outcome.promptTokens + outcome.completionTokens);
   ticket.settle(plugins === null ? outcome : plugins.charged(outcome));
 }
 

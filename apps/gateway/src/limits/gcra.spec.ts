@@ -48,9 +48,23 @@ describe(LocalCellRates.name, () => {
   it('takes a count back', () => {
     const rates = new LocalCellRates(() => 0);
     for (let i = 0; i < 3; i += 1) rates.take('a', rate);
-    rates.giveBack('a', rate);
+    rates.adjust({ key: 'a', rate, count: -1 });
     expect(rates.take('a', rate).allowed).toBe(true);
     expect(rates.take('a', rate).allowed).toBe(false);
+  });
+
+  it('takes all or nothing, and names what is missing longest', () => {
+    const rates = new LocalCellRates(() => 0);
+    const tokens = cellRateOf({ name: 'tokens', perMinute: 600, burst: 100 });
+    const both = (count: number) => [
+      { key: 'requests', rate, count: 1 },
+      { key: 'tokens', rate: tokens, count },
+    ];
+    expect(rates.takeAll(both(90))).toMatchObject({ allowed: true, limit: 3, remaining: 2 });
+    expect(rates.takeAll(both(30))).toMatchObject({ allowed: false, limit: 100, remaining: 10, retryAfterMs: 2_000 });
+    expect(rates.take('requests', rate).remaining).toBe(1);
+    expect(rates.takeAll(both(10)).allowed).toBe(true);
+    expect(rates.takeAll(both(1))).toMatchObject({ allowed: false, limit: 3, retryAfterMs: 1_000 });
   });
 });
 

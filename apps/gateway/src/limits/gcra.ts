@@ -10,18 +10,28 @@ export interface CellRate {
   readonly burst: number;
 }
 
+/** So many cells of a rate at once. */
+export interface CellDemand {
+  readonly key: string;
+  readonly rate: CellRate;
+  readonly count: number;
+}
+
 export function cellRateOf({ perMinute, burst }: RateLimit): CellRate {
   return { intervalMs: 60_000 / perMinute, burst };
 }
 
-/** @param aheadMs how far the theoretical arrival time lies ahead of now, after this one if it was allowed */
-export function verdictOf({ intervalMs, burst }: CellRate, allowed: boolean, aheadMs: number): RateVerdict {
+/**
+ * @param aheadMs how far the theoretical arrival time lies ahead of now, after what was asked for if it was allowed
+ * @param count how much was asked for
+ */
+export function verdictOf({ intervalMs, burst }: CellRate, allowed: boolean, aheadMs: number, count = 1): RateVerdict {
   const room = burst * intervalMs - aheadMs;
   return {
     allowed,
     limit: burst,
     remaining: Math.max(0, Math.floor(room / intervalMs + 1e-6)),
-    retryAfterMs: Math.max(0, intervalMs - room),
+    retryAfterMs: Math.max(0, count * intervalMs - room),
     resetAfterMs: Math.max(0, aheadMs),
   };
 }
@@ -35,16 +45,29 @@ export class LocalCellRates {
   constructor(private readonly nowMs: () => number) {}
 
   take(key: string, rate: CellRate): RateVerdict {
-    const nowMs = this.nowMs();
-    const arrival = Math.max(this.arrivals.get(key) ?? 0, nowMs) + rate.intervalMs;
-    const allowed = arrival - nowMs <= rate.burst * rate.intervalMs + 1e-6;
-    if (allowed) this.remember(key, arrival);
-    return verdictOf(rate, allowed, (allowed ? arrival : arrival - rate.intervalMs) - nowMs);
+    return this.takeAll([{ key, rate, count: 1 }]);
   }
 
-  giveBack(key: string, rate: CellRate): void {
-    const arrival = this.arrivals.get(key);
-    if (arrival !== undefined) this.arrivals.set(key, arrival - rate.intervalMs);
+  /** All or nothing, as `RateLimiter.takeAll`. */
+  takeAll(demands: readonly CellDemand[]): RateVerdict {
+    const nowMs = this.nowMs();
+    const arrivalOf = (key: string): number => Math.max(this.arrivals.get(key) ?? 0, nowMs);
+    let refusal: RateVerdict | null = null;
+    for (const { key, rate, count } of demands) {
+      const aheadMs = arrivalOf(key) - nowMs;
+      if (aheadMs + count * rate.intervalMs <= rate.burst * rate.intervalMs + 1e-6) continue;
+      const verdict = verdictOf(rate, false, aheadMs, count);
+      if (refusal === null || verdict.retryAfterMs > refusal.retryAfterMs) refusal = verdict;
+    }
+    if (refusal !== null) return refusal;
+    for (const { key, rate, count } of demands) this.remember(key, arrivalOf(key) + count * rate.intervalMs);
+    const [{ key, rate }] = demands as [CellDemand];
+    return verdictOf(rate, true, arrivalOf(key) - nowMs);
+  }
+
+  adjust({ key, rate, count }: CellDemand): void {
+    const arrival = Math.max(this.arrivals.get(key) ?? 0, this.nowMs());
+    this.remember(key, arrival + count * rate.intervalMs);
   }
 
   private remember(key: string, arrival: number): void {

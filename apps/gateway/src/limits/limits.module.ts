@@ -1,13 +1,27 @@
 import { Global, Inject, Logger, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
 import { GatewayEnv } from '../gateway.env';
+import { InferenceLimits } from './inference-limits';
+import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimiter } from './rate-limiter';
 import { RedisRateLimiter } from './redis-rate-limiter';
 
-/** Provides the RateLimiter to the whole app. The app starts and serves with or without Redis. */
+/**
+ * Provides the RateLimiter to the whole app, and puts the limits of whole classes of routes before them. The
+ * app starts and serves with or without Redis.
+ */
 @Global()
 @Module({
-  providers: [{ provide: RateLimiter, inject: [GatewayEnv], useFactory: createLimiter }],
-  exports: [RateLimiter],
+  providers: [
+    { provide: RateLimiter, inject: [GatewayEnv], useFactory: createLimiter },
+    {
+      provide: InferenceLimits,
+      inject: [RateLimiter, GatewayEnv],
+      useFactory: (limiter: RateLimiter, env: GatewayEnv) => new InferenceLimits(limiter, env),
+    },
+    { provide: APP_GUARD, useClass: RateLimitGuard },
+  ],
+  exports: [RateLimiter, InferenceLimits],
 })
 export class LimitsModule implements OnModuleInit, OnApplicationShutdown {
   constructor(@Inject(RateLimiter) private readonly limiter: RedisRateLimiter) {}

@@ -6,6 +6,17 @@ export interface RateLimit {
   readonly name: string;
   readonly perMinute: number;
   readonly burst: number;
+  /**
+   * What happens while nobody can count for all processes together: each grants its `share` of the limit (the
+   * default), or all `refuse`, for what must rather not be done than be done too often.
+   */
+  readonly withoutStore?: 'share' | 'refuse';
+}
+
+/** So much of a limit at once. A count above the burst is taken for the burst: else it could never be granted. */
+export interface RateDemand {
+  readonly limit: RateLimit;
+  readonly count: number;
 }
 
 export interface RateVerdict {
@@ -14,23 +25,46 @@ export interface RateVerdict {
   readonly limit: number;
   /** How many more would be allowed right now. */
   readonly remaining: number;
-  /** Until the next one is allowed; 0 when it is now. */
+  /** Until what was asked for is allowed; 0 when it is now. */
   readonly retryAfterMs: number;
   /** Until the limit is as if nothing had been taken. */
   readonly resetAfterMs: number;
+  /** Nobody could be asked, and the limit says to refuse then. */
+  readonly isUndecided?: boolean;
 }
 
 /** Limits per billable entity (interface §5.6 and §7, status 429). Never throws: without its store it guesses. */
 export abstract class RateLimiter {
   /** Counts one more for the entity, unless that is one too many. */
-  abstract take(limit: RateLimit, entity: string): Promise<RateVerdict>;
+  take(limit: RateLimit, entity: string): Promise<RateVerdict> {
+    return this.takeAll([{ limit, count: 1 }], entity);
+  }
 
   /** Takes one count back. */
-  abstract giveBack(limit: RateLimit, entity: string): Promise<void>;
+  giveBack(limit: RateLimit, entity: string): Promise<void> {
+    return this.adjust(limit, entity, -1);
+  }
+
+  /**
+   * Counts all demands or, when one of them is too much, none. The verdict is that of the demand that takes
+   * longest to be granted; of the first one when all are.
+   */
+  abstract takeAll(demands: readonly RateDemand[], entity: string): Promise<RateVerdict>;
+
+  /** Corrects what was taken by `count`, which may go beyond the limit: what is used is used. */
+  abstract adjust(limit: RateLimit, entity: string, count: number): Promise<void>;
 }
+
+const UNDECIDED_RETRY_SECONDS = 1;
 
 /** The refusal of a verdict that does not allow. `X-RateLimit-Reset` is in Unix milliseconds. */
 export function rateLimitError(verdict: RateVerdict, nowMs: number = Date.now()): AppError {
+  if (verdict.isUndecided === true) {
+    return new AppError('provider_overloaded', 'The service is temporarily unavailable', {
+      retryAfterSeconds: UNDECIDED_RETRY_SECONDS,
+      internal: 'a limit that refuses without Redis, and Redis is away',
+    });
+  }
   return new AppError('rate_limit_exceeded', 'Rate limit exceeded', {
     retryAfterSeconds: Math.max(1, Math.ceil(verdict.retryAfterMs / 1_000)),
     headers: {

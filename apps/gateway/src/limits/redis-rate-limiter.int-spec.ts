@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { Secret } from '@libs/contracts';
-import { TcpProxy } from '@libs/platform/testing';
+import { eventually, TcpProxy } from '@libs/platform/testing';
 import { RedisRateLimiter } from './redis-rate-limiter';
-import type { RateLimit } from './rate-limiter';
+import { rateLimitError, type RateLimit } from './rate-limiter';
 
 const URL_OF_REDIS = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
 const LIMIT: RateLimit = { name: 'batch-submissions', perMinute: 60, burst: 20 };
@@ -79,6 +79,54 @@ describe(RedisRateLimiter.name, () => {
     expect((await limiter.take(LIMIT, 'a')).allowed).toBe(true);
   });
 
+  it('takes all of several limits or nothing, and says which one is in the way', async () => {
+    const limiter = await start();
+    const tokens: RateLimit = { name: 'tokens', perMinute: 600, burst: 100 };
+    const both = (count: number) => [
+      { limit: LIMIT, count: 1 },
+      { limit: tokens, count },
+    ];
+    expect(await limiter.takeAll(both(90), 'a')).toMatchObject({ allowed: true, limit: 20, remaining: 19 });
+    expect(await limiter.takeAll(both(40), 'a')).toMatchObject({ allowed: false, limit: 100, remaining: 10 });
+    expect((await limiter.take(LIMIT, 'a')).remaining).toBe(18);
+    expect((await limiter.takeAll(both(10), 'a')).allowed).toBe(true);
+  });
+
+  it('grants what is larger than a limit only when nothing else was taken', async () => {
+    const limiter = await start();
+    const tokens: RateLimit = { name: 'tokens', perMinute: 600, burst: 100 };
+    expect((await limiter.takeAll([{ limit: tokens, count: 5_000 }], 'a')).allowed).toBe(true);
+    const verdict = await limiter.takeAll([{ limit: tokens, count: 5_000 }], 'a');
+    expect(verdict.allowed).toBe(false);
+    expect(verdict.retryAfterMs).toBeGreaterThan(9_000);
+  });
+
+  it('counts what was used beyond what was taken, and frees what was not', async () => {
+    const limiter = await start();
+    const tokens: RateLimit = { name: 'tokens', perMinute: 600, burst: 100 };
+    await limiter.takeAll([{ limit: tokens, count: 10 }], 'a');
+    await limiter.adjust(tokens, 'a', 190);
+    const verdict = await limiter.takeAll([{ limit: tokens, count: 1 }], 'a');
+    expect(verdict).toMatchObject({ allowed: false, remaining: 0 });
+    expect(verdict.retryAfterMs).toBeGreaterThan(9_900);
+    await limiter.adjust(tokens, 'a', -500);
+    expect((await limiter.takeAll([{ limit: tokens, count: 100 }], 'a')).allowed).toBe(true);
+  });
+
+  it('asks nobody about an entity that was refused a moment ago', async () => {
+    const limiter = await start(proxy.through(URL_OF_REDIS));
+    await countAllowed(limiter, 'a', 21);
+    proxy.hold();
+    const startedMs = performance.now();
+    for (let i = 0; i < 50; i += 1) expect((await limiter.take(LIMIT, 'a')).allowed).toBe(false);
+    expect(performance.now() - startedMs).toBeLessThan(50);
+    expect(states).toEqual([]);
+    proxy.release();
+    nowMs += 1_001;
+    await new Promise((resolve) => setTimeout(resolve, 1_050));
+    expect((await limiter.take(LIMIT, 'a')).allowed).toBe(true);
+  });
+
   it('forgets an entity when its limit is whole again', async () => {
     const limiter = await start();
     await limiter.take({ ...LIMIT, perMinute: 60_000 }, 'a');
@@ -124,6 +172,35 @@ describe(RedisRateLimiter.name, () => {
     expect(await timed()).toBeLessThan(100);
     const rest = await Promise.all(Array.from({ length: 50 }, timed));
     expect(Math.max(...rest)).toBeLessThan(50);
+  });
+
+  it('sends one request at a time to look whether a Redis that hangs is back', async () => {
+    const limiter = await start(proxy.through(URL_OF_REDIS));
+    proxy.hold();
+    await limiter.take(LIMIT, 'a');
+    const durationOf = async (): Promise<number> => {
+      const startedMs = performance.now();
+      await limiter.take(LIMIT, 'a');
+      return performance.now() - startedMs;
+    };
+    nowMs += 2_000;
+    const durationsMs = await Promise.all(Array.from({ length: 10 }, durationOf));
+    expect(durationsMs.filter((durationMs) => durationMs > 50)).toHaveLength(1);
+  });
+
+  it('refuses without Redis where a limit says so, and decides again when Redis is back', async () => {
+    const limiter = await start(proxy.through(URL_OF_REDIS));
+    const strict: RateLimit = { ...LIMIT, withoutStore: 'refuse' };
+    expect((await limiter.take(strict, 'a')).allowed).toBe(true);
+    proxy.refuse();
+    const verdict = await limiter.take(strict, 'a');
+    expect(verdict).toMatchObject({ allowed: false, isUndecided: true });
+    expect(rateLimitError(verdict)).toMatchObject({ status: 503, retryAfterSeconds: 1 });
+    proxy.accept();
+    await eventually(async () => {
+      nowMs += 2_000;
+      return (await limiter.take(strict, 'a')).allowed;
+    }, 'Redis decides again');
   });
 
   it('starts and limits when there is no Redis at all', async () => {

@@ -1,8 +1,9 @@
 import { Redis } from 'ioredis';
 import type { Secret } from '@libs/contracts';
 import { counter } from '@libs/platform';
-import { LocalCellRates, cellRateOf, verdictOf, type CellRate } from './gcra';
-import { RateLimiter, type RateLimit, type RateVerdict } from './rate-limiter';
+import { cellRateOf, LocalCellRates, verdictOf, type CellDemand } from './gcra';
+import { RateLimiter, type RateDemand, type RateLimit, type RateVerdict } from './rate-limiter';
+import { RefusedEntities } from './refused-entities';
 
 export interface RedisRateLimiterOptions {
   readonly url: Secret;
@@ -15,49 +16,69 @@ export interface RedisRateLimiterOptions {
   readonly nowMs?: () => number;
 }
 
-const COMMAND_TIMEOUT_MS = 75;
+const ANSWER_TIMEOUT_MS = 75;
+/** A connection on which nothing is answered for so long is given up for a new one. */
+const SILENCE_MS = 2_000;
 /** After a failure, so that a Redis that hangs slows one request and not every one. */
 const PAUSE_MS = 1_000;
 
 /**
- * KEYS[1] state · ARGV interval and burst in microseconds. By Redis' clock, so the clocks of the processes do
- * not matter. Returns whether it was allowed and how far ahead the theoretical arrival time lies, in µs.
+ * KEYS the states · ARGV for each of them what is asked for and what is allowed at once, in microseconds. By
+ * Redis' clock, so the clocks of the processes do not matter. Writes all or nothing. Returns the number of the
+ * state that takes longest to have room, or 0 when all have, and how far ahead the theoretical arrival time of
+ * that one (or of the first) lies, in µs.
  */
 const TAKE = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local interval = tonumber(ARGV[1])
-local burst = tonumber(ARGV[2])
-local arrival = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
-if arrival + interval - now > burst then return {0, arrival - now} end
-arrival = arrival + interval
-redis.call('SET', KEYS[1], string.format('%.0f', arrival), 'PX', math.ceil((arrival - now) / 1000) + 1)
-return {1, arrival - now}`;
+local arrivals, worst, longest, ahead = {}, 0, 0, 0
+for i, key in ipairs(KEYS) do
+  local wanted = tonumber(ARGV[2 * i - 1])
+  local arrival = math.max(tonumber(redis.call('GET', key) or 0), now)
+  local wait = arrival + wanted - now - tonumber(ARGV[2 * i])
+  if wait > longest then worst, longest, ahead = i, wait, arrival - now end
+  arrivals[i] = arrival + wanted
+end
+if worst > 0 then return {worst, ahead} end
+for i, key in ipairs(KEYS) do
+  redis.call('SET', key, string.format('%.0f', arrivals[i]), 'PX', math.ceil((arrivals[i] - now) / 1000) + 1)
+end
+return {0, arrivals[1] - now}`;
 
-const GIVE_BACK = `
-local arrival = redis.call('GET', KEYS[1])
-if not arrival then return 0 end
-redis.call('SET', KEYS[1], string.format('%.0f', arrival - tonumber(ARGV[1])), 'KEEPTTL')
+/** KEYS[1] state · ARGV[1] what is taken beside, or given back when below zero, in microseconds. */
+const ADJUST = `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local arrival = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now) + tonumber(ARGV[1])
+if arrival <= now then return redis.call('DEL', KEYS[1]) end
+redis.call('SET', KEYS[1], string.format('%.0f', arrival), 'PX', math.ceil((arrival - now) / 1000) + 1)
 return 1`;
 
 interface Commands extends Redis {
-  takeCell(key: string, intervalMicros: number, burstMicros: number): Promise<[number, number]>;
-  giveCellBack(key: string, intervalMicros: number): Promise<number>;
+  takeCells(keyCount: number, ...keysAndMicros: (string | number)[]): Promise<[number, number]>;
+  adjustCell(key: string, micros: number): Promise<number>;
 }
 
 const fallbacks = counter({
   name: 'sluice_rate_limiter_local_decisions_total',
   help: 'Rate limit decisions made without Redis',
 });
+const refusals = counter({
+  name: 'sluice_rate_limit_refusals_total',
+  help: 'Requests that were refused because of a limit',
+  labelNames: ['limit'],
+});
 
 /**
  * One limit for all processes, decided in one Lua call. When Redis is down or hangs each process decides by
- * itself with its share of the limit: a limit keeps the service fair, and money never depends on it. A
- * request waits for Redis at most once in `PAUSE_MS`, and then no longer than `COMMAND_TIMEOUT_MS`.
+ * itself with its share of the limit, or refuses, as the limit says: a limit keeps the service fair, and money
+ * never depends on it. While Redis is away one request in `PAUSE_MS` looks whether it is back, and so does each
+ * that would be refused otherwise; nobody waits longer than `ANSWER_TIMEOUT_MS`.
  */
 export class RedisRateLimiter extends RateLimiter {
   private readonly redis: Commands;
   private readonly local: LocalCellRates;
+  private readonly refused: RefusedEntities;
   private readonly nowMs: () => number;
   private pausedUntilMs = 0;
   private isLost = false;
@@ -66,9 +87,10 @@ export class RedisRateLimiter extends RateLimiter {
     super();
     this.nowMs = options.nowMs ?? (() => performance.now());
     this.local = new LocalCellRates(this.nowMs);
+    this.refused = new RefusedEntities(this.nowMs);
     this.redis = new Redis(options.url.reveal(), {
       keyPrefix: `${options.keyPrefix}rate:`,
-      commandTimeout: COMMAND_TIMEOUT_MS,
+      socketTimeout: SILENCE_MS,
       connectTimeout: 1_000,
       disconnectTimeout: 100,
       enableOfflineQueue: false,
@@ -76,8 +98,8 @@ export class RedisRateLimiter extends RateLimiter {
       retryStrategy: (times) => Math.min(times * 100, 1_000),
       lazyConnect: true,
     }) as Commands;
-    this.redis.defineCommand('takeCell', { numberOfKeys: 1, lua: TAKE });
-    this.redis.defineCommand('giveCellBack', { numberOfKeys: 1, lua: GIVE_BACK });
+    this.redis.defineCommand('takeCells', { lua: TAKE });
+    this.redis.defineCommand('adjustCell', { numberOfKeys: 1, lua: ADJUST });
     // Every failure is seen by the call that meets it; without a listener it would end the process.
     this.redis.on('error', () => this.lost());
   }
@@ -95,27 +117,57 @@ export class RedisRateLimiter extends RateLimiter {
     this.redis.disconnect();
   }
 
-  override async take(limit: RateLimit, entity: string): Promise<RateVerdict> {
-    const rate = cellRateOf(limit);
-    const key = `${limit.name}:${entity}`;
-    const micros = rate.intervalMs * 1_000;
-    const answer = await this.ask(() => this.redis.takeCell(key, micros, micros * rate.burst));
-    if (answer !== null) return verdictOf(rate, answer[0] === 1, answer[1] / 1_000);
+  override async takeAll(demands: readonly RateDemand[], entity: string): Promise<RateVerdict> {
+    const cells = demands.map((demand) => cellsOf(demand, entity));
+    return this.findRefusal(demands, cells) ?? (await this.decide(demands, cells));
+  }
+
+  override async adjust(limit: RateLimit, entity: string, count: number): Promise<void> {
+    const cell = { key: `${limit.name}:${entity}`, rate: cellRateOf(limit), count };
+    this.refused.forget(cell.key);
+    const answer = await this.ask(() => this.redis.adjustCell(cell.key, microsOf(cell)));
+    if (answer === null) this.local.adjust(this.ownShare(cell));
+  }
+
+  /** Without asking anybody: what was refused a moment ago. */
+  private findRefusal(demands: readonly RateDemand[], cells: readonly CellDemand[]): RateVerdict | null {
+    for (const [index, { key, count }] of cells.entries()) {
+      const verdict = count === 1 ? this.refused.find(key) : null;
+      if (verdict === null) continue;
+      refusals.inc({ limit: demands[index]!.limit.name });
+      return verdict;
+    }
+    return null;
+  }
+
+  private async decide(demands: readonly RateDemand[], cells: readonly CellDemand[]): Promise<RateVerdict> {
+    const keys = cells.map(({ key }) => key);
+    const micros = cells.flatMap((cell) => [microsOf(cell), cell.rate.intervalMs * 1_000 * cell.rate.burst]);
+    const isStrict = demands.some(({ limit }) => limit.withoutStore === 'refuse');
+    const answer = await this.ask(() => this.redis.takeCells(cells.length, ...keys, ...micros), isStrict);
+    if (answer === null) return this.decideAlone(demands, cells, isStrict);
+    const [worst, aheadMicros] = answer;
+    const { key, rate, count } = cells[Math.max(0, worst - 1)]!;
+    if (worst === 0) return verdictOf(rate, true, aheadMicros / 1_000);
+    const verdict = verdictOf(rate, false, aheadMicros / 1_000, count);
+    refusals.inc({ limit: demands[worst - 1]!.limit.name });
+    // Of something larger, a smaller part might be granted sooner.
+    if (count === 1) this.refused.remember(key, verdict);
+    return verdict;
+  }
+
+  private decideAlone(demands: readonly RateDemand[], cells: readonly CellDemand[], isStrict: boolean): RateVerdict {
     fallbacks.inc();
-    return this.local.take(key, this.ownShare(rate));
+    if (isStrict) return { ...verdictOf(cells[0]!.rate, false, 0), isUndecided: true };
+    const verdict = this.local.takeAll(cells.map((cell) => this.ownShare(cell)));
+    if (!verdict.allowed) refusals.inc({ limit: demands[0]!.limit.name });
+    return verdict;
   }
 
-  override async giveBack(limit: RateLimit, entity: string): Promise<void> {
-    const rate = cellRateOf(limit);
-    const key = `${limit.name}:${entity}`;
-    const answer = await this.ask(() => this.redis.giveCellBack(key, rate.intervalMs * 1_000));
-    if (answer === null) this.local.giveBack(key, this.ownShare(rate));
-  }
-
-  private async ask<T>(command: () => Promise<T>): Promise<T | null> {
-    if (this.redis.status !== 'ready' || this.nowMs() < this.pausedUntilMs) return null;
+  private async ask<T>(command: () => Promise<T>, isStrict = false): Promise<T | null> {
+    if (this.redis.status !== 'ready' || !(isStrict || this.mayAsk())) return null;
     try {
-      const answer = await command();
+      const answer = await inTime(command(), ANSWER_TIMEOUT_MS);
       this.back();
       return answer;
     } catch {
@@ -123,6 +175,15 @@ export class RedisRateLimiter extends RateLimiter {
       this.lost();
       return null;
     }
+  }
+
+  /** While Redis is away only one request at a time finds out whether it still is. */
+  private mayAsk(): boolean {
+    if (!this.isLost) return true;
+    const nowMs = this.nowMs();
+    if (nowMs < this.pausedUntilMs) return false;
+    this.pausedUntilMs = nowMs + PAUSE_MS;
+    return true;
   }
 
   private lost(): void {
@@ -138,8 +199,25 @@ export class RedisRateLimiter extends RateLimiter {
     this.options.onStateChange('back');
   }
 
-  private ownShare({ intervalMs, burst }: CellRate): CellRate {
+  private ownShare({ key, rate: { intervalMs, burst }, count }: CellDemand): CellDemand {
     const { replicas } = this.options;
-    return { intervalMs: intervalMs * replicas, burst: Math.max(1, Math.floor(burst / replicas)) };
+    const share = { intervalMs: intervalMs * replicas, burst: Math.max(1, Math.floor(burst / replicas)) };
+    return { key, rate: share, count: Math.min(count, share.burst) };
   }
+}
+
+/** A reply that came while this process was busy is read before the time is called over. */
+function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => setImmediate(() => reject(new Error('no answer in time'))), timeoutMs);
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+function cellsOf({ limit, count }: RateDemand, entity: string): CellDemand {
+  return { key: `${limit.name}:${entity}`, rate: cellRateOf(limit), count: Math.min(count, limit.burst) };
+}
+
+function microsOf({ rate, count }: CellDemand): number {
+  return rate.intervalMs * 1_000 * count;
 }

@@ -10,6 +10,8 @@ import { validateInstance } from '@libs/platform';
 import { Public, RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import type { LiveRequest } from '../http/in-flight';
+import { Idempotent } from '../idempotency/idempotent.decorator';
+import { GivesOutKeys } from '../limits/rate-limit.guard';
 import { AuthorizationCodesService } from './authorization-codes.service';
 
 /** The two steps of the PKCE flow that programs take (interface §4.11 and §5.5). */
@@ -20,6 +22,7 @@ export class AuthorizationCodesController {
   @Post('code')
   @HttpCode(200)
   @RequiresManagementKey()
+  @Idempotent({ holdsSecret: true })
   @Header('Cache-Control', 'no-store')
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: AuthorizationCodeDto }> {
     const wanted = validateInstance(CreateAuthorizationCodeDto, body);
@@ -32,6 +35,7 @@ export class AuthorizationCodesController {
   @Post()
   @HttpCode(200)
   @Public()
+  @GivesOutKeys()
   @Header('Cache-Control', 'no-store')
   async exchange(@Body() body: unknown, @Req() { life }: LiveRequest): Promise<{ key: string; user_id: null }> {
     const receivedAt = new Date(Date.now() - (performance.now() - life.startedMs));

@@ -2,29 +2,18 @@ import { hashApiKey, mintApiKey, VerifyKey } from '@libs/contracts';
 import { KeyDirectory } from '@libs/platform';
 import { FakeMessageBus } from '@libs/platform/testing';
 import { readGatewayEnv } from '../gateway.env';
-import { LocalCellRates, cellRateOf } from '../limits/gcra';
-import { RateLimiter, type RateLimit, type RateVerdict } from '../limits/rate-limiter';
+import { LocalRateLimiter } from '../limits/testing/local-rate-limiter';
 import { ExchangeCaller } from './exchange-caller';
 
 const key = mintApiKey('sluice', 'api');
 const unknownKey = mintApiKey('sluice', 'api');
-
-class LocalLimiter extends RateLimiter {
-  private readonly rates = new LocalCellRates(() => 0);
-
-  override async take(limit: RateLimit, entity: string): Promise<RateVerdict> {
-    return this.rates.take(`${limit.name}:${entity}`, cellRateOf(limit));
-  }
-
-  override async giveBack(): Promise<void> {}
-}
 
 function caller(settings: NodeJS.ProcessEnv = {}): ExchangeCaller {
   const principal = { keyHash: hashApiKey(key), organizationId: 'organization', expiresAt: null };
   const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({
     principal: keyHash === hashApiKey(key) ? (principal as never) : null,
   }));
-  return new ExchangeCaller(new KeyDirectory(bus), new LocalLimiter(), readGatewayEnv(settings));
+  return new ExchangeCaller(new KeyDirectory(bus), new LocalRateLimiter(), readGatewayEnv(settings));
 }
 
 const withBearer = (bearer: string): string[] => ['Host', 'a', 'Authorization', `Bearer ${bearer}`];

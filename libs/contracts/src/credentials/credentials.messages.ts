@@ -82,6 +82,11 @@ export class CredentialSettings {
 }
 
 export class CreateCredentialRequest extends CredentialSettings {
+  /** Of the new credential; left out for any. Asked for again under the same id, the answer is the credential of then. */
+  @IsOptional()
+  @IsUUID()
+  id?: string;
+
   @IsUUID()
   organizationId: string;
 

@@ -9,6 +9,7 @@ import { BatchEndings1763800000004 } from './1763800000004-batch-endings';
 import { NativeBatches1763800000005 } from './1763800000005-native-batches';
 import { Webhooks1763800000006 } from './1763800000006-webhooks';
 import { KeyLimitsAndPolicies1763800000001 } from './1763800000001-key-limits-and-policies';
+import { IdempotencyKeys1763800000002 } from './1763800000002-idempotency-keys';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -23,4 +24,5 @@ export const migrations = [
   NativeBatches1763800000005,
   Webhooks1763800000006,
   KeyLimitsAndPolicies1763800000001,
+  IdempotencyKeys1763800000002,
 ];

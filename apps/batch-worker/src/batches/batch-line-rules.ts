@@ -1,0 +1,159 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Api } from '@libs/inference';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** What is known of a batch when its lines are looked at. */
+export interface BatchRoute {
+  readonly api: Api;
+  /** The adapter of its provider; null for one that is not in the catalogue any more. */
+  readonly protocol: string | null;
+  /** The provider speaks the API of the lines itself, so what we do not know in them reaches it. */
+  readonly isNative: boolean;
+  /** The `<service>` of the interface: prefix of the tools that the gateway runs. */
+  readonly serviceName: string;
+}
+
+type Rule = (body: JsonObject, route: BatchRoute) => string | null;
+
+/** Lines carry text only (interface §4.1); whatever else a part may be, no provider takes it from a batch. */
+const OTHER_PARTS = new Set([
+  'image',
+  'image_url',
+  'input_image',
+  'input_audio',
+  'audio',
+  'video',
+  'video_url',
+  'input_video',
+  'file',
+  'input_file',
+  'document',
+]);
+const GOOGLE_PROTOCOLS = new Set(['google', 'google-vertex']);
+const OPENAI_PROTOCOLS = new Set(['openai', 'azure']);
+const OWN_ENGINES = new Set<unknown>([undefined, null, 'auto', 'native']);
+/** Tools of a provider that it runs only for who asks by a header, which a line has none of. */
+const BETA_TOOL = /^(computer|code_execution|mcp_toolset)/;
+const DEPTH = 8;
+
+const CONVERSATION: readonly Rule[] = [
+  absent('plugins', isInForce, 'run in the gateway, which does not handle the lines of a batch'),
+  absent('models', isNamed, 'cannot be used: a batch runs on one endpoint'),
+  absent('provider', isNamed, 'cannot be used: a batch runs on one endpoint'),
+  absent('speed', isGiven, 'cannot be used in a batch'),
+  absent('image_config', isGiven, 'cannot be used: a batch carries text only'),
+  absent('audio', isGiven, 'cannot be used: a batch carries text only'),
+  absent('modalities', asksForMore, 'may only hold "text" in a batch'),
+  findToolProblem,
+];
+
+const RULES: Readonly<Partial<Record<Api, readonly Rule[]>>> = {
+  chat: [...CONVERSATION, findSearchOptionsProblem, (body) => findOtherPart('messages', body.messages)],
+  responses: [...CONVERSATION, (body) => findOtherPart('input', body.input)],
+  messages: [
+    ...CONVERSATION,
+    absent('fallbacks', isNamed, 'cannot be used: a batch runs on one endpoint'),
+    ...['context_management', 'mcp_servers', 'container', 'betas'].map((name) =>
+      absent(name, isGiven, 'cannot be used in a batch'),
+    ),
+    (body) => findOtherPart('messages', body.messages) ?? findOtherPart('system', body.system),
+  ],
+  embeddings: [
+    absent('input_type', isGiven, 'cannot be used in a batch'),
+    absent('provider', isGiven, 'cannot be used in a batch'),
+    absent('input', holdsMedia, 'may only hold text or tokens in a batch'),
+  ],
+};
+
+/**
+ * What keeps bodies that fit their API out of a batch: they ask for something that only the gateway does, or
+ * for more than one endpoint, or carry more than text. Looks at the lines of one batch in their order, because
+ * the lines of some providers must be alike.
+ */
+export class BatchLineRules {
+  private firstFormat: { readonly value: unknown } | null = null;
+
+  constructor(private readonly route: BatchRoute) {}
+
+  /** The member and what is wrong with it, or null. */
+  findProblem(body: JsonObject): string | null {
+    for (const rule of RULES[this.route.api] ?? []) {
+      const problem = rule(body, this.route);
+      if (problem !== null) return problem;
+    }
+    return this.findFormatProblem(body.response_format ?? null);
+  }
+
+  private findFormatProblem(format: unknown): string | null {
+    if (this.route.protocol === null || !GOOGLE_PROTOCOLS.has(this.route.protocol)) return null;
+    this.firstFormat ??= { value: format };
+    if (isDeepStrictEqual(this.firstFormat.value, format)) return null;
+    return 'response_format differs from that of the lines before, and this provider takes one for all of a batch';
+  }
+}
+
+function absent(name: string, isThere: (value: unknown) => boolean, problem: string): Rule {
+  return (body) => (isThere(body[name]) ? `${name} ${problem}` : null);
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function isNamed(value: unknown): boolean {
+  return isGiven(value) && Object.keys(value as object).length > 0;
+}
+
+function isInForce(plugins: unknown): boolean {
+  return Array.isArray(plugins) && plugins.some((plugin) => !isObject(plugin) || plugin.enabled !== false);
+}
+
+function asksForMore(modalities: unknown): boolean {
+  return Array.isArray(modalities) && modalities.some((modality) => modality !== 'text');
+}
+
+function holdsMedia(input: unknown): boolean {
+  return Array.isArray(input) && input.some(isObject);
+}
+
+function findSearchOptionsProblem(body: JsonObject, { protocol, isNative }: BatchRoute): string | null {
+  if (!isGiven(body.web_search_options)) return null;
+  const searches = isNative && protocol !== null && OPENAI_PROTOCOLS.has(protocol);
+  return searches ? null : 'web_search_options cannot be used: the provider of this batch does not search';
+}
+
+function findToolProblem(body: JsonObject, route: BatchRoute): string | null {
+  if (!Array.isArray(body.tools)) return null;
+  for (const [index, tool] of body.tools.entries()) {
+    const problem = isObject(tool) ? problemOfTool(tool, route) : null;
+    if (problem !== null) return `tools[${index}] ${problem}`;
+  }
+  return null;
+}
+
+function problemOfTool({ type, engine }: JsonObject, { serviceName, isNative, api }: BatchRoute): string | null {
+  if (typeof type !== 'string' || type === 'function' || type === 'custom') return null;
+  const isOurs = type.startsWith(`${serviceName}:`) || !OWN_ENGINES.has(engine);
+  if (isOurs) return 'is run by the gateway, which does not handle the lines of a batch';
+  if (api === 'messages' && BETA_TOOL.test(type)) return 'cannot be used in a batch';
+  return isNative ? null : 'is no function, and the provider of this batch runs no other tools';
+}
+
+function findOtherPart(member: string, entries: unknown): string | null {
+  if (!Array.isArray(entries)) return null;
+  const index = entries.findIndex((entry) => holdsOtherPart(entry, DEPTH));
+  return index === -1 ? null : `${member}[${index}] holds more than text, which a batch cannot carry`;
+}
+
+/** Parts stand in messages, and results of tools have parts of their own. */
+function holdsOtherPart(entry: unknown, depth: number): boolean {
+  if (Array.isArray(entry)) return entry.some((part) => holdsOtherPart(part, depth - 1));
+  if (!isObject(entry) || depth === 0) return false;
+  if (typeof entry.type === 'string' && OTHER_PARTS.has(entry.type)) return true;
+  return [entry.content, entry.output].some((inner) => typeof inner === 'object' && holdsOtherPart(inner, depth - 1));
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,55 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { AppError } from '@libs/errors';
+import type { IdempotencySlot } from './idempotency-keys.repository';
+
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const KEY_BYTES = 32;
+
+/** How a request and its answer are kept. */
+export interface AnswerKeeper {
+  /** 32 bytes that tell one request from another and nothing else. */
+  digest(body: Buffer): Buffer;
+  keep(answer: Buffer): Buffer;
+  /** @throws AppError server for what was not kept under this slot by this caller */
+  read(kept: Buffer): Buffer;
+}
+
+/** For requests and answers that hold no secret. */
+export const PLAIN_ANSWERS: AnswerKeeper = {
+  digest: (body) => createHash('sha256').update(body).digest(),
+  keep: (answer) => answer,
+  read: (kept) => kept,
+};
+
+/**
+ * For those that do: nothing of them can be read from the database, not even by us, without the credential
+ * that the caller sends with every request, of which the database has only a hash. An answer is sealed with
+ * AES-256-GCM for its slot, under a key derived from the credential (HKDF, RFC 5869), and the request is told
+ * from others by a keyed digest. Another credential makes another digest, so to anybody else the same request
+ * is a different one.
+ */
+export function sealedAnswers(credential: string, { organizationId, route, keyHash }: IdempotencySlot): AnswerKeeper {
+  const slot = Buffer.concat([Buffer.from(`${organizationId} ${route} `), keyHash]);
+  const keyFor = (use: string): Buffer =>
+    Buffer.from(hkdfSync('sha256', credential, slot, `idempotency ${use}`, KEY_BYTES));
+  return {
+    digest: (body) => createHmac('sha256', keyFor('request')).update(body).digest(),
+    keep: (answer) => {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(CIPHER, keyFor('answer'), nonce, { authTagLength: TAG_BYTES }).setAAD(slot);
+      return Buffer.concat([nonce, cipher.update(answer), cipher.final(), cipher.getAuthTag()]);
+    },
+    read: (kept) => {
+      try {
+        const nonce = kept.subarray(0, NONCE_BYTES);
+        const decipher = createDecipheriv(CIPHER, keyFor('answer'), nonce, { authTagLength: TAG_BYTES }).setAAD(slot);
+        decipher.setAuthTag(kept.subarray(-TAG_BYTES));
+        return Buffer.concat([decipher.update(kept.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+      } catch (cause) {
+        throw new AppError('server', 'Internal error', { internal: 'a kept answer could not be opened', cause });
+      }
+    },
+  };
+}

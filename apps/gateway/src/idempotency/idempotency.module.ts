@@ -1,0 +1,30 @@
+import { Global, Logger, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { IdempotencyKeysRepository } from './idempotency-keys.repository';
+import { IdempotencyPurge } from './idempotency-purge';
+import { IdempotencyService } from './idempotency.service';
+
+/** What `@Idempotent` needs, for the whole app. Needs the (global) persistence module with its entity. */
+@Global()
+@Module({
+  providers: [
+    IdempotencyKeysRepository,
+    IdempotencyService,
+    {
+      provide: IdempotencyPurge,
+      inject: [IdempotencyKeysRepository],
+      useFactory: (keys: IdempotencyKeysRepository) => new IdempotencyPurge(keys, new Logger(IdempotencyPurge.name)),
+    },
+  ],
+  exports: [IdempotencyService],
+})
+export class IdempotencyModule implements OnModuleInit, OnApplicationShutdown {
+  constructor(private readonly purge: IdempotencyPurge) {}
+
+  onModuleInit(): void {
+    this.purge.start();
+  }
+
+  onApplicationShutdown(): void {
+    this.purge.stop();
+  }
+}

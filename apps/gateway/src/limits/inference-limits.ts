@@ -1,0 +1,76 @@
+import type { GatewayEnv } from '../gateway.env';
+import { RateLimiter, rateLimitError, type RateDemand, type RateLimit } from './rate-limiter';
+import { perMinute } from './rate-limits';
+
+/** Of an answer, however high its cap: answers seldom come near it, and what one really has is counted after it. */
+const MOST_EXPECTED_ANSWER_TOKENS = 1_024;
+
+/** What a call is expected to use, before anybody is asked. */
+export interface ExpectedTokens {
+  readonly promptTokens: number;
+  /** The caller's cap on one answer, or null. */
+  readonly maxTokens: number | null;
+  /** Answers that are generated; 0 where none is. */
+  readonly answers: number;
+}
+
+/** One call that was let in, or not. */
+export interface Admission {
+  /** Settles while other things go on. @throws AppError rate_limit_exceeded */
+  readonly decided: Promise<void>;
+  /** The call is over: what it really used is counted in place of what was expected. To be called once. */
+  used(tokens: number): void;
+}
+
+/**
+ * Requests and tokens of inference, per workspace (interface §5.6), decided together. Both limits are off
+ * unless the operator sets them, and what is off costs nothing.
+ */
+export class InferenceLimits {
+  private readonly requests: RateLimit | null;
+  private readonly tokens: RateLimit | null;
+
+  constructor(
+    private readonly limiter: RateLimiter,
+    env: Pick<GatewayEnv, 'INFERENCE_REQUESTS_PER_MINUTE' | 'INFERENCE_TOKENS_PER_MINUTE'>,
+  ) {
+    this.requests = perMinute('inference-requests', env.INFERENCE_REQUESTS_PER_MINUTE);
+    this.tokens = perMinute('inference-tokens', env.INFERENCE_TOKENS_PER_MINUTE);
+  }
+
+  /** Null where nothing is limited. */
+  admit(workspaceId: string, expected: ExpectedTokens): Admission | null {
+    if (this.requests === null && this.tokens === null) return null;
+    const demands: RateDemand[] = [];
+    if (this.requests !== null) demands.push({ limit: this.requests, count: 1 });
+    if (this.tokens === null) return { decided: this.decide(demands, workspaceId), used: () => undefined };
+    const limit = this.tokens;
+    const count = Math.min(limit.burst, expectedTokens(expected));
+    demands.push({ limit, count });
+    const decided = this.decide(demands, workspaceId);
+    return { decided, used: (tokens) => this.correct(limit, workspaceId, decided, tokens - count) };
+  }
+
+  private decide(demands: readonly RateDemand[], workspaceId: string): Promise<void> {
+    const decided = this.limiter.takeAll(demands, workspaceId).then((verdict) => {
+      if (!verdict.allowed) throw rateLimitError(verdict);
+    });
+    // Whoever waits for it hears of it; until then something else may have failed.
+    decided.catch(() => undefined);
+    return decided;
+  }
+
+  private correct(limit: RateLimit, workspaceId: string, decided: Promise<void>, count: number): void {
+    if (count === 0) return;
+    // What was refused took nothing, so there is nothing to correct.
+    void decided.then(
+      () => this.limiter.adjust(limit, workspaceId, count),
+      () => undefined,
+    );
+  }
+}
+
+function expectedTokens({ promptTokens, maxTokens, answers }: ExpectedTokens): number {
+  const perAnswer = Math.min(maxTokens ?? MOST_EXPECTED_ANSWER_TOKENS, MOST_EXPECTED_ANSWER_TOKENS);
+  return promptTokens + perAnswer * answers;
+}

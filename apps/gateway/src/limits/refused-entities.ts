@@ -1,0 +1,49 @@
+import type { RateVerdict } from './rate-limiter';
+
+interface Refusal {
+  readonly verdict: RateVerdict;
+  readonly atMs: number;
+  readonly untilMs: number;
+}
+
+const MOST_REFUSALS = 10_000;
+/** What another process gives back, or a Redis that was emptied, counts no later than this. */
+const MOST_REMEMBERED_MS = 1_000;
+
+/**
+ * Who was refused a moment ago and would be refused again: a caller that hammers at its limit is told so by
+ * this process alone, and costs neither Redis nor anybody else anything.
+ */
+export class RefusedEntities {
+  private readonly refusals = new Map<string, Refusal>();
+
+  constructor(private readonly nowMs: () => number) {}
+
+  /** The refusal as it stands now, or null when the entity should be asked about. */
+  find(key: string): RateVerdict | null {
+    if (this.refusals.size === 0) return null;
+    const refusal = this.refusals.get(key);
+    if (refusal === undefined) return null;
+    const nowMs = this.nowMs();
+    if (nowMs >= refusal.untilMs) {
+      this.refusals.delete(key);
+      return null;
+    }
+    const { verdict, atMs } = refusal;
+    const passedMs = nowMs - atMs;
+    const retryAfterMs = verdict.retryAfterMs - passedMs;
+    return { ...verdict, retryAfterMs, resetAfterMs: Math.max(0, verdict.resetAfterMs - passedMs) };
+  }
+
+  remember(key: string, verdict: RateVerdict): void {
+    const atMs = this.nowMs();
+    const untilMs = atMs + Math.min(verdict.retryAfterMs, MOST_REMEMBERED_MS);
+    this.refusals.delete(key);
+    this.refusals.set(key, { verdict, atMs, untilMs });
+    if (this.refusals.size > MOST_REFUSALS) this.refusals.delete(this.refusals.keys().next().value!);
+  }
+
+  forget(key: string): void {
+    this.refusals.delete(key);
+  }
+}

@@ -1,0 +1,258 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TcpProxy } from '@libs/platform/testing';
+import { hasRedisPrograms, startPrivateRedis, type PrivateServer } from '../../scripts/private-services';
+import { catalogueOf } from '../support/catalogue';
+import type { ApiAnswer, ApiClient } from '../support/client';
+import { eventually } from '../support/eventually';
+import { Installation } from '../support/installation';
+import { Upstream } from '../support/upstream';
+import { expectRefusal } from './refusals';
+import { countRows } from './stored-rows';
+
+const MODEL = 'limits/talker';
+/** Answers after three seconds, so that calls at the same time are that on a busy machine too. */
+const PONDERER = 'limits/ponderer';
+const CHAT = { model: MODEL, messages: [{ role: 'user', content: 'Hello!' }], max_tokens: 8 };
+const CALLS = 30;
+const TOKENS = 100_000;
+const MANAGEMENT_CALLS = 60;
+const KEY_EXCHANGES = 10;
+const PRICING = { prompt: '0.00000001', completion: '0.00000001' };
+const TRIO = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
+
+let folder: string;
+let redis: PrivateServer | null = null;
+let proxy: TcpProxy;
+let upstream: Upstream;
+let installation: Installation;
+let manager: ApiClient;
+const clients: ApiClient[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-redis-'));
+  // A Redis that may be killed; where none is installed, the machine's, out of reach behind the proxy.
+  if (hasRedisPrograms()) redis = await startPrivateRedis(folder);
+  const redisUrl = redis?.url ?? process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
+  const { hostname, port } = new URL(redisUrl);
+  proxy = await TcpProxy.start({ host: hostname, port: Number(port || 6_379) });
+  upstream = await Upstream.start({ slow: { latencyMs: 200 }, ponders: { latencyMs: 3_000 } });
+  installation = await Installation.start({
+    catalogue: catalogueOf([
+      { slug: MODEL, provider: 'limits-talk', baseUrl: upstream.baseUrl('slow'), pricing: PRICING },
+      { slug: PONDERER, provider: 'limits-ponder', baseUrl: upstream.baseUrl('ponders'), pricing: PRICING },
+    ]),
+    apps: ['auth', 'gateway'],
+    environmentOf: {
+      gateway: {
+        REDIS_URL: proxy.through(redisUrl),
+        INFERENCE_REQUESTS_PER_MINUTE: String(CALLS),
+        INFERENCE_TOKENS_PER_MINUTE: String(TOKENS),
+        MANAGEMENT_REQUESTS_PER_MINUTE: String(MANAGEMENT_CALLS),
+        KEY_EXCHANGES_PER_MINUTE: String(KEY_EXCHANGES),
+        TRUSTED_PROXIES: '127.0.0.0/8',
+      },
+    },
+  });
+  manager = installation.client(installation.seed.managementKey);
+  clients.push(manager);
+}, 120_000);
+
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close()));
+  await installation?.stop();
+  await upstream?.stop();
+  await proxy?.close();
+  await redis?.stop();
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+/** Inference is counted per workspace, so each test has one that nobody else uses. */
+async function newWorkspace(): Promise<ApiClient> {
+  const slug = `hurry-${clients.length}`;
+  const workspace = await manager.request<{ data: { id: string } }>('POST', '/workspaces', { name: slug, slug });
+  const members = { name: slug, workspace_id: workspace.body.data.id };
+  const { body } = await manager.request<{ key: string }>('POST', '/keys', members);
+  const client = installation.client(body.key);
+  clients.push(client);
+  return client;
+}
+
+function expectLimited(answer: ApiAnswer, limit: number): void {
+  expectRefusal({ ...answer, body: answer.text }, 429);
+  expect(String(answer.headers['retry-after'])).toMatch(/^[1-9]\d*$/);
+  for (const name of TRIO) expect(String(answer.headers[name])).toMatch(/^\d+$/);
+  expect(Number(answer.headers['x-ratelimit-limit'])).toBe(limit);
+  expect(Math.abs(Number(answer.headers['x-ratelimit-reset']) - Date.now())).toBeLessThan(120_000);
+}
+
+const allowedOf = (answers: readonly ApiAnswer[]): ApiAnswer[] => answers.filter(({ status }) => status !== 429);
+
+async function inParallel(times: number, ask: (nth: number) => Promise<ApiAnswer>): Promise<ApiAnswer[]> {
+  return Promise.all(Array.from({ length: times }, (_, nth) => ask(nth)));
+}
+
+/** One more may have been earned meanwhile, and another by a machine that is busy. */
+function expectMostOf(answers: readonly ApiAnswer[], limit: number): void {
+  expect(allowedOf(answers).length).toBeGreaterThanOrEqual(limit);
+  expect(allowedOf(answers).length).toBeLessThanOrEqual(limit + 2);
+}
+
+async function redeem(source: string | undefined, client: ApiClient): Promise<ApiAnswer> {
+  const body = { code: 'no such code', code_verifier: 'v'.repeat(43) };
+  return client.request('POST', '/auth/keys', body, source === undefined ? {} : { 'x-forwarded-for': source });
+}
+
+describe('inference', () => {
+  it('U51 lets a workspace make as many calls as it may, refuses the rest, and charges nothing for those', async () => {
+    const client = await newWorkspace();
+    const before = await countRows(installation.database);
+    const startedMs = performance.now();
+    const answers = await inParallel(2 * CALLS, () => client.chat(CHAT));
+    const refilled = Math.ceil((performance.now() - startedMs) / 2_000);
+    const allowed = allowedOf(answers);
+    expect(allowed.length).toBeGreaterThanOrEqual(CALLS);
+    expect(allowed.length).toBeLessThanOrEqual(CALLS + refilled);
+    for (const answer of allowed) expect(answer.status).toBe(200);
+    for (const answer of allowed) expect(TRIO.filter((name) => answer.headers[name] !== undefined)).toEqual([]);
+    for (const answer of answers.filter(({ status }) => status === 429)) expectLimited(answer, CALLS);
+    await eventually('all calls are off the books', 5_000, async () => {
+      const { held_usd: held } = await countRows(installation.database);
+      return held === before.held_usd ? true : undefined;
+    });
+    const charged = await installation.database.firstRow<{ calls: string }>({
+      sql: `SELECT count(*)::text AS calls FROM generations WHERE cost_usd > 0`,
+    });
+    expect(Number(charged?.calls)).toBe(allowed.length);
+  }, 30_000);
+
+  it('says when the next call is let through, and keeps its word', async () => {
+    const client = await newWorkspace();
+    const answers = await inParallel(2 * CALLS, () => client.chat(CHAT));
+    const refused = answers.find(({ status }) => status === 429)!;
+    const seconds = Number(refused.headers['retry-after']);
+    expect(seconds).toBeLessThanOrEqual(3);
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+    expect((await client.chat(CHAT)).status).toBe(200);
+  }, 30_000);
+
+  it('counts responses with chats, and another workspace by itself', async () => {
+    const [busy, quiet] = [await newWorkspace(), await newWorkspace()];
+    const startedMs = performance.now();
+    const answers = await inParallel(2 * CALLS, (nth) =>
+      nth % 2 === 0 ? busy.chat(CHAT) : busy.request('POST', '/responses', { model: MODEL, input: 'Hello!' }),
+    );
+    const refilled = Math.ceil((performance.now() - startedMs) / 2_000);
+    expect(allowedOf(answers).length).toBeLessThanOrEqual(CALLS + refilled);
+    expect((await quiet.chat(CHAT)).status).toBe(200);
+  }, 30_000);
+
+  it('counts tokens while a call runs, and what it really used afterwards', async () => {
+    const client = await newWorkspace();
+    const long = {
+      ...CHAT,
+      model: PONDERER,
+      messages: [{ role: 'user', content: 'lorem ipsum dolor '.repeat(12_000) }],
+    };
+    const answers = await inParallel(2, () => client.chat(long));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
+    expectLimited(
+      answers.find(({ status }) => status === 429)!,
+      TOKENS,
+    );
+    // The provider counted a few tokens only.
+    expect((await client.chat(long)).status).toBe(200);
+  }, 30_000);
+});
+
+describe('what gives out keys', () => {
+  it('is counted per source address, as the last proxy that is not ours saw it', async () => {
+    const client = await newWorkspace();
+    const times = KEY_EXCHANGES + 5;
+    const first = await inParallel(times, (nth) => redeem(`192.0.2.${nth}, 203.0.113.1`, client));
+    expectMostOf(first, KEY_EXCHANGES);
+    for (const { status } of allowedOf(first)) expect(status).toBe(403);
+    for (const answer of first.filter(({ status }) => status === 429)) expectLimited(answer, KEY_EXCHANGES);
+    const others = await inParallel(times, (nth) => redeem(`203.0.113.${nth + 100}`, client));
+    expect(allowedOf(others)).toHaveLength(times);
+    const network = await inParallel(times, (nth) => redeem(`2001:db8::${nth + 1}`, client));
+    expectMostOf(network, KEY_EXCHANGES);
+    const nonsense = await inParallel(times, (nth) => redeem(`nonsense-${nth}`, client));
+    expectMostOf(nonsense, KEY_EXCHANGES);
+  }, 30_000);
+});
+
+describe('without Redis', () => {
+  async function expectClosed(client: ApiClient, address: string): Promise<void> {
+    const exchange = await redeem(address, client);
+    expectRefusal({ ...exchange, body: exchange.text }, 503);
+    expect(exchange.headers['retry-after']).toBe('1');
+    const token = await client.request('POST', '/oauth/token', undefined, {
+      'content-type': 'application/x-www-form-urlencoded',
+    });
+    expect(token.status).toBe(503);
+  }
+
+  async function untilOpen(client: ApiClient, address: string): Promise<void> {
+    await eventually('codes are exchanged again', 10_000, async () => {
+      return (await redeem(address, client)).status === 403 ? true : undefined;
+    });
+  }
+
+  it('killed in the middle of work, inference goes on and is limited, what gives out keys is closed, and all comes back', async () => {
+    const client = await newWorkspace();
+    const running = inParallel(10, () => client.chat(CHAT));
+    if (redis === null) proxy.refuse();
+    else await redis.kill9();
+    expect((await running).map(({ status }) => status)).toEqual(Array(10).fill(200));
+    const startedMs = performance.now();
+    const more = await inParallel(2 * CALLS, () => client.chat(CHAT));
+    const refilled = Math.ceil((performance.now() - startedMs) / 2_000);
+    const allowed = allowedOf(more).length;
+    expect(allowed).toBeGreaterThanOrEqual(CALLS - 10);
+    expect(allowed).toBeLessThanOrEqual(CALLS + refilled);
+    expect((await manager.request('GET', '/keys')).status).toBe(200);
+    await expectClosed(client, '198.51.100.1');
+    if (redis === null) proxy.accept();
+    else await redis.restart();
+    await untilOpen(client, '198.51.100.1');
+    expect((await client.chat(CHAT)).status).toBe(redis === null ? 429 : 200);
+  }, 30_000);
+
+  it('hanging, it slows nobody: calls are as fast as before but for the one that finds out', async () => {
+    const client = await newWorkspace();
+    const timed = async (): Promise<number> => {
+      const startedMs = performance.now();
+      expect((await client.chat(CHAT)).status).toBe(200);
+      return performance.now() - startedMs;
+    };
+    const before: number[] = [];
+    for (let nth = 0; nth < 8; nth += 1) before.push(await timed());
+    proxy.hold();
+    try {
+      const during: number[] = [];
+      for (let nth = 0; nth < 8; nth += 1) during.push(await timed());
+      await expectClosed(client, '198.51.100.2');
+      const usual = before.toSorted((one, other) => one - other)[4]!;
+      // Eight calls of 200 ms last under two seconds: at most two of them look whether Redis is back.
+      expect(during.filter((ms) => ms > usual + 60).length).toBeLessThanOrEqual(3);
+      expect(during.filter((ms) => ms > usual + 100).length).toBeLessThanOrEqual(1);
+    } finally {
+      proxy.release();
+    }
+    await untilOpen(client, '198.51.100.2');
+  }, 30_000);
+});
+
+describe('management calls', () => {
+  it('are counted for the organization, before anything is done', async () => {
+    const startedMs = performance.now();
+    const answers = await inParallel(2 * MANAGEMENT_CALLS, () => manager.request('GET', '/keys'));
+    const refilled = Math.ceil((performance.now() - startedMs) / 1_000);
+    const allowed = allowedOf(answers);
+    expect(allowed.length).toBeGreaterThanOrEqual(MANAGEMENT_CALLS - 2 * clients.length);
+    expect(allowed.length).toBeLessThanOrEqual(MANAGEMENT_CALLS + refilled);
+    for (const answer of answers.filter(({ status }) => status === 429)) expectLimited(answer, MANAGEMENT_CALLS);
+  }, 30_000);
+});
