@@ -12,6 +12,10 @@ export class AuthEnv extends ServicesEnv {
   @AreSigningKeys()
   TOKEN_SIGNING_KEYS?: Secret;
 
+  /** How many days the trail of calls with management keys is kept: at least 90. */
+  @WholeNumber({ min: 90, max: 3_650 })
+  AUDIT_RETENTION_DAYS: number = 365;
+
   /** Private ranges that the URLs of issuers may reach. */
   @IsOptional()
   @CidrList()
