@@ -1,5 +1,5 @@
 import type { Secret } from '@libs/contracts';
-import { CidrList, loadEnv, SecretText, ServicesEnv } from '@libs/platform';
+import { CidrList, Int, loadEnv, SecretText, ServicesEnv } from '@libs/platform';
 import { IsOptional } from 'class-validator';
 import { AreSigningKeys } from './tokens/are-signing-keys';
 
@@ -13,7 +13,7 @@ export class AuthEnv extends ServicesEnv {
   TOKEN_SIGNING_KEYS?: Secret;
 
   /** How many days the trail of calls with management keys is kept: at least 90. */
-  @WholeNumber({ min: 90, max: 3_650 })
+  @Int({ min: 90, max: 3_650 })
   AUDIT_RETENTION_DAYS: number = 365;
 
   /** Private ranges that the URLs of issuers may reach. */

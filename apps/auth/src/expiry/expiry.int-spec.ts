@@ -15,9 +15,10 @@ describe(ExpiryService.name, () => {
     opened = await openTestDatabase();
     database = opened.database;
     service = new ExpiryService(new ExpiredRowsRepository(database), new AuditRepository(database), 100);
-    const ids = [randomUUID(), randomUUID(), randomUUID()];
+    const ids = [randomUUID(), randomUUID(), randomUUID()] as const;
     const key = hash();
-    const run = (sql: string, values: unknown[]): Promise<number> => database.execute({ sql, values });
+    const run = (sql: string, values: readonly (string | number)[]): Promise<number> =>
+      database.execute({ sql, values });
     await run(`INSERT INTO organizations (id, name) VALUES ($1, 'a')`, [ids[0]]);
     await run(`INSERT INTO workspaces (id, organization_id, name, slug) VALUES ($1, $2, 'a', 'a')`, [ids[1], ids[0]]);
     await run(
@@ -27,7 +28,7 @@ describe(ExpiryService.name, () => {
     for (const [age, at] of [
       ['old', `now() - interval '2 days'`],
       ['new', `now() + interval '1 minute'`],
-    ]) {
+    ] as const) {
       await run(
         `INSERT INTO authorization_codes (code_hash, organization_id, workspace_id, key_name, expires_at)
          SELECT encode(sha256(($3 || i)::bytea), 'hex'), $1, $2, $3, ${at} FROM generate_series(1, 3) i`,
@@ -51,7 +52,7 @@ describe(ExpiryService.name, () => {
         [ids[0], days],
       );
     }
-  });
+  }, 60_000);
 
   afterAll(() => opened?.close());
 
@@ -72,10 +73,9 @@ describe(ExpiryService.name, () => {
       ['consent_sessions', 0, 3],
       ['used_token_ids', 0, 2_500],
     ]);
-    expect([
-      await count('audit_entries', `at < now() - interval '100 days'`),
-      await count('audit_entries'),
-    ]).toEqual([0, 2_400]);
+    expect([await count('audit_entries', `at < now() - interval '100 days'`), await count('audit_entries')]).toEqual([
+      0, 2_400,
+    ]);
   });
 
   it('keeps a code that was used for a day, to know it when it comes again', async () => {

@@ -1,16 +1,28 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The audit trail may be given up from its ninetieth day on, never before; an entry still cannot be changed. */
-export class Retention1763800000003 implements MigrationInterface {
+/**
+ * Seeds for managed key-encryption keys. And the audit trail may be given up from its ninetieth day on, never before;
+ * an entry still cannot be changed.
+ */
+export class VaultUpkeep1763800000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    await runner.query(keepAuditEntries(`
+    await runner.query(`
+      CREATE TABLE intake_seeds (
+        key_encryption_key_id text NOT NULL,
+        wrapped_seed bytea NOT NULL,
+        CONSTRAINT intake_seeds_pkey PRIMARY KEY (key_encryption_key_id)
+      )`);
+    await runner.query(
+      keepAuditEntries(`
         IF TG_OP = 'DELETE' AND OLD.at < now() - interval '90 days' THEN
           RETURN OLD;
-        END IF;`));
+        END IF;`),
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(keepAuditEntries(''));
+    await runner.query('DROP TABLE intake_seeds');
   }
 }
 
