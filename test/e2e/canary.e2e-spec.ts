@@ -265,8 +265,9 @@ async function dumpRedis(): Promise<Buffer> {
 
 async function valuesOf(redis: Redis, key: string): Promise<Buffer[]> {
   const type = await redis.type(key);
-  if (type === 'hash')
+  if (type === 'hash') {
     return Object.entries(await redis.hgetallBuffer(key)).flatMap(([name, value]) => [Buffer.from(name), value]);
+  }
   if (type === 'list') return redis.lrangeBuffer(key, 0, -1);
   if (type === 'set') return redis.smembersBuffer(key);
   if (type === 'zset') return redis.zrangeBuffer(key, '0', '-1');
@@ -357,8 +358,9 @@ describe('provider keys', () => {
       { key, provider, is_fallback: true, is_byok_only: true },
     ];
     const { managementKey, apiKey } = installation.seed;
-    for (const body of wrong)
+    for (const body of wrong) {
       expect([(await ask(managementKey, 'POST', '/byok', body)).status, body]).toEqual([400, body]);
+    }
     for (const bearer of [apiKey, key, 'sk-nobody']) await ask(bearer, 'POST', '/byok', { key, provider });
     await ask(managementKey, 'GET', `/byok/${key}`);
     await ask(managementKey, 'GET', `/byok?provider=${key}&workspace_id=${key}`);

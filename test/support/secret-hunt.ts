@@ -84,8 +84,9 @@ export class SecretHunt {
 
 /** Whole, as whoever leaks a secret in an encoding would write it, with something before and after it. */
 export function encodeSecret(secret: string, encoding: SecretEncoding): Buffer {
-  if (encoding === 'base64' || encoding === 'base64url')
+  if (encoding === 'base64' || encoding === 'base64url') {
     return Buffer.from(Buffer.from(`;${secret};`).toString(encoding));
+  }
   return Buffer.from(ENCODINGS[encoding](secret).at(-1)!);
 }
 

@@ -30,9 +30,8 @@ export function parseKeyRing(text: string): readonly [RingEntry, ...RingEntry[]]
   if (rest.length >= MAX_KEYS) throw new Error(`it has more than ${MAX_KEYS} keys`);
   const keys: [RingEntry, ...RingEntry[]] = [first!, ...rest];
   if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new Error('two keys have the same id');
-  const own = keys.filter(isRingKey);
-  if (new Set(own.map(({ key }) => key.toString('hex'))).size < own.length)
-    throw new Error('two ids have the same key');
+  const own = keys.filter(isRingKey).map(({ key }) => key.toString('hex'));
+  if (new Set(own).size < own.length) throw new Error('two ids have the same key');
   return keys;
 }
 

@@ -148,15 +148,16 @@ const hmac = (key: Buffer | string, text: string): Buffer => createHmac('sha256'
 
 /** Signature Version 4, worked out anew from what arrived. */
 function isSigned(headers: IncomingMessage['headers'], body: string): boolean {
-  const [, scope = '', names = '', signature] =
-    /^AWS4-HMAC-SHA256 Credential=[^/]+\/([^,]+), SignedHeaders=([^,]+), Signature=(\w+)$/.exec(
-      headers.authorization ?? '',
-    ) ?? [];
+  const parts = /^AWS4-HMAC-SHA256 Credential=[^/]+\/([^,]+), SignedHeaders=([^,]+), Signature=(\w+)$/.exec(
+    String(headers.authorization),
+  );
+  if (parts === null) return false;
+  const [scope, names, signature] = parts.slice(1) as [string, string, string];
   const signed = names.split(';');
   if (!['host', 'x-amz-date', 'x-amz-target'].every((name) => signed.includes(name))) return false;
   const lines = signed.map((name) => `${name}:${String(headers[name]).trim()}\n`).join('');
   const canonical = ['POST', '/', '', lines, names, sha256(body)].join('\n');
-  const [date = '', region = '', service = ''] = scope.split('/');
+  const [date, region, service] = scope.split('/') as [string, string, string];
   const key = ['aws4_request', service, region, date].reduceRight(
     (previous, part) => hmac(previous, part) as Buffer<ArrayBuffer>,
     Buffer.from(`AWS4${AWS.secretAccessKey}`),
