@@ -4,7 +4,7 @@ import { hashApiKey, mintApiKey, mintId, Secret, VerifyKey, type Principal } fro
 import { createDataSource, Database, GenerationsRepository, LedgerRepository } from '@libs/persistence';
 import { createTestDatabase } from '@libs/persistence/testing';
 import { FakeMessageBus } from '@libs/platform/testing';
-import { KeyDirectory } from '../apps/gateway/src/auth/key-directory';
+import { KeyDirectory } from '@libs/platform';
 import { KnownKeys } from '../apps/gateway/src/auth/known-keys';
 import { GenerationRecorder } from '../apps/gateway/src/generations/generation-recorder';
 import { InferenceLimits } from '../apps/gateway/src/limits/inference-limits';
@@ -83,6 +83,7 @@ function openingOf(owner: Parts['owner']) {
     api: 'chat',
     model: 'bench/chat',
     streamed: false,
+    keyLimit: null,
   };
 }
 

@@ -64,7 +64,7 @@ beforeAll(async () => {
   installation = await Installation.start({
     apps: ['auth', 'batch-worker', 'gateway'],
     catalogue: catalogueOf(models),
-    throughDatabase: (url) => proxies.database.through(url),
+    between: (url) => Promise.resolve(url.startsWith('postgres') ? proxies.database.through(url) : url),
     environment: {
       BATCH_CONCURRENCY: String(CONCURRENCY),
       REDIS_URL: proxies.redisUrl,

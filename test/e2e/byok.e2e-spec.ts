@@ -225,7 +225,7 @@ describe('a key that a caller brings along', () => {
     });
     const audit = await new Operator(installation).run<{ drift: string }>('ledger', 'audit');
     expect(audit.drift).toBe('0');
-  });
+  }, 30_000);
 
   it('runs batches', async () => {
     const line = { custom_id: 'c1', body: { messages: [{ role: 'user', content: 'Hello?' }], max_tokens: 8 } };

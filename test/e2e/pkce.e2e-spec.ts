@@ -48,7 +48,7 @@ afterAll(async () => {
   await Promise.all([manager, client].map((each) => each?.close()));
   await installation?.stop();
   await upstream?.stop();
-});
+}, 30_000);
 
 const askForCode = (members: object, as = manager): Promise<ApiAnswer<CodeBody>> =>
   as.request<CodeBody>('POST', '/auth/keys/code', { callback_url: CALLBACK, ...members });
@@ -141,7 +141,7 @@ describe('an authorization code', () => {
         ['Expect', '100-continue'],
       ],
     });
-    const sockets = await Promise.all(Array.from({ length: 40 }, () => open(installation.baseUrl)));
+    const sockets = await Promise.all(Array.from({ length: 100 }, () => open(installation.baseUrl)));
     const answers = sockets.map(readAnswer);
     // Every request has arrived before the first of them is whole.
     const continued = sockets.map((socket) => once(socket, 'data'));
@@ -151,7 +151,7 @@ describe('an authorization code', () => {
     const settled = await Promise.all(answers);
     for (const socket of sockets) socket.destroy();
     const won = settled.filter(({ status }) => status === 200);
-    expect([won.length, settled.filter(({ status }) => status === 403).length]).toEqual([1, 39]);
+    expect([won.length, settled.filter(({ status }) => status === 403).length]).toEqual([1, 99]);
     expect(await statusOfCall((JSON.parse(won[0]!.body) as KeyBody).key)).toBe(200);
   });
 

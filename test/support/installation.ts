@@ -29,8 +29,8 @@ export interface InstallationOptions {
   /** Beside what every app is given; may replace it. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly environmentOf?: Readonly<Partial<Record<AppName, Readonly<Record<string, string>>>>>;
-  /** How the apps reach the database, for a test that takes it away from them. */
-  readonly throughDatabase?: (url: string) => string;
+  /** Something to stand between the apps and a service: takes the service's URL, gives the one for the apps. */
+  readonly between?: (url: string) => Promise<string>;
 }
 
 export interface Seed {
@@ -42,7 +42,9 @@ export interface Seed {
 /** The key that the apps send to every provider of the test's catalogue. */
 export const PROVIDER_KEY = `test-upstream-${'k'.repeat(24)}`;
 
-const DEFAULT_REDIS_URL = 'redis://127.0.0.1:6379';
+/** The Redis of the tests; an installation has keys of its own in it. */
+export const REDIS_URL = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
+
 const READY_TIMEOUT_MS = 60_000;
 const STOP_GRACE_MS = 15_000;
 const SEED_TIMEOUT_MS = 60_000;
@@ -52,6 +54,12 @@ const RESTART_TIMINGS = { firstDelayMs: 500, longestDelayMs: 500, settledAfterMs
 const KEYS_PER_SCAN = 500;
 
 const run = promisify(execFile);
+
+interface ServiceUrls {
+  readonly database: string;
+  readonly broker: string;
+  readonly redis: string;
+}
 
 /** An app under supervision; `another` is a second process of the same app. */
 interface RunningApp {
@@ -70,7 +78,6 @@ interface RunningApp {
 export class Installation {
   readonly #running = new Map<string, RunningApp>();
   readonly #redisPrefix = `test-${randomBytes(6).toString('hex')}:`;
-  readonly #redisUrl = process.env.REDIS_URL ?? DEFAULT_REDIS_URL;
   #seed: Seed | undefined;
 
   private constructor(
@@ -83,6 +90,7 @@ export class Installation {
       readonly broker: InstallationBroker;
       readonly secrets: DevelopmentSecrets;
       readonly gatewayPort: number;
+      readonly urls: ServiceUrls;
     },
   ) {}
 
@@ -104,6 +112,7 @@ export class Installation {
       broker,
       secrets: developmentSecrets(join(folder, 'secrets.json')),
       gatewayPort,
+      urls: await urlsForApps(options, { database: testDatabase.url, broker: broker.url, redis: REDIS_URL }),
     });
     try {
       await installation.#boot();
@@ -131,6 +140,11 @@ export class Installation {
     return this.parts.broker;
   }
 
+  /** What is in Redis for this installation begins with it. */
+  get redisKeyPrefix(): string {
+    return this.#redisPrefix;
+  }
+
   /** Where the apps' logs are. */
   get folder(): string {
     return this.parts.folder;
@@ -152,6 +166,11 @@ export class Installation {
     const pid = this.#find(name).app.pid;
     if (pid === undefined) throw new Error(`${name} is down`);
     return pid;
+  }
+
+  /** Where a running app answers for its health and its metrics. */
+  healthUrlOf(name: string): string {
+    return `http://127.0.0.1:${this.#find(name).healthPort}`;
   }
 
   /** How often an app died unasked. */
@@ -245,14 +264,14 @@ export class Installation {
 
   /** Nothing of the caller's environment: what the apps read is what the test says. */
   #environmentOf(app: AppName): Record<string, string> {
-    const { folder, secrets, gatewayPort, testDatabase, broker } = this.parts;
+    const { folder, secrets, gatewayPort, urls } = this.parts;
     return {
       PATH: process.env.PATH ?? '',
       HOME: folder,
       NODE_ENV: 'production',
-      DATABASE_URL: this.options.throughDatabase?.(testDatabase.url) ?? testDatabase.url,
-      AMQP_URL: broker.url,
-      REDIS_URL: this.#redisUrl,
+      DATABASE_URL: urls.database,
+      AMQP_URL: urls.broker,
+      REDIS_URL: urls.redis,
       REDIS_KEY_PREFIX: this.#redisPrefix,
       CATALOG_PATH: join(folder, 'catalogue.yaml'),
       BLOB_DIR: join(folder, 'blobs'),
@@ -274,7 +293,7 @@ export class Installation {
   }
 
   async #forgetRedisKeys(): Promise<void> {
-    const redis = new Redis(this.#redisUrl, { lazyConnect: true });
+    const redis = new Redis(REDIS_URL, { lazyConnect: true });
     try {
       await redis.connect();
       let cursor = '0';
@@ -292,6 +311,12 @@ export class Installation {
 function appsOf({ apps = APP_NAMES }: InstallationOptions): readonly AppName[] {
   const routes = apps.includes('gateway') || apps.includes('batch-worker');
   return routes ? [...new Set<AppName>([...apps, 'credentials'])] : apps;
+}
+
+async function urlsForApps({ between }: InstallationOptions, urls: ServiceUrls): Promise<ServiceUrls> {
+  if (between === undefined) return urls;
+  const [database, broker, redis] = await Promise.all([urls.database, urls.broker, urls.redis].map(between));
+  return { database: database!, broker: broker!, redis: redis! };
 }
 
 /** A broker and a database of its own, or neither. */

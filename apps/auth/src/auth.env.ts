@@ -1,5 +1,5 @@
 import type { Secret } from '@libs/contracts';
-import { CidrList, loadEnv, SecretText, ServicesEnv } from '@libs/platform';
+import { CidrList, Int, loadEnv, SecretText, ServicesEnv } from '@libs/platform';
 import { IsOptional } from 'class-validator';
 import { AreSigningKeys } from './tokens/are-signing-keys';
 
@@ -11,6 +11,10 @@ export class AuthEnv extends ServicesEnv {
   @SecretText({ expected: 'a JSON list of ES256 private JWKs', maxLength: 65_536 })
   @AreSigningKeys()
   TOKEN_SIGNING_KEYS?: Secret;
+
+  /** How many days the trail of calls with management keys is kept: at least 90. */
+  @Int({ min: 90, max: 3_650 })
+  AUDIT_RETENTION_DAYS: number = 365;
 
   /** Private ranges that the URLs of issuers may reach. */
   @IsOptional()

@@ -1,7 +1,9 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
-import { Database, PersistenceModule } from '@libs/persistence';
+import { AuditRepository, Database, PersistenceModule } from '@libs/persistence';
 import { BrokerConnection, Egress, MessagingModule, Readiness } from '@libs/platform';
 import { AuthEnv } from './auth.env';
+import { ExpiredRowsRepository } from './expiry/expired-rows.repository';
+import { ExpiryService } from './expiry/expiry.service';
 import { ApiKeyEntity } from './keys/api-key.entity';
 import { KeysConsumer } from './keys/keys.consumer';
 import { KeysRepository } from './keys/keys.repository';
@@ -84,6 +86,7 @@ const entities = [
     TokenKeysService,
     TokenExchangeService,
     UsedTokenIdsRepository,
+    ExpiredRowsRepository,
     {
       provide: IssuerKeySets,
       inject: [Egress],
@@ -104,6 +107,12 @@ export class AuthModule implements OnModuleInit {
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
       ],
       providers: [
+        {
+          provide: ExpiryService,
+          inject: [ExpiredRowsRepository, AuditRepository],
+          useFactory: (rows: ExpiredRowsRepository, audit: AuditRepository) =>
+            new ExpiryService(rows, audit, env.AUDIT_RETENTION_DAYS),
+        },
         { provide: Egress, useValue: new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] }) },
         {
           provide: SIGNING_KEYS,

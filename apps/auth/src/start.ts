@@ -4,6 +4,7 @@ import { queues } from '@libs/contracts';
 import { consumeQueues, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
 import type { AuthEnv } from './auth.env';
 import { AuthModule } from './auth.module';
+import { ExpiryService } from './expiry/expiry.service';
 
 /** Resolves when questions are being answered. The app has no HTTP of its own beside health. */
 export async function start(context: AppContext<AuthEnv>): Promise<RunningApp> {
@@ -12,7 +13,10 @@ export async function start(context: AppContext<AuthEnv>): Promise<RunningApp> {
   const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
   await app.init();
   const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.auth] });
+  const expiry = app.get(ExpiryService);
+  expiry.start();
   context.readiness.addCheck('queues', () => consumption.isConnected());
   context.drainSteps.add('queues', () => consumption.drain());
+  context.drainSteps.add('expiry', () => expiry.stop());
   return { stop: () => app.close() };
 }

@@ -39,7 +39,9 @@ describe(CredentialsEnv.name, () => {
     ['a key twice', `a:${same},b:${same}`, 'the same key'],
     ['an empty entry', `a:${key()},`, 'an id is not'],
     ['too many keys', Array.from({ length: 17 }, (_, index) => `k${index}:${key()}`).join(','), 'more than 16'],
-    ['a key management service', 'aws-kms://alias/canary', 'key management services cannot be used yet'],
+    ['a managed key without its account', 'aws-kms://alias/canary', 'a key management service is not'],
+    ['an unknown key management service', 'azure-kv://canary/canary', 'a key management service is not'],
+    ['a managed key twice', 'vault-transit://one,vault-transit://one', 'the same id'],
   ])('refuses %s and shows none of it', (_what, ring, problem) => {
     const message = problemOf(ring);
     expect(message).toContain('CREDENTIALS_KEYRING');

@@ -8,10 +8,12 @@ import { CredentialsRepository } from './vault/credentials.repository';
 import { CredentialsService } from './vault/credentials.service';
 import { EnvelopeCipher } from './vault/envelope-cipher';
 import { IntakeKeys } from './vault/intake-keys';
+import { IntakeSeedEntity } from './vault/intake-seed.entity';
+import { IntakeSeeds } from './vault/intake-seeds';
 import { parseKeyRing } from './vault/key-ring';
 import { KeyWrapper } from './vault/key-wrapper';
-import { LocalKeyWrapper } from './vault/local-key-wrapper';
 import { OpeningService } from './vault/opening.service';
+import { RingKeyWrapper } from './vault/ring-key-wrapper';
 import { RewrappingService } from './vault/rewrapping.service';
 import { SealedCredentialsRepository } from './vault/sealed-credentials.repository';
 import { TenancyService } from './vault/tenancy.service';
@@ -47,13 +49,17 @@ export class CredentialsModule implements OnModuleInit {
         PersistenceModule.forRoot({
           databaseUrl: env.DATABASE_URL,
           applicationName: APP,
-          entities: [CredentialEntity, WebhookSecretEntity],
+          entities: [CredentialEntity, IntakeSeedEntity, WebhookSecretEntity],
         }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
       ],
       providers: [
-        { provide: KeyWrapper, useValue: new LocalKeyWrapper(ring) },
-        { provide: IntakeKeys, useValue: new IntakeKeys(ring) },
+        { provide: KeyWrapper, useValue: new RingKeyWrapper(ring, env) },
+        {
+          provide: IntakeKeys,
+          inject: [Database, KeyWrapper],
+          useFactory: (database: Database, keys: KeyWrapper) => new IntakeKeys(ring, new IntakeSeeds(database, keys)),
+        },
       ],
     };
   }

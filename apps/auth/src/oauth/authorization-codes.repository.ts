@@ -24,9 +24,6 @@ export type KeyOfCode = Pick<NewKey, 'id' | 'hash' | 'label'>;
 
 type LockedCode = AuthorizationCodeEntity & CodeState;
 
-/** A code that was used or has run out is kept for so long, to tell a replay from a guess. */
-const KEPT_FOR = `interval '1 day'`;
-
 /** One app per host; the row is written when it is not there yet. */
 const ENSURE_APP = `
   WITH known AS (SELECT id FROM oauth_apps WHERE host = $1),
@@ -58,7 +55,6 @@ export class AuthorizationCodesRepository {
   async insertCode({ appHost, lifetimeSeconds, ...code }: NewCode): Promise<AuthorizationCodeEntity> {
     return this.dataSource
       .transaction(async (manager) => {
-        await manager.query(`DELETE FROM authorization_codes WHERE expires_at < now() - ${KEPT_FOR}`);
         const workspaceId = await this.keys.lockWorkspace(manager, code);
         const appId = appHost === null ? null : await ensureApp(manager, appHost);
         const expiresAt = (): string => `now() + interval '${Number(lifetimeSeconds)} seconds'`;

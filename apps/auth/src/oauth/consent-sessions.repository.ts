@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '@libs/persistence';
 
-/** Sessions of the consent page. Those that are over go when the next one comes. */
+/** Sessions of the consent page. */
 @Injectable()
 export class ConsentSessionsRepository {
   constructor(private readonly database: Database) {}
@@ -9,7 +9,6 @@ export class ConsentSessionsRepository {
   async insertSession(sessionHash: string, keyHash: string, lifetimeSeconds: number): Promise<void> {
     await this.database.execute({
       sql: `
-        WITH purged AS (DELETE FROM consent_sessions WHERE expires_at < now())
         INSERT INTO consent_sessions (session_hash, key_hash, expires_at)
         VALUES ($1, $2, now() + make_interval(secs => $3))`,
       values: [sessionHash, keyHash, lifetimeSeconds],

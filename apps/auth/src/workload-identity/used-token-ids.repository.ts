@@ -4,13 +4,7 @@ import { Database } from '@libs/persistence';
 
 /** Past the end of the token, for clocks that differ. */
 const KEPT_FOR_SECONDS = 30;
-/** Expired rows that one claim takes away on its way: more than it brings, so they do not pile up. */
-const PURGED_AT_ONCE = 100;
-
 const CLAIM = `
-  WITH purged AS (
-    DELETE FROM used_token_ids WHERE hash IN (
-      SELECT hash FROM used_token_ids WHERE expires_at < now() LIMIT ${PURGED_AT_ONCE} FOR UPDATE SKIP LOCKED))
   INSERT INTO used_token_ids (hash, expires_at) VALUES ($1, to_timestamp($2))
   ON CONFLICT (hash) DO NOTHING`;
 

@@ -22,12 +22,17 @@ import { CredentialsRepository, MAX_CREDENTIALS_OF_WORKSPACE } from './credentia
 import { CredentialsService } from './credentials.service';
 import { EnvelopeCipher } from './envelope-cipher';
 import { IntakeKeys } from './intake-keys';
-import type { RingKey } from './key-ring';
-import { LocalKeyWrapper } from './local-key-wrapper';
+import { IntakeSeedEntity } from './intake-seed.entity';
+import { IntakeSeeds } from './intake-seeds';
+import type { RingEntry, RingKey } from './key-ring';
 import { OpeningService } from './opening.service';
 import { RewrappingService } from './rewrapping.service';
 import { SealedCredentialsRepository } from './sealed-credentials.repository';
+import { RingKeyWrapper } from './ring-key-wrapper';
 import { TenancyService } from './tenancy.service';
+import { parseManagedKeyName } from '../key-services/managed-key-name';
+import type { KeyServicePlaces } from '../key-services/managed-keys';
+import { KeyServiceStandIn, VAULT_TOKEN } from '../key-services/testing/key-service-stand-in';
 
 const KEY = 'sk-canary-0123456789-AbCd';
 const OWN_HASH = 'a'.repeat(64);
@@ -43,12 +48,14 @@ let dataSource: DataSource;
 let tenants: Tenant[];
 let tenant: Tenant;
 let app: ReturnType<typeof appWith>;
+let keyService: KeyServiceStandIn;
+let places: KeyServicePlaces;
 
 /** The app as it is with this ring. */
-function appWith(...ring: [RingKey, ...RingKey[]]) {
-  const wrapper = new LocalKeyWrapper(ring);
+function appWith(...ring: [RingEntry, ...RingEntry[]]) {
+  const wrapper = new RingKeyWrapper(ring, places);
   const cipher = new EnvelopeCipher(wrapper);
-  const intake = new IntakeKeys(ring);
+  const intake = new IntakeKeys(ring, new IntakeSeeds(new Database(dataSource), wrapper));
   const sealed = new SealedCredentialsRepository(new Database(dataSource));
   const tenancy = new TenancyService(authBus());
   return {
@@ -85,11 +92,15 @@ function authBus(): FakeMessageBus {
 beforeAll(async () => {
   Logger.overrideLogger(false);
   testDatabase = await createTestDatabase();
-  dataSource = createDataSource({ url: testDatabase.url, entities: [CredentialEntity], poolSize: 20 });
+  const entities = [CredentialEntity, IntakeSeedEntity];
+  dataSource = createDataSource({ url: testDatabase.url, entities, poolSize: 20 });
   await dataSource.initialize();
-});
+  keyService = await KeyServiceStandIn.start();
+  places = { VAULT_ADDR: keyService.url, VAULT_TOKEN: new Secret(VAULT_TOKEN) };
+}, 30_000);
 
 afterAll(async () => {
+  await keyService?.stop();
   await dataSource?.destroy();
   await testDatabase?.drop();
 });
@@ -105,7 +116,7 @@ async function create(
   into = app,
 ): Promise<CredentialRecord> {
   const { key = KEY, organizationId = tenant.organizationId, ...rest } = values;
-  const sealedKey = await seal(new Secret(key), into.intake.current, intakePurpose(organizationId));
+  const sealedKey = await seal(new Secret(key), await into.intake.current(), intakePurpose(organizationId));
   return into.credentials.create({ organizationId, provider: 'openai', sealedKey, ...rest });
 }
 
@@ -131,7 +142,7 @@ async function outcomeOf(operation: Promise<unknown>): Promise<string> {
 describe('the table of the credentials app', () => {
   it('is what the entity says', async () => {
     const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
-    expect(upQueries.map(({ query }) => query).filter((query) => query.includes('credentials'))).toEqual([]);
+    expect(upQueries.map(({ query }) => query).filter((query) => /credentials|intake_seeds/.test(query))).toEqual([]);
   });
 
   it.each([
@@ -244,11 +255,15 @@ describe(CredentialsService.name, () => {
 
   it('asks for a key anew that was sealed to an intake key of the past, or for another organization', async () => {
     const stranger = appWith(newer);
-    const sealedKey = await seal(new Secret(KEY), stranger.intake.current, intakePurpose(tenant.organizationId));
+    const sealedKey = await seal(
+      new Secret(KEY),
+      await stranger.intake.current(),
+      intakePurpose(tenant.organizationId),
+    );
     expect(await outcomeOf(app.credentials.create({ ...tenant, provider: 'openai', sealedKey }))).toMatch(
       /^conflict: /,
     );
-    const foreign = await seal(new Secret(KEY), app.intake.current, intakePurpose(tenants[1]!.organizationId));
+    const foreign = await seal(new Secret(KEY), await app.intake.current(), intakePurpose(tenants[1]!.organizationId));
     expect(await outcomeOf(app.credentials.create({ ...tenant, provider: 'openai', sealedKey: foreign }))).toMatch(
       /^server: /,
     );
@@ -310,7 +325,7 @@ describe(CredentialsService.name, () => {
     expect(created).toMatchObject({ label: '...AbCd', declaredRegion: 'europe' });
     const sealedKey = await seal(
       new Secret('sk-other-0123456789-EfGh'),
-      app.intake.current,
+      await app.intake.current(),
       intakePurpose(tenant.organizationId),
     );
     const changed = await app.credentials.update({ ...tenant, id: created.id, sealedKey });
@@ -450,7 +465,11 @@ describe(RewrappingService.name, () => {
     const [changed, deleted] = [await create(), await create()];
     const during = appWith(newer, older);
     const page = await during.sealed.findWrappedOtherwise(newer.id, null, 10);
-    const sealedKey = await seal(new Secret(`${KEY}-2`), app.intake.current, intakePurpose(tenant.organizationId));
+    const sealedKey = await seal(
+      new Secret(`${KEY}-2`),
+      await app.intake.current(),
+      intakePurpose(tenant.organizationId),
+    );
     await app.credentials.update({ ...tenant, id: changed.id, sealedKey });
     await app.credentials.delete({ ...tenant, id: deleted.id });
     const late = page.map(({ id, wrappedDataKey }) => ({ id, before: wrappedDataKey, after: Buffer.from('late') }));
@@ -460,5 +479,41 @@ describe(RewrappingService.name, () => {
 
   it('refuses to go on in a process that has another current key', async () => {
     expect(await outcomeOf(app.rewrapping.rewrapPage({ keyId: newer.id, limit: 10 }))).toMatch(/^conflict: /);
+  });
+});
+
+describe('a ring that names a key management service', () => {
+  const managed = parseManagedKeyName('vault-transit://byok');
+
+  it('takes over the keys of a ring without one, and is enough then', async () => {
+    const credential = await create();
+    const during = appWith(managed, older);
+    expect(await open(credential, tenant, during)).toBe(KEY);
+    const report = await during.rewrapping.rewrapPage({ limit: 1_000 });
+    expect(report).toMatchObject({ keyId: 'vault-transit://byok', failedIds: [] });
+    const after = appWith(managed);
+    expect(await open(credential, tenant, after)).toBe(KEY);
+    expect(await outcomeOf(open(credential))).toMatch(/^server: /);
+  });
+
+  it('lets any process open what was sealed on its way in for another', async () => {
+    await dataSource.query('DELETE FROM intake_seeds');
+    const processes = [1, 2, 3, 4].map(() => appWith(managed));
+    const keys = await Promise.all(processes.map(({ intake }) => intake.current()));
+    expect(new Set(keys.map(({ publicKey }) => publicKey)).size).toBe(1);
+    const credential = await create({}, processes[0]);
+    expect(await open(credential, tenant, processes[3])).toBe(KEY);
+    const sent = keyService.asked.map(({ text }) => text).join();
+    expect(sent).not.toContain(Buffer.from(KEY).toString('base64').slice(4, 20));
+  });
+
+  it('says that it cannot now while the service is away, and goes on when it is back', async () => {
+    const credential = await create({}, appWith(managed));
+    const fresh = appWith(managed);
+    keyService.failures = { status: 503, count: 4 };
+    expect(await outcomeOf(open(credential, tenant, fresh))).toMatch(/^provider_unavailable: /);
+    expect(await outcomeOf(fresh.intake.current())).toMatch(/^provider_unavailable: /);
+    expect(await open(credential, tenant, fresh)).toBe(KEY);
+    expect(await outcomeOf(fresh.intake.current())).toBe('done');
   });
 });

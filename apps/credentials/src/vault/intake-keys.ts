@@ -1,31 +1,56 @@
 import { intakePurpose, type IntakeKey, type Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { keyIdOf, SealingKeyPair } from '@libs/platform';
-import type { RingKey } from './key-ring';
+import type { IntakeSeeds } from './intake-seeds';
+import { isRingKey, type RingEntry } from './key-ring';
 import { deriveKey } from './sealed-bytes';
 
 const PURPOSE = 'sluice credentials: sealing of keys that come in';
 
 /**
- * The key pairs to which raw keys are sealed on their way in. They are derived from the key-encryption keys,
- * so every credentials process with the same ring opens what was sealed for any of them, and nothing has to be
- * kept; the two uses of a key share no bytes of it.
+ * The key pairs to which raw keys are sealed on their way in. Those of a key that the ring holds are derived from
+ * it, so every credentials process with the same ring opens what was sealed for any of them, and nothing has to be
+ * kept; the two uses of a key share no bytes of it. For a key that is in a key management service the processes
+ * share a seed that it has wrapped.
  */
 export class IntakeKeys {
-  readonly current: IntakeKey;
-  readonly #pairs: ReadonlyMap<string, SealingKeyPair>;
+  readonly #currentKeyId: string;
+  readonly #entries: ReadonlyMap<string, RingEntry>;
+  readonly #pairs = new Map<string, Promise<SealingKeyPair>>();
 
   /** The first key is the current one. */
-  constructor(ring: readonly [RingKey, ...RingKey[]]) {
-    this.#pairs = new Map(ring.map(({ id, key }) => [id, SealingKeyPair.fromSeed(deriveKey(key, PURPOSE))]));
-    const [{ id: keyId }] = ring;
-    this.current = { keyId, publicKey: this.#pairs.get(keyId)!.publicKey };
+  constructor(
+    ring: readonly [RingEntry, ...RingEntry[]],
+    private readonly seeds: Pick<IntakeSeeds, 'seedOf'>,
+  ) {
+    this.#currentKeyId = ring[0].id;
+    this.#entries = new Map(ring.map((entry) => [entry.id, entry]));
+  }
+
+  async current(): Promise<IntakeKey> {
+    const pair = await this.pairOf(this.#entries.get(this.#currentKeyId)!);
+    return { keyId: this.#currentKeyId, publicKey: pair.publicKey };
   }
 
   /** @throws AppError `conflict` for what was sealed to a key that is not in the ring */
   async open(sealedKey: string, organizationId: string): Promise<Secret> {
-    const pair = this.#pairs.get(keyIdOf(sealedKey) ?? '');
-    if (pair === undefined) throw new AppError('conflict', 'The key was sealed to a key that is gone; try again');
-    return pair.open(sealedKey, intakePurpose(organizationId));
+    const entry = this.#entries.get(keyIdOf(sealedKey) ?? '');
+    if (entry === undefined) throw new AppError('conflict', 'The key was sealed to a key that is gone; try again');
+    return (await this.pairOf(entry)).open(sealedKey, intakePurpose(organizationId));
+  }
+
+  /** Made once; what failed is tried again by whoever asks next. */
+  private pairOf(entry: RingEntry): Promise<SealingKeyPair> {
+    const { id } = entry;
+    const known = this.#pairs.get(id);
+    if (known !== undefined) return known;
+    const pair = this.seedFor(entry).then((seed) => SealingKeyPair.fromSeed(deriveKey(seed, PURPOSE)));
+    this.#pairs.set(id, pair);
+    pair.catch(() => this.#pairs.delete(id));
+    return pair;
+  }
+
+  private async seedFor(entry: RingEntry): Promise<Buffer> {
+    return isRingKey(entry) ? entry.key : this.seeds.seedOf(entry.id);
   }
 }

@@ -9,7 +9,7 @@ export function IsKeyRing(): PropertyDecorator {
     validator: {
       validate: (value: unknown) => value instanceof Secret && problemOf(value) === null,
       defaultMessage: (args) =>
-        `$property must be id:base64(32 bytes), between commas: ${args?.value instanceof Secret ? problemOf(args.value) : 'there is no text'}`,
+        `$property must be a list of id:base64(32 bytes) or names of managed keys, between commas: ${args?.value instanceof Secret ? problemOf(args.value) : 'there is no text'}`,
     },
   });
 }

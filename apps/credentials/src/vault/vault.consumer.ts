@@ -26,8 +26,8 @@ export class VaultConsumer {
   ) {}
 
   @Handles(GetIntakeKey)
-  getIntakeKey(): IntakeKey {
-    return this.intakeKeys.current;
+  getIntakeKey(): Promise<IntakeKey> {
+    return this.intakeKeys.current();
   }
 
   @Handles(FindOwnCredentials)

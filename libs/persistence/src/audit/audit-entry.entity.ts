@@ -25,7 +25,7 @@ export class AuditEntryEntity {
   @Column({ type: 'text' })
   action: string;
 
-  /** What the path names, such as the hash of a key; null for a list or a new thing. */
+  /** What the path names, such as the hash of a key; null for a list, a new thing, or what is no id of ours. */
   @Column({ type: 'text', nullable: true })
   target: string | null;
 

@@ -20,6 +20,16 @@ export class AuditRepository {
     return row!.id;
   }
 
+  /** The oldest of those that are older than so many days. The database gives up none of the last ninety days. */
+  async deleteOlderThan(days: number, limit: number): Promise<number> {
+    return this.database.execute({
+      sql: `DELETE FROM audit_entries WHERE id IN (
+              SELECT id FROM (SELECT id, at FROM audit_entries ORDER BY id LIMIT $2) oldest
+              WHERE at < now() - make_interval(days => $1))`,
+      values: [days, limit],
+    });
+  }
+
   /** Once; an entry that has its outcome keeps it. */
   async endEntry(id: string, status: number): Promise<void> {
     await this.database.execute({

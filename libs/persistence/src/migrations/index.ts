@@ -5,11 +5,12 @@ import { GenerationContents1763700000006 } from './1763700000006-generation-cont
 import { Credentials1763700000007 } from './1763700000007-credentials';
 import { GenerationDetails1763700000009 } from './1763700000009-generation-details';
 import { Audit1763700000010 } from './1763700000010-audit';
+import { KeyLimitsAndPolicies1763800000001 } from './1763800000001-key-limits-and-policies';
+import { IdempotencyKeys1763800000002 } from './1763800000002-idempotency-keys';
+import { VaultUpkeep1763800000003 } from './1763800000003-vault-upkeep';
 import { BatchEndings1763800000004 } from './1763800000004-batch-endings';
 import { NativeBatches1763800000005 } from './1763800000005-native-batches';
 import { Webhooks1763800000006 } from './1763800000006-webhooks';
-import { KeyLimitsAndPolicies1763800000001 } from './1763800000001-key-limits-and-policies';
-import { IdempotencyKeys1763800000002 } from './1763800000002-idempotency-keys';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -20,9 +21,10 @@ export const migrations = [
   Credentials1763700000007,
   GenerationDetails1763700000009,
   Audit1763700000010,
+  KeyLimitsAndPolicies1763800000001,
+  IdempotencyKeys1763800000002,
+  VaultUpkeep1763800000003,
   BatchEndings1763800000004,
   NativeBatches1763800000005,
   Webhooks1763800000006,
-  KeyLimitsAndPolicies1763800000001,
-  IdempotencyKeys1763800000002,
 ];
