@@ -37,4 +37,5 @@ export { countEmbeddingsInputs } from './embeddings/embeddings-input';
 export { MessagesDto } from './messages-api/messages.dto';
 export { PROVIDER_TOOLS } from './responses/responses-tools';
 export { ResponsesDto } from './responses/responses.dto';
+export { TranscriptionDto, TranscriptionJsonDto, type InputAudioDto } from './transcriptions/transcriptions.dto';
 export type { PercentileCutoffs, PriceLimit, ProviderPreferences } from './routing/provider-preferences';

@@ -1,5 +1,6 @@
 import { OpenAiProvider } from './openai.provider';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { OpenAiSpeech } from './speech/openai-speech';
 import type { UpstreamHttp } from './upstream-http';
 
 /**
@@ -8,10 +9,12 @@ import type { UpstreamHttp } from './upstream-http';
  */
 export class AzureProvider implements ProviderAdapter {
   readonly protocol = 'azure';
+  readonly speech: OpenAiSpeech;
   readonly #openAi: OpenAiProvider;
 
   constructor(http: UpstreamHttp) {
     this.#openAi = new OpenAiProvider(http, (apiKey) => ['api-key', apiKey]);
+    this.speech = this.#openAi.speech;
   }
 
   chat(call: UpstreamCall): Promise<UpstreamResult> {

@@ -2,6 +2,7 @@ import type { Secret } from '@libs/contracts';
 import type { UpstreamTranslation } from '../dialects/translation';
 import type { CancelSignal } from '../model/cancellation';
 import type { Endpoint } from '../routing/catalogue';
+import type { SpeechAdapter } from './speech/speech-adapter';
 import type { UpstreamStream } from './upstream-stream';
 
 export type { UpstreamStream };
@@ -63,4 +64,6 @@ export interface ProviderAdapter {
   converse?(call: UpstreamCall): Promise<UpstreamResult>;
   /** The stream reads as server-sent events; an adapter whose wire frames them otherwise reframes them. */
   converseStream?(call: UpstreamCall): Promise<UpstreamStream>;
+  /** Speech to text (`transcription` in an endpoint's `apis`). */
+  readonly speech?: SpeechAdapter;
 }

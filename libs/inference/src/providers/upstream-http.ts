@@ -13,6 +13,22 @@ const CONNECT_TIMEOUT_MS = 5_000;
  */
 const KEEP_ALIVE_MS = 4_000;
 
+/** A body that can be read again and again, piece by piece. */
+export interface SizedBody extends Iterable<Buffer> {
+  readonly length: number;
+}
+
+/** A request of any method. `headers` are name, value, …. */
+export interface UpstreamMessage {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly headers: readonly string[];
+  readonly body: SizedBody | null;
+}
+
+/** A call whose body is given beside it. */
+export type UpstreamCallHead = Omit<UpstreamCall, 'body'>;
+
 /** The connections to one origin. */
 interface Target {
   readonly pool: Pool;
@@ -48,6 +64,26 @@ export class UpstreamHttp {
     const target = this.#admit(call);
     const exchange = new ReplyExchange(this.#options(target, call));
     this.#dispatch(target, path, headers, call, exchange);
+    return showable(await exchange.reply, call);
+  }
+
+  /** Sends any request and waits for the whole answer, whatever its status. */
+  async send({ method, path, headers, body }: UpstreamMessage, call: UpstreamCallHead): Promise<UpstreamReply> {
+    const target = this.#admit(call);
+    const exchange = new ReplyExchange(this.#options(target, call));
+    const length = body === null ? [] : ['content-length', String(body.length)];
+    target.pool.dispatch(
+      {
+        method,
+        path: target.pathPrefix + path,
+        headers: [...target.headers, ...headers, ...length],
+        // Undici takes what can be iterated over, which its types do not say.
+        body: body as Buffer | null,
+        headersTimeout: call.timeouts.headersMs,
+        bodyTimeout: call.timeouts.idleMs,
+      },
+      exchange,
+    );
     return showable(await exchange.reply, call);
   }
 
@@ -87,7 +123,7 @@ export class UpstreamHttp {
     );
   }
 
-  #admit({ endpoint: { provider }, signal }: UpstreamCall): Target {
+  #admit({ endpoint: { provider }, signal }: UpstreamCallHead): Target {
     if (signal.aborted) throw callCancelled();
     const target = this.#targets.get(provider) ?? this.#connect(provider);
     if (target.load.calls >= provider.maxConcurrency * 2) {
@@ -100,7 +136,7 @@ export class UpstreamHttp {
     return target;
   }
 
-  #options({ load }: Target, { endpoint, signal, timeouts }: UpstreamCall) {
+  #options({ load }: Target, { endpoint, signal, timeouts }: UpstreamCallHead) {
     const onRelease = (): void => {
       load.calls -= 1;
     };
@@ -138,7 +174,7 @@ export class UpstreamHttp {
 }
 
 /** Words of a refusal may be shown to callers, so our key must not be among them. */
-function showable(reply: UpstreamReply, { apiKey }: UpstreamCall): UpstreamReply {
+function showable(reply: UpstreamReply, { apiKey }: UpstreamCallHead): UpstreamReply {
   const isRefusal = reply.status < 200 || reply.status >= 300;
   return isRefusal && apiKey !== null ? { ...reply, body: withoutKey(reply.body, apiKey.reveal()) } : reply;
 }

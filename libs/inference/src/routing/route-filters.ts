@@ -4,7 +4,7 @@ import type { Endpoint } from './catalogue-entries';
 import { collectsData, isZdr, regionOf, type Contender } from './route-contender';
 import { isInRegion, isNamedIn } from './route-names';
 import type { Reason } from './route-refusal';
-import type { MaxPrice, RoutePolicy, RouteRequest, RoutingPreferences } from './route-request';
+import type { EndpointNeed, MaxPrice, RoutePolicy, RouteRequest, RoutingPreferences } from './route-request';
 import { supportsParameter, traitsOf } from './route-traits';
 
 /** A rule that no plan breaks, and what to say, once it was asked of all, when it leaves nothing over. */
@@ -29,11 +29,20 @@ export function hardFilters(request: RouteRequest, lostMembers: LostMembers = ()
     ...(policy ? policyFilters(policy) : []),
     ...(preferences ? dataFilters(preferences) : []),
     ...(preferences ? choiceFilters(preferences) : []),
+    ...(request.needs ?? []).map(needFilter),
     ...sizeFilters(request),
     ...(isStrict ? [parameterFilter(request.parameters ?? [])] : []),
     ...modalityFilters(request),
     ...(isStrict ? [translationFilter(lostMembers)] : []),
   ];
+}
+
+function needFilter({ member, message, isMetBy }: EndpointNeed): HardFilter {
+  const constraint = { field: member, detail: message };
+  return {
+    reason: { error: 'invalid_request', code: 'constraint_filtered', message, constraint },
+    keeps: ({ endpoint }) => isMetBy(endpoint),
+  };
 }
 
 function policyFilters(policy: RoutePolicy): HardFilter[] {
