@@ -3,6 +3,7 @@ import { toMistralEmbeddings } from '../dialects/mistral-embed';
 import { JsonExchange } from './json-exchange';
 import { mistralError } from './mistral-error';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { MistralSpeech } from './speech/mistral-speech';
 import type { UpstreamHttp } from './upstream-http';
 
 const CHAT_PATH = '/chat/completions';
@@ -11,10 +12,12 @@ const CHAT_PATH = '/chat/completions';
 export class MistralProvider implements ProviderAdapter {
   readonly protocol = 'mistral';
   readonly conversation = mistralChatTranslation;
+  readonly speech: MistralSpeech;
   readonly #exchange: JsonExchange;
 
   constructor(http: UpstreamHttp) {
     this.#exchange = new JsonExchange(http, { toError: mistralError });
+    this.speech = new MistralSpeech(http);
   }
 
   converse(call: UpstreamCall): Promise<UpstreamResult> {

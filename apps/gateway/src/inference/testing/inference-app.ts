@@ -42,7 +42,7 @@ import { TranscriptionService } from '../transcription.service';
 import { TranscriptionsController } from '../transcriptions.controller';
 
 /** What the upstream of the specs may take for a recording. */
-export const TRANSCRIPTION_TIMEOUT_MS = 2_000;
+export const TRANSCRIPTION_TIMEOUT_MS = 1_000;
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
 

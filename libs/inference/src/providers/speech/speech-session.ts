@@ -10,7 +10,7 @@ import type { TranscriptionCall } from './speech-adapter';
 import { asWave } from './wave-head';
 
 const JSON_TYPE = 'application/json';
-const FIRST_PAUSE_MS = 500;
+const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 3_000;
 const PAUSE_GROWTH = 1.5;
 /** A job that nobody waits for any more is withdrawn, for which its caller does not wait either. */
@@ -118,14 +118,7 @@ export class SpeechSession {
     }
     const answer = parsed(body);
     if (!isObject(answer)) throw this.broken('the answer is no JSON object');
-    if (
-      answer['error'] !== undefined &&
-      answer['error'] !== null &&
-      answer['error'] !== '' &&
-      isObject(answer['error'])
-    ) {
-      throw complaintError(provider, 502, complaintOf(body));
-    }
+    if (isObject(answer['error'])) throw complaintError(provider, 502, complaintOf(body));
     return answer;
   }
 
