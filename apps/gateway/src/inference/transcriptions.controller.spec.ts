@@ -237,7 +237,7 @@ describe(TranscriptionsController.name, () => {
     ['A21', { ...ONE, session_id: 'x'.repeat(257) }],
     ['A21 user', { ...ONE, user: 'x'.repeat(257) }],
     ['trace', { ...ONE, trace: 'x' }],
-    ['options', { ...ONE, provider: { options: { test: { response_format: 'srt' } } } }],
+    ['options', { ...ONE, provider: { options: { test: 'srt' } } }],
     ['stream', { ...ONE, stream: true }],
   ])('refuses %s', async (_name, body) => {
     const response = await app.post(PATH, body);

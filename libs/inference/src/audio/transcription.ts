@@ -1,4 +1,3 @@
-import { AppError } from '@libs/errors';
 import type { AudioBytes } from './audio-bytes';
 import type { AudioLength } from './audio-duration';
 import type { AudioFormat } from './audio-format';
@@ -47,8 +46,8 @@ export function wantsSegments({ isVerbose, granularities }: Transcription): bool
 /**
  * The caller's members for the provider that serves, in the words of its own API.
  *
- * @param allowed their names; no other may change what is asked, where results go, or who may see them
- * @throws AppError invalid_request naming a member that is not allowed
+ * @param allowed their names; others are left out, so that none can change what is asked, where results go, or who
+ *   may see them
  */
 export function passthroughOptions(
   { options }: Transcription,
@@ -56,9 +55,5 @@ export function passthroughOptions(
   allowed: readonly string[],
 ): Readonly<Record<string, unknown>> {
   const wanted = Object.hasOwn(options, providerSlug) ? options[providerSlug]! : {};
-  const unknown = Object.keys(wanted).find((name) => !allowed.includes(name));
-  if (unknown === undefined) return wanted;
-  throw new AppError('invalid_request', `provider.options.${providerSlug} has a member that is not passed on`, {
-    metadata: { param: `provider.options.${providerSlug}` },
-  });
+  return Object.fromEntries(Object.entries(wanted).filter(([name]) => allowed.includes(name)));
 }

@@ -1,5 +1,5 @@
 import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../dialects/loose-values';
-import { passthroughOptions, wantsSegments, wantsWords } from '../../audio/transcription';
+import { wantsSegments, wantsWords } from '../../audio/transcription';
 import type { TranscriptionResult, TranscriptSegment } from '../../audio/transcript';
 import type { UpstreamHttp } from '../upstream-http';
 import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
@@ -45,7 +45,6 @@ export class MistralSpeech implements SpeechAdapter {
 }
 
 function fieldsOf({ transcription, endpoint }: TranscriptionCall): FormFields {
-  passthroughOptions(transcription, endpoint.provider.slug, []);
   const { language, temperature, diarize, keyterms } = transcription;
   const fields: [string, string][] = [['model', endpoint.upstreamModel]];
   if (language !== null) fields.push(['language', language]);
