@@ -12,6 +12,7 @@ import {
 import { apiKeyCredential, GoogleRest } from './google-rest';
 import { batchesOf, callInOrder } from './ordered-calls';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { GoogleSpeech } from './speech/google-speech';
 import type { UpstreamHttp } from './upstream-http';
 
 /** What one call may embed. */
@@ -22,10 +23,12 @@ const MOST_CALLS_AT_ONCE = 4;
 export class GoogleProvider implements ProviderAdapter {
   readonly protocol = 'google';
   readonly conversation = googleGenerateContent;
+  readonly speech: GoogleSpeech;
   readonly #rest: GoogleRest;
 
   constructor(http: UpstreamHttp) {
     this.#rest = new GoogleRest(http);
+    this.speech = new GoogleSpeech(http);
   }
 
   converse(call: UpstreamCall): Promise<UpstreamResult> {

@@ -2,7 +2,13 @@ import { mediaTypeOf } from '../../audio/audio-format';
 import { isObject, objectOf, stringOf, type JsonObject } from '../../dialects/loose-values';
 import { AppError } from '@libs/errors';
 import type { SizedBody, UpstreamHttp } from '../upstream-http';
-import { brokenAnswer, complaintError, readComplaint, type UpstreamComplaint } from '../upstream-error';
+import {
+  brokenAnswer,
+  complaintError,
+  readComplaint,
+  type upstreamError,
+  type UpstreamComplaint,
+} from '../upstream-error';
 import { callCancelled, type UpstreamReply } from '../upstream-exchange';
 import { readRetryAfterSeconds } from '../retry-after';
 import { MultipartBody } from './multipart-body';
@@ -49,6 +55,7 @@ export class SpeechSession {
     private readonly http: UpstreamHttp,
     readonly call: TranscriptionCall,
     private readonly key: SpeechKey,
+    private readonly refusalOf: Refusal = speechError,
   ) {
     this.#endMs = performance.now() + call.timeouts.totalMs;
   }
@@ -114,7 +121,7 @@ export class SpeechSession {
   #read({ status, headers, body }: UpstreamReply): JsonObject {
     const { provider } = this.call.endpoint;
     if (status < 200 || status >= 300) {
-      throw complaintError(provider, status, complaintOf(body), readRetryAfterSeconds(headers, body));
+      throw this.refusalOf(provider, status, headers, body);
     }
     const answer = parsed(body);
     if (!isObject(answer)) throw this.broken('the answer is no JSON object');
@@ -181,6 +188,12 @@ function parsed(body: Buffer): unknown {
     return null;
   }
 }
+
+/** What an answer that is no 2xx means. */
+export type Refusal = typeof upstreamError;
+
+const speechError: Refusal = (provider, status, headers, body) =>
+  complaintError(provider, status, complaintOf(body), readRetryAfterSeconds(headers, body));
 
 /** Services for speech have words of their own for what went wrong. */
 function complaintOf(body: Buffer): UpstreamComplaint {

@@ -22,7 +22,17 @@ interface Fixture {
   readonly asked: Partial<Transcription> & { readonly fields?: readonly (readonly [string, string])[] };
 }
 
-const PROTOCOLS = ['openai', 'azure', 'mistral', 'deepgram', 'elevenlabs', 'assemblyai', 'gladia', 'revai'] as const;
+const PROTOCOLS = [
+  'openai',
+  'azure',
+  'google',
+  'mistral',
+  'deepgram',
+  'elevenlabs',
+  'assemblyai',
+  'gladia',
+  'revai',
+] as const;
 const POLLED: readonly string[] = ['assemblyai', 'gladia', 'revai'];
 const WAVE = waveFile(2.5);
 const PIECES = [WAVE.subarray(0, 100), WAVE.subarray(100)];
@@ -115,7 +125,9 @@ describe.each(PROTOCOLS)('speech over the protocol %s', (protocol) => {
   it('sends the recording once and as it is', async () => {
     replay();
     await ask();
-    const carriers = upstream.requests.filter(({ body }) => body.includes('WAVEfmt'));
+    const isCarrier = ({ body }: { body: string }): boolean =>
+      body.includes('WAVEfmt') || body.includes(WAVE.toString('base64'));
+    const carriers = upstream.requests.filter(isCarrier);
     expect(carriers).toHaveLength(1);
     expect(carriers[0]!.headers['content-length']).toBeDefined();
   });
