@@ -72,16 +72,26 @@ async function upload(url: string, apiKey: string, body: Buffer, bytesPerMs: num
   return performance.now() - startedMs;
 }
 
-async function compareTimes({ gatewayUrl, upstreamUrl, apiKey }: Installation, body: Buffer, bytesPerMs: number) {
+/** Round by round in turns; the first of each warms it up and does not count. */
+async function compareTimes(installation: Installation, body: Buffer, bytesPerMs: number): Promise<object> {
+  const { gateway: process, gatewayUrl, upstreamUrl, apiKey } = installation;
+  let cpuMicros = 0;
   const times = { gateway: [] as number[], direct: [] as number[] };
   for (let round = 0; round <= ROUNDS; round += 1) {
     const direct = await upload(`${upstreamUrl}/v1/audio/transcriptions`, 'key', body, bytesPerMs);
+    const cpuBefore = process.cpuMicros();
     const gateway = await upload(`${gatewayUrl}/audio/transcriptions`, apiKey, body, bytesPerMs);
+    if (round > 0) cpuMicros += process.cpuMicros() - cpuBefore;
     if (round > 0) times.gateway.push(gateway);
     if (round > 0) times.direct.push(direct);
   }
   const [gateway, direct] = [median(times.gateway), median(times.direct)];
-  return { gateway_ms: rounded(gateway, 1), direct_ms: rounded(direct, 1), ratio: rounded(gateway / direct, 3) };
+  return {
+    gateway_ms: rounded(gateway, 1),
+    direct_ms: rounded(direct, 1),
+    ratio: rounded(gateway / direct, 3),
+    gateway_cpu_ms: rounded(cpuMicros / ROUNDS / 1_000, 1),
+  };
 }
 
 /** The most that the process holds while one upload runs, beyond what it held before the first. */
