@@ -247,7 +247,7 @@ describe('a transcription', () => {
       expect(row).toMatchObject({ state: 'settled', outcome: 'completed', provider: 'plain', provenance: 'estimated' });
       expect(row.charges.map((charge) => textOf(amountOf(charge)))).toEqual([cost]);
     }
-    const generation = await client.request<{ data: object }>('GET', `/generation?id=${ids[0]}`);
+    const generation = await client.request<{ data: object }>('GET', `/generation?id=${String(ids[0])}`);
     expect(generation.body.data).toMatchObject({
       api_type: 'stt',
       num_input_audio_prompt: 1,

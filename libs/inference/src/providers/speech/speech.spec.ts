@@ -203,8 +203,9 @@ const UPLOADED = { upload_url: 'https://x.example/1', audio_url: 'https://x.exam
 
 async function withdrawn(upstream: FakeUpstream): Promise<void> {
   const isWithdrawn = (): boolean => upstream.requests.some(({ method }) => method === 'DELETE');
-  for (let tries = 0; tries < 200 && !isWithdrawn(); tries += 1)
+  for (let tries = 0; tries < 200 && !isWithdrawn(); tries += 1) {
     await new Promise((resolve) => setTimeout(resolve, 10));
+  }
   expect(isWithdrawn()).toBe(true);
 }
 
