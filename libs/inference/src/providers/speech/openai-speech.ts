@@ -10,9 +10,10 @@ import {
 import { passthroughOptions, wantsWords } from '../../audio/transcription';
 import { transcriptionTraitsOf } from '../../audio/transcription-traits';
 import type { Transcript, TranscriptionResult, TranscriptSegment, TranscriptTokens } from '../../audio/transcript';
+import type { Authenticate } from '../json-exchange';
 import type { UpstreamHttp } from '../upstream-http';
 import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
-import { asBearer, audioFileOf, SpeechSession, type SpeechKey } from './speech-session';
+import { asBearer, audioFileOf, SpeechSession } from './speech-session';
 
 const PATH = '/audio/transcriptions';
 const OPTIONS = ['prompt', 'chunking_strategy', 'hotwords', 'vad_filter', 'task', 'chunk_level', 'version'];
@@ -23,12 +24,12 @@ export class OpenAiSpeech implements SpeechAdapter {
 
   constructor(
     private readonly http: UpstreamHttp,
-    private readonly key: SpeechKey = asBearer,
+    private readonly authenticate: Authenticate = asBearer,
   ) {}
 
   async transcribe(call: TranscriptionCall): Promise<TranscriptionResult> {
     const fields = fieldsOf(call);
-    const session = new SpeechSession(this.http, call, this.key);
+    const session = new SpeechSession(this.http, call, this.authenticate);
     const answer = await session.postForm(PATH, fields, { ...(await audioFileOf(call)), field: 'file' });
     const text = stringOf(answer['text']);
     if (text === undefined) throw session.broken('there is no text');

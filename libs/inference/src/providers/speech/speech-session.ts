@@ -1,14 +1,9 @@
 import { mediaTypeOf } from '../../audio/audio-format';
 import { isObject, objectOf, stringOf, type JsonObject } from '../../dialects/loose-values';
 import { AppError } from '@libs/errors';
+import type { Authenticate, ToError } from '../json-exchange';
 import type { SizedBody, UpstreamHttp } from '../upstream-http';
-import {
-  brokenAnswer,
-  complaintError,
-  readComplaint,
-  type upstreamError,
-  type UpstreamComplaint,
-} from '../upstream-error';
+import { brokenAnswer, complaintError, readComplaint, type UpstreamComplaint } from '../upstream-error';
 import { callCancelled, type UpstreamReply } from '../upstream-exchange';
 import { readRetryAfterSeconds } from '../retry-after';
 import { MultipartBody } from './multipart-body';
@@ -22,10 +17,7 @@ const PAUSE_GROWTH = 1.5;
 /** A job that nobody waits for any more is withdrawn, for which its caller does not wait either. */
 const WITHDRAWAL_MS = 5_000;
 
-/** Name and value of the header that carries the key. */
-export type SpeechKey = (apiKey: string) => readonly [name: string, value: string];
-
-export const asBearer: SpeechKey = (apiKey) => ['authorization', `Bearer ${apiKey}`];
+export const asBearer: Authenticate = (apiKey) => ['authorization', `Bearer ${apiKey}`];
 
 export type FormFields = readonly (readonly [name: string, value: string])[];
 
@@ -54,8 +46,8 @@ export class SpeechSession {
   constructor(
     private readonly http: UpstreamHttp,
     readonly call: TranscriptionCall,
-    private readonly key: SpeechKey,
-    private readonly refusalOf: Refusal = speechError,
+    private readonly authenticate: Authenticate,
+    private readonly toError: ToError = speechError,
   ) {
     this.#endMs = performance.now() + call.timeouts.totalMs;
   }
@@ -121,7 +113,7 @@ export class SpeechSession {
   #read({ status, headers, body }: UpstreamReply): JsonObject {
     const { provider } = this.call.endpoint;
     if (status < 200 || status >= 300) {
-      throw this.refusalOf(provider, status, headers, body);
+      throw this.toError(provider, status, headers, body);
     }
     const answer = parsed(body);
     if (!isObject(answer)) throw this.broken('the answer is no JSON object');
@@ -131,7 +123,7 @@ export class SpeechSession {
 
   #headers(): readonly string[] {
     const { apiKey, headers = {} } = this.call;
-    return [...(apiKey === null ? [] : this.key(apiKey.reveal())), ...Object.entries(headers).flat()];
+    return [...(apiKey === null ? [] : this.authenticate(apiKey.reveal())), ...Object.entries(headers).flat()];
   }
 
   #timed(): TranscriptionCall {
@@ -189,10 +181,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** What an answer that is no 2xx means. */
-export type Refusal = typeof upstreamError;
-
-const speechError: Refusal = (provider, status, headers, body) =>
+const speechError: ToError = (provider, status, headers, body) =>
   complaintError(provider, status, complaintOf(body), readRetryAfterSeconds(headers, body));
 
 /** Services for speech have words of their own for what went wrong. */
