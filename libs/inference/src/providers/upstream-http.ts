@@ -1,7 +1,8 @@
 import { AppError } from '@libs/errors';
 import { Pool } from 'undici';
 import type { Provider } from '../routing/catalogue';
-import type { UpstreamCall, UpstreamStream } from './provider';
+import type { UpstreamStream } from './provider';
+import type { UpstreamCall, UpstreamCallHead } from './upstream-call';
 import { withoutKey } from './scrub';
 import { callCancelled, ReplyExchange, StreamExchange, type UpstreamReply } from './upstream-exchange';
 
@@ -25,9 +26,6 @@ export interface UpstreamMessage {
   readonly headers: readonly string[];
   readonly body: SizedBody | null;
 }
-
-/** A call whose body is given beside it. */
-export type UpstreamCallHead = Omit<UpstreamCall, 'body'>;
 
 /** The connections to one origin. */
 interface Target {
