@@ -3,16 +3,17 @@ const ENDPOINTS = [
   { api: 'chat', protocol: 'openai' },
   { api: 'responses', protocol: 'openai' },
   { api: 'messages', protocol: 'anthropic' },
+  { api: 'transcription', protocol: 'openai' },
 ] as const;
 
 export interface CatalogueOptions {
-  /** How many models there are; those beyond the first three are asked for by nobody. */
+  /** How many models there are; those beyond one for each API are asked for by nobody. */
   readonly models?: number;
   /** Stands before the version in the base URL, e.g. `stream-64-50`: see `zero-upstream`. */
   readonly upstreamPrefix?: string;
 }
 
-/** A model for each API at a provider of its own: `bench/chat`, `bench/responses` and `bench/messages`. */
+/** A model for each API at a provider of its own: `bench/chat`, `bench/responses` and so on. */
 export function benchCatalogue(upstreamUrl: string, { models = 3, upstreamPrefix }: CatalogueOptions = {}): object {
   const baseUrl = [upstreamUrl, ...(upstreamPrefix === undefined ? [] : [upstreamPrefix]), 'v1'].join('/');
   const fillers = Array.from({ length: Math.max(0, models - ENDPOINTS.length) }, (_, n) =>

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 
 /**
  * A provider without latency, as cheap as an HTTP server in Node can be: what is measured is what stands in
- * front of it. It speaks the three APIs. Below `/stream-EVENTS-MS` it streams chat completions: so many events,
+ * front of it. It speaks the three APIs, and takes recordings. Below `/stream-EVENTS-MS` it streams chat completions: so many events,
  * the first at once and one every so many milliseconds; with 0, all as fast as they are taken.
  */
 const TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(8);
@@ -103,7 +103,10 @@ function stream(reply: ServerResponse, events: number, everyMs: number): void {
 
 const STREAM_PATH = /^\/stream-(\d+)-(\d+)\//;
 
+const transcript = JSON.stringify({ text: TEXT, usage: { input_tokens: 42, output_tokens: 80, total_tokens: 122 } });
+
 function answerFor(path: string): string {
+  if (path.endsWith('/audio/transcriptions')) return transcript;
   if (path.endsWith('/responses')) return response;
   return path.endsWith('/messages') ? message : chat;
 }

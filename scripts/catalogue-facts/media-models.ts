@@ -96,7 +96,6 @@ const EMBEDDINGS: readonly MediaFacts[] = [
 
 const WHISPER = { transcription: { verbose_json: true } };
 const FULL = { transcription: { diarize: true, keyterms: true, verbose_json: true } };
-const DIARIZE = { transcription: { diarize: true, verbose_json: true } };
 
 const TRANSCRIPTION: readonly MediaFacts[] = [
   transcription('openai/gpt-transcribe', 'GPT Transcribe', [
@@ -112,6 +111,7 @@ const TRANSCRIPTION: readonly MediaFacts[] = [
   ]),
   transcription('openai/whisper-1', 'Whisper', [
     { provider: 'openai', upstreamModel: 'whisper-1', priced: 'whisper-1', capabilities: WHISPER },
+    { provider: 'azure', upstreamModel: 'whisper', perMinute: '0.006', capabilities: WHISPER },
   ]),
   transcription('openai/whisper-large-v3', 'Whisper Large V3', [
     { provider: 'groq', upstreamModel: 'whisper-large-v3', priced: 'whisper-large-v3', capabilities: WHISPER },
@@ -133,7 +133,7 @@ const TRANSCRIPTION: readonly MediaFacts[] = [
     },
   ]),
   transcription('mistralai/voxtral-mini-2602', 'Voxtral Mini Transcribe 2', [
-    { provider: 'mistral', upstreamModel: 'voxtral-mini-2602', priced: 'voxtral-mini-2602', capabilities: DIARIZE },
+    { provider: 'mistral', upstreamModel: 'voxtral-mini-2602', priced: 'voxtral-mini-2602', capabilities: FULL },
   ]),
   transcription('deepgram/nova-3', 'Nova 3', [
     { provider: 'deepgram', upstreamModel: 'nova-3', perMinute: '0.0043', capabilities: FULL },

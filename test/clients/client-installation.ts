@@ -10,6 +10,9 @@ import { sendJson } from './upstream-replies';
 /** Models that converse, by the one API that their upstream speaks: each client crosses all of them. */
 export const CONVERSING = ['clients/chat', 'clients/responses', 'clients/messages'] as const;
 export const VECTORS = 'clients/vectors';
+export const SPEECH = 'clients/speech';
+/** In dollars per second. */
+export const SPEECH_PRICE = '0.0001';
 /** Its upstream limits the rate of every call. */
 export const LIMITED = 'clients/limited';
 export const RETRY_AFTER_SECONDS = 7;
@@ -32,7 +35,7 @@ export async function startClientInstallation(
   const upstream = await FakeUpstream.start();
   upstream.behaviour = behave;
   try {
-    const installation = await Installation.start({ catalogue: catalogueOf(modelsAt(upstream)), apps, environment });
+    const installation = await Installation.start({ catalogue: catalogueAt(upstream), apps, environment });
     const stop = async (): Promise<void> => {
       await installation.stop();
       await upstream.close();
@@ -42,6 +45,20 @@ export async function startClientInstallation(
     await upstream.close();
     throw error;
   }
+}
+
+/** Speech is sold by the second, and told apart by what its endpoint can do. */
+function catalogueAt(upstream: FakeUpstream): string {
+  const catalogue = JSON.parse(catalogueOf(modelsAt(upstream))) as {
+    models: { slug: string; architecture: object; endpoints: Record<string, unknown>[] }[];
+  };
+  const speech = catalogue.models.find(({ slug }) => slug === SPEECH)!;
+  speech.architecture = { ...speech.architecture, input_modalities: ['audio'], output_modalities: ['transcription'] };
+  Object.assign(speech.endpoints[0]!, {
+    pricing: { audio_second: SPEECH_PRICE },
+    capabilities: { transcription: { verbose_json: true } },
+  });
+  return JSON.stringify(catalogue);
 }
 
 function modelsAt({ origin }: FakeUpstream): TestModel[] {
@@ -59,12 +76,40 @@ function modelsAt({ origin }: FakeUpstream): TestModel[] {
     model('clients/responses', 'native', 'responses'),
     model('clients/messages', 'polite', 'messages', 'anthropic'),
     model(VECTORS, 'vectors', 'embeddings'),
+    { ...model(SPEECH, 'speech', 'transcription'), batchPricing: undefined },
     model(LIMITED, 'limited', 'chat'),
   ];
 }
 
+/** What is said in every recording. */
+export const TRANSCRIPT = {
+  task: 'transcribe',
+  language: 'english',
+  duration: 2.5,
+  text: 'Hello, world.',
+  words: [
+    { word: 'Hello', start: 0, end: 0.5 },
+    { word: 'world', start: 0.6, end: 1 },
+  ],
+  segments: [
+    {
+      id: 0,
+      seek: 0,
+      start: 0,
+      end: 2.5,
+      text: ' Hello, world.',
+      tokens: [50364, 2425],
+      temperature: 0,
+      avg_logprob: -0.3,
+      compression_ratio: 1.2,
+      no_speech_prob: 0.01,
+    },
+  ],
+};
+
 const behave: Behaviour = (response, request) => {
   const [, provider = '', , ...rest] = request.path.split('/');
+  if (rest.join('/') === 'audio/transcriptions') return sendJson(response, 200, TRANSCRIPT);
   const body = JSON.parse(request.body) as { stream?: boolean; input?: unknown; encoding_format?: string };
   if (provider === 'limited') {
     const error = { message: 'Slow down', type: 'rate_limit_error', param: null, code: null };

@@ -1,9 +1,15 @@
-import OpenAI from 'openai';
+import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { waveFile } from '@libs/inference/testing';
+import OpenAI, { toFile } from 'openai';
 import {
   CONVERSING,
   LIMITED,
   RETRY_AFTER_SECONDS,
+  SPEECH,
   startClientInstallation,
+  TRANSCRIPT,
   VECTOR,
   VECTORS,
   type ClientInstallation,
@@ -246,3 +252,39 @@ function callIn(output: readonly { readonly type: string }[]): OpenAI.Responses.
 function weatherOf({ city }: { city: string }): string {
   return city === 'Paris' ? FORECAST : 'unknown';
 }
+
+describe('the OpenAI client with speech', () => {
+  it('sends a file from the disk', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-client-'));
+    const path = join(folder, 'speech.wav');
+    writeFileSync(path, waveFile(2.5));
+    const transcription = await client.audio.transcriptions.create({ model: SPEECH, file: createReadStream(path) });
+    rmSync(folder, { recursive: true });
+    expect(transcription).toMatchObject({ text: TRANSCRIPT.text, usage: { seconds: 2.5, cost: 0.00025 } });
+  });
+
+  it('reads words and segments', async () => {
+    const transcription = await client.audio.transcriptions.create({
+      model: SPEECH,
+      file: await toFile(waveFile(2.5), 'speech.wav'),
+      response_format: 'verbose_json',
+      timestamp_granularities: ['word', 'segment'],
+      language: 'en',
+      temperature: 0,
+      prompt: 'passed over',
+    });
+    const { duration, words, segments } = transcription;
+    expect({ duration, words, segments }).toEqual({
+      duration: TRANSCRIPT.duration,
+      words: TRANSCRIPT.words,
+      segments: TRANSCRIPT.segments,
+    });
+  });
+
+  it('is refused what is no recording', async () => {
+    const file = await toFile(Buffer.from('no sound'), 'speech.wav');
+    await expect(client.audio.transcriptions.create({ model: SPEECH, file })).rejects.toBeInstanceOf(
+      OpenAI.BadRequestError,
+    );
+  });
+});

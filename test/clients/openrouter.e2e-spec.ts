@@ -1,3 +1,4 @@
+import { waveFile } from '@libs/inference/testing';
 import { OpenRouter } from '@openrouter/sdk';
 import type { ChatFunctionTool, ChatMessages, ChatRequest, ChatResult, ChatStreamChunk } from '@openrouter/sdk/models';
 import {
@@ -12,7 +13,9 @@ import {
   CONVERSING,
   LIMITED,
   RETRY_AFTER_SECONDS,
+  SPEECH,
   startClientInstallation,
+  TRANSCRIPT,
   TURN_COST,
   VECTOR,
   VECTORS,
@@ -329,3 +332,42 @@ function unlessMissing(error: unknown): undefined {
   if (error instanceof NotFoundResponseError) return undefined;
   throw error;
 }
+
+describe('the OpenRouter client with speech', () => {
+  const wave = waveFile(2.5);
+
+  it('sends a recording in JSON and reads words, segments and cost', async () => {
+    const answer = await client.stt.createTranscription({
+      sttRequest: {
+        model: SPEECH,
+        inputAudio: { data: wave.toString('base64'), format: 'wav' },
+        responseFormat: 'verbose_json',
+        timestampGranularities: ['word', 'segment'],
+        sessionId: 'session',
+        trace: { traceId: 'trace' },
+      },
+    });
+    const { text, task, duration, words } = TRANSCRIPT;
+    expect(answer).toMatchObject({ text, task, duration, words, usage: { cost: 0.00025, seconds: 2.5 } });
+    expect(answer.segments).toHaveLength(1);
+  });
+
+  it('sends a recording as a file', async () => {
+    const answer = await client.stt.createTranscriptionMultipart({
+      requestBody: {
+        model: SPEECH,
+        file: { fileName: 'speech.wav', content: new Uint8Array(wave) },
+        temperature: 0.5,
+        trace: '{"trace_id":"trace"}',
+      },
+    });
+    expect(answer).toMatchObject({ text: TRANSCRIPT.text, usage: { cost: 0.00025 } });
+  });
+
+  it('is refused by name', async () => {
+    const inputAudio = { data: 'AAAA', format: 'wav' };
+    await expect(client.stt.createTranscription({ sttRequest: { model: SPEECH, inputAudio } })).rejects.toBeInstanceOf(
+      BadRequestResponseError,
+    );
+  });
+});

@@ -37,6 +37,10 @@ export class GatewayEnv extends ServicesEnv {
   @Int({ min: 1, max: LONGEST_CALL_MS })
   UPSTREAM_TOTAL_TIMEOUT_MS: number = 600_000;
 
+  /** How long one provider may work on one recording. */
+  @Int({ min: 1, max: LONGEST_CALL_MS })
+  TRANSCRIPTION_TIMEOUT_MS: number = 60_000;
+
   /** Charged for calls on callers' own keys, in per cent of the list price. */
   @Text({ expected: 'a number of per cent such as 5 or 2.5', pattern: /^(?:100(?:\.0{1,4})?|[1-9]?\d(?:\.\d{1,4})?)$/ })
   BYOK_FEE_PERCENT: string = '5';

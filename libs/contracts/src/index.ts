@@ -41,4 +41,5 @@ export { MessagesDto } from './messages-api/messages.dto';
 export { PROVIDER_TOOLS } from './responses/responses-tools';
 export { ResponsesDto } from './responses/responses.dto';
 export * from './routing/routing-policy';
+export { TranscriptionDto, TranscriptionJsonDto, type InputAudioDto } from './transcriptions/transcriptions.dto';
 export type { PercentileCutoffs, PriceLimit, ProviderPreferences } from './routing/provider-preferences';

@@ -117,7 +117,7 @@ export class EndpointCaller {
     const { endpoint } = candidate;
     const adapter = this.#parts.adapters.get(endpoint.provider.protocol);
     if (adapter?.countTokens === undefined) throw unusable(endpoint, 'tokens cannot be counted');
-    const call = await this.#callOf(candidate, request, toTokenCount(request.body, endpoint));
+    const call = await this.callOf(candidate, request, toTokenCount(request.body, endpoint));
     return readTokenCount((await adapter.countTokens(call)).body, endpoint.provider);
   }
 
@@ -245,7 +245,7 @@ export class EndpointCaller {
     const name = ADAPTER_METHODS[api][kind];
     const method = name === null ? undefined : adapter?.[name]?.bind(adapter);
     if (method === undefined) throw unusable(endpoint, `protocol ${protocol} cannot ${name ?? kind}`);
-    return (method as AdapterMethod<K>)(await this.#callOf(candidate, request, body)) as Promise<
+    return (method as AdapterMethod<K>)(await this.callOf(candidate, request, body)) as Promise<
       Awaited<ReturnType<AdapterMethod<K>>>
     >;
   }
@@ -256,7 +256,8 @@ export class EndpointCaller {
     return { generationId, model, endpoint, priceList, byokFee: credential ? byokFee : undefined, requestBody: body };
   }
 
-  async #callOf(candidate: Candidate, request: TimedRequest, body: Buffer): Promise<UpstreamCall> {
+  /** What an adapter needs for one call: the endpoint, the key, the time. */
+  async callOf(candidate: Candidate, request: TimedRequest, body: Buffer): Promise<UpstreamCall> {
     const { apiKey, endpoint } = await this.#accessTo(candidate, request);
     const limits = { ...(this.#parts.timeouts ?? DEFAULT_TIMEOUTS), ...request.timeouts };
     const totalMs = Math.max(1, Math.min(limits.totalMs, request.deadlineMs - this.#parts.clock()));

@@ -5,18 +5,20 @@ import { attemptOf, failedTogether, type Attempt } from './model/attempt';
 import type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
 import type { StreamOutcome } from './model/answer-stream';
 import type { TurnRequest, TurnResult } from './model/conversation-turn';
+import { NO_LOSS } from './model/loss-report';
 import type { Usage } from './model/usage';
 import type { Share } from './pricing/byok-fee';
 import type { ProviderAdapter, UpstreamTimeouts } from './providers/provider';
 import { callCancelled } from './providers/upstream-exchange';
 import type { Catalogue } from './routing/catalogue';
 import type { CredentialSource, ProviderFilter } from './routing/credential-source';
-import { keyedCandidates } from './routing/keyed-candidates';
+import { forbiddenByKeys, keyedCandidates } from './routing/keyed-candidates';
 import type { ProviderHealth } from './routing/provider-health';
 import { failedOnRoute, noteAttempts } from './routing/failed-route';
 import { planRoute, type Candidate, type RoutePlan } from './routing/route-plan';
 import { allowedCandidates } from './routing/route-policy';
 import type { CallMeasure } from './routing/provider-statistics';
+import { SpeechCaller, type TranscriptionAnswer, type TranscriptionRequest } from './speech-caller';
 import { StickyRoutes } from './routing/sticky-routes';
 
 const MOST_ATTEMPTS = 3;
@@ -57,6 +59,7 @@ interface Attempted<T> extends Omit<Served, 'losses'> {
 export class InferenceEngine {
   readonly #parts: EngineParts;
   readonly #caller: EndpointCaller;
+  readonly #speech: SpeechCaller;
   readonly #sticky: StickyRoutes;
   readonly #isSpoken: ProviderFilter = ({ protocol }) => this.#parts.adapters.has(protocol);
   readonly #admits: Admission = (candidate, tried) => this.#parts.health.admits(candidate, tried);
@@ -64,6 +67,7 @@ export class InferenceEngine {
   constructor(parts: EngineParts) {
     this.#parts = parts;
     this.#caller = new EndpointCaller(parts);
+    this.#speech = new SpeechCaller(parts, this.#caller);
     this.#sticky = new StickyRoutes(parts.clock);
   }
 
@@ -93,6 +97,17 @@ export class InferenceEngine {
 
   embed(request: RoutedRequest): Promise<InferenceResult> {
     return this.answer('embeddings', request);
+  }
+
+  /** What was said in a recording. Where some endpoint cannot download it, it is fetched before any is called. */
+  async transcribe(request: TranscriptionRequest): Promise<TranscriptionAnswer> {
+    const { value, ...served } = await this.#route(
+      'transcription',
+      request,
+      (candidate, attempt) => this.#speech.transcribe(candidate, attempt, request.transcription),
+      (plan) => this.#speech.prepare(plan.candidates, request.transcription),
+    );
+    return { ...served, ...value, losses: NO_LOSS };
   }
 
   /** One turn of a conversation in no dialect; resolves like `answer`, or like `stream` where it is streamed. */
@@ -145,9 +160,15 @@ export class InferenceEngine {
     return whole(await this.#try(allowed, request, this.#answerer(api), () => true));
   }
 
-  async #route<T>(api: CallableApi, request: RoutedRequest, run: Run<T>): Promise<Attempted<T>> {
+  async #route<T>(
+    api: RoutableApi,
+    request: RoutedRequest,
+    run: Run<T>,
+    prepare?: (plan: RoutePlan) => Promise<void>,
+  ): Promise<Attempted<T>> {
     const plan = await this.#plan(api, request);
     try {
+      await prepare?.(plan);
       const served = await this.#try(plan.candidates, request, run, this.#admits, plan);
       this.#remember(request, served);
       return served;
@@ -162,7 +183,7 @@ export class InferenceEngine {
     if (key) this.#sticky.served(key, model.slug, endpoint);
   }
 
-  async #plan(api: CallableApi, request: RoutedRequest): Promise<RoutePlan> {
+  async #plan(api: RoutableApi, request: RoutedRequest): Promise<RoutePlan> {
     const { catalogue, credentials, adapters, health, dice } = this.#parts;
     const scope = request.scope ?? {};
     const available = credentials.availableProviders(scope);
@@ -178,7 +199,7 @@ export class InferenceEngine {
         credentials: own instanceof Promise ? await own : own,
         isSpoken: this.#isSpoken,
         canServe: this.#caller.canServe,
-        lostMembers: (endpoint) => this.#caller.lostMembers(api, endpoint, request),
+        lostMembers: (endpoint) => (api === 'transcription' ? [] : this.#caller.lostMembers(api, endpoint, request)),
         isAvailable: (provider) => adapters.has(provider.protocol) && hasKey(provider),
         dice,
       },
@@ -260,6 +281,9 @@ export class InferenceEngine {
   }
 }
 
+/** The APIs for which a route is planned. */
+type RoutableApi = CallableApi | 'transcription';
+
 /** Whether a candidate may be called now, after those that were tried. */
 type Admission = (candidate: Candidate, tried: readonly Candidate[]) => boolean;
 
@@ -272,11 +296,4 @@ type Run<T> = (candidate: Candidate, attempt: TimedRequest) => Promise<T>;
 
 function whole({ value, model, endpoint, credential, status, attempts, plan }: Attempted<Answered>): InferenceResult {
   return { ...value, model, endpoint, credential, status, attempts, plan };
-}
-
-function forbiddenByKeys({ endpoint: { provider } }: Candidate): AppError {
-  return new AppError('provider_unavailable', 'The provider is not available', {
-    metadata: { provider_name: provider.name },
-    internal: `${provider.slug}: there is no key that may be used`,
-  });
 }

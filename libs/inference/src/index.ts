@@ -43,6 +43,13 @@ export { managedLanePrices } from './pricing/managed-lane';
 export { DEFAULT_BYOK_FEE, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
 export * from './pricing/money';
 export * from './pricing/price';
+export * from './audio/audio-bytes';
+export * from './audio/audio-duration';
+export * from './audio/audio-format';
+export { audioInHand, type AudioInput, type TimestampGranularity, type Transcription } from './audio/transcription';
+export { expectedTranscriptionCost } from './audio/transcription-bill';
+export { transcriptionNeeds, transcriptionTraitsOf } from './audio/transcription-traits';
+export type { TranscriptionAnswer, TranscriptionRequest } from './speech-caller';
 export { createProviderAdapters } from './providers';
 export type {
   ProviderAdapter,

@@ -38,7 +38,7 @@ export class BodyGuard implements CanActivate {
     const problem = findBodyHeadProblem(raw, rule);
     if (problem !== null) throw problem;
     takeExpectation(raw);
-    if (rule.kind === 'streamed') {
+    if (rule.kind === 'streamed' || rule.kind === 'upload') {
       limitIdleTime(raw, IDLE_MS);
       return true;
     }

@@ -38,10 +38,19 @@ export function findBodyHeadProblem(request: IncomingMessage, { kind, maxBytes }
   if (kind === 'form' && !FORM_TYPE.test(headers['content-type'] ?? '')) {
     return bad('Content-Type must be application/x-www-form-urlencoded');
   }
+  if (kind === 'upload' && isMultipart(headers['content-type'])) return tooLongFor(request, maxBytes);
   if (kind !== 'form' && !isJson(headers['content-type'])) return bad('Content-Type must be application/json');
-  // The parser lets only plain digits through; more of them than a double holds are too many all the same.
-  if (Number(headers['content-length'] ?? 0) > maxBytes) return tooLarge(maxBytes);
-  return null;
+  return tooLongFor(request, maxBytes);
+}
+
+/** The parser lets only plain digits through; more of them than a double holds are too many all the same. */
+function tooLongFor({ headers }: IncomingMessage, maxBytes: number): AppError | null {
+  return Number(headers['content-length'] ?? 0) > maxBytes ? tooLarge(maxBytes) : null;
+}
+
+/** Whether a body says to be a form with files (RFC 7578); what its boundary is, is for its reader to judge. */
+export function isMultipart(contentType: string | undefined): boolean {
+  return contentType !== undefined && /^multipart\/form-data[ \t]*(?:;|$)/i.test(contentType);
 }
 
 export function tooLarge(maxBytes: number): AppError {

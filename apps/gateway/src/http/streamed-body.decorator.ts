@@ -12,10 +12,10 @@ const MAX_PLAIN_BYTES = MEBIBYTE;
 /** How the body of a route is taken in. */
 export interface BodyRule {
   /**
-   * `parsed` puts the object on `request.body`, `form` the `FormFields`; `streamed` leaves `request.raw` unread;
-   * `ignored` looks at neither the body nor what its head says of it.
+   * `parsed` puts the object on `request.body`, `form` the `FormFields`; `streamed` and `upload` leave `request.raw`
+   * unread; `ignored` looks at neither the body nor what its head says of it.
    */
-  readonly kind: 'parsed' | 'form' | 'streamed' | 'ignored';
+  readonly kind: 'parsed' | 'form' | 'streamed' | 'upload' | 'ignored';
   readonly rules: JsonRules;
   readonly maxBytes: number;
 }
@@ -35,6 +35,14 @@ export function StreamedBody(): CustomDecorator<symbol> {
     rules: 'lenient',
     maxBytes: MAX_STREAMED_BYTES,
   } satisfies BodyRule);
+}
+
+/**
+ * The route reads a recording itself from `request.raw`: JSON, or a form with a file. Its head is checked, and
+ * that it is no longer than `maxBytes` by its Content-Length, if it has one.
+ */
+export function UploadBody(maxBytes: number): CustomDecorator<symbol> {
+  return SetMetadata(BODY_RULE, { kind: 'upload', rules: 'lenient', maxBytes } satisfies BodyRule);
 }
 
 /** The bytes go to a provider as they came: `request.rawBody` holds them beside the parsed `request.body`. */

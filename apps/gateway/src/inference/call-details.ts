@@ -3,8 +3,8 @@ import {
   cacheDiscount,
   formatUsd,
   traitsOf,
+  type Api,
   type Attempt,
-  type CallableApi,
   type RoutedRequest,
   type Served,
   type StreamOutcome,
@@ -16,7 +16,7 @@ import type { IncomingCall } from './checked-call';
 
 /** A call as its record tells of it. */
 export interface RecordedCall {
-  readonly api: CallableApi;
+  readonly api: Api;
   readonly call: IncomingCall;
   readonly aim: { readonly request: Pick<RoutedRequest, 'mediaParts' | 'audioParts'> };
 }
@@ -76,7 +76,7 @@ interface Body {
 }
 
 /** Who the end user is stays with the caller, who can make the same hash; upstreams see no more either. */
-function hashedUserOf(api: CallableApi, { user, safety_identifier: safetyIdentifier, metadata }: Body) {
+function hashedUserOf(api: Api, { user, safety_identifier: safetyIdentifier, metadata }: Body) {
   const newer = api === 'responses' ? safetyIdentifier : api === 'messages' ? metadata?.user_id : null;
   const named = newer ?? user;
   if (typeof named !== 'string' || named === '') return undefined;

@@ -122,7 +122,7 @@ export class CallReplier {
 }
 
 /** Written to the socket's response as it is: the body is ready, so the framework has nothing left to do. */
-function send(reply: FastifyReply, body: Buffer | string): void {
+export function send(reply: FastifyReply, body: Buffer | string): void {
   reply.hijack();
   reply.raw.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),

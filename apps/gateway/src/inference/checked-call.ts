@@ -91,7 +91,7 @@ interface Session {
 
 /** The checked call as routing and the engine take it. @throws AppError invalid_request for a long session id */
 export function routedRequest(
-  api: CallableApi,
+  api: CallableApi | 'transcription',
   call: IncomingCall,
   route: RouteWish,
   estimatedPromptTokens: number,
@@ -105,8 +105,8 @@ export function routedRequest(
       metadata: { param: 'session_id' },
     });
   }
-  // Vectors have no conversation, unless their caller names one.
-  const isConversation = api !== 'embeddings' || sessionId !== null;
+  // Vectors have no conversation, unless their caller names one; recordings never have (interface §4.5).
+  const isConversation = api !== 'transcription' && (api !== 'embeddings' || sessionId !== null);
   return {
     ...route,
     ...readRouteFacts(body),

@@ -58,7 +58,7 @@ export class InferenceRouting {
 
   private canSpeak(endpoint: Endpoint, api: Api): boolean {
     const adapter = this.adapters.get(endpoint.provider.protocol);
-    if (adapter === undefined || api === 'transcription' || api === 'video') return false;
+    if (adapter === undefined || api === 'video') return false;
     return upstreamApiFor(api, endpoint, adapter) !== null;
   }
 }

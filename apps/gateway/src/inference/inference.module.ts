@@ -10,7 +10,7 @@ import {
   UpstreamHttp,
   type ProviderAdapter,
 } from '@libs/inference';
-import { CredentialsClient, MessageBus } from '@libs/platform';
+import { CredentialsClient, Egress, MessageBus } from '@libs/platform';
 import { GatewayEnv, providerKeyVariables } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
 import { GenerationRecorder } from '../generations/generation-recorder';
@@ -28,6 +28,10 @@ import { InferenceRouting } from './inference-routing';
 import { InferenceService } from './inference.service';
 import { MessagesController } from './messages.controller';
 import { ResponsesController } from './responses.controller';
+import { TranscriptionIntake } from './transcription-intake';
+import { TranscriptionReplier } from './transcription-replier';
+import { TranscriptionService } from './transcription.service';
+import { TranscriptionsController } from './transcriptions.controller';
 
 type Adapters = ReadonlyMap<string, ProviderAdapter>;
 const ADAPTERS = Symbol('provider adapters');
@@ -35,7 +39,13 @@ const ADAPTERS = Symbol('provider adapters');
 /** The engine over the operator's catalogue and keys, and the routes that call it. */
 @Global()
 @Module({
-  controllers: [ChatCompletionsController, ResponsesController, MessagesController, EmbeddingsController],
+  controllers: [
+    ChatCompletionsController,
+    ResponsesController,
+    MessagesController,
+    EmbeddingsController,
+    TranscriptionsController,
+  ],
   providers: [
     { provide: CatalogueSource, inject: [GatewayEnv], useFactory: followCatalogue },
     { provide: SharedCredentials, useFactory: () => new SharedCredentials(providerKeyVariables()) },
@@ -103,6 +113,21 @@ const ADAPTERS = Symbol('provider adapters');
       inject: [InferenceService, GatewayEnv, CallContents],
       useFactory: (inference: InferenceService, env: GatewayEnv, contents: CallContents | null) =>
         new CallReplier(inference, env.SERVICE_NAME, contents),
+    },
+    {
+      provide: TranscriptionReplier,
+      inject: [InferenceEngine, InferenceRouting, GenerationRecorder, Egress, GatewayEnv, InferenceLimits],
+      useFactory: (
+        engine: InferenceEngine,
+        routing: InferenceRouting,
+        recorder: GenerationRecorder,
+        egress: Egress,
+        env: GatewayEnv,
+        limits: InferenceLimits,
+      ) => {
+        const service = new TranscriptionService(engine, routing, recorder, env.TRANSCRIPTION_TIMEOUT_MS, limits);
+        return new TranscriptionReplier(new TranscriptionIntake(egress), service, env.SERVICE_NAME);
+      },
     },
   ],
   exports: [InferenceRouting, CallerCredentials],

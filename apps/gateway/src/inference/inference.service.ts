@@ -5,6 +5,7 @@ import {
   failedRouteOf,
   routingMetadata,
   translationStage,
+  type Api,
   type CallableApi,
   type Cancellation,
   type InferenceEngine,
@@ -240,7 +241,7 @@ function settle({ ticket, plugins, admission }: PreparedCall, outcome: CallOutco
 let lastSecond = '';
 let lastDay = '';
 
-function dayOf(generationId: string): string {
+export function dayOf(generationId: string): string {
   const second = generationId.slice(0, generationId.lastIndexOf('-'));
   if (second !== lastSecond) {
     lastDay = dayOfId(generationId) ?? '';
@@ -250,9 +251,10 @@ function dayOf(generationId: string): string {
 }
 
 /** By provider and API: looking a series up by its labels costs more than counting in it. */
-const upstreamSeries = new Map<string, Partial<Record<CallableApi, DurationSeries>>>();
+const upstreamSeries = new Map<string, Partial<Record<Api, DurationSeries>>>();
 
-function observeUpstream(api: CallableApi, provider: string, seconds: number): void {
+/** A call to a provider that has answered, or begun to. */
+export function observeUpstream(api: Api, provider: string, seconds: number): void {
   let ofProvider = upstreamSeries.get(provider);
   if (ofProvider === undefined) upstreamSeries.set(provider, (ofProvider = {}));
   (ofProvider[api] ??= upstreamTime.labels({ api, provider })).observe(seconds);
@@ -266,7 +268,7 @@ function promptTokensOf(body: Buffer): number {
   }
 }
 
-function workspaceOf({ caller: { workspaceId } }: IncomingCall): string {
+export function workspaceOf({ caller: { workspaceId } }: IncomingCall): string {
   if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
   return workspaceId;
 }

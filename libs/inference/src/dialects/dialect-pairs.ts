@@ -62,6 +62,7 @@ export function upstreamApiFor(
 
 function isSpoken(api: Api, { apis }: Endpoint, adapter: ProviderAdapter | undefined): boolean {
   if (!apis.includes(api)) return false;
+  if (api === 'transcription') return adapter === undefined || adapter.speech !== undefined;
   if (adapter === undefined || !Object.hasOwn(ADAPTER_METHODS, api)) return true;
   return adapter[ADAPTER_METHODS[api as CallableApi].whole] !== undefined;
 }

@@ -1,6 +1,7 @@
 import { OpenAiProvider, type BatchFlavour } from './openai.provider';
 import type { NativeBatches } from './native-batch';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { OpenAiSpeech } from './speech/openai-speech';
 import type { UpstreamHttp } from './upstream-http';
 
 /** A deployment for batches is named by the model; the paths have no version. */
@@ -16,11 +17,13 @@ const AZURE_BATCHES: BatchFlavour = {
 export class AzureProvider implements ProviderAdapter {
   readonly protocol = 'azure';
   readonly batch: NativeBatches;
+  readonly speech: OpenAiSpeech;
   readonly #openAi: OpenAiProvider;
 
   constructor(http: UpstreamHttp) {
     this.#openAi = new OpenAiProvider(http, (apiKey) => ['api-key', apiKey], AZURE_BATCHES);
     this.batch = this.#openAi.batch;
+    this.speech = this.#openAi.speech;
   }
 
   chat(call: UpstreamCall): Promise<UpstreamResult> {

@@ -15,6 +15,7 @@ import { apiKeyCredential, GoogleRest } from './google-rest';
 import type { NativeBatches } from './native-batch';
 import { batchesOf, callInOrder } from './ordered-calls';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { GoogleSpeech } from './speech/google-speech';
 import type { UpstreamHttp } from './upstream-http';
 
 /** What one call may embed. */
@@ -26,6 +27,7 @@ export class GoogleProvider implements ProviderAdapter {
   readonly protocol = 'google';
   readonly conversation = googleGenerateContent;
   readonly batch: NativeBatches;
+  readonly speech: GoogleSpeech;
   readonly #rest: GoogleRest;
 
   constructor(http: UpstreamHttp) {
@@ -34,6 +36,7 @@ export class GoogleProvider implements ProviderAdapter {
       headersOf: (access) => apiKeyCredential(access).header,
       refusal: googleError,
     });
+    this.speech = new GoogleSpeech(http);
   }
 
   converse(call: UpstreamCall): Promise<UpstreamResult> {

@@ -7,6 +7,11 @@ import { GoogleVertexProvider } from './google-vertex.provider';
 import { MistralProvider } from './mistral.provider';
 import { OpenAiProvider } from './openai.provider';
 import type { ProviderAdapter } from './provider';
+import { AssemblyAiProvider } from './speech/assemblyai.provider';
+import { DeepgramProvider } from './speech/deepgram.provider';
+import { ElevenLabsProvider } from './speech/elevenlabs.provider';
+import { GladiaProvider } from './speech/gladia.provider';
+import { RevAiProvider } from './speech/revai.provider';
 import type { UpstreamHttp } from './upstream-http';
 
 /** Every protocol there is, one line each, by the `protocol` of the catalogue. */
@@ -20,6 +25,11 @@ export function createProviderAdapters(http: UpstreamHttp): ReadonlyMap<string, 
     new MistralProvider(http),
     new GoogleProvider(http),
     new GoogleVertexProvider(http),
+    new AssemblyAiProvider(http),
+    new DeepgramProvider(http),
+    new ElevenLabsProvider(http),
+    new GladiaProvider(http),
+    new RevAiProvider(http),
   ];
   return new Map(adapters.map((adapter) => [adapter.protocol, adapter]));
 }

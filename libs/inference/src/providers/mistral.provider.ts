@@ -5,6 +5,7 @@ import { MistralBatches } from './mistral-batch';
 import { mistralError } from './mistral-error';
 import type { NativeBatches } from './native-batch';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { MistralSpeech } from './speech/mistral-speech';
 import type { UpstreamHttp } from './upstream-http';
 
 const CHAT_PATH = '/chat/completions';
@@ -14,6 +15,7 @@ export class MistralProvider implements ProviderAdapter {
   readonly protocol = 'mistral';
   readonly conversation = mistralChatTranslation;
   readonly batch: NativeBatches;
+  readonly speech: MistralSpeech;
   readonly #exchange: JsonExchange;
 
   constructor(http: UpstreamHttp) {
@@ -22,6 +24,7 @@ export class MistralProvider implements ProviderAdapter {
       headersOf: ({ apiKey }) => (apiKey === null ? [] : asBearer(apiKey.reveal())),
       refusal: mistralError,
     });
+    this.speech = new MistralSpeech(http);
   }
 
   converse(call: UpstreamCall): Promise<UpstreamResult> {

@@ -2,6 +2,7 @@ import { asBearer, JsonExchange, type Authenticate } from './json-exchange';
 import type { NativeBatches } from './native-batch';
 import { OpenAiBatches, type OpenAiBatchOptions } from './openai-batch';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { OpenAiSpeech } from './speech/openai-speech';
 import { upstreamError } from './upstream-error';
 import type { UpstreamHttp } from './upstream-http';
 
@@ -17,10 +18,12 @@ const OPENAI_BATCHES: BatchFlavour = {
 export class OpenAiProvider implements ProviderAdapter {
   readonly protocol = 'openai';
   readonly batch: NativeBatches;
+  readonly speech: OpenAiSpeech;
   readonly #exchange: JsonExchange;
 
   constructor(http: UpstreamHttp, authenticate: Authenticate = asBearer, flavour: BatchFlavour = OPENAI_BATCHES) {
     this.#exchange = new JsonExchange(http, { authenticate });
+    this.speech = new OpenAiSpeech(http, authenticate);
     this.batch = new OpenAiBatches(http, {
       ...flavour,
       headersOf: ({ apiKey }) => (apiKey === null ? [] : authenticate(apiKey.reveal())),

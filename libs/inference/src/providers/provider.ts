@@ -1,33 +1,10 @@
-import type { Secret } from '@libs/contracts';
 import type { UpstreamTranslation } from '../dialects/translation';
-import type { CancelSignal } from '../model/cancellation';
-import type { Endpoint } from '../routing/catalogue';
 import type { NativeBatches } from './native-batch';
+import type { SpeechAdapter } from './speech/speech-adapter';
+import type { UpstreamCall, UpstreamTimeouts } from './upstream-call';
 import type { UpstreamStream } from './upstream-stream';
 
-export type { UpstreamStream };
-
-/** Limits of one upstream call, in milliseconds. */
-export interface UpstreamTimeouts {
-  /** From the request being sent to the first byte of the answer. */
-  readonly headersMs: number;
-  /** Between two reads of the answer's body. */
-  readonly idleMs: number;
-  /** For everything, waiting for a connection included. */
-  readonly totalMs: number;
-}
-
-export interface UpstreamCall {
-  readonly endpoint: Endpoint;
-  /** Null for providers that ask for none. */
-  readonly apiKey: Secret | null;
-  /** In the upstream's own dialect. */
-  readonly body: Buffer;
-  readonly signal: CancelSignal;
-  readonly timeouts: UpstreamTimeouts;
-  /** Beside those that the protocol and the catalogue ask for. */
-  readonly headers?: Readonly<Record<string, string>>;
-}
+export type { UpstreamCall, UpstreamStream, UpstreamTimeouts };
 
 /** A whole answer with a 2xx status. */
 export interface UpstreamResult {
@@ -66,4 +43,6 @@ export interface ProviderAdapter {
   converseStream?(call: UpstreamCall): Promise<UpstreamStream>;
   /** The provider's own batch API. */
   readonly batch?: NativeBatches;
+  /** Speech to text (`transcription` in an endpoint's `apis`). */
+  readonly speech?: SpeechAdapter;
 }

@@ -1,7 +1,8 @@
 import { AppError } from '@libs/errors';
 import { Pool } from 'undici';
 import type { Provider } from '../routing/catalogue';
-import type { UpstreamCall, UpstreamStream } from './provider';
+import type { UpstreamStream } from './provider';
+import type { UpstreamCall, UpstreamCallHead } from './upstream-call';
 import { withoutKey } from './scrub';
 import { callCancelled, ReplyExchange, StreamExchange, type UpstreamReply } from './upstream-exchange';
 
@@ -19,6 +20,19 @@ export interface UpstreamRequest extends UpstreamCall {
   readonly method?: 'GET' | 'POST' | 'DELETE';
   /** The path is the whole one of the host: the base URL's own is not put before it. */
   readonly isFromRoot?: boolean;
+}
+
+/** A body that can be read again and again, piece by piece. */
+export interface SizedBody extends Iterable<Buffer> {
+  readonly length: number;
+}
+
+/** A request of any method. `headers` are name, value, …. */
+export interface UpstreamMessage {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly headers: readonly string[];
+  readonly body: SizedBody | null;
 }
 
 /** The connections to one origin. */
@@ -59,7 +73,27 @@ export class UpstreamHttp {
     return showable(await exchange.reply, call);
   }
 
-  /** The same; a 2xx answer is handed out as soon as its head is there, any other comes whole. */
+  /** Sends any request and waits for the whole answer, whatever its status. */
+  async send({ method, path, headers, body }: UpstreamMessage, call: UpstreamCallHead): Promise<UpstreamReply> {
+    const target = this.#admit(call);
+    const exchange = new ReplyExchange(this.#options(target, call));
+    const length = body === null ? [] : ['content-length', String(body.length)];
+    target.pool.dispatch(
+      {
+        method,
+        path: target.pathPrefix + path,
+        headers: [...target.headers, ...headers, ...length],
+        // Undici takes what can be iterated over, which its types do not say.
+        body: body as Buffer | null,
+        headersTimeout: call.timeouts.headersMs,
+        bodyTimeout: call.timeouts.idleMs,
+      },
+      exchange,
+    );
+    return showable(await exchange.reply, call);
+  }
+
+  /** POSTs JSON; a 2xx answer is handed out as soon as its head is there, any other comes whole. */
   async stream(
     path: string,
     headers: readonly string[],
@@ -99,7 +133,7 @@ export class UpstreamHttp {
     );
   }
 
-  #admit({ endpoint: { provider }, signal }: UpstreamCall): Target {
+  #admit({ endpoint: { provider }, signal }: UpstreamCallHead): Target {
     if (signal.aborted) throw callCancelled();
     const target = this.#targets.get(provider) ?? this.#connect(provider);
     if (target.load.calls >= provider.maxConcurrency * 2) {
@@ -112,7 +146,7 @@ export class UpstreamHttp {
     return target;
   }
 
-  #options({ load }: Target, { endpoint, signal, timeouts }: UpstreamCall) {
+  #options({ load }: Target, { endpoint, signal, timeouts }: UpstreamCallHead) {
     const onRelease = (): void => {
       load.calls -= 1;
     };
@@ -150,7 +184,7 @@ export class UpstreamHttp {
 }
 
 /** Words of a refusal may be shown to callers, so our key must not be among them. */
-function showable(reply: UpstreamReply, { apiKey }: UpstreamCall): UpstreamReply {
+function showable(reply: UpstreamReply, { apiKey }: UpstreamCallHead): UpstreamReply {
   const isRefusal = reply.status < 200 || reply.status >= 300;
   return isRefusal && apiKey !== null ? { ...reply, body: withoutKey(reply.body, apiKey.reveal()) } : reply;
 }

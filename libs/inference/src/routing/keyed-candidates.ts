@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import type { CredentialScope, OwnCredential } from './credential-source';
 import type { Candidate } from './planned-route';
 import { ownKeysFor } from './route-credentials';
@@ -20,4 +21,12 @@ export function keyedCandidates(
     ...shared,
     ...own.filter(({ credential }) => credential.isFallback),
   ];
+}
+
+/** Why an endpoint cannot be called for a caller who may use no key for it. */
+export function forbiddenByKeys({ endpoint: { provider } }: Candidate): AppError {
+  return new AppError('provider_unavailable', 'The provider is not available', {
+    metadata: { provider_name: provider.name },
+    internal: `${provider.slug}: there is no key that may be used`,
+  });
 }

@@ -5,7 +5,7 @@ import { collectsData, isZdr } from './route-contender';
 import { isChosen, policyFilters, type HardFilter } from './route-policy';
 import { isNamedIn } from './route-names';
 import type { Reason } from './route-refusal';
-import type { MaxPrice, RouteRequest, RoutingPreferences } from './route-request';
+import type { EndpointNeed, MaxPrice, RouteRequest, RoutingPreferences } from './route-request';
 import { supportsParameter, traitsOf } from './route-traits';
 
 /** The members of a request that an endpoint would not be sent, because it is asked in another dialect. */
@@ -24,11 +24,20 @@ export function hardFilters(request: RouteRequest, lostMembers: LostMembers = ()
     ...policies.flatMap((policy) => policyFilters(policy)),
     ...(preferences ? dataFilters(preferences) : []),
     ...(preferences ? choiceFilters(preferences) : []),
+    ...(request.needs ?? []).map(needFilter),
     ...sizeFilters(request),
     ...(isStrict ? [parameterFilter(request.parameters ?? [])] : []),
     ...modalityFilters(request),
     ...(isStrict ? [translationFilter(lostMembers)] : []),
   ];
+}
+
+function needFilter({ member, message, isMetBy }: EndpointNeed): HardFilter {
+  const constraint = { field: member, detail: message };
+  return {
+    reason: { error: 'invalid_request', code: 'constraint_filtered', message, constraint },
+    keeps: ({ endpoint }) => isMetBy(endpoint),
+  };
 }
 
 function dataFilters(preferences: RoutingPreferences): HardFilter[] {

@@ -17,7 +17,15 @@ import { sortOfGroup, tierRank, tierWishOf, type TierWish } from './route-tiers'
 import type { StickyView } from './sticky-routes';
 
 export type { Candidate, ConsideredEndpoint, RoutePlan } from './planned-route';
-export type { RouteFacts, RoutePolicy, RouteRequest, RoutingPreferences, SortKey, StickyKey } from './route-request';
+export type {
+  EndpointNeed,
+  RouteFacts,
+  RoutePolicy,
+  RouteRequest,
+  RoutingPreferences,
+  SortKey,
+  StickyKey,
+} from './route-request';
 
 /** What a plan is made from beside the request. */
 export interface RouteWorld {

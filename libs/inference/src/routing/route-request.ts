@@ -1,5 +1,5 @@
 import type { Rate } from '../pricing/money';
-import type { Api } from './catalogue';
+import type { Api, Endpoint } from './catalogue';
 import type { CredentialScope } from './credential-source';
 
 export type SortKey = 'price' | 'throughput' | 'latency' | 'exacto';
@@ -81,6 +81,16 @@ export interface RouteFacts {
   readonly maxOutputTokens?: number | null;
   /** As in the request: auto, default, fast, flex, priority, scale, ultrafast. */
   readonly serviceTier?: string | null;
+  /** A request for what no endpoint can do is wrong (400). */
+  readonly needs?: readonly EndpointNeed[];
+}
+
+/** Something that an endpoint must be able to do for a request, and what to say where none is. */
+export interface EndpointNeed {
+  /** Of the request. */
+  readonly member: string;
+  readonly message: string;
+  readonly isMetBy: (endpoint: Endpoint) => boolean;
 }
 
 /** What names a conversation, made when it is asked for; null where nothing does. */

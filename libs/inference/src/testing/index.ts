@@ -5,3 +5,4 @@ export * from './engine-fixture';
 export * from './fake-upstream';
 export * from './fold-answer';
 export * from './responses-grammar';
+export * from './recordings';

@@ -15,7 +15,7 @@ import {
   type CatalogueSource,
 } from '@libs/inference';
 import type { GenerationOpening, GenerationSettlement, GenerationView, OpeningVerdict } from '@libs/persistence';
-import { AppExceptionFilter, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
+import { AppExceptionFilter, Egress, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
 import { FakeMessageBus } from '@libs/platform/testing';
 import { AuthModule } from '../../auth/auth.module';
 import { CallContents } from '../../generations/call-contents';
@@ -36,6 +36,13 @@ import { InferenceRouting } from '../inference-routing';
 import { InferenceService } from '../inference.service';
 import { MessagesController } from '../messages.controller';
 import { ResponsesController } from '../responses.controller';
+import { TranscriptionIntake } from '../transcription-intake';
+import { TranscriptionReplier } from '../transcription-replier';
+import { TranscriptionService } from '../transcription.service';
+import { TranscriptionsController } from '../transcriptions.controller';
+
+/** What the upstream of the specs may take for a recording. */
+export const TRANSCRIPTION_TIMEOUT_MS = 1_000;
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
 
@@ -130,10 +137,9 @@ export class InferenceApp {
   }
 
   private async listen(): Promise<void> {
-    this.upstream = createServer((request, response) => void this.onUpstreamCall(request, response)).listen(
-      0,
-      '127.0.0.1',
-    );
+    this.upstream = createServer(
+      (request, response) => void this.onUpstreamCall(request, response).catch(() => undefined),
+    ).listen(0, '127.0.0.1');
     await once(this.upstream, 'listening');
     const { engine, routing } = this.inference();
     const serverTools = createServerToolEngine({ engine, routing, serviceName: 'sluice', tools: this.tools });
@@ -141,6 +147,8 @@ export class InferenceApp {
     const generations = new GenerationsService(this.books, (slug) => routing.providerName(slug), this.contents);
     this.contentLog = this.contents && new ContentLog(this.contents, silent);
     const callContents = this.contentLog && new CallContents(this.contentLog);
+    const transcriptions = new TranscriptionService(engine, routing, this.recorder, TRANSCRIPTION_TIMEOUT_MS);
+    const intake = new TranscriptionIntake(new Egress({ allowCidrs: [] }));
     const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({ principal: this.principalOf(keyHash) }));
 
     @Global()
@@ -148,9 +156,10 @@ export class InferenceApp {
       providers: [
         { provide: MessageBus, useValue: bus },
         { provide: GenerationsService, useValue: generations },
+        { provide: TranscriptionReplier, useValue: new TranscriptionReplier(intake, transcriptions, 'sluice') },
         { provide: CallReplier, useValue: new CallReplier(service, new ServicesEnv().SERVICE_NAME, callContents) },
       ],
-      exports: [MessageBus, CallReplier, GenerationsService],
+      exports: [MessageBus, CallReplier, TranscriptionReplier, GenerationsService],
     })
     class WorldModule {}
 
@@ -161,6 +170,7 @@ export class InferenceApp {
         ResponsesController,
         MessagesController,
         EmbeddingsController,
+        TranscriptionsController,
         GenerationsController,
       ],
     }).compile();
@@ -219,7 +229,7 @@ export class InferenceApp {
 }
 
 function catalogueText(port: number): string {
-  const model = (slug: string, api: string, prices: string, provider = 'test'): string => `
+  const model = (slug: string, api: string, prices: string, provider = 'test', able = '{}'): string => `
   - slug: ${slug}
     name: ${slug}
     description: A model.
@@ -229,7 +239,7 @@ function catalogueText(port: number): string {
     supported_parameters: []
     endpoints:
       - { provider: ${provider}, upstream_model: ${api}-model, apis: [${api}], pricing: ${prices}, context_length: 1000,
-          max_completion_tokens: 500, quantization: unknown, region: global, zdr: false, capabilities: {} }`;
+          max_completion_tokens: 500, quantization: unknown, region: global, zdr: false, capabilities: ${able} }`;
   const provider = (slug: string, name: string, protocol: string): string => `
   - { slug: ${slug}, name: ${name}, base_url: "http://127.0.0.1:${port}/v1", protocol: ${protocol}, api_key_env: TEST_KEY,
       headers: {}, regions: [global], data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: false },
@@ -242,6 +252,15 @@ models:${[
     model('test/embed', 'embeddings', '{ prompt: "0.000001" }'),
     model('test/responses', 'responses', answered),
     model('test/messages', 'messages', answered, 'other'),
+    model('test/speech', 'transcription', '{ audio_second: "0.0001" }'),
+    model(
+      'test/verbose',
+      'transcription',
+      '{ audio_second: "0.0001" }',
+      'test',
+      '{ transcription: { verbose_json: true } }',
+    ),
+    model('test/spoken-tokens', 'transcription', '{ prompt: "0.000002", completion: "0.00001", audio: "0.000006" }'),
   ].join('')}
 `;
 }

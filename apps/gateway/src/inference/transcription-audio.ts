@@ -1,0 +1,86 @@
+import { AppError } from '@libs/errors';
+import {
+  AUDIO_FORMATS,
+  audioFormatNamed,
+  audioFormatOfFile,
+  audioInHand,
+  audioLength,
+  callCancelled,
+  looksLike,
+  AudioBytes,
+  toAbortSignal,
+  type AudioFormat,
+  type AudioInput,
+  type AudioLength,
+  type Cancellation,
+} from '@libs/inference';
+import type { Egress } from '@libs/platform';
+
+/** 25 MB of the interface, counted as 25 · 2^20: of a file, and of what is in base64. */
+export const MAX_AUDIO_BYTES = 25 * 1024 * 1024;
+
+const DOWNLOAD_TIMEOUT_MS = 30_000;
+const MAX_REDIRECTS = 3;
+
+/** A format by its name. @throws AppError invalid_request naming the member */
+export function formatNamed(name: string, member: string): AudioFormat {
+  const format = audioFormatNamed(name);
+  if (format === null) throw wrong(member, `must be one of ${AUDIO_FORMATS.join(', ')}`);
+  return format;
+}
+
+/** A recording that is here. @throws AppError invalid_request naming the member for what is none in this format */
+export function audioOf(bytes: AudioBytes, format: AudioFormat, member: string): AudioInput {
+  return audioInHand(format, bytes, judge(bytes, format, member));
+}
+
+function judge(bytes: AudioBytes, format: AudioFormat, member: string): AudioLength {
+  if (bytes.length === 0) throw wrong(member, 'is empty');
+  const length = looksLike(format, bytes) ? audioLength(bytes, format) : 'broken';
+  if (length === 'broken') throw wrong(member, `is no whole ${format} recording`);
+  return length;
+}
+
+/**
+ * A recording that stays where it is until its bytes are needed. The URL is judged as far as that can be done
+ * without asking anybody.
+ *
+ * @throws AppError invalid_request
+ */
+export function audioAt(url: string, wanted: string | null, egress: Egress, abort: Cancellation): AudioInput {
+  egress.check(url, MEMBER);
+  const format = wanted === null ? audioFormatOfFile(new URL(url).pathname) : formatNamed(wanted, 'input_audio.format');
+  if (format === null) throw wrong('input_audio.format', 'is required where the URL does not end in one');
+  let fetched: Promise<AudioBytes> | null = null;
+  let length: AudioLength | null = null;
+  const load = async (): Promise<AudioBytes> => {
+    const bytes = await download(url, egress, abort);
+    length = judge(bytes, format, MEMBER);
+    return bytes;
+  };
+  return { format, url, bytes: () => (fetched ??= load()), length: () => length };
+}
+
+const MEMBER = 'input_audio.url';
+
+async function download(url: string, egress: Egress, abort: Cancellation): Promise<AudioBytes> {
+  const signal = toAbortSignal(abort);
+  try {
+    const { status, body } = await egress.fetch(url, {
+      headers: { accept: 'audio/*, video/*;q=0.8, application/octet-stream;q=0.5' },
+      maxBytes: MAX_AUDIO_BYTES,
+      timeoutMs: DOWNLOAD_TIMEOUT_MS,
+      maxRedirects: MAX_REDIRECTS,
+      subject: MEMBER,
+      signal,
+    });
+    if (status < 200 || status >= 300) throw wrong(MEMBER, `cannot be downloaded: its host answers ${status}`);
+    return new AudioBytes([body]);
+  } catch (error) {
+    throw signal.aborted ? callCancelled() : error;
+  }
+}
+
+export function wrong(member: string, what: string): AppError {
+  return new AppError('invalid_request', `${member} ${what}`, { metadata: { param: member } });
+}

@@ -1,0 +1,99 @@
+import { AppError } from '@libs/errors';
+import { fieldPart, filePart, rawForm, waveFile } from '@libs/inference/testing';
+import fc from 'fast-check';
+import { TranscriptionFormParser } from './transcription-form-parser';
+
+const BOUNDARY = 'xYz';
+const TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
+
+interface Parsed {
+  readonly fields: [string, string][];
+  readonly file: Buffer;
+}
+
+function parse(form: Buffer, cuts: readonly number[] = [], contentType = TYPE): Parsed {
+  const fields: [string, string][] = [];
+  const pieces: Buffer[] = [];
+  const parser = new TranscriptionFormParser(contentType, 'file', {
+    onField: (name, value) => fields.push([name, value]),
+    onFile: () => undefined,
+    onFileData: (piece) => pieces.push(piece),
+  });
+  const ends = [...cuts.map((cut) => cut % (form.length + 1)), form.length].sort((a, b) => a - b);
+  let start = 0;
+  for (const end of ends) {
+    parser.write(form.subarray(start, end));
+    start = end;
+  }
+  parser.end();
+  return { fields, file: Buffer.concat(pieces) };
+}
+
+const someBytes = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
+/** Bytes that look like a boundary, but for their end. */
+const nearlyBoundary = fc.array(fc.constantFrom('\r', '\n', '\r\n--', `\r\n--${BOUNDARY.slice(0, 2)}`, '-', 'x'), {
+  maxLength: 60,
+});
+
+describe(TranscriptionFormParser.name, () => {
+  it('gives a file back byte by byte, however it is cut into pieces and whatever is in it', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          someBytes,
+          nearlyBoundary.map((words) => Buffer.from(words.join(''))),
+        ),
+        fc.array(fc.nat(), { maxLength: 12 }),
+        (bytes, cuts) => {
+          const form = rawForm(BOUNDARY, [fieldPart('model', 'a/b'), filePart(bytes), fieldPart('user', 'ü')]);
+          expect(parse(form, cuts)).toEqual({
+            fields: [
+              ['model', 'a/b'],
+              ['user', 'ü'],
+            ],
+            file: bytes,
+          });
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('refuses or reads whatever becomes of a form, and never fails otherwise', () => {
+    const form = rawForm(BOUNDARY, [fieldPart('model', 'a/b'), filePart(waveFile(0.01)), fieldPart('user', 'x')]);
+    const change = fc.record({ at: fc.nat(form.length - 1), bytes: fc.uint8Array({ maxLength: 6 }), drops: fc.nat(8) });
+    fc.assert(
+      fc.property(
+        fc.array(change, { minLength: 1, maxLength: 5 }),
+        fc.array(fc.nat(), { maxLength: 5 }),
+        (changes, cuts) => {
+          let spoiled = form;
+          for (const { at, bytes, drops } of changes) {
+            spoiled = Buffer.concat([spoiled.subarray(0, at), bytes, spoiled.subarray(at + drops)]);
+          }
+          try {
+            parse(spoiled, cuts);
+          } catch (error) {
+            expect(error).toBeInstanceOf(AppError);
+            expect((error as AppError).status).toBe(400);
+          }
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it.each([
+    ['bare', TYPE],
+    ['quoted', `multipart/form-data; charset=utf-8; boundary="${BOUNDARY}"`],
+    ['in capitals', `Multipart/Form-Data; BOUNDARY=${BOUNDARY}`],
+  ])('finds a boundary that is %s', (_how, contentType) => {
+    const form = rawForm(BOUNDARY, [fieldPart('model', 'a/b')]);
+    expect(parse(form, [], contentType).fields).toEqual([['model', 'a/b']]);
+  });
+
+  it('does not take what stands in quotes for a parameter', () => {
+    const head = 'Content-Disposition: form-data; filename="a; name=model.wav"; name="file"';
+    expect(parse(rawForm(BOUNDARY, [{ head, body: 'x' }])).file.toString()).toBe('x');
+  });
+});

@@ -1,0 +1,71 @@
+import { mintId, type Principal } from '@libs/contracts';
+import { routingMetadata, failedRouteOf, spliceMembers, type TranscriptionAnswer } from '@libs/inference';
+import { AppError } from '@libs/errors';
+import type { FastifyReply } from 'fastify';
+import { clientOf } from './call-client';
+import { CallLife } from './call-life';
+import { send } from './call-replier';
+import type { IncomingCall } from './checked-call';
+import type { ExplainedRequest } from './inference-error.filter';
+import { metadataMemberFor } from './metadata-wish';
+import type { IncomingTranscription, TranscriptionIntake } from './transcription-intake';
+import type { TranscriptionService } from './transcription.service';
+
+const NO_BODY = Buffer.alloc(0);
+
+/** From a checked credential and an unread recording to what was said in it. */
+export class TranscriptionReplier {
+  constructor(
+    private readonly intake: TranscriptionIntake,
+    private readonly transcriptions: TranscriptionService,
+    /** The `<service>` of headers and members. */
+    private readonly serviceName: string,
+  ) {}
+
+  /** @throws AppError */
+  async reply(caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
+    const generationId = mintId('gen');
+    reply.header('x-generation-id', generationId);
+    const life = new CallLife(request.life);
+    const member = metadataMemberFor(request.headers, this.serviceName);
+    try {
+      const incoming = await this.intake.read(request, life.abort);
+      const call = this.#callOf(generationId, caller, request, incoming, life);
+      const answer = await this.transcriptions.transcribe(call, incoming);
+      send(reply, member === null ? answer.body : withMetadata(answer, member, request.life.startedMs));
+    } catch (thrown) {
+      const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
+      if (member !== null && route !== null) {
+        request.besideError = { [member]: routingMetadata({ ...route, served: null }) };
+      }
+      throw life.explain(thrown);
+    }
+  }
+
+  #callOf(
+    generationId: string,
+    caller: Principal,
+    { headers, id }: ExplainedRequest,
+    { dto }: IncomingTranscription,
+    { abort }: CallLife,
+  ): IncomingCall {
+    const session = headers['x-session-id'];
+    return {
+      generationId,
+      caller,
+      body: NO_BODY,
+      parsed: dto,
+      sessionId: typeof session === 'string' ? session : null,
+      client: clientOf(headers, id, this.serviceName),
+      abort,
+    };
+  }
+}
+
+function withMetadata(answer: TranscriptionAnswer, member: string, startedMs: number): Buffer {
+  const { plan, attempts, body } = answer;
+  if (plan === undefined) return body;
+  const generationMs = performance.now() - startedMs;
+  const metadata = routingMetadata({ plan, attempts, served: answer, generationMs });
+  return spliceMembers(body, { set: { [member]: JSON.stringify(metadata) } });
+}

@@ -1,0 +1,23 @@
+import { Controller, HttpCode, Post, Req, Res, UseFilters } from '@nestjs/common';
+import type { Principal } from '@libs/contracts';
+import type { FastifyReply } from 'fastify';
+import { Caller } from '../auth/caller.decorator';
+import { UploadBody } from '../http/streamed-body.decorator';
+import type { ExplainedRequest } from './inference-error.filter';
+import { TranscriptionErrorFilter } from './transcription-error.filter';
+import { MAX_TRANSCRIPTION_BYTES } from './transcription-intake';
+import { TranscriptionReplier } from './transcription-replier';
+
+/** `POST /audio/transcriptions` (interface §4.5). */
+@Controller('audio/transcriptions')
+@UseFilters(new TranscriptionErrorFilter())
+export class TranscriptionsController {
+  constructor(private readonly replier: TranscriptionReplier) {}
+
+  @Post()
+  @HttpCode(200)
+  @UploadBody(MAX_TRANSCRIPTION_BYTES)
+  create(@Caller() caller: Principal, @Req() request: ExplainedRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.replier.reply(caller, request, reply);
+  }
+}

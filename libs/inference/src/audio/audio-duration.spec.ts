@@ -1,0 +1,190 @@
+import { waveFile } from '../testing';
+import { AudioBytes, AudioCollector } from './audio-bytes';
+import { audioLength } from './audio-duration';
+import { AUDIO_FORMATS, looksLike, type AudioFormat } from './audio-format';
+
+/** One frame of MPEG-1 layer 3: 128 kbit/s, 44.1 kHz, 1,152 samples in 417 bytes. */
+function mp3(frames: number): Buffer {
+  const frame = Buffer.alloc(417);
+  frame.writeUInt32BE(0xfffb9000);
+  return Buffer.concat(Array.from({ length: frames }, () => frame));
+}
+
+/** One ADTS frame: 44.1 kHz, 1,024 samples in 200 bytes. */
+function aac(frames: number): Buffer {
+  const frame = Buffer.alloc(200);
+  const bytes = frame.length;
+  frame.set([0xff, 0xf1, 0x50, 0x80 | (bytes >> 11), (bytes >> 3) & 0xff, (bytes & 7) << 5, 0xfc]);
+  return Buffer.concat(Array.from({ length: frames }, () => frame));
+}
+
+function flac(samples: number): Buffer {
+  const file = Buffer.alloc(600);
+  file.write('fLaC', 0, 'latin1');
+  file.writeUIntBE(34, 5, 3);
+  file.writeUIntBE(16_000 << 4, 18, 3);
+  file.writeUInt32BE(samples, 22);
+  return file;
+}
+
+function oggPage(position: bigint, content: Buffer): Buffer {
+  const page = Buffer.alloc(27);
+  page.write('OggS', 0, 'latin1');
+  page.writeBigUInt64LE(position, 6);
+  return Buffer.concat([page, content]);
+}
+
+function opus(samples: bigint): Buffer {
+  const head = Buffer.alloc(19);
+  head.write('OpusHead', 0, 'latin1');
+  head.writeUInt16LE(312, 10);
+  return Buffer.concat([
+    oggPage(0n, head),
+    oggPage(samples + 312n, Buffer.alloc(400)),
+    oggPage(0xffff_ffff_ffff_ffffn, Buffer.alloc(9)),
+  ]);
+}
+
+function vorbis(samples: bigint): Buffer {
+  const head = Buffer.alloc(30);
+  head.write('\u0001vorbis', 0, 'latin1');
+  head.writeUInt32LE(44_100, 12);
+  return Buffer.concat([oggPage(0n, head), oggPage(samples, Buffer.alloc(400))]);
+}
+
+function box(kind: string, content: Buffer): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(8 + content.length);
+  head.write(kind, 4, 'latin1');
+  return Buffer.concat([head, content]);
+}
+
+function mp4(seconds: number): Buffer {
+  const header = Buffer.alloc(100);
+  header.writeUInt32BE(1_000, 12);
+  header.writeUInt32BE(seconds * 1_000, 16);
+  return Buffer.concat([
+    box('ftyp', Buffer.from('M4A ')),
+    box('mdat', Buffer.alloc(500)),
+    box('moov', box('mvhd', header)),
+  ]);
+}
+
+function element(id: string, content: Buffer): Buffer {
+  const size = Buffer.alloc(8);
+  size.writeUIntBE(content.length, 2, 6);
+  size[0] = 0x01;
+  return Buffer.concat([Buffer.from(id, 'hex'), size, content]);
+}
+
+function webm(seconds: number, isDurationTold: boolean): Buffer {
+  const duration = Buffer.alloc(8);
+  duration.writeDoubleBE(seconds * 1_000);
+  const scale = element('2ad7b1', Buffer.from([0x0f, 0x42, 0x40]));
+  const info = element('1549a966', Buffer.concat([scale, ...(isDurationTold ? [element('4489', duration)] : [])]));
+  const at = Buffer.alloc(2);
+  at.writeUInt16BE(seconds * 1_000);
+  const clusters = [Buffer.from([0]), at].map((time) =>
+    element('1f43b675', Buffer.concat([element('e7', time), element('a3', Buffer.alloc(600))])),
+  );
+  return Buffer.concat([element('1a45dfa3', Buffer.alloc(4)), element('18538067', Buffer.concat([info, ...clusters]))]);
+}
+
+/** In pieces of a few bytes, as a slow socket brings them. */
+function inPieces(file: Buffer, bytes: number): AudioBytes {
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < file.length; at += bytes) pieces.push(file.subarray(at, at + bytes));
+  return new AudioBytes(pieces);
+}
+
+const RECORDINGS: readonly (readonly [string, AudioFormat, Buffer, number])[] = [
+  ['wav', 'wav', waveFile(2.5), 2.5],
+  ['mp3', 'mp3', mp3(100), (100 * 1_152) / 44_100],
+  [
+    'mp3 behind a tag',
+    'mp3',
+    Buffer.concat([Buffer.from('ID3\u0004\0\0\0\0\0\u0010'), Buffer.alloc(16), mp3(50)]),
+    (50 * 1_152) / 44_100,
+  ],
+  ['aac', 'aac', aac(100), (100 * 1_024) / 44_100],
+  ['flac', 'flac', flac(40_000), 2.5],
+  ['opus', 'ogg', opus(120_000n), 2.5],
+  ['vorbis', 'ogg', vorbis(110_250n), 2.5],
+  ['m4a', 'm4a', mp4(3), 3],
+  ['webm', 'webm', webm(3, true), 3],
+  ['webm of a browser', 'webm', webm(3, false), 3],
+  ['pcm', 'pcm', Buffer.alloc(80_000), 2.5],
+];
+
+describe(audioLength.name, () => {
+  it.each(RECORDINGS)('measures %s', (_name, format, file, seconds) => {
+    for (const pieceBytes of [file.length, 7, 64]) {
+      const audio = inPieces(file, pieceBytes);
+      expect(looksLike(format, audio)).toBe(true);
+      const length = audioLength(audio, format);
+      expect(length).toMatchObject({ isEstimated: false });
+      expect((length as { seconds: number }).seconds).toBeCloseTo(seconds, 6);
+    }
+  });
+
+  it.each(RECORDINGS)('never believes a %s that is cut, filled with noise, or empty', (_name, format, file) => {
+    for (let keep = 0; keep < Math.min(file.length, 200); keep += 3) {
+      const cut = audioLength(new AudioBytes([file.subarray(0, keep)]), format);
+      const noisy = audioLength(new AudioBytes([file.subarray(0, keep), Buffer.alloc(300, 0xff)]), format);
+      for (const length of [cut, noisy]) {
+        if (length !== 'broken') expect(length.seconds).toBeGreaterThanOrEqual(0);
+        if (length !== 'broken') expect(length.seconds).toBeLessThanOrEqual(24 * 3_600);
+      }
+    }
+  });
+
+  it('charges by the bytes what says to be shorter than its bytes can be', () => {
+    const lying = Buffer.concat([flac(16), Buffer.alloc(10_000_000)]);
+    expect(audioLength(new AudioBytes([lying]), 'flac')).toEqual({
+      seconds: (lying.length * 8) / 10_000_000,
+      isEstimated: true,
+    });
+  });
+
+  it('guesses by the size where nothing is said', () => {
+    expect(audioLength(new AudioBytes([Buffer.alloc(80_000)]), 'webm')).toEqual({ seconds: 10, isEstimated: true });
+  });
+
+  it.each([
+    ['has no samples', waveFile(0)],
+    ['claims more than there is', ((file) => (file.writeUInt32LE(0xffff_ffff, 40), file))(waveFile(1))],
+    ['has no data', waveFile(1).subarray(0, 36)],
+  ])('calls a wave broken that %s', (_what, file) => {
+    expect(audioLength(new AudioBytes([file]), 'wav')).toBe('broken');
+  });
+});
+
+describe(looksLike.name, () => {
+  it('takes no format for another', () => {
+    for (const [, format, file] of RECORDINGS) {
+      const audio = new AudioBytes([file]);
+      const others = AUDIO_FORMATS.filter((other) => other !== 'pcm' && other !== format && looksLike(other, audio));
+      // A tag may stand before several formats.
+      expect(others.filter(() => !file.toString('latin1', 0, 3).startsWith('ID3'))).toEqual([]);
+    }
+  });
+});
+
+describe(AudioCollector.name, () => {
+  it('gathers what is small and keeps what is large as it is', () => {
+    const collector = new AudioCollector(1_000_000);
+    const large = Buffer.alloc(65_536, 1);
+    for (const piece of [Buffer.from('ab'), Buffer.from('c'), large, Buffer.from('d')]) collector.add(piece);
+    const pieces = [...collector.toAudio()];
+    expect(pieces.map((piece) => piece.length)).toEqual([3, 65_536, 1]);
+    expect(pieces[1]).toBe(large);
+    expect(collector.toAudio().slice(2, 5)).toEqual(Buffer.from('c\u0001\u0001'));
+  });
+
+  it('lets go of everything when it is too much', () => {
+    const collector = new AudioCollector(3);
+    expect(collector.add(Buffer.from('abc'))).toBe(true);
+    expect(collector.add(Buffer.from('d'))).toBe(false);
+    expect(collector.toAudio().length).toBe(0);
+  });
+});

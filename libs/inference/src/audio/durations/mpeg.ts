@@ -1,0 +1,103 @@
+import type { AudioBytes } from '../audio-bytes';
+
+/** Beyond this many frames, more than an hour, the rest is taken to be like them. */
+const MOST_FRAMES = 200_000;
+/** How far the first frame may be from the start, behind tags of the file. */
+const LONGEST_SEARCH = 64 * 1024;
+
+const SAMPLE_RATES = [44_100, 48_000, 32_000];
+const BITRATES_1: Readonly<Record<number, readonly number[]>> = {
+  1: [0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
+  2: [0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
+  3: [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+};
+const BITRATES_2: Readonly<Record<number, readonly number[]>> = {
+  1: [0, 32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
+  2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+  3: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+};
+const ADTS_RATES = [
+  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
+];
+
+interface Frame {
+  readonly bytes: number;
+  readonly seconds: number;
+}
+
+type ReadFrame = (head: Buffer) => Frame | null;
+
+/** The length of an MP3 in seconds, by all of its frames: what a header says of them may be wrong. */
+export function mp3Seconds(audio: AudioBytes): number | null {
+  return framesSeconds(audio, readMpegFrame);
+}
+
+/** The length of AAC in ADTS frames (ISO 14496-3, 1.A.2.2) in seconds. */
+export function adtsSeconds(audio: AudioBytes): number | null {
+  return framesSeconds(audio, readAdtsFrame);
+}
+
+function framesSeconds(audio: AudioBytes, read: ReadFrame): number | null {
+  const start = firstFrame(audio, read);
+  if (start === null) return null;
+  let position = start;
+  let seconds = 0;
+  for (let count = 0; count < MOST_FRAMES; count += 1) {
+    const frame = read(audio.slice(position, position + 8));
+    if (frame === null) return seconds === 0 ? null : seconds;
+    position += frame.bytes;
+    seconds += frame.seconds;
+  }
+  return (seconds * (audio.length - start)) / (position - start);
+}
+
+function firstFrame(audio: AudioBytes, read: ReadFrame): number | null {
+  const start = tagBytes(audio.slice(0, 10));
+  const area = audio.slice(start, start + LONGEST_SEARCH);
+  for (let at = area.indexOf(0xff); at !== -1; at = area.indexOf(0xff, at + 1)) {
+    const frame = read(area.subarray(at, at + 8));
+    if (frame === null) continue;
+    const next = audio.slice(start + at + frame.bytes, start + at + frame.bytes + 8);
+    // A frame is followed by another, or by nothing at all.
+    if (next.length === 0 || read(next) !== null) return start + at;
+  }
+  return null;
+}
+
+/** The size of an ID3v2 tag: four times seven bits, and its own head. */
+function tagBytes(head: Buffer): number {
+  if (head.length < 10 || head.toString('latin1', 0, 3) !== 'ID3') return 0;
+  const size = (head[6]! << 21) | (head[7]! << 14) | (head[8]! << 7) | head[9]!;
+  return size + 10;
+}
+
+function readMpegFrame(head: Buffer): Frame | null {
+  if (head.length < 4 || head[0] !== 0xff || (head[1]! & 0xe0) !== 0xe0) return null;
+  const version = (head[1]! >> 3) & 3;
+  const layer = 4 - ((head[1]! >> 1) & 3);
+  const sampleRate = (SAMPLE_RATES[(head[2]! >> 2) & 3] ?? 0) / RATE_DIVISORS[version]!;
+  const bitrate = (version === MPEG_1 ? BITRATES_1 : BITRATES_2)[layer]?.[head[2]! >> 4];
+  if (sampleRate === 0 || !bitrate) return null;
+  const samples = samplesOf(version, layer);
+  const padding = (head[2]! >> 1) & 1;
+  const slot = layer === 1 ? 4 : 1;
+  const bytes = Math.floor((samples / 8 / slot) * ((bitrate * 1_000) / sampleRate) + padding) * slot;
+  return { bytes, seconds: samples / sampleRate };
+}
+
+const MPEG_1 = 3;
+/** By version: 2.5, none, 2, 1. */
+const RATE_DIVISORS = [4, Number.POSITIVE_INFINITY, 2, 1];
+
+function samplesOf(version: number, layer: number): number {
+  if (layer === 1) return 384;
+  return layer === 3 && version !== MPEG_1 ? 576 : 1_152;
+}
+
+function readAdtsFrame(head: Buffer): Frame | null {
+  if (head.length < 7 || head[0] !== 0xff || (head[1]! & 0xf6) !== 0xf0) return null;
+  const sampleRate = ADTS_RATES[(head[2]! >> 2) & 15];
+  const bytes = ((head[3]! & 3) << 11) | (head[4]! << 3) | (head[5]! >> 5);
+  if (sampleRate === undefined || bytes < 7) return null;
+  return { bytes, seconds: (1_024 * ((head[6]! & 3) + 1)) / sampleRate };
+}

@@ -1,0 +1,87 @@
+import type { AudioBytes } from '../audio-bytes';
+
+const SEGMENT = 0x18538067;
+const INFO = 0x1549a966;
+const TIMESTAMP_SCALE = 0x2ad7b1;
+const DURATION = 0x4489;
+const CLUSTER = 0x1f43b675;
+const CLUSTER_ID = Buffer.from('1f43b675', 'hex');
+const TIMESTAMP = 0xe7;
+
+const MOST_ELEMENTS = 10_000;
+const DEFAULT_SCALE_NS = 1_000_000;
+/** Of one read while the last cluster is looked for. */
+const SEARCHED_BYTES = 1024 * 1024;
+
+interface Element {
+  readonly id: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The length of a WebM file in seconds (RFC 9559): what its head says or, where a browser recorded it and says
+ * nothing, when its last cluster begins.
+ */
+export function webmSeconds(audio: AudioBytes): number | null {
+  const segment = find(audio, SEGMENT, 0, audio.length);
+  const info = segment && find(audio, INFO, segment.start, segment.end);
+  if (!segment || !info) return null;
+  const scale = find(audio, TIMESTAMP_SCALE, info.start, info.end);
+  const scaleNs = (scale && unsigned(audio, scale)) || DEFAULT_SCALE_NS;
+  const duration = find(audio, DURATION, info.start, info.end);
+  const ticks = (duration && float(audio, duration)) || lastCluster(audio, segment);
+  return ticks ? (ticks * scaleNs) / 1e9 : null;
+}
+
+function find(audio: AudioBytes, id: number, start: number, end: number): Element | null {
+  let position = start;
+  for (let count = 0; count < MOST_ELEMENTS && position < end; count += 1) {
+    const element = elementAt(audio, position, end);
+    if (element === null || element.id === id) return element;
+    if (element.id === CLUSTER) return null;
+    position = element.end;
+  }
+  return null;
+}
+
+function elementAt(audio: AudioBytes, position: number, limit: number): Element | null {
+  const head = audio.slice(position, position + 12);
+  const idBytes = head.length === 0 ? 0 : Math.clz32(head[0]!) - 23;
+  if (idBytes < 1 || idBytes > 4 || head.length <= idBytes) return null;
+  const sizeBytes = Math.clz32(head[idBytes]!) - 23;
+  if (sizeBytes > 8 || head.length < idBytes + sizeBytes) return null;
+  let size = head[idBytes]! & (0xff >> sizeBytes);
+  let isUnknown = size === 0xff >> sizeBytes;
+  for (let at = 1; at < sizeBytes; at += 1) {
+    const byte = head[idBytes + at]!;
+    isUnknown &&= byte === 0xff;
+    size = size * 256 + byte;
+  }
+  const start = position + idBytes + sizeBytes;
+  return { id: head.readUIntBE(0, idBytes), start, end: isUnknown ? limit : Math.min(limit, start + size) };
+}
+
+function lastCluster(audio: AudioBytes, { start, end }: Element): number | null {
+  for (let until = end; until > start; until -= SEARCHED_BYTES) {
+    const from = Math.max(start, until - SEARCHED_BYTES);
+    // A few bytes more, for an id that stands across the border.
+    const area = audio.slice(from, until + CLUSTER_ID.length);
+    const at = area.lastIndexOf(CLUSTER_ID);
+    const cluster = at === -1 ? null : elementAt(audio, from + at, end);
+    const timestamp = cluster && find(audio, TIMESTAMP, cluster.start, cluster.end);
+    if (timestamp) return unsigned(audio, timestamp);
+  }
+  return null;
+}
+
+function unsigned(audio: AudioBytes, { start, end }: Element): number | null {
+  const bytes = end - start;
+  return bytes >= 1 && bytes <= 6 ? audio.slice(start, end).readUIntBE(0, bytes) : null;
+}
+
+function float(audio: AudioBytes, { start, end }: Element): number | null {
+  const bytes = audio.slice(start, end);
+  const value = bytes.length === 4 ? bytes.readFloatBE() : bytes.length === 8 ? bytes.readDoubleBE() : 0;
+  return Number.isFinite(value) && value > 0 ? value : null;
+}

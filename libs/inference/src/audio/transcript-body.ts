@@ -1,0 +1,94 @@
+import { defined } from '../dialects/loose-values';
+import type { Transcript, TranscriptEntity, TranscriptSegment, TranscriptWord } from './transcript';
+import { segmentsOf } from './transcript-segments';
+import { wantsSegments, wantsWords, type Transcription } from './transcription';
+
+/** What a transcription used, as its answer tells (interface §2.8). */
+export interface TranscriptUsage {
+  /** A decimal number in US dollars as JSON text. */
+  readonly cost: string;
+  readonly seconds?: number | undefined;
+  readonly tokens?: { readonly input: number; readonly output: number; readonly total: number } | undefined;
+}
+
+/** The answer of `POST /audio/transcriptions`, as JSON. */
+export function transcriptBody(request: Transcription, transcript: Transcript, usage: TranscriptUsage): Buffer {
+  const { text, languageConfidence, entities } = transcript;
+  const body = defined({
+    text,
+    ...(request.isVerbose && verboseMembers(request, transcript)),
+    language_confidence: fraction(languageConfidence),
+    entities: entities && entities.length > 0 ? entities.map(entityMember) : undefined,
+  });
+  const { cost, seconds, tokens } = usage;
+  const used = defined({
+    seconds,
+    input_tokens: tokens?.input,
+    output_tokens: tokens?.output,
+    total_tokens: tokens?.total,
+  });
+  const head = JSON.stringify(body).slice(0, -1);
+  const counts = JSON.stringify(used).slice(1);
+  // The cost keeps every digit that it has.
+  return Buffer.from(`${head},"usage":{"cost":${cost}${counts === '}' ? '' : ','}${counts}}`);
+}
+
+function verboseMembers(request: Transcription, transcript: Transcript): object {
+  const speakers = new Speakers();
+  const words = transcript.words ?? [];
+  const segments = transcript.segments ?? segmentsOf(words);
+  return {
+    task: 'transcribe',
+    language: transcript.language ?? request.language ?? undefined,
+    duration: transcript.durationSeconds,
+    confidence: fraction(transcript.confidence),
+    words: wantsWords(request) && transcript.words ? words.map((word) => wordMember(word, speakers)) : undefined,
+    segments: wantsSegments(request)
+      ? segments.map((segment, id) => segmentMember(segment, id, speakers, request.diarize))
+      : undefined,
+  };
+}
+
+function wordMember({ word, start, end, speaker, confidence, channel, type }: TranscriptWord, speakers: Speakers) {
+  return defined({
+    word,
+    start,
+    end,
+    speaker: speaker === undefined ? undefined : speakers.numberOf(speaker),
+    speaker_label: speaker,
+    confidence: fraction(confidence),
+    channel,
+    type,
+  });
+}
+
+function segmentMember(
+  { start, end, text, speaker, details }: TranscriptSegment,
+  id: number,
+  speakers: Speakers,
+  isDiarized: boolean,
+): object {
+  const isTold = isDiarized && speaker !== undefined;
+  return defined({ id, start, end, text, ...details, speaker: isTold ? speakers.numberOf(speaker) : undefined });
+}
+
+function entityMember({ text, type, startChar, endChar }: TranscriptEntity): object {
+  return { text, type, start_char: startChar, end_char: endChar };
+}
+
+function fraction(value: number | undefined): number | undefined {
+  return value !== undefined && value >= 0 && value <= 1 ? value : undefined;
+}
+
+/** Speakers get numbers in the order in which they speak, whatever the upstream calls them. */
+class Speakers {
+  readonly #numbers = new Map<string, number>();
+
+  numberOf(label: string): number {
+    const known = this.#numbers.get(label);
+    if (known !== undefined) return known;
+    const number = this.#numbers.size;
+    this.#numbers.set(label, number);
+    return number;
+  }
+}

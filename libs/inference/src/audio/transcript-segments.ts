@@ -1,0 +1,42 @@
+import type { TranscriptSegment, TranscriptWord } from './transcript';
+
+/** Silence that ends a segment. */
+const PAUSE_SECONDS = 1;
+const LONGEST_SEGMENT_SECONDS = 30;
+const SENTENCE_END = /[.?!。？！…]["')\]]?$/;
+
+/** Segments of words, cut where a sentence or a speaker ends, at a pause, and where they become too long. */
+export function segmentsOf(words: readonly TranscriptWord[]): TranscriptSegment[] {
+  const segments: TranscriptSegment[] = [];
+  let open: TranscriptWord[] = [];
+  const close = (): void => {
+    const [first] = open;
+    const last = open.at(-1);
+    if (first === undefined || last === undefined) return;
+    const text = joinWords(open.map(({ word }) => word));
+    segments.push({ start: first.start, end: last.end, text, speaker: first.speaker });
+    open = [];
+  };
+  for (const word of words) {
+    if (open.length > 0 && endsBefore(word, open)) close();
+    open.push(word);
+  }
+  close();
+  return segments;
+}
+
+function endsBefore(next: TranscriptWord, open: readonly TranscriptWord[]): boolean {
+  const last = open.at(-1)!;
+  return (
+    next.speaker !== last.speaker ||
+    SENTENCE_END.test(last.word) ||
+    next.start - last.end > PAUSE_SECONDS ||
+    next.end - open[0]!.start > LONGEST_SEGMENT_SECONDS
+  );
+}
+
+/** Some recognisers bring the blanks along, some leave them to the reader. */
+function joinWords(words: readonly string[]): string {
+  const isSpaced = words.some((word) => /^\s|\s$/.test(word));
+  return words.join(isSpaced ? '' : ' ').trim();
+}

@@ -1,0 +1,89 @@
+import { tokensOfBytes } from '../model/estimate';
+import { emptyUsage, type Usage } from '../model/usage';
+import { byokCost, type Share } from '../pricing/byok-fee';
+import type { PicoUsd } from '../pricing/money';
+import { priceUsage, type Cost, type PriceList } from '../pricing/price';
+import type { Endpoint } from '../routing/catalogue';
+import type { AudioLength } from './audio-duration';
+import type { TranscriptionResult, TranscriptTokens } from './transcript';
+
+export interface TranscriptionBill {
+  readonly usage: Usage;
+  readonly cost: Cost;
+  /** What was counted by; null where nothing says how long the recording is. */
+  readonly seconds: number | null;
+}
+
+const MOST_SECONDS = 1_000_000;
+const MOST_TOKENS = 1_000_000_000;
+
+/** Of a second of sound, where an upstream that sells by the token counts none. */
+const TOKENS_PER_SECOND = 17;
+
+/**
+ * What a transcription costs: seconds and tokens as the upstream counts them, else seconds as we measured them,
+ * and tokens guessed by those and by the text.
+ */
+export function billTranscription(
+  { seconds, tokens, transcript }: TranscriptionResult,
+  measured: AudioLength | null,
+  endpoint: Endpoint,
+  byokFee?: Share,
+): TranscriptionBill {
+  return bill({ seconds, tokens, textBytes: Buffer.byteLength(transcript.text) }, measured, endpoint, byokFee);
+}
+
+interface Counted extends Pick<TranscriptionResult, 'seconds' | 'tokens'> {
+  readonly textBytes: number;
+}
+
+function bill(
+  { seconds, tokens, textBytes }: Counted,
+  measured: AudioLength | null,
+  { pricing }: Endpoint,
+  byokFee?: Share,
+): TranscriptionBill {
+  const told = believable(seconds);
+  const counted = told ?? measured?.seconds ?? null;
+  const usage = tokens === null && isSoldByToken(pricing) ? guessUsage(counted ?? 0, textBytes) : usageOf(tokens, told);
+  const listed = priceUsage(pricing, usage, { audioMs: counted === null ? 0 : Math.round(counted * 1_000) });
+  return { usage, cost: byokFee === undefined ? listed : byokCost(listed, byokFee), seconds: counted };
+}
+
+/** Of a second of fast speech, written down. */
+const WRITTEN_BYTES_PER_SECOND = 25;
+
+/** What a recording of so many seconds is expected to cost at most. */
+export function expectedTranscriptionCost(endpoint: Endpoint, seconds: number): PicoUsd {
+  const length = { seconds, isEstimated: false };
+  const textBytes = Math.ceil(seconds * WRITTEN_BYTES_PER_SECOND);
+  return bill({ seconds: null, tokens: null, textBytes }, length, endpoint).cost.totalCost;
+}
+
+function believable(seconds: number | null): number | null {
+  return seconds !== null && Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, MOST_SECONDS) : null;
+}
+
+function isSoldByToken({ audioSecond, request }: PriceList): boolean {
+  return audioSecond === undefined && request === undefined;
+}
+
+function guessUsage(seconds: number, textBytes: number): Usage {
+  const audio = Math.ceil(seconds * TOKENS_PER_SECOND);
+  const tokens = { input: audio, audioInput: audio, output: tokensOfBytes(textBytes) };
+  return { ...usageOf(tokens, null), provenance: 'estimated' };
+}
+
+function usageOf(tokens: TranscriptTokens | null, told: number | null): Usage {
+  const usage = emptyUsage(tokens === null && told === null ? 'estimated' : 'upstream');
+  if (tokens === null) return usage;
+  usage.promptTokens = count(tokens.input);
+  usage.audioPromptTokens = Math.min(count(tokens.audioInput), usage.promptTokens);
+  usage.completionTokens = count(tokens.output);
+  usage.totalTokens = usage.promptTokens + usage.completionTokens;
+  return usage;
+}
+
+function count(value: number): number {
+  return Number.isFinite(value) && value > 0 ? Math.min(Math.round(value), MOST_TOKENS) : 0;
+}

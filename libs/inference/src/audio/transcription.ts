@@ -1,0 +1,59 @@
+import type { AudioBytes } from './audio-bytes';
+import type { AudioLength } from './audio-duration';
+import type { AudioFormat } from './audio-format';
+
+export type TimestampGranularity = 'word' | 'segment';
+
+/** A recording and where its bytes are. */
+export interface AudioInput {
+  readonly format: AudioFormat;
+  /** Where a provider could download it itself; null where there are only bytes. */
+  readonly url: string | null;
+  /** Its bytes, fetched at most once where they are not here yet. @throws AppError of which none may be retried */
+  readonly bytes: () => Promise<AudioBytes>;
+  /** Null until the bytes are here. */
+  readonly length: () => AudioLength | null;
+}
+
+/** What is to be done with a recording (interface §4.5), in nobody's dialect. */
+export interface Transcription {
+  readonly audio: AudioInput;
+  readonly language: string | null;
+  readonly temperature: number | null;
+  readonly isVerbose: boolean;
+  /** What of a verbose answer has its time; never empty. */
+  readonly granularities: readonly TimestampGranularity[];
+  readonly keyterms: readonly string[];
+  readonly diarize: boolean;
+  /** By provider slug: members for the provider that serves. */
+  readonly options: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+/** A recording whose bytes are here. */
+export function audioInHand(format: AudioFormat, audio: AudioBytes, length: AudioLength): AudioInput {
+  return { format, url: null, bytes: () => Promise.resolve(audio), length: () => length };
+}
+
+/** Whether words have to be told apart in time, be it only for their speakers. */
+export function wantsWords({ isVerbose, granularities, diarize }: Transcription): boolean {
+  return isVerbose && (diarize || granularities.includes('word'));
+}
+
+export function wantsSegments({ isVerbose, granularities }: Transcription): boolean {
+  return isVerbose && granularities.includes('segment');
+}
+
+/**
+ * The caller's members for the provider that serves, in the words of its own API.
+ *
+ * @param allowed their names; others are left out, so that none can change what is asked, where results go, or who
+ *   may see them
+ */
+export function passthroughOptions(
+  { options }: Transcription,
+  providerSlug: string,
+  allowed: readonly string[],
+): Readonly<Record<string, unknown>> {
+  const wanted = Object.hasOwn(options, providerSlug) ? options[providerSlug]! : {};
+  return Object.fromEntries(Object.entries(wanted).filter(([name]) => allowed.includes(name)));
+}

@@ -1,0 +1,21 @@
+import type { TranscriptEntity } from '../../audio/transcript';
+
+/** An entity of which an upstream does not say where in the text it stands. */
+export interface FoundEntity {
+  readonly text: string;
+  readonly type: string;
+}
+
+/** Entities in the order in which they were said, with their places; one that is not in the text is left out. */
+export function placeEntities(text: string, found: readonly FoundEntity[]): TranscriptEntity[] {
+  const placed: TranscriptEntity[] = [];
+  let from = 0;
+  for (const entity of found) {
+    if (entity.text === '') continue;
+    const at = text.indexOf(entity.text, from);
+    if (at === -1) continue;
+    from = at + entity.text.length;
+    placed.push({ text: entity.text, type: entity.type, startChar: at, endChar: from });
+  }
+  return placed;
+}

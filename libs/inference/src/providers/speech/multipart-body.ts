@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto';
+import type { SizedBody } from '../upstream-http';
+
+/** A form with one file (RFC 7578), whose bytes are passed on in the pieces they are in. */
+export class MultipartBody implements SizedBody {
+  readonly contentType: string;
+  readonly length: number;
+  readonly #boundary = `form-${randomBytes(18).toString('hex')}`;
+  readonly #head: Buffer;
+  readonly #tail: Buffer;
+
+  /** Fields are name and value; a name may come again. File names and types are ours, never a caller's. */
+  constructor(
+    fields: readonly (readonly [name: string, value: string])[],
+    private readonly file:
+      | ({ readonly field: string; readonly name: string; readonly type: string } & {
+          readonly bytes: SizedBody;
+        })
+      | null,
+  ) {
+    this.contentType = `multipart/form-data; boundary=${this.#boundary}`;
+    const plain = fields.map(([name, value]) => `${this.#opening(name)}\r\n\r\n${value}\r\n`).join('');
+    const opening = file === null ? '' : this.#fileOpening(file);
+    this.#head = Buffer.from(plain + opening);
+    this.#tail = Buffer.from(`${file === null ? '' : '\r\n'}--${this.#boundary}--\r\n`);
+    this.length = this.#head.length + (file?.bytes.length ?? 0) + this.#tail.length;
+  }
+
+  *[Symbol.iterator](): Iterator<Buffer> {
+    yield this.#head;
+    if (this.file !== null) yield* this.file.bytes;
+    yield this.#tail;
+  }
+
+  #opening(name: string): string {
+    return `--${this.#boundary}\r\nContent-Disposition: form-data; name="${name}"`;
+  }
+
+  #fileOpening({ field, name, type }: { field: string; name: string; type: string }): string {
+    return `${this.#opening(field)}; filename="${name}"\r\nContent-Type: ${type}\r\n\r\n`;
+  }
+}

@@ -1,0 +1,15 @@
+import type { Transcription } from '../../audio/transcription';
+import type { TranscriptionResult } from '../../audio/transcript';
+import type { UpstreamCallHead } from '../upstream-call';
+
+/** One transcription at one endpoint. `timeouts.totalMs` is for all of its exchanges together. */
+export interface TranscriptionCall extends UpstreamCallHead {
+  readonly transcription: Transcription;
+}
+
+/** Speech to text in the words of one protocol; held to what `ProviderAdapter` promises. */
+export interface SpeechAdapter {
+  /** Whether the upstream downloads a recording by its URL; others are sent the bytes. */
+  readonly takesUrls: boolean;
+  transcribe(call: TranscriptionCall): Promise<TranscriptionResult>;
+}

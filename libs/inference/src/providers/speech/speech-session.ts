@@ -1,0 +1,197 @@
+import { mediaTypeOf } from '../../audio/audio-format';
+import { isObject, objectOf, stringOf, type JsonObject } from '../../dialects/loose-values';
+import { AppError } from '@libs/errors';
+import type { Authenticate, ToError } from '../json-exchange';
+import type { SizedBody, UpstreamHttp } from '../upstream-http';
+import { brokenAnswer, complaintError, readComplaint, type UpstreamComplaint } from '../upstream-error';
+import { callCancelled, type UpstreamReply } from '../upstream-exchange';
+import { readRetryAfterSeconds } from '../retry-after';
+import { MultipartBody } from './multipart-body';
+import type { TranscriptionCall } from './speech-adapter';
+import { asWave } from './wave-head';
+
+const JSON_TYPE = 'application/json';
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 3_000;
+const PAUSE_GROWTH = 1.5;
+/** A job that nobody waits for any more is withdrawn, for which its caller does not wait either. */
+const WITHDRAWAL_MS = 5_000;
+
+export const asBearer: Authenticate = (apiKey) => ['authorization', `Bearer ${apiKey}`];
+
+export type FormFields = readonly (readonly [name: string, value: string])[];
+
+/** The file that a recording becomes on its way to an upstream. */
+export interface AudioFile {
+  readonly name: string;
+  readonly type: string;
+  readonly bytes: SizedBody;
+}
+
+/** The recording as a file; bare samples get a head, because few upstreams take them without. */
+export async function audioFileOf({ transcription: { audio } }: TranscriptionCall): Promise<AudioFile> {
+  const bytes = await audio.bytes();
+  const format = audio.format === 'pcm' ? 'wav' : audio.format;
+  return {
+    name: `audio.${format}`,
+    type: mediaTypeOf(format),
+    bytes: audio.format === 'pcm' ? asWave(bytes) : bytes,
+  };
+}
+
+/** The exchanges of one transcription with one upstream, which share the time that it may take. */
+export class SpeechSession {
+  readonly #endMs: number;
+
+  constructor(
+    private readonly http: UpstreamHttp,
+    readonly call: TranscriptionCall,
+    private readonly authenticate: Authenticate,
+    private readonly toError: ToError = speechError,
+  ) {
+    this.#endMs = performance.now() + call.timeouts.totalMs;
+  }
+
+  post(path: string, body: object): Promise<JsonObject> {
+    return this.postBytes(path, JSON_TYPE, Buffer.from(JSON.stringify(body)));
+  }
+
+  postForm(
+    path: string,
+    fields: FormFields,
+    file: (AudioFile & { readonly field: string }) | null,
+  ): Promise<JsonObject> {
+    const form = new MultipartBody(fields, file);
+    return this.postBytes(path, form.contentType, form);
+  }
+
+  postBytes(path: string, contentType: string, bytes: SizedBody | Buffer): Promise<JsonObject> {
+    const body = Buffer.isBuffer(bytes) ? ofOnePiece(bytes) : bytes;
+    return this.#exchange({ method: 'POST', path, headers: ['content-type', contentType], body });
+  }
+
+  get(path: string, accept = JSON_TYPE): Promise<JsonObject> {
+    return this.#exchange({ method: 'GET', path, headers: [], body: null }, accept);
+  }
+
+  /**
+   * Asks again and again, less and less often, until `isOver` says so. A job that is left before its end, for
+   * whatever reason, is withdrawn at `withdrawalPath`.
+   */
+  async poll(path: string, isOver: (job: JsonObject) => boolean, withdrawalPath: string | null): Promise<JsonObject> {
+    try {
+      for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * PAUSE_GROWTH)) {
+        const job = await this.get(path);
+        if (isOver(job)) return job;
+        await this.#pause(pauseMs);
+      }
+    } catch (thrown) {
+      if (withdrawalPath !== null) this.#withdraw(withdrawalPath);
+      throw thrown;
+    }
+  }
+
+  /** What an upstream says of a job that failed: a recording that it cannot read is the caller's matter. */
+  jobFailed(message: string | undefined, code: string | null = null): AppError {
+    const isAboutAudio = /audio|media|file|format|codec|transcod|duration|download|language|corrupt|empty/i;
+    const status = isAboutAudio.test(message ?? '') ? 400 : 502;
+    return complaintError(this.call.endpoint.provider, status, { message: message ?? null, code, status: null });
+  }
+
+  broken(reason: string): AppError {
+    return brokenAnswer(this.call.endpoint.provider, reason);
+  }
+
+  async #exchange(
+    message: { method: 'GET' | 'POST'; path: string; headers: readonly string[]; body: SizedBody | null },
+    accept = JSON_TYPE,
+  ): Promise<JsonObject> {
+    const headers = [...message.headers, 'accept', accept, ...this.#headers()];
+    return this.#read(await this.http.send({ ...message, headers }, this.#timed()));
+  }
+
+  #read({ status, headers, body }: UpstreamReply): JsonObject {
+    const { provider } = this.call.endpoint;
+    if (status < 200 || status >= 300) {
+      throw this.toError(provider, status, headers, body);
+    }
+    const answer = parsed(body);
+    if (!isObject(answer)) throw this.broken('the answer is no JSON object');
+    if (isObject(answer['error'])) throw complaintError(provider, 502, complaintOf(body));
+    return answer;
+  }
+
+  #headers(): readonly string[] {
+    const { apiKey, headers = {} } = this.call;
+    return [...(apiKey === null ? [] : this.authenticate(apiKey.reveal())), ...Object.entries(headers).flat()];
+  }
+
+  #timed(): TranscriptionCall {
+    const { timeouts } = this.call;
+    const totalMs = Math.max(1, this.#endMs - performance.now());
+    return { ...this.call, timeouts: { ...timeouts, totalMs } };
+  }
+
+  /** Ends early when the caller leaves or the time is up. */
+  #pause(pauseMs: number): Promise<void> {
+    const { signal, endpoint } = this.call;
+    const leftMs = this.#endMs - performance.now();
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+        settle();
+      };
+      const onAbort = (): void => end(() => reject(callCancelled()));
+      const timer = setTimeout(
+        () => end(() => (pauseMs < leftMs ? resolve() : reject(outOfTime(endpoint.provider)))),
+        Math.max(0, Math.min(pauseMs, leftMs)),
+      );
+      if (signal.aborted) onAbort();
+      else signal.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  #withdraw(path: string): void {
+    const signal = AbortSignal.timeout(WITHDRAWAL_MS);
+    const timeouts = { headersMs: WITHDRAWAL_MS, idleMs: WITHDRAWAL_MS, totalMs: WITHDRAWAL_MS };
+    const message = { method: 'DELETE' as const, path, headers: [...this.#headers()], body: null };
+    // Whoever left does not care, and a job that cannot be withdrawn ends by itself.
+    this.http.send(message, { ...this.call, signal, timeouts }).catch(() => undefined);
+  }
+}
+
+function outOfTime(provider: TranscriptionCall['endpoint']['provider']): AppError {
+  return new AppError('timeout', 'The provider did not answer in time', {
+    metadata: { provider_name: provider.name },
+    internal: `upstream ${provider.slug}: a job took longer than the call may`,
+  });
+}
+
+function ofOnePiece(bytes: Buffer): SizedBody {
+  return { length: bytes.length, [Symbol.iterator]: () => [bytes][Symbol.iterator]() };
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString()) as unknown;
+  } catch {
+    // What is no JSON is no answer, and the caller of this says so.
+    return null;
+  }
+}
+
+const speechError: ToError = (provider, status, headers, body) =>
+  complaintError(provider, status, complaintOf(body), readRetryAfterSeconds(headers, body));
+
+/** Services for speech have words of their own for what went wrong. */
+function complaintOf(body: Buffer): UpstreamComplaint {
+  const read = readComplaint(body);
+  const own = objectOf(parsed(body));
+  const detail = objectOf(own['detail']);
+  return {
+    message: read.message ?? stringOf(own['err_msg']) ?? stringOf(detail['message']) ?? stringOf(own['title']) ?? null,
+    code: read.code ?? stringOf(own['err_code']) ?? stringOf(detail['status']) ?? null,
+    status: read.status,
+  };
+}
