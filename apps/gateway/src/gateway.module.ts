@@ -18,6 +18,7 @@ import { LimitsModule } from './limits/limits.module';
 import { ModelsModule } from './models/models.module';
 import { OauthModule } from './oauth/oauth.module';
 import { PluginsModule } from './plugins/plugins.module';
+import { VideosModule } from './videos/videos.module';
 import { WorkloadIdentityModule } from './workload-identity/workload-identity.module';
 import { WorkspacesModule } from './workspaces/workspaces.module';
 
@@ -55,6 +56,7 @@ export class GatewayModule implements OnModuleInit {
         InferenceModule,
         ModelsModule,
         BatchesModule,
+        VideosModule,
         KeysModule.forRoot({ imports: [KeyUsageModule] }),
         CredentialsModule,
         CreditsModule,

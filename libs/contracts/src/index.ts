@@ -38,3 +38,6 @@ export { MessagesDto } from './messages-api/messages.dto';
 export { PROVIDER_TOOLS } from './responses/responses-tools';
 export { ResponsesDto } from './responses/responses.dto';
 export type { PercentileCutoffs, PriceLimit, ProviderPreferences } from './routing/provider-preferences';
+export { ASPECT_RATIOS, VIDEO_RESOLUTIONS, type FrameImage, type InputReference } from './videos/video-members';
+export { VIDEO_ID, VideoDto } from './videos/videos.dto';
+export * from './videos/videos.messages';

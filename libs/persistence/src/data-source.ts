@@ -12,6 +12,7 @@ import { LedgerKeyDayEntity } from './ledger/ledger-key-day.entity';
 import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
 import { migrations } from './migrations';
 import { OutboxEntity } from './outbox/outbox.entity';
+import { VideoEntity } from './videos/video.entity';
 
 export type EntityClass = new () => object;
 
@@ -43,6 +44,7 @@ const sharedEntities = [
   LedgerKeyDayEntity,
   LedgerTransferEntity,
   OutboxEntity,
+  VideoEntity,
 ];
 
 /**

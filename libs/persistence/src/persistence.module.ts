@@ -14,6 +14,10 @@ import { GenerationsRepository } from './generations/generations.repository';
 import { LedgerRepository } from './ledger/ledger.repository';
 import { OutboxRepository } from './outbox/outbox.repository';
 import { PartitionsRepository } from './partitions.repository';
+import { VideoEndsRepository } from './videos/video-ends.repository';
+import { VideoIntakeRepository } from './videos/video-intake.repository';
+import { VideoJobsRepository } from './videos/video-jobs.repository';
+import { VideoViewsRepository } from './videos/video-views.repository';
 
 export interface PersistenceModuleOptions {
   readonly databaseUrl: Secret;
@@ -35,6 +39,10 @@ const repositories = [
   LedgerRepository,
   OutboxRepository,
   PartitionsRepository,
+  VideoEndsRepository,
+  VideoIntakeRepository,
+  VideoJobsRepository,
+  VideoViewsRepository,
 ];
 
 /** The one PostgreSQL pool of an app, and the repositories of the tables that apps share. */

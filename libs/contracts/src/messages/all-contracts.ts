@@ -9,6 +9,7 @@ import { tokenContracts } from '../tokens/tokens.messages';
 import { issuerContracts } from '../workload-identity/issuers.messages';
 import { policyContracts } from '../workload-identity/policies.messages';
 import { AdvanceBatch } from '../batches/batches.messages';
+import { AdvanceVideo } from '../videos/videos.messages';
 import type { Contract } from './contract';
 
 /** Every contract of the house. A process that consumes a queue refuses to boot unless it handles all of its contracts. */
@@ -24,4 +25,5 @@ export const allContracts: readonly Contract[] = [
   ...credentialContracts,
   ...vaultContracts,
   AdvanceBatch,
+  AdvanceVideo,
 ];

@@ -13,6 +13,9 @@ import { apiKeyCredential, GoogleRest } from './google-rest';
 import { batchesOf, callInOrder } from './ordered-calls';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
 import type { UpstreamHttp } from './upstream-http';
+import { googleError } from './google-error';
+import { GoogleVideos } from './videos/google-videos';
+import { VideoRest } from './videos/video-rest';
 
 /** What one call may embed. */
 const MOST_INPUTS = 100;
@@ -22,10 +25,12 @@ const MOST_CALLS_AT_ONCE = 4;
 export class GoogleProvider implements ProviderAdapter {
   readonly protocol = 'google';
   readonly conversation = googleGenerateContent;
+  readonly video: GoogleVideos;
   readonly #rest: GoogleRest;
 
   constructor(http: UpstreamHttp) {
     this.#rest = new GoogleRest(http);
+    this.video = new GoogleVideos(new VideoRest(http, (apiKey) => ['x-goog-api-key', apiKey], googleError));
   }
 
   converse(call: UpstreamCall): Promise<UpstreamResult> {

@@ -11,7 +11,7 @@ const EVENT_STREAM_TYPE = 'text/event-stream';
 /** The header that carries the key. */
 export type Authenticate = (apiKey: string) => readonly [name: string, value: string];
 
-const asBearer: Authenticate = (apiKey) => ['authorization', `Bearer ${apiKey}`];
+export const asBearer: Authenticate = (apiKey) => ['authorization', `Bearer ${apiKey}`];
 
 /** What an answer that is no success means. */
 export type ToError = (provider: Provider, status: number, headers: IncomingHttpHeaders, body: Buffer) => AppError;

@@ -3,6 +3,7 @@ import type { UpstreamTranslation } from '../dialects/translation';
 import type { CancelSignal } from '../model/cancellation';
 import type { Endpoint } from '../routing/catalogue';
 import type { UpstreamStream } from './upstream-stream';
+import type { VideoApi } from './video-provider';
 
 export type { UpstreamStream };
 
@@ -24,6 +25,8 @@ export interface UpstreamCall {
   readonly body: Buffer;
   readonly signal: CancelSignal;
   readonly timeouts: UpstreamTimeouts;
+  /** POST when absent; with GET there is no body. */
+  readonly method?: 'GET' | 'POST';
   /** Beside those that the protocol and the catalogue ask for. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -63,4 +66,6 @@ export interface ProviderAdapter {
   converse?(call: UpstreamCall): Promise<UpstreamResult>;
   /** The stream reads as server-sent events; an adapter whose wire frames them otherwise reframes them. */
   converseStream?(call: UpstreamCall): Promise<UpstreamStream>;
+  /** Videos, in jobs. */
+  readonly video?: VideoApi;
 }

@@ -43,7 +43,7 @@ export class UpstreamHttp {
     this.#largestBodyBytes = largestBodyBytes;
   }
 
-  /** POSTs JSON and waits for the whole answer, whatever its status. `headers` are name, value, …. */
+  /** Sends the body, as a POST unless the call says otherwise, and waits for the whole answer, whatever its status. `headers` are name, value, …. */
   async request(path: string, headers: readonly string[], call: UpstreamCall): Promise<UpstreamReply> {
     const target = this.#admit(call);
     const exchange = new ReplyExchange(this.#options(target, call));
@@ -51,7 +51,7 @@ export class UpstreamHttp {
     return showable(await exchange.reply, call);
   }
 
-  /** POSTs JSON; a 2xx answer is handed out as soon as its head is there, any other comes whole. */
+  /** The same; a 2xx answer is handed out as soon as its head is there, any other comes whole. */
   async stream(path: string, headers: readonly string[], call: UpstreamCall): Promise<UpstreamReply | UpstreamStream> {
     const target = this.#admit(call);
     const exchange = new StreamExchange(this.#options(target, call));
@@ -71,15 +71,15 @@ export class UpstreamHttp {
     { pool, pathPrefix, headers: ownHeaders }: Target,
     path: string,
     headers: readonly string[],
-    { body, timeouts }: UpstreamCall,
+    { method = 'POST', body, timeouts }: UpstreamCall,
     exchange: ReplyExchange | StreamExchange,
   ): void {
     pool.dispatch(
       {
-        method: 'POST',
+        method,
         path: pathPrefix + path,
         headers: [...ownHeaders, ...headers],
-        body,
+        body: method === 'GET' ? null : body,
         headersTimeout: timeouts.headersMs,
         bodyTimeout: timeouts.idleMs,
       },

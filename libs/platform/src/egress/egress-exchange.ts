@@ -10,6 +10,7 @@ export interface HopRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   readonly maxBytes: number;
+  readonly sink?: (chunk: Buffer) => Promise<void>;
 }
 
 export interface HopAnswer {
@@ -52,14 +53,16 @@ export async function exchangeOnce(
 
 async function readAnswer(
   { statusCode, headers, body }: Dispatcher.ResponseData,
-  { maxBytes }: HopRequest,
+  { maxBytes, sink }: HopRequest,
   subject: string,
 ): Promise<HopAnswer> {
   const plain: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) plain[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value;
   }
-  return { status: statusCode, headers: plain, body: await readBody(body, plain, { maxBytes, subject }) };
+  const isSuccess = statusCode >= 200 && statusCode < 300;
+  const bounds = { maxBytes, subject, ...(isSuccess && sink && { sink }) };
+  return { status: statusCode, headers: plain, body: await readBody(body, plain, bounds) };
 }
 
 /**

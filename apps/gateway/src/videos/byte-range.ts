@@ -1,0 +1,29 @@
+import { AppError } from '@libs/errors';
+import type { ByteRange } from '@libs/platform';
+
+/**
+ * The one range that a `Range` header asks for (RFC 9110 §14.2). Null where the whole is meant: no header, another
+ * unit, several ranges, or text that is no range.
+ *
+ * @throws AppError range_not_satisfiable
+ */
+export function readByteRange(header: string | undefined, length: number): ByteRange | null {
+  const [, from = '', to = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
+  if (from === '' && to === '') return null;
+  if (from === '') {
+    const wished = Number(to);
+    if (wished === 0) throw unsatisfiable(length);
+    return { first: Math.max(0, length - wished), last: length - 1 };
+  }
+  const first = Number(from);
+  const last = to === '' ? length - 1 : Math.min(Number(to), length - 1);
+  if (to !== '' && Number(to) < first) return null;
+  if (first >= length) throw unsatisfiable(length);
+  return { first, last };
+}
+
+function unsatisfiable(length: number): AppError {
+  return new AppError('range_not_satisfiable', 'The range lies outside of the video', {
+    headers: { 'Content-Range': `bytes */${length}` },
+  });
+}
