@@ -30,6 +30,7 @@ export { MAX_CLAIM_LENGTH, type PolicyCheck } from './workload-identity/policy-c
 export * from './workspaces/workspaces.dto';
 export * from './workspaces/workspaces.messages';
 export * from './batches/batches.messages';
+export * from './webhooks/webhooks.messages';
 export { dayOfId, mintId, numberedId, type IdKind } from './ids';
 export { ChatCompletionDto } from './chat-completions/chat-completions.dto';
 export { EmbeddingsDto } from './embeddings/embeddings.dto';

@@ -13,6 +13,7 @@ import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
 import { migrations } from './migrations';
 import { OutboxEntity } from './outbox/outbox.entity';
 import { VideoEntity } from './videos/video.entity';
+import { WebhookDeliveryEntity } from './webhooks/webhook-delivery.entity';
 
 export type EntityClass = new () => object;
 
@@ -45,6 +46,7 @@ const sharedEntities = [
   LedgerTransferEntity,
   OutboxEntity,
   VideoEntity,
+  WebhookDeliveryEntity,
 ];
 
 /**

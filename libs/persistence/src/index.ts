@@ -46,3 +46,10 @@ export { VideoIntakeRepository, VideoSubmittedBefore, type NewVideo } from './vi
 export { VideoJobsRepository, type VideoJob, type VideoWait } from './videos/video-jobs.repository';
 export { VideoViewsRepository, type VideoView } from './videos/video-views.repository';
 export type { KeptVideo, VideoStatusName, VideoStep } from './videos/video.entity';
+export {
+  WebhookDeliveriesRepository,
+  type AttemptResult,
+  type ClaimedWebhook,
+  type NewWebhookDelivery,
+  type WebhookLease,
+} from './webhooks/webhook-deliveries.repository';

@@ -18,6 +18,7 @@ import { VideoEndsRepository } from './videos/video-ends.repository';
 import { VideoIntakeRepository } from './videos/video-intake.repository';
 import { VideoJobsRepository } from './videos/video-jobs.repository';
 import { VideoViewsRepository } from './videos/video-views.repository';
+import { WebhookDeliveriesRepository } from './webhooks/webhook-deliveries.repository';
 
 export interface PersistenceModuleOptions {
   readonly databaseUrl: Secret;
@@ -43,6 +44,7 @@ const repositories = [
   VideoIntakeRepository,
   VideoJobsRepository,
   VideoViewsRepository,
+  WebhookDeliveriesRepository,
 ];
 
 /** The one PostgreSQL pool of an app, and the repositories of the tables that apps share. */

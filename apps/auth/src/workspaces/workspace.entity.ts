@@ -7,6 +7,7 @@ import { OrganizationEntity } from '../organizations/organization.entity';
 @Check('workspaces_name_length', 'char_length(name) BETWEEN 1 AND 100')
 @Check('workspaces_slug_shape', `char_length(slug) <= 50 AND slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$'`)
 @Check('workspaces_description_length', 'char_length(description) <= 500')
+@Check('workspaces_callback_url_length', 'char_length(default_callback_url) <= 2048')
 @Check('workspaces_default_is_kept', 'NOT (is_default AND deleted_at IS NOT NULL)')
 @Index('workspaces_slug_once', { synchronize: false })
 @Index('workspaces_one_default', { synchronize: false })
@@ -29,6 +30,10 @@ export class WorkspaceEntity {
 
   @Column({ type: 'text', nullable: true })
   description: string | null;
+
+  /** Where the ends of batches and videos are announced whose requests name no place. */
+  @Column({ type: 'text', name: 'default_callback_url', nullable: true })
+  defaultCallbackUrl: string | null;
 
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
   createdAt: Date;

@@ -10,6 +10,7 @@ import { issuerContracts } from '../workload-identity/issuers.messages';
 import { policyContracts } from '../workload-identity/policies.messages';
 import { AdvanceBatch } from '../batches/batches.messages';
 import { AdvanceVideo } from '../videos/videos.messages';
+import { DeliverWebhook } from '../webhooks/webhooks.messages';
 import type { Contract } from './contract';
 
 /** Every contract of the house. A process that consumes a queue refuses to boot unless it handles all of its contracts. */
@@ -26,4 +27,5 @@ export const allContracts: readonly Contract[] = [
   ...vaultContracts,
   AdvanceBatch,
   AdvanceVideo,
+  DeliverWebhook,
 ];

@@ -23,4 +23,5 @@ export const queues = {
   credentials: { name: 'credentials', kind: 'call', prefetch: 50 },
   batches: { name: 'batches', ...jobDefaults, prefetch: 8 },
   videos: { name: 'videos', ...jobDefaults, prefetch: 8 },
+  webhooks: { name: 'webhooks', ...jobDefaults, prefetch: 8 },
 } as const satisfies Record<string, QueueSpec>;

@@ -68,6 +68,10 @@ export class BatchEntity {
   @Column({ type: 'text', name: 'completion_window', default: '24h' })
   completionWindow: string;
 
+  /** Where its end is announced: the caller's, or the workspace's own at submission; null for nowhere. */
+  @Column({ type: 'text', name: 'callback_url', nullable: true })
+  callbackUrl: string | null;
+
   @Column({ type: 'text' })
   status: BatchStatus;
 

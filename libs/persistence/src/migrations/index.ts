@@ -5,6 +5,7 @@ import { GenerationContents1763700000006 } from './1763700000006-generation-cont
 import { Credentials1763700000007 } from './1763700000007-credentials';
 import { GenerationDetails1763700000009 } from './1763700000009-generation-details';
 import { Audit1763700000010 } from './1763700000010-audit';
+import { Webhooks1763800000006 } from './1763800000006-webhooks';
 import { Videos1763800000008 } from './1763800000008-videos';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
@@ -16,5 +17,6 @@ export const migrations = [
   Credentials1763700000007,
   GenerationDetails1763700000009,
   Audit1763700000010,
+  Webhooks1763800000006,
   Videos1763800000008,
 ];
