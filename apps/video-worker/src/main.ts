@@ -1,10 +1,6 @@
 import 'reflect-metadata';
-import { runApp, startNestContext } from '@libs/platform';
+import { runApp } from '@libs/platform';
+import { start } from './start';
 import { readVideoWorkerEnv } from './video-worker.env';
-import { VideoWorkerModule } from './video-worker.module';
 
-void runApp({
-  name: 'video-worker',
-  readEnv: readVideoWorkerEnv,
-  start: (context) => startNestContext(VideoWorkerModule, context),
-});
+void runApp({ name: 'video-worker', readEnv: readVideoWorkerEnv, start });

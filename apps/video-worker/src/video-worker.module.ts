@@ -1,16 +1,42 @@
-import { Module, type OnModuleInit } from '@nestjs/common';
-import { Readiness, tcpCheck } from '@libs/platform';
-import { VideoWorkerEnv } from './video-worker.env';
+import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
+import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
+import { BrokerConnection, MessagingModule, OutboxModule, OutboxSource, Readiness } from '@libs/platform';
+import type { VideoProviders } from './create-video-providers';
+import type { VideoWorkerEnv } from './video-worker.env';
+import { VideosModule } from './videos/videos.module';
 
+const APP = 'video-worker';
+
+/** Makes videos. */
 @Module({})
 export class VideoWorkerModule implements OnModuleInit {
+  static for(env: VideoWorkerEnv, providers: VideoProviders): DynamicModule {
+    return {
+      module: VideoWorkerModule,
+      imports: [
+        PersistenceModule.forRoot({ databaseUrl: env.DATABASE_URL, applicationName: APP }),
+        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+        OutboxModule.forRoot({ imports: [VideoWorkerOutbox] }),
+        VideosModule.with(providers),
+      ],
+    };
+  }
+
   constructor(
-    private readonly env: VideoWorkerEnv,
     private readonly readiness: Readiness,
+    private readonly database: Database,
+    @Inject(BrokerConnection) private readonly broker: BrokerConnection,
   ) {}
 
   onModuleInit(): void {
-    this.readiness.addCheck('postgresql', tcpCheck(this.env.DATABASE_URL));
-    this.readiness.addCheck('rabbitmq', tcpCheck(this.env.AMQP_URL));
+    this.readiness.addCheck('postgresql', () => this.database.ping());
+    this.readiness.addCheck('rabbitmq', () => this.broker.isConnected());
   }
 }
+
+/** The rows that the relay sends. */
+@Module({
+  providers: [{ provide: OutboxSource, useExisting: OutboxRepository }],
+  exports: [OutboxSource],
+})
+class VideoWorkerOutbox {}

@@ -51,7 +51,8 @@ export type VideoStart =
 export type VideoOutput = { readonly path: string } | { readonly url: string };
 
 export type VideoStatus =
-  | { readonly state: 'pending' | 'in_progress' }
+  | { readonly state: 'pending' }
+  | { readonly state: 'in_progress' }
   | {
       readonly state: 'completed';
       /** At least one. */

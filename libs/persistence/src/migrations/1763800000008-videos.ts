@@ -21,6 +21,7 @@ export class Videos1763800000008 implements MigrationInterface {
         step text NOT NULL,
         needs_review boolean NOT NULL DEFAULT false,
         attempts integer NOT NULL DEFAULT 0,
+        output_attempts integer NOT NULL DEFAULT 0,
         operation json,
         callback_url text,
         next_at timestamptz NOT NULL DEFAULT now(),

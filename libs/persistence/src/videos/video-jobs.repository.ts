@@ -18,6 +18,7 @@ export interface VideoJob {
   readonly status: VideoStatusName;
   readonly step: VideoStep;
   readonly attempts: number;
+  readonly outputAttempts: number;
   readonly operation: Readonly<Record<string, unknown>> | null;
   readonly callbackUrl: string | null;
   readonly priceUsd: string;
@@ -31,6 +32,8 @@ export interface VideoWait {
   readonly job: Pick<VideoJob, 'id' | 'fence'>;
   readonly status: 'pending' | 'in_progress';
   readonly delayMs: number;
+  /** Its outputs are there and could not be fetched. */
+  readonly isOutputMissing?: boolean;
 }
 
 type JobRow = Omit<VideoJob, 'fence'> & { readonly fence: string };
@@ -38,7 +41,7 @@ type JobRow = Omit<VideoJob, 'fence'> & { readonly fence: string };
 const JOB_COLUMNS = `v.id, v.fence::text AS fence, v.organization_id AS "organizationId",
   v.workspace_id AS "workspaceId", v.api_key_hash AS "apiKeyHash", v.model, v.provider,
   v.upstream_model AS "upstreamModel", v.region, v.credential_id AS "credentialId", v.status, v.step, v.attempts,
-  v.operation, v.callback_url AS "callbackUrl", v.price_usd::text AS "priceUsd",
+  v.output_attempts AS "outputAttempts",  v.operation, v.callback_url AS "callbackUrl", v.price_usd::text AS "priceUsd",
   v.list_price_usd::text AS "listPriceUsd", v.expires_at < now() AS "isOverdue"`;
 
 /**
@@ -137,15 +140,18 @@ export class VideoJobsRepository {
       name: 'videos-wait',
       sql: `
         UPDATE videos v SET lease_until = NULL, attempts = v.attempts + 1,
+          output_attempts = v.output_attempts + waiting.missing::integer,
           status = CASE WHEN v.status = 'in_progress' THEN v.status ELSE waiting.status END,
           next_at = least(v.expires_at, now() + waiting.delay_ms * interval '1 millisecond')
-        FROM unnest($1::text[], $2::bigint[], $3::text[], $4::integer[]) AS waiting(id, fence, status, delay_ms)
+        FROM unnest($1::text[], $2::bigint[], $3::text[], $4::integer[], $5::boolean[])
+          AS waiting(id, fence, status, delay_ms, missing)
         WHERE v.id = waiting.id AND v.fence = waiting.fence AND v.finished_at IS NULL`,
       values: [
         waits.map(({ job }) => job.id),
         waits.map(({ job }) => job.fence),
         waits.map(({ status }) => status),
         waits.map(({ delayMs }) => delayMs),
+        waits.map(({ isOutputMissing = false }) => isOutputMissing),
       ],
     });
   }

@@ -93,6 +93,10 @@ export class VideoEntity {
   @Column({ type: 'integer', default: 0 })
   attempts: number;
 
+  /** Tries to fetch what is finished. */
+  @Column({ type: 'integer', name: 'output_attempts', default: 0 })
+  outputAttempts: number;
+
   /** What the provider calls the job. */
   @Column({ type: 'json', nullable: true })
   operation: object | null;

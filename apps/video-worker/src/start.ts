@@ -1,0 +1,36 @@
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { queues } from '@libs/contracts';
+import { consumeQueues, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
+import { createVideoProviders } from './create-video-providers';
+import { providerKeyVariables, type VideoWorkerEnv } from './video-worker.env';
+import { VideoWorkerModule } from './video-worker.module';
+import { VideoLaneService } from './videos/video-lane.service';
+import { VideoSweeperService } from './videos/video-sweeper.service';
+
+/**
+ * Boots the worker and says how it ends: first no new nudges and sweeps, then submissions under way come to their
+ * end, then connections close.
+ */
+export async function start(context: AppContext<VideoWorkerEnv>): Promise<RunningApp> {
+  const providers = await createVideoProviders(context.env, providerKeyVariables());
+  const worker = VideoWorkerModule.for(context.env, providers);
+  const root = { ...worker, imports: [PlatformModule.for(context), ...(worker.imports ?? [])] };
+  const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
+  await app.init();
+  const [lane, sweeper] = [app.get(VideoLaneService), app.get(VideoSweeperService)];
+  const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.videos] });
+  lane.start();
+  sweeper.start();
+  process.on('SIGHUP', () => void providers.catalogue.reload());
+  context.readiness.addCheck('queues', () => consumption.isConnected());
+  context.drainSteps.add('queues', () => consumption.drain());
+  context.drainSteps.add('sweeper of videos', () => sweeper.stop());
+  context.drainSteps.add('videos', () => lane.drain());
+  return {
+    stop: async () => {
+      await app.close();
+      await providers.close();
+    },
+  };
+}
