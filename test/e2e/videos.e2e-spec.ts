@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { FakeUpstream, type Behaviour, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { catalogueOf, type TestModel } from '../support/catalogue';
@@ -38,6 +39,8 @@ interface UpstreamJob {
   polls: number;
 }
 
+jest.setTimeout(45_000);
+
 let upstream: FakeUpstream;
 let installation: Installation;
 let client: ApiClient;
@@ -53,7 +56,8 @@ const send = (response: ServerResponse, status: number, body: unknown): void => 
 
 /** How a job of the provider looks after so many polls. */
 type Course = (job: UpstreamJob) => { readonly status: string; readonly [name: string]: unknown };
-const done: Course = ({ polls }) => ({ status: polls < 2 ? 'in_progress' : 'completed' });
+const done: Course = () => ({ status: 'completed' });
+const later: Course = ({ polls }) => ({ status: polls < 2 ? 'in_progress' : 'completed' });
 
 /** An OpenAI-speaking provider of videos. */
 function provider(course: Course, content: Behaviour = clip, start?: Behaviour): Behaviour {
@@ -93,6 +97,7 @@ let hiccups = 0;
 
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   steady: provider(done),
+  later: provider(later),
   slow: provider(() => ({ status: 'in_progress' })),
   refuses: provider(done, clip, answers(400, '{"error":{"message":"not this","code":"moderation_blocked"}}')),
   fails: provider(() => ({ status: 'failed', error: { message: `It rained. sk-${'a'.repeat(30)}` } })),
@@ -144,7 +149,7 @@ beforeAll(async () => {
   upstream.behaviour = (response, received) => BEHAVIOURS[received.path.split('/')[1]!]!(response, received);
   installation = await Installation.start({
     catalogue: catalogue(),
-    environment: { VIDEO_READS_PER_MINUTE: '100000', VIDEO_SUBMISSIONS_PER_MINUTE: '100000' },
+    environment: { VIDEO_SUBMISSIONS_PER_MINUTE: '100000' },
   });
   client = installation.client();
   const operator = new Operator(installation);
@@ -180,7 +185,9 @@ const accepted = async (members: Json = {}, by: ApiClient = client): Promise<Vid
 function ended(id: string, withinMs = 30_000): Promise<VideoBody> {
   return eventually(`${id} comes to its end`, withinMs, async () => {
     const { body } = await look(id);
-    return body.status === 'pending' || body.status === 'in_progress' ? undefined : body;
+    if (body.status !== 'pending' && body.status !== 'in_progress') return body;
+    // A watcher must not use up what a workspace may read.
+    return delay(100).then(() => undefined);
   });
 }
 
@@ -233,7 +240,7 @@ function content(path: string, method = 'GET', headers: Record<string, string> =
 
 describe('a video', () => {
   it('is submitted, asked after, kept and charged at the price of the catalogue', async () => {
-    const job = await accepted({ duration: 4, size: '1280x720' });
+    const job = await accepted({ model: 'vid/later', duration: 4, size: '1280x720' });
     expect(job).toEqual({ id: job.id, status: 'pending', polling_url: `/api/v1/videos/${job.id}` });
     expect(job.id).toMatch(/^gen-vid-\d+-[A-Za-z0-9]{20}$/);
     const video = await ended(job.id);
@@ -245,7 +252,7 @@ describe('a video', () => {
     expect(books.hold).toBe('resolved');
     expect(books.charges.map(amountOf)).toEqual([amountOf(SECOND_USD) * 4n]);
     const generation = await client.request<{ data: Json }>('GET', `/generation?id=${job.id}`);
-    expect(generation.body.data).toMatchObject({ id: job.id, model: 'vid/steady' });
+    expect(generation.body.data).toMatchObject({ id: job.id, model: 'vid/later' });
     expect(await drift()).toEqual([]);
   });
 
@@ -514,7 +521,7 @@ describe('a first frame', () => {
 describe('bad input', () => {
   const refused: readonly (readonly [string, Json, number])[] = [
     ['no model', { model: undefined }, 400],
-    ['an unknown model', { model: `vid/${CANARY}` }, 400],
+    ['an unknown model', { model: 'vid/nothing' }, 400],
     ['a model that makes no videos', { model: 'vid/chat' }, 400],
     ['no prompt', { prompt: undefined }, 400],
     ['an empty prompt', { prompt: '' }, 400],
@@ -593,23 +600,12 @@ describe('bad input', () => {
     expect(upstream.requests.filter(({ path }) => path.startsWith('/steady'))).toHaveLength(calls);
   });
 
-  it('is counted against a workspace that asks too often', async () => {
-    const limited = await Installation.start({
-      catalogue: catalogue(),
-      apps: ['auth', 'gateway'],
-      environment: { VIDEO_READS_PER_MINUTE: '60' },
-    });
-    const hasty = limited.client();
-    try {
-      const answers = await Promise.all(
-        Array.from({ length: 130 }, () => hasty.request('GET', '/videos/gen-vid-1763715600-abcdefghijklmnopqrst')),
-      );
-      const statuses = answers.map(({ status }) => status);
-      expect(statuses).toContain(429);
-      expect(statuses.filter((status) => status === 404).length).toBeGreaterThanOrEqual(90);
-    } finally {
-      await hasty.close();
-      await limited.stop();
-    }
-  }, 60_000);
+  it('asked for too often is refused for a while', async () => {
+    const unknown = '/videos/gen-vid-1763715600-abcdefghijklmnopqrst';
+    const answers = await Promise.all(Array.from({ length: 200 }, () => poor.client.request('GET', unknown)));
+    const refusals = answers.filter(({ status }) => status === 429);
+    expect(refusals.length).toBeGreaterThan(20);
+    expectRefusal(refusals[0]!, 429);
+    expect(refusals[0]!.headers['retry-after']).toMatch(/^\d+$/);
+  });
 });

@@ -4,7 +4,7 @@ import type { GenerationDetails, GenerationView } from '@libs/persistence';
 /** `Generation` of the interface. */
 export interface GenerationEntry {
   readonly id: string;
-  readonly api_type: 'completions' | 'embeddings';
+  readonly api_type: 'completions' | 'embeddings' | 'video';
   /** As it was asked for. */
   readonly model: string;
   readonly provider_name: string | null;
@@ -43,7 +43,7 @@ export function generationEntry(view: GenerationView, nameOf: (slug: string) => 
   return {
     ...UNTOLD,
     id: view.id,
-    api_type: view.api === 'embeddings' ? 'embeddings' : 'completions',
+    api_type: view.api === 'embeddings' || view.api === 'video' ? view.api : 'completions',
     model: view.model,
     provider_name: view.provider === null ? null : nameOf(view.provider),
     upstream_id: view.upstreamId,

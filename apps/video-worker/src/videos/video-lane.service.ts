@@ -7,7 +7,7 @@ import { VideoPollService } from './video-poll.service';
 import { VideoSubmissionService } from './video-submission.service';
 import { LEASE_MS, RENEW_EVERY_MS } from './video-timing';
 
-const LOOK_EVERY_MS = 1_000;
+const LOOK_EVERY_MS = 500;
 /** Polls that brought nothing are written down together. */
 const LINGER_MS = 100;
 
