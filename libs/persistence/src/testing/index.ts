@@ -1,2 +1,3 @@
 export { storeBatch, type StoredBatch } from './batch-fixture';
 export { createTestDatabase, openTestDatabase, type OpenTestDatabase, type TestDatabase } from './test-database';
+export { aVideo, storeVideo } from './video-fixture';
