@@ -173,7 +173,9 @@ describe('video jobs', () => {
         });
         kills += 1;
       }
-      await eventually('every job ends', LEASE_MS * 3 + MARGIN_MS, async () => ((await open()) === 0 ? true : undefined));
+      await eventually('every job ends', LEASE_MS * 3 + MARGIN_MS, async () =>
+        (await open()) === 0 ? true : undefined,
+      );
 
       const all = await ends();
       expect(all.map(({ id }) => id).toSorted()).toEqual(submitted.toSorted());

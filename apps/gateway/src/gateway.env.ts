@@ -1,5 +1,17 @@
 import type { Secret } from '@libs/contracts';
-import { Bool, CidrList, Int, OneOf, Port, PublicUrl, SecretText, SecretUrl, ServicesEnv, Text, loadEnv } from '@libs/platform';
+import {
+  Bool,
+  CidrList,
+  Int,
+  OneOf,
+  Port,
+  PublicUrl,
+  SecretText,
+  SecretUrl,
+  ServicesEnv,
+  Text,
+  loadEnv,
+} from '@libs/platform';
 import { IsOptional } from 'class-validator';
 
 /** A call that is open for 15 minutes counts as one of a process that died, and its hold is given back. */

@@ -8,18 +8,19 @@ import type { ByteRange } from '@libs/platform';
  * @throws AppError range_not_satisfiable
  */
 export function readByteRange(header: string | undefined, length: number): ByteRange | null {
-  const [, from = '', to = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
-  if (from === '' && to === '') return null;
-  if (from === '') {
-    const wished = Number(to);
-    if (wished === 0) throw unsatisfiable(length);
-    return { first: Math.max(0, length - wished), last: length - 1 };
-  }
+  const range = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '');
+  const [, from = '', to = ''] = range ?? [];
+  if (from === '') return to === '' ? null : suffixOf(Number(to), length);
   const first = Number(from);
-  const last = to === '' ? length - 1 : Math.min(Number(to), length - 1);
-  if (to !== '' && Number(to) < first) return null;
+  const last = to === '' ? length - 1 : Number(to);
+  if (to !== '' && last < first) return null;
   if (first >= length) throw unsatisfiable(length);
-  return { first, last };
+  return { first, last: Math.min(last, length - 1) };
+}
+
+function suffixOf(wished: number, length: number): ByteRange {
+  if (wished === 0) throw unsatisfiable(length);
+  return { first: Math.max(0, length - wished), last: length - 1 };
 }
 
 function unsatisfiable(length: number): AppError {

@@ -13,6 +13,7 @@ import {
 /** What of a video is decided before its media are read. */
 export type VideoSpecification = Omit<VideoRequest, 'firstFrame' | 'lastFrame' | 'references' | 'continues'>;
 
+const UNFIT = 'cannot be used with this model';
 const USUAL_SECONDS = 5;
 const USUAL_RESOLUTION = '720p';
 const USUAL_RATIO = '16:9';
@@ -29,7 +30,7 @@ export function specifyVideo(dto: VideoDto, { model, endpoint }: Candidate): Vid
   checkPrompt(dto, can, model.architecture.inputModalities.includes('text'));
   checkMedia(dto, can);
   checkUpscaling(dto, can);
-  if (dto.previous_job_id && !can.continuation) throw refusal('previous_job_id', 'cannot be used with this model');
+  if (dto.previous_job_id && !can.continuation) throw refusal('previous_job_id', UNFIT);
   if (dto.generate_audio && !can.generateAudio) throw refusal('generate_audio', 'cannot be true with this model');
   return {
     prompt: dto.prompt ?? null,
@@ -50,29 +51,24 @@ function checkPrompt(dto: VideoDto, { promptOptional }: VideoCapabilities, reads
   throw refusal('prompt', 'is required');
 }
 
-function checkMedia(dto: VideoDto, can: VideoCapabilities): void {
-  for (const [index, frame] of (dto.frame_images ?? []).entries()) {
-    if (!can.frameImages.includes(frame.frame_type)) {
-      throw refusal(`frame_images[${index}].frame_type`, 'cannot be used with this model');
-    }
+function checkMedia({ frame_images: frames, input_references: references }: VideoDto, can: VideoCapabilities): void {
+  for (const [index, { frame_type: kind }] of (frames ?? []).entries()) {
+    checkListed(`frame_images[${index}].frame_type`, kind, can.frameImages);
   }
-  if (dto.frame_images?.length) return;
-  for (const [index, { type }] of (dto.input_references ?? []).entries()) {
-    const kind = type.replace('_url', '');
-    if (!can.references.includes(kind)) throw refusal(`input_references[${index}].type`, 'cannot be used with this model');
+  if (frames?.length) return;
+  for (const [index, { type }] of (references ?? []).entries()) {
+    checkListed(`input_references[${index}].type`, type.replace('_url', ''), can.references);
   }
 }
 
 function checkUpscaling(dto: VideoDto, { creativity, upscaleFactor }: VideoCapabilities): void {
-  const wished = dto.creativity ?? null;
-  if (wished !== null && creativity?.includes(wished) !== true) {
-    throw refusal('creativity', 'cannot be used with this model');
-  }
-  const factor = dto.upscale_factor ?? null;
-  if (factor === null) return;
-  const { min, max } = upscaleFactor ?? { min: Number.POSITIVE_INFINITY, max: null };
-  const fits = factor >= (min ?? 0) && factor <= (max ?? Number.POSITIVE_INFINITY);
-  if (!fits) throw refusal('upscale_factor', 'cannot be used with this model');
+  const [wished, factor] = [dto.creativity ?? null, dto.upscale_factor ?? null];
+  if (wished !== null) checkListed('creativity', wished, creativity ?? []);
+  if (factor !== null && !isWithin(factor, upscaleFactor)) throw refusal('upscale_factor', UNFIT);
+}
+
+function isWithin(factor: number, range: VideoCapabilities['upscaleFactor']): boolean {
+  return range !== null && factor >= (range.min ?? 0) && factor <= (range.max ?? Number.POSITIVE_INFINITY);
 }
 
 function durationOf({ duration }: VideoDto, { durations }: VideoCapabilities): number {
@@ -96,22 +92,24 @@ function frameOf(dto: VideoDto, can: VideoCapabilities): Frame {
 /** `size` says what resolution and aspect ratio say together, and must not say otherwise. */
 function frameOfSize(dto: VideoDto, can: VideoCapabilities, ratios: readonly string[]): Frame {
   const [width = 0, height = 0] = dto.size!.split('x').map(Number);
-  if (can.sizes !== null && !can.sizes.includes(dto.size!)) throw refusal('size', 'cannot be used with this model');
+  checkListed('size', dto.size!, can.sizes);
   const resolution = resolutionOf({ width, height });
-  const fitting = ratios.filter((ratio) => hasRatio({ width, height }, ratio));
-  if (resolution === null || fitting.length === 0) throw refusal('size', 'cannot be used with this model');
+  const [aspectRatio, ...others] = ratios.filter((ratio) => hasRatio({ width, height }, ratio));
+  if (resolution === null || aspectRatio === undefined) throw refusal('size', UNFIT);
   checkListed('size', resolution, can.resolutions);
-  if (dto.resolution && dto.resolution !== resolution) throw refusal('size', 'is not of the resolution');
-  if (dto.aspect_ratio && !fitting.includes(dto.aspect_ratio)) throw refusal('size', 'is not of the aspect_ratio');
-  return { resolution, aspectRatio: dto.aspect_ratio ?? fitting[0]!, width, height };
+  const said = { resolution: dto.resolution ?? resolution, aspectRatio: dto.aspect_ratio ?? aspectRatio };
+  if (said.resolution !== resolution) throw refusal('size', 'is not of the resolution');
+  if (![aspectRatio, ...others].includes(said.aspectRatio)) throw refusal('size', 'is not of the aspect_ratio');
+  return { ...said, width, height };
 }
 
 function usualOf(list: readonly string[] | null, usual: string): string {
   return list === null || list.includes(usual) ? usual : (list[0] ?? usual);
 }
 
-function checkListed(param: string, value: string, list: readonly string[] | null): void {
-  if (list !== null && !list.includes(value)) throw refusal(param, 'cannot be used with this model');
+/** A list that is null restricts nothing. */
+function checkListed<T extends string | number>(param: string, value: T, list: readonly T[] | null): void {
+  if (list !== null && !list.includes(value)) throw refusal(param, UNFIT);
 }
 
 /** Only members that the catalogue lets through: an address or a key among them would turn our call into another. */

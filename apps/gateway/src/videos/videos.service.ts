@@ -13,7 +13,13 @@ import {
   type VideoOperation,
   type VideoRequest,
 } from '@libs/inference';
-import { VideoIntakeRepository, VideoSubmittedBefore, VideoViewsRepository, type VideoView } from '@libs/persistence';
+import {
+  VideoIntakeRepository,
+  VideoSubmittedBefore,
+  VideoViewsRepository,
+  type NewVideo,
+  type VideoView,
+} from '@libs/persistence';
 import { Egress, OutboxRelay } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
 import { InferenceRouting } from '../inference/inference-routing';
@@ -64,6 +70,27 @@ export class VideosService {
     const idempotency = idempotencyOf(submission);
     const earlier = idempotency && (await this.intake.findSubmitted(owner.workspaceId, idempotency.key));
     if (earlier) return this.repeated(owner, earlier, idempotency);
+    const video = await this.prepare(owner, submission);
+    try {
+      await this.intake.accept({ ...video, idempotency });
+    } catch (error) {
+      if (!(error instanceof VideoSubmittedBefore) || idempotency === null) throw error;
+      return this.repeated(owner, await this.intake.findSubmitted(owner.workspaceId, idempotency.key), idempotency);
+    }
+    this.relay.wake();
+    return this.get(video.id, owner.workspaceId);
+  }
+
+  /** @throws AppError not_found (unknown or another workspace's) */
+  async get(id: string, workspaceId: string): Promise<VideoView> {
+    // What is no id names no job, and some of it (a NUL) would not even be text to PostgreSQL.
+    const video = VIDEO_ID.test(id) ? await this.videos.findForWorkspace(id, workspaceId) : null;
+    if (video === null) throw new AppError('not_found', 'Video not found');
+    return video;
+  }
+
+  /** Everything about a job that can be refused before money is asked for. */
+  private async prepare(owner: VideoOwner, submission: VideoSubmission): Promise<Omit<NewVideo, 'idempotency'>> {
     const { dto } = submission;
     if (dto.callback_url) this.egress.check(dto.callback_url, 'callback_url');
     const previous = await this.previousOf(owner, dto);
@@ -74,36 +101,19 @@ export class VideosService {
       continues: (previous?.operation as VideoOperation | undefined) ?? null,
     };
     const { endpoint, model, credential } = candidate;
-    const id = mintId('gen-vid');
-    try {
-      await this.intake.accept({
-        ...owner,
-        id,
-        model: model.slug,
-        provider: endpoint.provider.slug,
-        upstreamModel: endpoint.upstreamModel,
-        region: endpoint.region,
-        credentialId: credential?.id ?? null,
-        request,
-        ...this.pricesOf(candidate, request),
-        callbackUrl: dto.callback_url ?? null,
-        idempotency,
-        lifetimeMs: this.env.VIDEO_LIFETIME_SECONDS * 1_000,
-      });
-    } catch (error) {
-      if (!(error instanceof VideoSubmittedBefore) || idempotency === null) throw error;
-      return this.repeated(owner, await this.intake.findSubmitted(owner.workspaceId, idempotency.key), idempotency);
-    }
-    this.relay.wake();
-    return this.get(id, owner.workspaceId);
-  }
-
-  /** @throws AppError not_found (unknown or another workspace's) */
-  async get(id: string, workspaceId: string): Promise<VideoView> {
-    // What is no id names no job, and some of it (a NUL) would not even be text to PostgreSQL.
-    const video = VIDEO_ID.test(id) ? await this.videos.findForWorkspace(id, workspaceId) : null;
-    if (video === null) throw new AppError('not_found', 'Video not found');
-    return video;
+    return {
+      ...owner,
+      id: mintId('gen-vid'),
+      model: model.slug,
+      provider: endpoint.provider.slug,
+      upstreamModel: endpoint.upstreamModel,
+      region: endpoint.region,
+      credentialId: credential?.id ?? null,
+      request,
+      ...this.pricesOf(candidate, request),
+      callbackUrl: dto.callback_url ?? null,
+      lifetimeMs: this.env.VIDEO_LIFETIME_SECONDS * 1_000,
+    };
   }
 
   private async repeated(
@@ -153,7 +163,10 @@ export class VideosService {
     throw refused;
   }
 
-  private pricesOf({ endpoint, credential }: Candidate, request: VideoRequest): { priceUsd: string; listPriceUsd: string } {
+  private pricesOf(
+    { endpoint, credential }: Candidate,
+    request: VideoRequest,
+  ): { priceUsd: string; listPriceUsd: string } {
     const list = quoteVideo(endpoint.pricing, request);
     const cost = credential ? byokCost(list, parsePercent(this.env.BYOK_FEE_PERCENT)) : list;
     return { priceUsd: formatUsd(cost.totalCost), listPriceUsd: formatUsd(list.totalCost) };

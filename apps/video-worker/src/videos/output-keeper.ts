@@ -1,7 +1,14 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { AppError } from '@libs/errors';
-import { toAbortSignal, type OpenedVideo, type UpstreamStream, type VideoAccess, type VideoApi, type VideoOutput } from '@libs/inference';
+import {
+  toAbortSignal,
+  type OpenedVideo,
+  type UpstreamStream,
+  type VideoAccess,
+  type VideoApi,
+  type VideoOutput,
+} from '@libs/inference';
 import type { KeptVideo } from '@libs/persistence';
 import type { BlobStore, Egress } from '@libs/platform';
 import { judged, LARGEST_VIDEO_BYTES } from './output-format';
@@ -72,5 +79,7 @@ async function* chunksOfStream(stream: UpstreamStream): AsyncGenerator<Buffer> {
 }
 
 function notGiven(status: number): AppError {
-  return new AppError('provider_unavailable', 'The video cannot be fetched', { internal: `its link answers ${status}` });
+  return new AppError('provider_unavailable', 'The video cannot be fetched', {
+    internal: `its link answers ${status}`,
+  });
 }

@@ -52,7 +52,9 @@ export class VideoCloserService {
 
   /** Nobody can say whether there is a job at the provider, so there will not be a second one. */
   async review(job: VideoJob): Promise<void> {
-    this.logger.error(`video ${job.id}: nobody knows whether ${job.provider} took it; its hold stays until it runs out`);
+    this.logger.error(
+      `video ${job.id}: nobody knows whether ${job.provider} took it; its hold stays until it runs out`,
+    );
     const errorMessage = 'The provider did not say whether it took the job';
     await this.finish(job, { status: 'failed', errorMessage, needsReview: true });
   }

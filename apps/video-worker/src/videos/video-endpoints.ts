@@ -21,7 +21,7 @@ export interface VideoRoute {
   readonly endpoint: Endpoint;
   readonly api: VideoApi;
   readonly can: VideoCapabilities;
-  accessFor(signal: CancelSignal, timeouts: UpstreamTimeouts): VideoAccess;
+  readonly accessFor: (signal: CancelSignal, timeouts: UpstreamTimeouts) => VideoAccess;
 }
 
 export interface EndpointParts {

@@ -18,10 +18,7 @@ export interface KeptVideo {
 }
 
 @Entity({ name: 'videos' })
-@Check(
-  'videos_status_known',
-  `status IN ('pending', 'in_progress', 'completed', 'failed', 'cancelled', 'expired')`,
-)
+@Check('videos_status_known', `status IN ('pending', 'in_progress', 'completed', 'failed', 'cancelled', 'expired')`)
 @Check('videos_step_known', `step IN ('submit', 'submitting', 'poll')`)
 @Check(
   'videos_terminal_is_finished',

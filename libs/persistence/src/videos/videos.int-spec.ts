@@ -73,7 +73,12 @@ describe(VideoIntakeRepository.name, () => {
     await expect(intake.accept(video)).rejects.toMatchObject({ code: 'payment_required' });
     await expect(intake.accept(video)).rejects.toBeInstanceOf(AppError);
     expect(await views.findForWorkspace(video.id, video.workspaceId)).toBeNull();
-    expect(await opened.database.rows({ sql: 'SELECT 1 FROM outbox WHERE payload::text LIKE $1', values: [`%${video.id}%`] })).toEqual([]);
+    expect(
+      await opened.database.rows({
+        sql: 'SELECT 1 FROM outbox WHERE payload::text LIKE $1',
+        values: [`%${video.id}%`],
+      }),
+    ).toEqual([]);
   });
 
   it('holds the price, and owes the nudge, in the commit that stores the job', async () => {
@@ -90,9 +95,9 @@ describe(VideoIntakeRepository.name, () => {
     const idempotency = { key: 'once', requestHash: 'b'.repeat(64) };
     const first = await storeVideo(opened.database, { idempotency });
     const { organizationId, workspaceId } = first;
-    await expect(
-      intake.accept(aVideo({ organizationId, workspaceId, idempotency })),
-    ).rejects.toBeInstanceOf(VideoSubmittedBefore);
+    await expect(intake.accept(aVideo({ organizationId, workspaceId, idempotency }))).rejects.toBeInstanceOf(
+      VideoSubmittedBefore,
+    );
     expect(await intake.findSubmitted(workspaceId, 'once')).toEqual({ id: first.id, requestHash: 'b'.repeat(64) });
     expect(await intake.findSubmitted(randomUUID(), 'once')).toBeNull();
     expect(await ledger.accountOf(organizationId)).toMatchObject({ heldUsd: expect.stringMatching(/^0\.50*$/) });
@@ -136,7 +141,9 @@ describe(VideoJobsRepository.name, () => {
     const job = await claim();
     expect(await jobs.beginSubmission(job)).toEqual({ prompt: 'A heron lands.' });
     await jobs.markSubmitted(job, { id: 'up-1' }, 0);
-    expect(await opened.database.firstRow({ sql: 'SELECT request FROM videos WHERE id = $1', values: [video.id] })).toEqual({
+    expect(
+      await opened.database.firstRow({ sql: 'SELECT request FROM videos WHERE id = $1', values: [video.id] }),
+    ).toEqual({
       request: null,
     });
   });
@@ -199,7 +206,9 @@ describe(VideoEndsRepository.name, () => {
     });
     expect(await ends.releaseReviewed(10)).toBe(1);
     expect(await ends.releaseReviewed(10)).toBe(0);
-    expect(await ledger.accountOf(video.organizationId)).toMatchObject({ heldUsd: expect.stringMatching(/^0(\.0+)?$/) });
+    expect(await ledger.accountOf(video.organizationId)).toMatchObject({
+      heldUsd: expect.stringMatching(/^0(\.0+)?$/),
+    });
   });
 
   it('finds copies that are over their time, and shows none of them', async () => {
@@ -210,7 +219,10 @@ describe(VideoEndsRepository.name, () => {
     expect(await ends.findOutdated(10)).toEqual([]);
     await opened.database.execute({ sql: `UPDATE videos SET outputs_expire_at = now() - interval '1 second'` });
     expect(await ends.findOutdated(10)).toEqual([{ id: video.id, outputs: DONE.outputs }]);
-    expect(await views.findForWorkspace(video.id, video.workspaceId)).toMatchObject({ outputs: null, status: 'completed' });
+    expect(await views.findForWorkspace(video.id, video.workspaceId)).toMatchObject({
+      outputs: null,
+      status: 'completed',
+    });
     await ends.forgetOutputs(video.id);
     expect(await ends.findOutdated(10)).toEqual([]);
   });

@@ -48,7 +48,13 @@ export class FalVideos implements VideoApi {
     try {
       const result = await this.rest.get(path, access);
       const videos = isObject(result['video']) ? [result['video']] : objectsOf(result['videos']);
-      return { state: 'completed', outputs: linksOf(videos.map((video) => objectOf(video)['url']), access) };
+      return {
+        state: 'completed',
+        outputs: linksOf(
+          videos.map((video) => objectOf(video)['url']),
+          access,
+        ),
+      };
     } catch (thrown) {
       const error = AppError.from(thrown);
       if (error.retryable || error.status >= 500) throw error;

@@ -228,8 +228,7 @@ describe.each(['openai', 'google', 'replicate', 'fal', 'runway', 'minimax', 'byt
       const opened = await api.open(output, access);
       expect(opened.kind === 'stream' && (await opened.stream.read())?.toString()).toBe('clip');
       expect(upstream.requests[0]!.path).toBe(`/v1${output.path}`);
-      upstream.behaviour = (response) =>
-        response.writeHead(302, { location: 'https://cdn.example.com/out.mp4' }).end();
+      upstream.behaviour = (response) => response.writeHead(302, { location: 'https://cdn.example.com/out.mp4' }).end();
       expect(await api.open(output, access)).toEqual({ kind: 'link', url: 'https://cdn.example.com/out.mp4' });
       answers(404, { error: { message: 'gone' } });
       await thrown(api.open(output, access));
