@@ -4,6 +4,7 @@ import { BedrockProvider } from './bedrock.provider';
 import { CohereProvider } from './cohere.provider';
 import { GoogleProvider } from './google.provider';
 import { GoogleVertexProvider } from './google-vertex.provider';
+import { asBearer } from './json-exchange';
 import { MistralProvider } from './mistral.provider';
 import { OpenAiProvider } from './openai.provider';
 import type { ProviderAdapter } from './provider';
@@ -20,7 +21,7 @@ const RUNWAY_VERSION = '2024-11-06';
 
 /** Every protocol there is, one line each, by the `protocol` of the catalogue. */
 export function createProviderAdapters(http: UpstreamHttp): ReadonlyMap<string, ProviderAdapter> {
-  const bearer = new VideoRest(http, (apiKey) => ['authorization', `Bearer ${apiKey}`]);
+  const bearer = new VideoRest(http, asBearer);
   const runway = new VideoRest(http, (apiKey) => [
     'authorization',
     `Bearer ${apiKey}`,
