@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { OpenRouter } from '@openrouter/sdk';
+import OpenAI from 'openai';
 import { FakeUpstream, type Behaviour, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { catalogueOf, type TestModel } from '../support/catalogue';
@@ -494,6 +496,33 @@ describe('the models that make videos', () => {
       upscale_factor: null,
       creativity: null,
     });
+  });
+});
+
+describe('programs made for other services', () => {
+  it('make a video, wait for it and fetch it with the OpenRouter client', async () => {
+    const { baseUrl: serverURL, seed } = installation;
+    const sdk = new OpenRouter({ serverURL, apiKey: seed.apiKey, retryConfig: { strategy: 'none' } });
+    const videoGenerationRequest = { model: 'vid/steady', prompt: 'A heron lands.', duration: 2 };
+    const { id, status } = await sdk.videoGeneration.generate({ videoGenerationRequest });
+    expect(status).toBe('pending');
+    const video = await eventually('the video is there', 30_000, async () => {
+      const job = await sdk.videoGeneration.getGeneration({ jobId: id });
+      return job.status === 'completed' ? job : delay(100).then(() => undefined);
+    });
+    expect(video).toMatchObject({ generationId: id, usage: { cost: 0.0246, isByok: false } });
+    const bytes = await sdk.videoGeneration.getVideoContent({ jobId: id, index: 0 });
+    expect(Buffer.from(await new Response(bytes).arrayBuffer()).equals(CLIP)).toBe(true);
+    const { data } = await sdk.videoGeneration.listVideosModels();
+    expect(data.map((model) => model.id)).toContain('vid/steady');
+  });
+
+  it('look at a video and fetch it with the OpenAI client', async () => {
+    const { id } = await made();
+    const sdk = new OpenAI({ baseURL: installation.baseUrl, apiKey: installation.seed.apiKey, maxRetries: 0 });
+    expect(await sdk.videos.retrieve(id)).toMatchObject({ id, status: 'completed' });
+    const answer = await sdk.videos.downloadContent(id);
+    expect(Buffer.from(await answer.arrayBuffer()).equals(CLIP)).toBe(true);
   });
 });
 

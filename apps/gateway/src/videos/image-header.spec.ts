@@ -26,7 +26,11 @@ describe(readImageHeader, () => {
       riff('VP8X', [0, 0, 0, 0, 0x7f, 2, 0, 0xdf, 1, 0]),
       { mediaType: 'image/webp', width: 640, height: 480 },
     ],
-    ['a lossless WebP', riff('VP8L', [0x2f, 0x7f, 0xc2, 0x77, 0]), { mediaType: 'image/webp', width: 640, height: 480 }],
+    [
+      'a lossless WebP',
+      riff('VP8L', [0x2f, 0x7f, 0xc2, 0x77, 0]),
+      { mediaType: 'image/webp', width: 640, height: 480 },
+    ],
     [
       'a lossy WebP',
       riff('VP8 ', [0, 0, 0, 0x9d, 0x01, 0x2a, 0x80, 0x02, 0xe0, 0x01]),
