@@ -1,6 +1,8 @@
 import { AppError } from '@libs/errors';
 import type { ByteRange } from '@libs/platform';
 
+const RANGE = /^bytes=(\d{0,15})-(\d{0,15})$/;
+
 /**
  * The one range that a `Range` header asks for (RFC 9110 §14.2). Null where the whole is meant: no header, another
  * unit, several ranges, or text that is no range.
@@ -8,12 +10,11 @@ import type { ByteRange } from '@libs/platform';
  * @throws AppError range_not_satisfiable
  */
 export function readByteRange(header: string | undefined, length: number): ByteRange | null {
-  const range = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '');
-  const [, from = '', to = ''] = range ?? [];
+  const [, from = '', to = ''] = RANGE.exec(header ?? '') ?? [];
   if (from === '') return to === '' ? null : suffixOf(Number(to), length);
   const first = Number(from);
-  const last = to === '' ? length - 1 : Number(to);
-  if (to !== '' && last < first) return null;
+  const last = to === '' ? Number.MAX_SAFE_INTEGER : Number(to);
+  if (last < first) return null;
   if (first >= length) throw unsatisfiable(length);
   return { first, last: Math.min(last, length - 1) };
 }

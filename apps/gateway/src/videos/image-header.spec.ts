@@ -11,11 +11,7 @@ const png = Buffer.concat([
   Buffer.from('IHDR', 'latin1'),
   Buffer.from([0, 0, 2, 0x80, 0, 0, 1, 0xe0]),
 ]);
-const jpeg = Buffer.from([
-  ...[0xff, 0xd8, 0xff, 0xe0, 0, 4, 1, 2],
-  ...[0xff, 0xc4, 0, 5, 1, 2, 3],
-  ...[0xff, 0xff, 0xc2, 0, 11, 8, 0x01, 0xe0, 0x02, 0x80, 3],
-]);
+const jpeg = Buffer.from('ffd8ffe000040102' + 'ffc40005010203' + 'ffffc2000b0801e0028003', 'hex');
 
 describe(readImageHeader, () => {
   it.each([
