@@ -1,6 +1,9 @@
-import type { JsonObject } from '../dialects/loose-values';
-import type { UpstreamCall, UpstreamStream } from './provider';
+import type { Secret } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
+import type { JsonObject } from '../dialects/loose-values';
+import type { CancelSignal } from '../model/cancellation';
+import type { Endpoint } from '../routing/catalogue';
+import type { UpstreamStream } from './upstream-stream';
 
 /** A picture, sound or film that goes into a video. */
 export interface VideoMedia {
@@ -39,7 +42,14 @@ export interface VideoRequest {
 export type VideoOperation = JsonObject;
 
 /** Whom to ask, with which key, for how long. */
-export type VideoAccess = Pick<UpstreamCall, 'endpoint' | 'apiKey' | 'signal' | 'timeouts'>;
+export interface VideoAccess {
+  readonly endpoint: Endpoint;
+  /** Null for providers that ask for none. */
+  readonly apiKey: Secret | null;
+  readonly signal: CancelSignal;
+  /** As those of any call, in milliseconds. */
+  readonly timeouts: { readonly headersMs: number; readonly idleMs: number; readonly totalMs: number };
+}
 
 /** What a provider definitely said to a submission. What it may have said is thrown. */
 export type VideoStart =
