@@ -25,7 +25,7 @@ FROM ${NODE_IMAGE} AS runtime
 # Nothing installs anything in the running image, so it carries no package manager.
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
     /usr/local/bin/yarn /usr/local/bin/yarnpkg /opt/yarn-* \
- && install -d -o 10001 -g 10001 /var/lib/sluice /var/lib/sluice/catalog
+ && install -d -o 10001 -g 10001 /var/lib/sluice /var/lib/sluice/catalog /var/lib/sluice/videos
 ENV NODE_ENV=production \
     CATALOG_PATH=/app/catalog
 WORKDIR /app

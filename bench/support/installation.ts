@@ -34,7 +34,7 @@ export interface InstallationOptions {
   readonly catalogue?: CatalogueOptions;
 }
 
-type Undo = () => unknown;
+export type Undo = () => unknown;
 
 /** `entry` below `dist`; `flags` for its Node. */
 type Launch = (name: string, entry: string, environment: NodeJS.ProcessEnv, flags?: readonly string[]) => BenchProcess;
@@ -127,7 +127,7 @@ async function pickPorts() {
 }
 
 /** Queues have fixed names, so another installation on the same broker would share them. */
-function ownVirtualHost(amqpUrl: string, undo: Undo[]): string {
+export function ownVirtualHost(amqpUrl: string, undo: Undo[]): string {
   const name = `sluice-bench-${randomBytes(4).toString('hex')}`;
   const url = new URL(amqpUrl);
   const rabbitmqctl = (...args: string[]): unknown =>

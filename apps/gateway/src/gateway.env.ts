@@ -1,5 +1,17 @@
 import type { Secret } from '@libs/contracts';
-import { Bool, CidrList, Int, OneOf, Port, PublicUrl, SecretText, ServicesEnv, Text, loadEnv } from '@libs/platform';
+import {
+  Bool,
+  CidrList,
+  Int,
+  OneOf,
+  Port,
+  PublicUrl,
+  SecretText,
+  SecretUrl,
+  ServicesEnv,
+  Text,
+  loadEnv,
+} from '@libs/platform';
 import { IsOptional } from 'class-validator';
 
 /** A call that is open for 15 minutes counts as one of a process that died, and its hold is given back. */
@@ -52,6 +64,27 @@ export class GatewayEnv extends ServicesEnv {
   /** Reads of batches per workspace. */
   @Int({ min: 1, max: 1_000_000 })
   BATCH_READS_PER_MINUTE: number = 1_200;
+
+  /** Video submissions per workspace. */
+  @Int({ min: 1, max: 1_000_000 })
+  VIDEO_SUBMISSIONS_PER_MINUTE: number = 60;
+
+  /** Reads of videos per workspace. */
+  @Int({ min: 1, max: 1_000_000 })
+  VIDEO_READS_PER_MINUTE: number = 1_200;
+
+  /** How long a provider may take for a video before its job is given up. */
+  @Int({ min: 1, max: 604_800 })
+  VIDEO_LIFETIME_SECONDS: number = 21_600;
+
+  /** The folder of finished videos, which the video worker writes. */
+  @Text({ expected: 'a path to a folder' })
+  BLOB_DIR: string = '.sluice/blobs';
+
+  /** A bucket in place of the folder: `https://KEY:SECRET@host/bucket/prefix?region=…`. */
+  @IsOptional()
+  @SecretUrl(['https', 'http'])
+  BLOB_S3_URL?: Secret;
 
   /** Whether what is asked and answered in calls is kept, for `GET /generation/content`. */
   @OneOf(['off', 'on'])

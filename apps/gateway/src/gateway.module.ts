@@ -20,6 +20,7 @@ import { LimitsModule } from './limits/limits.module';
 import { ModelsModule } from './models/models.module';
 import { OauthModule } from './oauth/oauth.module';
 import { PluginsModule } from './plugins/plugins.module';
+import { VideosModule } from './videos/videos.module';
 import { WebhooksModule } from './webhooks/webhooks.module';
 import { WorkloadIdentityModule } from './workload-identity/workload-identity.module';
 import { WorkspacesModule } from './workspaces/workspaces.module';
@@ -65,6 +66,7 @@ export class GatewayModule implements OnModuleInit {
         ModelsModule,
         WebhooksModule,
         BatchesModule,
+        VideosModule,
         KeysModule.forRoot({ imports: [KeyUsageModule] }),
         CredentialsModule,
         CreditsModule,

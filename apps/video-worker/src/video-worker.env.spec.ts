@@ -13,4 +13,10 @@ describe(VideoWorkerEnv.name, () => {
     for (const name of Object.keys(bad)) expect(read).toThrow(`${name} must be`);
     expect(read).not.toThrow('canary');
   });
+
+  it('keeps the key of the bucket to itself', () => {
+    const env = readVideoWorkerEnv({ BLOB_S3_URL: 'https://KEY:hush-hush@s3.example.com/films' });
+    expect(JSON.stringify(env)).not.toContain('hush-hush');
+    expect(() => readVideoWorkerEnv({ BLOB_S3_URL: 'ftp://hush-hush' })).toThrow(/BLOB_S3_URL/);
+  });
 });

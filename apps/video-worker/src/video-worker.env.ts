@@ -1,10 +1,31 @@
-import { CidrList, Int, loadEnv, ServicesEnv } from '@libs/platform';
+import type { Secret } from '@libs/contracts';
+import { CidrList, Int, loadEnv, PublicUrl, SecretUrl, ServicesEnv, Text } from '@libs/platform';
 import { IsOptional } from 'class-validator';
 
 export class VideoWorkerEnv extends ServicesEnv {
   override HEALTH_PORT: number = 8_083;
 
-  /** Private ranges that URLs of users may reach. */
+  /** How clients reach the gateway: the links in webhooks begin with it. */
+  @PublicUrl(['http', 'https'])
+  PUBLIC_URL: string = 'http://127.0.0.1:8080';
+
+  /** A YAML file or a folder of them. */
+  @Text({ expected: 'a path to a file or folder' })
+  CATALOG_PATH: string = 'catalog/';
+
+  /** Charged for calls on callers' own keys, in per cent of the list price. */
+  @Text({ expected: 'a number of per cent such as 5 or 2.5', pattern: /^(?:100(?:\.0{1,4})?|[1-9]?\d(?:\.\d{1,4})?)$/ })
+  BYOK_FEE_PERCENT: string = '5';
+
+  /** Jobs that this process submits, asks after or fetches at once. */
+  @Int({ min: 1, max: 1_000 })
+  VIDEO_CONCURRENCY: number = 32;
+
+  /** Hours for which finished videos are kept. */
+  @Int({ min: 1, max: 8_760 })
+  VIDEO_RETENTION_HOURS: number = 168;
+
+  /** Private ranges that URLs of users and links of providers may reach. */
   @IsOptional()
   @CidrList()
   EGRESS_ALLOW_CIDRS?: string[];
@@ -12,9 +33,23 @@ export class VideoWorkerEnv extends ServicesEnv {
   /** Days after which webhooks that were delivered or given up are deleted. */
   @Int({ min: 1, max: 3_650 })
   WEBHOOK_RETENTION_DAYS: number = 30;
+
+  /** The folder of finished videos, which the gateway reads. */
+  @Text({ expected: 'a path to a folder' })
+  BLOB_DIR: string = '.sluice/blobs';
+
+  /** A bucket in place of the folder: `https://KEY:SECRET@host/bucket/prefix?region=…`. */
+  @IsOptional()
+  @SecretUrl(['https', 'http'])
+  BLOB_S3_URL?: Secret;
 }
 
 /** @throws EnvError */
 export function readVideoWorkerEnv(source: NodeJS.ProcessEnv = process.env): VideoWorkerEnv {
   return loadEnv(VideoWorkerEnv, source);
+}
+
+/** The operator's provider keys: the catalogue says which variables they are in. */
+export function providerKeyVariables(source: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+  return source;
 }

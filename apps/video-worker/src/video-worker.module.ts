@@ -1,21 +1,24 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
 import { BrokerConnection, MessagingModule, OutboxModule, OutboxSource, Readiness } from '@libs/platform';
+import type { VideoProviders } from './create-video-providers';
 import type { VideoWorkerEnv } from './video-worker.env';
+import { VideosModule } from './videos/videos.module';
 import { WebhooksModule } from './webhooks/webhooks.module';
 
 const APP = 'video-worker';
 
-/** Delivers webhooks. */
+/** Makes videos, and delivers webhooks. */
 @Module({})
 export class VideoWorkerModule implements OnModuleInit {
-  static for(env: VideoWorkerEnv): DynamicModule {
+  static for(env: VideoWorkerEnv, providers: VideoProviders): DynamicModule {
     return {
       module: VideoWorkerModule,
       imports: [
         PersistenceModule.forRoot({ databaseUrl: env.DATABASE_URL, applicationName: APP }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
         OutboxModule.forRoot({ imports: [VideoWorkerOutbox] }),
+        VideosModule.with(providers),
         WebhooksModule,
       ],
     };

@@ -4,7 +4,7 @@ import { randomFillSync } from 'node:crypto';
  * Ids of the interface: `<kind>-<unix seconds>-<20 alphanumeric characters>`, over 118 bits of chance.
  * The seconds name the day, and so the partition, of the row behind an id.
  */
-export type IdKind = 'gen' | 'gen-batch' | 'batch' | 'req';
+export type IdKind = 'gen' | 'gen-batch' | 'gen-vid' | 'batch' | 'req';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const LENGTH = 20;

@@ -43,3 +43,6 @@ export { ResponsesDto } from './responses/responses.dto';
 export * from './routing/routing-policy';
 export { TranscriptionDto, TranscriptionJsonDto, type InputAudioDto } from './transcriptions/transcriptions.dto';
 export type { PercentileCutoffs, PriceLimit, ProviderPreferences } from './routing/provider-preferences';
+export { ASPECT_RATIOS, VIDEO_RESOLUTIONS, type FrameImage, type InputReference } from './videos/video-members';
+export { VIDEO_ID, VideoDto } from './videos/videos.dto';
+export * from './videos/videos.messages';

@@ -47,6 +47,7 @@ const table = {
   request_timeout: { status: 408, retryable: false, wireType: 'timeout' },
   conflict: { status: 409, retryable: false, wireType: 'precondition_failed' },
   headers_too_large: { status: 431, retryable: false, wireType: 'invalid_request' },
+  range_not_satisfiable: { status: 416, retryable: false, wireType: 'invalid_request' },
   gone: { status: 410, retryable: false, wireType: 'not_found' },
 } as const satisfies Record<string, ErrorCodeEntry>;
 

@@ -38,9 +38,11 @@ export { longestInputTokens } from './dialects/openai-embeddings-input';
 export type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
 export { FINISH_REASONS, type FinishReason } from './model/finish-reason';
 export * from './model/usage';
+export * from './model/video-capabilities';
+export * from './model/video-size';
 export { cacheDiscount } from './pricing/cache-discount';
 export { managedLanePrices } from './pricing/managed-lane';
-export { DEFAULT_BYOK_FEE, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
+export { DEFAULT_BYOK_FEE, byokCost, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
 export * from './pricing/money';
 export * from './pricing/price';
 export * from './audio/audio-bytes';
@@ -50,6 +52,7 @@ export { audioInHand, type AudioInput, type TimestampGranularity, type Transcrip
 export { expectedTranscriptionCost } from './audio/transcription-bill';
 export { transcriptionNeeds, transcriptionTraitsOf } from './audio/transcription-traits';
 export type { TranscriptionAnswer, TranscriptionRequest } from './speech-caller';
+export * from './pricing/video-price';
 export { createProviderAdapters } from './providers';
 export type {
   ProviderAdapter,
@@ -58,6 +61,7 @@ export type {
   UpstreamStream,
   UpstreamTimeouts,
 } from './providers/provider';
+export type * from './providers/video-provider';
 export { UpstreamHttp } from './providers/upstream-http';
 export * from './routing/catalogue';
 export * from './routing/catalogue-error';
@@ -66,6 +70,7 @@ export * from './routing/catalogue-parser';
 export * from './routing/catalogue-source';
 export { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
 export * from './routing/credential-source';
+export { accessWith, type KeyAccess } from './routing/own-key-access';
 export { keyedCandidates } from './routing/keyed-candidates';
 export * from './routing/provider-health';
 export * from './routing/metadata';

@@ -15,6 +15,7 @@ import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
 import { migrations } from './migrations';
 import { NativeBatchEntity } from './native-batches/native-batch.entity';
 import { OutboxEntity } from './outbox/outbox.entity';
+import { VideoEntity } from './videos/video.entity';
 import { WebhookDeliveryEntity } from './webhooks/webhook-delivery.entity';
 
 export type EntityClass = new () => object;
@@ -49,6 +50,7 @@ const sharedEntities = [
   LedgerTransferEntity,
   NativeBatchEntity,
   OutboxEntity,
+  VideoEntity,
   WebhookDeliveryEntity,
 ];
 

@@ -57,6 +57,11 @@ export { migrate } from './migrate';
 export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';
 export { PartitionsRepository } from './partitions.repository';
+export { VideoEndsRepository, type TellEnd, type VideoEnd } from './videos/video-ends.repository';
+export { VideoIntakeRepository, VideoSubmittedBefore, type NewVideo } from './videos/video-intake.repository';
+export { VideoJobsRepository, type VideoJob, type VideoWait } from './videos/video-jobs.repository';
+export { VideoViewsRepository, type VideoView } from './videos/video-views.repository';
+export type { KeptVideo, VideoStatusName, VideoStep } from './videos/video.entity';
 export {
   WebhookDeliveriesRepository,
   type AttemptResult,

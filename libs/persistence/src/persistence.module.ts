@@ -21,6 +21,10 @@ import { NativePlansRepository } from './native-batches/native-plans.repository'
 import { NativeSegmentsRepository } from './native-batches/native-segments.repository';
 import { OutboxRepository } from './outbox/outbox.repository';
 import { PartitionsRepository } from './partitions.repository';
+import { VideoEndsRepository } from './videos/video-ends.repository';
+import { VideoIntakeRepository } from './videos/video-intake.repository';
+import { VideoJobsRepository } from './videos/video-jobs.repository';
+import { VideoViewsRepository } from './videos/video-views.repository';
 import { WebhookDeliveriesRepository } from './webhooks/webhook-deliveries.repository';
 
 export interface PersistenceModuleOptions {
@@ -50,6 +54,10 @@ const repositories = [
   NativeSegmentsRepository,
   OutboxRepository,
   PartitionsRepository,
+  VideoEndsRepository,
+  VideoIntakeRepository,
+  VideoJobsRepository,
+  VideoViewsRepository,
   WebhookDeliveriesRepository,
 ];
 

@@ -1,3 +1,5 @@
+export { BlobStore, type ByteRange } from './blobs/blob-store';
+export { openBlobStore } from './blobs/open-blob-store';
 export * from './config/env-decorators';
 export { EnvError } from './config/env-error';
 export { loadEnv } from './config/load-env';

@@ -65,6 +65,7 @@ export function createRoutes(start: InferenceStart, options: RouteOptions): Sand
 function videoRoutes(videos: Videos): Route[] {
   return [
     post('/v1/videos', (call) => videos.create(call)),
+    post('/v1/videos/extensions', (call) => videos.extend(call)),
     get('/v1/videos', () => videos.list()),
     get('/v1/videos/{id}', (call) => videos.show(call)),
     get('/v1/videos/{id}/content', (call) => videos.content(call)),

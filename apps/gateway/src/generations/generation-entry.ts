@@ -4,7 +4,7 @@ import type { GenerationDetails, GenerationView } from '@libs/persistence';
 /** `Generation` of the interface. */
 export interface GenerationEntry {
   readonly id: string;
-  readonly api_type: 'completions' | 'embeddings' | 'stt';
+  readonly api_type: 'completions' | 'embeddings' | 'stt' | 'video';
   /** As it was asked for. */
   readonly model: string;
   readonly provider_name: string | null;
@@ -68,6 +68,7 @@ export function generationEntry(view: GenerationView, nameOf: (slug: string) => 
 const API_TYPES: Readonly<Record<string, GenerationEntry['api_type']>> = {
   embeddings: 'embeddings',
   transcription: 'stt',
+  video: 'video',
 };
 
 const NO_DETAILS: GenerationDetails = { attempts: [] };

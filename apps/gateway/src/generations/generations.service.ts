@@ -61,7 +61,7 @@ function readId(id: unknown): { readonly generationId: string; readonly createdO
 
 /** Null for what cannot be the id of a call. The seconds of an invented id may be no day of any calendar. */
 function dayOfGeneration(id: string): string | null {
-  return /^gen-\d{1,10}-/.test(id) ? dayOfId(id) : null;
+  return /^gen-(?:vid-)?\d{1,10}-/.test(id) ? dayOfId(id) : null;
 }
 
 function notFound(): AppError {

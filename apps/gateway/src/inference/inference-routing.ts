@@ -1,5 +1,7 @@
 import {
   keyedCandidates,
+  planRoute,
+  ProviderHealth,
   upstreamApiFor,
   type Api,
   type Candidate,
@@ -9,12 +11,17 @@ import {
   type Endpoint,
   type OwnCredential,
   type ProviderAdapter,
+  type RoutePlan,
+  type RouteRequest,
   type SharedCredentials,
   type UpstreamApi,
 } from '@libs/inference';
 
 /** What this installation can route to: the catalogue in force, the protocols it speaks and the keys it has. */
 export class InferenceRouting {
+  /** Jobs tell nothing of a provider's calls; for them every provider is well. */
+  private readonly jobHealth = new ProviderHealth(Date.now);
+
   constructor(
     private readonly source: CatalogueSource,
     private readonly adapters: ReadonlyMap<string, ProviderAdapter>,
@@ -23,6 +30,27 @@ export class InferenceRouting {
 
   catalogue(): Catalogue {
     return this.source.current();
+  }
+
+  /**
+   * The endpoints that could make a video, best first.
+   *
+   * @throws AppError as `planRoute` does
+   */
+  planVideo(request: Omit<RouteRequest, 'api'>, credentials: readonly OwnCredential[]): RoutePlan {
+    const makesVideos = ({ apis, provider }: Endpoint): boolean =>
+      apis.includes('video') && this.adapters.get(provider.protocol)?.video !== undefined;
+    return planRoute(
+      { ...request, api: 'video' },
+      {
+        catalogue: this.catalogue(),
+        health: this.jobHealth,
+        credentials,
+        canServe: makesVideos,
+        isAvailable: this.credentials.availableProviders(),
+        dice: Math.random,
+      },
+    );
   }
 
   /** What the provider of a slug calls itself; null for one that the catalogue does not name any more. */

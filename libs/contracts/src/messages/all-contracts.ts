@@ -9,6 +9,7 @@ import { tokenContracts } from '../tokens/tokens.messages';
 import { issuerContracts } from '../workload-identity/issuers.messages';
 import { policyContracts } from '../workload-identity/policies.messages';
 import { AdvanceBatch } from '../batches/batches.messages';
+import { AdvanceVideo } from '../videos/videos.messages';
 import { webhookSecretContracts } from '../webhooks/webhook-secrets.messages';
 import { DeliverWebhook } from '../webhooks/webhooks.messages';
 import type { Contract } from './contract';
@@ -27,5 +28,6 @@ export const allContracts: readonly Contract[] = [
   ...vaultContracts,
   ...webhookSecretContracts,
   AdvanceBatch,
+  AdvanceVideo,
   DeliverWebhook,
 ];

@@ -22,5 +22,6 @@ export const queues = {
   auth: { name: 'auth', kind: 'call', prefetch: 50 },
   credentials: { name: 'credentials', kind: 'call', prefetch: 50 },
   batches: { name: 'batches', ...jobDefaults, prefetch: 8 },
+  videos: { name: 'videos', ...jobDefaults, prefetch: 8 },
   webhooks: { name: 'webhooks', ...jobDefaults, prefetch: 8 },
 } as const satisfies Record<string, QueueSpec>;

@@ -17,6 +17,8 @@ import { batchesOf, callInOrder } from './ordered-calls';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
 import { GoogleSpeech } from './speech/google-speech';
 import type { UpstreamHttp } from './upstream-http';
+import { GoogleVideos } from './videos/google-videos';
+import { VideoRest } from './videos/video-rest';
 
 /** What one call may embed. */
 const MOST_INPUTS = 100;
@@ -28,6 +30,7 @@ export class GoogleProvider implements ProviderAdapter {
   readonly conversation = googleGenerateContent;
   readonly batch: NativeBatches;
   readonly speech: GoogleSpeech;
+  readonly video: GoogleVideos;
   readonly #rest: GoogleRest;
 
   constructor(http: UpstreamHttp) {
@@ -37,6 +40,7 @@ export class GoogleProvider implements ProviderAdapter {
       refusal: googleError,
     });
     this.speech = new GoogleSpeech(http);
+    this.video = new GoogleVideos(new VideoRest(http, (apiKey) => ['x-goog-api-key', apiKey], googleError));
   }
 
   converse(call: UpstreamCall): Promise<UpstreamResult> {

@@ -4,6 +4,7 @@ import { BedrockProvider } from './bedrock.provider';
 import { CohereProvider } from './cohere.provider';
 import { GoogleProvider } from './google.provider';
 import { GoogleVertexProvider } from './google-vertex.provider';
+import { asBearer } from './json-exchange';
 import { MistralProvider } from './mistral.provider';
 import { OpenAiProvider } from './openai.provider';
 import type { ProviderAdapter } from './provider';
@@ -13,9 +14,25 @@ import { ElevenLabsProvider } from './speech/elevenlabs.provider';
 import { GladiaProvider } from './speech/gladia.provider';
 import { RevAiProvider } from './speech/revai.provider';
 import type { UpstreamHttp } from './upstream-http';
+import { VideoProvider } from './video.provider';
+import { BytePlusVideos } from './videos/byteplus-videos';
+import { FalVideos } from './videos/fal-videos';
+import { MinimaxVideos } from './videos/minimax-videos';
+import { ReplicateVideos } from './videos/replicate-videos';
+import { RunwayVideos } from './videos/runway-videos';
+import { VideoRest } from './videos/video-rest';
+
+const RUNWAY_VERSION = '2024-11-06';
 
 /** Every protocol there is, one line each, by the `protocol` of the catalogue. */
 export function createProviderAdapters(http: UpstreamHttp): ReadonlyMap<string, ProviderAdapter> {
+  const bearer = new VideoRest(http, asBearer);
+  const runway = new VideoRest(http, (apiKey) => [
+    'authorization',
+    `Bearer ${apiKey}`,
+    'x-runway-version',
+    RUNWAY_VERSION,
+  ]);
   const adapters: readonly ProviderAdapter[] = [
     new OpenAiProvider(http),
     new AnthropicProvider(http),
@@ -30,6 +47,11 @@ export function createProviderAdapters(http: UpstreamHttp): ReadonlyMap<string, 
     new ElevenLabsProvider(http),
     new GladiaProvider(http),
     new RevAiProvider(http),
+    new VideoProvider('replicate', new ReplicateVideos(bearer)),
+    new VideoProvider('fal', new FalVideos(new VideoRest(http, (apiKey) => ['authorization', `Key ${apiKey}`]))),
+    new VideoProvider('runway', new RunwayVideos(runway)),
+    new VideoProvider('minimax', new MinimaxVideos(bearer)),
+    new VideoProvider('byteplus', new BytePlusVideos(bearer)),
   ];
   return new Map(adapters.map((adapter) => [adapter.protocol, adapter]));
 }

@@ -5,6 +5,8 @@ import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } fr
 import { OpenAiSpeech } from './speech/openai-speech';
 import { upstreamError } from './upstream-error';
 import type { UpstreamHttp } from './upstream-http';
+import { OpenAiVideos } from './videos/openai-videos';
+import { VideoRest } from './videos/video-rest';
 
 /** The batch API of a host that speaks this protocol. */
 export type BatchFlavour = Pick<OpenAiBatchOptions, 'endpoints' | 'mostLines'>;
@@ -19,11 +21,13 @@ export class OpenAiProvider implements ProviderAdapter {
   readonly protocol = 'openai';
   readonly batch: NativeBatches;
   readonly speech: OpenAiSpeech;
+  readonly video: OpenAiVideos;
   readonly #exchange: JsonExchange;
 
   constructor(http: UpstreamHttp, authenticate: Authenticate = asBearer, flavour: BatchFlavour = OPENAI_BATCHES) {
     this.#exchange = new JsonExchange(http, { authenticate });
     this.speech = new OpenAiSpeech(http, authenticate);
+    this.video = new OpenAiVideos(new VideoRest(http, authenticate));
     this.batch = new OpenAiBatches(http, {
       ...flavour,
       headersOf: ({ apiKey }) => (apiKey === null ? [] : authenticate(apiKey.reveal())),

@@ -3,6 +3,7 @@ import type { NativeBatches } from './native-batch';
 import type { SpeechAdapter } from './speech/speech-adapter';
 import type { UpstreamCall, UpstreamTimeouts } from './upstream-call';
 import type { UpstreamStream } from './upstream-stream';
+import type { VideoApi } from './video-provider';
 
 export type { UpstreamCall, UpstreamStream, UpstreamTimeouts };
 
@@ -45,4 +46,6 @@ export interface ProviderAdapter {
   readonly batch?: NativeBatches;
   /** Speech to text (`transcription` in an endpoint's `apis`). */
   readonly speech?: SpeechAdapter;
+  /** Videos, in jobs. */
+  readonly video?: VideoApi;
 }

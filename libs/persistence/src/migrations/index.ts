@@ -11,6 +11,7 @@ import { VaultUpkeep1763800000003 } from './1763800000003-vault-upkeep';
 import { BatchEndings1763800000004 } from './1763800000004-batch-endings';
 import { NativeBatches1763800000005 } from './1763800000005-native-batches';
 import { Webhooks1763800000006 } from './1763800000006-webhooks';
+import { Videos1763800000008 } from './1763800000008-videos';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -27,4 +28,5 @@ export const migrations = [
   BatchEndings1763800000004,
   NativeBatches1763800000005,
   Webhooks1763800000006,
+  Videos1763800000008,
 ];

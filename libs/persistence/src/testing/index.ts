@@ -1,3 +1,4 @@
 export { atOnce } from './at-once';
 export { announcementsOf, batchesOf, storeBatch, type StoredBatch } from './batch-fixture';
 export { createTestDatabase, openTestDatabase, type OpenTestDatabase, type TestDatabase } from './test-database';
+export { aVideo, storeVideo } from './video-fixture';

@@ -5,6 +5,8 @@ import { AppError } from '@libs/errors';
 export interface BodyBounds {
   readonly maxBytes: number;
   readonly subject: string;
+  /** Takes the pieces in place of the body that is returned. */
+  readonly sink?: (chunk: Buffer) => Promise<void>;
 }
 
 /**
@@ -16,7 +18,7 @@ export interface BodyBounds {
 export async function readBody(
   source: Readable,
   headers: Readonly<Record<string, string>>,
-  { maxBytes, subject }: BodyBounds,
+  { maxBytes, subject, sink }: BodyBounds,
 ): Promise<Buffer> {
   const tooLong = new AppError('payload_too_large', `${subject} answers with more than ${maxBytes} bytes`);
   try {
@@ -26,9 +28,10 @@ export async function readBody(
     for await (const chunk of decoded as AsyncIterable<Buffer>) {
       length += chunk.length;
       if (length > maxBytes) throw tooLong;
-      chunks.push(chunk);
+      if (sink) await sink(chunk);
+      else chunks.push(chunk);
     }
-    return Buffer.concat(chunks, length);
+    return Buffer.concat(chunks);
   } finally {
     discardBody(source);
   }

@@ -10,6 +10,7 @@ export interface HopRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   readonly maxBytes: number;
+  readonly sink?: (chunk: Buffer) => Promise<void>;
 }
 
 export interface HopAnswer {
@@ -52,7 +53,7 @@ export async function exchangeOnce(
 
 async function readAnswer(
   { statusCode, headers, body }: Dispatcher.ResponseData,
-  { maxBytes }: HopRequest,
+  { maxBytes, sink }: HopRequest,
   subject: string,
 ): Promise<HopAnswer> {
   const plain: Record<string, string> = {};
@@ -63,7 +64,9 @@ async function readAnswer(
     discardBody(body);
     return { status: statusCode, headers: plain, body: Buffer.alloc(0) };
   }
-  return { status: statusCode, headers: plain, body: await readBody(body, plain, { maxBytes, subject }) };
+  const isSuccess = statusCode >= 200 && statusCode < 300;
+  const bounds = { maxBytes, subject, ...(isSuccess && sink && { sink }) };
+  return { status: statusCode, headers: plain, body: await readBody(body, plain, bounds) };
 }
 
 /**

@@ -34,6 +34,8 @@ export interface EgressRequest {
    * and HEAD only. On another origin only headers that negotiate content are sent on.
    */
   readonly maxRedirects?: number;
+  /** Takes the body of a 2xx answer piece by piece, as fast as it can; the answer's own body is empty then. */
+  readonly sink?: (chunk: Buffer) => Promise<void>;
   /** Asked before each hop, the first included, and before its name is resolved; throws to refuse it. */
   readonly admit?: (url: URL) => void;
 }

@@ -48,7 +48,18 @@ export class Videos {
   ) {}
 
   create(call: Call): Reply {
-    const fields = isMultipart(call) ? fieldsOfForm(call) : fieldsOfJson(call);
+    return this.begin(call, isMultipart(call) ? fieldsOfForm(call) : fieldsOfJson(call));
+  }
+
+  /** A clip of the model and shape of an earlier one. */
+  extend(call: Call): Reply {
+    const { prompt, seconds, video } = parseJsonObject(call.body);
+    const id = typeof video === 'object' && video !== null ? (video as { id?: unknown }).id : undefined;
+    const earlier = this.get(textOf(id));
+    return this.begin(call, readFields(earlier.model, prompt, seconds, `${earlier.width}x${earlier.height}`));
+  }
+
+  private begin(call: Call, fields: VideoFields): Reply {
     const identity = Buffer.from(JSON.stringify(fields));
     const { model, playback, refusal } = this.start.begin('openai', fields.model, identity);
     if (refusal) return refusal;

@@ -1,0 +1,125 @@
+import type { VideoDto } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import {
+  hasRatio,
+  readVideoCapabilities,
+  resolutionOf,
+  sizeOf,
+  type Candidate,
+  type VideoCapabilities,
+  type VideoRequest,
+} from '@libs/inference';
+
+/** What of a video is decided before its media are read. */
+export type VideoSpecification = Omit<VideoRequest, 'firstFrame' | 'lastFrame' | 'references' | 'continues'>;
+
+const UNFIT = 'cannot be used with this model';
+const USUAL_SECONDS = 5;
+const USUAL_RESOLUTION = '720p';
+const USUAL_RATIO = '16:9';
+const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9', '9:21'];
+
+/**
+ * The video as one endpoint would make it: every member checked against what the endpoint can do, every default
+ * filled in.
+ *
+ * @throws AppError invalid_request that names the member
+ */
+export function specifyVideo(dto: VideoDto, { model, endpoint }: Candidate): VideoSpecification {
+  const can = readVideoCapabilities(endpoint);
+  checkPrompt(dto, can, model.architecture.inputModalities.includes('text'));
+  checkMedia(dto, can);
+  checkUpscaling(dto, can);
+  if (dto.previous_job_id && !can.continuation) throw refusal('previous_job_id', UNFIT);
+  if (dto.generate_audio && !can.generateAudio) throw refusal('generate_audio', 'cannot be true with this model');
+  return {
+    prompt: dto.prompt ?? null,
+    durationSeconds: durationOf(dto, can),
+    ...frameOf(dto, can),
+    generateAudio: dto.generate_audio ?? can.generateAudio,
+    seed: dto.seed ?? null,
+    creativity: dto.creativity ?? null,
+    upscaleFactor: dto.upscale_factor ?? null,
+    options: optionsOf(dto, can, endpoint.provider.slug),
+  };
+}
+
+function checkPrompt(dto: VideoDto, { promptOptional }: VideoCapabilities, readsText: boolean): void {
+  if (dto.prompt) return;
+  const hasFrame = Boolean(dto.frame_images?.length);
+  if (hasFrame && (promptOptional || !readsText)) return;
+  throw refusal('prompt', 'is required');
+}
+
+function checkMedia({ frame_images: frames, input_references: references }: VideoDto, can: VideoCapabilities): void {
+  for (const [index, { frame_type: kind }] of (frames ?? []).entries()) {
+    checkListed(`frame_images[${index}].frame_type`, kind, can.frameImages);
+  }
+  if (frames?.length) return;
+  for (const [index, { type }] of (references ?? []).entries()) {
+    checkListed(`input_references[${index}].type`, type.replace('_url', ''), can.references);
+  }
+}
+
+function checkUpscaling(dto: VideoDto, { creativity, upscaleFactor }: VideoCapabilities): void {
+  const [wished, factor] = [dto.creativity ?? null, dto.upscale_factor ?? null];
+  if (wished !== null) checkListed('creativity', wished, creativity ?? []);
+  if (factor !== null && !isWithin(factor, upscaleFactor)) throw refusal('upscale_factor', UNFIT);
+}
+
+function isWithin(factor: number, range: VideoCapabilities['upscaleFactor']): boolean {
+  return range !== null && factor >= (range.min ?? 0) && factor <= (range.max ?? Number.POSITIVE_INFINITY);
+}
+
+function durationOf({ duration }: VideoDto, { durations }: VideoCapabilities): number {
+  const wished = duration ?? durations?.[0] ?? USUAL_SECONDS;
+  if (durations === null || durations.includes(wished)) return wished;
+  throw refusal('duration', `must be one of ${durations.join(', ')} with this model`);
+}
+
+type Frame = Pick<VideoRequest, 'resolution' | 'aspectRatio' | 'width' | 'height'>;
+
+function frameOf(dto: VideoDto, can: VideoCapabilities): Frame {
+  const ratios = can.aspectRatios ?? RATIOS;
+  if (dto.size) return frameOfSize(dto, can, ratios);
+  const resolution = dto.resolution ?? usualOf(can.resolutions, USUAL_RESOLUTION);
+  const aspectRatio = dto.aspect_ratio ?? usualOf(ratios, USUAL_RATIO);
+  checkListed('resolution', resolution, can.resolutions);
+  checkListed('aspect_ratio', aspectRatio, ratios);
+  return { resolution, aspectRatio, ...sizeOf(resolution, aspectRatio) };
+}
+
+/** `size` says what resolution and aspect ratio say together, and must not say otherwise. */
+function frameOfSize(dto: VideoDto, can: VideoCapabilities, ratios: readonly string[]): Frame {
+  const [width = 0, height = 0] = dto.size!.split('x').map(Number);
+  checkListed('size', dto.size!, can.sizes);
+  const resolution = resolutionOf({ width, height });
+  const [aspectRatio, ...others] = ratios.filter((ratio) => hasRatio({ width, height }, ratio));
+  if (resolution === null || aspectRatio === undefined) throw refusal('size', UNFIT);
+  checkListed('size', resolution, can.resolutions);
+  const said = { resolution: dto.resolution ?? resolution, aspectRatio: dto.aspect_ratio ?? aspectRatio };
+  if (said.resolution !== resolution) throw refusal('size', 'is not of the resolution');
+  if (![aspectRatio, ...others].includes(said.aspectRatio)) throw refusal('size', 'is not of the aspect_ratio');
+  return { ...said, width, height };
+}
+
+function usualOf(list: readonly string[] | null, usual: string): string {
+  return list === null || list.includes(usual) ? usual : (list[0] ?? usual);
+}
+
+/** A list that is null restricts nothing. */
+function checkListed<T extends string | number>(param: string, value: T, list: readonly T[] | null): void {
+  if (list !== null && !list.includes(value)) throw refusal(param, UNFIT);
+}
+
+/** Only members that the catalogue lets through: an address or a key among them would turn our call into another. */
+function optionsOf(dto: VideoDto, { passthrough }: VideoCapabilities, provider: string): VideoRequest['options'] {
+  const options = dto.provider?.options?.[provider] ?? {};
+  const refused = Object.keys(options).find((name) => !passthrough.includes(name));
+  if (refused === undefined) return options;
+  throw refusal('provider.options', 'holds a member that cannot be passed on');
+}
+
+function refusal(param: string, why: string): AppError {
+  return new AppError('invalid_request', `${param} ${why}`, { metadata: { param } });
+}

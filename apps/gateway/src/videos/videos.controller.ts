@@ -1,0 +1,128 @@
+import { Controller, Get, Head, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { VideoDto, type Principal } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { readRoutePolicies } from '@libs/inference';
+import type { KeptVideo } from '@libs/persistence';
+import { validateInstance, type ByteRange } from '@libs/platform';
+import { AcceptsAnyKey } from '../auth/access.decorators';
+import { Caller } from '../auth/caller.decorator';
+import { GatewayEnv, publicUrlOf } from '../gateway.env';
+import { keyLimitOf } from '../generations/key-limit-of';
+import type { BodyRequest } from '../http/body.guard';
+import { InferenceBody } from '../http/streamed-body.decorator';
+import { readIdempotencyKey } from '../idempotency/idempotency-key';
+import { credentialScopeOf } from '../inference/credential-scope';
+import { InferenceRouting } from '../inference/inference-routing';
+import { readByteRange } from './byte-range';
+import { VideoContentsService } from './video-contents.service';
+import { VideoLimitsService } from './video-limits.service';
+import { videoModelsOf } from './video-models';
+import { toVideoObject } from './video-view';
+import { VideosService, type VideoOwner } from './videos.service';
+
+/** Interface §4.8 and the reads beside it. */
+@Controller('videos')
+export class VideosController {
+  constructor(
+    private readonly videos: VideosService,
+    private readonly contents: VideoContentsService,
+    private readonly limits: VideoLimitsService,
+    private readonly routing: InferenceRouting,
+    private readonly env: GatewayEnv,
+  ) {}
+
+  @Post()
+  @HttpCode(202)
+  @InferenceBody()
+  async create(@Caller() caller: Principal, @Req() request: BodyRequest): Promise<object> {
+    const owner = ownerOf(caller);
+    const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key']);
+    const dto = validateInstance(VideoDto, withSession(request));
+    const policies = readRoutePolicies(caller.policies ?? []);
+    const submission = { dto, body: request.rawBody!, idempotencyKey, scope: credentialScopeOf(caller), policies };
+    const video = await this.limits.submission(owner.workspaceId, () => this.videos.submit(owner, submission));
+    return toVideoObject(video, publicUrlOf(this.env));
+  }
+
+  @Get('models')
+  @AcceptsAnyKey()
+  models(): { data: object[] } {
+    return { data: videoModelsOf(this.routing.catalogue()) };
+  }
+
+  @Get(':id')
+  async get(@Caller() caller: Principal, @Param('id') id: string): Promise<object> {
+    const { workspaceId } = ownerOf(caller);
+    await this.limits.read(workspaceId);
+    return toVideoObject(await this.videos.get(id, workspaceId), publicUrlOf(this.env));
+  }
+
+  @Head(':id/content')
+  async head(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+    @Query() query: Readonly<Record<string, unknown>>,
+    @Req() request: BodyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { kept, range } = await this.find(caller, id, query, request);
+    await describe(reply, kept, range).send();
+  }
+
+  @Get(':id/content')
+  async content(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+    @Query() query: Readonly<Record<string, unknown>>,
+    @Req() request: BodyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { kept, range } = await this.find(caller, id, query, request);
+    const bytes = await this.contents.open(kept, range);
+    await describe(reply, kept, range).send(bytes);
+  }
+
+  private async find(
+    caller: Principal,
+    id: string,
+    { index }: Readonly<Record<string, unknown>>,
+    { headers }: BodyRequest,
+  ): Promise<{ kept: KeptVideo; range: ByteRange | null }> {
+    const { workspaceId } = ownerOf(caller);
+    await this.limits.read(workspaceId);
+    const number = indexOf(index);
+    const kept = this.contents.find(await this.videos.get(id, workspaceId), number);
+    return { kept, range: readByteRange(headers.range, kept.bytes) };
+  }
+}
+
+function ownerOf(caller: Principal): VideoOwner {
+  const { organizationId, workspaceId, keyHash } = caller;
+  if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
+  return { organizationId, workspaceId, apiKeyHash: keyHash, keyLimit: keyLimitOf(caller) };
+}
+
+/** The body with the session of the header where it names none of its own. */
+function withSession({ body, headers }: BodyRequest): unknown {
+  const session = headers['x-session-id'];
+  const said = body as Record<string, unknown>;
+  return session === undefined || said['session_id'] ? said : { ...said, session_id: session };
+}
+
+function indexOf(index: unknown): number {
+  if (index === undefined || index === '') return 0;
+  if (typeof index === 'string' && /^\d{1,4}$/.test(index)) return Number(index);
+  throw new AppError('invalid_request', 'index must be a whole number of at least 0', { metadata: { param: 'index' } });
+}
+
+function describe(reply: FastifyReply, { bytes, contentType }: KeptVideo, range: ByteRange | null): FastifyReply {
+  const length = range === null ? bytes : range.last - range.first + 1;
+  return reply
+    .status(range === null ? 200 : 206)
+    .header('content-type', contentType)
+    .header('content-length', length)
+    .header('accept-ranges', 'bytes')
+    .header('cache-control', 'private, max-age=3600')
+    .headers(range === null ? {} : { 'content-range': `bytes ${range.first}-${range.last}/${bytes}` });
+}

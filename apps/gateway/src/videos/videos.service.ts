@@ -1,0 +1,198 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { mintId, VIDEO_ID, type VideoDto } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import {
+  byokCost,
+  CallerCredentials,
+  formatUsd,
+  parsePercent,
+  quoteVideo,
+  type Candidate,
+  type CredentialScope,
+  type RoutePolicy,
+  type VideoOperation,
+  type VideoRequest,
+} from '@libs/inference';
+import {
+  VideoIntakeRepository,
+  VideoSubmittedBefore,
+  VideoViewsRepository,
+  type KeyLimit,
+  type NewVideo,
+  type VideoView,
+} from '@libs/persistence';
+import { Egress, OutboxRelay } from '@libs/platform';
+import { GatewayEnv } from '../gateway.env';
+import { InferenceRouting } from '../inference/inference-routing';
+import { routeWishOf } from '../inference/route-request';
+import { CallbackUrls } from '../webhooks/callback-urls';
+import { MediaReader } from './media-reader';
+import { specifyVideo, type VideoSpecification } from './video-specification';
+
+/** Whose job it is. */
+export interface VideoOwner {
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly apiKeyHash: string;
+  readonly keyLimit: KeyLimit | null;
+}
+
+export interface VideoSubmission {
+  readonly dto: VideoDto;
+  /** The bytes the DTO was read from. */
+  readonly body: Buffer;
+  readonly idempotencyKey: string | null;
+  /** Whose own keys may be used. */
+  readonly scope: CredentialScope;
+  /** Of the workspace and of the key. */
+  readonly policies: readonly RoutePolicy[];
+}
+
+/** Takes video jobs in and shows them (interface §4.8). */
+@Injectable()
+export class VideosService {
+  private readonly media: MediaReader;
+
+  constructor(
+    private readonly intake: VideoIntakeRepository,
+    private readonly videos: VideoViewsRepository,
+    private readonly relay: OutboxRelay,
+    private readonly routing: InferenceRouting,
+    private readonly credentials: CallerCredentials,
+    egress: Egress,
+    private readonly callbackUrls: CallbackUrls,
+    private readonly env: GatewayEnv,
+  ) {
+    this.media = new MediaReader(egress);
+  }
+
+  /**
+   * A job, new or, for an idempotency key used before with the same body, the one of then. The row, the hold of its
+   * whole price and its first nudge commit together.
+   *
+   * @throws AppError for every refusal of the interface; nothing is stored then
+   */
+  async submit(owner: VideoOwner, submission: VideoSubmission): Promise<VideoView> {
+    const idempotency = idempotencyOf(submission);
+    const earlier = idempotency && (await this.intake.findSubmitted(owner.workspaceId, idempotency.key));
+    if (earlier) return this.repeated(owner, earlier, idempotency);
+    const video = await this.prepare(owner, submission);
+    try {
+      await this.intake.accept({ ...video, idempotency });
+    } catch (error) {
+      if (!(error instanceof VideoSubmittedBefore) || idempotency === null) throw error;
+      return this.repeated(owner, await this.intake.findSubmitted(owner.workspaceId, idempotency.key), idempotency);
+    }
+    this.relay.wake();
+    return this.get(video.id, owner.workspaceId);
+  }
+
+  /** @throws AppError not_found (unknown or another workspace's) */
+  async get(id: string, workspaceId: string): Promise<VideoView> {
+    // What is no id names no job, and some of it (a NUL) would not even be text to PostgreSQL.
+    const video = VIDEO_ID.test(id) ? await this.videos.findForWorkspace(id, workspaceId) : null;
+    if (video === null) throw new AppError('not_found', 'Video not found');
+    return video;
+  }
+
+  /** Everything about a job that can be refused before money is asked for. */
+  private async prepare(owner: VideoOwner, submission: VideoSubmission): Promise<Omit<NewVideo, 'idempotency'>> {
+    const { dto } = submission;
+    const callbackUrl = await this.callbackUrls.resolve(owner, dto.callback_url ?? null);
+    const previous = await this.previousOf(owner, dto);
+    const { candidate, specification } = await this.route(submission, previous);
+    const request: VideoRequest = {
+      ...specification,
+      ...(await this.media.read(dto)),
+      continues: (previous?.operation as VideoOperation | undefined) ?? null,
+    };
+    const { endpoint, model, credential } = candidate;
+    return {
+      ...owner,
+      id: mintId('gen-vid'),
+      model: model.slug,
+      provider: endpoint.provider.slug,
+      upstreamModel: endpoint.upstreamModel,
+      region: endpoint.region,
+      credentialId: credential?.id ?? null,
+      request,
+      ...this.pricesOf(candidate, request),
+      callbackUrl,
+      lifetimeMs: this.env.VIDEO_LIFETIME_SECONDS * 1_000,
+    };
+  }
+
+  private async repeated(
+    { workspaceId }: VideoOwner,
+    earlier: { id: string; requestHash: string } | null,
+    { requestHash }: { readonly requestHash: string },
+  ): Promise<VideoView> {
+    if (earlier === null) throw new AppError('conflict', 'The video of this Idempotency-Key is being removed');
+    if (earlier.requestHash === requestHash) return this.get(earlier.id, workspaceId);
+    throw new AppError('unprocessable', 'Idempotency-Key was used before with another body', {
+      metadata: { param: 'Idempotency-Key' },
+    });
+  }
+
+  private async previousOf({ workspaceId }: VideoOwner, dto: VideoDto): Promise<VideoView | null> {
+    const { previous_job_id: id } = dto;
+    if (!id) return null;
+    const previous = await this.videos.findForWorkspace(id, workspaceId);
+    if (previous === null) throw refusal('previous_job_id', 'names no job', 'not_found');
+    if (previous.status !== 'completed') throw refusal('previous_job_id', 'names a job that is not completed');
+    if (previous.model !== dto.model) throw refusal('previous_job_id', 'names a job of another model');
+    return previous;
+  }
+
+  /** The best endpoint that can make this video; a job that goes on from another stays where that one ran. */
+  private async route(
+    { dto, scope, policies }: VideoSubmission,
+    previous: VideoView | null,
+  ): Promise<{ candidate: Candidate; specification: VideoSpecification }> {
+    const wish = routeWishOf(dto);
+    if (wish.preferences.zdr === true) {
+      throw new AppError('not_found', 'No provider makes videos without keeping what it is asked', {
+        metadata: { param: 'provider.zdr' },
+      });
+    }
+    const own = await this.credentials.ownCredentials(scope);
+    const { candidates } = this.routing.planVideo({ ...wish, scope, policies }, own);
+    const possible = previous === null ? candidates : candidates.filter((candidate) => ranAt(candidate, previous));
+    let refused = refusal('previous_job_id', 'names a job whose provider is not available');
+    for (const candidate of possible) {
+      try {
+        return { candidate, specification: specifyVideo(dto, candidate) };
+      } catch (thrown) {
+        if (candidate === possible[0]) refused = AppError.from(thrown);
+      }
+    }
+    throw refused;
+  }
+
+  private pricesOf(
+    { endpoint, credential }: Candidate,
+    request: VideoRequest,
+  ): { priceUsd: string; listPriceUsd: string } {
+    const list = quoteVideo(endpoint.pricing, request);
+    const cost = credential ? byokCost(list, parsePercent(this.env.BYOK_FEE_PERCENT)) : list;
+    return { priceUsd: formatUsd(cost.totalCost), listPriceUsd: formatUsd(list.totalCost) };
+  }
+}
+
+function idempotencyOf({ body, idempotencyKey: key }: VideoSubmission): { key: string; requestHash: string } | null {
+  return key === null ? null : { key, requestHash: createHash('sha256').update(body).digest('hex') };
+}
+
+function ranAt({ endpoint, credential }: Candidate, previous: VideoView): boolean {
+  return (
+    endpoint.provider.slug === previous.provider &&
+    endpoint.upstreamModel === previous.upstreamModel &&
+    endpoint.region === previous.region &&
+    (credential?.id ?? null) === previous.credentialId
+  );
+}
+
+function refusal(param: string, why: string, code: 'invalid_request' | 'not_found' = 'invalid_request'): AppError {
+  return new AppError(code, `${param} ${why}`, { metadata: { param } });
+}

@@ -1,0 +1,38 @@
+import { Logger } from '@nestjs/common';
+import {
+  CatalogueSource,
+  createProviderAdapters,
+  SharedCredentials,
+  UpstreamHttp,
+  type ProviderAdapter,
+} from '@libs/inference';
+import type { VideoWorkerEnv } from './video-worker.env';
+
+/** What videos are made with: the operator's catalogue, followed through its changes, adapters and shared keys. */
+export interface VideoProviders {
+  readonly catalogue: CatalogueSource;
+  readonly adapters: ReadonlyMap<string, ProviderAdapter>;
+  readonly shared: SharedCredentials;
+  close(): Promise<void>;
+}
+
+export async function createVideoProviders(
+  env: Pick<VideoWorkerEnv, 'CATALOG_PATH'>,
+  variables: Readonly<Record<string, string | undefined>>,
+): Promise<VideoProviders> {
+  const logger = new Logger('Catalogue');
+  const catalogue = new CatalogueSource(env.CATALOG_PATH, {
+    onProblem: (problem) => logger.error('A changed catalogue was not taken; the earlier one stays', problem),
+  });
+  await catalogue.start();
+  const http = new UpstreamHttp();
+  return {
+    catalogue,
+    adapters: createProviderAdapters(http),
+    shared: new SharedCredentials(variables),
+    close: async () => {
+      await catalogue.close();
+      await http.close();
+    },
+  };
+}

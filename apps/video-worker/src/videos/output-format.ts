@@ -1,0 +1,61 @@
+import { AppError } from '@libs/errors';
+
+const LARGEST_BYTES = 1024 * 1024 * 1024;
+const HEAD_BYTES = 12;
+
+/** What was fetched is no video, and would be none the next time. */
+export class NoVideo extends Error {
+  override readonly name = 'NoVideo';
+}
+
+/** The media type of a video by its first bytes; null for anything else, such as a page that says sorry. */
+export function videoTypeOf(head: Buffer): string | null {
+  if (head.toString('latin1', 4, 8) === 'ftyp') {
+    return head.toString('latin1', 8, 10) === 'qt' ? 'video/quicktime' : 'video/mp4';
+  }
+  if (head.length >= 4 && head.readUInt32BE(0) === 0x1a45dfa3) return 'video/webm';
+  const isRiff = head.toString('latin1', 0, 4) === 'RIFF' && head.toString('latin1', 8, 12) === 'AVI ';
+  return isRiff ? 'video/x-msvideo' : null;
+}
+
+/**
+ * The same chunks, judged while they pass: they begin like a video and end within bounds.
+ *
+ * @throws NoVideo
+ */
+export async function* judged(
+  chunks: AsyncIterable<Buffer>,
+  tell: (contentType: string) => void,
+): AsyncGenerator<Buffer> {
+  let head: Buffer | null = Buffer.alloc(0);
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > LARGEST_BYTES) throw new NoVideo(`it is longer than ${LARGEST_BYTES} bytes`);
+    if (head === null) {
+      yield chunk;
+      continue;
+    }
+    head = Buffer.concat([head, chunk]);
+    if (head.length < HEAD_BYTES) continue;
+    tell(typeOrThrow(head));
+    yield head;
+    head = null;
+  }
+  if (head !== null) throw new NoVideo('it is empty');
+}
+
+function typeOrThrow(head: Buffer): string {
+  const type = videoTypeOf(head);
+  if (type === null) throw new NoVideo('it is something else');
+  return type;
+}
+
+/** Whether trying again could bring the video. */
+export function isHopeless(thrown: unknown): boolean {
+  if (thrown instanceof NoVideo) return true;
+  const { code } = AppError.from(thrown);
+  return code === 'invalid_request' || code === 'payload_too_large';
+}
+
+export const LARGEST_VIDEO_BYTES = LARGEST_BYTES;

@@ -1,0 +1,72 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { VideoEndsRepository, WebhookDeliveriesRepository, type VideoEnd, type VideoJob } from '@libs/persistence';
+import { counter } from '@libs/platform';
+import { VideoWorkerEnv } from '../video-worker.env';
+
+const ended = counter({
+  name: 'sluice_videos_ended_total',
+  help: 'Video jobs that came to their end, by how',
+  labelNames: ['status'],
+});
+const reviewed = counter({
+  name: 'sluice_videos_in_review_total',
+  help: 'Video jobs of which nobody knows whether the provider took them',
+});
+
+/** Brings jobs to their end: once, with the books and the news in the same commit. */
+@Injectable()
+export class VideoCloserService {
+  private readonly logger = new Logger(VideoCloserService.name);
+
+  constructor(
+    private readonly ends: VideoEndsRepository,
+    private readonly webhooks: WebhookDeliveriesRepository,
+    private readonly env: VideoWorkerEnv,
+  ) {}
+
+  async finish(job: VideoJob, end: VideoEnd): Promise<void> {
+    const { callbackUrl: url, organizationId, workspaceId } = job;
+    const isFirst = await this.ends.finish(job, end, async (session) => {
+      if (url === null) return;
+      await this.webhooks.enqueue(session, {
+        id: `${job.id}-${end.status}`,
+        organizationId,
+        workspaceId,
+        url,
+        type: `video.generation.${end.status}`,
+        payload: payloadOf(job, end, this.env.PUBLIC_URL.replace(/\/+$/, '')),
+      });
+    });
+    if (!isFirst) return;
+    ended.inc({ status: end.status });
+    if (end.status !== 'completed' && end.needsReview === true) reviewed.inc();
+  }
+
+  fail(job: VideoJob, errorMessage: string): Promise<void> {
+    return this.finish(job, { status: 'failed', errorMessage });
+  }
+
+  expire(job: VideoJob): Promise<void> {
+    return this.finish(job, { status: 'expired', errorMessage: 'The provider took too long' });
+  }
+
+  /** Nobody can say whether there is a job at the provider, so there will not be a second one. */
+  async review(job: VideoJob): Promise<void> {
+    this.logger.error(
+      `video ${job.id}: nobody knows whether ${job.provider} took it; its hold stays until it runs out`,
+    );
+    const errorMessage = 'The provider did not say whether it took the job';
+    await this.finish(job, { status: 'failed', errorMessage, needsReview: true });
+  }
+}
+
+/** `data` of the event (interface §6). */
+function payloadOf(job: VideoJob, end: VideoEnd, publicUrl: string): object {
+  const named = { id: job.id, status: end.status, generation_id: job.id, model: job.model };
+  if (end.status !== 'completed') return { ...named, error: end.errorMessage };
+  return {
+    ...named,
+    unsigned_urls: end.outputs.map((_output, index) => `${publicUrl}/api/v1/videos/${job.id}/content?index=${index}`),
+    usage: { cost: Number(end.costUsd), is_byok: job.credentialId !== null },
+  };
+}

@@ -1,0 +1,81 @@
+import type { Secret } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import {
+  accessWith,
+  readVideoCapabilities,
+  type CancelSignal,
+  type Catalogue,
+  type CredentialVault,
+  type Endpoint,
+  type ProviderAdapter,
+  type SharedCredentials,
+  type UpstreamTimeouts,
+  type VideoAccess,
+  type VideoApi,
+  type VideoCapabilities,
+} from '@libs/inference';
+import type { VideoJob } from '@libs/persistence';
+
+/** Where a job runs and what is needed to speak to it. */
+export interface VideoRoute {
+  readonly endpoint: Endpoint;
+  readonly api: VideoApi;
+  readonly can: VideoCapabilities;
+  readonly accessFor: (signal: CancelSignal, timeouts: UpstreamTimeouts) => VideoAccess;
+}
+
+export interface EndpointParts {
+  readonly catalogue: () => Catalogue;
+  readonly adapters: ReadonlyMap<string, ProviderAdapter>;
+  readonly shared: SharedCredentials;
+  readonly vault: Pick<CredentialVault, 'open'>;
+}
+
+/** Finds the endpoint and the key that a job was accepted for, and no others: a job is only known where it was made. */
+export class VideoEndpoints {
+  constructor(private readonly parts: EndpointParts) {}
+
+  /**
+   * @throws AppError provider_unavailable while the catalogue or the keys of this process do not name the endpoint,
+   * permission_denied when the caller's own key is gone
+   */
+  async routeOf(job: VideoJob): Promise<VideoRoute> {
+    const named = this.endpointOf(job);
+    const api = named && this.parts.adapters.get(named.provider.protocol)?.video;
+    if (!named || !api) throw unavailable(job, 'the catalogue does not name its endpoint');
+    const { endpoint, apiKey } = await this.keyFor(job, named);
+    return {
+      endpoint,
+      api,
+      can: readVideoCapabilities(endpoint),
+      accessFor: (signal, timeouts) => ({ endpoint, apiKey, signal, timeouts }),
+    };
+  }
+
+  private endpointOf({ model, provider, upstreamModel, region }: VideoJob): Endpoint | undefined {
+    const endpoints = this.parts.catalogue().findModel(model)?.endpoints ?? [];
+    return endpoints.find(
+      (endpoint) =>
+        endpoint.provider.slug === provider && endpoint.upstreamModel === upstreamModel && endpoint.region === region,
+    );
+  }
+
+  private async keyFor(job: VideoJob, endpoint: Endpoint): Promise<{ endpoint: Endpoint; apiKey: Secret | null }> {
+    if (job.credentialId === null) {
+      const apiKey = this.parts.shared.forProvider(endpoint.provider);
+      const isMissing = apiKey === null && endpoint.provider.apiKeyEnv !== null;
+      if (isMissing) throw unavailable(job, 'there is no key for it');
+      return { endpoint, apiKey };
+    }
+    const key = await this.parts.vault.open(job.credentialId, job);
+    const access = key && accessWith(key, endpoint);
+    if (access === null) throw new AppError('permission_denied', 'The provider key of the job is no longer there');
+    return access;
+  }
+}
+
+function unavailable({ id, provider }: VideoJob, why: string): AppError {
+  return new AppError('provider_unavailable', 'The provider is not available', {
+    internal: `video ${id} at ${provider}: ${why}`,
+  });
+}

@@ -1,0 +1,136 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { AppError } from '@libs/errors';
+import { Cancellation } from '@libs/inference';
+import { VideoJobsRepository, type VideoJob, type VideoWait } from '@libs/persistence';
+import { VideoWorkerEnv } from '../video-worker.env';
+import { VideoPollService } from './video-poll.service';
+import { VideoSubmissionService } from './video-submission.service';
+import { LEASE_MS, RENEW_EVERY_MS } from './video-timing';
+
+const LOOK_EVERY_MS = 500;
+/** Polls that brought nothing are written down together. */
+const LINGER_MS = 100;
+
+/**
+ * Takes the steps that are due, as many at once as this process may. What a job is waiting for stands in its row; the
+ * lane only looks which rows are due, holds them by lease and fence while it works on them, and gives them back. A
+ * job of a process that died is due again once its lease has run out.
+ */
+@Injectable()
+export class VideoLaneService {
+  private readonly logger = new Logger(VideoLaneService.name);
+  private readonly held = new Map<string, VideoJob>();
+  private readonly abort = new Cancellation();
+  private readonly running = new Set<Promise<void>>();
+  private waits: VideoWait[] = [];
+  private lookTimer: NodeJS.Timeout | null = null;
+  private renewTimer: NodeJS.Timeout | null = null;
+  private waitTimer: NodeJS.Timeout | null = null;
+  private looking: Promise<void> | null = null;
+  private isWoken = false;
+  private isStopped = true;
+
+  constructor(
+    private readonly jobs: VideoJobsRepository,
+    private readonly submission: VideoSubmissionService,
+    private readonly poll: VideoPollService,
+    private readonly env: VideoWorkerEnv,
+  ) {}
+
+  start(): void {
+    this.isStopped = false;
+    this.renewTimer = setInterval(() => void this.renew(), RENEW_EVERY_MS);
+    this.wake();
+  }
+
+  /** Looks for due jobs now. */
+  wake(): void {
+    if (this.isStopped) return;
+    if (this.looking !== null) {
+      this.isWoken = true;
+      return;
+    }
+    if (this.lookTimer !== null) clearTimeout(this.lookTimer);
+    this.lookTimer = null;
+    this.looking = this.look().finally(() => {
+      this.looking = null;
+      if (this.isStopped) return;
+      if (this.isWoken) this.wake();
+      else this.lookTimer = setTimeout(() => this.wake(), LOOK_EVERY_MS);
+    });
+  }
+
+  /** Takes nothing new, cuts polls and downloads short, and lets submissions end: nobody else knows their answer. */
+  async drain(): Promise<void> {
+    this.isStopped = true;
+    if (this.lookTimer !== null) clearTimeout(this.lookTimer);
+    await this.looking;
+    this.abort.abort();
+    await Promise.all(this.running);
+    await this.writeWaits();
+    if (this.renewTimer !== null) clearInterval(this.renewTimer);
+  }
+
+  private async look(): Promise<void> {
+    this.isWoken = false;
+    const free = this.env.VIDEO_CONCURRENCY - this.held.size;
+    if (free <= 0) return;
+    try {
+      const due = await this.jobs.claimDue(free, LEASE_MS);
+      for (const job of due) this.take(job);
+      if (due.length === free) this.isWoken = this.held.size < this.env.VIDEO_CONCURRENCY;
+    } catch (error) {
+      this.logger.warn(`due videos could not be looked for: ${AppError.from(error).message}`);
+    }
+  }
+
+  private take(job: VideoJob): void {
+    this.held.set(job.id, job);
+    const run = this.run(job).finally(() => {
+      if (this.held.get(job.id) === job) this.held.delete(job.id);
+      this.running.delete(run);
+      // There may be more that waited for a place.
+      if (this.held.size === this.env.VIDEO_CONCURRENCY - 1) this.wake();
+    });
+    this.running.add(run);
+  }
+
+  /** Never throws: a step that failed here is due again when the lease has run out. */
+  private async run(job: VideoJob): Promise<void> {
+    try {
+      if (job.step !== 'poll') return await this.submission.run(job);
+      const wait = await this.poll.run(job, this.abort);
+      if (wait !== null) this.wait(wait);
+    } catch (thrown) {
+      const error = AppError.from(thrown);
+      this.logger.warn(`a step of video ${job.id} failed: ${error.internal ?? error.message}`);
+    }
+  }
+
+  private wait(wait: VideoWait): void {
+    this.waits.push(wait);
+    this.waitTimer ??= setTimeout(() => void this.writeWaits(), LINGER_MS);
+  }
+
+  private async writeWaits(): Promise<void> {
+    if (this.waitTimer !== null) clearTimeout(this.waitTimer);
+    this.waitTimer = null;
+    const waits = this.waits;
+    this.waits = [];
+    if (waits.length === 0) return;
+    try {
+      await this.jobs.wait(waits);
+    } catch (error) {
+      this.logger.warn(`${waits.length} videos wait for their leases to run out: ${AppError.from(error).message}`);
+    }
+  }
+
+  private async renew(): Promise<void> {
+    if (this.held.size === 0) return;
+    try {
+      await this.jobs.renew([...this.held.values()], LEASE_MS);
+    } catch (error) {
+      this.logger.warn(`leases of videos could not be renewed: ${AppError.from(error).message}`);
+    }
+  }
+}

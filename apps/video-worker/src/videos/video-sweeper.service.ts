@@ -1,0 +1,49 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { VideoEndsRepository, VideoIntakeRepository } from '@libs/persistence';
+import { BlobStore } from '@libs/platform';
+
+const SWEEP_MS = 30_000;
+const PER_SWEEP = 100;
+
+/** What time alone brings: copies that are kept no longer, holds of unknown jobs that ran out, old idempotency keys. */
+@Injectable()
+export class VideoSweeperService {
+  private readonly logger = new Logger(VideoSweeperService.name);
+  private timer: NodeJS.Timeout | null = null;
+  private sweeping: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly ends: VideoEndsRepository,
+    private readonly intake: VideoIntakeRepository,
+    private readonly blobs: BlobStore,
+  ) {}
+
+  start(): void {
+    this.timer = setTimeout(() => {
+      this.sweeping = this.sweep().finally(() => {
+        if (this.timer !== null) this.start();
+      });
+    }, SWEEP_MS);
+  }
+
+  async stop(): Promise<void> {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    await this.sweeping;
+  }
+
+  /** One pass. A failure is logged and the next pass tries again. */
+  async sweep(): Promise<void> {
+    try {
+      await this.intake.forgetOldKeys();
+      const released = await this.ends.releaseReviewed(PER_SWEEP);
+      if (released > 0) this.logger.log(`${released} holds of jobs in review have run out`);
+      for (const { id, outputs } of await this.ends.findOutdated(PER_SWEEP)) {
+        for (const { key } of outputs) await this.blobs.remove(key);
+        await this.ends.forgetOutputs(id);
+      }
+    } catch (error) {
+      this.logger.warn(`a sweep failed: ${error instanceof Error ? error.message : 'unknown error'}`);
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import type { UpstreamTimeouts } from '@libs/inference';
+
+/** A job stays with a worker for so long without a sign of life of it. */
+export const LEASE_MS = 30_000;
+export const RENEW_EVERY_MS = 10_000;
+
+/** Pictures may travel with a submission. */
+export const SUBMIT_TIMEOUTS: UpstreamTimeouts = { headersMs: 60_000, idleMs: 30_000, totalMs: 120_000 };
+export const POLL_TIMEOUTS: UpstreamTimeouts = { headersMs: 15_000, idleMs: 15_000, totalMs: 20_000 };
+export const DOWNLOAD_TIMEOUTS: UpstreamTimeouts = { headersMs: 30_000, idleMs: 60_000, totalMs: 900_000 };
+
+export const FIRST_POLL_MS = 1_000;
+const SLOWEST_POLL_MS = 20_000;
+const POLL_GROWTH = 1.5;
+
+/** How long to wait after so many polls; spread, so that jobs of one burst do not stay one. */
+export function pollDelayMs(polls: number, dice: number = Math.random()): number {
+  const usual = Math.min(SLOWEST_POLL_MS, FIRST_POLL_MS * POLL_GROWTH ** Math.min(polls, 20));
+  return Math.round(usual * (0.75 + dice / 2));
+}
+
+const SLOWEST_RETRY_MS = 30_000;
+
+/** Full jitter, from one second on; what the provider asks for wins, up to ten minutes. */
+export function retryDelayMs(attempts: number, retryAfterSeconds?: number, dice: number = Math.random()): number {
+  if (retryAfterSeconds !== undefined) return Math.min(600, retryAfterSeconds) * 1_000;
+  const ceiling = Math.min(SLOWEST_RETRY_MS, 1_000 * 2 ** Math.min(attempts, 10));
+  return Math.max(250, Math.round(dice * ceiling));
+}

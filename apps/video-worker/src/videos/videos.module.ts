@@ -1,0 +1,51 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { BlobStore, CredentialsClient, Egress, MessageBus, openBlobStore } from '@libs/platform';
+import type { VideoProviders } from '../create-video-providers';
+import { VideoWorkerEnv } from '../video-worker.env';
+import { OutputKeeper } from './output-keeper';
+import { VideoCloserService } from './video-closer.service';
+import { VideoEndpoints } from './video-endpoints';
+import { VideoLaneService } from './video-lane.service';
+import { VideoPollService } from './video-poll.service';
+import { VideoSubmissionService } from './video-submission.service';
+import { VideoSweeperService } from './video-sweeper.service';
+import { VideosConsumer } from './videos.consumer';
+
+/** Submits video jobs, asks after them, keeps what comes of them. */
+@Module({
+  controllers: [VideosConsumer],
+  providers: [
+    VideoCloserService,
+    VideoLaneService,
+    VideoPollService,
+    VideoSubmissionService,
+    VideoSweeperService,
+    { provide: BlobStore, inject: [VideoWorkerEnv], useFactory: openBlobStore },
+    {
+      provide: OutputKeeper,
+      inject: [BlobStore, VideoWorkerEnv],
+      useFactory: (blobs: BlobStore, env: VideoWorkerEnv) =>
+        new OutputKeeper(blobs, new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] })),
+    },
+  ],
+})
+export class VideosModule {
+  static with({ catalogue, adapters, shared }: VideoProviders): DynamicModule {
+    return {
+      module: VideosModule,
+      providers: [
+        {
+          provide: VideoEndpoints,
+          inject: [MessageBus],
+          useFactory: (bus: MessageBus) =>
+            new VideoEndpoints({
+              catalogue: () => catalogue.current(),
+              adapters,
+              shared,
+              vault: new CredentialsClient(bus),
+            }),
+        },
+      ],
+    };
+  }
+}

@@ -1,0 +1,105 @@
+import { AppError } from '@libs/errors';
+import { defined, isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../dialects/loose-values';
+import { brokenAnswer } from '../upstream-error';
+import type {
+  OpenedVideo,
+  VideoAccess,
+  VideoApi,
+  VideoMedia,
+  VideoOperation,
+  VideoOutput,
+  VideoRequest,
+  VideoStart,
+  VideoStatus,
+} from '../video-provider';
+import { accepted, checkSameJob, failureOf, idOf, type VideoRest } from './video-rest';
+
+/** Veo by the Gemini API: long-running operations. */
+export class GoogleVideos implements VideoApi {
+  constructor(private readonly rest: VideoRest) {}
+
+  async start(request: VideoRequest, access: VideoAccess): Promise<VideoStart> {
+    const path = `/models/${encodeURIComponent(access.endpoint.upstreamModel)}:predictLongRunning`;
+    let earlier: string | undefined;
+    try {
+      earlier = request.continues === null ? undefined : await this.#uriOf(request.continues, access);
+    } catch (error) {
+      // Nothing was submitted yet.
+      return { kind: 'refused', error: AppError.from(error) };
+    }
+    return this.rest.start(path, bodyOf(request, earlier), access, { read: ({ name }) => accepted(name, 'name') });
+  }
+
+  async status(operation: VideoOperation, access: VideoAccess): Promise<VideoStatus> {
+    const name = idOf(operation, 'name');
+    const job = await this.rest.get(`/${encodeURI(name)}`, access);
+    checkSameJob(name, job['name'], access);
+    if (job['done'] !== true) return { state: 'in_progress' };
+    if (isObject(job['error'])) return { state: 'failed', message: failureOf(job['error']['message']) };
+    return finished(objectOf(objectOf(job['response'])['generateVideoResponse']), access);
+  }
+
+  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
+    return this.rest.open(output, access);
+  }
+
+  async #uriOf(operation: VideoOperation, access: VideoAccess): Promise<string> {
+    const job = await this.rest.get(`/${encodeURI(idOf(operation, 'name'))}`, access);
+    const uri = urisOf(objectOf(objectOf(job['response'])['generateVideoResponse']))[0];
+    const url = URL.parse(uri ?? '');
+    if (url === null) throw new AppError('invalid_request', 'The earlier video is no longer there to go on from');
+    url.searchParams.delete('key');
+    return url.href;
+  }
+}
+
+function bodyOf(request: VideoRequest, earlier: string | undefined): object {
+  const instance = defined({
+    prompt: request.prompt ?? undefined,
+    image: request.firstFrame ? inline(request.firstFrame) : undefined,
+    lastFrame: request.lastFrame ? inline(request.lastFrame) : undefined,
+    referenceImages:
+      request.references.length === 0
+        ? undefined
+        : request.references.map((image) => ({ image: inline(image), referenceType: 'asset' })),
+    video: earlier === undefined ? undefined : { uri: earlier },
+  });
+  const parameters = defined({
+    ...request.options,
+    aspectRatio: request.aspectRatio,
+    resolution: request.resolution.toLowerCase(),
+    durationSeconds: request.durationSeconds,
+    seed: request.seed ?? undefined,
+  });
+  return { instances: [instance], parameters };
+}
+
+function inline({ mediaType, data }: VideoMedia): object {
+  return { bytesBase64Encoded: data, mimeType: mediaType };
+}
+
+function finished(response: JsonObject, access: VideoAccess): VideoStatus {
+  const uris = urisOf(response);
+  if (uris.length === 0) {
+    const reasons = response['raiMediaFilteredReasons'];
+    const reason: unknown = Array.isArray(reasons) ? reasons[0] : undefined;
+    return { state: 'failed', message: failureOf(reason, 'The provider made no video') };
+  }
+  return { state: 'completed', outputs: uris.map((uri) => outputOf(uri, access)) };
+}
+
+function urisOf(response: JsonObject): (string | undefined)[] {
+  return objectsOf(response['generatedSamples']).map((sample) => stringOf(objectOf(sample['video'])['uri']));
+}
+
+/** A link of Google's may name a key, which is nobody's business but ours. */
+function outputOf(uri: string | undefined, { endpoint: { provider } }: VideoAccess): VideoOutput {
+  const url = URL.parse(uri ?? '');
+  if (url === null) throw brokenAnswer(provider, 'a finished video without a link');
+  url.searchParams.delete('key');
+  const base = new URL(provider.baseUrl);
+  const isOurs = url.origin === base.origin && url.pathname.startsWith(`${base.pathname.replace(/\/$/, '')}/`);
+  if (isOurs) return { path: url.pathname.slice(base.pathname.replace(/\/$/, '').length) + url.search };
+  if (url.protocol !== 'https:') throw brokenAnswer(provider, 'a finished video without a link');
+  return { url: url.href };
+}

@@ -1,0 +1,69 @@
+import { defined, objectOf, stringOf } from '../../dialects/loose-values';
+import { brokenAnswer } from '../upstream-error';
+import type {
+  OpenedVideo,
+  VideoAccess,
+  VideoApi,
+  VideoOperation,
+  VideoOutput,
+  VideoRequest,
+  VideoStart,
+  VideoStatus,
+} from '../video-provider';
+import { accepted, checkSameJob, dataUrl, failureOf, idOf, type VideoRest } from './video-rest';
+
+/** OpenAI's `/videos`. */
+export class OpenAiVideos implements VideoApi {
+  constructor(private readonly rest: VideoRest) {}
+
+  start(request: VideoRequest, access: VideoAccess, reference: string): Promise<VideoStart> {
+    const { continues } = request;
+    const path = continues === null ? '/videos' : '/videos/extensions';
+    const body = continues === null ? created(request, access) : extended(request, continues);
+    const headers = ['idempotency-key', reference];
+    return this.rest.start(path, body, access, { read: ({ id }) => accepted(id), headers });
+  }
+
+  async status(operation: VideoOperation, access: VideoAccess): Promise<VideoStatus> {
+    const id = idOf(operation);
+    const path = `/videos/${encodeURIComponent(id)}`;
+    const job = await this.rest.get(path, access);
+    checkSameJob(id, job['id'], access);
+    switch (job['status']) {
+      case 'queued':
+        return { state: 'pending' };
+      case 'in_progress':
+        return { state: 'in_progress' };
+      case 'completed':
+        return { state: 'completed', outputs: [{ path: `${path}/content` }] };
+      case 'failed':
+        return { state: 'failed', message: failureOf(objectOf(job['error'])['message']) };
+      default:
+        throw brokenAnswer(access.endpoint.provider, `a video job is ${stringOf(job['status']) ?? 'in no state'}`);
+    }
+  }
+
+  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
+    return this.rest.open(output, access);
+  }
+}
+
+function created(request: VideoRequest, { endpoint }: VideoAccess): object {
+  return defined({
+    ...request.options,
+    model: endpoint.upstreamModel,
+    prompt: request.prompt ?? undefined,
+    seconds: String(request.durationSeconds),
+    size: `${request.width}x${request.height}`,
+    input_reference: request.firstFrame ? { image_url: dataUrl(request.firstFrame) } : undefined,
+  });
+}
+
+function extended({ prompt, durationSeconds, options }: VideoRequest, continues: VideoOperation): object {
+  return defined({
+    ...options,
+    prompt: prompt ?? undefined,
+    seconds: String(durationSeconds),
+    video: { id: idOf(continues) },
+  });
+}

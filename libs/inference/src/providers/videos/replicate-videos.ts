@@ -1,0 +1,61 @@
+import { defined, stringOf } from '../../dialects/loose-values';
+import { brokenAnswer } from '../upstream-error';
+import type {
+  OpenedVideo,
+  VideoAccess,
+  VideoApi,
+  VideoOperation,
+  VideoOutput,
+  VideoRequest,
+  VideoStart,
+  VideoStatus,
+} from '../video-provider';
+import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf, type VideoRest } from './video-rest';
+
+/** Replicate's predictions. */
+export class ReplicateVideos implements VideoApi {
+  constructor(private readonly rest: VideoRest) {}
+
+  start(request: VideoRequest, access: VideoAccess): Promise<VideoStart> {
+    const path = `/models/${encodeURI(access.endpoint.upstreamModel)}/predictions`;
+    return this.rest.start(path, { input: inputOf(request) }, access, { read: ({ id }) => accepted(id) });
+  }
+
+  async status(operation: VideoOperation, access: VideoAccess): Promise<VideoStatus> {
+    const id = idOf(operation);
+    const job = await this.rest.get(`/predictions/${encodeURIComponent(id)}`, access);
+    checkSameJob(id, job['id'], access);
+    switch (job['status']) {
+      case 'starting':
+        return { state: 'pending' };
+      case 'processing':
+        return { state: 'in_progress' };
+      case 'succeeded':
+        return { state: 'completed', outputs: linksOf([job['output']].flat(), access) };
+      case 'failed':
+        return { state: 'failed', message: failureOf(job['error']) };
+      case 'canceled':
+      case 'aborted':
+        return { state: 'cancelled', message: 'The provider cancelled the job' };
+      default:
+        throw brokenAnswer(access.endpoint.provider, `a prediction is ${stringOf(job['status']) ?? 'in no state'}`);
+    }
+  }
+
+  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
+    return this.rest.open(output, access);
+  }
+}
+
+function inputOf(request: VideoRequest): object {
+  return defined({
+    ...request.options,
+    prompt: request.prompt ?? undefined,
+    duration: request.durationSeconds,
+    aspect_ratio: request.aspectRatio,
+    resolution: request.resolution,
+    seed: request.seed ?? undefined,
+    start_image: request.firstFrame ? dataUrl(request.firstFrame) : undefined,
+    end_image: request.lastFrame ? dataUrl(request.lastFrame) : undefined,
+  });
+}

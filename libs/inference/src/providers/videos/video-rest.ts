@@ -1,0 +1,171 @@
+import { AppError } from '@libs/errors';
+import type { JsonObject } from '../../dialects/loose-values';
+import { isObject, stringOf } from '../../dialects/loose-values';
+import { scrub } from '../scrub';
+import { brokenAnswer, upstreamError } from '../upstream-error';
+import type { UpstreamReply } from '../upstream-exchange';
+import type { UpstreamHttp, UpstreamRequest } from '../upstream-http';
+import type { OpenedVideo, VideoAccess, VideoMedia, VideoOutput, VideoStart } from '../video-provider';
+
+/** Headers as name, value, name, value, …. */
+export type VideoHeaders = (apiKey: string) => readonly string[];
+type ReadError = typeof upstreamError;
+
+const JSON_TYPE = 'application/json';
+const NOTHING = Buffer.alloc(0);
+
+/** The request never left this machine. */
+const NOT_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** What the answer to a submission says, beside that there is one. */
+export type ReadStart = (answer: JsonObject) => VideoStart | null;
+
+/** The few kinds of calls that the video APIs of all providers are made of. */
+export class VideoRest {
+  readonly #http: UpstreamHttp;
+  readonly #headers: VideoHeaders;
+  readonly #readError: ReadError;
+
+  constructor(http: UpstreamHttp, headers: VideoHeaders, readError: ReadError = upstreamError) {
+    this.#http = http;
+    this.#headers = headers;
+    this.#readError = readError;
+  }
+
+  /**
+   * A submission. An answer below 500 other than a timeout, or one that asks to come back, says that there is no job;
+   * any other failure says nothing, and is thrown.
+   */
+  async start(
+    path: string,
+    body: object,
+    access: VideoAccess,
+    { read, headers = [] }: { read: ReadStart; headers?: readonly string[] },
+  ): Promise<VideoStart> {
+    let reply: UpstreamReply;
+    try {
+      reply = await this.#send('POST', path, Buffer.from(JSON.stringify(body)), access, headers);
+    } catch (thrown) {
+      const error = AppError.from(thrown);
+      if (wasNotSent(error)) return { kind: 'refused', error };
+      throw error;
+    }
+    if (!isSuccess(reply)) {
+      const error = this.#errorOf(reply, access);
+      if (isDefinite(reply)) return { kind: 'refused', error };
+      throw error;
+    }
+    const started = read(parsed(reply, access));
+    if (started === null) throw brokenAnswer(access.endpoint.provider, 'a video job without an id');
+    return started;
+  }
+
+  async get(path: string, access: VideoAccess): Promise<JsonObject> {
+    const reply = await this.#send('GET', path, NOTHING, access);
+    if (!isSuccess(reply)) throw this.#errorOf(reply, access);
+    return parsed(reply, access);
+  }
+
+  /** The bytes of an output. A redirect leads to a place that needs no key, and gets none. */
+  async open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
+    if ('url' in output) return { kind: 'link', url: output.url };
+    const call: UpstreamRequest = { ...access, method: 'GET', body: NOTHING };
+    const opened = await this.#http.stream(output.path, this.#headersOf(access, '*/*'), call);
+    if ('read' in opened) return { kind: 'stream', stream: opened };
+    const { location } = opened.headers;
+    if (opened.status >= 300 && opened.status < 400 && location !== undefined) {
+      return { kind: 'link', url: new URL(location, access.endpoint.provider.baseUrl).href };
+    }
+    throw this.#errorOf(opened, access);
+  }
+
+  #send(
+    method: 'GET' | 'POST',
+    path: string,
+    body: Buffer,
+    access: VideoAccess,
+    headers: readonly string[] = [],
+  ): Promise<UpstreamReply> {
+    const type = method === 'POST' ? ['content-type', JSON_TYPE] : [];
+    const call: UpstreamRequest = { ...access, method, body };
+    return this.#http.request(path, [...type, ...this.#headersOf(access, JSON_TYPE), ...headers], call);
+  }
+
+  #headersOf({ apiKey }: VideoAccess, accept: string): string[] {
+    return ['accept', accept, ...(apiKey === null ? [] : this.#headers(apiKey.reveal()))];
+  }
+
+  #errorOf({ status, headers, body }: UpstreamReply, { endpoint }: VideoAccess): AppError {
+    return this.#readError(endpoint.provider, status, headers, body);
+  }
+}
+
+function isSuccess({ status }: UpstreamReply): boolean {
+  return status >= 200 && status < 300;
+}
+
+function isDefinite({ status, headers }: UpstreamReply): boolean {
+  if (status === 503 || status === 529) return status === 529 || headers['retry-after'] !== undefined;
+  return status < 500 && status !== 408;
+}
+
+function wasNotSent({ code, cause }: AppError): boolean {
+  // Refused by our own limit on calls, before anything was sent.
+  if (code === 'provider_overloaded' && cause === undefined) return true;
+  return typeof cause === 'object' && cause !== null && 'code' in cause && NOT_SENT.has(String(cause.code));
+}
+
+function parsed(reply: UpstreamReply, { endpoint }: VideoAccess): JsonObject {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(reply.body.toString());
+  } catch (error) {
+    throw brokenAnswer(endpoint.provider, 'the answer about a video job is no JSON', error);
+  }
+  if (isObject(answer)) return answer;
+  throw brokenAnswer(endpoint.provider, 'the answer about a video job is no object');
+}
+
+/** @throws AppError when a provider tells of another job than it was asked for */
+export function checkSameJob(asked: unknown, told: unknown, { endpoint }: VideoAccess): void {
+  if (told === undefined || told === asked) return;
+  throw brokenAnswer(endpoint.provider, 'the provider tells of another video job');
+}
+
+/** The member of an operation that we wrote. */
+export function idOf(operation: JsonObject, member = 'id'): string {
+  const id = stringOf(operation[member]);
+  if (id !== undefined) return id;
+  throw new AppError('server', 'Internal error', { internal: `a video operation without ${member}` });
+}
+
+export function accepted(id: unknown, member = 'id'): VideoStart | null {
+  return typeof id === 'string' && id !== '' && id.length <= 1_000
+    ? { kind: 'accepted', operation: { [member]: id } }
+    : null;
+}
+
+/** A provider's own words on why there is no video, as they may be shown. */
+export function failureOf(words: unknown, fallback = 'The provider could not make the video'): string {
+  return scrub(stringOf(words) ?? '') || fallback;
+}
+
+/** Links to the outputs; one that is no https link makes the answer unreadable. */
+export function linksOf(urls: readonly unknown[], { endpoint }: VideoAccess): VideoOutput[] {
+  const links = urls.map((url) => (typeof url === 'string' ? URL.parse(url) : null));
+  if (links.length === 0 || links.some((link) => link?.protocol !== 'https:')) {
+    throw brokenAnswer(endpoint.provider, 'a finished video without a link');
+  }
+  return links.map((link) => ({ url: link!.href }));
+}
+
+export function dataUrl({ mediaType, data }: VideoMedia): string {
+  return `data:${mediaType};base64,${data}`;
+}

@@ -1,0 +1,154 @@
+import { Injectable } from '@nestjs/common';
+import { dayOfId } from '@libs/contracts';
+import { Database, type Session } from '../database';
+import { LedgerRepository } from '../ledger/ledger.repository';
+import type { KeptVideo } from './video.entity';
+import type { VideoJob } from './video-jobs.repository';
+
+/** How a job ended. Amounts are exact decimal strings in US dollars. */
+export type VideoEnd =
+  | {
+      readonly status: 'completed';
+      readonly outputs: readonly KeptVideo[];
+      readonly outputsExpireAt: Date;
+      readonly costUsd: string;
+      /** By the catalogue, where the provider charged the owner of the key. */
+      readonly upstreamCostUsd: string | null;
+    }
+  | {
+      readonly status: 'failed' | 'cancelled' | 'expired';
+      readonly errorMessage: string;
+      /** Nobody knows whether the provider took it: the hold stays. */
+      readonly needsReview?: boolean;
+    };
+
+/** Told of an end in the transaction that makes it one. */
+export type TellEnd = (session: Session) => Promise<void>;
+
+const STATUS_CODES = { completed: 200, failed: 502, cancelled: 499, expired: 504 } as const;
+const OUTCOMES = { completed: 'completed', failed: 'failed', cancelled: 'cancelled', expired: 'failed' } as const;
+
+/**
+ * Ends of video jobs. The row, the charge, the hold, the generation and the news of it commit together, guarded by
+ * the fence and by `finished_at`: the first end is the only one.
+ */
+@Injectable()
+export class VideoEndsRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly ledger: LedgerRepository,
+  ) {}
+
+  /** False when the job is no longer ours or has ended. */
+  async finish(job: VideoJob, end: VideoEnd, tell: TellEnd): Promise<boolean> {
+    return this.database.transaction(async (session) => {
+      if (!(await close(session, job, end))) return false;
+      if (end.status === 'completed') await charge(session, job, end);
+      if (end.status === 'completed' || end.needsReview !== true) await this.ledger.resolveHold(session, job.id);
+      await recordGeneration(session, job, end);
+      await tell(session);
+      return true;
+    });
+  }
+
+  /** Gives back what was held for jobs of which nobody ever learned what became of them; returns how many. */
+  async releaseReviewed(limit: number): Promise<number> {
+    return this.database.transaction(async (session) => {
+      const rows = await session.rows<{ id: string }>({
+        sql: `SELECT h.id FROM videos v JOIN ledger_holds h ON h.id = v.id
+              WHERE v.needs_review AND h.state = 'open' AND h.expires_at < now()
+              ORDER BY h.id LIMIT $1 FOR UPDATE OF h SKIP LOCKED`,
+        values: [limit],
+      });
+      for (const { id } of rows) await this.ledger.resolveHold(session, id);
+      return rows.length;
+    });
+  }
+
+  /** Jobs whose kept copies are over their time. */
+  async findOutdated(limit: number): Promise<{ id: string; outputs: KeptVideo[] }[]> {
+    return this.database.rows<{ id: string; outputs: KeptVideo[] }>({
+      name: 'videos-outdated',
+      sql: `SELECT id, outputs FROM videos WHERE outputs IS NOT NULL AND outputs_expire_at < now()
+            ORDER BY outputs_expire_at LIMIT $1`,
+      values: [limit],
+    });
+  }
+
+  /** Says that the copies of a job are gone. */
+  async forgetOutputs(id: string): Promise<void> {
+    await this.database.execute({ sql: 'UPDATE videos SET outputs = NULL WHERE id = $1', values: [id] });
+  }
+}
+
+async function close(session: Session, { id, fence }: VideoJob, end: VideoEnd): Promise<boolean> {
+  const isDone = end.status === 'completed';
+  const touched = await session.execute({
+    name: 'video-close',
+    sql: `
+      UPDATE videos SET status = $3, finished_at = now(), request = NULL, lease_until = NULL, error_message = $4,
+        needs_review = $5, outputs = $6, outputs_expire_at = $7, cost_usd = $8
+      WHERE id = $1 AND fence = $2 AND finished_at IS NULL`,
+    values: [
+      id,
+      fence,
+      end.status,
+      isDone ? null : end.errorMessage,
+      !isDone && end.needsReview === true,
+      isDone ? JSON.stringify(end.outputs) : null,
+      isDone ? end.outputsExpireAt : null,
+      isDone ? end.costUsd : null,
+    ],
+  });
+  return touched === 1;
+}
+
+/** What the owner's own provider charged counts for limits that include it. */
+async function charge(
+  session: Session,
+  job: VideoJob,
+  { costUsd, upstreamCostUsd }: { readonly costUsd: string; readonly upstreamCostUsd: string | null },
+): Promise<void> {
+  await session.execute({
+    name: 'video-charge',
+    sql: `
+      WITH charged AS (
+        INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id,
+          api_key_hash)
+        SELECT $1, 'charge', 'org:' || $2, 'revenue', $5::numeric, $3::uuid, $4 WHERE $5::numeric > 0
+      ), spent AS (
+        INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd, byok_usd)
+        VALUES ($4, (now() AT TIME ZONE 'UTC')::date, $5::numeric, $6::numeric)
+        ON CONFLICT (api_key_hash, day) DO UPDATE
+        SET charged_usd = k.charged_usd + excluded.charged_usd, byok_usd = k.byok_usd + excluded.byok_usd
+      )
+      UPDATE ledger_holds
+      SET settled_usd = settled_usd + $5::numeric, settled_byok_usd = settled_byok_usd + $6::numeric
+      WHERE id = $1 AND state = 'open'`,
+    values: [job.id, job.organizationId, job.workspaceId, job.apiKeyHash, costUsd, upstreamCostUsd ?? '0'],
+  });
+}
+
+/** So that `GET /generation` tells of videos as of every other call. */
+async function recordGeneration(session: Session, job: VideoJob, end: VideoEnd): Promise<void> {
+  const isDone = end.status === 'completed';
+  const upstreamCostUsd = isDone ? end.upstreamCostUsd : null;
+  const details = {
+    attempts: [],
+    ...(job.credentialId !== null && { isByok: true }),
+    ...(upstreamCostUsd !== null && { upstreamCostUsd }),
+  };
+  await session.execute({
+    name: 'video-generation',
+    sql: `
+      INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, state,
+        hold_usd, provider, upstream_model, status_code, outcome, usage_provenance, cost_usd, generation_ms, details,
+        created_at, settled_at)
+      SELECT id, $2, organization_id, workspace_id, api_key_hash, 'video', model, false, 'settled', 0, provider,
+        upstream_model, $3, $4, 'upstream', coalesce(cost_usd, 0),
+        least(2147483647, extract(epoch FROM now() - created_at) * 1000)::integer, $5, created_at, now()
+      FROM videos WHERE id = $1
+      ON CONFLICT DO NOTHING`,
+    values: [job.id, dayOfId(job.id), STATUS_CODES[end.status], OUTCOMES[end.status], JSON.stringify(details)],
+  });
+}

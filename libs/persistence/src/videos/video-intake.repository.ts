@@ -1,0 +1,123 @@
+import { Injectable } from '@nestjs/common';
+import { AdvanceVideo } from '@libs/contracts';
+import { Database, sqlStateOf, type Session } from '../database';
+import type { KeyLimit } from '../ledger/key-limit';
+import { LedgerRepository } from '../ledger/ledger.repository';
+import { OutboxRepository } from '../outbox/outbox.repository';
+
+/** A job that is to be accepted. Amounts are exact decimal strings in US dollars. */
+export interface NewVideo {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly apiKeyHash: string;
+  readonly keyLimit: KeyLimit | null;
+  readonly model: string;
+  readonly provider: string;
+  readonly upstreamModel: string;
+  readonly region: string;
+  readonly credentialId: string | null;
+  readonly request: object;
+  readonly priceUsd: string;
+  readonly listPriceUsd: string;
+  readonly callbackUrl: string | null;
+  readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
+  /** How long the provider may take. */
+  readonly lifetimeMs: number;
+}
+
+const UNIQUE_VIOLATION = '23505';
+/** What nobody settled within this time after the end of the job is given back. */
+const HOLD_SLACK_MS = 3_600_000;
+
+/** The idempotency key belongs to an earlier job; nothing of the new one is stored. */
+export class VideoSubmittedBefore extends Error {
+  override readonly name = 'VideoSubmittedBefore';
+}
+
+/** Takes video jobs in: the row, the hold on the organization's credits and the first nudge in one commit. */
+@Injectable()
+export class VideoIntakeRepository {
+  constructor(
+    private readonly database: Database,
+    private readonly ledger: LedgerRepository,
+    private readonly outbox: OutboxRepository,
+  ) {}
+
+  /** @throws AppError payment_required · VideoSubmittedBefore */
+  async accept(video: NewVideo): Promise<void> {
+    try {
+      await this.database.transaction(async (session) => {
+        await insert(session, video);
+        await this.ledger.openHold(session, {
+          id: video.id,
+          organizationId: video.organizationId,
+          apiKeyHash: video.apiKeyHash,
+          keyLimit: video.keyLimit,
+          amountUsd: video.priceUsd,
+          expiresAt: new Date(Date.now() + video.lifetimeMs + HOLD_SLACK_MS),
+        });
+        await this.outbox.add(session, AdvanceVideo, { videoId: video.id });
+      });
+    } catch (error) {
+      throw isTakenKey(error) ? new VideoSubmittedBefore() : error;
+    }
+  }
+
+  /** The job that the workspace submitted under this key within the last 24 hours. */
+  async findSubmitted(
+    workspaceId: string,
+    idempotencyKey: string,
+  ): Promise<{ id: string; requestHash: string } | null> {
+    const row = await this.database.firstRow<{ id: string; request_hash: string }>({
+      name: 'video-submitted-before',
+      sql: 'SELECT id, request_hash FROM videos WHERE workspace_id = $1 AND idempotency_key = $2',
+      values: [workspaceId, idempotencyKey],
+    });
+    return row === null ? null : { id: row.id, requestHash: row.request_hash };
+  }
+
+  /** Forgets idempotency keys after their 24 hours. */
+  async forgetOldKeys(): Promise<number> {
+    return this.database.execute({
+      sql: `UPDATE videos SET idempotency_key = NULL, request_hash = NULL
+            WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours'`,
+    });
+  }
+}
+
+async function insert(session: Session, video: NewVideo): Promise<void> {
+  await session.execute({
+    name: 'video-accept',
+    sql: `
+      INSERT INTO videos (id, organization_id, workspace_id, api_key_hash, model, provider, upstream_model, region,
+        credential_id, request, price_usd, list_price_usd, status, step, callback_url, idempotency_key, request_hash,
+        expires_at)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', 'submit', $13, $14, $15,
+        now() + $16 * interval '1 millisecond')`,
+    values: [
+      video.id,
+      video.organizationId,
+      video.workspaceId,
+      video.apiKeyHash,
+      video.model,
+      video.provider,
+      video.upstreamModel,
+      video.region,
+      video.credentialId,
+      JSON.stringify(video.request),
+      video.priceUsd,
+      video.listPriceUsd,
+      video.callbackUrl,
+      video.idempotency?.key ?? null,
+      video.idempotency?.requestHash ?? null,
+      video.lifetimeMs,
+    ],
+  });
+}
+
+function isTakenKey(error: unknown): boolean {
+  return (
+    sqlStateOf(error) === UNIQUE_VIOLATION && (error as { constraint?: string }).constraint === 'videos_idempotency_key'
+  );
+}

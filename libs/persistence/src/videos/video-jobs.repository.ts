@@ -1,0 +1,158 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database';
+import type { VideoStatusName, VideoStep } from './video.entity';
+
+/** A job in the hands of a worker. */
+export interface VideoJob {
+  readonly id: string;
+  /** Every write names it; one of an earlier holder touches no row. */
+  readonly fence: bigint;
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly apiKeyHash: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly upstreamModel: string;
+  readonly region: string;
+  readonly credentialId: string | null;
+  readonly status: VideoStatusName;
+  readonly step: VideoStep;
+  readonly attempts: number;
+  readonly outputAttempts: number;
+  readonly operation: Readonly<Record<string, unknown>> | null;
+  readonly callbackUrl: string | null;
+  readonly priceUsd: string;
+  readonly listPriceUsd: string;
+  /** Its time is over. */
+  readonly isOverdue: boolean;
+}
+
+/** A poll that brought nothing final. */
+export interface VideoWait {
+  readonly job: Pick<VideoJob, 'id' | 'fence'>;
+  readonly status: 'pending' | 'in_progress';
+  readonly delayMs: number;
+  /** Its outputs are there and could not be fetched. */
+  readonly isOutputMissing?: boolean;
+}
+
+type JobRow = Omit<VideoJob, 'fence'> & { readonly fence: string };
+
+const JOB_COLUMNS = `v.id, v.fence::text AS fence, v.organization_id AS "organizationId",
+  v.workspace_id AS "workspaceId", v.api_key_hash AS "apiKeyHash", v.model, v.provider,
+  v.upstream_model AS "upstreamModel", v.region, v.credential_id AS "credentialId", v.status, v.step, v.attempts,
+  v.output_attempts AS "outputAttempts",  v.operation, v.callback_url AS "callbackUrl", v.price_usd::text AS "priceUsd",
+  v.list_price_usd::text AS "listPriceUsd", v.expires_at < now() AS "isOverdue"`;
+
+/**
+ * The life of a video job up to its end. A job belongs to whoever claimed it last: the claim raises its fence, every
+ * later write names the fence it was claimed with, and a write that comes too late touches no row.
+ */
+@Injectable()
+export class VideoJobsRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Takes up to `limit` jobs whose next step is due, those that waited longest first. */
+  async claimDue(limit: number, leaseMs: number): Promise<VideoJob[]> {
+    const rows = await this.database.rows<JobRow>({
+      name: 'videos-claim-due',
+      sql: `
+        UPDATE videos v SET fence = v.fence + 1, lease_until = now() + $2 * interval '1 millisecond'
+        FROM (
+          SELECT id FROM videos
+          WHERE finished_at IS NULL AND next_at <= now() AND (lease_until IS NULL OR lease_until < now())
+          ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) due
+        WHERE v.id = due.id
+        RETURNING ${JOB_COLUMNS}`,
+      values: [limit, leaseMs],
+    });
+    return rows.map((row) => ({ ...row, fence: BigInt(row.fence) }));
+  }
+
+  /** Extends the leases of jobs that are still ours. */
+  async renew(jobs: readonly Pick<VideoJob, 'id' | 'fence'>[], leaseMs: number): Promise<void> {
+    await this.database.execute({
+      name: 'videos-renew',
+      sql: `
+        UPDATE videos v SET lease_until = now() + $3 * interval '1 millisecond'
+        FROM unnest($1::text[], $2::bigint[]) AS held(id, fence)
+        WHERE v.id = held.id AND v.fence = held.fence AND v.finished_at IS NULL`,
+      values: [jobs.map(({ id }) => id), jobs.map(({ fence }) => fence), leaseMs],
+    });
+  }
+
+  /**
+   * Writes down that the provider is about to be asked, before it is. Whoever finds the job like this later knows
+   * that it may have been submitted.
+   *
+   * @returns what to submit; null when the job is no longer ours
+   */
+  async beginSubmission({ id, fence }: VideoJob): Promise<object | null> {
+    const row = await this.database.firstRow<{ request: object }>({
+      name: 'video-begin-submission',
+      sql: `
+        UPDATE videos SET step = 'submitting', attempts = attempts + 1
+        WHERE id = $1 AND fence = $2 AND step IN ('submit', 'submitting') AND finished_at IS NULL
+        RETURNING request`,
+      values: [id, fence],
+    });
+    return row?.request ?? null;
+  }
+
+  /** The provider took the job; its request is not needed any more. */
+  async markSubmitted({ id, fence }: VideoJob, operation: object, delayMs: number): Promise<boolean> {
+    const touched = await this.database.execute({
+      name: 'video-submitted',
+      sql: `
+        UPDATE videos SET step = 'poll', operation = $3, request = NULL, attempts = 0, lease_until = NULL,
+          next_at = least(expires_at, now() + $4 * interval '1 millisecond')
+        WHERE id = $1 AND fence = $2 AND step <> 'poll' AND finished_at IS NULL`,
+      values: [id, fence, JSON.stringify(operation), delayMs],
+    });
+    return touched === 1;
+  }
+
+  /** Tries a submission again later: from its start where there is definitely no job yet, else with care. */
+  async retrySubmission({ id, fence }: VideoJob, step: 'submit' | 'submitting', delayMs: number): Promise<void> {
+    await this.database.execute({
+      name: 'video-retry-submission',
+      sql: `
+        UPDATE videos SET step = $3, lease_until = NULL,
+          next_at = least(expires_at, now() + $4 * interval '1 millisecond')
+        WHERE id = $1 AND fence = $2 AND step <> 'poll' AND finished_at IS NULL`,
+      values: [id, fence, step, delayMs],
+    });
+  }
+
+  /** Counts a look for a job that may have been submitted. */
+  async countSearch({ id, fence }: VideoJob): Promise<void> {
+    await this.database.execute({
+      name: 'video-count-search',
+      sql: 'UPDATE videos SET attempts = attempts + 1 WHERE id = $1 AND fence = $2 AND finished_at IS NULL',
+      values: [id, fence],
+    });
+  }
+
+  /** Gives jobs back until they are looked at again, many in one statement. */
+  async wait(waits: readonly VideoWait[]): Promise<void> {
+    await this.database.execute({
+      name: 'videos-wait',
+      sql: `
+        UPDATE videos v SET lease_until = NULL, attempts = v.attempts + 1,
+          output_attempts = v.output_attempts + waiting.missing::integer,
+          status = CASE WHEN v.status = 'in_progress' THEN v.status ELSE waiting.status END,
+          next_at = least(v.expires_at, now() + waiting.delay_ms * interval '1 millisecond')
+        FROM unnest($1::text[], $2::bigint[], $3::text[], $4::integer[], $5::boolean[])
+          AS waiting(id, fence, status, delay_ms, missing)
+        WHERE v.id = waiting.id AND v.fence = waiting.fence AND v.finished_at IS NULL`,
+      values: [
+        waits.map(({ job }) => job.id),
+        waits.map(({ job }) => job.fence),
+        waits.map(({ status }) => status),
+        waits.map(({ delayMs }) => delayMs),
+        waits.map(({ isOutputMissing = false }) => isOutputMissing),
+      ],
+    });
+  }
+}

@@ -1,0 +1,41 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database';
+import type { KeptVideo, VideoStatusName } from './video.entity';
+
+/** A job as its workspace sees it. Money as exact decimal strings in US dollars. */
+export interface VideoView {
+  readonly id: string;
+  readonly model: string;
+  readonly status: VideoStatusName;
+  readonly provider: string;
+  readonly upstreamModel: string;
+  readonly region: string;
+  readonly credentialId: string | null;
+  readonly operation: Readonly<Record<string, unknown>> | null;
+  readonly errorMessage: string | null;
+  readonly costUsd: string | null;
+  /** Null where no copy is kept, any more or yet. */
+  readonly outputs: readonly KeptVideo[] | null;
+  /** Unix seconds; null where no copy was ever kept. */
+  readonly outputsExpireAt: number | null;
+}
+
+/** What callers read of video jobs. */
+@Injectable()
+export class VideoViewsRepository {
+  constructor(private readonly database: Database) {}
+
+  /** The job, if it belongs to the workspace. */
+  async findForWorkspace(id: string, workspaceId: string): Promise<VideoView | null> {
+    return this.database.firstRow<VideoView>({
+      name: 'video-view',
+      sql: `
+        SELECT id, model, status, provider, upstream_model AS "upstreamModel", region,
+          credential_id AS "credentialId", operation, error_message AS "errorMessage", cost_usd::text AS "costUsd",
+          CASE WHEN outputs_expire_at > now() THEN outputs END AS outputs,
+          floor(extract(epoch FROM outputs_expire_at))::float8 AS "outputsExpireAt"
+        FROM videos WHERE id = $1 AND workspace_id = $2`,
+      values: [id, workspaceId],
+    });
+  }
+}

@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto';
+import { AppError } from '@libs/errors';
+import { LedgerRepository } from '../ledger/ledger.repository';
+import { OutboxRepository } from '../outbox/outbox.repository';
+import { aVideo, openTestDatabase, storeVideo, type OpenTestDatabase } from '../testing';
+import { VideoEndsRepository, type VideoEnd } from './video-ends.repository';
+import { VideoIntakeRepository, VideoSubmittedBefore } from './video-intake.repository';
+import { VideoJobsRepository, type VideoJob } from './video-jobs.repository';
+import { VideoViewsRepository } from './video-views.repository';
+
+const LEASE_MS = 30_000;
+const DONE: VideoEnd = {
+  status: 'completed',
+  outputs: [{ key: 'videos/x/0', contentType: 'video/mp4', bytes: 7 }],
+  outputsExpireAt: new Date(Date.now() + 3_600_000),
+  costUsd: '0.5',
+  upstreamCostUsd: null,
+};
+const FAILED: VideoEnd = { status: 'failed', errorMessage: 'It rained.' };
+const silent = async (): Promise<void> => undefined;
+
+let opened: OpenTestDatabase;
+let ledger: LedgerRepository;
+let intake: VideoIntakeRepository;
+let jobs: VideoJobsRepository;
+let ends: VideoEndsRepository;
+let views: VideoViewsRepository;
+
+beforeAll(async () => {
+  opened = await openTestDatabase();
+  const { database } = opened;
+  ledger = new LedgerRepository(database);
+  intake = new VideoIntakeRepository(database, ledger, new OutboxRepository(database));
+  jobs = new VideoJobsRepository(database);
+  ends = new VideoEndsRepository(database, ledger);
+  views = new VideoViewsRepository(database);
+});
+
+afterAll(() => opened.close());
+
+afterEach(async () => {
+  expect(await ledger.audit()).toEqual([]);
+  await opened.database.execute({ sql: 'DELETE FROM videos' });
+});
+
+/** The one job that is due. */
+async function claim(): Promise<VideoJob> {
+  const [job, ...more] = await jobs.claimDue(10, LEASE_MS);
+  expect(more).toEqual([]);
+  return job!;
+}
+
+async function submitted(): Promise<VideoJob> {
+  const job = await claim();
+  await jobs.beginSubmission(job);
+  expect(await jobs.markSubmitted(job, { id: 'up-1' }, 0)).toBe(true);
+  return claim();
+}
+
+const leaseRunsOut = (): Promise<number> =>
+  opened.database.execute({ sql: `UPDATE videos SET lease_until = now() - interval '1 second'` });
+const amountsOf = async (id: string): Promise<string[]> =>
+  (
+    await opened.database.rows<{ amount: string }>({
+      sql: `SELECT amount_usd::float8::text AS amount FROM ledger_transfers WHERE reference = $1 AND kind = 'charge'`,
+      values: [id],
+    })
+  ).map(({ amount }) => amount);
+
+describe(VideoIntakeRepository.name, () => {
+  it('stores nothing of a job that is not covered', async () => {
+    const video = aVideo();
+    await expect(intake.accept(video)).rejects.toMatchObject({ code: 'payment_required' });
+    await expect(intake.accept(video)).rejects.toBeInstanceOf(AppError);
+    expect(await views.findForWorkspace(video.id, video.workspaceId)).toBeNull();
+    expect(
+      await opened.database.rows({
+        sql: 'SELECT 1 FROM outbox WHERE payload::text LIKE $1',
+        values: [`%${video.id}%`],
+      }),
+    ).toEqual([]);
+  });
+
+  it('holds the price, and owes the nudge, in the commit that stores the job', async () => {
+    const video = await storeVideo(opened.database);
+    expect(await ledger.accountOf(video.organizationId)).toMatchObject({ heldUsd: expect.stringMatching(/^0\.50*$/) });
+    const rows = await opened.database.rows<{ contract: string }>({
+      sql: `SELECT contract FROM outbox WHERE payload->>'videoId' = $1`,
+      values: [video.id],
+    });
+    expect(rows).toEqual([{ contract: 'videos.advance-video' }]);
+  });
+
+  it('knows a key that was used before in the workspace, and holds nothing for the second job', async () => {
+    const idempotency = { key: 'once', requestHash: 'b'.repeat(64) };
+    const first = await storeVideo(opened.database, { idempotency });
+    const { organizationId, workspaceId } = first;
+    await expect(intake.accept(aVideo({ organizationId, workspaceId, idempotency }))).rejects.toBeInstanceOf(
+      VideoSubmittedBefore,
+    );
+    expect(await intake.findSubmitted(workspaceId, 'once')).toEqual({ id: first.id, requestHash: 'b'.repeat(64) });
+    expect(await intake.findSubmitted(randomUUID(), 'once')).toBeNull();
+    expect(await ledger.accountOf(organizationId)).toMatchObject({ heldUsd: expect.stringMatching(/^0\.50*$/) });
+    await opened.database.execute({ sql: `UPDATE videos SET created_at = now() - interval '25 hours'` });
+    expect(await intake.forgetOldKeys()).toBe(1);
+    expect(await intake.findSubmitted(workspaceId, 'once')).toBeNull();
+  });
+});
+
+describe(VideoJobsRepository.name, () => {
+  it('gives a due job to one claimer, and to the next when the lease has run out', async () => {
+    await storeVideo(opened.database);
+    const claims = await Promise.all([1, 2, 3, 4].map(() => jobs.claimDue(10, LEASE_MS)));
+    expect(claims.flat()).toHaveLength(1);
+    expect(await jobs.claimDue(10, LEASE_MS)).toEqual([]);
+    await leaseRunsOut();
+    const [taken] = await jobs.claimDue(10, LEASE_MS);
+    expect(taken!.fence).toBe(claims.flat()[0]!.fence + 1n);
+  });
+
+  it('lets no late holder of a job write anything', async () => {
+    await storeVideo(opened.database);
+    const late = await claim();
+    await jobs.beginSubmission(late);
+    await leaseRunsOut();
+    const holder = await claim();
+    expect(holder).toMatchObject({ step: 'submitting', attempts: 1 });
+    expect(await jobs.beginSubmission(late)).toBeNull();
+    expect(await jobs.markSubmitted(late, { id: 'other' }, 0)).toBe(false);
+    expect(await ends.finish(late, FAILED, silent)).toBe(false);
+    await jobs.renew([late], 3_600_000);
+    await jobs.wait([{ job: late, status: 'in_progress', delayMs: 0 }]);
+    await jobs.retrySubmission(late, 'submit', 0);
+    expect(await jobs.claimDue(10, LEASE_MS)).toEqual([]);
+    expect(await jobs.markSubmitted(holder, { id: 'ours' }, 0)).toBe(true);
+    expect(await claim()).toMatchObject({ step: 'poll', operation: { id: 'ours' } });
+  });
+
+  it('hands out a request once for each try, and drops it when it is submitted', async () => {
+    const video = await storeVideo(opened.database);
+    const job = await claim();
+    expect(await jobs.beginSubmission(job)).toEqual({ prompt: 'A heron lands.' });
+    await jobs.markSubmitted(job, { id: 'up-1' }, 0);
+    expect(
+      await opened.database.firstRow({ sql: 'SELECT request FROM videos WHERE id = $1', values: [video.id] }),
+    ).toEqual({
+      request: null,
+    });
+  });
+
+  it('keeps what was seen in progress there, counts looks, and waits no longer than the job lives', async () => {
+    const video = await storeVideo(opened.database);
+    const job = await submitted();
+    await jobs.wait([{ job, status: 'in_progress', delayMs: 0 }]);
+    const again = await claim();
+    await jobs.wait([{ job: again, status: 'pending', delayMs: 2_000_000_000, isOutputMissing: true }]);
+    expect(await jobs.claimDue(10, LEASE_MS)).toEqual([]);
+    const row = await opened.database.firstRow({
+      sql: `SELECT status, attempts, output_attempts, next_at = expires_at AS waits FROM videos WHERE id = $1`,
+      values: [video.id],
+    });
+    expect(row).toEqual({ status: 'in_progress', attempts: 2, output_attempts: 1, waits: true });
+  });
+});
+
+describe(VideoEndsRepository.name, () => {
+  it('settles a job once, whoever ends it how often', async () => {
+    const video = await storeVideo(opened.database);
+    const job = await submitted();
+    let told = 0;
+    const tell = async (): Promise<void> => void (told += 1);
+    const results = await Promise.all([
+      ends.finish(job, DONE, tell),
+      ends.finish(job, DONE, tell),
+      ends.finish(job, FAILED, tell),
+    ]);
+    expect(results.filter(Boolean)).toHaveLength(1);
+    expect(told).toBe(1);
+    const isDone = results[2] === false;
+    expect(await amountsOf(video.id)).toEqual(isDone ? ['0.5'] : []);
+    expect(await ledger.accountOf(video.organizationId)).toMatchObject({
+      heldUsd: expect.stringMatching(/^0(\.0+)?$/),
+      balanceUsd: expect.stringMatching(isDone ? /^9\.50*$/ : /^10(\.0+)?$/),
+    });
+  });
+
+  it('stores the news, or nothing of the end', async () => {
+    const video = await storeVideo(opened.database);
+    const job = await submitted();
+    await expect(ends.finish(job, DONE, async () => Promise.reject(new Error('no news')))).rejects.toThrow('no news');
+    expect(await views.findForWorkspace(video.id, video.workspaceId)).toMatchObject({ status: 'pending' });
+    expect(await amountsOf(video.id)).toEqual([]);
+    expect(await ends.finish(job, FAILED, silent)).toBe(true);
+  });
+
+  it('keeps the money of a job nobody knows about until its hold has run out', async () => {
+    const video = await storeVideo(opened.database);
+    const job = await claim();
+    await jobs.beginSubmission(job);
+    expect(await ends.finish(job, { ...FAILED, needsReview: true }, silent)).toBe(true);
+    expect(await ends.releaseReviewed(10)).toBe(0);
+    expect(await ledger.accountOf(video.organizationId)).toMatchObject({ heldUsd: expect.stringMatching(/^0\.50*$/) });
+    await opened.database.execute({
+      sql: `UPDATE ledger_holds SET expires_at = now() - interval '1 second' WHERE id = $1`,
+      values: [video.id],
+    });
+    expect(await ends.releaseReviewed(10)).toBe(1);
+    expect(await ends.releaseReviewed(10)).toBe(0);
+    expect(await ledger.accountOf(video.organizationId)).toMatchObject({
+      heldUsd: expect.stringMatching(/^0(\.0+)?$/),
+    });
+  });
+
+  it('finds copies that are over their time, and shows none of them', async () => {
+    const video = await storeVideo(opened.database);
+    await ends.finish(await submitted(), DONE, silent);
+    expect(await views.findForWorkspace(video.id, video.workspaceId)).toMatchObject({ outputs: DONE.outputs });
+    expect(await views.findForWorkspace(video.id, randomUUID())).toBeNull();
+    expect(await ends.findOutdated(10)).toEqual([]);
+    await opened.database.execute({ sql: `UPDATE videos SET outputs_expire_at = now() - interval '1 second'` });
+    expect(await ends.findOutdated(10)).toEqual([{ id: video.id, outputs: DONE.outputs }]);
+    expect(await views.findForWorkspace(video.id, video.workspaceId)).toMatchObject({
+      outputs: null,
+      status: 'completed',
+    });
+    await ends.forgetOutputs(video.id);
+    expect(await ends.findOutdated(10)).toEqual([]);
+  });
+});

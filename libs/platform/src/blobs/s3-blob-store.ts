@@ -1,0 +1,115 @@
+import { createReadStream } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { Secret } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { sign } from 'aws4';
+import { Pool, type Dispatcher } from 'undici';
+import { BlobStore, checkBlobKey, type ByteRange } from './blob-store';
+import { FolderBlobStore } from './folder-blob-store';
+
+const CONNECTIONS = 32;
+const IDLE_MS = 60_000;
+const DEFAULT_REGION = 'us-east-1';
+/** The body of an upload is not part of its signature: it is read once, from a file, while it is sent. */
+const UNSIGNED = 'UNSIGNED-PAYLOAD';
+
+interface Wire {
+  readonly method: 'GET' | 'PUT' | 'DELETE';
+  readonly key: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Readable;
+}
+
+/**
+ * Blobs as objects of a bucket, by the S3 REST API with addresses of the form `host/bucket/key`. An upload is gathered
+ * in a file first, because its length must be known before its first byte.
+ */
+export class S3BlobStore extends BlobStore {
+  readonly #pool: Pool;
+  readonly #host: string;
+  readonly #prefix: string;
+  readonly #region: string;
+  readonly #credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+
+  /** `https://KEY:SECRET@host/bucket/prefix?region=eu-central-1` */
+  constructor(location: Secret) {
+    super();
+    const url = new URL(location.reveal());
+    this.#pool = new Pool(url.origin, { connections: CONNECTIONS, headersTimeout: IDLE_MS, bodyTimeout: IDLE_MS });
+    this.#host = url.host;
+    this.#prefix = url.pathname.replace(/\/$/, '');
+    this.#region = url.searchParams.get('region') ?? DEFAULT_REGION;
+    this.#credentials = {
+      accessKeyId: decodeURIComponent(url.username),
+      secretAccessKey: decodeURIComponent(url.password),
+    };
+  }
+
+  override async write(key: string, chunks: AsyncIterable<Buffer>, contentType: string): Promise<number> {
+    checkBlobKey(key);
+    const folder = await mkdtemp(join(tmpdir(), 'blob-'));
+    try {
+      const bytes = await new FolderBlobStore(folder).write('upload', chunks);
+      const file = join(folder, 'upload');
+      const { size } = await stat(file);
+      const headers = { 'content-length': String(size), 'content-type': contentType };
+      const { body } = await this.#send({ method: 'PUT', key, headers, body: createReadStream(file) }, [200]);
+      await body.dump();
+      return bytes;
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  override async read(key: string, range?: ByteRange): Promise<Readable> {
+    const headers: Record<string, string> = range ? { range: `bytes=${range.first}-${range.last}` } : {};
+    const { body } = await this.#send({ method: 'GET', key, headers }, range ? [206] : [200]);
+    return body;
+  }
+
+  override async remove(key: string): Promise<void> {
+    const { body } = await this.#send({ method: 'DELETE', key }, [200, 204, 404]);
+    await body.dump();
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close();
+  }
+
+  async #send({ method, key, headers = {}, body }: Wire, fine: readonly number[]): Promise<Dispatcher.ResponseData> {
+    const path = `${this.#prefix}/${checkBlobKey(key)}`;
+    const signed = sign(
+      {
+        service: 's3',
+        region: this.#region,
+        method,
+        path,
+        headers: { host: this.#host, 'x-amz-content-sha256': UNSIGNED, ...headers },
+      },
+      this.#credentials,
+    );
+    let answer: Dispatcher.ResponseData;
+    try {
+      answer = await this.#pool.request({
+        method,
+        path,
+        headers: signed.headers as Record<string, string>,
+        body: body ?? null,
+      });
+    } catch (error) {
+      body?.destroy();
+      throw unavailable('cannot be reached', error);
+    }
+    if (fine.includes(answer.statusCode)) return answer;
+    await answer.body.dump();
+    if (answer.statusCode === 404) throw new AppError('not_found', 'Not found', { internal: 'a blob is gone' });
+    throw unavailable(`answered ${answer.statusCode}`);
+  }
+}
+
+function unavailable(why: string, cause?: unknown): AppError {
+  return new AppError('server', 'Internal error', { internal: `the bucket of videos ${why}`, cause });
+}
