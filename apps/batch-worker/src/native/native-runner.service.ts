@@ -1,7 +1,15 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { CatalogueSource, NativeBatchCaller, type CancelSignal, type NativeJob } from '@libs/inference';
+import {
+  allowedCandidates,
+  CatalogueSource,
+  NativeBatchCaller,
+  readRoutePolicies,
+  type CancelSignal,
+  type NativeJob,
+} from '@libs/inference';
 import { NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
+import { BatchKeys } from '../batches/batch-keys';
 import { FinalizerService } from '../batches/finalizer.service';
 import { ManagedLaneService } from '../batches/managed-lane.service';
 import { NativeCollectionService } from './native-collection.service';
@@ -32,6 +40,7 @@ export class NativeRunnerService {
     private readonly collection: NativeCollectionService,
     private readonly lane: ManagedLaneService,
     private readonly finalizer: FinalizerService,
+    private readonly keys: BatchKeys,
   ) {}
 
   /** Never throws for what a provider does; a failure is counted, and the order is due again later. */
@@ -48,10 +57,22 @@ export class NativeRunnerService {
     if (order.state === 'submitting') await this.submission.lookFor(order, at);
     else if (order.state === 'running') await this.follow(order, at);
     else {
+      await this.checkAllowed(order, at);
       await this.submission.submit(order, at);
       this.lane.wake();
       await this.finalizer.finishIfDone(order.batchNumber);
     }
+  }
+
+  /**
+   * As every line is checked before it is called. What may not go out is left to single calls, which refuse it line
+   * by line; what is at the provider already is collected.
+   *
+   * @throws AppError authentication for a key that may no longer be used, permission_denied by a policy
+   */
+  private async checkAllowed({ apiKeyHash }: NativeBatch, { candidate }: Reach): Promise<void> {
+    const { policies } = await this.keys.principalOf(apiKeyHash);
+    if (policies) allowedCandidates([candidate], readRoutePolicies(policies), candidate.model.slug);
   }
 
   private async follow(order: NativeBatch, at: Reach): Promise<void> {

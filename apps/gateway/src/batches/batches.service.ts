@@ -86,11 +86,15 @@ export class BatchesService {
     yield Buffer.from(']}');
   }
 
-  /** A batch that was stopped has lines without a result. */
-  private readPage(batch: BatchView, afterSeq: number, limit: number): Promise<StoredResult[]> {
-    const { createdOn, number } = batch;
-    if (batch.status === 'completed') return this.results.page(createdOn, number, afterSeq, limit);
-    return this.results.pageOfLines(createdOn, number, afterSeq, limit);
+  /** A batch that was stopped has lines without a result; one that did not pass validation has no results at all. */
+  private readPage(
+    { createdOn, number, ...batch }: BatchView,
+    afterSeq: number,
+    limit: number,
+  ): Promise<StoredResult[]> {
+    const wasStopped = batch.status !== 'completed' && batch.completed + batch.failed > 0;
+    if (wasStopped) return this.results.pageOfLines(createdOn, number, afterSeq, limit);
+    return this.results.page(createdOn, number, afterSeq, limit);
   }
 
   private async *writeResults(batch: BatchView): AsyncGenerator<Buffer> {

@@ -99,12 +99,7 @@ export function routedRequest(
   const { organizationId } = call.caller;
   const body = call.parsed;
   const session = body as Session;
-  const sessionId = session.session_id || call.sessionId || null;
-  if (sessionId !== null && (typeof sessionId !== 'string' || sessionId.length > LONGEST_SESSION_ID)) {
-    throw new AppError('invalid_request', `The session id must be text of at most ${LONGEST_SESSION_ID} characters`, {
-      metadata: { param: 'session_id' },
-    });
-  }
+  const sessionId = sessionIdOf(session, call);
   // Vectors have no conversation, unless their caller names one; recordings never have (interface §4.5).
   const isConversation = api !== 'transcription' && (api !== 'embeddings' || sessionId !== null);
   return {
@@ -121,6 +116,17 @@ export function routedRequest(
     scope: credentialScopeOf(call.caller),
     policies: call.caller.policies && readRoutePolicies(call.caller.policies),
   };
+}
+
+/** The body wins over the header. @throws AppError invalid_request for a long one */
+function sessionIdOf(session: Session, call: IncomingCall): string | null {
+  const sessionId = session.session_id || call.sessionId || null;
+  if (sessionId !== null && (typeof sessionId !== 'string' || sessionId.length > LONGEST_SESSION_ID)) {
+    throw new AppError('invalid_request', `The session id must be text of at most ${LONGEST_SESSION_ID} characters`, {
+      metadata: { param: 'session_id' },
+    });
+  }
+  return sessionId;
 }
 
 function onceMade(make: StickyKey): StickyKey {

@@ -113,7 +113,7 @@ export class BatchesRepository {
     return this.database.transaction(async (session) => {
       const touched = await session.execute({
         sql: `UPDATE batches SET status = 'failed', error_message = $3, finalized_at = now(), lease_until = NULL,
-                                 completed = 0, failed = total
+                                 completed = 0, failed = 0
               WHERE id = $1 AND fence = $2 AND status = 'validating' AND stop_by IS NULL`,
         values: [work.id, work.fence, message],
       });
