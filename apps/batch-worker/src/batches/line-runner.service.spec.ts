@@ -111,7 +111,7 @@ describe(LineRunnerService.name, () => {
   it('keeps a line waiting, and counts no try, while nobody can say whether its key is good', async () => {
     principal = new Error('nobody answers');
     const line = aLine('/v1/chat/completions', { messages: MESSAGES }, 8);
-    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 1_000, pausesProvider: false });
+    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 1_000, pausesProvider: false, isCongestion: false });
     expect(line.tries).toBe(7);
     expect(upstream.requests).toHaveLength(0);
   });

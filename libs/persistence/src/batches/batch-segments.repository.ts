@@ -82,7 +82,6 @@ export class BatchSegmentsRepository {
         ), picked AS (
           SELECT s.batch_number, s.number FROM ranked r
           JOIN batch_segments s ON s.batch_number = r.batch_number AND s.number = r.number
-          JOIN batches b ON b.number = s.batch_number AND b.status = 'in_progress' AND b.stop_by IS NULL
           WHERE s.state = 'open' AND s.available_at <= now()
           ORDER BY r.turn, r.expires_at, r.batch_number LIMIT $1 FOR UPDATE OF s SKIP LOCKED
         )
