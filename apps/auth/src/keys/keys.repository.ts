@@ -43,7 +43,7 @@ export type UsableKey = Pick<
   | 'expiresAt'
   | 'creatorUserId'
   | 'policy'
-> & { readonly workspacePolicy: RoutingPolicy | null };
+> & { readonly workspacePolicy: RoutingPolicy | null; readonly defaultCallbackUrl: string | null };
 
 /** Every method but `findUsableKey` asks for the organization: a foreign key is as unknown as no key. */
 @Injectable()
@@ -61,7 +61,8 @@ export class KeysRepository {
         SELECT k.hash, k.id, k.kind, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.name,
                k.limit_usd AS "limitUsd", k.limit_reset AS "limitReset",
                k.include_byok_in_limit AS "includeByokInLimit", k.expires_at AS "expiresAt",
-               k.creator_user_id AS "creatorUserId", k.policy, w.policy AS "workspacePolicy"
+               k.creator_user_id AS "creatorUserId", k.policy, w.policy AS "workspacePolicy",
+               w.default_callback_url AS "defaultCallbackUrl"
         FROM api_keys k LEFT JOIN workspaces w ON w.id = k.workspace_id
         WHERE k.hash = $1 AND k.deleted_at IS NULL AND NOT k.disabled AND w.deleted_at IS NULL
           AND (k.expires_at IS NULL OR k.expires_at > now())`,

@@ -77,7 +77,7 @@ describe(KeysService.name, () => {
     [null, null],
   ])('answers for a usable key with its principal, a limit of %s as %s', async (stored, limitUsd) => {
     const expiresAt = new Date('2030-01-01T00:00:00Z');
-    repository.usable = { ...entity({ limitUsd: stored, expiresAt }), workspacePolicy: null };
+    repository.usable = { ...entity({ limitUsd: stored, expiresAt }), workspacePolicy: null, defaultCallbackUrl: null };
     expect(await service.verify(HASH)).toEqual({
       principal: {
         keyHash: HASH,
@@ -97,13 +97,19 @@ describe(KeysService.name, () => {
 
   it('answers with the policies of workspace and key, those that there are', async () => {
     const [ours, theirs] = [{ zdr: true }, { allowed_models: ['a/b'] }];
-    repository.usable = { ...entity({ policy: theirs }), workspacePolicy: ours };
+    repository.usable = { ...entity({ policy: theirs }), workspacePolicy: ours, defaultCallbackUrl: null };
     expect((await service.verify(HASH)).principal?.policies).toEqual([
       { owner: 'workspace', policy: ours },
       { owner: 'key', policy: theirs },
     ]);
-    repository.usable = { ...entity({ policy: theirs }), workspacePolicy: null };
+    repository.usable = { ...entity({ policy: theirs }), workspacePolicy: null, defaultCallbackUrl: null };
     expect((await service.verify(HASH)).principal?.policies).toEqual([{ owner: 'key', policy: theirs }]);
+  });
+
+  it("answers with the workspace's callback URL where there is one", async () => {
+    const defaultCallbackUrl = 'https://receiver.example/';
+    repository.usable = { ...entity({}), workspacePolicy: null, defaultCallbackUrl };
+    expect((await service.verify(HASH)).principal).toMatchObject({ defaultCallbackUrl });
   });
 
   it('refuses a management key with a policy', async () => {

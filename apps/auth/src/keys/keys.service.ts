@@ -39,6 +39,7 @@ export class KeysService {
         expiresAt: key.expiresAt?.toISOString() ?? null,
         creatorUserId: key.creatorUserId,
         ...policiesOf(key),
+        ...(key.defaultCallbackUrl !== null && { defaultCallbackUrl: key.defaultCallbackUrl }),
       },
     };
   }

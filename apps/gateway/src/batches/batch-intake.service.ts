@@ -32,6 +32,7 @@ export interface BatchCaller extends BatchOwner {
   readonly keyLimit: KeyLimit | null;
   /** Every one of them must allow the endpoint that the batch runs on. */
   readonly policies: readonly RoutePolicy[];
+  readonly defaultCallbackUrl: string | null;
 }
 
 /** The window plus the time a batch may take to wind up. */
@@ -105,7 +106,7 @@ export class BatchIntakeService {
     header: BatchHeader,
     idempotency: BatchIdempotency | null,
   ): Promise<void> {
-    const callbackUrl = await this.callbackUrls.resolve(owner, header.callbackUrl);
+    const callbackUrl = this.callbackUrls.resolve(owner, header.callbackUrl);
     const endpoint = await this.route(owner, header);
     if (takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
     await this.intake.slice(async (session) => {

@@ -90,5 +90,13 @@ function ownerOf(caller: Principal): BatchCaller {
   const { organizationId, workspaceId, keyHash } = caller;
   if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
   const policies = readRoutePolicies(caller.policies ?? []);
-  return { organizationId, workspaceId, apiKeyHash: keyHash, keyLimit: keyLimitOf(caller), policies };
+  const { defaultCallbackUrl = null } = caller;
+  return {
+    organizationId,
+    workspaceId,
+    apiKeyHash: keyHash,
+    keyLimit: keyLimitOf(caller),
+    policies,
+    defaultCallbackUrl,
+  };
 }

@@ -100,7 +100,8 @@ export class VideosController {
 function ownerOf(caller: Principal): VideoOwner {
   const { organizationId, workspaceId, keyHash } = caller;
   if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
-  return { organizationId, workspaceId, apiKeyHash: keyHash, keyLimit: keyLimitOf(caller) };
+  const { defaultCallbackUrl = null } = caller;
+  return { organizationId, workspaceId, apiKeyHash: keyHash, keyLimit: keyLimitOf(caller), defaultCallbackUrl };
 }
 
 /** The body with the session of the header where it names none of its own. */

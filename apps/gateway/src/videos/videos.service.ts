@@ -36,6 +36,7 @@ export interface VideoOwner {
   readonly workspaceId: string;
   readonly apiKeyHash: string;
   readonly keyLimit: KeyLimit | null;
+  readonly defaultCallbackUrl: string | null;
 }
 
 export interface VideoSubmission {
@@ -99,7 +100,7 @@ export class VideosService {
   /** Everything about a job that can be refused before money is asked for. */
   private async prepare(owner: VideoOwner, submission: VideoSubmission): Promise<Omit<NewVideo, 'idempotency'>> {
     const { dto } = submission;
-    const callbackUrl = await this.callbackUrls.resolve(owner, dto.callback_url ?? null);
+    const callbackUrl = this.callbackUrls.resolve(owner, dto.callback_url ?? null);
     const previous = await this.previousOf(owner, dto);
     const { candidate, specification } = await this.route(submission, previous);
     const request: VideoRequest = {

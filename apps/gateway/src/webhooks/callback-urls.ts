@@ -1,21 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import { GetWorkspace, MAX_CALLBACK_URL_LENGTH } from '@libs/contracts';
+import { MAX_CALLBACK_URL_LENGTH } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { Egress, MessageBus } from '@libs/platform';
+import { Egress } from '@libs/platform';
 
 /** Whose work it is whose end is announced. */
 export interface CallbackOwner {
-  readonly organizationId: string;
-  readonly workspaceId: string;
+  /** Of the workspace. */
+  readonly defaultCallbackUrl: string | null;
 }
 
 /** Where the ends of batches and videos are announced (interface §4.8). */
 @Injectable()
 export class CallbackUrls {
-  constructor(
-    private readonly egress: Egress,
-    private readonly bus: MessageBus,
-  ) {}
+  constructor(private readonly egress: Egress) {}
 
   /**
    * Whether the URL can be accepted, as far as can be said without resolving its name; delivery judges it again.
@@ -35,12 +32,9 @@ export class CallbackUrls {
   }
 
   /** The URL of the request, or the workspace's own; null for nowhere. @throws AppError invalid_request */
-  async resolve({ organizationId, workspaceId }: CallbackOwner, callbackUrl: string | null): Promise<string | null> {
-    if (callbackUrl !== null) {
-      this.check(callbackUrl, 'callback_url');
-      return callbackUrl;
-    }
-    const { defaultCallbackUrl } = await this.bus.call(GetWorkspace, { organizationId, id: workspaceId });
-    return defaultCallbackUrl;
+  resolve({ defaultCallbackUrl }: CallbackOwner, callbackUrl: string | null): string | null {
+    if (callbackUrl === null) return defaultCallbackUrl;
+    this.check(callbackUrl, 'callback_url');
+    return callbackUrl;
   }
 }

@@ -86,7 +86,7 @@ describe(WorkspacesController.name, () => {
           provide: WorkspacesService,
           useValue: new WorkspacesService(
             bus,
-            new CallbackUrls(new Egress({ allowCidrs: [] }), bus),
+            new CallbackUrls(new Egress({ allowCidrs: [] })),
             new PolicyNames(() => aCatalogue(aModel())),
           ),
         },

@@ -38,6 +38,8 @@ export class Principal {
   creatorUserId?: string | null;
   /** Of the workspace and of the key, those that there are; every one of them binds. */
   policies?: readonly OwnedPolicy[];
+  /** Of the workspace: where the ends of batches and videos are announced whose requests name no place. */
+  defaultCallbackUrl?: string;
 }
 
 /** A key as its owner may see it; the key itself is known to nobody after its creation. */
