@@ -24,6 +24,7 @@ export class AppLog {
   readonly #unfinished = { stdout: '', stderr: '' };
   #file: number;
   #bytes = 0;
+  #isClosed = false;
   #window = { startedAt: 0, echoed: 0 };
 
   constructor(private readonly options: AppLogOptions) {
@@ -49,7 +50,9 @@ export class AppLog {
     this.line('stdout', `[supervisor] ${text}`);
   }
 
+  /** What its child still says is lost. */
   close(): void {
+    this.#isClosed = true;
     closeSync(this.#file);
   }
 
@@ -62,6 +65,7 @@ export class AppLog {
   }
 
   private line(stream: 'stdout' | 'stderr', line: string): void {
+    if (this.#isClosed) return;
     this.#bytes += writeSync(this.#file, `${line}\n`);
     if (this.#bytes > LARGEST_FILE_BYTES) {
       closeSync(this.#file);

@@ -93,7 +93,8 @@ export class SupervisedApp {
     clearTimeout(this.#restart);
     const child = this.#child;
     if (child === undefined || hasExited(child)) return;
-    const exited = once(child, 'exit');
+    // Its last words may come after its end.
+    const exited = once(child, 'close');
     child.kill('SIGTERM');
     const killer = setTimeout(() => child.kill('SIGKILL'), graceMs);
     await exited;
