@@ -1,5 +1,7 @@
-import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
-import { CompactEncrypt, compactDecrypt, importJWK, jwtVerify } from 'jose';
+import { generateKeyPairSync } from 'node:crypto';
+import { EXCHANGE_PURPOSE, Secret } from '@libs/contracts';
+import { seal, SealingKeyPair } from '@libs/platform';
+import { importJWK, jwtVerify } from 'jose';
 import { readAuthEnv } from '../auth.env';
 import { signAccessToken } from './access-tokens';
 import { sealAnswer, SealingKeys } from './sealing-keys';
@@ -87,24 +89,23 @@ describe(signAccessToken.name, () => {
 describe(SealingKeys.name, () => {
   const [first, second] = [privateJwk('first'), privateJwk('second')];
   const keysOf = (...jwks: object[]): SealingKeys => new SealingKeys(parseSigningKeys(JSON.stringify(jwks)));
-  const exchange = { subjectToken: 'a.b.c', replyKey: randomBytes(32).toString('base64url') };
+  const answers = SealingKeyPair.generate();
+  const exchange = { subjectToken: 'a.b.c', replyKey: answers.publicKey };
 
-  async function seal(keys: SealingKeys): Promise<string> {
-    const jwk = keys.current!;
-    return new CompactEncrypt(Buffer.from(JSON.stringify(exchange)))
-      .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM', kid: jwk.kid })
-      .encrypt(createPublicKey({ key: { ...jwk }, format: 'jwk' }));
+  function sealTo(keys: SealingKeys): Promise<string> {
+    const { x, kid } = keys.current!;
+    return seal(new Secret(JSON.stringify(exchange)), { publicKey: x, keyId: kid }, EXCHANGE_PURPOSE);
   }
 
   it('are the same in every process with the same signing keys, and those of before still open', async () => {
-    const sealed = await seal(keysOf(first));
+    const sealed = await sealTo(keysOf(first));
     expect(await keysOf(second, first).open(sealed)).toEqual(exchange);
     expect(keysOf(second, first).current!.kid).toBe('second');
     expect(sealed).not.toContain(Buffer.from('a.b.c').toString('base64url'));
   });
 
   it('do not open what was sealed to others', async () => {
-    const sealed = await seal(keysOf(first));
+    const sealed = await sealTo(keysOf(first));
     await expect(keysOf(second).open(sealed)).rejects.toMatchObject({ code: 'precondition_failed' });
     await expect(keysOf({ ...second, kid: 'first' }).open(sealed)).rejects.toMatchObject({
       code: 'precondition_failed',
@@ -114,8 +115,7 @@ describe(SealingKeys.name, () => {
 
   it('answer under the key that came with the question', async () => {
     const sealed = await sealAnswer('token', exchange.replyKey);
-    const { plaintext } = await compactDecrypt(sealed, Buffer.from(exchange.replyKey, 'base64url'));
-    expect(Buffer.from(plaintext).toString()).toBe('token');
+    expect((await answers.open(sealed, EXCHANGE_PURPOSE)).reveal()).toBe('token');
     await expect(sealAnswer('token', 'short')).rejects.toMatchObject({ code: 'invalid_request' });
   });
 });

@@ -1,35 +1,16 @@
-import { createPublicKey, randomBytes } from 'node:crypto';
-import { CompactEncrypt, compactDecrypt } from 'jose';
-import type { SealedExchange, SealingJwk } from '@libs/contracts';
-import { AppError } from '@libs/errors';
+import { EXCHANGE_PURPOSE, Secret, type SealedExchange, type SealingJwk } from '@libs/contracts';
+import { seal, SealingKeyPair } from '@libs/platform';
 
-/** A question that the auth app alone can read, and the key to its answer. */
+/** A question that the auth app alone can read, and the pair that opens its answer. */
 export interface SealedQuestion {
   readonly sealed: string;
-  readonly answerKey: Buffer;
+  readonly answerPair: SealingKeyPair;
 }
 
-const ANSWER_KEY_BYTES = 32;
-
-/** Encrypts a subject token for its way through the broker (ECDH-ES and A256GCM, RFC 7518). */
-export async function sealExchange(subjectToken: string, sealingKey: SealingJwk): Promise<SealedQuestion> {
-  const answerKey = randomBytes(ANSWER_KEY_BYTES);
-  const exchange: SealedExchange = { subjectToken, replyKey: answerKey.toString('base64url') };
-  const sealed = await new CompactEncrypt(Buffer.from(JSON.stringify(exchange)))
-    .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM', kid: sealingKey.kid })
-    .encrypt(createPublicKey({ key: { kty: sealingKey.kty, crv: sealingKey.crv, x: sealingKey.x }, format: 'jwk' }));
-  return { sealed, answerKey };
-}
-
-/** The access token in an answer. @throws AppError server for an answer to another question */
-export async function openAnswer(sealedToken: string, answerKey: Buffer): Promise<string> {
-  try {
-    const { plaintext } = await compactDecrypt(sealedToken, answerKey, {
-      keyManagementAlgorithms: ['dir'],
-      contentEncryptionAlgorithms: ['A256GCM'],
-    });
-    return Buffer.from(plaintext).toString();
-  } catch (cause) {
-    throw new AppError('server', 'Internal error', { cause, internal: 'an access token could not be unsealed' });
-  }
+/** Encrypts a subject token for its way through the broker. */
+export async function sealExchange(subjectToken: string, { x, kid }: SealingJwk): Promise<SealedQuestion> {
+  const answerPair = SealingKeyPair.generate();
+  const exchange: SealedExchange = { subjectToken, replyKey: answerPair.publicKey };
+  const target = { publicKey: x, keyId: kid };
+  return { sealed: await seal(new Secret(JSON.stringify(exchange)), target, EXCHANGE_PURPOSE), answerPair };
 }

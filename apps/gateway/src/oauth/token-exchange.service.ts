@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { ACCESS_TOKEN_SCOPE, ExchangeToken, type TokenGrant, type TokenKeys } from '@libs/contracts';
+import { ACCESS_TOKEN_SCOPE, EXCHANGE_PURPOSE, ExchangeToken, type TokenGrant, type TokenKeys } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { MessageBus } from '@libs/platform';
 import { TokenKeyDirectory } from '../auth/token-keys';
 import { GatewayEnv, publicUrlOf } from '../gateway.env';
 import { invalidGrant } from './oauth-errors';
-import { openAnswer, sealExchange } from './sealed-exchange';
+import { sealExchange } from './sealed-exchange';
 import { ACCESS_TOKEN_URN, type TokenRequest } from './token-request';
 
 /** Interface §2.10. */
@@ -45,11 +45,12 @@ export class TokenExchangeService {
     { sealingKey }: TokenKeys,
   ): Promise<TokenResponse> {
     if (sealingKey === null) throw new AppError('provider_unavailable', 'Access tokens cannot be signed');
-    const { sealed, answerKey } = await sealExchange(subjectToken, sealingKey);
+    const { sealed, answerPair } = await sealExchange(subjectToken, sealingKey);
     const issuer = publicUrlOf(this.env);
     const { grant } = await this.bus.call(ExchangeToken, { policyId, organizationId, sealed, issuer });
     if (grant === null) throw invalidGrant();
-    return responseOf(grant, await openAnswer(grant.sealedToken, answerKey));
+    const accessToken = await answerPair.open(grant.sealedToken, EXCHANGE_PURPOSE);
+    return responseOf(grant, accessToken.reveal());
   }
 }
 

@@ -12,3 +12,6 @@ export function openingPurpose(credentialId: string): string {
 export function webhookSecretPurpose(workspaceId: string): string {
   return `sluice webhook secret of ${workspaceId.toLowerCase()}`;
 }
+
+/** What a subject token, and the access token it is exchanged for, are sealed for. */
+export const EXCHANGE_PURPOSE = 'sluice token exchange';

@@ -64,7 +64,7 @@ export const GetTokenKeys = call({
 /** What `ExchangeTokenRequest.sealed` holds, as JSON. */
 export interface SealedExchange {
   readonly subjectToken: string;
-  /** 32 random bytes in base64url, with which the answer is encrypted. */
+  /** 32 bytes of an X25519 public key in base64url, to which the answer is sealed. */
   readonly replyKey: string;
 }
 
@@ -79,7 +79,7 @@ export class ExchangeTokenRequest {
   @IsUUID()
   organizationId: string | null;
 
-  /** A `SealedExchange` as a compact JWE (ECDH-ES, A256GCM) to the sealing key. */
+  /** A `SealedExchange` sealed to the sealing key. */
   @MaxLength(65_536)
   @Matches(COMPACT_JWE)
   sealed: string;
@@ -91,7 +91,7 @@ export class ExchangeTokenRequest {
 }
 
 export interface TokenGrant {
-  /** The access token as a compact JWE (dir, A256GCM) under the reply key. */
+  /** The access token sealed to the reply key. */
   sealedToken: string;
   expiresInSeconds: number;
 }
