@@ -11,8 +11,14 @@ import { addCounts, countsOf, failedRun, noCounts, type JestReport, type TestCou
 
 /** In this order: what is quick and close to the cause comes first. */
 const PROJECTS = ['unit', 'integration', 'e2e', 'chaos'] as const;
-/** These start whole systems, one at a time. */
-const ONE_AT_A_TIME: readonly string[] = ['e2e', 'chaos'];
+/**
+ * Whole systems, of which two fit on two cores: most of the time they boot or wait. Those of chaos measure how soon
+ * something is over, so they run one at a time.
+ */
+const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
+  e2e: ['--maxWorkers=2', '--testTimeout=30000'],
+  chaos: ['--runInBand'],
+};
 
 const jest = join(root, 'node_modules/jest/bin/jest.js');
 
@@ -43,9 +49,9 @@ async function runProject(
   const areAllUnitTests = project === 'unit' && jestArguments.length === 0;
   const which = areAllUnitTests ? ['--config', 'jest.shares.config.cjs'] : ['--selectProjects', project];
   const flags = [...which, '--passWithNoTests', '--json', `--outputFile=${reportFile}`];
-  const inBand = ONE_AT_A_TIME.includes(project) ? ['--runInBand'] : ['--maxWorkers=100%'];
+  const how = FLAGS[project] ?? ['--maxWorkers=100%'];
   const exitCode = await runNode(
-    ['--experimental-vm-modules', '--no-warnings', jest, ...flags, ...inBand, ...jestArguments],
+    ['--experimental-vm-modules', '--no-warnings', jest, ...flags, ...how, ...jestArguments],
     environment,
   );
   try {
