@@ -111,7 +111,8 @@ describe(KeysRepository.name, () => {
     });
     await keys.insertKey(key);
     const workspace = { organizationId: tenant.organizationId, id: tenant.workspaceId };
-    await workspaces.updateWorkspace(workspace, { policy: { allowed_data_regions: ['europe'] } });
+    const defaultCallbackUrl = 'https://receiver.example/';
+    await workspaces.updateWorkspace(workspace, { policy: { allowed_data_regions: ['europe'] }, defaultCallbackUrl });
     expect(await keys.findUsableKey(key.hash)).toEqual({
       hash: key.hash,
       id: key.id,
@@ -126,6 +127,7 @@ describe(KeysRepository.name, () => {
       creatorUserId: 'ada',
       policy: { zdr: true },
       workspacePolicy: { allowed_data_regions: ['europe'] },
+      defaultCallbackUrl,
     });
     await workspaces.updateWorkspace(workspace, { policy: null });
     await keys.updateKey(key, { policy: null });
