@@ -59,7 +59,7 @@ jest.setTimeout(END_WITHIN_MS + TAKEOVER_MS);
 beforeEach(() => sandbox.resetCalls());
 
 const chatLine = (id: string): BatchRequestLine => ({
-  custom_id: `caller's own name ${id}`,
+  custom_id: `callers-own-name-${id}`,
   body: { messages: [{ role: 'user', content: `Line ${id}, please.` }], max_tokens: 32 },
 });
 

@@ -86,21 +86,18 @@ export class BatchesService {
     yield Buffer.from(']}');
   }
 
-  /** A batch that was stopped has lines without a result; one that did not pass validation has no results at all. */
-  private readPage(
-    { createdOn, number, ...batch }: BatchView,
-    afterSeq: number,
-    limit: number,
-  ): Promise<StoredResult[]> {
-    const wasStopped = batch.status !== 'completed' && batch.completed + batch.failed > 0;
-    if (wasStopped) return this.results.pageOfLines(createdOn, number, afterSeq, limit);
-    return this.results.page(createdOn, number, afterSeq, limit);
+  /** A batch that was stopped has lines without a result. */
+  private readPage({ createdOn, number, status }: BatchView, afterSeq: number, limit: number): Promise<StoredResult[]> {
+    if (status === 'completed') return this.results.page(createdOn, number, afterSeq, limit);
+    return this.results.pageOfLines(createdOn, number, afterSeq, limit);
   }
 
   private async *writeResults(batch: BatchView): AsyncGenerator<Buffer> {
     let afterSeq = -1;
     let limit = FIRST_PAGE_RESULTS;
-    for (;;) {
+    // One that did not pass validation has no results at all.
+    let missing = batch.completed + batch.failed;
+    while (missing > 0) {
       const page = await this.readPage(batch, afterSeq, limit);
       const parts: Buffer[] = [];
       for (const result of page) {
@@ -110,7 +107,9 @@ export class BatchesService {
       }
       const bytes = Buffer.concat(parts);
       if (bytes.length > 0) yield bytes;
-      if (page.length < limit) return;
+      missing -= page.length;
+      // It was deleted meanwhile: an answer that breaks off is better than one that looks whole.
+      if (missing > 0 && page.length < limit) throw batchNotFound();
       limit = Math.max(1, Math.min(MAX_PAGE_RESULTS, Math.floor((PAGE_BYTES * page.length) / bytes.length)));
     }
   }

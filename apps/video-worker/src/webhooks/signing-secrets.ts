@@ -33,7 +33,8 @@ export class SigningSecrets {
     };
     // Also while nobody asks: a secret is not left lying around.
     setTimeout(forget, KEPT_FOR_MS).unref();
-    opening.secrets.catch(forget);
+    // That there is none is not kept: what ends after a secret was made is signed.
+    opening.secrets.then((secrets) => secrets.length === 0 && forget(), forget);
     return opening.secrets;
   }
 

@@ -111,7 +111,8 @@ function findFallbackProblem(fallback: unknown): string | null {
   if (!isPlainObject(fallback)) return ' must be an object';
   if (Object.keys(fallback).some((name) => name !== 'model')) return ' must hold model only';
   const { model } = fallback;
-  const fits = isNonEmptyString(model) && model.length <= MAX_MODEL && !model.includes('\u0000');
+  const fits =
+    isNonEmptyString(model) && model.length <= MAX_MODEL && !model.includes('\u0000') && model.isWellFormed();
   return fits ? null : `.model must be text of 1 to ${MAX_MODEL} characters`;
 }
 

@@ -21,7 +21,12 @@ import { findPluginsProblem, findResponsesToolsProblem, findToolChoiceProblem } 
 /** `model`, or at least one of `models`, must say what is asked. */
 function findModelProblem(model: unknown, { models }: Readonly<Record<string, unknown>>): string | null {
   if (model === undefined || model === null) return Array.isArray(models) && models.length > 0 ? null : ' is required';
-  const fits = typeof model === 'string' && isLength(model, 1, MAX_MODEL_LENGTH) && !model.includes('\u0000');
+  // It is stored with the call, and PostgreSQL takes neither NUL nor half a surrogate pair.
+  const fits =
+    typeof model === 'string' &&
+    isLength(model, 1, MAX_MODEL_LENGTH) &&
+    !model.includes('\u0000') &&
+    model.isWellFormed();
   return fits ? null : ` must be text of 1 to ${MAX_MODEL_LENGTH} characters`;
 }
 
