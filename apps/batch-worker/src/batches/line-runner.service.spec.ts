@@ -155,7 +155,7 @@ describe(LineRunnerService.name, () => {
   it('keeps no other caller from a provider that has enough of a key of the caller', async () => {
     upstream.answers(429, '', { 'retry-after': '7' });
     const line = aLine('/v1/chat/completions', { messages: MESSAGES });
-    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: true, isCongestion: true });
+    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: true, isCongestion: false });
     own = [OWN];
     expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: false, isCongestion: false });
   });

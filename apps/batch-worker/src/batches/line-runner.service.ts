@@ -88,7 +88,8 @@ export class LineRunnerService {
     if (error.retryAfterSeconds !== undefined) {
       const delayMs = Math.min(MAX_RETRY_AFTER_MS, error.retryAfterSeconds * 1_000);
       const pausesProvider = error.code === 'rate_limit_exceeded' && isCongestion;
-      return { kind: 'retry', delayMs, pausesProvider, isCongestion };
+      // A pause answers it already; fewer calls at once as well would make each refusal cost a pause of its own.
+      return { kind: 'retry', delayMs, pausesProvider, isCongestion: isCongestion && !pausesProvider };
     }
     const ceilingMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (line.tries - 1));
     return { kind: 'retry', delayMs: Math.ceil(Math.random() * ceilingMs), pausesProvider: false, isCongestion };
