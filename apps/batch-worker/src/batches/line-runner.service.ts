@@ -34,11 +34,8 @@ const ASK_AGAIN_MS = 1_000;
 /** A provider that asks for more quiet than this is asked again anyway; the window is 24 hours, not for ever. */
 const MAX_RETRY_AFTER_MS = 10 * 60_000;
 
-const CONGESTION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'rate_limit_exceeded',
-  'provider_overloaded',
-  'timeout',
-]);
+/** What says that we ask for too much at once; an overload may be anybody's doing, and is waited for. */
+const CONGESTION: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['rate_limit_exceeded', 'timeout']);
 
 /** One call of one line: what it came to, or when to try again. Never throws. */
 @Injectable()
