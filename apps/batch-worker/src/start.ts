@@ -45,7 +45,7 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   });
   return {
     stop: async () => {
-      partitions.stop();
+      await partitions.stop();
       await app.close();
       await inference.close();
     },

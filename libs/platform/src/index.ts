@@ -20,6 +20,7 @@ export {
   type RunningApp,
   type RunOptions,
 } from './health/lifecycle';
+export { PeriodicTask, type PeriodicTaskOptions } from './health/periodic-task';
 export { nestOptions, PlatformModule, startNestContext, withPlatform } from './health/platform.module';
 export {
   Readiness,

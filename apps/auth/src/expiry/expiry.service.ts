@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AuditRepository } from '@libs/persistence';
-import { counter } from '@libs/platform';
+import { counter, PeriodicTask } from '@libs/platform';
 import { EXPIRING_TABLES, ExpiredRowsRepository } from './expired-rows.repository';
 
 const EVERY_MS = 60_000;
@@ -18,9 +18,7 @@ const deleted = counter({
 @Injectable()
 export class ExpiryService {
   private readonly logger = new Logger(ExpiryService.name);
-  private timer: NodeJS.Timeout | null = null;
-  private passing: Promise<void> = Promise.resolve();
-  private isStopped = false;
+  private readonly task = new PeriodicTask({ everyMs: EVERY_MS }, () => this.pass());
 
   constructor(
     private readonly rows: ExpiredRowsRepository,
@@ -29,17 +27,11 @@ export class ExpiryService {
   ) {}
 
   start(): void {
-    this.timer = setTimeout(() => {
-      this.passing = this.pass().finally(() => {
-        if (!this.isStopped) this.start();
-      });
-    }, EVERY_MS).unref();
+    this.task.start();
   }
 
-  async stop(): Promise<void> {
-    this.isStopped = true;
-    if (this.timer !== null) clearTimeout(this.timer);
-    await this.passing;
+  stop(): Promise<void> {
+    return this.task.stop();
   }
 
   /** One pass over all tables. What fails is logged, and the next pass tries again. */
@@ -52,7 +44,7 @@ export class ExpiryService {
 
   private async drain(table: string, deleteSome: (limit: number) => Promise<number>): Promise<void> {
     try {
-      for (let statement = 0; statement < STATEMENTS_PER_PASS && !this.isStopped; statement += 1) {
+      for (let statement = 0; statement < STATEMENTS_PER_PASS && !this.task.isStopped; statement += 1) {
         const count = await deleteSome(ROWS_PER_STATEMENT);
         deleted.inc({ table }, count);
         if (count < ROWS_PER_STATEMENT) return;

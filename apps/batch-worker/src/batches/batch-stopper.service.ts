@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { BatchEndingsRepository, type StoppingBatch } from '@libs/persistence';
+import { PeriodicTask } from '@libs/platform';
 import { toBatchUsage } from './batch-usage';
 import { ManagedLaneService } from './managed-lane.service';
 
@@ -14,8 +15,7 @@ const BATCHES_PER_LOOK = 100;
 @Injectable()
 export class BatchStopperService {
   private readonly logger = new Logger(BatchStopperService.name);
-  private timer: NodeJS.Timeout | null = null;
-  private looking: Promise<void> = Promise.resolve();
+  private readonly task = new PeriodicTask({ everyMs: LOOK_MS }, () => this.look());
 
   constructor(
     private readonly endings: BatchEndingsRepository,
@@ -23,17 +23,11 @@ export class BatchStopperService {
   ) {}
 
   start(): void {
-    this.timer = setTimeout(() => {
-      this.looking = this.look().finally(() => {
-        if (this.timer !== null) this.start();
-      });
-    }, LOOK_MS);
+    this.task.start();
   }
 
-  async stop(): Promise<void> {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
-    await this.looking;
+  stop(): Promise<void> {
+    return this.task.stop();
   }
 
   /** One pass. A failure is logged and the next pass tries again. */

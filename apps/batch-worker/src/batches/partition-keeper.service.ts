@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { PartitionsRepository } from '@libs/persistence';
+import { PeriodicTask } from '@libs/platform';
 
 const EVERY_MS = 6 * 3_600_000;
 
@@ -10,17 +11,16 @@ const EVERY_MS = 6 * 3_600_000;
 @Injectable()
 export class PartitionKeeperService {
   private readonly logger = new Logger(PartitionKeeperService.name);
-  private timer: NodeJS.Timeout | null = null;
+  private readonly task = new PeriodicTask({ everyMs: EVERY_MS, isImmediate: true }, () => this.keep());
 
   constructor(private readonly partitions: PartitionsRepository) {}
 
   start(): void {
-    void this.keep();
-    this.timer = setInterval(() => void this.keep(), EVERY_MS);
+    this.task.start();
   }
 
-  stop(): void {
-    if (this.timer !== null) clearInterval(this.timer);
+  stop(): Promise<void> {
+    return this.task.stop();
   }
 
   private async keep(): Promise<void> {

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { BatchEndingsRepository, BatchIntakeRepository, BatchesRepository } from '@libs/persistence';
+import { PeriodicTask } from '@libs/platform';
 import { BatchRunnerService } from './batch-runner.service';
 
 const SWEEP_MS = 5_000;
@@ -14,8 +15,7 @@ const EXPIRED_PER_SWEEP = 100;
 @Injectable()
 export class SweeperService {
   private readonly logger = new Logger(SweeperService.name);
-  private timer: NodeJS.Timeout | null = null;
-  private sweeping: Promise<void> = Promise.resolve();
+  private readonly task = new PeriodicTask({ everyMs: SWEEP_MS }, () => this.sweep());
 
   constructor(
     private readonly batches: BatchesRepository,
@@ -25,17 +25,11 @@ export class SweeperService {
   ) {}
 
   start(): void {
-    this.timer = setTimeout(() => {
-      this.sweeping = this.sweep().finally(() => {
-        if (this.timer !== null) this.start();
-      });
-    }, SWEEP_MS);
+    this.task.start();
   }
 
-  async stop(): Promise<void> {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
-    await this.sweeping;
+  stop(): Promise<void> {
+    return this.task.stop();
   }
 
   private async stopExpired(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import type { GenerationsRepository } from '@libs/persistence';
-import { counter } from '@libs/platform';
+import { counter, PeriodicTask } from '@libs/platform';
 
 const EVERY_MS = 30_000;
 /** Longer than any call may last, so an open row of this age belongs to a process that died. */
@@ -13,7 +13,7 @@ const abandoned = counter({
 
 /** Gives back the holds of calls that nobody will settle any more. Any number of processes may sweep. */
 export class AbandonedSweep {
-  private timer: NodeJS.Timeout | null = null;
+  private readonly task = new PeriodicTask({ everyMs: EVERY_MS }, () => this.sweep());
 
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'abandonOlderThan'>,
@@ -21,11 +21,11 @@ export class AbandonedSweep {
   ) {}
 
   start(): void {
-    this.timer = setInterval(() => void this.sweep(), EVERY_MS).unref();
+    this.task.start();
   }
 
-  stop(): void {
-    if (this.timer !== null) clearInterval(this.timer);
+  stop(): Promise<void> {
+    return this.task.stop();
   }
 
   async sweep(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import type { GenerationContentsRepository } from '@libs/persistence';
-import { counter } from '@libs/platform';
+import { counter, PeriodicTask } from '@libs/platform';
 
 const EVERY_MS = 3_600_000;
 
@@ -11,8 +11,7 @@ const purged = counter({
 
 /** Deletes contents when their days are over. Any number of processes may do so at once. */
 export class ContentRetention {
-  private timer: NodeJS.Timeout | null = null;
-  private isStopped = false;
+  private readonly task = new PeriodicTask({ everyMs: EVERY_MS, isImmediate: true }, () => this.purge());
 
   constructor(
     private readonly repository: Pick<GenerationContentsRepository, 'purgeOlderThan'>,
@@ -21,18 +20,16 @@ export class ContentRetention {
   ) {}
 
   start(): void {
-    void this.purge();
-    this.timer = setInterval(() => void this.purge(), EVERY_MS).unref();
+    this.task.start();
   }
 
-  stop(): void {
-    this.isStopped = true;
-    if (this.timer !== null) clearInterval(this.timer);
+  stop(): Promise<void> {
+    return this.task.stop();
   }
 
   async purge(): Promise<void> {
     try {
-      for (let isDone = false; !isDone && !this.isStopped;) {
+      for (let isDone = false; !isDone && !this.task.isStopped;) {
         const part = await this.repository.purgeOlderThan(this.days);
         purged.inc(part.deleted);
         isDone = part.isDone;

@@ -73,8 +73,7 @@ export class GenerationsModule implements OnApplicationBootstrap, OnModuleDestro
   }
 
   async onModuleDestroy(): Promise<void> {
-    this.sweep.stop();
-    this.retention.stop();
+    await Promise.all([this.sweep.stop(), this.retention.stop()]);
     await this.contents.flush();
   }
 }

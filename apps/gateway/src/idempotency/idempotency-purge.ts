@@ -1,4 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
+import { PeriodicTask } from '@libs/platform';
 import type { IdempotencyKeysRepository } from './idempotency-keys.repository';
 
 const EVERY_MS = 600_000;
@@ -6,8 +7,7 @@ const MOST_AT_ONCE = 1_000;
 
 /** Deletes keys whose 24 hours are over. Any number of processes may do so at once. */
 export class IdempotencyPurge {
-  private timer: NodeJS.Timeout | null = null;
-  private isStopped = false;
+  private readonly task = new PeriodicTask({ everyMs: EVERY_MS, isImmediate: true }, () => this.purge());
 
   constructor(
     private readonly keys: Pick<IdempotencyKeysRepository, 'purge'>,
@@ -15,19 +15,17 @@ export class IdempotencyPurge {
   ) {}
 
   start(): void {
-    void this.purge();
-    this.timer = setInterval(() => void this.purge(), EVERY_MS).unref();
+    this.task.start();
   }
 
-  stop(): void {
-    this.isStopped = true;
-    if (this.timer !== null) clearInterval(this.timer);
+  stop(): Promise<void> {
+    return this.task.stop();
   }
 
   async purge(): Promise<void> {
     try {
       let deleted = MOST_AT_ONCE;
-      while (deleted === MOST_AT_ONCE && !this.isStopped) deleted = await this.keys.purge(MOST_AT_ONCE);
+      while (deleted === MOST_AT_ONCE && !this.task.isStopped) deleted = await this.keys.purge(MOST_AT_ONCE);
     } catch (error) {
       // The next purge finds the same rows, and nobody is answered from them any more.
       this.logger.warn('Old idempotency keys could not be deleted', { err: error });

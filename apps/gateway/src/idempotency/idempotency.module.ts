@@ -24,7 +24,7 @@ export class IdempotencyModule implements OnModuleInit, OnApplicationShutdown {
     this.purge.start();
   }
 
-  onApplicationShutdown(): void {
-    this.purge.stop();
+  onApplicationShutdown(): Promise<void> {
+    return this.purge.stop();
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { VideoEndsRepository, VideoIntakeRepository } from '@libs/persistence';
-import { BlobStore } from '@libs/platform';
+import { BlobStore, PeriodicTask } from '@libs/platform';
 
 const SWEEP_MS = 30_000;
 const PER_SWEEP = 100;
@@ -9,8 +9,7 @@ const PER_SWEEP = 100;
 @Injectable()
 export class VideoSweeperService {
   private readonly logger = new Logger(VideoSweeperService.name);
-  private timer: NodeJS.Timeout | null = null;
-  private sweeping: Promise<void> = Promise.resolve();
+  private readonly task = new PeriodicTask({ everyMs: SWEEP_MS }, () => this.sweep());
 
   constructor(
     private readonly ends: VideoEndsRepository,
@@ -19,17 +18,11 @@ export class VideoSweeperService {
   ) {}
 
   start(): void {
-    this.timer = setTimeout(() => {
-      this.sweeping = this.sweep().finally(() => {
-        if (this.timer !== null) this.start();
-      });
-    }, SWEEP_MS);
+    this.task.start();
   }
 
-  async stop(): Promise<void> {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
-    await this.sweeping;
+  stop(): Promise<void> {
+    return this.task.stop();
   }
 
   /** One pass. A failure is logged and the next pass tries again. */

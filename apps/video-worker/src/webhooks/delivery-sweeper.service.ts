@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { WebhookDeliveriesRepository } from '@libs/persistence';
-import { gauge } from '@libs/platform';
+import { gauge, PeriodicTask } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
 import { DeliveryLaneService } from './delivery-lane.service';
 
@@ -17,8 +17,7 @@ const pending = gauge({ name: 'sluice_webhooks_pending', help: 'Events that are 
 @Injectable()
 export class DeliverySweeperService {
   private readonly logger = new Logger(DeliverySweeperService.name);
-  private timer: NodeJS.Timeout | null = null;
-  private tidying: Promise<void> = Promise.resolve();
+  private readonly task = new PeriodicTask({ everyMs: SWEEP_MS }, () => this.sweep());
   private sweeps = 0;
 
   constructor(
@@ -28,18 +27,18 @@ export class DeliverySweeperService {
   ) {}
 
   start(): void {
-    this.timer = setInterval(() => this.sweep(), SWEEP_MS);
+    this.task.start();
   }
 
-  async stop(): Promise<void> {
-    if (this.timer !== null) clearInterval(this.timer);
-    await this.tidying;
+  stop(): Promise<void> {
+    return this.task.stop();
   }
 
-  private sweep(): void {
+  private async sweep(): Promise<void> {
     this.lane.wake();
-    if (this.sweeps % SWEEPS_PER_TIDYING === 0) this.tidying = this.tidy();
+    const isTimeToTidy = this.sweeps % SWEEPS_PER_TIDYING === 0;
     this.sweeps += 1;
+    if (isTimeToTidy) await this.tidy();
   }
 
   private async tidy(): Promise<void> {
