@@ -1,0 +1,54 @@
+import { RateLimiter, rateLimitError, type RateLimit } from './rate-limiter';
+
+const READ_BURST = 100;
+
+export interface SubmissionLimitsOptions {
+  /** The noun of what is submitted, in names of limits. */
+  readonly noun: string;
+  readonly submissionsPerMinute: number;
+  readonly readsPerMinute: number;
+}
+
+/** Limits of endpoints that take long work in and tell about it later, per workspace (interface §5.6 and §7). */
+export class SubmissionLimits {
+  private readonly submissions: RateLimit;
+  private readonly reads: RateLimit;
+
+  constructor(
+    private readonly limiter: RateLimiter,
+    { noun, submissionsPerMinute, readsPerMinute }: SubmissionLimitsOptions,
+  ) {
+    this.submissions = {
+      name: `${noun}-submissions`,
+      perMinute: submissionsPerMinute,
+      burst: submissionsPerMinute,
+    };
+    this.reads = { name: `${noun}-reads`, perMinute: readsPerMinute, burst: READ_BURST };
+  }
+
+  /**
+   * Counts a submission for as long as `submit` does not refuse it: what was refused is given back, so a
+   * caller who corrects a mistake is not kept waiting for it.
+   *
+   * @throws AppError rate_limit_exceeded
+   */
+  async submission<T>(workspaceId: string, submit: () => Promise<T>): Promise<T> {
+    await this.take(this.submissions, workspaceId);
+    try {
+      return await submit();
+    } catch (error) {
+      await this.limiter.giveBack(this.submissions, workspaceId);
+      throw error;
+    }
+  }
+
+  /** @throws AppError rate_limit_exceeded */
+  read(workspaceId: string): Promise<void> {
+    return this.take(this.reads, workspaceId);
+  }
+
+  private async take(limit: RateLimit, workspaceId: string): Promise<void> {
+    const verdict = await this.limiter.take(limit, workspaceId);
+    if (!verdict.allowed) throw rateLimitError(verdict);
+  }
+}
