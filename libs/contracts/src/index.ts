@@ -29,6 +29,7 @@ export * from './workload-identity/policies.messages';
 export { MAX_CLAIM_LENGTH, type PolicyCheck } from './workload-identity/policy-checks';
 export * from './workspaces/workspaces.dto';
 export * from './workspaces/workspaces.messages';
+export { PARTS_BEYOND_TEXT } from './batches/batch-content';
 export * from './batches/batch-object';
 export * from './batches/batches.messages';
 export * from './webhooks/webhook-secrets.messages';

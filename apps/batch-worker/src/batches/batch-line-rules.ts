@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { PARTS_BEYOND_TEXT } from '@libs/contracts';
 import type { Api } from '@libs/inference';
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -16,20 +17,6 @@ export interface BatchRoute {
 
 type Rule = (body: JsonObject, route: BatchRoute) => string | null;
 
-/** Lines carry text only (interface §4.1); whatever else a part may be, no provider takes it from a batch. */
-const OTHER_PARTS = new Set([
-  'image',
-  'image_url',
-  'input_image',
-  'input_audio',
-  'audio',
-  'video',
-  'video_url',
-  'input_video',
-  'file',
-  'input_file',
-  'document',
-]);
 const GOOGLE_PROTOCOLS = new Set(['google', 'google-vertex']);
 const OPENAI_PROTOCOLS = new Set(['openai', 'azure']);
 const OWN_ENGINES = new Set<unknown>([undefined, null, 'auto', 'native']);
@@ -150,7 +137,7 @@ function findOtherPart(member: string, entries: unknown): string | null {
 function holdsOtherPart(entry: unknown, depth: number): boolean {
   if (Array.isArray(entry)) return entry.some((part) => holdsOtherPart(part, depth - 1));
   if (!isObject(entry) || depth === 0) return false;
-  if (typeof entry.type === 'string' && OTHER_PARTS.has(entry.type)) return true;
+  if (typeof entry.type === 'string' && PARTS_BEYOND_TEXT.has(entry.type)) return true;
   return [entry.content, entry.output].some((inner) => typeof inner === 'object' && holdsOtherPart(inner, depth - 1));
 }
 

@@ -1,3 +1,4 @@
+import { PARTS_BEYOND_TEXT } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { findValue } from '@libs/inference';
 
@@ -19,21 +20,6 @@ const MAX_METADATA_PAIRS = 16;
 const MAX_CHOICES = 128;
 const MAX_TOKENS = 10_000_000;
 const TOKEN_CAPS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
-
-/** Content that a batch line cannot carry: lines are text only. */
-const REFUSED_PARTS = new Set([
-  'image',
-  'image_url',
-  'input_image',
-  'input_audio',
-  'audio',
-  'video',
-  'video_url',
-  'input_video',
-  'file',
-  'input_file',
-  'document',
-]);
 
 type JsonObject = Record<string, unknown>;
 
@@ -115,7 +101,7 @@ function checkTextOnly(where: string, member: string, entries: unknown): void {
   for (const [index, entry] of entries.entries()) {
     if (!isObject(entry)) continue;
     const parts: unknown[] = Array.isArray(entry.content) ? entry.content : [entry];
-    if (parts.some((part) => isObject(part) && typeof part.type === 'string' && REFUSED_PARTS.has(part.type))) {
+    if (parts.some((part) => isObject(part) && typeof part.type === 'string' && PARTS_BEYOND_TEXT.has(part.type))) {
       throw refused(where, `${member}[${index}]`, 'holds more than text, which a batch cannot carry');
     }
   }

@@ -1,16 +1,8 @@
+import type { BatchSnapshot } from '@libs/contracts';
 import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
 
 /** Interface §3.1, and `receiving`: the upload is still running and nobody sees the batch. */
-export type BatchStatus =
-  | 'receiving'
-  | 'validating'
-  | 'in_progress'
-  | 'finalizing'
-  | 'completed'
-  | 'failed'
-  | 'expired'
-  | 'cancelling'
-  | 'cancelled';
+export type BatchStatus = BatchSnapshot['status'] | 'receiving';
 
 /** How a batch ends that does not run to its last line. */
 export type BatchEnding = 'cancelled' | 'expired' | 'failed';
