@@ -10,7 +10,7 @@ import type {
   NativeLine,
   NativeOrder,
 } from './native-batch';
-import { CLOCK_SKEW_MS, framed, valueAt, withoutStream } from './openai-batch';
+import { CLOCK_SKEW_MS, framed, valueAt, withoutStream } from './batch-files';
 import { brokenAnswer, errorInside, readComplaintAt } from './upstream-error';
 import { JsonCursor } from '../dialects/json-cursor';
 import type { UpstreamHttp } from './upstream-http';

@@ -11,7 +11,7 @@ import type {
   NativeLine,
   NativeOrder,
 } from './native-batch';
-import { framed, valueAt } from './openai-batch';
+import { framed, valueAt } from './batch-files';
 import { brokenAnswer } from './upstream-error';
 import type { UpstreamHttp } from './upstream-http';
 

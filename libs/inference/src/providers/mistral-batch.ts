@@ -1,6 +1,7 @@
 import { spliceMembers } from '../dialects/json-members';
 import { toMistralEmbeddings } from '../dialects/mistral-embed';
 import { objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
+import { CLOCK_SKEW_MS, downloadFiles, framed, namesIn, removeFiles, uploadFile, withoutStream } from './batch-files';
 import { BatchRest, type BatchManners } from './batch-rest';
 import type {
   BatchedApi,
@@ -11,7 +12,6 @@ import type {
   NativeLine,
   NativeOrder,
 } from './native-batch';
-import { CLOCK_SKEW_MS, framed, namesIn, readOutputLine, removeFiles, uploadFile, withoutStream } from './openai-batch';
 import { brokenAnswer } from './upstream-error';
 import type { UpstreamHttp } from './upstream-http';
 
@@ -77,12 +77,8 @@ export class MistralBatches implements NativeBatches {
     return job && jobOf(job, access);
   }
 
-  async *download(job: NativeJob, access: NativeBatchAccess): AsyncGenerator<NativeLine> {
-    const { provider } = access.endpoint;
-    for (const file of job.outputs) {
-      const path = `/files/${encodeURIComponent(file)}/content`;
-      yield* this.#rest.lines(path, access, (line) => readOutputLine(line, provider));
-    }
+  download(job: NativeJob, access: NativeBatchAccess): AsyncGenerator<NativeLine> {
+    return downloadFiles(this.#rest, job.outputs, access);
   }
 
   async cancel(id: string, access: NativeBatchAccess): Promise<void> {

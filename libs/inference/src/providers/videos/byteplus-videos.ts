@@ -1,24 +1,13 @@
 import { defined, numberOf, objectOf, stringOf } from '../../dialects/loose-values';
 import { brokenAnswer } from '../upstream-error';
-import type {
-  OpenedVideo,
-  VideoAccess,
-  VideoApi,
-  VideoMedia,
-  VideoOperation,
-  VideoOutput,
-  VideoRequest,
-  VideoStart,
-  VideoStatus,
-} from '../video-provider';
-import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf, type VideoRest } from './video-rest';
+import type { VideoAccess, VideoMedia, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
+import { RestVideos } from './rest-videos';
+import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf } from './video-rest';
 
 const TASKS = '/contents/generations/tasks';
 
 /** Content generation tasks of BytePlus ModelArk, which are paid for by the token. */
-export class BytePlusVideos implements VideoApi {
-  constructor(private readonly rest: VideoRest) {}
-
+export class BytePlusVideos extends RestVideos {
   start(request: VideoRequest, access: VideoAccess): Promise<VideoStart> {
     return this.rest.start(TASKS, bodyOf(request, access), access, { read: ({ id }) => accepted(id) });
   }
@@ -47,10 +36,6 @@ export class BytePlusVideos implements VideoApi {
       default:
         throw brokenAnswer(access.endpoint.provider, `a task is ${stringOf(task['status']) ?? 'in no state'}`);
     }
-  }
-
-  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
-    return this.rest.open(output, access);
   }
 }
 

@@ -1,22 +1,12 @@
 import { AppError } from '@libs/errors';
 import { defined, isObject, objectOf, objectsOf, stringOf } from '../../dialects/loose-values';
 import { brokenAnswer } from '../upstream-error';
-import type {
-  OpenedVideo,
-  VideoAccess,
-  VideoApi,
-  VideoOperation,
-  VideoOutput,
-  VideoRequest,
-  VideoStart,
-  VideoStatus,
-} from '../video-provider';
-import { accepted, checkSameJob, dataUrl, idOf, linksOf, type VideoRest } from './video-rest';
+import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
+import { RestVideos } from './rest-videos';
+import { accepted, checkSameJob, dataUrl, idOf, linksOf } from './video-rest';
 
 /** fal's queue. */
-export class FalVideos implements VideoApi {
-  constructor(private readonly rest: VideoRest) {}
-
+export class FalVideos extends RestVideos {
   start(request: VideoRequest, access: VideoAccess): Promise<VideoStart> {
     const path = `/${encodeURI(access.endpoint.upstreamModel)}`;
     return this.rest.start(path, inputOf(request), access, { read: (answer) => accepted(answer['request_id']) });
@@ -37,10 +27,6 @@ export class FalVideos implements VideoApi {
       default:
         throw brokenAnswer(access.endpoint.provider, `a request is ${stringOf(job['status']) ?? 'in no state'}`);
     }
-  }
-
-  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
-    return this.rest.open(output, access);
   }
 
   /** A request that failed is completed too, and its result is the refusal. */

@@ -2,9 +2,7 @@ import { AppError } from '@libs/errors';
 import { defined, isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../dialects/loose-values';
 import { brokenAnswer } from '../upstream-error';
 import type {
-  OpenedVideo,
   VideoAccess,
-  VideoApi,
   VideoMedia,
   VideoOperation,
   VideoOutput,
@@ -12,12 +10,11 @@ import type {
   VideoStart,
   VideoStatus,
 } from '../video-provider';
-import { accepted, checkSameJob, failureOf, idOf, type VideoRest } from './video-rest';
+import { RestVideos } from './rest-videos';
+import { accepted, checkSameJob, failureOf, idOf } from './video-rest';
 
 /** Veo by the Gemini API: long-running operations. */
-export class GoogleVideos implements VideoApi {
-  constructor(private readonly rest: VideoRest) {}
-
+export class GoogleVideos extends RestVideos {
   async start(request: VideoRequest, access: VideoAccess): Promise<VideoStart> {
     const path = `/models/${encodeURIComponent(access.endpoint.upstreamModel)}:predictLongRunning`;
     let earlier: string | undefined;
@@ -37,10 +34,6 @@ export class GoogleVideos implements VideoApi {
     if (job['done'] !== true) return { state: 'in_progress' };
     if (isObject(job['error'])) return { state: 'failed', message: failureOf(job['error']['message']) };
     return finished(objectOf(objectOf(job['response'])['generateVideoResponse']), access);
-  }
-
-  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
-    return this.rest.open(output, access);
   }
 
   async #uriOf(operation: VideoOperation, access: VideoAccess): Promise<string> {

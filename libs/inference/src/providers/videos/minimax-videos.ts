@@ -1,17 +1,9 @@
 import { defined, numberOf, objectOf, stringOf, type JsonObject } from '../../dialects/loose-values';
 import { AppError } from '@libs/errors';
 import { brokenAnswer, complaintError } from '../upstream-error';
-import type {
-  OpenedVideo,
-  VideoAccess,
-  VideoApi,
-  VideoOperation,
-  VideoOutput,
-  VideoRequest,
-  VideoStart,
-  VideoStatus,
-} from '../video-provider';
-import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf, type VideoRest } from './video-rest';
+import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
+import { RestVideos } from './rest-videos';
+import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf } from './video-rest';
 
 /** What MiniMax counts as errors inside a 200, as statuses. */
 const STATUSES: Readonly<Record<number, number>> = {
@@ -25,9 +17,7 @@ const STATUSES: Readonly<Record<number, number>> = {
 const SENSITIVE = 1026;
 
 /** MiniMax's video generation: a task, then a file. */
-export class MinimaxVideos implements VideoApi {
-  constructor(private readonly rest: VideoRest) {}
-
+export class MinimaxVideos extends RestVideos {
   start(request: VideoRequest, access: VideoAccess): Promise<VideoStart> {
     return this.rest.start('/video_generation', bodyOf(request, access), access, {
       read: (answer) => {
@@ -56,10 +46,6 @@ export class MinimaxVideos implements VideoApi {
       default:
         throw brokenAnswer(access.endpoint.provider, `a task is ${stringOf(task['status']) ?? 'in no state'}`);
     }
-  }
-
-  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
-    return this.rest.open(output, access);
   }
 
   async #file(id: unknown, access: VideoAccess): Promise<VideoStatus> {

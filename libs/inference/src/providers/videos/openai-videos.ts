@@ -1,21 +1,11 @@
 import { defined, objectOf, stringOf } from '../../dialects/loose-values';
 import { brokenAnswer } from '../upstream-error';
-import type {
-  OpenedVideo,
-  VideoAccess,
-  VideoApi,
-  VideoOperation,
-  VideoOutput,
-  VideoRequest,
-  VideoStart,
-  VideoStatus,
-} from '../video-provider';
-import { accepted, checkSameJob, dataUrl, failureOf, idOf, type VideoRest } from './video-rest';
+import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
+import { RestVideos } from './rest-videos';
+import { accepted, checkSameJob, dataUrl, failureOf, idOf } from './video-rest';
 
 /** OpenAI's `/videos`. */
-export class OpenAiVideos implements VideoApi {
-  constructor(private readonly rest: VideoRest) {}
-
+export class OpenAiVideos extends RestVideos {
   start(request: VideoRequest, access: VideoAccess, reference: string): Promise<VideoStart> {
     const { continues } = request;
     const path = continues === null ? '/videos' : '/videos/extensions';
@@ -41,10 +31,6 @@ export class OpenAiVideos implements VideoApi {
       default:
         throw brokenAnswer(access.endpoint.provider, `a video job is ${stringOf(job['status']) ?? 'in no state'}`);
     }
-  }
-
-  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
-    return this.rest.open(output, access);
   }
 }
 

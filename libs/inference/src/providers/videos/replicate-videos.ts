@@ -1,21 +1,11 @@
 import { defined, stringOf } from '../../dialects/loose-values';
 import { brokenAnswer } from '../upstream-error';
-import type {
-  OpenedVideo,
-  VideoAccess,
-  VideoApi,
-  VideoOperation,
-  VideoOutput,
-  VideoRequest,
-  VideoStart,
-  VideoStatus,
-} from '../video-provider';
-import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf, type VideoRest } from './video-rest';
+import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
+import { RestVideos } from './rest-videos';
+import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf } from './video-rest';
 
 /** Replicate's predictions. */
-export class ReplicateVideos implements VideoApi {
-  constructor(private readonly rest: VideoRest) {}
-
+export class ReplicateVideos extends RestVideos {
   start(request: VideoRequest, access: VideoAccess): Promise<VideoStart> {
     const path = `/models/${encodeURI(access.endpoint.upstreamModel)}/predictions`;
     return this.rest.start(path, { input: inputOf(request) }, access, { read: ({ id }) => accepted(id) });
@@ -40,10 +30,6 @@ export class ReplicateVideos implements VideoApi {
       default:
         throw brokenAnswer(access.endpoint.provider, `a prediction is ${stringOf(job['status']) ?? 'in no state'}`);
     }
-  }
-
-  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
-    return this.rest.open(output, access);
   }
 }
 

@@ -1,17 +1,8 @@
 import { defined, stringOf } from '../../dialects/loose-values';
 import { brokenAnswer } from '../upstream-error';
-import type {
-  OpenedVideo,
-  VideoAccess,
-  VideoApi,
-  VideoMedia,
-  VideoOperation,
-  VideoOutput,
-  VideoRequest,
-  VideoStart,
-  VideoStatus,
-} from '../video-provider';
-import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf, type VideoRest } from './video-rest';
+import type { VideoAccess, VideoMedia, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
+import { RestVideos } from './rest-videos';
+import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf } from './video-rest';
 
 /** Runway names frames by their points, and only these. */
 const RATIOS: Readonly<Record<string, string>> = {
@@ -24,9 +15,7 @@ const RATIOS: Readonly<Record<string, string>> = {
 };
 
 /** Runway's tasks. */
-export class RunwayVideos implements VideoApi {
-  constructor(private readonly rest: VideoRest) {}
-
+export class RunwayVideos extends RestVideos {
   start(request: VideoRequest, access: VideoAccess): Promise<VideoStart> {
     const hasFrame = request.firstFrame !== null || request.lastFrame !== null;
     const path = hasFrame ? '/image_to_video' : '/text_to_video';
@@ -52,10 +41,6 @@ export class RunwayVideos implements VideoApi {
       default:
         throw brokenAnswer(access.endpoint.provider, `a task is ${stringOf(task['status']) ?? 'in no state'}`);
     }
-  }
-
-  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
-    return this.rest.open(output, access);
   }
 }
 

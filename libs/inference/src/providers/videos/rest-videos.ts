@@ -1,0 +1,24 @@
+import type {
+  OpenedVideo,
+  VideoAccess,
+  VideoApi,
+  VideoOperation,
+  VideoOutput,
+  VideoRequest,
+  VideoStart,
+  VideoStatus,
+} from '../video-provider';
+import type { VideoRest } from './video-rest';
+
+/** A video API whose outputs are at links or paths that it names. */
+export abstract class RestVideos implements VideoApi {
+  constructor(protected readonly rest: VideoRest) {}
+
+  abstract start(request: VideoRequest, access: VideoAccess, reference: string): Promise<VideoStart>;
+
+  abstract status(operation: VideoOperation, access: VideoAccess): Promise<VideoStatus>;
+
+  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
+    return this.rest.open(output, access);
+  }
+}
