@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { AppError } from '@libs/errors';
 import { limitIdleTime } from './idle-limit';
-import { readBody, streamBody, type BodyLimits } from './read-body';
+import { readBody, streamBody, takeWholeBody, type BodyLimits } from './read-body';
 import { askRaw } from './testing/raw-client';
 
 const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n';
@@ -96,5 +96,62 @@ describe(limitIdleTime.name, () => {
     server.close();
     expect(answer).toMatchObject({ status: 408, closed: true, reset: false });
     expect(await promise).toBeInstanceOf(AppError);
+  });
+});
+
+describe(takeWholeBody.name, () => {
+  let server: Server;
+  let taken: (Buffer | null)[];
+  let ended: number;
+  let maxBytes: number;
+  const port = (): number => (server.address() as AddressInfo).port;
+
+  beforeEach(async () => {
+    taken = [];
+    ended = 0;
+    maxBytes = 10;
+    server = createServer(async (request, response) => {
+      request.once('end', () => (ended += 1));
+      await Promise.resolve();
+      const body = takeWholeBody(request, maxBytes);
+      taken.push(body);
+      response.end(String(body));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+
+  afterEach(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('has a body that came in the packet of its head, and the message ends', async () => {
+    expect((await askRaw(port(), `${HEAD}0123456789`)).body).toBe('0123456789');
+    expect(taken.map(String)).toEqual(['0123456789']);
+    expect(ended).toBe(1);
+  });
+
+  it('serves the next request on the same connection', async () => {
+    const socket = connect(port(), '127.0.0.1');
+    const answers: string[] = [];
+    for (const body of ['0123456789', 'abcdefghij']) {
+      socket.write(HEAD + body);
+      const [answer] = (await once(socket, 'data')) as [Buffer];
+      answers.push(String(answer).slice(-body.length));
+    }
+    socket.destroy();
+    expect(answers).toEqual(['0123456789', 'abcdefghij']);
+    expect(taken.map(String)).toEqual(answers);
+  });
+
+  it('leaves a body alone that has not all come', async () => {
+    await askRaw(port(), `${HEAD}01234`);
+    expect(taken).toEqual([null]);
+  });
+
+  it('leaves a body alone that is longer than its limit', async () => {
+    maxBytes = 9;
+    await askRaw(port(), `${HEAD}0123456789`);
+    expect(taken).toEqual([null]);
   });
 });

@@ -14,9 +14,15 @@ export interface BodyLimits {
  * the limit it is left to `readBody` to refuse it.
  */
 export function takeWholeBody(request: IncomingMessage, maxBytes: number): Buffer | null {
-  if (!request.complete || request.readableLength === 0 || request.readableLength > maxBytes) return null;
-  // Without a size `read` gives all that is there; what ends the message is emitted by it.
-  return request.read() as Buffer;
+  const { readableLength } = request;
+  if (readableLength === 0 || readableLength > maxBytes) return null;
+  // The parser tells of the last byte of a body before it tells of the message's end.
+  if (!request.complete && Number(request.headers['content-length']) !== readableLength) return null;
+  // Without a size `read` gives all that is there.
+  const body = request.read() as Buffer;
+  // Nobody reads on, and a message has an end only for those who do.
+  request.resume();
+  return body;
 }
 
 /**
