@@ -259,9 +259,10 @@ export class EndpointCaller {
   /** What an adapter needs for one call: the endpoint, the key, the time. */
   async callOf(candidate: Candidate, request: TimedRequest, body: Buffer): Promise<UpstreamCall> {
     const { apiKey, endpoint } = await this.#accessTo(candidate, request);
-    const limits = { ...(this.#parts.timeouts ?? DEFAULT_TIMEOUTS), ...request.timeouts };
-    const totalMs = Math.max(1, Math.min(limits.totalMs, request.deadlineMs - this.#parts.clock()));
-    return { endpoint, apiKey, body, signal: request.signal, timeouts: { ...limits, totalMs } };
+    const { timeouts = DEFAULT_TIMEOUTS, clock } = this.#parts;
+    const { headersMs, idleMs, totalMs } = request.timeouts ? { ...timeouts, ...request.timeouts } : timeouts;
+    const leftMs = Math.max(1, Math.min(totalMs, request.deadlineMs - clock()));
+    return { endpoint, apiKey, body, signal: request.signal, timeouts: { headersMs, idleMs, totalMs: leftMs } };
   }
 
   /** With the caller's own key where the plan says so, else the shared one, or none where none is asked for. */

@@ -168,7 +168,7 @@ export class InferenceEngine {
   ): Promise<Attempted<T>> {
     const plan = await this.#plan(api, request);
     try {
-      await prepare?.(plan);
+      if (prepare) await prepare(plan);
       const served = await this.#try(plan.candidates, request, run, this.#admits, plan);
       this.#remember(request, served);
       return served;

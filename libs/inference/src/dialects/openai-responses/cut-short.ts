@@ -21,8 +21,9 @@ const NOTHING_USED: Bill = {
  * answer: a response that is `incomplete` for `max_output_tokens`, even before the first word.
  */
 export function orCutShort<T>(api: CallableApi, answered: Promise<T>, cut: (error: AppError) => T): Promise<T> {
+  if (api !== 'responses') return answered;
   return answered.catch((thrown: unknown) => {
-    if (api === 'responses' && thrown instanceof AppError && isLengthError(thrown)) return cut(thrown);
+    if (thrown instanceof AppError && isLengthError(thrown)) return cut(thrown);
     throw thrown;
   });
 }
