@@ -1,12 +1,13 @@
 /**
  * `npm run chaos`: the long form of the chaos tests, minutes to an hour; arguments go to jest, and
  * `SLUICE_CHAOS_SEED=N` runs one schedule again. `npm run chaos -- --mutants [NAME …]` puts each defect of
- * test/chaos/mutants.ts into a copy of the checkout and runs the test that must turn red for it.
+ * test/chaos/mutants.ts into a copy of the checkout, runs the tests beside it and names the one that turned red, as it must.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { mutants, type Mutant } from '../test/chaos/mutants';
+import type { Mutant } from '../test/chaos/mutant';
+import { mutants } from '../test/chaos/mutants';
 import { root, runMain, say } from './checkout';
 import { runNode } from './node-child';
 import { findServices, serviceEnvironment, stopServices } from './services/find-services';
@@ -21,21 +22,48 @@ function runLongForm(args: readonly string[]): Promise<number> {
   });
 }
 
-/** True when the test turned red, as it must. */
-async function isCaught(mutant: Mutant, copy: string, environment: NodeJS.ProcessEnv): Promise<boolean> {
+interface JestReport {
+  readonly testResults: readonly {
+    readonly message: string;
+    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
+  }[];
+}
+
+/** The tests that turned red. @throws Error when none ran, which says nothing about the defect */
+function redTestsOf(reportFile: string): string[] {
+  const { testResults } = JSON.parse(readFileSync(reportFile, 'utf8')) as JestReport;
+  const tests = testResults
+    .flatMap(({ assertionResults }) => assertionResults)
+    .filter(({ status }) => status === 'passed' || status === 'failed');
+  if (tests.length === 0) throw new Error(`no test ran: ${testResults.map(({ message }) => message).join('\n')}`);
+  return tests.filter(({ status }) => status === 'failed').map(({ fullName }) => fullName);
+}
+
+/** A pattern that fits the text and nothing else. */
+function literally(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+}
+
+/** The tests that turned red with the defect in place. */
+async function redTestsWith(mutant: Mutant, copy: string, environment: NodeJS.ProcessEnv): Promise<string[]> {
   const file = join(copy, mutant.file);
   const text = readFileSync(file, 'utf8');
   writeFileSync(
     file,
     text.replace(mutant.find, () => mutant.replace),
   );
+  const report = join(copy, 'report.json');
   try {
     const jest = join(root, 'node_modules/jest/bin/jest.js');
-    const flags = ['--rootDir', copy, '--selectProjects', mutant.project, '--runInBand', '--silent', mutant.spec];
+    // No test runs with a defect that is not meant to: what keeps it from doing harm may be what is missing.
+    const named = mutant.test === undefined ? [] : ['--testNamePattern', literally(mutant.test)];
+    const flags = ['--rootDir', copy, '--selectProjects', mutant.project, '--runInBand', '--silent', ...named];
     const command = ['--experimental-vm-modules', '--no-warnings', jest, '--config', join(copy, 'jest.config.cjs')];
-    return (await runNode([...command, ...flags], environment, 'ignore')) !== 0;
+    await runNode([...command, '--json', `--outputFile=${report}`, ...flags, mutant.spec], environment, 'ignore');
+    return redTestsOf(report);
   } finally {
     writeFileSync(file, text);
+    rmSync(report, { force: true });
   }
 }
 
@@ -50,9 +78,10 @@ async function hunt(names: readonly string[]): Promise<number> {
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
     const environment = { ...process.env, ...serviceEnvironment(services) };
     for (const mutant of chosen) {
-      const caught = await isCaught(mutant, copy, environment);
-      if (!caught) escaped.push(mutant.name);
-      say(`${caught ? 'caught ' : 'ESCAPED'} ${mutant.name}: ${mutant.defect}`);
+      const [catcher] = await redTestsWith(mutant, copy, environment);
+      if (catcher === undefined) escaped.push(mutant.name);
+      say(`${catcher === undefined ? 'ESCAPED' : 'caught '} ${mutant.name}: ${mutant.defect}`);
+      if (catcher !== undefined) say(`        by: ${catcher}`);
     }
   } finally {
     await stopServices(Object.values(services));

@@ -1,15 +1,5 @@
-/** A defect put in on purpose, and the test that must turn red for it: a test that passes with it is worth nothing. */
-export interface Mutant {
-  readonly name: string;
-  readonly defect: string;
-  readonly file: string;
-  /** Stands exactly once in the file. */
-  readonly find: string;
-  readonly replace: string;
-  readonly project: 'unit' | 'integration';
-  /** Part of the path of the test file. */
-  readonly spec: string;
-}
+import { accountMutants } from './account-mutants';
+import type { Mutant } from './mutant';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -113,4 +103,5 @@ export const mutants: readonly Mutant[] = [
     project: 'integration',
     spec: 'libs/persistence/src/batches/batch-endings',
   },
+  ...accountMutants,
 ];

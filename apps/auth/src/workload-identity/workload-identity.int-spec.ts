@@ -197,6 +197,16 @@ describe(UsedTokenIdsRepository.name, () => {
     expect(await usedTokenIds.claimTokenId('another issuer', 'once', later)).toBe(true);
   });
 
+  it('lets no token through while it cannot be known whether it was used', async () => {
+    const away = createDataSource({ url: testDatabase.url, poolSize: 1 });
+    await away.initialize();
+    const cut = new UsedTokenIdsRepository(new Database(away));
+    expect(await cut.claimTokenId('issuer', 'before', later)).toBe(true);
+    await away.destroy();
+    await expect(cut.claimTokenId('issuer', 'after', later)).rejects.toThrow();
+    expect(await usedTokenIds.claimTokenId('issuer', 'after', later)).toBe(true);
+  });
+
   it('would give it to several if it looked first and wrote then', async () => {
     const lookThenWrite = async (token: string): Promise<boolean> => {
       const seen: unknown[] = await dataSource.query('SELECT FROM used_token_ids WHERE hash = $1', [token]);

@@ -119,6 +119,18 @@ describe(LedgerRepository.name, () => {
     });
   });
 
+  it('gives the hold of a call back that was broken off before it cost anything', async () => {
+    const organizationId = randomUUID();
+    await ledger.topUp(organizationId, '1', randomUUID());
+    const call = opening(organizationId, '0.25');
+    await generations.open([call]);
+    await generations.settle([{ ...settlement(call, '0'), statusCode: 499, outcome: 'cancelled' }]);
+    expect(await ledger.accountOf(organizationId)).toMatchObject({
+      heldUsd: '0.000000000000',
+      availableUsd: '1.000000000000',
+    });
+  });
+
   it('settles a call whose answer came before it was opened', async () => {
     const organizationId = randomUUID();
     await ledger.topUp(organizationId, '1', randomUUID());

@@ -191,10 +191,10 @@ describe(Egress.name, () => {
   });
 
   it('connects to the address that was judged, whatever the name server says next', async () => {
-    const answers = [['127.0.0.1'], ['169.254.169.254']];
+    const answers = [['127.0.0.1'], ['127.0.0.2']];
     let lookups = 0;
     const rebinding = new Egress({
-      allowCidrs: ['127.0.0.0/8'],
+      allowCidrs: ['127.0.0.1/32'],
       resolve: async () => addresses(...answers[lookups++]!),
       certificateAuthorities: host.certificate,
     });
