@@ -31,6 +31,17 @@ export const accountMutants: readonly Mutant[] = [
     test: 'lets exactly as many of 400 concurrent calls through as it covers',
   },
   {
+    name: 'M8-allowance',
+    defect: 'what is used of an allowance is read first and counted then',
+    file: 'libs/persistence/src/ledger/byok-allowance.ts',
+    find: 'm.list_usd - t.list_usd + sum(s.list_usd)',
+    replace: `coalesce((SELECT seen.list_usd FROM ledger_byok_months seen
+          WHERE seen.organization_id = s.organization_id AND seen.month = \${THIS_MONTH}), 0) + sum(s.list_usd)`,
+    project: 'integration',
+    spec: 'libs/persistence/src/ledger/byok-allowance',
+    test: 'gives exactly what it is to three hundred calls at once',
+  },
+  {
     name: 'M9',
     defect: 'a token that counts once is looked for first and marked then',
     file: 'apps/auth/src/workload-identity/used-token-ids.repository.ts',

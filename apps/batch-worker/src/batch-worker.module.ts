@@ -59,7 +59,12 @@ export class BatchWorkerModule implements OnModuleInit {
     return {
       module: BatchWorkerModule,
       imports: [
-        PersistenceModule.forRoot({ databaseUrl: env.DATABASE_URL, applicationName: APP, poolSize: POOL_SIZE }),
+        PersistenceModule.forRoot({
+          databaseUrl: env.DATABASE_URL,
+          applicationName: APP,
+          poolSize: POOL_SIZE,
+          byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
+        }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
         OutboxModule.forRoot({ imports: [BatchWorkerOutbox] }),
       ],

@@ -52,6 +52,7 @@ export class GatewayModule implements OnModuleInit {
           applicationName: APP,
           entities: [IdempotencyKeyEntity],
           poolSize: POOL_SIZE,
+          byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
         }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
         OutboxModule.forRoot({ imports: [GatewayOutbox] }),

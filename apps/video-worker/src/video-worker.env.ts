@@ -17,6 +17,10 @@ export class VideoWorkerEnv extends ServicesEnv {
   @Text({ expected: 'a number of per cent such as 5 or 2.5', pattern: /^(?:100(?:\.0{1,4})?|[1-9]?\d(?:\.\d{1,4})?)$/ })
   BYOK_FEE_PERCENT: string = '5';
 
+  /** By list price and calendar month: what each organization runs on its own keys without that fee. */
+  @Text({ expected: 'an amount in US dollars such as 25 or 0.5', pattern: /^(?:0|[1-9]\d{0,11})(?:\.\d{1,12})?$/ })
+  BYOK_FREE_USD_PER_MONTH: string = '0';
+
   /** Jobs that this process submits, asks after or fetches at once. */
   @Int({ min: 1, max: 1_000 })
   VIDEO_CONCURRENCY: number = 32;

@@ -15,7 +15,11 @@ export class VideoWorkerModule implements OnModuleInit {
     return {
       module: VideoWorkerModule,
       imports: [
-        PersistenceModule.forRoot({ databaseUrl: env.DATABASE_URL, applicationName: APP }),
+        PersistenceModule.forRoot({
+          databaseUrl: env.DATABASE_URL,
+          applicationName: APP,
+          byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
+        }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
         OutboxModule.forRoot({ imports: [VideoWorkerOutbox] }),
         VideosModule.with(providers),

@@ -9,6 +9,7 @@ import { GenerationContentEntity } from './generations/generation-content.entity
 import { GenerationEntity } from './generations/generation.entity';
 import { LedgerAccountEntity } from './ledger/ledger-account.entity';
 import { LedgerHoldEntity } from './ledger/ledger-hold.entity';
+import { LedgerByokMonthEntity } from './ledger/ledger-byok-month.entity';
 import { LedgerKeyDayEntity } from './ledger/ledger-key-day.entity';
 import { LedgerKeyEntity } from './ledger/ledger-key.entity';
 import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
@@ -45,6 +46,7 @@ const sharedEntities = [
   GenerationContentEntity,
   LedgerAccountEntity,
   LedgerHoldEntity,
+  LedgerByokMonthEntity,
   LedgerKeyDayEntity,
   LedgerKeyEntity,
   LedgerTransferEntity,

@@ -15,6 +15,7 @@ import { dataSourceOptions, type EntityClass } from './data-source';
 import { Database } from './database';
 import { GenerationContentsRepository } from './generations/generation-contents.repository';
 import { GenerationsRepository } from './generations/generations.repository';
+import { ByokAllowance } from './ledger/byok-allowance';
 import { LedgerRepository } from './ledger/ledger.repository';
 import { NativeBatchesRepository } from './native-batches/native-batches.repository';
 import { NativePlansRepository } from './native-batches/native-plans.repository';
@@ -32,6 +33,8 @@ export interface PersistenceModuleOptions {
   readonly applicationName: string;
   readonly entities?: readonly EntityClass[];
   readonly poolSize?: number;
+  /** See ByokAllowance; for apps that charge calls. */
+  readonly byokFreeUsdPerMonth?: string;
 }
 
 const repositories = [
@@ -77,7 +80,10 @@ export class PersistenceModule {
       module: PersistenceModule,
       global: true,
       imports: [TypeOrmModule.forRoot({ ...dataSource, retryAttempts: 30, retryDelay: 1_000 })],
-      providers: repositories,
+      providers: [
+        ...repositories,
+        { provide: ByokAllowance, useValue: new ByokAllowance(options.byokFreeUsdPerMonth ?? null) },
+      ],
       exports: [TypeOrmModule, ...repositories],
     };
   }

@@ -35,6 +35,7 @@ export function answered(
     promptCostUsd: formatUsd(cost.promptCost),
     completionCostUsd: formatUsd(cost.completionCost),
     costUsd: formatUsd(cost.totalCost),
+    ...(cost.byokFee !== undefined && { byokFeeUsd: formatUsd(cost.byokFee) }),
   };
 }
 

@@ -275,6 +275,7 @@ function settlementOf(opening: GenerationOpening, outcome: CallOutcome): Generat
     cachedTokens: outcome.cachedTokens,
     reasoningTokens: outcome.reasoningTokens,
     costUsd: outcome.costUsd,
+    byokFeeUsd: outcome.byokFeeUsd,
     latencyMs: outcome.latencyMs,
     generationMs: outcome.generationMs,
     details: outcome.details,

@@ -92,6 +92,7 @@ function outcomeOf(
     reasoningTokens: usage.reasoningTokens,
     costUsd: formatUsd(cost.totalCost),
     costPicoUsd: cost.totalCost,
+    byokFeeUsd: cost.byokFee === undefined ? undefined : formatUsd(cost.byokFee),
     latencyMs: Math.round(firstByteMs - startedMs),
     generationMs: Math.round(endedMs - startedMs),
     details: answerDetails(call, server, ended),

@@ -24,9 +24,9 @@ export class VideoCloserService {
     private readonly env: VideoWorkerEnv,
   ) {}
 
-  async finish(job: VideoJob, end: VideoEnd): Promise<void> {
+  async finish(job: VideoJob, ending: VideoEnd): Promise<void> {
     const { callbackUrl: url, organizationId, workspaceId } = job;
-    const isFirst = await this.ends.finish(job, end, async (session) => {
+    const isFirst = await this.ends.finish(job, ending, async (session, end) => {
       if (url === null) return;
       await this.webhooks.enqueue(session, {
         id: `${job.id}-${end.status}`,
@@ -38,8 +38,8 @@ export class VideoCloserService {
       });
     });
     if (!isFirst) return;
-    ended.inc({ status: end.status });
-    if (end.status !== 'completed' && end.needsReview === true) reviewed.inc();
+    ended.inc({ status: ending.status });
+    if (ending.status !== 'completed' && ending.needsReview === true) reviewed.inc();
   }
 
   fail(job: VideoJob, errorMessage: string): Promise<void> {

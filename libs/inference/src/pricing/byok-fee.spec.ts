@@ -51,9 +51,9 @@ describe(sumCosts.name, () => {
 
   it('sums what providers charged where one was', () => {
     const own = byokCost(list, DEFAULT_BYOK_FEE);
-    const sum = { promptCost: 120n, completionCost: 80n, totalCost: 105n, upstreamCost: 100n };
+    const sum = { promptCost: 120n, completionCost: 80n, totalCost: 105n, upstreamCost: 100n, byokFee: 5n };
     expect(sumCosts(list, own)).toEqual(sum);
     expect(sumCosts(own, list)).toEqual(sum);
-    expect(sumCosts(own, own)).toMatchObject({ totalCost: 10n, upstreamCost: 200n });
+    expect(sumCosts(own, own)).toMatchObject({ totalCost: 10n, upstreamCost: 200n, byokFee: 10n });
   });
 });

@@ -28,7 +28,7 @@ export function parsePercent(text: string): Share {
  */
 export function byokCost({ totalCost: listPrice, promptCost, completionCost }: Cost, fee: Share): Cost {
   const totalCost = (listPrice * fee + WHOLE / 2n) / WHOLE;
-  return { totalCost, promptCost, completionCost, upstreamCost: listPrice };
+  return { totalCost, promptCost, completionCost, upstreamCost: listPrice, byokFee: totalCost };
 }
 
 /** Whether a call ran on a caller's own key. */
@@ -49,6 +49,6 @@ export function sumCosts(one: Cost, other: Cost): Cost {
     totalCost: one.totalCost + other.totalCost,
     promptCost: one.promptCost + other.promptCost,
     completionCost: one.completionCost + other.completionCost,
-    ...(isByok && { upstreamCost }),
+    ...(isByok && { upstreamCost, byokFee: (one.byokFee ?? 0n) + (other.byokFee ?? 0n) }),
   };
 }

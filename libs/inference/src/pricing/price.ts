@@ -66,6 +66,8 @@ export interface Cost {
   readonly completionCost: PicoUsd;
   /** What the provider charges the owner of the key, by its list price; only where that was a caller's own. */
   readonly upstreamCost?: PicoUsd;
+  /** What of `totalCost` is our fee for that. */
+  readonly byokFee?: PicoUsd;
 }
 
 /** Rates are 10^-18 USD; durations come in milliseconds, so sums are kept in 10^-21 USD. */

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { plainArray, textArray } from '../array-literal';
-import { Database } from '../database';
+import { Database, type SqlValue } from '../database';
+import { ByokAllowance, NO_ALLOWANCE, waiveFees } from '../ledger/byok-allowance';
 import type { SegmentLease } from './batch-segments.repository';
 
 /** The error of a failed line, as the interface shows it (§2.1). */
@@ -29,6 +30,8 @@ export interface LineOutcome {
   readonly promptCostUsd: string;
   readonly completionCostUsd: string;
   readonly costUsd: string;
+  /** What of `costUsd` is the fee for a call on an own key, of which an allowance may spare all or a part. */
+  readonly byokFeeUsd?: string;
 }
 
 export interface StoreReport {
@@ -36,6 +39,11 @@ export interface StoreReport {
   readonly stored: number;
   /** Batches of which at least one segment is done now. */
   readonly batchesWithDoneSegments: readonly bigint[];
+}
+
+interface StoredRow {
+  readonly stored: number;
+  readonly done: string[] | null;
 }
 
 /** One row of the results a caller reads. */
@@ -51,7 +59,10 @@ export interface StoredResult {
 
 @Injectable()
 export class BatchResultsRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly allowance: ByokAllowance = NO_ALLOWANCE,
+  ) {}
 
   /**
    * Stores a group of outcomes: result, usage, charge and progress in one commit.
@@ -62,37 +73,27 @@ export class BatchResultsRepository {
    * cannot wait for each other.
    */
   async store(outcomes: readonly LineOutcome[]): Promise<StoreReport> {
-    const bodies = outcomes.map((outcome) => outcome.body ?? EMPTY);
-    const rows = await this.database.rows<{ stored: number; done: string[] | null }>({
-      name: 'results-store',
-      sql: STORE_SQL,
-      values: [
-        plainArray(outcomes.map((o) => o.lease.batchNumber)),
-        plainArray(outcomes.map((o) => o.lease.number)),
-        plainArray(outcomes.map((o) => o.lease.fence)),
-        plainArray(outcomes.map((o) => o.seq)),
-        textArray(outcomes.map((o) => o.customId)),
-        plainArray(outcomes.map((o) => o.generationId)),
-        plainArray(outcomes.map((o) => o.statusCode)),
-        plainArray(outcomes.map((o) => o.requestId)),
-        Buffer.concat(bodies),
-        plainArray(offsetsOf(bodies)),
-        plainArray(outcomes.map((o) => o.body?.length ?? null)),
-        textArray(outcomes.map((o) => (o.error === null ? null : JSON.stringify(o.error)))),
-        plainArray(outcomes.map((o) => o.promptTokens)),
-        plainArray(outcomes.map((o) => o.completionTokens)),
-        plainArray(outcomes.map((o) => o.cachedTokens)),
-        plainArray(outcomes.map((o) => o.cacheWriteTokens)),
-        plainArray(outcomes.map((o) => o.reasoningTokens)),
-        plainArray(outcomes.map((o) => o.promptCostUsd)),
-        plainArray(outcomes.map((o) => o.completionCostUsd)),
-        plainArray(outcomes.map((o) => o.costUsd)),
-      ],
-    });
+    const [row] = await this.write(outcomes);
     return {
-      stored: rows[0]?.stored ?? 0,
-      batchesWithDoneSegments: (rows[0]?.done ?? []).map((number) => BigInt(number)),
+      stored: row?.stored ?? 0,
+      batchesWithDoneSegments: (row?.done ?? []).map((number) => BigInt(number)),
     };
+  }
+
+  /** Fees for own keys are charged as far as they are beyond the organization's allowance. */
+  private async write(outcomes: readonly LineOutcome[]): Promise<StoredRow[]> {
+    const values = valuesOf(outcomes);
+    const { freeUsdPerMonth } = this.allowance;
+    if (freeUsdPerMonth === null || outcomes.every(({ byokFeeUsd }) => byokFeeUsd === undefined)) {
+      return this.database.rows<StoredRow>({ name: 'results-store', sql: STORE_SQL, values });
+    }
+    return this.database.transaction(async (session) => {
+      // What is seen under the lock is what counts: a line has a result or has none.
+      await session.execute({ name: 'results-lock-segments', sql: LOCK_SEGMENTS_SQL, values: values.slice(0, 3) });
+      const fees = plainArray(outcomes.map((o) => o.byokFeeUsd ?? null));
+      const sql = STORE_BYOK_SQL;
+      return session.rows<StoredRow>({ name: 'results-store-byok', sql, values: [...values, fees, freeUsdPerMonth] });
+    });
   }
 
   /** Up to `limit` results after `afterSeq`, in the order of the lines: a page that holds no snapshot open. */
@@ -131,6 +132,32 @@ export class BatchResultsRepository {
 
 const EMPTY = Buffer.alloc(0);
 
+function valuesOf(outcomes: readonly LineOutcome[]): SqlValue[] {
+  const bodies = outcomes.map((outcome) => outcome.body ?? EMPTY);
+  return [
+    plainArray(outcomes.map((o) => o.lease.batchNumber)),
+    plainArray(outcomes.map((o) => o.lease.number)),
+    plainArray(outcomes.map((o) => o.lease.fence)),
+    plainArray(outcomes.map((o) => o.seq)),
+    textArray(outcomes.map((o) => o.customId)),
+    plainArray(outcomes.map((o) => o.generationId)),
+    plainArray(outcomes.map((o) => o.statusCode)),
+    plainArray(outcomes.map((o) => o.requestId)),
+    Buffer.concat(bodies),
+    plainArray(offsetsOf(bodies)),
+    plainArray(outcomes.map((o) => o.body?.length ?? null)),
+    textArray(outcomes.map((o) => (o.error === null ? null : JSON.stringify(o.error)))),
+    plainArray(outcomes.map((o) => o.promptTokens)),
+    plainArray(outcomes.map((o) => o.completionTokens)),
+    plainArray(outcomes.map((o) => o.cachedTokens)),
+    plainArray(outcomes.map((o) => o.cacheWriteTokens)),
+    plainArray(outcomes.map((o) => o.reasoningTokens)),
+    plainArray(outcomes.map((o) => o.promptCostUsd)),
+    plainArray(outcomes.map((o) => o.completionCostUsd)),
+    plainArray(outcomes.map((o) => o.costUsd)),
+  ];
+}
+
 /** SQL counts bytes from one. */
 function offsetsOf(bodies: readonly Buffer[]): number[] {
   let next = 1;
@@ -141,8 +168,19 @@ function offsetsOf(bodies: readonly Buffer[]): number[] {
   });
 }
 
+const HELD_SEGMENTS = `batch_segments s
+    JOIN (SELECT DISTINCT batch_number, segment, fence FROM line) held
+      ON held.batch_number = s.batch_number AND held.segment = s.number AND held.fence = s.fence
+    WHERE s.state = 'open'
+    ORDER BY s.batch_number, s.number FOR UPDATE OF s`;
+
+const LOCK_SEGMENTS_SQL = `
+  WITH line AS (SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[]) AS t(batch_number, segment, fence))
+  SELECT s.number FROM ${HELD_SEGMENTS}`;
+
 // All bodies travel as one binary parameter that SQL cuts up: an array of bytea would travel as hex text.
-const STORE_SQL = `
+/** `fees` are expressions for what is waived, `cost` is what a line is charged. */
+const storeSql = (fees: string, cost: string): string => `
   WITH line AS (
     SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::integer[], $5::text[], $6::text[],
         $7::smallint[], $8::text[], $10::integer[], $11::integer[], $12::text[], $13::bigint[], $14::bigint[],
@@ -151,19 +189,15 @@ const STORE_SQL = `
         body_length, error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens,
         prompt_cost_usd, completion_cost_usd, cost_usd)
   ), owned AS (
-    SELECT s.batch_number, s.number, s.created_on FROM batch_segments s
-    JOIN (SELECT DISTINCT batch_number, segment, fence FROM line) held
-      ON held.batch_number = s.batch_number AND held.segment = s.number AND held.fence = s.fence
-    WHERE s.state = 'open'
-    ORDER BY s.batch_number, s.number FOR UPDATE OF s
-  ), stored AS (
+    SELECT s.batch_number, s.number, s.created_on FROM ${HELD_SEGMENTS}
+  ), ${fees} stored AS (
     INSERT INTO batch_results (created_on, batch_number, seq, custom_id, generation_id, status_code, request_id, body,
       error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, prompt_cost_usd,
       completion_cost_usd, cost_usd)
     SELECT owned.created_on, line.batch_number, line.seq, line.custom_id, line.generation_id, line.status_code,
       line.request_id, substring($9::bytea FROM line.body_start FOR line.body_length), line.error::json,
       line.prompt_tokens, line.completion_tokens, line.cached_tokens, line.cache_write_tokens, line.reasoning_tokens,
-      line.prompt_cost_usd, line.completion_cost_usd, line.cost_usd
+      line.prompt_cost_usd, line.completion_cost_usd, ${cost}
     FROM line JOIN owned ON owned.batch_number = line.batch_number AND owned.number = line.segment
     ON CONFLICT DO NOTHING
     RETURNING batch_number, seq, generation_id, cost_usd, error IS NOT NULL AS failed,
@@ -204,3 +238,20 @@ const STORE_SQL = `
   )
   SELECT (SELECT count(*)::integer FROM stored) AS stored,
          (SELECT array_agg(DISTINCT batch_number) FROM counted WHERE state = 'done') AS done`;
+
+const STORE_SQL = storeSql('', 'line.cost_usd');
+
+const STORE_BYOK_SQL = storeSql(
+  `due AS (
+    SELECT DISTINCT ON (line.generation_id) line.generation_id AS id, b.organization_id, fee.usd AS fee_usd,
+      line.prompt_cost_usd + line.completion_cost_usd AS list_usd
+    FROM line
+    JOIN unnest($6::text[], $21::numeric[]) AS fee(id, usd) ON fee.id = line.generation_id AND fee.usd IS NOT NULL
+    JOIN owned ON owned.batch_number = line.batch_number AND owned.number = line.segment
+    JOIN batches b ON b.number = line.batch_number
+    WHERE line.prompt_cost_usd + line.completion_cost_usd > 0 AND NOT EXISTS (
+      SELECT FROM batch_results r
+      WHERE r.created_on = owned.created_on AND r.batch_number = line.batch_number AND r.seq = line.seq)
+  ), ${waiveFees('due', '$22::numeric')},`,
+  'line.cost_usd - coalesce((SELECT waived_usd FROM waived WHERE waived.id = line.generation_id), 0)',
+);

@@ -1,3 +1,4 @@
+import { waiveFees } from '../ledger/byok-allowance';
 import { chargeKeys, leftOfLimit } from '../ledger/key-limit';
 
 /** The members of a GenerationOpening that are rows of `generations` and nothing else, for `json_to_recordset`. */
@@ -69,20 +70,23 @@ export const OPEN_SQL = `
   LEFT JOIN covered USING (api_key_hash)
   LEFT JOIN funded ON funded.id = 'org:' || asked.organization_id`;
 
-export const SETTLE_SQL = `
-  WITH settled AS (
+const SETTLEMENT = `json_to_recordset($1) AS t(${OPENING_MEMBERS}, provider text, "upstreamModel" text,
+      "upstreamId" text, "statusCode" smallint, outcome text, "finishReason" text, "usageProvenance" text,
+      "promptTokens" bigint, "completionTokens" bigint, "cachedTokens" bigint, "reasoningTokens" bigint,
+      "costUsd" numeric, "latencyMs" integer, "generationMs" integer, details json, "byokFeeUsd" numeric)`;
+
+/** `first` are the expressions before the charge, `cost` is what a call is charged. */
+const settleSql = (first: string, cost: string): string => `
+  WITH ${first} settled AS (
     INSERT INTO generations AS g (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed,
       hold_usd, provider, upstream_model, upstream_id, status_code, outcome, finish_reason, usage_provenance,
       prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost_usd, latency_ms, generation_ms,
       details, state, settled_at)
     SELECT id, "createdOn", "organizationId", "workspaceId", "apiKeyHash", api, model, streamed, 0, provider,
       "upstreamModel", "upstreamId", "statusCode", outcome, "finishReason", "usageProvenance", "promptTokens",
-      "completionTokens", "cachedTokens", "reasoningTokens", "costUsd", "latencyMs", "generationMs", details,
+      "completionTokens", "cachedTokens", "reasoningTokens", ${cost}, "latencyMs", "generationMs", details,
       'settled', now()
-    FROM json_to_recordset($1) AS t(${OPENING_MEMBERS}, provider text, "upstreamModel" text, "upstreamId" text,
-      "statusCode" smallint, outcome text, "finishReason" text, "usageProvenance" text, "promptTokens" bigint,
-      "completionTokens" bigint, "cachedTokens" bigint, "reasoningTokens" bigint, "costUsd" numeric,
-      "latencyMs" integer, "generationMs" integer, details json)
+    FROM ${SETTLEMENT}
     ON CONFLICT (id, created_on) DO UPDATE SET
       state = 'settled', settled_at = now(), provider = excluded.provider, upstream_model = excluded.upstream_model,
       upstream_id = excluded.upstream_id, status_code = excluded.status_code, outcome = excluded.outcome,
@@ -121,6 +125,33 @@ export const SETTLE_SQL = `
     SELECT * FROM key_total WHERE (SELECT count(*) FROM account) > 0
   )
   ${chargeKeys('key_charge')}`;
+
+export const SETTLE_SQL = settleSql('', '"costUsd"');
+
+/** Rows for calls on own keys that have none yet: a row that is there can be locked. */
+export const ENSURE_BYOK_SQL = `
+  INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, hold_usd,
+                           state)
+  SELECT id, "createdOn", "organizationId", "workspaceId", "apiKeyHash", api, model, streamed, 0, 'open'
+  FROM ${SETTLEMENT} WHERE "byokFeeUsd" IS NOT NULL
+  ON CONFLICT (id, created_on) DO NOTHING`;
+
+const DUE_FEES = `unsettled AS (
+    SELECT g.id FROM generations g
+    JOIN (SELECT id, "createdOn" FROM ${SETTLEMENT} WHERE "byokFeeUsd" IS NOT NULL) given
+      ON g.id = given.id AND g.created_on = given."createdOn"
+    WHERE g.state <> 'settled' ORDER BY g.id FOR UPDATE OF g
+  ), due AS (
+    SELECT id, "organizationId" AS organization_id, "byokFeeUsd" AS fee_usd,
+           (details->>'upstreamCostUsd')::numeric AS list_usd
+    FROM ${SETTLEMENT} JOIN unsettled USING (id) WHERE (details->>'upstreamCostUsd')::numeric > 0
+  ), ${waiveFees('due', '$2::numeric')},`;
+
+/** With what the organization's allowance spares of the fees; after ENSURE_BYOK_SQL, in the same transaction. */
+export const SETTLE_BYOK_SQL = settleSql(
+  DUE_FEES,
+  '"costUsd" - coalesce((SELECT waived_usd FROM waived WHERE waived.id = t.id), 0)',
+);
 
 /** In the order of the others: accounts before keys. */
 export const ABANDON_SQL = `

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
+import { ByokAllowance, NO_ALLOWANCE } from '../ledger/byok-allowance';
 import type { KeyLimit } from '../ledger/key-limit';
-import { ABANDON_SQL, OPEN_SQL, SETTLE_SQL } from './generation-statements';
+import { ABANDON_SQL, ENSURE_BYOK_SQL, OPEN_SQL, SETTLE_BYOK_SQL, SETTLE_SQL } from './generation-statements';
 
 /** A synchronous call that is about to go upstream. Money as exact decimal strings in US dollars. */
 export interface GenerationOpening {
@@ -72,6 +73,8 @@ export interface GenerationSettlement extends Omit<GenerationOpening, 'holdUsd' 
   readonly cachedTokens: number;
   readonly reasoningTokens: number;
   readonly costUsd: string;
+  /** What of `costUsd` is the fee for a call on an own key, of which an allowance may spare all or a part. */
+  readonly byokFeeUsd?: string | undefined;
   readonly latencyMs: number | null;
   readonly generationMs: number | null;
   readonly details: GenerationDetails;
@@ -129,7 +132,10 @@ export interface GenerationView {
 /** Calls are opened and settled in groups: one statement and one commit for all that waited together. */
 @Injectable()
 export class GenerationsRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly allowance: ByokAllowance = NO_ALLOWANCE,
+  ) {}
 
   /**
    * Opens each generation and holds its money, all or nothing per key and per organization: those of a key whose
@@ -154,13 +160,19 @@ export class GenerationsRepository {
 
   /**
    * Settles each generation: its row, its charge and the account, in one commit. A row that was never
-   * opened (the answer came first) is written as settled; one that is no longer open is left as it is.
+   * opened (the answer came first) is written as settled; one that is no longer open is left as it is. Fees for
+   * own keys are charged as far as they are beyond the organization's allowance.
    */
   async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
-    return this.database.execute({
-      name: 'generations-settle',
-      sql: SETTLE_SQL,
-      values: [JSON.stringify(settlements)],
+    const rows = JSON.stringify(settlements);
+    const { freeUsdPerMonth } = this.allowance;
+    if (freeUsdPerMonth === null || settlements.every(({ byokFeeUsd }) => byokFeeUsd === undefined)) {
+      return this.database.execute({ name: 'generations-settle', sql: SETTLE_SQL, values: [rows] });
+    }
+    return this.database.transaction(async (session) => {
+      await session.execute({ name: 'generations-ensure-byok', sql: ENSURE_BYOK_SQL, values: [rows] });
+      const values = [rows, freeUsdPerMonth];
+      return session.execute({ name: 'generations-settle-byok', sql: SETTLE_BYOK_SQL, values });
     });
   }
 

@@ -12,6 +12,7 @@ import { BatchEndings1763800000004 } from './1763800000004-batch-endings';
 import { NativeBatches1763800000005 } from './1763800000005-native-batches';
 import { Webhooks1763800000006 } from './1763800000006-webhooks';
 import { Videos1763800000008 } from './1763800000008-videos';
+import { ByokMonths1763900000041 } from './1763900000041-byok-months';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -29,4 +30,5 @@ export const migrations = [
   NativeBatches1763800000005,
   Webhooks1763800000006,
   Videos1763800000008,
+  ByokMonths1763900000041,
 ];

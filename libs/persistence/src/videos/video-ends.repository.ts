@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { dayOfId } from '@libs/contracts';
 import { Database, type Session } from '../database';
+import { ByokAllowance, NO_ALLOWANCE, waiveFees } from '../ledger/byok-allowance';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import type { KeptVideo } from './video.entity';
 import type { VideoJob } from './video-jobs.repository';
@@ -22,8 +23,8 @@ export type VideoEnd =
       readonly needsReview?: boolean;
     };
 
-/** Told of an end in the transaction that makes it one. */
-export type TellEnd = (session: Session) => Promise<void>;
+/** Told of an end, with what was charged for it, in the transaction that makes it one. */
+export type TellEnd = (session: Session, end: VideoEnd) => Promise<void>;
 
 const STATUS_CODES = { completed: 200, failed: 502, cancelled: 499, expired: 504 } as const;
 const OUTCOMES = { completed: 'completed', failed: 'failed', cancelled: 'cancelled', expired: 'failed' } as const;
@@ -37,18 +38,32 @@ export class VideoEndsRepository {
   constructor(
     private readonly database: Database,
     private readonly ledger: LedgerRepository,
+    private readonly allowance: ByokAllowance = NO_ALLOWANCE,
   ) {}
 
   /** False when the job is no longer ours or has ended. */
-  async finish(job: VideoJob, end: VideoEnd, tell: TellEnd): Promise<boolean> {
+  async finish(job: VideoJob, ending: VideoEnd, tell: TellEnd): Promise<boolean> {
     return this.database.transaction(async (session) => {
-      if (!(await close(session, job, end))) return false;
+      if (!(await close(session, job, ending))) return false;
+      const end = await this.withoutWaivedFee(session, job, ending);
       if (end.status === 'completed') await charge(session, job, end);
       if (end.status === 'completed' || end.needsReview !== true) await this.ledger.resolveHold(session, job.id);
       await recordGeneration(session, job, end);
-      await tell(session);
+      await tell(session, end);
       return true;
     });
+  }
+
+  /** On an own key the whole charge is a fee, of which the organization's allowance may spare all or a part. */
+  private async withoutWaivedFee(session: Session, job: VideoJob, end: VideoEnd): Promise<VideoEnd> {
+    const { freeUsdPerMonth } = this.allowance;
+    if (freeUsdPerMonth === null || end.status !== 'completed' || end.upstreamCostUsd === null) return end;
+    const row = await session.firstRow<{ cost: string }>({
+      name: 'video-waive-fee',
+      sql: WAIVE_SQL,
+      values: [job.id, job.organizationId, end.costUsd, end.upstreamCostUsd, freeUsdPerMonth],
+    });
+    return row === null ? end : { ...end, costUsd: row.cost };
   }
 
   /** Gives back what was held for jobs of which nobody ever learned what became of them; returns how many. */
@@ -80,6 +95,14 @@ export class VideoEndsRepository {
     await this.database.execute({ sql: 'UPDATE videos SET outputs = NULL WHERE id = $1', values: [id] });
   }
 }
+
+const WAIVE_SQL = `
+  WITH due AS (
+    SELECT $1::text AS id, $2::uuid AS organization_id, $3::numeric AS fee_usd, $4::numeric AS list_usd
+    WHERE $4::numeric > 0
+  ), ${waiveFees('due', '$5::numeric')}
+  UPDATE videos SET cost_usd = cost_usd - waived_usd FROM waived WHERE videos.id = waived.id
+  RETURNING cost_usd::text AS cost`;
 
 async function close(session: Session, { id, fence }: VideoJob, end: VideoEnd): Promise<boolean> {
   const isDone = end.status === 'completed';
