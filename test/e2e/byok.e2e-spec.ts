@@ -23,6 +23,7 @@ interface CredentialBody {
   readonly workspace_id: string;
   readonly sort_order: number;
   readonly disabled: boolean;
+  readonly last_error: { readonly kind: string; readonly status: number; readonly skipped_until: string } | null;
 }
 
 const ringKey = (id: string): string => `${id}:${randomBytes(32).toString('base64')}`;
@@ -126,11 +127,15 @@ async function keyOfCall(model: string, by: ApiClient = client, more: object = {
   return made.length === 0 ? null : String(made.at(-1)?.headers.authorization);
 }
 
-async function felt<T>(ask: () => Promise<T>, wanted: T): Promise<void> {
-  const startedMs = performance.now();
-  await eventually(`it becomes ${String(wanted).slice(0, 14)}`, 5_000, async () =>
+async function becomes<T>(ask: () => Promise<T>, wanted: T): Promise<void> {
+  await eventually(`it becomes ${String(wanted).slice(0, 14)}`, 20_000, async () =>
     (await ask()) === wanted ? true : undefined,
   );
+}
+
+async function felt<T>(ask: () => Promise<T>, wanted: T): Promise<void> {
+  const startedMs = performance.now();
+  await becomes(ask, wanted);
   expect(performance.now() - startedMs).toBeLessThan(FELT_WITHIN_MS + 250);
 }
 
@@ -170,6 +175,58 @@ describe('a key that a caller brings along', () => {
     expect(await keyOfCall(TALKER)).toBe(`Bearer ${second}`);
     spent.add(second);
     expect(await keyOfCall(TALKER)).toBe(`Bearer ${PROVIDER_KEY}`);
+  });
+
+  it('is passed over once its provider refused it, and its owner sees why, until there is another key', async () => {
+    const [key, next] = [newKey(), newKey()];
+    const { id, last_error: nothing } = await bring(key);
+    expect(nothing).toBeNull();
+    await becomes(() => keyOfCall(TALKER), `Bearer ${key}`);
+    spent.add(key);
+    // The call that finds out is served by shared capacity; calls that follow do not try the key at all.
+    const before = upstream.requests.length;
+    expect((await call(TALKER)).status).toBe(200);
+    expect(upstream.requests.slice(before).map(({ headers }) => headers.authorization)).toEqual([
+      `Bearer ${key}`,
+      `Bearer ${PROVIDER_KEY}`,
+    ]);
+    await becomes(async () => {
+      const from = upstream.requests.length;
+      await call(TALKER);
+      return upstream.requests
+        .slice(from)
+        .map(({ headers }) => headers.authorization)
+        .join();
+    }, `Bearer ${PROVIDER_KEY}`);
+    const { body } = await manager.request<{ data: CredentialBody }>('GET', `/byok/${id}`);
+    expect(body.data.last_error).toMatchObject({ kind: 'refused', status: 401 });
+    expect(Date.parse(body.data.last_error!.skipped_until)).toBeGreaterThan(Date.now());
+    const listed = await manager.request<{ data: CredentialBody[] }>('GET', '/byok');
+    expect(listed.body.data.map(({ last_error }) => last_error)).toEqual([body.data.last_error]);
+    const changed = await manager.request<{ data: CredentialBody }>('PATCH', `/byok/${id}`, { key: next });
+    expect(changed.body.data.last_error).toBeNull();
+    await becomes(() => keyOfCall(TALKER), `Bearer ${next}`);
+  });
+
+  it('says so where there is nothing but a refused key, and is asked again after a while', async () => {
+    const key = newKey();
+    const { id } = await bring(key, { provider: 'mistral' });
+    await becomes(async () => (await call(PRIVATE)).status, 200);
+    spent.add(key);
+    await becomes(async () => (await call(PRIVATE)).text.includes('see last_error of the credential'), true);
+    const refused = await call(PRIVATE);
+    expect(refused.status).toBe(502);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    spent.clear();
+    await installation.database.execute({
+      sql: `UPDATE credentials SET skipped_until = now() - interval '1 second' WHERE id = $1`,
+      values: [id],
+    });
+    await becomes(async () => (await call(PRIVATE)).status, 200);
+    await becomes(async () => {
+      const { body } = await manager.request<{ data: CredentialBody }>('GET', `/byok/${id}`);
+      return body.data.last_error;
+    }, null);
   });
 
   it('comes after shared capacity in the fallback section', async () => {

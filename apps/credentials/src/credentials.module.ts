@@ -12,6 +12,8 @@ import { IntakeSeedEntity } from './vault/intake-seed.entity';
 import { IntakeSeeds } from './vault/intake-seeds';
 import { parseKeyRing } from './vault/key-ring';
 import { KeyWrapper } from './vault/key-wrapper';
+import { KeyVerdictsRepository } from './vault/key-verdicts.repository';
+import { KeyVerdictsService } from './vault/key-verdicts.service';
 import { OpeningService } from './vault/opening.service';
 import { RingKeyWrapper } from './vault/ring-key-wrapper';
 import { RewrappingService } from './vault/rewrapping.service';
@@ -33,6 +35,8 @@ const APP = 'credentials';
     CredentialsRepository,
     SealedCredentialsRepository,
     TenancyService,
+    KeyVerdictsRepository,
+    KeyVerdictsService,
     OpeningService,
     RewrappingService,
     EnvelopeCipher,

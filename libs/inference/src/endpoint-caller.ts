@@ -27,6 +27,7 @@ import { DEFAULT_BYOK_FEE, type Share } from './pricing/byok-fee';
 import type { ProviderAdapter, UpstreamCall, UpstreamTimeouts } from './providers/provider';
 import type { Api, Endpoint } from './routing/catalogue';
 import type { CredentialSource } from './routing/credential-source';
+import { KeyOutcomes } from './routing/key-outcomes';
 import { accessWith } from './routing/own-key-access';
 import type { Candidate } from './routing/route-plan';
 
@@ -80,9 +81,11 @@ export class EndpointCaller {
   readonly #translations: Translations;
   /** A request is read once, however many endpoints are tried. */
   readonly #read = new WeakMap<Buffer, CanonicalRequest>();
+  readonly keys: KeyOutcomes;
 
   constructor(parts: CallerParts) {
     this.#parts = parts;
+    this.keys = new KeyOutcomes(parts.credentials);
     this.#translations = parts.translations ?? TRANSLATIONS;
   }
 
@@ -239,12 +242,11 @@ export class EndpointCaller {
     request: TimedRequest,
     body: Buffer,
   ): Promise<Awaited<ReturnType<AdapterMethod<K>>>> {
-    const { endpoint } = candidate;
-    const { protocol } = endpoint.provider;
+    const { protocol } = candidate.endpoint.provider;
     const adapter = this.#parts.adapters.get(protocol);
     const name = ADAPTER_METHODS[api][kind];
     const method = name === null ? undefined : adapter?.[name]?.bind(adapter);
-    if (method === undefined) throw unusable(endpoint, `protocol ${protocol} cannot ${name ?? kind}`);
+    if (method === undefined) throw unusable(candidate.endpoint, `protocol ${protocol} cannot ${name ?? kind}`);
     return (method as AdapterMethod<K>)(await this.callOf(candidate, request, body)) as Promise<
       Awaited<ReturnType<AdapterMethod<K>>>
     >;
@@ -266,20 +268,19 @@ export class EndpointCaller {
   }
 
   /** With the caller's own key where the plan says so, else the shared one, or none where none is asked for. */
-  async #accessTo({ endpoint, credential }: Candidate, { scope = {} }: TimedRequest): Promise<Access> {
+  async #accessTo(candidate: Candidate, { scope = {} }: TimedRequest) {
+    const { endpoint, credential } = candidate;
     const { credentials } = this.#parts;
-    const { provider } = endpoint;
     const key = credential
       ? await credentials.forOwnCredential(credential, scope)
-      : await credentials.forProvider(provider, scope);
+      : await credentials.forProvider(endpoint.provider, scope);
     const access = credential ? key && accessWith(key, endpoint) : { apiKey: key, endpoint };
-    const isMissing = access === null || (access.apiKey === null && provider.apiKeyEnv !== null);
+    const isMissing = access === null || (access.apiKey === null && endpoint.provider.apiKeyEnv !== null);
     if (isMissing) throw unusable(endpoint, 'there is no key');
+    this.keys.calledWith(candidate, key);
     return access;
   }
 }
-
-type Access = Pick<UpstreamCall, 'apiKey' | 'endpoint'>;
 
 type AdapterMethod<K extends 'whole' | 'stream'> = NonNullable<
   ProviderAdapter[K extends 'whole' ? 'chat' : 'chatStream']

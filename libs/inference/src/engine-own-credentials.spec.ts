@@ -27,16 +27,22 @@ const own: OwnCredential = {
 /** One workspace with one key, and all it was asked. */
 class FakeVault implements CredentialVault {
   readonly asked: unknown[] = [];
+  readonly told: unknown[] = [];
+  credential = own;
   key: Secret | null = new Secret(OWN_KEY);
 
   credentialsOf(...scope: unknown[]): readonly OwnCredential[] {
     this.asked.push(scope);
-    return [own];
+    return [this.credential];
   }
 
   async open(...question: unknown[]): Promise<Secret | null> {
     this.asked.push(question);
     return this.key;
+  }
+
+  noteVerdict(...verdict: unknown[]): void {
+    this.told.push(verdict);
   }
 }
 
@@ -87,8 +93,15 @@ beforeEach(async () => {
 afterEach(() => upstream.close());
 
 /** Asks an upstream that speaks one API for a caller of another. */
-async function ask(api: CallableApi, spoken: Api, parts: object = {}, scope: object = OWNER) {
+async function ask(
+  api: CallableApi,
+  spoken: Api,
+  parts: object = {},
+  scope: object = OWNER,
+  prepare: () => void = () => undefined,
+) {
   upstream.answers(200, JSON.stringify(ANSWERS[spoken]));
+  prepare();
   const provider = aProvider({ baseUrl: upstream.baseUrl, ...(spoken === 'messages' && { protocol: 'anthropic' }) });
   const shared = new SharedCredentials({ ACME_API_KEY: FIXTURE_KEY });
   const { engine, http } = anEngine([aModel({ endpoints: [anEndpoint({ provider, apis: [spoken] })] })], {
@@ -129,6 +142,56 @@ describe(CallerCredentials.name, () => {
     await ask('chat', 'chat', {}, {});
     expect(vault.asked).toEqual([]);
     expect(keysSent()).toEqual([`Bearer ${FIXTURE_KEY}`]);
+  });
+});
+
+describe('a key that its provider refuses', () => {
+  const workspace = { organizationId: OWNER.organizationId, workspaceId: OWNER.workspaceId };
+
+  /** An upstream that refuses the caller's own key, and takes the operator's. */
+  function refusing(status: number): void {
+    const takes = upstream.behaviour;
+    upstream.behaviour = (response, request) => {
+      if (request.headers.authorization !== `Bearer ${OWN_KEY}`) return takes(response, request);
+      response.writeHead(status, { 'content-type': 'application/json' }).end('{"error":{"message":"No."}}');
+    };
+  }
+
+  it.each([401, 403] as const)('with %d is told of, and gives way to shared capacity', async (status) => {
+    await ask('chat', 'chat', {}, OWNER, () => refusing(status));
+    expect(keysSent()).toEqual([`Bearer ${OWN_KEY}`, `Bearer ${FIXTURE_KEY}`]);
+    expect(vault.told).toEqual([['own', workspace, vault.key, status]]);
+  });
+
+  it.each([402, 404, 429, 500, 503])('is another than one of a provider that answers %d', async (status) => {
+    await ask('chat', 'chat', {}, OWNER, () => refusing(status));
+    expect(vault.told).toEqual([]);
+  });
+
+  it('is passed over for as long as it is said to be', async () => {
+    vault.credential = { ...own, wasRefused: true, refusedForMs: 60_000 };
+    await ask('chat', 'chat');
+    expect(keysSent()).toEqual([`Bearer ${FIXTURE_KEY}`]);
+    expect(vault.told).toEqual([]);
+  });
+
+  it.each([{ isByokOnly: true }, { isRequired: true }])('keeps shared capacity away all the same: %j', async (rule) => {
+    vault.credential = { ...own, ...rule, wasRefused: true, refusedForMs: 60_000 };
+    await expect(ask('chat', 'chat')).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      message: 'The provider refuses your own key: see last_error of the credential',
+      retryAfterSeconds: 60,
+      availability: { code: 'temporarily_unavailable', retryable: true },
+    });
+    expect(keysSent()).toEqual([]);
+  });
+
+  it('is told of once it is taken again; of a key that always works nobody is told', async () => {
+    await ask('chat', 'chat');
+    expect(vault.told).toEqual([]);
+    vault.credential = { ...own, wasRefused: true };
+    await ask('chat', 'chat');
+    expect(vault.told).toEqual([['own', workspace, vault.key, 'accepted']]);
   });
 });
 

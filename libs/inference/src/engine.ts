@@ -12,7 +12,7 @@ import type { ProviderAdapter, UpstreamTimeouts } from './providers/provider';
 import { callCancelled } from './providers/upstream-exchange';
 import type { Catalogue } from './routing/catalogue';
 import type { CredentialSource, ProviderFilter } from './routing/credential-source';
-import { forbiddenByKeys, keyedCandidates } from './routing/keyed-candidates';
+import { forbiddenByKeys, usableCandidates } from './routing/keyed-candidates';
 import type { ProviderHealth } from './routing/provider-health';
 import { failedOnRoute, noteAttempts } from './routing/failed-route';
 import { planRoute, type Candidate, type RoutePlan } from './routing/route-plan';
@@ -146,15 +146,14 @@ export class InferenceEngine {
   }
 
   /**
-   * One endpoint and no other, with the keys that its caller may use, if its policies allow it: a line of a batch, which belongs to the
-   * provider of its batch.
+   * One endpoint and no other, with the keys that its caller may use, if its policies allow it: a line of a batch.
    */
   async callEndpoint(api: CallableApi, candidate: Candidate, request: InferenceRequest): Promise<InferenceResult> {
     const { credentials } = this.#parts;
     const { scope = {}, policies = [] } = request;
     const hasKey = await credentials.availableProviders(scope);
     const isShared = hasKey(candidate.endpoint.provider);
-    const candidates = keyedCandidates(candidate, await credentials.ownCredentials(scope), scope, isShared);
+    const candidates = usableCandidates(candidate, await credentials.ownCredentials(scope), scope, isShared);
     if (candidates.length === 0) throw forbiddenByKeys(candidate);
     const allowed = allowedCandidates(candidates, policies, candidate.model.slug);
     return whole(await this.#try(allowed, request, this.#answerer(api), () => true));
@@ -248,10 +247,12 @@ export class InferenceEngine {
     try {
       const value = await run(candidate, request);
       health.succeeded(candidate.endpoint, candidate.credential);
+      this.#caller.keys.note(candidate, request.scope ?? {}, null);
       return { attempt: attemptOf(candidate, 200, null, clock() - startMs), error: null, value };
     } catch (thrown) {
       const error = AppError.from(thrown);
       if (error.retryable) this.#failed(candidate, error);
+      this.#caller.keys.note(candidate, request.scope ?? {}, error);
       return { attempt: attemptOf(candidate, error.status, error.code, clock() - startMs), error, value: null };
     }
   }

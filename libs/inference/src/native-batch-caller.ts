@@ -13,7 +13,8 @@ import { DEFAULT_BYOK_FEE } from './pricing/byok-fee';
 import type { NativeBatchAccess, NativeBatches } from './providers/native-batch';
 import type { Endpoint } from './routing/catalogue';
 import type { CredentialScope } from './routing/credential-source';
-import { keyedCandidates } from './routing/keyed-candidates';
+import { KeyOutcomes } from './routing/key-outcomes';
+import { usableCandidates } from './routing/keyed-candidates';
 import { accessWith } from './routing/own-key-access';
 import type { Candidate } from './routing/route-plan';
 
@@ -42,9 +43,11 @@ export interface NativeRequest {
 /** What the providers' own batch APIs are used with: which requests go there, with whose key, in whose words. */
 export class NativeBatchCaller {
   readonly #parts: CallerParts;
+  readonly #keys: KeyOutcomes;
 
   constructor(parts: CallerParts) {
     this.#parts = parts;
+    this.#keys = new KeyOutcomes(parts.credentials);
   }
 
   /** Whether a batch is better given to the provider: the catalogue wants it, it can be done, and costs less. */
@@ -77,7 +80,7 @@ export class NativeBatchCaller {
     const { credentials } = this.#parts;
     const isAvailable = await credentials.availableProviders(scope);
     const own = await credentials.ownCredentials(scope);
-    return keyedCandidates({ model, endpoint }, own, scope, isAvailable(endpoint.provider))[0] ?? null;
+    return usableCandidates({ model, endpoint }, own, scope, isAvailable(endpoint.provider))[0] ?? null;
   }
 
   /** The endpoint with the key that was chosen before (null: the operator's own); null when that is gone. */
@@ -93,12 +96,9 @@ export class NativeBatchCaller {
   }
 
   /** @throws AppError provider_unavailable when the key is gone */
-  async accessTo(
-    { endpoint, credential }: Candidate,
-    scope: CredentialScope,
-    signal: CancelSignal,
-  ): Promise<NativeBatchAccess> {
+  async accessTo(candidate: Candidate, scope: CredentialScope, signal: CancelSignal): Promise<NativeBatchAccess> {
     const { credentials, timeouts = DEFAULT_TIMEOUTS } = this.#parts;
+    const { endpoint, credential } = candidate;
     const { provider } = endpoint;
     const key = credential
       ? await credentials.forOwnCredential(credential, scope)
@@ -110,7 +110,13 @@ export class NativeBatchCaller {
         internal: `${provider.slug}: there is no key for its batches`,
       });
     }
+    this.#keys.calledWith(candidate, key);
     return { ...access, signal, timeouts: { ...timeouts, totalMs: TRANSFER_MS } };
+  }
+
+  /** Passes on that a provider refused the key of a caller's own; any other error says nothing of it. */
+  noteFailure(candidate: Candidate, scope: CredentialScope, error: AppError): void {
+    this.#keys.note(candidate, scope, error);
   }
 
   async #read(

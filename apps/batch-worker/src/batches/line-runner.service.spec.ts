@@ -44,7 +44,11 @@ beforeEach(async () => {
   const provider = aProvider({ baseUrl: upstream.baseUrl, apiKeyEnv: null });
   const model = aModel({ endpoints: [anEndpoint({ provider, apis: ['chat'] })] });
   own = [];
-  const vault = { credentialsOf: () => own, open: async () => new Secret('sk-own-0123456789') };
+  const vault = {
+    credentialsOf: () => own,
+    open: async () => new Secret('sk-own-0123456789'),
+    noteVerdict: () => undefined,
+  };
   const credentials = new CallerCredentials(new SharedCredentials({}), vault);
   const { engine, http } = anEngine([model], { credentials });
   closeEngine = () => http.close();

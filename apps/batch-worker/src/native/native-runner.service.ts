@@ -13,7 +13,7 @@ import { BatchKeys } from '../batches/batch-keys';
 import { FinalizerService } from '../batches/finalizer.service';
 import { ManagedLaneService } from '../batches/managed-lane.service';
 import { NativeCollectionService } from './native-collection.service';
-import { reach, type Reach } from './native-reach';
+import { reach, scopeOf, type Reach } from './native-reach';
 import { NativeSubmissionService } from './native-submission.service';
 
 const FIRST_POLL_MS = 1_000;
@@ -45,11 +45,15 @@ export class NativeRunnerService {
 
   /** Never throws for what a provider does; a failure is counted, and the order is due again later. */
   async advance(order: NativeBatch, signal: CancelSignal): Promise<void> {
+    let at: Reach | null = null;
     try {
-      if (isOver(order) && !mayBeUpstream(order)) await this.finish(order, null);
-      else await this.step(order, await reach(order, this.catalogue.current(), this.caller, signal));
+      if (isOver(order) && !mayBeUpstream(order)) return await this.finish(order, null);
+      at = await reach(order, this.catalogue.current(), this.caller, signal);
+      await this.step(order, at);
     } catch (thrown) {
-      await this.afterFailure(order, AppError.from(thrown));
+      const error = AppError.from(thrown);
+      if (at !== null) this.caller.noteFailure(at.candidate, scopeOf(order), error);
+      await this.afterFailure(order, error);
     }
   }
 

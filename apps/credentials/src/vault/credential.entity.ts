@@ -8,6 +8,10 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Check('credentials_sort_order_counts', 'sort_order >= 0')
 @Check('credentials_key_while_living', '(deleted_at IS NULL) = (sealed_key IS NOT NULL)')
 @Check('credentials_key_is_whole', 'num_nulls(key_encryption_key_id, wrapped_data_key, sealed_key) IN (0, 3)')
+@Check(
+  'credentials_error_is_whole',
+  'num_nulls(last_error_status, last_error_at, skipped_until) = CASE WHEN refusals = 0 THEN 3 ELSE 0 END',
+)
 @Index('credentials_order_once', { synchronize: false })
 @Index('credentials_by_key_encryption_key', { synchronize: false })
 export class CredentialEntity {
@@ -72,6 +76,25 @@ export class CredentialEntity {
 
   @Column({ type: 'text', name: 'sealed_key', nullable: true })
   sealedKey: string | null;
+
+  /** Counts the keys that stood in this row, so that nothing said of one is taken for another. */
+  @Column({ type: 'integer', name: 'key_version', default: 1 })
+  keyVersion: number;
+
+  /** How often its provider refused the key since it last took it; 0: the next three are null. */
+  @Column({ type: 'integer', default: 0 })
+  refusals: number;
+
+  /** 401 or 403. */
+  @Column({ type: 'smallint', name: 'last_error_status', nullable: true })
+  lastErrorStatus: number | null;
+
+  @Column({ type: 'timestamptz', name: 'last_error_at', nullable: true })
+  lastErrorAt: Date | null;
+
+  /** Until then calls pass the key over. */
+  @Column({ type: 'timestamptz', name: 'skipped_until', nullable: true })
+  skippedUntil: Date | null;
 
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
   createdAt: Date;

@@ -25,6 +25,8 @@ import { IntakeKeys } from './intake-keys';
 import { IntakeSeedEntity } from './intake-seed.entity';
 import { IntakeSeeds } from './intake-seeds';
 import type { RingEntry, RingKey } from './key-ring';
+import { KeyVerdictsRepository } from './key-verdicts.repository';
+import { KeyVerdictsService } from './key-verdicts.service';
 import { OpeningService } from './opening.service';
 import { RewrappingService } from './rewrapping.service';
 import { SealedCredentialsRepository } from './sealed-credentials.repository';
@@ -63,6 +65,7 @@ function appWith(...ring: [RingEntry, ...RingEntry[]]) {
     sealed,
     credentials: new CredentialsService(new CredentialsRepository(dataSource), tenancy, intake, cipher),
     opening: new OpeningService(sealed, cipher),
+    verdicts: new KeyVerdictsService(new KeyVerdictsRepository(new Database(dataSource))),
     rewrapping: new RewrappingService(sealed, cipher, wrapper),
   };
 }
@@ -186,6 +189,7 @@ describe(CredentialsService.name, () => {
       declaredZdr: false,
       sortOrder: 0,
       createdAt,
+      lastError: null,
     });
     expect(await app.credentials.get({ ...tenant, id })).toEqual(created);
     const [stored] = await dataSource.query<{ row: string }[]>(
@@ -425,6 +429,107 @@ describe(OpeningService.name, () => {
     const rest = await app.opening.findOwn({ ...tenant, offset: first.credentials.length });
     const ids = [...first.credentials, ...rest.credentials].map(({ id }) => id);
     expect(ids.toSorted()).toEqual(made.map(({ id }) => id).toSorted());
+  });
+});
+
+describe(KeyVerdictsService.name, () => {
+  const says = async (id: string, refusedWith: 401 | 403 | null, keyVersion = 1, owner = tenant): Promise<boolean> =>
+    (await app.verdicts.note({ ...owner, id, keyVersion, refusedWith })).isNews;
+  const seen = async (id: string) => (await app.credentials.get({ ...tenant, id })).lastError;
+  const routed = async () => (await app.opening.findOwn({ ...tenant, offset: 0 })).credentials;
+
+  /** As if everything that was said of keys had been said so many minutes ago. */
+  async function age(minutes: number): Promise<void> {
+    await dataSource.query(
+      `UPDATE credentials SET last_error_at = last_error_at - $1 * interval '1 minute',
+         skipped_until = skipped_until - $1 * interval '1 minute'`,
+      [minutes],
+    );
+  }
+
+  /** How long the last refusal keeps calls away from the key, in minutes. */
+  async function minutesOf(id: string): Promise<number> {
+    const { at, skippedUntil } = (await seen(id))!;
+    return (Date.parse(skippedUntil) - Date.parse(at)) / 60_000;
+  }
+
+  it('shows what a key was refused with, when, and until when it is passed over', async () => {
+    const { id, lastError } = await create();
+    expect(lastError).toBeNull();
+    const before = Date.now() - 5_000;
+    expect(await says(id, 401)).toBe(true);
+    const error = (await seen(id))!;
+    expect(error.status).toBe(401);
+    expect(Date.parse(error.at)).toBeGreaterThan(before);
+    expect(await minutesOf(id)).toBe(1);
+    const listed = await app.credentials.list({ ...tenant, offset: 0, limit: 10 });
+    expect(listed.credentials[0]?.lastError).toEqual(error);
+    expect(await routed()).toMatchObject([{ id, wasRefused: true }]);
+    const { refusedForMs = 0 } = (await routed())[0]!;
+    expect(refusedForMs).toBeGreaterThan(0);
+    expect(refusedForMs).toBeLessThanOrEqual(60_000);
+  });
+
+  it('counts one refusal of however many calls hear it at once', async () => {
+    const { id } = await create();
+    const news = await Promise.all(Array.from({ length: 50 }, (_, index) => says(id, index % 2 === 0 ? 401 : 403)));
+    expect(news.filter(Boolean)).toHaveLength(1);
+    expect(await minutesOf(id)).toBe(1);
+  });
+
+  it('lets a key be tried again, and passes it over for twice as long each time, at most an hour', async () => {
+    const { id } = await create();
+    const minutes: number[] = [];
+    for (let refusal = 0; refusal < 9; refusal += 1) {
+      expect(await says(id, 401)).toBe(true);
+      minutes.push(await minutesOf(id));
+      await age(60);
+      const [record] = await routed();
+      expect([record?.wasRefused, record?.refusedForMs]).toEqual([true, undefined]);
+    }
+    expect(minutes).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
+  });
+
+  it('forgets it when the key is taken again, and not for a call that was under way before', async () => {
+    const { id } = await create();
+    await says(id, 403);
+    expect(await says(id, null)).toBe(false);
+    expect((await seen(id))?.status).toBe(403);
+    await age(1);
+    expect(await says(id, null)).toBe(true);
+    expect(await seen(id)).toBeNull();
+    expect((await routed())[0]).not.toHaveProperty('wasRefused');
+    await says(id, 401);
+    expect(await minutesOf(id)).toBe(1);
+  });
+
+  it('forgets it with a new key, of which nothing that was said of the old one is true', async () => {
+    const { id } = await create();
+    await says(id, 401);
+    const sealedKey = await seal(
+      new Secret(`${KEY}2`),
+      await app.intake.current(),
+      intakePurpose(tenant.organizationId),
+    );
+    expect((await app.credentials.update({ ...tenant, id, sealedKey })).lastError).toBeNull();
+    expect(await says(id, 401, 1)).toBe(false);
+    expect(await seen(id)).toBeNull();
+    expect(await says(id, 401, 2)).toBe(true);
+  });
+
+  it('keeps it through a change of anything else', async () => {
+    const { id } = await create();
+    await says(id, 401);
+    expect((await app.credentials.update({ ...tenant, id, name: 'n' })).lastError).toMatchObject({ status: 401 });
+  });
+
+  it('hears nobody from another workspace', async () => {
+    const { id } = await create();
+    const { organizationId, workspaceId } = tenants[1]!;
+    expect(await says(id, 401, 1, tenants[1]!)).toBe(false);
+    expect(await says(id, 401, 1, { ...tenant, workspaceId })).toBe(false);
+    expect(await says(id, 401, 1, { ...tenant, organizationId })).toBe(false);
+    expect(await seen(id)).toBeNull();
   });
 });
 

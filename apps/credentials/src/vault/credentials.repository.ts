@@ -6,7 +6,14 @@ import { CredentialEntity } from './credential.entity';
 
 export type NewCredential = Omit<
   CredentialEntity,
-  'sortOrder' | 'createdAt' | 'updatedAt' | 'deletedAt' | 'keyEncryptionKeyId' | 'wrappedDataKey' | 'sealedKey'
+  | 'sortOrder'
+  | 'createdAt'
+  | 'updatedAt'
+  | 'deletedAt'
+  | 'keyEncryptionKeyId'
+  | 'wrappedDataKey'
+  | 'sealedKey'
+  | keyof KeyState
 > &
   KeyAtRest;
 
@@ -16,6 +23,12 @@ export interface KeyAtRest {
   readonly wrappedDataKey: Buffer;
   readonly sealedKey: string;
 }
+
+/** What is known of the key, which begins anew with every key. */
+export type KeyState = Pick<
+  CredentialEntity,
+  'keyVersion' | 'refusals' | 'lastErrorStatus' | 'lastErrorAt' | 'skippedUntil'
+>;
 
 /** Members left out stay as they are. */
 export type CredentialChanges = Partial<
@@ -34,7 +47,8 @@ export type CredentialChanges = Partial<
     | 'declaredZdr'
     | 'keyRegion'
   > &
-    KeyAtRest
+    KeyAtRest &
+    KeyState
 >;
 
 export interface CredentialQuery {

@@ -3,6 +3,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type {
   CreateCredentialRequest,
   CredentialDeleted,
+  CredentialError,
   CredentialRecord,
   CredentialReference,
   CredentialRegion,
@@ -13,7 +14,7 @@ import type {
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { CredentialEntity } from './credential.entity';
-import { CredentialsRepository, type CredentialChanges, type KeyAtRest } from './credentials.repository';
+import { CredentialsRepository, type CredentialChanges, type KeyAtRest, type KeyState } from './credentials.repository';
 import { regionOfCredential, regionWithNewKey } from './declared-region';
 import { EnvelopeCipher, type CredentialIdentity } from './envelope-cipher';
 import { fittingRecords } from './fitting-records';
@@ -85,7 +86,7 @@ export class CredentialsService {
     await this.requireOwnKeys(identity.organizationId, request);
     const key = sealedKey === undefined ? null : await this.take(sealedKey, identity);
     const updated = await this.repository.updateCredential({ organizationId, id }, (current) => {
-      const changes = { ...givenOf(request), ...(key !== null && changesOfKey(key)) };
+      const changes = { ...givenOf(request), ...(key !== null && { ...changesOfKey(key), ...nextKey(current) }) };
       requireOneSection({ ...current, ...changes });
       return { ...changes, declaredRegion: regionAfter(current, key, declaredRegion) };
     });
@@ -150,6 +151,16 @@ function changesOfKey({ label, region, atRest }: TakenKey): Pick<CredentialEntit
   return { label, keyRegion: region, ...atRest };
 }
 
+/** Nothing is known of a new key. */
+function nextKey({ keyVersion }: CredentialEntity): KeyState {
+  return { keyVersion: keyVersion + 1, refusals: 0, lastErrorStatus: null, lastErrorAt: null, skippedUntil: null };
+}
+
+function lastErrorOf({ lastErrorStatus, lastErrorAt, skippedUntil }: CredentialEntity): CredentialError | null {
+  if (lastErrorStatus === null || lastErrorAt === null || skippedUntil === null) return null;
+  return { status: lastErrorStatus, at: lastErrorAt.toISOString(), skippedUntil: skippedUntil.toISOString() };
+}
+
 function regionAfter(
   { provider, keyRegion, declaredRegion }: CredentialEntity,
   key: TakenKey | null,
@@ -178,5 +189,6 @@ function toRecord(credential: CredentialEntity): CredentialRecord {
     declaredZdr: credential.declaredZdr,
     sortOrder: credential.sortOrder,
     createdAt: credential.createdAt.toISOString(),
+    lastError: lastErrorOf(credential),
   };
 }

@@ -13,6 +13,7 @@ export interface StoredKey extends KeyAtRest {
 }
 
 export interface UsableKey extends StoredKey {
+  readonly keyVersion: number;
   readonly allowedApiKeyHashes: readonly string[] | null;
 }
 
@@ -31,6 +32,10 @@ interface WrappedRow extends Omit<StoredKey, 'provider'> {
   readonly provider: string | null;
 }
 
+interface OwnRow extends OwnCredentialRecord {
+  readonly totalCount: number;
+}
+
 const KEY_COLUMNS = `id, organization_id AS "organizationId", workspace_id AS "workspaceId", provider,
   key_encryption_key_id AS "keyEncryptionKeyId", wrapped_data_key AS "wrappedDataKey", sealed_key AS "sealedKey"`;
 
@@ -46,21 +51,23 @@ export class SealedCredentialsRepository {
     offset: number,
     limit: number,
   ): Promise<{ credentials: OwnCredentialRecord[]; totalCount: number }> {
-    const rows = await this.database.rows<OwnCredentialRecord & { totalCount: number }>({
+    const rows = await this.database.rows<OwnRow>({
       name: 'find-own-credentials',
       sql: `
         SELECT id, provider, sort_order AS "sortOrder", disabled AS "isDisabled", is_fallback AS "isFallback",
                is_byok_only AS "isByokOnly", is_required AS "isRequired", allowed_models AS "allowedModels",
                allowed_api_key_hashes AS "allowedApiKeyHashes", allowed_user_ids AS "allowedUserIds",
                declared_zdr AS "declaredZdr", declared_region AS "declaredRegion",
-               (count(*) OVER ())::integer AS "totalCount"
+               CASE WHEN skipped_until > now()
+                    THEN ceil(extract(epoch FROM skipped_until - now()) * 1000)::integer END AS "refusedForMs",
+               last_error_at IS NOT NULL AS "wasRefused", (count(*) OVER ())::integer AS "totalCount"
         FROM credentials
         WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NULL AND NOT disabled
         ORDER BY provider, is_fallback, sort_order OFFSET $3 LIMIT $4`,
       values: [organizationId, workspaceId, offset, limit],
     });
     const totalCount = rows[0]?.totalCount ?? 0;
-    return { credentials: rows.map(({ totalCount: _all, ...credential }) => credential), totalCount };
+    return { credentials: rows.map(toRecord), totalCount };
   }
 
   /** Null for one that is unknown, foreign, disabled or deleted. */
@@ -68,7 +75,7 @@ export class SealedCredentialsRepository {
     return this.database.firstRow<UsableKey>({
       name: 'find-usable-credential',
       sql: `
-        SELECT ${KEY_COLUMNS}, allowed_api_key_hashes AS "allowedApiKeyHashes"
+        SELECT ${KEY_COLUMNS}, allowed_api_key_hashes AS "allowedApiKeyHashes", key_version AS "keyVersion"
         FROM credentials
         WHERE id = $1 AND organization_id = $2 AND workspace_id = $3 AND deleted_at IS NULL AND NOT disabled`,
       values: [id, organizationId, workspaceId],
@@ -130,4 +137,9 @@ export class SealedCredentialsRepository {
     });
     return row?.count ?? 0;
   }
+}
+
+/** What is said of a key that its provider refused is left out of most records. */
+function toRecord({ totalCount: _all, refusedForMs, wasRefused, ...credential }: OwnRow): OwnCredentialRecord {
+  return { ...credential, ...(wasRefused && { wasRefused }), ...(refusedForMs && { refusedForMs }) };
 }

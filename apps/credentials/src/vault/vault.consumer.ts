@@ -3,17 +3,21 @@ import {
   FindOwnCredentials,
   FindOwnCredentialsRequest,
   GetIntakeKey,
+  NoteKeyVerdict,
+  NoteKeyVerdictRequest,
   OpenCredential,
   OpenCredentialRequest,
   RewrapCredentials,
   RewrapCredentialsRequest,
   type FindOwnCredentialsResponse,
   type IntakeKey,
+  type KeyVerdictNoted,
   type OpenedCredential,
   type RewrapCredentialsResponse,
 } from '@libs/contracts';
 import { Handles } from '@libs/platform';
 import { IntakeKeys } from './intake-keys';
+import { KeyVerdictsService } from './key-verdicts.service';
 import { OpeningService } from './opening.service';
 import { RewrappingService } from './rewrapping.service';
 
@@ -23,6 +27,7 @@ export class VaultConsumer {
     private readonly intakeKeys: IntakeKeys,
     private readonly opening: OpeningService,
     private readonly rewrapping: RewrappingService,
+    private readonly verdicts: KeyVerdictsService,
   ) {}
 
   @Handles(GetIntakeKey)
@@ -38,6 +43,11 @@ export class VaultConsumer {
   @Handles(OpenCredential)
   open(request: OpenCredentialRequest): Promise<OpenedCredential> {
     return this.opening.open(request);
+  }
+
+  @Handles(NoteKeyVerdict)
+  noteVerdict(request: NoteKeyVerdictRequest): Promise<KeyVerdictNoted> {
+    return this.verdicts.note(request);
   }
 
   @Handles(RewrapCredentials)

@@ -1,4 +1,10 @@
-import type { CredentialDto, CredentialRecord, CredentialSettings, CredentialSettingsDto } from '@libs/contracts';
+import type {
+  CredentialDto,
+  CredentialError,
+  CredentialRecord,
+  CredentialSettings,
+  CredentialSettingsDto,
+} from '@libs/contracts';
 
 /** A credential in the shape of interface §2.5. */
 export function credentialView(credential: CredentialRecord): CredentialDto {
@@ -19,7 +25,12 @@ export function credentialView(credential: CredentialRecord): CredentialDto {
     declared_region: credential.declaredRegion,
     declared_zdr: credential.declaredZdr,
     sort_order: credential.sortOrder,
+    last_error: errorView(credential.lastError ?? null),
   };
+}
+
+function errorView(error: CredentialError | null): CredentialDto['last_error'] {
+  return error && { kind: 'refused', status: error.status, at: error.at, skipped_until: error.skippedUntil };
 }
 
 /** Member by member: what else a body may hold does not go on. */

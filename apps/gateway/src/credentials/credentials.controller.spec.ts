@@ -63,6 +63,7 @@ const view = {
   declared_region: null,
   declared_zdr: true,
   sort_order: 3,
+  last_error: null,
 };
 
 /** The credentials app as the controller sees it: validates as the real bus does, knows one credential. */

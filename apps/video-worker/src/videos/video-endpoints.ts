@@ -2,6 +2,7 @@ import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   accessWith,
+  keyRefusalOf,
   readVideoCapabilities,
   type CancelSignal,
   type Catalogue,
@@ -22,13 +23,22 @@ export interface VideoRoute {
   readonly api: VideoApi;
   readonly can: VideoCapabilities;
   readonly accessFor: (signal: CancelSignal, timeouts: UpstreamTimeouts) => VideoAccess;
+  /** Passes on that the provider refused the key of the caller's own; any other error says nothing of it. */
+  readonly noteFailure: (error: AppError) => void;
+}
+
+interface JobKey {
+  readonly endpoint: Endpoint;
+  readonly apiKey: Secret | null;
+  /** The caller's own, as it is kept; null where it is the operator's. */
+  readonly ownKey: Secret | null;
 }
 
 export interface EndpointParts {
   readonly catalogue: () => Catalogue;
   readonly adapters: ReadonlyMap<string, ProviderAdapter>;
   readonly shared: SharedCredentials;
-  readonly vault: Pick<CredentialVault, 'open'>;
+  readonly vault: Pick<CredentialVault, 'open' | 'noteVerdict'>;
 }
 
 /** Finds the endpoint and the key that a job was accepted for, and no others: a job is only known where it was made. */
@@ -43,13 +53,20 @@ export class VideoEndpoints {
     const named = this.endpointOf(job);
     const api = named && this.parts.adapters.get(named.provider.protocol)?.video;
     if (!named || !api) throw unavailable(job, 'the catalogue does not name its endpoint');
-    const { endpoint, apiKey } = await this.keyFor(job, named);
+    const { endpoint, apiKey, ownKey } = await this.keyFor(job, named);
     return {
       endpoint,
       api,
       can: readVideoCapabilities(endpoint),
       accessFor: (signal, timeouts) => ({ endpoint, apiKey, signal, timeouts }),
+      noteFailure: (error) => this.noteFailure(job, ownKey, error),
     };
+  }
+
+  private noteFailure(job: VideoJob, ownKey: Secret | null, error: AppError): void {
+    const status = keyRefusalOf(error);
+    if (job.credentialId === null || ownKey === null || status === null) return;
+    this.parts.vault.noteVerdict(job.credentialId, job, ownKey, status);
   }
 
   private endpointOf({ model, provider, upstreamModel, region }: VideoJob): Endpoint | undefined {
@@ -60,17 +77,17 @@ export class VideoEndpoints {
     );
   }
 
-  private async keyFor(job: VideoJob, endpoint: Endpoint): Promise<{ endpoint: Endpoint; apiKey: Secret | null }> {
+  private async keyFor(job: VideoJob, endpoint: Endpoint): Promise<JobKey> {
     if (job.credentialId === null) {
       const apiKey = this.parts.shared.forProvider(endpoint.provider);
       const isMissing = apiKey === null && endpoint.provider.apiKeyEnv !== null;
       if (isMissing) throw unavailable(job, 'there is no key for it');
-      return { endpoint, apiKey };
+      return { endpoint, apiKey, ownKey: null };
     }
     const key = await this.parts.vault.open(job.credentialId, job);
     const access = key && accessWith(key, endpoint);
     if (access === null) throw new AppError('permission_denied', 'The provider key of the job is no longer there');
-    return access;
+    return { ...access, ownKey: key };
   }
 }
 

@@ -38,13 +38,15 @@ export class VideoPollService {
 
   /** What is to be waited for, or null when the job came to its end. */
   async run(job: VideoJob, signal: CancelSignal): Promise<VideoWait | null> {
-    let route: VideoRoute;
+    let route: VideoRoute | null = null;
     let status: VideoStatus;
     try {
       route = await this.endpoints.routeOf(job);
       status = await route.api.status(job.operation!, route.accessFor(signal, POLL_TIMEOUTS));
     } catch (thrown) {
-      return this.unanswered(job, AppError.from(thrown), signal);
+      const error = AppError.from(thrown);
+      route?.noteFailure(error);
+      return this.unanswered(job, error, signal);
     }
     switch (status.state) {
       case 'pending':

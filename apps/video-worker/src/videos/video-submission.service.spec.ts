@@ -34,6 +34,8 @@ class Scene {
   job: VideoJob = JOB;
   ended: string | null = null;
   readonly billed: string[] = [];
+  /** What was said of the key. */
+  readonly failures: AppError[] = [];
   readonly service: VideoSubmissionService;
   answer: () => Promise<VideoStart> = async () => ACCEPTED;
 
@@ -66,7 +68,12 @@ class Scene {
       },
       find: provider.find,
     };
-    const route = { api, can: { idempotentSubmit: provider.idempotent === true }, accessFor: () => ({}) };
+    const route = {
+      api,
+      can: { idempotentSubmit: provider.idempotent === true },
+      accessFor: () => ({}),
+      noteFailure: (error: AppError) => void this.failures.push(error),
+    };
     this.service = new VideoSubmissionService(
       jobs as unknown as VideoJobsRepository,
       { routeOf: async () => route } as unknown as VideoEndpoints,
@@ -158,6 +165,7 @@ describe(VideoSubmissionService.name, () => {
     };
     for (let n = 0; n < 20 && scene.ended === null; n += 1) await scene.run();
     expect({ refusals, ended: scene.ended }).toEqual({ refusals: 6, ended: 'failed' });
+    expect(scene.failures).toHaveLength(6);
   });
 
   it('does not call a job failed whose repetition is refused', async () => {

@@ -62,9 +62,14 @@ export class VideoSubmissionService {
       const access = route.accessFor(new Cancellation(), SUBMIT_TIMEOUTS);
       start = await route.api.start(request as VideoRequest, access, job.id);
     } catch (thrown) {
-      return this.unknown(job, route, AppError.from(thrown));
+      const error = AppError.from(thrown);
+      route.noteFailure(error);
+      return this.unknown(job, route, error);
     }
-    if (start.kind === 'refused') return this.refused(job, start.error);
+    if (start.kind === 'refused') {
+      route.noteFailure(start.error);
+      return this.refused(job, start.error);
+    }
     await this.jobs.markSubmitted(job, start.operation, FIRST_POLL_MS);
   }
 

@@ -108,4 +108,13 @@ export interface CredentialDto {
   declared_region: CredentialRegion | null;
   declared_zdr: boolean | null;
   sort_order: number;
+  /** Beyond the interface: that the provider refused the key when it was last used; null else. */
+  last_error: {
+    readonly kind: 'refused';
+    /** Of the provider's answer, 401 or 403. */
+    readonly status: number;
+    readonly at: string;
+    /** Until then calls pass the key over; after it one finds out. */
+    readonly skipped_until: string;
+  } | null;
 }

@@ -17,6 +17,16 @@ export const COMPACT_JWE = /^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]+\.[\w-]+$/;
 /** Enough for the longest key in the widest characters. */
 export const MAX_SEALED_LENGTH = 70_000;
 
+/** That its provider refused the key, which nobody has told to be good since. */
+export class CredentialError {
+  /** 401 or 403. */
+  status: number;
+  /** ISO 8601, like the next. */
+  at: string;
+  /** Until then calls pass the key over. */
+  skippedUntil: string;
+}
+
 /** A credential as its owner may see it; the key itself is in no message. */
 export class CredentialRecord {
   id: string;
@@ -37,6 +47,8 @@ export class CredentialRecord {
   /** From 0, within the workspace, provider and section; fallback credentials are a section of their own. */
   sortOrder: number;
   createdAt: string;
+  /** Null, or left out by an older app: the key works as far as is known. */
+  lastError?: CredentialError | null;
 }
 
 export class CredentialSettings {

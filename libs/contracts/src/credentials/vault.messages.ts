@@ -1,4 +1,4 @@
-import { IsInt, IsOptional, IsUUID, Matches, Max, Min } from 'class-validator';
+import { IsIn, IsInt, IsOptional, IsUUID, Matches, Max, Min } from 'class-validator';
 import { API_KEY_HASH } from '../keys/keys.messages';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
@@ -39,6 +39,10 @@ export class OwnCredentialRecord {
   allowedUserIds: string[] | null;
   declaredZdr: boolean | null;
   declaredRegion: CredentialRegion | null;
+  /** Its provider refused the key a while ago, and calls pass it over for so long from the answer on. */
+  refusedForMs?: number;
+  /** Its provider refused the key when it was last used; true or left out. */
+  wasRefused?: boolean;
 }
 
 export class FindOwnCredentialsRequest {
@@ -93,6 +97,8 @@ export class OpenCredentialRequest {
 export class OpenedCredential {
   /** The raw key as a compact JWE (ECDH-ES, A256GCM) to the recipient. */
   sealedKey: string;
+  /** Which of the keys that the credential had; for `NoteKeyVerdict`. */
+  keyVersion?: number;
 }
 
 /**
@@ -107,6 +113,44 @@ export const OpenCredential = call({
   timeoutMs: 2_000,
   request: OpenCredentialRequest,
   response: OpenedCredential,
+});
+
+export class NoteKeyVerdictRequest {
+  @IsUUID()
+  organizationId: string;
+
+  @IsUUID()
+  workspaceId: string;
+
+  @IsUUID()
+  id: string;
+
+  /** Of the key that was used, as `OpenCredential` said. */
+  @IsInt()
+  @Min(1)
+  keyVersion: number;
+
+  /** What the provider refused it with; null: it took the key. */
+  @IsOptional()
+  @IsIn([401, 403])
+  refusedWith: 401 | 403 | null;
+}
+
+export class KeyVerdictNoted {
+  /** False for what was known, and for a key that is no longer there. */
+  isNews: boolean;
+}
+
+/**
+ * What a provider said of a key. A refused one is passed over for a minute, then, refused again, for twice as long
+ * each time, at most an hour; it is forgotten when the key is taken again, and with a new key.
+ */
+export const NoteKeyVerdict = call({
+  queue: queues.credentials,
+  name: 'credentials.note-key-verdict',
+  timeoutMs: 2_000,
+  request: NoteKeyVerdictRequest,
+  response: KeyVerdictNoted,
 });
 
 export class RewrapCredentialsRequest {
@@ -152,4 +196,4 @@ export const RewrapCredentials = call({
   response: RewrapCredentialsResponse,
 });
 
-export const vaultContracts = [GetIntakeKey, FindOwnCredentials, OpenCredential, RewrapCredentials];
+export const vaultContracts = [GetIntakeKey, FindOwnCredentials, OpenCredential, NoteKeyVerdict, RewrapCredentials];

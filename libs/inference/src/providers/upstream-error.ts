@@ -84,15 +84,29 @@ export function complaintError(
   retryAfterSeconds?: number,
 ): AppError {
   const code = errorCode(status, complaint);
-  const ownWords = OWN_WORDS[code];
   const isSecretive = status === 401 || status === 403;
   const said = complaint.code ?? '';
   const hint = PROVIDER_CODE.test(said) && scrub(said) === said ? said : String(status);
-  return new AppError(code, ownWords ?? (scrub(complaint.message ?? '') || 'The provider refused the request'), {
+  const error = new AppError(code, wordsOf(code, complaint), {
     metadata: { provider_name: provider.name, ...(isSecretive ? {} : { provider_code: hint }) },
     retryAfterSeconds,
     internal: `upstream ${provider.slug} answered ${status} ${isSecretive ? '' : hint}`.trimEnd(),
   });
+  if (isSecretive) keyRefusals.set(error, status);
+  return error;
+}
+
+/** Ours, or those of an upstream that blames the caller. */
+function wordsOf(code: ErrorCode, { message }: UpstreamComplaint): string {
+  return OWN_WORDS[code] ?? (scrub(message ?? '') || 'The provider refused the request');
+}
+
+/** Beside the errors: callers are not told that it was the key. */
+const keyRefusals = new WeakMap<AppError, 401 | 403>();
+
+/** The status with which the upstream refused the key itself; null for every other error. */
+export function keyRefusalOf(error: AppError): 401 | 403 | null {
+  return keyRefusals.get(error) ?? null;
 }
 
 function errorCode(status: number, { message, code }: UpstreamComplaint): ErrorCode {

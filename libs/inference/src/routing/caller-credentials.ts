@@ -1,6 +1,12 @@
 import type { Secret } from '@libs/contracts';
 import type { Provider } from './catalogue';
-import { CredentialSource, type CredentialScope, type OwnCredential, type ProviderFilter } from './credential-source';
+import {
+  CredentialSource,
+  type CredentialScope,
+  type KeyVerdict,
+  type OwnCredential,
+  type ProviderFilter,
+} from './credential-source';
 
 /** Where the keys are kept that callers brought along. */
 export interface CredentialVault {
@@ -15,6 +21,14 @@ export interface CredentialVault {
     id: string,
     owner: { readonly organizationId: string; readonly workspaceId: string; readonly apiKeyHash?: string },
   ): Promise<Secret | null>;
+
+  /** Told what the provider said of a key that `open` gave. Returns at once and never throws. */
+  noteVerdict(
+    id: string,
+    owner: { readonly organizationId: string; readonly workspaceId: string },
+    key: Secret,
+    verdict: KeyVerdict,
+  ): void;
 }
 
 const NONE: readonly OwnCredential[] = [];
@@ -52,5 +66,15 @@ export class CallerCredentials extends CredentialSource {
   ): Promise<Secret | null> {
     if (organizationId === undefined || workspaceId === undefined) return null;
     return this.#vault.open(id, { organizationId, workspaceId, apiKeyHash });
+  }
+
+  override noteVerdict(
+    { id }: OwnCredential,
+    key: Secret,
+    { organizationId, workspaceId }: CredentialScope,
+    verdict: KeyVerdict,
+  ): void {
+    if (organizationId === undefined || workspaceId === undefined) return;
+    this.#vault.noteVerdict(id, { organizationId, workspaceId }, key, verdict);
   }
 }

@@ -32,7 +32,14 @@ export interface OwnCredential {
   /** Null: as the catalogue says of the endpoint. */
   readonly declaredZdr: boolean | null;
   readonly declaredRegion: 'global' | 'europe' | 'us' | null;
+  /** Its provider refused the key, and it is passed over for so long; left out for any other. */
+  readonly refusedForMs?: number;
+  /** Its provider refused the key when it was last used. */
+  readonly wasRefused?: boolean;
 }
+
+/** What a provider says of a key: it takes it, or refuses it with this status. */
+export type KeyVerdict = 'accepted' | 401 | 403;
 
 /** Says whether a provider can be called at all. */
 export type ProviderFilter = (provider: Provider) => boolean;
@@ -58,6 +65,11 @@ export abstract class CredentialSource {
   /** The key of one of them, or null when it is gone. */
   forOwnCredential(_credential: OwnCredential, _scope: CredentialScope): Secret | null | Promise<Secret | null> {
     return null;
+  }
+
+  /** Told what a provider said of the key of one of them. Nobody waits for what comes of it. */
+  noteVerdict(_credential: OwnCredential, _key: Secret, _scope: CredentialScope, _verdict: KeyVerdict): void {
+    // A source of shared keys has nobody to tell.
   }
 }
 

@@ -23,6 +23,11 @@ export function keyedCandidates(
   ];
 }
 
+/** The same without keys that their provider refused a while ago. */
+export function usableCandidates(...asked: Parameters<typeof keyedCandidates>): readonly Candidate[] {
+  return keyedCandidates(...asked).filter(({ credential }) => !credential?.refusedForMs);
+}
+
 /** Why an endpoint cannot be called for a caller who may use no key for it. */
 export function forbiddenByKeys({ endpoint: { provider } }: Candidate): AppError {
   return new AppError('provider_unavailable', 'The provider is not available', {

@@ -50,6 +50,7 @@ interface Track {
  *   through as a probe, and the first probe that succeeds closes it.
  * - `Retry-After`: a limit of rates counts for all endpoints of the provider that are called with the same
  *   credential, because they share one account; any other wish to be left alone for the endpoint only.
+ * - A key of a caller's own that its provider refused rests for as long as the credentials app says.
  * - The retry budget and the measurements of each endpoint.
  *
  * A plan leaves out what rests. `admits` is asked once more right before a call, because only one of the
@@ -131,6 +132,8 @@ export class ProviderHealth implements HealthView {
   }
 
   restOf(endpoint: Endpoint, credential: OwnCredential | null = null): Rest | null {
+    const { refusedForMs } = credential ?? {};
+    if (refusedForMs) return { forMs: refusedForMs, because: 'refused' };
     const nowMs = this.clock();
     const quotaMs = (this.#quotaRestUntilMs.peek(upstreamOf(endpoint, credential)) ?? 0) - nowMs;
     if (quotaMs > 0) return { forMs: quotaMs, because: 'quota' };

@@ -3,8 +3,8 @@ import { AppError, type ErrorCode } from '@libs/errors';
 /** An endpoint that must not be called yet, and for how long. */
 export interface Rest {
   readonly forMs: number;
-  /** The upstream limits the rate, asked to be left alone, or has failed too often. */
-  readonly because: 'quota' | 'overload' | 'breaker';
+  /** The upstream limits the rate, asked to be left alone, has failed too often, or refused the caller's own key. */
+  readonly because: 'quota' | 'overload' | 'breaker' | 'refused';
 }
 
 /** `availability.excluded_by` of the interface (§7), a closed list. */
@@ -86,6 +86,12 @@ const RESTING: Reason = {
   message: 'No provider of the model is available at the moment',
 };
 
+const REFUSED: Reason = {
+  error: 'provider_unavailable',
+  code: 'temporarily_unavailable',
+  message: 'The provider refuses your own key: see last_error of the credential',
+};
+
 /**
  * All endpoints that are left must not be called before a time; the soonest of them counts. Without any rest
  * another request has just taken the one probe, and a second is waited.
@@ -95,7 +101,8 @@ export function restingRefusal(
   providers: readonly string[],
   rests: readonly Rest[],
 ): AppError {
-  const reason = rests.length > 0 && rests.every(({ because }) => because === 'quota') ? LIMITED : RESTING;
+  const all = (why: Rest['because']): boolean => rests.length > 0 && rests.every(({ because }) => because === why);
+  const reason = all('quota') ? LIMITED : all('refused') ? REFUSED : RESTING;
   const soonestMs = rests.length > 0 ? Math.min(...rests.map(({ forMs }) => forMs)) : 0;
   return refusal(reason, requestedModels, providers, Math.max(1, Math.ceil(soonestMs / 1_000)));
 }

@@ -13,6 +13,7 @@ import { NativeBatches1763800000005 } from './1763800000005-native-batches';
 import { Webhooks1763800000006 } from './1763800000006-webhooks';
 import { Videos1763800000008 } from './1763800000008-videos';
 import { ByokMonths1763900000041 } from './1763900000041-byok-months';
+import { RefusedKeys1763900000042 } from './1763900000042-refused-keys';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -31,4 +32,5 @@ export const migrations = [
   Webhooks1763800000006,
   Videos1763800000008,
   ByokMonths1763900000041,
+  RefusedKeys1763900000042,
 ];

@@ -32,6 +32,7 @@ export class CredentialOpener {
   readonly #bus: MessageBus;
   readonly #nowMs: () => number;
   readonly #openings = new Map<string, Opening>();
+  readonly #versions = new WeakMap<Secret, number>();
   #isAway = false;
   #waiting = 0;
 
@@ -57,6 +58,11 @@ export class CredentialOpener {
     return opening.key;
   }
 
+  /** Which of the keys of its credential this one is; undefined where the credentials app did not say. */
+  versionOf(key: Secret): number | undefined {
+    return this.#versions.get(key);
+  }
+
   async #ask(id: string, owner: CredentialOwner): Promise<Secret | null> {
     if (this.#isAway && this.#waiting > 0) {
       throw new AppError('timeout', 'The request took too long', { internal: 'the credentials app gives no answers' });
@@ -79,7 +85,9 @@ export class CredentialOpener {
   async #receive(id: string, { organizationId, workspaceId, apiKeyHash = null }: CredentialOwner): Promise<Secret> {
     const pair = SealingKeyPair.generate();
     const question = { id, organizationId, workspaceId, apiKeyHash, recipient: pair.publicKey };
-    const { sealedKey } = await this.#bus.call(OpenCredential, question);
-    return pair.open(sealedKey, openingPurpose(id));
+    const { sealedKey, keyVersion } = await this.#bus.call(OpenCredential, question);
+    const key = await pair.open(sealedKey, openingPurpose(id));
+    if (keyVersion !== undefined) this.#versions.set(key, keyVersion);
+    return key;
   }
 }

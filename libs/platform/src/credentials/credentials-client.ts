@@ -2,15 +2,18 @@ import type { OwnCredentialRecord, Secret } from '@libs/contracts';
 import type { MessageBus } from '../messaging/message-bus';
 import { CredentialDirectory } from './credential-directory';
 import { CredentialOpener, type CredentialOwner } from './credential-opener';
+import { KeyVerdicts } from './key-verdicts';
 
 /** The credentials app, as processes use it that call providers: a `CredentialVault` of libs/inference. */
 export class CredentialsClient {
   readonly #directory: CredentialDirectory;
   readonly #opener: CredentialOpener;
+  readonly #verdicts: KeyVerdicts;
 
-  constructor(bus: MessageBus) {
-    this.#directory = new CredentialDirectory(bus);
-    this.#opener = new CredentialOpener(bus);
+  constructor(bus: MessageBus, monotonicNowMs: () => number = () => performance.now()) {
+    this.#directory = new CredentialDirectory(bus, { monotonicNowMs });
+    this.#opener = new CredentialOpener(bus, monotonicNowMs);
+    this.#verdicts = new KeyVerdicts(bus, monotonicNowMs);
   }
 
   /** Those in force. @throws AppError provider_overloaded while they cannot be known */
@@ -24,5 +27,18 @@ export class CredentialsClient {
   /** The key of one of them; null when it is gone. */
   open(id: string, owner: CredentialOwner): Promise<Secret | null> {
     return this.#opener.open(id, owner);
+  }
+
+  /** Tells the credentials app what a provider said of a key that `open` gave. Nobody waits for it. */
+  noteVerdict(
+    id: string,
+    { organizationId, workspaceId }: Pick<CredentialOwner, 'organizationId' | 'workspaceId'>,
+    key: Secret,
+    verdict: 'accepted' | 401 | 403,
+  ): void {
+    const keyVersion = this.#opener.versionOf(key);
+    if (keyVersion === undefined) return;
+    const refusedWith = verdict === 'accepted' ? null : verdict;
+    this.#verdicts.note({ id, organizationId, workspaceId, keyVersion, refusedWith });
   }
 }

@@ -1,0 +1,50 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '@libs/persistence';
+
+/** The key of a credential as somebody used it. */
+export interface UsedKey {
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly id: string;
+  /** What is said of another key than the one that is stored now changes nothing. */
+  readonly keyVersion: number;
+}
+
+const THIS_KEY = `id = $1 AND organization_id = $2 AND workspace_id = $3 AND key_version = $4 AND deleted_at IS NULL`;
+/** A minute after the first refusal, then twice as long after each, at most an hour. */
+const PASSED_OVER = `least(interval '1 hour', interval '1 minute' * power(2, least(refusals, 6)))`;
+
+/** What providers say of keys. Each statement is guarded, so of many calls that hear the same one counts. */
+@Injectable()
+export class KeyVerdictsRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Calls that were under way with a key that is passed over already add nothing. */
+  async noteRefusal(key: UsedKey, status: number): Promise<boolean> {
+    const touched = await this.database.execute({
+      name: 'note-key-refusal',
+      sql: `
+        UPDATE credentials SET refusals = refusals + 1, last_error_status = $5, last_error_at = now(),
+          skipped_until = now() + ${PASSED_OVER}
+        WHERE ${THIS_KEY} AND (skipped_until IS NULL OR skipped_until <= now())`,
+      values: [...valuesOf(key), status],
+    });
+    return touched === 1;
+  }
+
+  /** Only a call that was made after the key had been passed over says that it is good again. */
+  async noteAcceptance(key: UsedKey): Promise<boolean> {
+    const touched = await this.database.execute({
+      name: 'note-key-acceptance',
+      sql: `
+        UPDATE credentials SET refusals = 0, last_error_status = NULL, last_error_at = NULL, skipped_until = NULL
+        WHERE ${THIS_KEY} AND skipped_until <= now()`,
+      values: valuesOf(key),
+    });
+    return touched === 1;
+  }
+}
+
+function valuesOf({ id, organizationId, workspaceId, keyVersion }: UsedKey): (string | number)[] {
+  return [id, organizationId, workspaceId, keyVersion];
+}

@@ -1,0 +1,52 @@
+import { Secret } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { SharedCredentials, upstreamError, type ProviderAdapter } from '@libs/inference';
+import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
+import type { VideoJob } from '@libs/persistence';
+import { VideoEndpoints } from './video-endpoints';
+
+const KEY = new Secret('sk-own-0123456789abcdef');
+const provider = aProvider({ protocol: 'film' });
+const endpoint = anEndpoint({ provider, apis: ['video'] });
+const model = aModel({ endpoints: [endpoint] });
+const job = {
+  id: 'gen-vid-1',
+  organizationId: 'organization',
+  workspaceId: 'workspace',
+  apiKeyHash: 'hash',
+  model: model.slug,
+  provider: provider.slug,
+  upstreamModel: endpoint.upstreamModel,
+  region: endpoint.region,
+  credentialId: 'own',
+} as VideoJob;
+
+describe(VideoEndpoints.name, () => {
+  let told: unknown[];
+  let endpoints: VideoEndpoints;
+
+  beforeEach(() => {
+    told = [];
+    endpoints = new VideoEndpoints({
+      catalogue: () => aCatalogue(model),
+      adapters: new Map([['film', { video: {} } as ProviderAdapter]]),
+      shared: new SharedCredentials({ ACME_API_KEY: 'shared' }),
+      vault: { open: async () => KEY, noteVerdict: (...verdict) => void told.push(verdict) },
+    });
+  });
+
+  it("passes on that a provider refused a caller's own key, and nothing else that it says", async () => {
+    const { noteFailure } = await endpoints.routeOf(job);
+    for (const status of [400, 404, 429, 500]) noteFailure(upstreamError(provider, status, {}, Buffer.alloc(0)));
+    noteFailure(new AppError('provider_unavailable', 'The provider is not available'));
+    expect(told).toEqual([]);
+    noteFailure(upstreamError(provider, 401, {}, Buffer.alloc(0)));
+    expect(told).toEqual([['own', job, KEY, 401]]);
+  });
+
+  it("says nothing of the operator's keys", async () => {
+    const { noteFailure } = await endpoints.routeOf({ ...job, credentialId: null });
+    noteFailure(upstreamError(provider, 401, {}, Buffer.alloc(0)));
+    expect(told).toEqual([]);
+  });
+});

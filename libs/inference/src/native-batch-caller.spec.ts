@@ -1,0 +1,64 @@
+import { Secret } from '@libs/contracts';
+import { NativeBatchCaller } from './native-batch-caller';
+import { upstreamError } from './providers/upstream-error';
+import { CallerCredentials } from './routing/caller-credentials';
+import { SharedCredentials, type OwnCredential } from './routing/credential-source';
+import { aModel, anEndpoint, aProvider } from './testing';
+
+const KEY = new Secret('sk-own-0123456789abcdef');
+const SCOPE = { organizationId: 'organization', workspaceId: 'workspace', apiKeyHash: 'hash' };
+const own: OwnCredential = {
+  id: 'own',
+  provider: 'acme',
+  sortOrder: 0,
+  isDisabled: false,
+  isFallback: false,
+  isByokOnly: false,
+  isRequired: false,
+  allowedModels: null,
+  allowedApiKeyHashes: null,
+  allowedUserIds: null,
+  declaredZdr: null,
+  declaredRegion: null,
+};
+const provider = aProvider();
+const endpoint = anEndpoint({ provider });
+const plain = { model: aModel({ endpoints: [endpoint] }), endpoint };
+
+describe(NativeBatchCaller.name, () => {
+  let credential: OwnCredential;
+  let told: unknown[];
+  let caller: NativeBatchCaller;
+
+  beforeEach(() => {
+    credential = own;
+    told = [];
+    const vault = {
+      credentialsOf: () => [credential],
+      open: async () => KEY,
+      noteVerdict: (...verdict: unknown[]) => void told.push(verdict),
+    };
+    const credentials = new CallerCredentials(new SharedCredentials({ ACME_API_KEY: 'shared' }), vault);
+    caller = new NativeBatchCaller({ adapters: new Map(), credentials, clock: Date.now });
+  });
+
+  it('tells of a key that the provider of a batch refuses, and of nothing else', async () => {
+    const candidate = (await caller.withKey(plain, SCOPE))!;
+    await caller.accessTo(candidate, SCOPE, new AbortController().signal);
+    for (const status of [404, 429, 500]) {
+      caller.noteFailure(candidate, SCOPE, upstreamError(provider, status, {}, Buffer.alloc(0)));
+    }
+    expect(told).toEqual([]);
+    caller.noteFailure(candidate, SCOPE, upstreamError(provider, 403, {}, Buffer.alloc(0)));
+    const { organizationId, workspaceId } = SCOPE;
+    expect(told).toEqual([['own', { organizationId, workspaceId }, KEY, 403]]);
+  });
+
+  it('begins no batch with a refused key, and stays with the key of one that runs', async () => {
+    credential = { ...own, wasRefused: true, refusedForMs: 60_000 };
+    expect(await caller.withKey(plain, SCOPE)).toMatchObject({ credential: null });
+    expect(await caller.withSameKey(plain, 'own', SCOPE)).toMatchObject({ credential });
+    credential = { ...credential, isByokOnly: true };
+    expect(await caller.withKey(plain, SCOPE)).toBeNull();
+  });
+});

@@ -1,0 +1,37 @@
+import { Logger } from '@nestjs/common';
+import { NoteKeyVerdict, type NoteKeyVerdictRequest } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import type { MessageBus } from '../messaging/message-bus';
+
+/** How long routing may go on with what it knew, so that calls go on saying what was said. */
+const KNOWN_FOR_MS = 1_000;
+const MOST_KNOWN = 10_000;
+
+/**
+ * Tells the credentials app what providers say of keys. Calls do not wait for it: a verdict that is lost is said
+ * again by the next call with the key. Of a crowd of calls with one key the first tells.
+ */
+export class KeyVerdicts {
+  readonly #logger = new Logger(KeyVerdicts.name);
+  /** Until when a verdict need not be told again. */
+  readonly #told = new Map<string, number>();
+
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly nowMs: () => number,
+  ) {}
+
+  note(request: NoteKeyVerdictRequest): void {
+    const name = `${request.id} ${request.keyVersion} ${request.refusedWith}`;
+    if ((this.#told.get(name) ?? 0) > this.nowMs()) return;
+    // The oldest entry is the one that ends first: all are kept for as long.
+    if (this.#told.size >= MOST_KNOWN) this.#told.delete(this.#told.keys().next().value!);
+    this.#told.delete(name);
+    this.#told.set(name, this.nowMs() + KNOWN_FOR_MS);
+    this.bus.call(NoteKeyVerdict, request).catch((thrown: unknown) => {
+      this.#told.delete(name);
+      const { code } = AppError.from(thrown);
+      this.#logger.warn(`What a provider said of credential ${request.id} could not be noted: ${code}`);
+    });
+  }
+}
