@@ -110,13 +110,14 @@ describe(takeWholeBody.name, () => {
     taken = [];
     ended = 0;
     maxBytes = 10;
-    server = createServer(async (request, response) => {
+    const handle: Handler = async (request, response) => {
       request.once('end', () => (ended += 1));
       await Promise.resolve();
       const body = takeWholeBody(request, maxBytes);
       taken.push(body);
       response.end(String(body));
-    }).listen(0, '127.0.0.1');
+    };
+    server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1');
     await once(server, 'listening');
   });
 
