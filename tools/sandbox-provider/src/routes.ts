@@ -8,6 +8,8 @@ import { jsonReply, type Handle } from './http/reply';
 import { MessageBatches } from './batches/message-batches';
 import { OpenaiBatches } from './batches/openai-batches';
 import { Files } from './files/files';
+import { VideoJobs } from './videos/video-jobs';
+import { VideoTasks } from './videos/video-tasks';
 import { Videos } from './videos/videos';
 import type { InferenceStart } from './behaviours/inference-start';
 import type { Route } from './http/route-table';
@@ -35,7 +37,7 @@ export function createRoutes(start: InferenceStart, options: RouteOptions): Sand
   const messages: Handle = (call) => answerMessage(start, call);
   const embeddings: Handle = (call) => answerEmbeddings(start, call);
   const files = new Files();
-  const videos = new Videos(start, options.videoMs);
+  const videoJobs = new VideoJobs(start, options.videoMs);
   const batchable = new Map([
     ['/v1/chat/completions', chat],
     ['/v1/responses', responses],
@@ -53,7 +55,8 @@ export function createRoutes(start: InferenceStart, options: RouteOptions): Sand
     post('/v1/messages/count_tokens', (call) => countMessageTokens(start, call)),
     post('/v1/embeddings', embeddings),
     post('/v1/audio/transcriptions', (call) => answerTranscription(start, call), AUDIO_LIMIT_BYTES),
-    ...videoRoutes(videos),
+    ...videoRoutes(new Videos(videoJobs)),
+    ...videoTaskRoutes(new VideoTasks(videoJobs)),
     ...fileRoutes(files),
     ...batchRoutes(batches),
     ...messageBatchRoutes(messageBatches),
@@ -70,6 +73,15 @@ function videoRoutes(videos: Videos): Route[] {
     get('/v1/videos/{id}', (call) => videos.show(call)),
     get('/v1/videos/{id}/content', (call) => videos.content(call)),
     remove('/v1/videos/{id}', (call) => videos.remove(call)),
+  ];
+}
+
+function videoTaskRoutes(tasks: VideoTasks): Route[] {
+  const path = '/v1/contents/generations/tasks';
+  return [
+    post(path, (call) => tasks.create(call)),
+    get(path, (call) => tasks.list(call)),
+    get(`${path}/{id}`, (call) => tasks.show(call)),
   ];
 }
 

@@ -38,7 +38,10 @@ export interface VideoRequest {
   readonly continues: VideoOperation | null;
 }
 
-/** What a provider needs to be told to find a job again: JSON without a secret, kept with the job. */
+/**
+ * What a provider needs to be told to ask after a job: JSON without a secret, kept with the job. Its member `id` is
+ * what the provider calls the job, and is enough.
+ */
 export type VideoOperation = JsonObject;
 
 /** Whom to ask, with which key, for how long. */
@@ -95,8 +98,10 @@ export interface VideoApi {
   start(request: VideoRequest, access: VideoAccess, reference: string): Promise<VideoStart>;
 
   /**
-   * Looks for a job among those of the account by the reference it was submitted with; null where there is none.
-   * Only there where the provider's list tells jobs by reference.
+   * Looks for a job among those of the account by the reference it was submitted with; null where the list does not
+   * have it. Only there where the provider's list tells jobs by reference.
+   *
+   * @throws AppError when the list cannot be had or not be looked through to its end
    */
   find?(reference: string, access: VideoAccess): Promise<VideoOperation | null>;
 

@@ -2,6 +2,7 @@ import { boxAt, boxesOf, ClipDecoder, samplesOf } from '../testing/clip-reader';
 import { SandboxClient, type JsonAnswer } from '../testing/sandbox-client';
 import { makeClip } from './clip';
 import { drawPicture, pictureSize } from './picture';
+import { VideoTasks } from './video-tasks';
 import { Videos } from './videos';
 
 describe(makeClip.name, () => {
@@ -100,6 +101,16 @@ describe(Videos.name, () => {
     expect(body.error.code).toBe('idempotency_key_reused');
   });
 
+  it('makes a video although its answer is lost, and the same one of a repetition', async () => {
+    const members = { model: 'm?reset=1&fail_times=1', prompt: 'lost' };
+    const headers = { 'idempotency-key': 'lost' };
+    await expect(client.post('/v1/videos', order(members), headers)).rejects.toThrow('fetch failed');
+    const { id } = await create(members, headers);
+    const { data } = (await client.get('/v1/videos')).body;
+    const made = data.filter(({ prompt }: { prompt: string }) => prompt === 'lost');
+    expect(made).toMatchObject([{ id }]);
+  });
+
   it('fails when it is told to', async () => {
     const video = await create({ model: 'm?video_end=failed' });
     expect(video).toMatchObject({ status: 'failed', error: { code: 'sandbox_failure' } });
@@ -128,5 +139,58 @@ describe(Videos.name, () => {
     const { status, body } = await client.post('/v1/videos', order(members));
     expect(status).toBe(400);
     expect(body.error.param).toBe(param);
+  });
+});
+
+describe(VideoTasks.name, () => {
+  const PATH = '/v1/contents/generations/tasks';
+  let client: SandboxClient;
+
+  beforeEach(async () => {
+    client = await SandboxClient.start();
+  });
+
+  afterEach(() => client.close());
+
+  const order = (text: string, members: object = {}): object => ({
+    model: 'sandbox-video',
+    content: [{ type: 'text', text }],
+    ratio: '9:16',
+    duration: 2,
+    ...members,
+  });
+
+  it('makes the same films, at a link that it names', async () => {
+    const { id } = (await client.post(PATH, order('a heron'))).body;
+    const { body } = await client.get(`${PATH}/${id}`);
+    expect(body).toMatchObject({ id, status: 'succeeded', duration: 2, usage: { completion_tokens: 40_000 } });
+    const film = await fetch(body.content.video_url);
+    expect(samplesOf(Buffer.from(await film.arrayBuffer()))).toHaveLength(20);
+  });
+
+  it('lists by what a task was called, also one whose answer was lost', async () => {
+    await client.post(PATH, order('named', { safety_identifier: 'job-1' }));
+    const lost = { model: 'sandbox-video?reset=1', safety_identifier: 'job-2' };
+    await expect(client.post(PATH, order('lost', lost))).rejects.toThrow('fetch failed');
+    await client.post(PATH, order('nameless'));
+    const { body } = await client.get(`${PATH}?page_num=1&page_size=2`);
+    expect(body.total).toBe(3);
+    expect(body.items.map((task: object) => 'safety_identifier' in task)).toEqual([false, true]);
+    const next = (await client.get(`${PATH}?page_num=2&page_size=2`)).body.items;
+    expect([...body.items, ...next]).toMatchObject([
+      {},
+      { safety_identifier: 'job-2' },
+      { safety_identifier: 'job-1' },
+    ]);
+  });
+
+  it.each([
+    ['prompt', order('')],
+    ['content', { model: 'm' }],
+    ['seconds', order('long', { duration: 600 })],
+  ])('names %s when it is at fault', async (param, body) => {
+    const answer = await client.post(PATH, body);
+    expect([answer.status, answer.body.error.param]).toEqual([400, param]);
+    expect((await client.get(`${PATH}?page_size=501`)).status).toBe(400);
   });
 });

@@ -1,15 +1,35 @@
-import { defined, numberOf, objectOf, stringOf } from '../../dialects/loose-values';
+import { defined, numberOf, objectOf, objectsOf, stringOf } from '../../dialects/loose-values';
 import { brokenAnswer } from '../upstream-error';
 import type { VideoAccess, VideoMedia, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
 import { RestVideos } from './rest-videos';
 import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf } from './video-rest';
 
 const TASKS = '/contents/generations/tasks';
+/** The most that the list gives at a time, and how many of them are looked through. */
+const TASKS_PER_PAGE = 500;
+const MOST_PAGES = 20;
 
-/** Content generation tasks of BytePlus ModelArk, which are paid for by the token. */
+/**
+ * Content generation tasks of BytePlus ModelArk, which are paid for by the token. A task keeps the
+ * `safety_identifier` that it was created with, and the list of tasks shows it: by that a task is found again.
+ */
 export class BytePlusVideos extends RestVideos {
-  start(request: VideoRequest, access: VideoAccess): Promise<VideoStart> {
-    return this.rest.start(TASKS, bodyOf(request, access), access, { read: ({ id }) => accepted(id) });
+  start(request: VideoRequest, access: VideoAccess, reference: string): Promise<VideoStart> {
+    const body = { ...bodyOf(request, access), safety_identifier: reference };
+    return this.rest.start(TASKS, body, access, { read: ({ id }) => accepted(id) });
+  }
+
+  async find(reference: string, access: VideoAccess): Promise<VideoOperation | null> {
+    for (let page = 1; page <= MOST_PAGES; page += 1) {
+      const { items } = await this.rest.get(`${TASKS}?page_num=${page}&page_size=${TASKS_PER_PAGE}`, access);
+      if (!Array.isArray(items)) throw brokenAnswer(access.endpoint.provider, 'a list of tasks without tasks');
+      const tasks = objectsOf(items);
+      const found = tasks.find((task) => task['safety_identifier'] === reference);
+      const id = stringOf(found?.['id']);
+      if (id !== undefined) return { id };
+      if (items.length < TASKS_PER_PAGE) return null;
+    }
+    throw brokenAnswer(access.endpoint.provider, 'more tasks than can be looked through');
   }
 
   async status(operation: VideoOperation, access: VideoAccess): Promise<VideoStatus> {

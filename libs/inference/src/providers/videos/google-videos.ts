@@ -1,17 +1,8 @@
 import { AppError } from '@libs/errors';
 import { defined, isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../dialects/loose-values';
-import { brokenAnswer } from '../upstream-error';
-import type {
-  VideoAccess,
-  VideoMedia,
-  VideoOperation,
-  VideoOutput,
-  VideoRequest,
-  VideoStart,
-  VideoStatus,
-} from '../video-provider';
+import type { VideoAccess, VideoMedia, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
 import { RestVideos } from './rest-videos';
-import { accepted, checkSameJob, failureOf, idOf } from './video-rest';
+import { accepted, checkSameJob, failureOf, idOf, linksOf } from './video-rest';
 
 /** Veo by the Gemini API: long-running operations. */
 export class GoogleVideos extends RestVideos {
@@ -24,11 +15,11 @@ export class GoogleVideos extends RestVideos {
       // Nothing was submitted yet.
       return { kind: 'refused', error: AppError.from(error) };
     }
-    return this.rest.start(path, bodyOf(request, earlier), access, { read: ({ name }) => accepted(name, 'name') });
+    return this.rest.start(path, bodyOf(request, earlier), access, { read: ({ name }) => accepted(name) });
   }
 
   async status(operation: VideoOperation, access: VideoAccess): Promise<VideoStatus> {
-    const name = idOf(operation, 'name');
+    const name = idOf(operation);
     const job = await this.rest.get(`/${encodeURI(name)}`, access);
     checkSameJob(name, job['name'], access);
     if (job['done'] !== true) return { state: 'in_progress' };
@@ -37,7 +28,7 @@ export class GoogleVideos extends RestVideos {
   }
 
   async #uriOf(operation: VideoOperation, access: VideoAccess): Promise<string> {
-    const job = await this.rest.get(`/${encodeURI(idOf(operation, 'name'))}`, access);
+    const job = await this.rest.get(`/${encodeURI(idOf(operation))}`, access);
     const uri = urisOf(objectOf(objectOf(job['response'])['generateVideoResponse']))[0];
     const url = URL.parse(uri ?? '');
     if (url === null) throw new AppError('invalid_request', 'The earlier video is no longer there to go on from');
@@ -78,7 +69,7 @@ function finished(response: JsonObject, access: VideoAccess): VideoStatus {
     const reason: unknown = Array.isArray(reasons) ? reasons[0] : undefined;
     return { state: 'failed', message: failureOf(reason, 'The provider made no video') };
   }
-  return { state: 'completed', outputs: uris.map((uri) => outputOf(uri, access)) };
+  return { state: 'completed', outputs: linksOf(uris.map(withoutKey), access) };
 }
 
 function urisOf(response: JsonObject): (string | undefined)[] {
@@ -86,13 +77,8 @@ function urisOf(response: JsonObject): (string | undefined)[] {
 }
 
 /** A link of Google's may name a key, which is nobody's business but ours. */
-function outputOf(uri: string | undefined, { endpoint: { provider } }: VideoAccess): VideoOutput {
+function withoutKey(uri: string | undefined): string | undefined {
   const url = URL.parse(uri ?? '');
-  if (url === null) throw brokenAnswer(provider, 'a finished video without a link');
-  url.searchParams.delete('key');
-  const base = new URL(provider.baseUrl);
-  const isOurs = url.origin === base.origin && url.pathname.startsWith(`${base.pathname.replace(/\/$/, '')}/`);
-  if (isOurs) return { path: url.pathname.slice(base.pathname.replace(/\/$/, '').length) + url.search };
-  if (url.protocol !== 'https:') throw brokenAnswer(provider, 'a finished video without a link');
-  return { url: url.href };
+  url?.searchParams.delete('key');
+  return url?.href;
 }

@@ -139,17 +139,15 @@ export function checkSameJob(asked: unknown, told: unknown, { endpoint }: VideoA
   throw brokenAnswer(endpoint.provider, 'the provider tells of another video job');
 }
 
-/** The member of an operation that we wrote. */
-export function idOf(operation: JsonObject, member = 'id'): string {
-  const id = stringOf(operation[member]);
+/** What the provider calls the job: the one member that every operation has, whoever wrote it. */
+export function idOf(operation: JsonObject): string {
+  const id = stringOf(operation['id']);
   if (id !== undefined) return id;
-  throw new AppError('server', 'Internal error', { internal: `a video operation without ${member}` });
+  throw new AppError('server', 'Internal error', { internal: 'a video operation without id' });
 }
 
-export function accepted(id: unknown, member = 'id'): VideoStart | null {
-  return typeof id === 'string' && id !== '' && id.length <= 1_000
-    ? { kind: 'accepted', operation: { [member]: id } }
-    : null;
+export function accepted(id: unknown): VideoStart | null {
+  return typeof id === 'string' && id !== '' && id.length <= 1_000 ? { kind: 'accepted', operation: { id } } : null;
 }
 
 /** A provider's own words on why there is no video, as they may be shown. */
@@ -157,13 +155,27 @@ export function failureOf(words: unknown, fallback = 'The provider could not mak
   return scrub(stringOf(words) ?? '') || fallback;
 }
 
-/** Links to the outputs; one that is no https link makes the answer unreadable. */
-export function linksOf(urls: readonly unknown[], { endpoint }: VideoAccess): VideoOutput[] {
-  const links = urls.map((url) => (typeof url === 'string' ? URL.parse(url) : null));
-  if (links.length === 0 || links.some((link) => link?.protocol !== 'https:')) {
-    throw brokenAnswer(endpoint.provider, 'a finished video without a link');
+/**
+ * Where the outputs are that a provider links to: below its own base URL, where its key is needed, or at a public
+ * https link. Any other link makes the answer unreadable.
+ */
+export function linksOf(urls: readonly unknown[], access: VideoAccess): VideoOutput[] {
+  if (urls.length === 0) throw withoutLink(access);
+  return urls.map((url) => outputAt(typeof url === 'string' ? URL.parse(url) : null, access));
+}
+
+function outputAt(link: URL | null, access: VideoAccess): VideoOutput {
+  const base = new URL(access.endpoint.provider.baseUrl);
+  const root = base.pathname.replace(/\/$/, '');
+  if (link?.origin === base.origin && link.pathname.startsWith(`${root}/`)) {
+    return { path: link.pathname.slice(root.length) + link.search };
   }
-  return links.map((link) => ({ url: link!.href }));
+  if (link?.protocol !== 'https:') throw withoutLink(access);
+  return { url: link.href };
+}
+
+function withoutLink({ endpoint }: VideoAccess): AppError {
+  return brokenAnswer(endpoint.provider, 'a finished video without a link');
 }
 
 export function dataUrl({ mediaType, data }: VideoMedia): string {

@@ -31,6 +31,8 @@ interface Fixture {
     readonly answer: object;
   };
   readonly operation: Record<string, unknown>;
+  /** Lists of jobs, by path and query, where the provider tells jobs by reference. */
+  readonly listed?: Recorded['routes'];
   readonly done: Recorded;
   readonly failed: Recorded;
   readonly strange: Recorded;
@@ -218,6 +220,25 @@ describe.each(['openai', 'google', 'replicate', 'fal', 'runway', 'minimax', 'byt
       }
     });
 
+    it('finds a job by the reference it was submitted with, or says that it cannot', async () => {
+      const { listed } = fixture;
+      if (listed === undefined) {
+        expect(api).not.toHaveProperty('find');
+        return;
+      }
+      plays({ routes: listed });
+      expect(await api.find!(REFERENCE, access)).toEqual(fixture.operation);
+      expect(await api.find!('gen-vid-1763715600-zzzzzzzzzzzzzzzzzzzz', access)).toBeNull();
+      for (const [status, body] of [
+        [500, '{}'],
+        [200, '{}'],
+        [200, '<html>'],
+      ] as const) {
+        answers(status, body);
+        await thrown(api.find!(REFERENCE, access));
+      }
+    });
+
     it('opens an output with the key at the provider, and hands out links without it', async () => {
       const output = fixture.done.outputs![0] as { path: string } | { url: string };
       if ('url' in output) {
@@ -235,3 +256,47 @@ describe.each(['openai', 'google', 'replicate', 'fal', 'runway', 'minimax', 'byt
     });
   },
 );
+
+describe('the list of tasks at BytePlus', () => {
+  const PAGE = 500;
+  let upstream: FakeUpstream;
+  let http: UpstreamHttp;
+  let find: (reference: string) => Promise<unknown>;
+  let tasks: { id: string; safety_identifier: string }[];
+
+  beforeEach(async () => {
+    upstream = await FakeUpstream.start();
+    http = new UpstreamHttp();
+    const api = createProviderAdapters(http).get('byteplus')!.video!;
+    const provider = aProvider({ protocol: 'byteplus', baseUrl: `${upstream.origin}/v1` });
+    const endpoint = anEndpoint({ provider, apis: ['video'] });
+    const signal = new AbortController().signal;
+    find = (reference) =>
+      api.find!(reference, { endpoint, apiKey: new Secret(FIXTURE_KEY), signal, timeouts: TIMEOUTS });
+    upstream.behaviour = (response, { path }) => {
+      const page = Number(new URL(path, upstream.origin).searchParams.get('page_num'));
+      const items = tasks.slice((page - 1) * PAGE, page * PAGE);
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ items }));
+    };
+  });
+
+  afterEach(async () => {
+    await upstream.close();
+    await http.close();
+  });
+
+  const manyTasks = (count: number): typeof tasks =>
+    Array.from({ length: count }, (_, index) => ({ id: `cgt-${index}`, safety_identifier: `reference-${index}` }));
+
+  it('is looked through to its end', async () => {
+    tasks = manyTasks(2 * PAGE);
+    expect(await find('reference-999')).toEqual({ id: 'cgt-999' });
+    expect(await find('another')).toBeNull();
+    expect(upstream.requests.map(({ path }) => /page_num=(\d+)/.exec(path)![1])).toEqual(['1', '2', '1', '2', '3']);
+  });
+
+  it('says nothing where it is longer than can be looked through', async () => {
+    tasks = manyTasks(20 * PAGE + 1);
+    await expect(find(`reference-${20 * PAGE}`)).rejects.toMatchObject({ code: 'provider_unavailable' });
+  });
+});
