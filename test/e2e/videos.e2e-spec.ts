@@ -147,7 +147,7 @@ beforeAll(async () => {
   upstream.behaviour = (response, received) => BEHAVIOURS[received.path.split('/')[1]!]!(response, received);
   installation = await Installation.start({
     catalogue: catalogue(),
-    environment: { VIDEO_SUBMISSIONS_PER_MINUTE: '100000' },
+    environment: { VIDEO_SUBMISSIONS_PER_MINUTE: '100000', VIDEO_REVIEW_SECONDS: '2' },
   });
   client = installation.client();
   const operator = new Operator(installation);
@@ -368,14 +368,14 @@ describe('a video', () => {
     expect(hiccups).toBe(3);
   });
 
-  it('is never submitted twice where nobody knows whether it was, and its money waits for an answer', async () => {
+  it('is never submitted twice where nobody knows whether it was, and fails where no person looks in time', async () => {
     const before = upstream.requests.length;
     const { id } = await accepted({ model: 'vid/silent' });
     const video = await ended(id);
     expect(video).toMatchObject({ status: 'failed', error: 'The provider did not say whether it took the job' });
     const sent = upstream.requests.slice(before).filter(({ path }) => path.startsWith('/silent'));
     expect(sent).toHaveLength(1);
-    expect(await booksOf(id)).toEqual({ hold: 'open', charges: [] });
+    expect(await booksOf(id)).toEqual({ hold: 'resolved', charges: [] });
     expect(await drift()).toEqual([]);
   });
 

@@ -25,6 +25,10 @@ export class VideoWorkerEnv extends ServicesEnv {
   @Int({ min: 1, max: 1_000 })
   VIDEO_CONCURRENCY: number = 32;
 
+  /** Seconds for which a job waits for a person when nobody knows whether its provider took it. */
+  @Int({ min: 1, max: 604_800 })
+  VIDEO_REVIEW_SECONDS: number = 3_600;
+
   /** Hours for which finished videos are kept. */
   @Int({ min: 1, max: 8_760 })
   VIDEO_RETENTION_HOURS: number = 168;

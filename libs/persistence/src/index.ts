@@ -60,6 +60,12 @@ export { PartitionsRepository } from './partitions.repository';
 export { VideoEndsRepository, type TellEnd, type VideoEnd } from './videos/video-ends.repository';
 export { VideoIntakeRepository, VideoSubmittedBefore, type NewVideo } from './videos/video-intake.repository';
 export { VideoJobsRepository, type VideoJob, type VideoWait } from './videos/video-jobs.repository';
+export {
+  VideoReviewsRepository,
+  type Reviewer,
+  type ReviewVerdict,
+  type VideoInReview,
+} from './videos/video-reviews.repository';
 export { VideoViewsRepository, type VideoView } from './videos/video-views.repository';
 export type { KeptVideo, VideoStatusName, VideoStep } from './videos/video.entity';
 export {

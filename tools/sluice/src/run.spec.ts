@@ -20,6 +20,7 @@ import { EXIT, run } from './run';
 const ORGANIZATION = '7c1f9c1e-0000-4000-8000-000000000001';
 const WORKSPACE = '7c1f9c1e-0000-4000-8000-000000000002';
 const HASH = 'ab'.repeat(32);
+const VIDEO = 'gen-vid-1763715600-abcdefghijklmnopqrst';
 
 class AuthBus extends MessageBus {
   organizations = 1;
@@ -184,6 +185,12 @@ describe(run.name, () => {
     [['webhooks', 'list', '--state', 'lost'], '--state must be pending, delivered or given-up'],
     [['webhooks', 'list', '--workspace', 'x'], '--workspace must be an id'],
     [['webhooks', 'redeliver'], 'ID must be given'],
+    [['videos', 'resolve', '--failed'], 'ID must be given'],
+    [['videos', 'resolve', 'x', '--failed'], 'ID must be that of a video'],
+    [['videos', 'resolve', VIDEO], 'either --submitted UPSTREAM_ID or --failed'],
+    [['videos', 'resolve', VIDEO, '--failed', '--submitted', 'up-1'], 'either --submitted UPSTREAM_ID or --failed'],
+    [['videos', 'resolve', VIDEO, '--submitted', ''], '--submitted needs a value'],
+    [['videos', 'resolve', VIDEO, '--submitted', 'a/../../keys'], 'UPSTREAM_ID must be'],
     [['keys'], 'no such command'],
     [[], 'sluice COMMAND'],
   ])('ends %j as wrong usage and asks nobody', async (argv, complaint) => {

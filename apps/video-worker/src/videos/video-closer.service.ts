@@ -1,4 +1,4 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { VideoEndsRepository, WebhookDeliveriesRepository, type VideoEnd, type VideoJob } from '@libs/persistence';
 import { counter } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
@@ -8,16 +8,10 @@ const ended = counter({
   help: 'Video jobs that came to their end, by how',
   labelNames: ['status'],
 });
-const reviewed = counter({
-  name: 'sluice_videos_in_review_total',
-  help: 'Video jobs of which nobody knows whether the provider took them',
-});
 
 /** Brings jobs to their end: once, with the books and the news in the same commit. */
 @Injectable()
 export class VideoCloserService {
-  private readonly logger = new Logger(VideoCloserService.name);
-
   constructor(
     private readonly ends: VideoEndsRepository,
     private readonly webhooks: WebhookDeliveriesRepository,
@@ -37,9 +31,7 @@ export class VideoCloserService {
         payload: payloadOf(job, end, this.env.PUBLIC_URL.replace(/\/+$/, '')),
       });
     });
-    if (!isFirst) return;
-    ended.inc({ status: ending.status });
-    if (ending.status !== 'completed' && ending.needsReview === true) reviewed.inc();
+    if (isFirst) ended.inc({ status: ending.status });
   }
 
   fail(job: VideoJob, errorMessage: string): Promise<void> {
@@ -48,15 +40,6 @@ export class VideoCloserService {
 
   expire(job: VideoJob): Promise<void> {
     return this.finish(job, { status: 'expired', errorMessage: 'The provider took too long' });
-  }
-
-  /** Nobody can say whether there is a job at the provider, so there will not be a second one. */
-  async review(job: VideoJob): Promise<void> {
-    this.logger.error(
-      `video ${job.id}: nobody knows whether ${job.provider} took it; its hold stays until it runs out`,
-    );
-    const errorMessage = 'The provider did not say whether it took the job';
-    await this.finish(job, { status: 'failed', errorMessage, needsReview: true });
   }
 }
 

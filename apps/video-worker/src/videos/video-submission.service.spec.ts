@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { VideoApi, VideoStart } from '@libs/inference';
 import type { VideoJob, VideoJobsRepository } from '@libs/persistence';
+import type { VideoWorkerEnv } from '../video-worker.env';
 import type { VideoCloserService } from './video-closer.service';
 import type { VideoEndpoints } from './video-endpoints';
 import { VideoSubmissionService } from './video-submission.service';
@@ -20,6 +21,8 @@ const JOB: VideoJob = {
   step: 'submit',
   attempts: 0,
   outputAttempts: 0,
+  searches: 0,
+  needsReview: false,
   operation: null,
   callbackUrl: null,
   priceUsd: '1',
@@ -53,13 +56,18 @@ class Scene {
         this.job = { ...this.job, step };
       },
       countSearch: async () => {
-        this.job = { ...this.job, attempts: this.job.attempts + 1 };
+        this.job = { ...this.job, searches: this.job.searches + 1 };
+      },
+      sendToReview: async () => {
+        this.ended = 'in review';
+        this.job = { ...this.job, needsReview: true };
+        return true;
       },
     };
     const end = (how: string) => async (): Promise<void> => {
       this.ended = how;
     };
-    const closer = { fail: end('failed'), expire: end('expired'), review: end('in review') };
+    const closer = { fail: end('failed'), expire: end('expired') };
     const api = {
       start: (_request: unknown, _access: unknown, reference: string) => {
         const isRepeated = provider.idempotent === true && this.billed.includes(reference);
@@ -78,6 +86,7 @@ class Scene {
       jobs as unknown as VideoJobsRepository,
       { routeOf: async () => route } as unknown as VideoEndpoints,
       closer as unknown as VideoCloserService,
+      { VIDEO_REVIEW_SECONDS: 60 } as VideoWorkerEnv,
     );
   }
 
@@ -136,6 +145,23 @@ describe(VideoSubmissionService.name, () => {
       ended: 'in review',
       billed: 1,
     });
+  });
+
+  it('looks three times for a job that was refused before, whose last submission nobody heard of', async () => {
+    let looks = 0;
+    const scene = new Scene({ find: async () => ((looks += 1) < 3 ? null : { id: 'found' }) });
+    scene.job = { ...JOB, attempts: 5 };
+    scene.answer = () => Promise.reject(silence);
+    for (let n = 0; n < 6 && scene.job.step !== 'poll' && scene.ended === null; n += 1) await scene.run();
+    expect({ looks, ended: scene.ended, step: scene.job.step }).toEqual({ looks: 3, ended: null, step: 'poll' });
+    expect(scene.billed).toHaveLength(1);
+  });
+
+  it('fails a job at which no person looked in time, and asks no provider', async () => {
+    const scene = new Scene({ idempotent: true, find: async () => ({ id: 'found' }) });
+    scene.job = { ...JOB, step: 'submitting', attempts: 1, needsReview: true };
+    await scene.run();
+    expect({ ended: scene.ended, billed: scene.billed }).toEqual({ ended: 'failed', billed: [] });
   });
 
   it('leaves the job to a person where neither is possible', async () => {

@@ -1,7 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { Cancellation, type VideoRequest, type VideoStart } from '@libs/inference';
+import { Cancellation, type VideoOperation, type VideoRequest, type VideoStart } from '@libs/inference';
 import { VideoJobsRepository, type VideoJob } from '@libs/persistence';
+import { counter } from '@libs/platform';
+import { VideoWorkerEnv } from '../video-worker.env';
 import { VideoCloserService } from './video-closer.service';
 import { VideoEndpoints, type VideoRoute } from './video-endpoints';
 import { FIRST_POLL_MS, retryDelayMs, SUBMIT_TIMEOUTS } from './video-timing';
@@ -10,14 +12,19 @@ import { FIRST_POLL_MS, retryDelayMs, SUBMIT_TIMEOUTS } from './video-timing';
 const MOST_REFUSALS = 6;
 /** How often a submission is repeated whose outcome is unknown, where a repetition is no second job. */
 const MOST_REPETITIONS = 8;
-const MOST_SEARCHES = 3;
-const SEARCH_DELAY_MS = 5_000;
+/** Before each look for a job that may have been submitted: what a provider took just now may not be listed yet. */
+const SEARCH_DELAYS_MS: readonly number[] = [5_000, 15_000, 60_000];
+
+const reviewed = counter({
+  name: 'sluice_videos_in_review_total',
+  help: 'Video jobs of which nobody knows whether the provider took them',
+});
 
 /**
  * Submits jobs, each at most once. A submission costs money and cannot be taken back, and this process may die
  * between the provider's yes and our writing it down. So the intent is written first; whoever finds it later asks
  * again only where the provider knows repetitions by their idempotency key, looks for the job where the provider lets
- * itself be searched, and else leaves it to a person.
+ * itself be searched, and else leaves it to a person. A job that nobody looks at in time fails.
  */
 @Injectable()
 export class VideoSubmissionService {
@@ -27,9 +34,11 @@ export class VideoSubmissionService {
     private readonly jobs: VideoJobsRepository,
     private readonly endpoints: VideoEndpoints,
     private readonly closer: VideoCloserService,
+    private readonly env: VideoWorkerEnv,
   ) {}
 
   async run(job: VideoJob): Promise<void> {
+    if (job.needsReview) return this.closer.fail(job, 'The provider did not say whether it took the job');
     const isUntouched = job.step === 'submit';
     if (isUntouched && job.isOverdue) return this.closer.expire(job);
     let route: VideoRoute;
@@ -44,7 +53,7 @@ export class VideoSubmissionService {
 
   private async withoutRoute(job: VideoJob, error: AppError): Promise<void> {
     this.logger.warn(`video ${job.id} cannot be submitted: ${error.internal ?? error.message}`);
-    if (job.step === 'submitting' && job.isOverdue) return this.closer.review(job);
+    if (job.step === 'submitting' && job.isOverdue) return this.review(job);
     if (error.code === 'permission_denied' && job.step === 'submit') return this.closer.fail(job, error.message);
     await this.jobs.retrySubmission(job, job.step === 'submit' ? 'submit' : 'submitting', retryDelayMs(5));
   }
@@ -70,7 +79,15 @@ export class VideoSubmissionService {
       route.noteFailure(start.error);
       return this.refused(job, start.error);
     }
-    await this.jobs.markSubmitted(job, start.operation, FIRST_POLL_MS);
+    await this.follow(job, start.operation);
+  }
+
+  private async follow(job: VideoJob, operation: VideoOperation): Promise<void> {
+    if (await this.jobs.markSubmitted(job, operation, FIRST_POLL_MS)) return;
+    // Whoever has the job now cannot know this, and may have left it to a person.
+    this.logger.error(
+      `video ${job.id} is ${JSON.stringify(operation)} at ${job.provider}, which came too late to note`,
+    );
   }
 
   private async refused(job: VideoJob, error: AppError): Promise<void> {
@@ -80,27 +97,36 @@ export class VideoSubmissionService {
       return this.jobs.retrySubmission(job, job.step === 'submit' ? 'submit' : 'submitting', delayMs);
     }
     // An earlier try may have been taken; this refusal is about the repetition only.
-    if (job.step === 'submitting') return this.closer.review(job);
+    if (job.step === 'submitting') return this.review(job);
     await this.closer.fail(job, error.message);
   }
 
   private async unknown(job: VideoJob, { can, api }: VideoRoute, error: AppError): Promise<void> {
     this.logger.warn(`video ${job.id}: ${job.provider} gave no answer: ${error.internal ?? error.code}`);
-    if (!can.idempotentSubmit && !api.find) return this.closer.review(job);
-    const delayMs = can.idempotentSubmit ? retryDelayMs(job.attempts) : SEARCH_DELAY_MS;
+    if (!can.idempotentSubmit && !api.find) return this.review(job);
+    const delayMs = can.idempotentSubmit ? retryDelayMs(job.attempts) : SEARCH_DELAYS_MS[0]!;
     await this.jobs.retrySubmission(job, 'submitting', delayMs);
   }
 
   private async recover(job: VideoJob, { api, accessFor }: VideoRoute): Promise<void> {
-    // The submission itself was the first attempt.
-    const searches = job.attempts - 1;
-    if (!api.find || searches >= MOST_SEARCHES) return this.closer.review(job);
+    if (!api.find) return this.review(job);
     await this.jobs.countSearch(job);
     const found = await api.find(job.id, accessFor(new Cancellation(), SUBMIT_TIMEOUTS)).catch((thrown: unknown) => {
-      this.logger.warn(`video ${job.id} cannot be searched for: ${AppError.from(thrown).internal ?? 'unknown'}`);
+      const error = AppError.from(thrown);
+      this.logger.warn(`video ${job.id} cannot be searched for: ${error.internal ?? error.code}`);
       return null;
     });
-    if (found === null) return this.jobs.retrySubmission(job, 'submitting', SEARCH_DELAY_MS);
-    await this.jobs.markSubmitted(job, found, FIRST_POLL_MS);
+    if (found !== null) return this.follow(job, found);
+    const delayMs = SEARCH_DELAYS_MS[job.searches + 1];
+    // That it is not listed does not say that it is not there, so there is no second submission.
+    return delayMs === undefined ? this.review(job) : this.jobs.retrySubmission(job, 'submitting', delayMs);
+  }
+
+  /** Nobody can say whether there is a job at the provider, so there will not be a second one. */
+  private async review(job: VideoJob): Promise<void> {
+    const reviewMs = this.env.VIDEO_REVIEW_SECONDS * 1_000;
+    if (!(await this.jobs.sendToReview(job, reviewMs))) return;
+    reviewed.inc();
+    this.logger.error(`video ${job.id}: nobody knows whether ${job.provider} took it; sluice videos in-review`);
   }
 }

@@ -5,7 +5,7 @@ import { BlobStore, PeriodicTask } from '@libs/platform';
 const SWEEP_MS = 30_000;
 const PER_SWEEP = 100;
 
-/** What time alone brings: copies that are kept no longer, holds of unknown jobs that ran out, old idempotency keys. */
+/** What time alone brings: copies that are kept no longer, and old idempotency keys. */
 @Injectable()
 export class VideoSweeperService {
   private readonly logger = new Logger(VideoSweeperService.name);
@@ -29,8 +29,6 @@ export class VideoSweeperService {
   async sweep(): Promise<void> {
     try {
       await this.intake.forgetOldKeys();
-      const released = await this.ends.releaseReviewed(PER_SWEEP);
-      if (released > 0) this.logger.log(`${released} holds of jobs in review have run out`);
       for (const { id, outputs } of await this.ends.findOutdated(PER_SWEEP)) {
         for (const { key } of outputs) await this.blobs.remove(key);
         await this.ends.forgetOutputs(id);

@@ -1,8 +1,9 @@
-import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
+import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
-/** One call with a management key. */
+/** One call with a management key, or one act of an operator at the command line. */
 @Entity({ name: 'audit_entries' })
 @Index('audit_entries_by_organization', { synchronize: false })
+@Check('audit_entries_by_one', '(key_id IS NULL) = (operator IS NOT NULL)')
 export class AuditEntryEntity {
   @PrimaryGeneratedColumn('identity', {
     type: 'bigint',
@@ -17,11 +18,15 @@ export class AuditEntryEntity {
   @Column({ type: 'uuid', name: 'organization_id' })
   organizationId: string;
 
-  /** The management key, by its id. */
-  @Column({ type: 'uuid', name: 'key_id' })
-  keyId: string;
+  /** The management key, by its id; null for an operator. */
+  @Column({ type: 'uuid', name: 'key_id', nullable: true })
+  keyId: string | null;
 
-  /** Method and route, such as `DELETE /api/v1/keys/:hash`. */
+  /** Who acted at the command line; null where a key did. */
+  @Column({ type: 'text', nullable: true })
+  operator: string | null;
+
+  /** Method and route, such as `DELETE /api/v1/keys/:hash`, or the words of a command. */
   @Column({ type: 'text' })
   action: string;
 

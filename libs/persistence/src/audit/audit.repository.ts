@@ -1,10 +1,20 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../database';
+import { Database, type Session } from '../database';
 import type { AuditEntryEntity } from './audit-entry.entity';
 
-export type NewAuditEntry = Pick<AuditEntryEntity, 'organizationId' | 'keyId' | 'action' | 'target' | 'requestId'>;
+type Act = Pick<AuditEntryEntity, 'organizationId' | 'action' | 'target' | 'requestId'>;
 
-/** The trail of what was done with management keys. */
+export interface NewAuditEntry extends Act {
+  readonly keyId: string;
+}
+
+export interface OperatorAuditEntry extends Act {
+  readonly operator: string;
+}
+
+const DONE = 200;
+
+/** The trail of what was done with management keys, and by operators at the command line. */
 @Injectable()
 export class AuditRepository {
   constructor(private readonly database: Database) {}
@@ -18,6 +28,16 @@ export class AuditRepository {
       values: [organizationId, keyId, action, target, requestId],
     });
     return row!.id;
+  }
+
+  /** An act that commits together with its entry: what is in the trail has been done. */
+  async addOperatorEntry(session: Session, entry: OperatorAuditEntry): Promise<void> {
+    const { organizationId, operator, action, target, requestId } = entry;
+    await session.execute({
+      sql: `INSERT INTO audit_entries (organization_id, operator, action, target, request_id, status)
+            VALUES ($1, $2, $3, $4, $5, $6)`,
+      values: [organizationId, operator, action, target, requestId, DONE],
+    });
   }
 
   /** The oldest of those that are older than so many days. The database gives up none of the last ninety days. */

@@ -14,6 +14,7 @@ import { Webhooks1763800000006 } from './1763800000006-webhooks';
 import { Videos1763800000008 } from './1763800000008-videos';
 import { ByokMonths1763900000041 } from './1763900000041-byok-months';
 import { RefusedKeys1763900000042 } from './1763900000042-refused-keys';
+import { VideoReviews1763900000062 } from './1763900000062-video-reviews';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -33,4 +34,5 @@ export const migrations = [
   Videos1763800000008,
   ByokMonths1763900000041,
   RefusedKeys1763900000042,
+  VideoReviews1763900000062,
 ];

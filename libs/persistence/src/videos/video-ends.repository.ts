@@ -19,8 +19,6 @@ export type VideoEnd =
   | {
       readonly status: 'failed' | 'cancelled' | 'expired';
       readonly errorMessage: string;
-      /** Nobody knows whether the provider took it: the hold stays. */
-      readonly needsReview?: boolean;
     };
 
 /** Told of an end, with what was charged for it, in the transaction that makes it one. */
@@ -47,7 +45,7 @@ export class VideoEndsRepository {
       if (!(await close(session, job, ending))) return false;
       const end = await this.withoutWaivedFee(session, job, ending);
       if (end.status === 'completed') await charge(session, job, end);
-      if (end.status === 'completed' || end.needsReview !== true) await this.ledger.resolveHold(session, job.id);
+      await this.ledger.resolveHold(session, job.id);
       await recordGeneration(session, job, end);
       await tell(session, end);
       return true;
@@ -64,20 +62,6 @@ export class VideoEndsRepository {
       values: [job.id, job.organizationId, end.costUsd, end.upstreamCostUsd, freeUsdPerMonth],
     });
     return row === null ? end : { ...end, costUsd: row.cost };
-  }
-
-  /** Gives back what was held for jobs of which nobody ever learned what became of them; returns how many. */
-  async releaseReviewed(limit: number): Promise<number> {
-    return this.database.transaction(async (session) => {
-      const rows = await session.rows<{ id: string }>({
-        sql: `SELECT h.id FROM videos v JOIN ledger_holds h ON h.id = v.id
-              WHERE v.needs_review AND h.state = 'open' AND h.expires_at < now()
-              ORDER BY h.id LIMIT $1 FOR UPDATE OF h SKIP LOCKED`,
-        values: [limit],
-      });
-      for (const { id } of rows) await this.ledger.resolveHold(session, id);
-      return rows.length;
-    });
   }
 
   /** Jobs whose kept copies are over their time. */
@@ -110,14 +94,13 @@ async function close(session: Session, { id, fence }: VideoJob, end: VideoEnd): 
     name: 'video-close',
     sql: `
       UPDATE videos SET status = $3, finished_at = now(), request = NULL, lease_until = NULL, error_message = $4,
-        needs_review = $5, outputs = $6, outputs_expire_at = $7, cost_usd = $8
+        outputs = $5, outputs_expire_at = $6, cost_usd = $7
       WHERE id = $1 AND fence = $2 AND finished_at IS NULL`,
     values: [
       id,
       fence,
       end.status,
       isDone ? null : end.errorMessage,
-      !isDone && end.needsReview === true,
       isDone ? JSON.stringify(end.outputs) : null,
       isDone ? end.outputsExpireAt : null,
       isDone ? end.costUsd : null,

@@ -19,6 +19,10 @@ export interface VideoJob {
   readonly step: VideoStep;
   readonly attempts: number;
   readonly outputAttempts: number;
+  /** How often the provider was searched for it. */
+  readonly searches: number;
+  /** Nobody knows whether the provider took it, and its time in review is over. */
+  readonly needsReview: boolean;
   readonly operation: Readonly<Record<string, unknown>> | null;
   readonly callbackUrl: string | null;
   readonly priceUsd: string;
@@ -41,7 +45,7 @@ type JobRow = Omit<VideoJob, 'fence'> & { readonly fence: string };
 const JOB_COLUMNS = `v.id, v.fence::text AS fence, v.organization_id AS "organizationId",
   v.workspace_id AS "workspaceId", v.api_key_hash AS "apiKeyHash", v.model, v.provider,
   v.upstream_model AS "upstreamModel", v.region, v.credential_id AS "credentialId", v.status, v.step, v.attempts,
-  v.output_attempts AS "outputAttempts",  v.operation, v.callback_url AS "callbackUrl", v.price_usd::text AS "priceUsd",
+  v.output_attempts AS "outputAttempts", v.searches, v.needs_review AS "needsReview", v.operation, v.callback_url AS "callbackUrl", v.price_usd::text AS "priceUsd",
   v.list_price_usd::text AS "listPriceUsd", v.expires_at < now() AS "isOverdue"`;
 
 /**
@@ -129,9 +133,25 @@ export class VideoJobsRepository {
   async countSearch({ id, fence }: VideoJob): Promise<void> {
     await this.database.execute({
       name: 'video-count-search',
-      sql: 'UPDATE videos SET attempts = attempts + 1 WHERE id = $1 AND fence = $2 AND finished_at IS NULL',
+      sql: 'UPDATE videos SET searches = searches + 1 WHERE id = $1 AND fence = $2 AND finished_at IS NULL',
       values: [id, fence],
     });
+  }
+
+  /**
+   * Leaves a job that may have been submitted to a person, for so long. After that it is due again.
+   *
+   * @returns false when it is no longer ours
+   */
+  async sendToReview({ id, fence }: VideoJob, reviewMs: number): Promise<boolean> {
+    const touched = await this.database.execute({
+      name: 'video-to-review',
+      sql: `
+        UPDATE videos SET needs_review = true, lease_until = NULL, next_at = now() + $3 * interval '1 millisecond'
+        WHERE id = $1 AND fence = $2 AND step = 'submitting' AND finished_at IS NULL`,
+      values: [id, fence, reviewMs],
+    });
+    return touched === 1;
   }
 
   /** Gives jobs back until they are looked at again, many in one statement. */

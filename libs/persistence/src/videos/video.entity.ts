@@ -82,13 +82,17 @@ export class VideoEntity {
   @Column({ type: 'text' })
   step: VideoStep;
 
-  /** Nobody knows whether the provider took the job; its hold stays until it runs out. */
+  /** Nobody knows whether the provider took the job; it was left to a person, until `next_at`. */
   @Column({ type: 'boolean', name: 'needs_review', default: false })
   needsReview: boolean;
 
   /** Tries of the current step. */
   @Column({ type: 'integer', default: 0 })
   attempts: number;
+
+  /** Looks for the job at its provider, after a submission of which nobody knows. */
+  @Column({ type: 'integer', default: 0 })
+  searches: number;
 
   /** Tries to fetch what is finished. */
   @Column({ type: 'integer', name: 'output_attempts', default: 0 })

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '@libs/errors';
+import { AuditRepository } from '../audit/audit.repository';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { aVideo, openTestDatabase, storeVideo, type OpenTestDatabase } from '../testing';
 import { VideoEndsRepository, type VideoEnd } from './video-ends.repository';
 import { VideoIntakeRepository, VideoSubmittedBefore } from './video-intake.repository';
 import { VideoJobsRepository, type VideoJob } from './video-jobs.repository';
+import { VideoReviewsRepository, type Reviewer } from './video-reviews.repository';
 import { VideoViewsRepository } from './video-views.repository';
 
 const LEASE_MS = 30_000;
@@ -25,6 +27,7 @@ let intake: VideoIntakeRepository;
 let jobs: VideoJobsRepository;
 let ends: VideoEndsRepository;
 let views: VideoViewsRepository;
+let reviews: VideoReviewsRepository;
 
 beforeAll(async () => {
   opened = await openTestDatabase();
@@ -34,6 +37,7 @@ beforeAll(async () => {
   jobs = new VideoJobsRepository(database);
   ends = new VideoEndsRepository(database, ledger);
   views = new VideoViewsRepository(database);
+  reviews = new VideoReviewsRepository(database, new AuditRepository(database));
 });
 
 afterAll(() => opened.close());
@@ -193,24 +197,6 @@ describe(VideoEndsRepository.name, () => {
     expect(await ends.finish(job, FAILED, silent)).toBe(true);
   });
 
-  it('keeps the money of a job nobody knows about until its hold has run out', async () => {
-    const video = await storeVideo(opened.database);
-    const job = await claim();
-    await jobs.beginSubmission(job);
-    expect(await ends.finish(job, { ...FAILED, needsReview: true }, silent)).toBe(true);
-    expect(await ends.releaseReviewed(10)).toBe(0);
-    expect(await ledger.accountOf(video.organizationId)).toMatchObject({ heldUsd: expect.stringMatching(/^0\.50*$/) });
-    await opened.database.execute({
-      sql: `UPDATE ledger_holds SET expires_at = now() - interval '1 second' WHERE id = $1`,
-      values: [video.id],
-    });
-    expect(await ends.releaseReviewed(10)).toBe(1);
-    expect(await ends.releaseReviewed(10)).toBe(0);
-    expect(await ledger.accountOf(video.organizationId)).toMatchObject({
-      heldUsd: expect.stringMatching(/^0(\.0+)?$/),
-    });
-  });
-
   it('finds copies that are over their time, and shows none of them', async () => {
     const video = await storeVideo(opened.database);
     await ends.finish(await submitted(), DONE, silent);
@@ -225,5 +211,101 @@ describe(VideoEndsRepository.name, () => {
     });
     await ends.forgetOutputs(video.id);
     expect(await ends.findOutdated(10)).toEqual([]);
+  });
+});
+
+describe(VideoReviewsRepository.name, () => {
+  const REVIEW_MS = 3_600_000;
+  const OPERATOR: Reviewer = { operator: 'ada', requestId: 'sluice-1' };
+
+  /** A job that went into review in the hands of the worker that is returned. */
+  async function inReview(values: Parameters<typeof storeVideo>[1] = {}): Promise<VideoJob> {
+    await storeVideo(opened.database, values);
+    const job = await claim();
+    await jobs.beginSubmission(job);
+    expect(await jobs.sendToReview(job, REVIEW_MS)).toBe(true);
+    return job;
+  }
+  const heldFor = async ({ organizationId }: VideoJob): Promise<number> =>
+    Number((await ledger.accountOf(organizationId)).heldUsd);
+  const trail = ({ organizationId }: VideoJob): Promise<object[]> =>
+    opened.database.rows({
+      sql: `SELECT key_id, operator, action, target, request_id, status FROM audit_entries WHERE organization_id = $1`,
+      values: [organizationId],
+    });
+
+  it('lists what is in review, which is open, held for and due to nobody', async () => {
+    const job = await inReview();
+    const [listed, ...more] = await reviews.list(10);
+    expect(more).toEqual([]);
+    expect(listed).toMatchObject({ id: job.id, provider: 'vendor', upstreamModel: 'film', model: 'vendor/film' });
+    expect(listed!.endsAt.getTime()).toBeGreaterThan(listed!.createdAt.getTime());
+    expect(await views.findForWorkspace(job.id, job.workspaceId)).toMatchObject({ status: 'pending' });
+    expect(await heldFor(job)).toBe(0.5);
+    expect(await jobs.claimDue(10, LEASE_MS)).toEqual([]);
+  });
+
+  it('takes a job up again that was found at its provider, for an hour at least, and writes down by whom', async () => {
+    const job = await inReview();
+    await opened.database.execute({ sql: `UPDATE videos SET expires_at = now() - interval '1 minute'` });
+    await reviews.resolve(job.id, { kind: 'submitted', upstreamId: 'up-9' }, OPERATOR);
+    expect(await claim()).toMatchObject({ step: 'poll', operation: { id: 'up-9' }, attempts: 0, isOverdue: false });
+    expect(await reviews.list(10)).toEqual([]);
+    expect(await heldFor(job)).toBe(0.5);
+    expect(await trail(job)).toEqual([
+      {
+        key_id: null,
+        operator: 'ada',
+        action: 'sluice videos resolve --submitted',
+        target: job.id,
+        request_id: 'sluice-1',
+        status: 200,
+      },
+    ]);
+  });
+
+  it('makes a job due that failed, whose end gives its hold back', async () => {
+    const job = await inReview();
+    await reviews.resolve(job.id, { kind: 'failed' }, OPERATOR);
+    const due = await claim();
+    expect(due).toMatchObject({ step: 'submitting', needsReview: true });
+    expect(await ends.finish(due, FAILED, silent)).toBe(true);
+    expect(await heldFor(job)).toBe(0);
+    expect(await reviews.list(10)).toEqual([]);
+    expect(await trail(job)).toMatchObject([{ action: 'sluice videos resolve --failed' }]);
+  });
+
+  it('lets whoever held the job write nothing after the decision', async () => {
+    const late = await inReview();
+    await reviews.resolve(late.id, { kind: 'failed' }, OPERATOR);
+    expect(await jobs.markSubmitted(late, { id: 'late' }, 0)).toBe(false);
+    expect(await jobs.sendToReview(late, REVIEW_MS)).toBe(false);
+    expect(await ends.finish(late, FAILED, silent)).toBe(false);
+    expect(await claim()).toMatchObject({ needsReview: true, operation: null });
+  });
+
+  it('decides nothing about a job that is not in review, and writes nothing down', async () => {
+    await storeVideo(opened.database);
+    const job = await claim();
+    const verdict = { kind: 'failed' } as const;
+    await expect(reviews.resolve(job.id, verdict, OPERATOR)).rejects.toMatchObject({ code: 'conflict' });
+    await expect(reviews.resolve('gen-vid-1-x', verdict, OPERATOR)).rejects.toMatchObject({ code: 'not_found' });
+    await jobs.beginSubmission(job);
+    await jobs.sendToReview(job, 0);
+    const ending = await claim();
+    await expect(reviews.resolve(job.id, verdict, OPERATOR)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await ends.finish(ending, FAILED, silent)).toBe(true);
+    await expect(reviews.resolve(job.id, verdict, OPERATOR)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await trail(job)).toEqual([]);
+  });
+
+  it('gives no two jobs one job of a provider', async () => {
+    const [first, second, elsewhere] = [await inReview(), await inReview(), await inReview({ provider: 'another' })];
+    const verdict = { kind: 'submitted', upstreamId: 'up-1' } as const;
+    const decisions = await Promise.allSettled([first, second].map(({ id }) => reviews.resolve(id, verdict, OPERATOR)));
+    expect(decisions.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    expect(await reviews.list(10)).toHaveLength(2);
+    await reviews.resolve(elsewhere.id, verdict, OPERATOR);
+    expect(await reviews.list(10)).toHaveLength(1);
   });
 });

@@ -9,6 +9,8 @@ import { keysDelete, keysDisable, keysEnable } from './keys-switch.command';
 import { ledgerAudit } from './ledger-audit.command';
 import { organizationsCreate } from './organizations-create.command';
 import { organizationsList } from './organizations-list.command';
+import { videosInReview } from './videos-in-review.command';
+import { videosResolve } from './videos-resolve.command';
 import { webhooksList } from './webhooks-list.command';
 import { webhooksRedeliver } from './webhooks-redeliver.command';
 import { workspacesCreate } from './workspaces-create.command';
@@ -29,6 +31,8 @@ export const commands: readonly Command[] = [
   ledgerAudit,
   credentialsRotateKek,
   batchesShow,
+  videosInReview,
+  videosResolve,
   webhooksList,
   webhooksRedeliver,
   catalogCheck,
