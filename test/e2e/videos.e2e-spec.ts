@@ -2,8 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { OpenRouter } from '@openrouter/sdk';
-import OpenAI from 'openai';
 import { FakeUpstream, type Behaviour, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import { catalogueOf, type TestModel } from '../support/catalogue';
@@ -499,33 +497,6 @@ describe('the models that make videos', () => {
   });
 });
 
-describe('programs made for other services', () => {
-  it('make a video, wait for it and fetch it with the OpenRouter client', async () => {
-    const { baseUrl: serverURL, seed } = installation;
-    const sdk = new OpenRouter({ serverURL, apiKey: seed.apiKey, retryConfig: { strategy: 'none' } });
-    const videoGenerationRequest = { model: 'vid/steady', prompt: 'A heron lands.', duration: 2 };
-    const { id, status } = await sdk.videoGeneration.generate({ videoGenerationRequest });
-    expect(status).toBe('pending');
-    const video = await eventually('the video is there', 30_000, async () => {
-      const job = await sdk.videoGeneration.getGeneration({ jobId: id });
-      return job.status === 'completed' ? job : delay(100).then(() => undefined);
-    });
-    expect(video).toMatchObject({ generationId: id, usage: { cost: 0.0246, isByok: false } });
-    const bytes = await sdk.videoGeneration.getVideoContent({ jobId: id, index: 0 });
-    expect(Buffer.from(await new Response(bytes).arrayBuffer()).equals(CLIP)).toBe(true);
-    const { data } = await sdk.videoGeneration.listVideosModels();
-    expect(data.map((model) => model.id)).toContain('vid/steady');
-  });
-
-  it('look at a video and fetch it with the OpenAI client', async () => {
-    const { id } = await made();
-    const sdk = new OpenAI({ baseURL: installation.baseUrl, apiKey: installation.seed.apiKey, maxRetries: 0 });
-    expect(await sdk.videos.retrieve(id)).toMatchObject({ id, status: 'completed' });
-    const answer = await sdk.videos.downloadContent(id);
-    expect(Buffer.from(await answer.arrayBuffer()).equals(CLIP)).toBe(true);
-  });
-});
-
 const image = (url: unknown, more: Json = {}): Json => ({
   frame_images: [{ type: 'image_url', image_url: { url }, frame_type: 'first_frame', ...more }],
 });
@@ -549,6 +520,49 @@ describe('a first frame', () => {
       sql: "SELECT id FROM videos WHERE request IS NOT NULL AND step = 'poll'",
     });
     expect(rows).toEqual([]);
+  });
+});
+
+describe('a form, as clients of OpenAI send it', () => {
+  const url = (): string => `${installation.baseUrl}/videos`;
+  const headers = (): Record<string, string> => ({ authorization: `Bearer ${installation.seed.apiKey}` });
+  const picture = (side: number): Blob => new Blob([Buffer.from(png(side, side).split(',')[1]!, 'base64')]);
+  const formOf = (fields: Record<string, string | Blob>): FormData => {
+    const form = new FormData();
+    const asked = { model: 'vid/steady', prompt: 'A heron lands.', seconds: '2', ...fields };
+    for (const [name, value] of Object.entries(asked)) form.append(name, value);
+    return form;
+  };
+  const send = (body: FormData | Blob): Promise<Response> => fetch(url(), { method: 'POST', headers: headers(), body });
+
+  it('with a picture reaches the provider as the same request in JSON', async () => {
+    const answer = await send(formOf({ prompt: 'a form', size: '1280x720', input_reference: picture(640) }));
+    expect(answer.status).toBe(202);
+    await ended(((await answer.json()) as VideoBody).id);
+    await made({ ...image(png(640, 640)), prompt: 'no form', size: '1280x720' });
+    const [form, json] = ['a form', 'no form'].map(
+      (prompt) => [...jobs.values()].find(({ body }) => body['prompt'] === prompt)!.body,
+    );
+    expect({ ...form, prompt: '' }).toEqual({ ...json, prompt: '' });
+  });
+
+  it.each<[string, Record<string, string | Blob>, number, string]>([
+    ['seconds the model cannot', { seconds: '3' }, 400, 'seconds'],
+    ['seconds in words', { seconds: CANARY }, 400, 'seconds'],
+    ['a size that is none', { size: 'wide' }, 400, 'size'],
+    ['a picture that is none', { input_reference: new Blob([CANARY]) }, 400, 'input_reference'],
+    ['a picture of one point', { input_reference: picture(1) }, 400, 'input_reference'],
+    ['a picture of 21 MB', { input_reference: new Blob([new Uint8Array(21 * 2 ** 20)]) }, 413, 'input_reference'],
+    ['a picture in another field', { image: picture(640) }, 400, 'form'],
+    ['a file of a file API', { 'input_reference[file_id]': CANARY }, 400, 'input_reference'],
+  ])('with %s is refused by name', async (_case, fields, status, name) => {
+    const videos = await countVideos();
+    const answer = await send(formOf(fields));
+    const { error } = (await answer.json()) as { error: { code: number; message: string } };
+    expect([answer.status, error.code]).toEqual([status, status]);
+    expect(error.message).toContain(name);
+    expect(error.message).not.toContain(CANARY);
+    expect(await countVideos()).toBe(videos);
   });
 });
 

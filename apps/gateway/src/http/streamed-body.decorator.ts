@@ -38,7 +38,7 @@ export function StreamedBody(): CustomDecorator<symbol> {
 }
 
 /**
- * The route reads a recording itself from `request.raw`: JSON, or a form with a file. Its head is checked, and
+ * The route reads its body itself from `request.raw`: JSON, or a form with a file. Its head is checked, and
  * that it is no longer than `maxBytes` by its Content-Length, if it has one.
  */
 export function UploadBody(maxBytes: number): CustomDecorator<symbol> {

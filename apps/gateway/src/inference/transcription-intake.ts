@@ -10,12 +10,13 @@ import {
 } from '@libs/inference';
 import { validateInstance, type Egress } from '@libs/platform';
 import type { FastifyRequest } from 'fastify';
+import { FormMembers, type FormFieldKinds } from '../forms/form-members';
+import { FormParser } from '../forms/form-parser';
+import type { FormPart } from '../forms/form-part';
+import { readForm } from '../forms/read-form';
 import { readBody, streamBody } from '../http/read-body';
 import { isMultipart } from '../http/request-head';
 import { audioAt, audioOf, formatNamed, MAX_AUDIO_BYTES, wrong } from './transcription-audio';
-import { TranscriptionForm } from './transcription-form';
-import type { FormPart } from './transcription-form-part';
-import { TranscriptionFormParser } from './transcription-form-parser';
 import { decodeAudio, takeOutAudio } from './transcription-json';
 
 const MEBIBYTE = 1024 * 1024;
@@ -24,6 +25,14 @@ export const MAX_TRANSCRIPTION_BYTES = 36 * MEBIBYTE;
 const IDLE_MS = 60_000;
 const TOTAL_MS = 300_000;
 const FILE = 'file';
+/** `stream` is refused where the members are checked; the rest, such as `prompt`, means nothing here. */
+const FIELDS: FormFieldKinds = {
+  texts: ['model', 'language', 'response_format', 'session_id', 'user'],
+  numbers: ['temperature'],
+  flags: ['diarize', 'stream'],
+  objects: ['provider', 'trace'],
+  lists: ['timestamp_granularities', 'keyterms'],
+};
 
 /** A checked request with its recording. */
 export interface IncomingTranscription {
@@ -38,7 +47,7 @@ export class TranscriptionIntake {
   /** @throws AppError invalid_request naming the member; payload_too_large */
   async read({ raw }: FastifyRequest, abort: Cancellation): Promise<IncomingTranscription> {
     const contentType = raw.headers['content-type'] ?? '';
-    if (isMultipart(contentType)) return readForm(streamBody(raw), contentType);
+    if (isMultipart(contentType)) return readUpload(streamBody(raw), contentType);
     return this.#readJson(
       await readBody(raw, { maxBytes: MAX_TRANSCRIPTION_BYTES, idleMs: IDLE_MS, totalMs: TOTAL_MS }),
       abort,
@@ -55,22 +64,15 @@ export class TranscriptionIntake {
   }
 }
 
-async function readForm(body: AsyncIterable<Buffer>, contentType: string): Promise<IncomingTranscription> {
-  const form = new TranscriptionForm();
+async function readUpload(body: AsyncIterable<Buffer>, contentType: string): Promise<IncomingTranscription> {
+  const form = new FormMembers(FIELDS);
   const file = new UploadedFile();
-  const parser = new TranscriptionFormParser(contentType, FILE, {
+  const parser = new FormParser(contentType, FILE, {
     onField: (name, value) => form.add(name, value),
     onFile: (part) => file.begin(part),
     onFileData: (piece) => file.add(piece),
   });
-  const startedMs = performance.now();
-  for await (const piece of body) {
-    if (performance.now() - startedMs > TOTAL_MS) {
-      throw new AppError('request_timeout', 'The request body took too long to arrive');
-    }
-    parser.write(piece);
-  }
-  parser.end();
+  await readForm(body, parser);
   const dto = validateInstance(TranscriptionDto, form.toBody());
   return { dto, audio: file.toAudio() };
 }

@@ -6,7 +6,8 @@ import { readImageHeader } from './image-header';
 import { mediaTypeOf } from './media-kind';
 
 const MEBIBYTE = 1024 * 1024;
-const LARGEST_BYTES = 20 * MEBIBYTE;
+/** Of one picture, sound or film. */
+export const LARGEST_MEDIUM_BYTES = 20 * MEBIBYTE;
 const LARGEST_SUM_BYTES = 30 * MEBIBYTE;
 const SMALLEST_SIDE = 64;
 const LARGEST_SIDE = 8_192;
@@ -69,7 +70,9 @@ export class MediaReader {
 
   async #bytesOf(url: string, param: string, kind: VideoMedia['kind'], budget: Budget): Promise<Buffer> {
     const bytes = /^data:/i.test(url) ? inlineBytes(url, param, kind) : await this.#download(url, param, kind);
-    if (bytes.length > LARGEST_BYTES) throw refusal('payload_too_large', param, `has more than ${LARGEST_BYTES} bytes`);
+    if (bytes.length > LARGEST_MEDIUM_BYTES) {
+      throw refusal('payload_too_large', param, `has more than ${LARGEST_MEDIUM_BYTES} bytes`);
+    }
     budget.bytes -= bytes.length;
     if (budget.bytes >= 0) return bytes;
     throw refusal('payload_too_large', param, `makes more than ${LARGEST_SUM_BYTES} bytes of media in all`);
@@ -82,7 +85,7 @@ export class MediaReader {
     try {
       const answer = await this.egress.fetch(url, {
         subject: param,
-        maxBytes: LARGEST_BYTES,
+        maxBytes: LARGEST_MEDIUM_BYTES,
         timeoutMs: DOWNLOAD_MS,
         maxRedirects: MOST_REDIRECTS,
       });
@@ -106,8 +109,8 @@ function inlineBytes(url: string, param: string, kind: VideoMedia['kind']): Buff
   const code: ErrorCode = kind === 'image' ? 'invalid_image' : 'invalid_request';
   const head = DATA_URL.exec(url.slice(0, LONGEST_HEAD))?.[0];
   if (head === undefined) throw refusal(code, param, 'must be a data URL in base64');
-  if ((url.length - head.length) * 0.75 > LARGEST_BYTES + 2) {
-    throw refusal('payload_too_large', param, `has more than ${LARGEST_BYTES} bytes`);
+  if ((url.length - head.length) * 0.75 > LARGEST_MEDIUM_BYTES + 2) {
+    throw refusal('payload_too_large', param, `has more than ${LARGEST_MEDIUM_BYTES} bytes`);
   }
   const data = url.slice(head.length);
   const isWhole = data.length > 0 && data.length % 4 === 0 && BASE64.test(data);

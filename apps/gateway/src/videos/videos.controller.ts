@@ -1,23 +1,25 @@
 import { Controller, Get, Head, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
-import { VideoDto, type Principal } from '@libs/contracts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { readRoutePolicies } from '@libs/inference';
 import type { KeptVideo } from '@libs/persistence';
-import { validateInstance, type ByteRange } from '@libs/platform';
+import type { ByteRange } from '@libs/platform';
 import { AcceptsAnyKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { GatewayEnv, publicUrlOf } from '../gateway.env';
 import { keyLimitOf } from '../generations/key-limit-of';
 import type { BodyRequest } from '../http/body.guard';
-import { InferenceBody } from '../http/streamed-body.decorator';
+import { UploadBody } from '../http/streamed-body.decorator';
 import { readIdempotencyKey } from '../idempotency/idempotency-key';
 import { credentialScopeOf } from '../inference/credential-scope';
 import { InferenceRouting } from '../inference/inference-routing';
 import { readByteRange } from './byte-range';
 import { VideoContentsService } from './video-contents.service';
+import { namedAsSent } from './openai-video-members';
 import { VideoLimitsService } from './video-limits.service';
 import { videoModelsOf } from './video-models';
+import { MAX_VIDEO_BYTES, readVideoRequest } from './video-request';
 import { toVideoObject } from './video-view';
 import { VideosService, type VideoOwner } from './videos.service';
 
@@ -34,15 +36,20 @@ export class VideosController {
 
   @Post()
   @HttpCode(202)
-  @InferenceBody()
-  async create(@Caller() caller: Principal, @Req() request: BodyRequest): Promise<object> {
+  @UploadBody(MAX_VIDEO_BYTES)
+  async create(@Caller() caller: Principal, @Req() request: FastifyRequest): Promise<object> {
     const owner = ownerOf(caller);
-    const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key']);
-    const dto = validateInstance(VideoDto, withSession(request));
+    const key = readIdempotencyKey(request.headers['idempotency-key']);
+    const { dto, names, hash } = await readVideoRequest(request);
+    const idempotency = key === null ? null : { key, requestHash: hash() };
     const policies = readRoutePolicies(caller.policies ?? []);
-    const submission = { dto, body: request.rawBody!, idempotencyKey, scope: credentialScopeOf(caller), policies };
-    const video = await this.limits.submission(owner.workspaceId, () => this.videos.submit(owner, submission));
-    return toVideoObject(video, publicUrlOf(this.env));
+    const submission = { dto, idempotency, scope: credentialScopeOf(caller), policies };
+    try {
+      const video = await this.limits.submission(owner.workspaceId, () => this.videos.submit(owner, submission));
+      return toVideoObject(video, publicUrlOf(this.env));
+    } catch (thrown) {
+      throw namedAsSent(AppError.from(thrown), names);
+    }
   }
 
   @Get('models')
@@ -102,13 +109,6 @@ function ownerOf(caller: Principal): VideoOwner {
   if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
   const { defaultCallbackUrl = null } = caller;
   return { organizationId, workspaceId, apiKeyHash: keyHash, keyLimit: keyLimitOf(caller), defaultCallbackUrl };
-}
-
-/** The body with the session of the header where it names none of its own. */
-function withSession({ body, headers }: BodyRequest): unknown {
-  const session = headers['x-session-id'];
-  const said = body as Record<string, unknown>;
-  return session === undefined || said['session_id'] ? said : { ...said, session_id: session };
 }
 
 function indexOf(index: unknown): number {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { mintId, VIDEO_ID, type VideoDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -41,9 +40,8 @@ export interface VideoOwner {
 
 export interface VideoSubmission {
   readonly dto: VideoDto;
-  /** The bytes the DTO was read from. */
-  readonly body: Buffer;
-  readonly idempotencyKey: string | null;
+  /** The caller's name for this submission, and the SHA-256 (hex) of what was asked. */
+  readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
   /** Whose own keys may be used. */
   readonly scope: CredentialScope;
   /** Of the workspace and of the key. */
@@ -75,7 +73,7 @@ export class VideosService {
    * @throws AppError for every refusal of the interface; nothing is stored then
    */
   async submit(owner: VideoOwner, submission: VideoSubmission): Promise<VideoView> {
-    const idempotency = idempotencyOf(submission);
+    const { idempotency } = submission;
     const earlier = idempotency && (await this.intake.findSubmitted(owner.workspaceId, idempotency.key));
     if (earlier) return this.repeated(owner, earlier, idempotency);
     const video = await this.prepare(owner, submission);
@@ -179,10 +177,6 @@ export class VideosService {
     const cost = credential ? byokCost(list, parsePercent(this.env.BYOK_FEE_PERCENT)) : list;
     return { priceUsd: formatUsd(cost.totalCost), listPriceUsd: formatUsd(list.totalCost) };
   }
-}
-
-function idempotencyOf({ body, idempotencyKey: key }: VideoSubmission): { key: string; requestHash: string } | null {
-  return key === null ? null : { key, requestHash: createHash('sha256').update(body).digest('hex') };
 }
 
 function ranAt({ endpoint, credential }: Candidate, previous: VideoView): boolean {

@@ -43,9 +43,9 @@ export function fieldPart(name: string, value: string): RawPart {
   return { head: `Content-Disposition: form-data; name="${name}"`, body: value };
 }
 
-export function filePart(bytes: Buffer, filename = 'speech.wav', type = 'audio/wav'): RawPart {
+export function filePart(bytes: Buffer, filename = 'speech.wav', type = 'audio/wav', field = 'file'): RawPart {
   return {
-    head: `Content-Disposition: form-data; name="file"; filename="${filename}"\r\nContent-Type: ${type}`,
+    head: `Content-Disposition: form-data; name="${field}"; filename="${filename}"\r\nContent-Type: ${type}`,
     body: bytes,
   };
 }

@@ -1,30 +1,43 @@
 import { AppError } from '@libs/errors';
 import { parseJsonObject } from '../http/parse-json';
 
-/** Members that a form may say several times, under their names with or without `[]`. */
-const LISTS: ReadonlySet<string> = new Set(['timestamp_granularities', 'keyterms']);
-const NUMBERS: ReadonlySet<string> = new Set(['temperature']);
-const FLAGS: ReadonlySet<string> = new Set(['diarize', 'stream']);
-const OBJECTS: ReadonlySet<string> = new Set(['provider', 'trace']);
-const TEXTS: ReadonlySet<string> = new Set(['model', 'language', 'response_format', 'session_id', 'user']);
+/** What the fields of a route's form are, by their names. */
+export interface FormFieldKinds {
+  readonly texts: readonly string[];
+  readonly numbers?: readonly string[];
+  readonly flags?: readonly string[];
+  /** JSON objects. */
+  readonly objects?: readonly string[];
+  /** Texts that may be given several times, under their names with or without `[]`, or as one JSON array. */
+  readonly lists?: readonly string[];
+}
+
+type Kind = keyof FormFieldKinds;
 
 const NUMBER = /^-?(?:0|[1-9]\d{0,8})(?:\.\d{1,16})?$/;
 const NAME = /^([^[\]]+)((?:\[[^[\]]*\])*)$/;
 
 /**
  * The fields of a form as the members that JSON would have: everything in a form is text. Fields that mean
- * nothing here, such as `prompt`, are passed over; a field that is left empty is absent.
+ * nothing to the route are passed over; a field that is left empty is absent, but for `model`.
  */
-export class TranscriptionForm {
+export class FormMembers {
+  readonly #kinds = new Map<string, Kind>();
   readonly #members: Record<string, unknown> = {};
   readonly #lists = new Map<string, string[]>();
+
+  constructor(kinds: FormFieldKinds) {
+    for (const [kind, names] of Object.entries(kinds)) for (const name of names) this.#kinds.set(name, kind as Kind);
+  }
 
   /** @throws AppError invalid_request naming the field */
   add(field: string, value: string): void {
     const [, name = '', brackets = ''] = NAME.exec(field) ?? [];
-    if (LISTS.has(name) && (brackets === '' || brackets === '[]')) this.#addToList(name, value);
-    else if (brackets !== '' && isKnown(name)) throw refused(name, 'is given in brackets');
-    else if (isKnown(name)) this.#set(name, value);
+    const kind = this.#kinds.get(name);
+    if (kind === undefined) return;
+    if (kind === 'lists' && (brackets === '' || brackets === '[]')) this.#addToList(name, value);
+    else if (brackets !== '') throw refused(name, 'is given in brackets');
+    else this.#set(name, kind, value);
   }
 
   toBody(): Readonly<Record<string, unknown>> {
@@ -37,21 +50,17 @@ export class TranscriptionForm {
     list.push(...(value.startsWith('[') ? elementsOf(name, value) : [value]));
   }
 
-  #set(name: string, value: string): void {
+  #set(name: string, kind: Kind, value: string): void {
     if (Object.hasOwn(this.#members, name)) throw refused(name, 'is given more than once');
-    this.#members[name] = value === '' && name !== 'model' ? undefined : valueOf(name, value);
+    this.#members[name] = value === '' && name !== 'model' ? undefined : valueOf(name, kind, value);
   }
 }
 
-function isKnown(name: string): boolean {
-  return TEXTS.has(name) || NUMBERS.has(name) || FLAGS.has(name) || OBJECTS.has(name) || LISTS.has(name);
-}
-
 /** What is no number and no flag stays text, which the check of the members then refuses by name. */
-function valueOf(name: string, value: string): unknown {
-  if (NUMBERS.has(name)) return NUMBER.test(value) ? Number(value) : value;
-  if (FLAGS.has(name)) return value === 'true' ? true : value === 'false' ? false : value;
-  return OBJECTS.has(name) ? objectOf(name, value) : value;
+function valueOf(name: string, kind: Kind, value: string): unknown {
+  if (kind === 'numbers') return NUMBER.test(value) ? Number(value) : value;
+  if (kind === 'flags') return value === 'true' ? true : value === 'false' ? false : value;
+  return kind === 'objects' ? objectOf(name, value) : value;
 }
 
 function objectOf(name: string, value: string): object {

@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import { fieldPart, filePart, rawForm, waveFile } from '@libs/inference/testing';
 import fc from 'fast-check';
-import { TranscriptionFormParser } from './transcription-form-parser';
+import { FormParser } from './form-parser';
 
 const BOUNDARY = 'xYz';
 const TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
@@ -14,7 +14,7 @@ interface Parsed {
 function parse(form: Buffer, cuts: readonly number[] = [], contentType = TYPE): Parsed {
   const fields: [string, string][] = [];
   const pieces: Buffer[] = [];
-  const parser = new TranscriptionFormParser(contentType, 'file', {
+  const parser = new FormParser(contentType, 'file', {
     onField: (name, value) => fields.push([name, value]),
     onFile: () => undefined,
     onFileData: (piece) => pieces.push(piece),
@@ -35,7 +35,7 @@ const nearlyBoundary = fc.array(fc.constantFrom('\r', '\n', '\r\n--', `\r\n--${B
   maxLength: 60,
 });
 
-describe(TranscriptionFormParser.name, () => {
+describe(FormParser.name, () => {
   it('gives a file back byte by byte, however it is cut into pieces and whatever is in it', () => {
     fc.assert(
       fc.property(

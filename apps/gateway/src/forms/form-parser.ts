@@ -1,4 +1,4 @@
-import { malformed, readPart, type FormPart } from './transcription-form-part';
+import { malformed, readPart, type FormPart } from './form-part';
 
 const MOST_PARTS = 20;
 const MOST_FIELD_BYTES = 64 * 1024;
@@ -23,11 +23,11 @@ type State = 'preamble' | 'delimiter' | 'headers' | 'body' | 'done';
  * Takes a form with one file apart (RFC 7578) while it arrives. What belongs to the file is handed on in the
  * pieces in which it came; of everything else there is a bound.
  *
- * Stricter than the readers for servers in general, because the form of one route is known: nothing stands
+ * Stricter than the readers for servers in general, because the forms of our routes are known: nothing stands
  * before the first delimiter, every part has a name, none is encoded or a form itself, and the last delimiter
  * is there. Whatever does not fit is `invalid_request`.
  */
-export class TranscriptionFormParser {
+export class FormParser {
   readonly #first: Buffer;
   /** With the line end before it, which belongs to it. */
   readonly #delimiter: Buffer;

@@ -1,0 +1,74 @@
+import { AppError } from '@libs/errors';
+
+export type Members = Readonly<Record<string, unknown>>;
+
+/** What members of ours are called in the request that they came from. */
+export type MemberNames = ReadonlyMap<string, string>;
+
+/** A request in our members, and what they were called. */
+export interface TranslatedVideo {
+  readonly members: Members;
+  readonly names: MemberNames;
+}
+
+const FIRST_FRAME = 'frame_images[0]';
+const SECONDS = /^[0-9]{1,4}$/;
+
+/**
+ * `seconds` and `input_reference`, by which OpenAI's clients say `duration` and the first frame. Any other request
+ * stays as it is.
+ *
+ * @throws AppError invalid_request naming the member
+ */
+export function fromOpenAi(members: Members): TranslatedVideo {
+  const { seconds, input_reference: reference, ...rest } = members;
+  const names = new Map<string, string>();
+  const translated: Record<string, unknown> = rest;
+  if (isGiven(seconds)) {
+    if (isGiven(rest['duration'])) throw refusal('seconds', 'cannot be given beside duration');
+    translated['duration'] = typeof seconds === 'string' && SECONDS.test(seconds) ? Number(seconds) : seconds;
+    names.set('duration', 'seconds');
+  }
+  if (isGiven(reference)) {
+    if (isGiven(rest['frame_images'])) throw refusal('input_reference', 'cannot be given beside frame_images');
+    const image = { type: 'image_url', image_url: { url: linkOf(reference) }, frame_type: 'first_frame' };
+    translated['frame_images'] = [image];
+    names.set(FIRST_FRAME, 'input_reference');
+  }
+  return { members: translated, names };
+}
+
+/** A refusal of one of our members, as one of the member that it came from. */
+export function namedAsSent(error: AppError, names: MemberNames): AppError {
+  const param = error.metadata?.['param'];
+  const ours = [...names.keys()].find((name) => typeof param === 'string' && isWithin(param, name));
+  if (ours === undefined) return error;
+  const theirs = names.get(ours)!;
+  return new AppError(error.code, error.message.replace(String(param), theirs), {
+    metadata: { ...error.metadata, param: theirs },
+    cause: error,
+    internal: error.internal,
+  });
+}
+
+function isWithin(param: string, name: string): boolean {
+  return param === name || param.startsWith(`${name}.`);
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+/** The picture itself, or a link to it; a file of OpenAI's file API is nowhere here. */
+function linkOf(reference: unknown): unknown {
+  const isObject = typeof reference === 'object' && reference !== null && !Array.isArray(reference);
+  if (!isObject) throw refusal('input_reference', 'must be a file of a form, or an object with image_url');
+  const { image_url: url, file_id: file } = reference as Members;
+  if (isGiven(file)) throw refusal('input_reference.file_id', 'cannot be used: files are not kept here');
+  if (typeof url === 'string' && url !== '') return url;
+  throw refusal('input_reference.image_url', 'must be a URL');
+}
+
+function refusal(param: string, why: string): AppError {
+  return new AppError('invalid_request', `${param} ${why}`, { metadata: { param } });
+}

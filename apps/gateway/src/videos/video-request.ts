@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { VideoDto } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { validateInstance } from '@libs/platform';
+import { FormMembers, type FormFieldKinds } from '../forms/form-members';
+import { FormParser } from '../forms/form-parser';
+import { readForm } from '../forms/read-form';
+import { parseJsonObject } from '../http/parse-json';
+import { readBody, streamBody } from '../http/read-body';
+import { isMultipart } from '../http/request-head';
+import { LARGEST_MEDIUM_BYTES } from './media-reader';
+import { fromOpenAi, namedAsSent, type MemberNames, type Members } from './openai-video-members';
+
+const MEBIBYTE = 1024 * 1024;
+/** Room for pictures and sounds inside the JSON. */
+export const MAX_VIDEO_BYTES = 32 * MEBIBYTE;
+const LIMITS = { maxBytes: MAX_VIDEO_BYTES, idleMs: 60_000, totalMs: 300_000 };
+
+const REFERENCE = 'input_reference';
+const REFERENCE_MEMBER = /^input_reference\[(image_url|file_id)\]$/;
+const FIELDS: FormFieldKinds = {
+  texts: [
+    'model',
+    'prompt',
+    'size',
+    'aspect_ratio',
+    'resolution',
+    'callback_url',
+    'previous_job_id',
+    'session_id',
+    'user',
+  ],
+  numbers: ['seconds', 'duration', 'seed', 'creativity', 'upscale_factor'],
+  flags: ['generate_audio'],
+  objects: ['provider', 'trace'],
+};
+
+/** A checked request for a video. */
+export interface IncomingVideo {
+  readonly dto: VideoDto;
+  readonly names: MemberNames;
+  /** SHA-256 of what was asked, hex: the same for a repetition, whose form may have another boundary. */
+  readonly hash: () => string;
+}
+
+/**
+ * Reads a request for a video: JSON, or a form with at most one file, as OpenAI's clients send it. Of a form, the
+ * picture is all that may be large, and its bytes are counted while they arrive.
+ *
+ * @throws AppError invalid_request naming the member; payload_too_large
+ */
+export async function readVideoRequest({ raw }: Pick<FastifyRequest, 'raw'>): Promise<IncomingVideo> {
+  const contentType = raw.headers['content-type'] ?? '';
+  const isForm = isMultipart(contentType);
+  const body = isForm ? null : await readBody(raw, LIMITS);
+  const said = body === null ? await readVideoForm(streamBody(raw), contentType) : parseJsonObject(body, 'lenient');
+  const { members, names } = fromOpenAi(said);
+  const session = raw.headers['x-session-id'];
+  const whole = session === undefined || members['session_id'] ? members : { ...members, session_id: session };
+  try {
+    const dto = validateInstance(VideoDto, whole);
+    return { dto, names, hash: () => hashOf(body ?? JSON.stringify(said)) };
+  } catch (thrown) {
+    throw namedAsSent(AppError.from(thrown), names);
+  }
+}
+
+async function readVideoForm(body: AsyncIterable<Buffer>, contentType: string): Promise<Members> {
+  const form = new FormMembers(FIELDS);
+  const reference = new Map<string, string>();
+  const picture = new Picture();
+  const parser = new FormParser(contentType, REFERENCE, {
+    onField: (name, value) => {
+      const member = REFERENCE_MEMBER.exec(name)?.[1];
+      if (member === undefined) form.add(name, value);
+      else if (reference.has(member)) throw refusal(`${REFERENCE}.${member}`, 'is given more than once');
+      else reference.set(member, value);
+    },
+    onFile: () => picture.begin(),
+    onFileData: (piece) => picture.add(piece),
+  });
+  await readForm(body, parser);
+  const url = picture.toDataUrl();
+  if (url !== null && reference.size > 0) throw refusal(REFERENCE, 'is given more than once');
+  if (url === null && reference.size === 0) return form.toBody();
+  return { ...form.toBody(), [REFERENCE]: url === null ? Object.fromEntries(reference) : { image_url: url } };
+}
+
+/** The one file of a form. What it is shows in its first bytes, whatever the form says. */
+class Picture {
+  #pieces: Buffer[] | null = null;
+  #bytes = 0;
+
+  begin(): void {
+    if (this.#pieces !== null) throw refusal(REFERENCE, 'is given more than once');
+    this.#pieces = [];
+  }
+
+  add(piece: Buffer): void {
+    this.#bytes += piece.length;
+    if (this.#bytes > LARGEST_MEDIUM_BYTES) {
+      throw refusal(REFERENCE, `has more than ${LARGEST_MEDIUM_BYTES} bytes`, 'payload_too_large');
+    }
+    this.#pieces!.push(piece);
+  }
+
+  toDataUrl(): string | null {
+    if (this.#pieces === null) return null;
+    if (this.#bytes === 0) throw refusal(REFERENCE, 'is empty');
+    const bytes = Buffer.concat(this.#pieces, this.#bytes);
+    this.#pieces = [];
+    return `data:;base64,${bytes.toString('base64')}`;
+  }
+}
+
+function hashOf(asked: Buffer | string): string {
+  return createHash('sha256').update(asked).digest('hex');
+}
+
+function refusal(
+  param: string,
+  why: string,
+  code: 'invalid_request' | 'payload_too_large' = 'invalid_request',
+): AppError {
+  return new AppError(code, `${param} ${why}`, { metadata: { param } });
+}
