@@ -20,6 +20,8 @@ export class WebhookReceiver {
   readonly events: ReceivedEvent[] = [];
   /** What the next events are answered with, one each; then 204. `hold` says nothing until the test does. */
   answers: (number | 'hold')[] = [];
+  /** Runs between an event and its answer. */
+  beforeAnswer: (event: ReceivedEvent) => Promise<void> = async () => undefined;
   readonly #held: ServerResponse[] = [];
 
   private constructor(private readonly host: HttpsHost) {
@@ -29,11 +31,18 @@ export class WebhookReceiver {
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
         const text = Buffer.concat(chunks).toString();
-        this.events.push({ path: request.url ?? '', headers: request.headers, text });
+        const event = { path: request.url ?? '', headers: request.headers, text };
+        this.events.push(event);
         const answer = this.answers.shift() ?? 204;
         if (answer === 'hold') this.#held.push(response);
-        else response.writeHead(answer, { location: this.url('/elsewhere') }).end();
+        else this.#answer(event, response, answer);
       });
+    });
+  }
+
+  #answer(event: ReceivedEvent, response: ServerResponse, status: number): void {
+    void this.beforeAnswer(event).finally(() => {
+      if (!response.destroyed) response.writeHead(status, { location: this.url('/elsewhere') }).end();
     });
   }
 
