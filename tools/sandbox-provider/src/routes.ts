@@ -3,8 +3,9 @@ import { answerEmbeddings } from './embeddings/embeddings';
 import { answerMessage, countMessageTokens } from './messages/messages';
 import { listModels, showModel } from './models';
 import { answerResponse } from './responses/responses';
+import { speakMorse } from './transcriptions/morse';
 import { answerTranscription } from './transcriptions/transcriptions';
-import { jsonReply, type Handle } from './http/reply';
+import { jsonReply, type Call, type Handle, type Reply } from './http/reply';
 import { MessageBatches } from './batches/message-batches';
 import { OpenaiBatches } from './batches/openai-batches';
 import { Files } from './files/files';
@@ -18,6 +19,8 @@ const MEBIBYTE = 1024 * 1024;
 const JSON_LIMIT_BYTES = 32 * MEBIBYTE;
 const AUDIO_LIMIT_BYTES = 30 * MEBIBYTE;
 const BATCH_LIMIT_BYTES = 128 * MEBIBYTE;
+/** Characters. */
+const LONGEST_SPEECH = 200;
 
 export interface RouteOptions {
   readonly videoMs: number;
@@ -46,7 +49,8 @@ export function createRoutes(start: InferenceStart, options: RouteOptions): Sand
   const batches = new OpenaiBatches(files, batchable, options.batchMs);
   const messageBatches = new MessageBatches(messages, options.batchMs);
   const routes: Route[] = [
-    get('/health', () => jsonReply({ status: 'ok' })),
+    { ...get('/health', () => jsonReply({ status: 'ok' })), isOpen: true },
+    { ...get('/sandbox/recording.wav', showRecording), isOpen: true },
     get('/v1/models', listModels),
     get('/v1/models/{id}', showModel),
     post('/v1/chat/completions', chat),
@@ -63,6 +67,12 @@ export function createRoutes(start: InferenceStart, options: RouteOptions): Sand
     ...countRoutes(start),
   ];
   return { routes, close: () => [batches, messageBatches].forEach((store) => store.close()) };
+}
+
+/** A recording to try transcription with: the words of `text`, or a few of its own. */
+function showRecording({ query }: Call): Reply {
+  const body = speakMorse((query.get('text') ?? 'Sluice can hear you').slice(0, LONGEST_SPEECH));
+  return { kind: 'body', status: 200, contentType: 'audio/wav', body };
 }
 
 function videoRoutes(videos: Videos): Route[] {

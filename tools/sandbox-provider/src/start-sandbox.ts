@@ -9,7 +9,7 @@ export interface SandboxOptions {
   readonly port?: number;
   /** Default loopback. */
   readonly host?: string;
-  /** When set, every call but `/health` must carry it as bearer or `x-api-key`. */
+  /** When set, every call but `/health` and the recording must carry it as bearer or `x-api-key`. */
   readonly apiKey?: string | undefined;
   /** How long an inference call takes unless its model name says otherwise. Default 0. */
   readonly latencyMs?: number;

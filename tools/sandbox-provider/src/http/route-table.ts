@@ -5,6 +5,8 @@ export interface Route {
   /** With at most one `{id}`, which stands for one segment. */
   readonly path: string;
   readonly limitBytes: number;
+  /** Anybody may call it, without a key. */
+  readonly isOpen?: boolean;
   readonly handle: Handle;
 }
 

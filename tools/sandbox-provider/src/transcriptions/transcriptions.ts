@@ -2,6 +2,7 @@ import { readMultipart, type MultipartForm } from '../http/multipart';
 import { jsonReply, type BodyReply, type Call, type Playback, type Reply } from '../http/reply';
 import { SandboxError } from '../http/sandbox-error';
 import { tokensOf } from '../answers/tokens';
+import { readMorse } from './morse';
 import { findSegments, type SoundSegment } from './sound-segments';
 import { readWave } from './wave';
 import type { InferenceStart } from '../behaviours/inference-start';
@@ -22,7 +23,10 @@ interface Phrase {
   readonly isSilence: boolean;
 }
 
-/** `POST /v1/audio/transcriptions`: says what it measured in a WAVE file, since it understands no speech. */
+/**
+ * `POST /v1/audio/transcriptions`: understands no speech, but Morse code; of any other WAVE file it says what it
+ * measured.
+ */
 export async function answerTranscription(start: InferenceStart, call: Call): Promise<Reply> {
   const form = readMultipart(call);
   const file = form.file('file');
@@ -65,7 +69,17 @@ async function transcribe(bytes: Buffer): Promise<Transcript> {
     const text = `[sandbox] ${seconds(durationSeconds)} of audio in an encoding that is not read`;
     return { text, durationSeconds, phrases: [] };
   }
-  const phrases = (await findSegments(wave)).map(phraseOf);
+  const segments = await findSegments(wave);
+  const words = readMorse(segments);
+  if (words !== null) {
+    const text = words.map((word) => word.text).join(' ');
+    return {
+      text: `[sandbox] ${text}`,
+      durationSeconds,
+      phrases: words.map((word) => ({ ...word, isSilence: false })),
+    };
+  }
+  const phrases = segments.map(phraseOf);
   const text = phrases.length === 0 ? 'no audio' : phrases.map((phrase) => phrase.text).join(', ');
   return { text: `[sandbox] ${text}`, durationSeconds, phrases };
 }

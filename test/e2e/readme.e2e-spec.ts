@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { root } from '../../scripts/checkout';
+import { startSandbox, type Sandbox } from '../../tools/sandbox-provider/src/start-sandbox';
+import { ClipDecoder, samplesOf } from '../../tools/sandbox-provider/src/testing/clip-reader';
+import { drawPicture, pictureSize } from '../../tools/sandbox-provider/src/videos/picture';
+import { eventually } from '../support/eventually';
+import { Installation } from '../support/installation';
+
+/** What the README tells a new user to try, with the sandbox's own catalogue: the same requests, and real answers. */
+
+const SANDBOX_KEY = 'a-key-of-the-sandbox';
+const PATIENCE_MS = 30_000;
+
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const commands = readme.split('\n').filter((line) => line.includes('curl '));
+const commandOf = (path: string): string => commands.find((line) => line.includes(`8080/api/v1${path}`))!;
+
+let sandbox: Sandbox;
+let installation: Installation;
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ apiKey: SANDBOX_KEY });
+  const catalogue = readFileSync(join(root, 'catalog/sandbox.yaml'), 'utf8');
+  installation = await Installation.start({
+    apps: ['auth', 'gateway', 'video-worker'],
+    catalogue: catalogue.replaceAll('http://127.0.0.1:4010', sandbox.url),
+    environment: { SANDBOX_API_KEY: SANDBOX_KEY },
+  });
+}, 120_000);
+
+afterAll(async () => {
+  await installation?.stop();
+  await sandbox?.close();
+}, 60_000);
+
+jest.setTimeout(2 * PATIENCE_MS);
+
+const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`${installation.baseUrl}${path}`, {
+    ...init,
+    headers: { authorization: `Bearer ${installation.seed.apiKey}`, ...init.headers },
+  });
+
+describe('a new user', () => {
+  it('hears what is said in the recording', async () => {
+    const command = commandOf('/audio/transcriptions');
+    const recording = await fetch(`${sandbox.url}${/4010(\/\S+)/.exec(command)![1]}`);
+    expect([recording.status, recording.headers.get('content-type')]).toEqual([200, 'audio/wav']);
+    const form = new FormData();
+    form.set('model', /-F model=(\S+)/.exec(command)![1]!);
+    form.set('file', await recording.blob(), /filename=([\w.]+)/.exec(command)![1]!);
+    const answer = await ask('/audio/transcriptions', { method: 'POST', body: form });
+    expect(answer.status).toBe(200);
+    const { text, usage } = (await answer.json()) as { text: string; usage: { seconds: number; cost: number } };
+    expect(text).toBe('[sandbox] SLUICE CAN HEAR YOU');
+    expect(usage.cost).toBeCloseTo(usage.seconds * 0.00001, 9);
+  });
+
+  it('gets a film that plays', async () => {
+    const body = /-d '([^']+)'/.exec(commandOf('/videos '))![1]!;
+    const { duration } = JSON.parse(body) as { duration: number };
+    const headers = { 'content-type': 'application/json' };
+    const { id } = (await (await ask('/videos', { method: 'POST', headers, body })).json()) as { id: string };
+    const content = commandOf('/videos/')
+      .match(/8080\/api\/v1(\/videos\/\S+?)"/)![1]!
+      .replace('$id', id);
+    const film = await eventually('the film is there', PATIENCE_MS, async () => {
+      const answer = await ask(content);
+      if (answer.status === 409) return delay(200).then(() => undefined);
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'video/mp4']);
+      return Buffer.from(await answer.arrayBuffer());
+    });
+    const samples = samplesOf(film);
+    expect(samples).toHaveLength(duration * 10);
+    const size = pictureSize(160, 90);
+    const decoder = new ClipDecoder(size);
+    samples.forEach((sample, index) => {
+      const { luma } = decoder.decode(sample);
+      expect(Buffer.compare(luma, drawPicture(size, index, 10).luma)).toBe(0);
+    });
+  });
+});
