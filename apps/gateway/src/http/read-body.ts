@@ -2,11 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { AppError } from '@libs/errors';
 import { tooLarge } from './request-head';
 
-export interface BodyLimits {
-  readonly maxBytes: number;
+export interface BodyTimes {
   /** Between two pieces of the body. */
   readonly idleMs: number;
   readonly totalMs: number;
+}
+
+export interface BodyLimits extends BodyTimes {
+  readonly maxBytes: number;
 }
 
 /**
@@ -30,8 +33,31 @@ export function takeWholeBody(request: IncomingMessage, maxBytes: number): Buffe
  *
  * @throws AppError payload_too_large | request_timeout | invalid_request (the caller left in the middle)
  */
-export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
-  return new Promise((resolve, reject) => new BodyReader(request, limits, resolve, reject));
+export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  await pourBody(request, limits, (chunk) => {
+    bytes += chunk.length;
+    if (bytes > limits.maxBytes) throw tooLarge(limits.maxBytes);
+    chunks.push(chunk);
+  });
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes);
+}
+
+/**
+ * Hands on the body in the pieces in which it comes, for a route that keeps up with it: nothing waits in between,
+ * and nothing is joined. What `take` throws ends it, and the rest is left where it is.
+ *
+ * @throws AppError request_timeout | invalid_request (the caller left in the middle), and what `take` throws
+ */
+export function pourBody(request: IncomingMessage, times: BodyTimes, take: (piece: Buffer) => void): Promise<void> {
+  return new Promise((resolve, reject) => new BodyReader(request, times, { take, resolve, reject }));
+}
+
+interface BodySink {
+  readonly take: (piece: Buffer) => void;
+  readonly resolve: () => void;
+  readonly reject: (error: AppError) => void;
 }
 
 /**
@@ -53,32 +79,31 @@ function brokenOff(cause?: unknown): AppError {
 }
 
 class BodyReader {
-  private readonly chunks: Buffer[] = [];
-  private bytes = 0;
   private readonly startedMs = performance.now();
   private readonly timer: NodeJS.Timeout;
 
   constructor(
     private readonly request: IncomingMessage,
-    private readonly limits: BodyLimits,
-    private readonly resolve: (body: Buffer) => void,
-    private readonly reject: (error: AppError) => void,
+    private readonly times: BodyTimes,
+    private readonly sink: BodySink,
   ) {
-    this.timer = setTimeout(this.onIdle, limits.idleMs);
+    this.timer = setTimeout(this.onIdle, times.idleMs);
     request.on('data', this.onData).on('end', this.onEnd).on('error', this.onBroken).on('close', this.onBroken);
   }
 
   private readonly onData = (chunk: Buffer): void => {
-    this.bytes += chunk.length;
-    if (this.bytes > this.limits.maxBytes) return this.fail(tooLarge(this.limits.maxBytes));
-    if (performance.now() - this.startedMs > this.limits.totalMs) return this.onIdle();
-    this.chunks.push(chunk);
+    if (performance.now() - this.startedMs > this.times.totalMs) return this.onIdle();
+    try {
+      this.sink.take(chunk);
+    } catch (thrown) {
+      return this.fail(AppError.from(thrown));
+    }
     this.timer.refresh();
   };
 
   private readonly onEnd = (): void => {
     this.stop();
-    this.resolve(this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks, this.bytes));
+    this.sink.resolve();
   };
 
   private readonly onIdle = (): void => {
@@ -92,7 +117,7 @@ class BodyReader {
   private fail(error: AppError): void {
     this.stop();
     this.request.pause();
-    this.reject(error);
+    this.sink.reject(error);
   }
 
   private stop(): void {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { TranscriptionDto, TranscriptionJsonDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
@@ -14,7 +15,7 @@ import { FormMembers, type FormFieldKinds } from '../forms/form-members';
 import { FormParser } from '../forms/form-parser';
 import type { FormPart } from '../forms/form-part';
 import { readForm } from '../forms/read-form';
-import { readBody, streamBody } from '../http/read-body';
+import { readBody } from '../http/read-body';
 import { isMultipart } from '../http/request-head';
 import { audioAt, audioOf, formatNamed, MAX_AUDIO_BYTES, wrong } from './transcription-audio';
 import { decodeAudio, takeOutAudio } from './transcription-json';
@@ -47,7 +48,7 @@ export class TranscriptionIntake {
   /** @throws AppError invalid_request naming the member; payload_too_large */
   async read({ raw }: FastifyRequest, abort: Cancellation): Promise<IncomingTranscription> {
     const contentType = raw.headers['content-type'] ?? '';
-    if (isMultipart(contentType)) return readUpload(streamBody(raw), contentType);
+    if (isMultipart(contentType)) return readUpload(raw, contentType);
     return this.#readJson(
       await readBody(raw, { maxBytes: MAX_TRANSCRIPTION_BYTES, idleMs: IDLE_MS, totalMs: TOTAL_MS }),
       abort,
@@ -64,7 +65,7 @@ export class TranscriptionIntake {
   }
 }
 
-async function readUpload(body: AsyncIterable<Buffer>, contentType: string): Promise<IncomingTranscription> {
+async function readUpload(request: IncomingMessage, contentType: string): Promise<IncomingTranscription> {
   const form = new FormMembers(FIELDS);
   const file = new UploadedFile();
   const parser = new FormParser(contentType, FILE, {
@@ -72,7 +73,7 @@ async function readUpload(body: AsyncIterable<Buffer>, contentType: string): Pro
     onFile: (part) => file.begin(part),
     onFileData: (piece) => file.add(piece),
   });
-  await readForm(body, parser);
+  await readForm(request, parser);
   const dto = validateInstance(TranscriptionDto, form.toBody());
   return { dto, audio: file.toAudio() };
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { VideoDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -7,7 +8,7 @@ import { FormMembers, type FormFieldKinds } from '../forms/form-members';
 import { FormParser } from '../forms/form-parser';
 import { readForm } from '../forms/read-form';
 import { parseJsonObject } from '../http/parse-json';
-import { readBody, streamBody } from '../http/read-body';
+import { readBody } from '../http/read-body';
 import { isMultipart } from '../http/request-head';
 import { LARGEST_MEDIUM_BYTES } from './media-reader';
 import { fromOpenAi, namedAsSent, type MemberNames, type Members } from './openai-video-members';
@@ -54,7 +55,7 @@ export async function readVideoRequest({ raw }: Pick<FastifyRequest, 'raw'>): Pr
   const contentType = raw.headers['content-type'] ?? '';
   const isForm = isMultipart(contentType);
   const body = isForm ? null : await readBody(raw, LIMITS);
-  const said = body === null ? await readVideoForm(streamBody(raw), contentType) : parseJsonObject(body, 'lenient');
+  const said = body === null ? await readVideoForm(raw, contentType) : parseJsonObject(body, 'lenient');
   const { members, names } = fromOpenAi(said);
   const session = raw.headers['x-session-id'];
   const whole = session === undefined || members['session_id'] ? members : { ...members, session_id: session };
@@ -66,7 +67,7 @@ export async function readVideoRequest({ raw }: Pick<FastifyRequest, 'raw'>): Pr
   }
 }
 
-async function readVideoForm(body: AsyncIterable<Buffer>, contentType: string): Promise<Members> {
+async function readVideoForm(request: IncomingMessage, contentType: string): Promise<Members> {
   const form = new FormMembers(FIELDS);
   const reference = new Map<string, string>();
   const picture = new Picture();
@@ -80,7 +81,7 @@ async function readVideoForm(body: AsyncIterable<Buffer>, contentType: string): 
     onFile: () => picture.begin(),
     onFileData: (piece) => picture.add(piece),
   });
-  await readForm(body, parser);
+  await readForm(request, parser);
   const url = picture.toDataUrl();
   if (url !== null && reference.size > 0) throw refusal(REFERENCE, 'is given more than once');
   if (url === null && reference.size === 0) return form.toBody();
