@@ -178,7 +178,7 @@ describe(VideoSubmissionService.name, () => {
   ])('never makes a second job of silence: %j', async (provider, ended, billed) => {
     const scene = new Scene(provider);
     scene.answer = () => Promise.reject(silence);
-    for (let n = 0; n < 20 && scene.ended === null; n += 1) await scene.run();
+    for (let n = 0; n < 50 && scene.ended === null; n += 1) await scene.run();
     expect({ ended: scene.ended, billed: scene.billed.length }).toEqual({ ended, billed });
   });
 

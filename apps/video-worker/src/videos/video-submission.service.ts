@@ -10,8 +10,11 @@ import { FIRST_POLL_MS, retryDelayMs, SUBMIT_TIMEOUTS } from './video-timing';
 
 /** How often a provider may refuse for now. */
 const MOST_REFUSALS = 6;
-/** How often a submission is repeated whose outcome is unknown, where a repetition is no second job. */
-const MOST_REPETITIONS = 8;
+/**
+ * How often a submission is repeated whose outcome is unknown, where a repetition is no second job: a quarter of an
+ * hour of a provider that is out of order, or as many deaths of ours.
+ */
+const MOST_REPETITIONS = 30;
 /** Before each look for a job that may have been submitted: what a provider took just now may not be listed yet. */
 const SEARCH_DELAYS_MS: readonly number[] = [5_000, 15_000, 60_000];
 
