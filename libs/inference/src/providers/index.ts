@@ -9,6 +9,7 @@ import { MistralProvider } from './mistral.provider';
 import { OpenAiProvider } from './openai.provider';
 import type { ProviderAdapter } from './provider';
 import { AssemblyAiProvider } from './speech/assemblyai.provider';
+import { AzureSpeechProvider } from './speech/azure-speech.provider';
 import { DeepgramProvider } from './speech/deepgram.provider';
 import { ElevenLabsProvider } from './speech/elevenlabs.provider';
 import { GladiaProvider } from './speech/gladia.provider';
@@ -43,6 +44,7 @@ export function createProviderAdapters(http: UpstreamHttp): ReadonlyMap<string, 
     new GoogleProvider(http),
     new GoogleVertexProvider(http),
     new AssemblyAiProvider(http),
+    new AzureSpeechProvider(http),
     new DeepgramProvider(http),
     new ElevenLabsProvider(http),
     new GladiaProvider(http),

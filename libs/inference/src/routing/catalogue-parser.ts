@@ -14,6 +14,7 @@ export const PROTOCOLS = [
   'bedrock',
   'amazon-bedrock',
   'azure',
+  'azure-speech',
   'cohere',
   'mistral',
   'deepgram',

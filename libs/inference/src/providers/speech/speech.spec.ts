@@ -30,6 +30,7 @@ const PROTOCOLS = [
   'deepgram',
   'elevenlabs',
   'assemblyai',
+  'azure-speech',
   'gladia',
   'revai',
 ] as const;
@@ -208,6 +209,42 @@ async function withdrawn(upstream: FakeUpstream): Promise<void> {
   }
   expect(isWithdrawn()).toBe(true);
 }
+
+describe('languages at Azure AI Speech', () => {
+  it.each([
+    ['fast', null, {}],
+    ['fast', 'de', { locales: ['de-DE'] }],
+    ['fast', 'ja', { locales: ['ja-JP'] }],
+    ['mai-transcribe-1.5', 'ja', { locales: ['ja'], enhancedMode: { enabled: true, model: 'mai-transcribe-1.5' } }],
+  ])('are said as its model %s takes them: %s', async (upstreamModel, language, definition) => {
+    const upstream = await FakeUpstream.start();
+    upstream.answers(200, JSON.stringify({ combinedPhrases: [], phrases: [], durationMilliseconds: 2_500 }));
+    const provider = aProvider({ protocol: 'azure-speech', baseUrl: upstream.baseUrl });
+    const endpoint = anEndpoint({ provider, upstreamModel, apis: ['transcription'], pricing: PRICES });
+    const { engine, http } = anEngine([aModel({ endpoints: [endpoint] })]);
+    const { body } = await engine.transcribe({
+      generationId: 'gen-1763715600-abcdefghijklmnopqrst',
+      model: 'acme/large',
+      body: Buffer.alloc(0),
+      signal: new AbortController().signal,
+      transcription: {
+        audio: audioInHand('wav', new AudioBytes(PIECES), { seconds: 2.5, isEstimated: false }),
+        language,
+        temperature: null,
+        isVerbose: false,
+        granularities: ['segment'],
+        keyterms: [],
+        diarize: false,
+        options: {},
+      },
+    });
+    // Silence is said in no words.
+    expect(JSON.parse(body.toString())).toMatchObject({ text: '' });
+    expect(fieldsOf(upstream.requests[0]!.body)).toEqual([['definition', JSON.stringify(definition)]]);
+    await upstream.close();
+    await http.close();
+  });
+});
 
 describe('a recording at a URL', () => {
   it('is passed on where the provider downloads, and fetched once where one of them does not', async () => {
