@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient, QueryResultRow } from 'pg';
-import { to as copyTo } from 'pg-copy-streams';
 import { DataSource } from 'typeorm';
-import { decodeCopyRows } from './copy-rows';
+import { CopyOut } from './copy-out';
+import type { CopyRow } from './copy-row';
 
 /** PostgreSQL says: somebody else was first, the same transaction may be tried again. */
 const RETRYABLE_STATES = new Set(['40001', '40P01']);
@@ -44,16 +44,13 @@ export class Session {
   }
 
   /**
-   * Rows of `SELECT …` in PostgreSQL's binary COPY format: `bytea` arrives as the bytes it is, where a
-   * plain query would send it as hex text. COPY takes no parameters, so the text must hold none of a caller's.
+   * Tells the rows of `SELECT …` one by one, in PostgreSQL's binary COPY format: `bytea` arrives as the bytes it is,
+   * where a plain query would send it as hex text. COPY takes no parameters, so the text must hold none of a caller's.
+   *
+   * @param onRow valid during the call, see CopyRow
    */
-  async copyRows(select: string): Promise<(Buffer | null)[][]> {
-    const chunks: Buffer[] = [];
-    const stream = this.client.query(copyTo(`COPY (${select}) TO STDOUT (FORMAT binary)`));
-    // A connection that ends after the last row is told to the stream, which nobody reads any more.
-    stream.on('error', () => undefined);
-    for await (const chunk of stream) chunks.push(chunk as Buffer);
-    return decodeCopyRows(Buffer.concat(chunks));
+  async copyEach(select: string, onRow: (row: CopyRow) => void): Promise<void> {
+    await this.client.query(new CopyOut(select, onRow)).done;
   }
 }
 

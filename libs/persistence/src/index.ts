@@ -11,10 +11,15 @@ export {
 } from './batches/batch-intake.repository';
 export { BatchLinesRepository } from './batches/batch-lines.repository';
 export {
+  BatchResultPagesRepository,
+  RESULT_FIELD,
+  type ResultRange,
+  type ResultsOf,
+} from './batches/batch-result-pages.repository';
+export {
   BatchResultsRepository,
   type LineError,
   type LineOutcome,
-  type StoredResult,
   type StoreReport,
 } from './batches/batch-results.repository';
 export {
@@ -35,6 +40,7 @@ export {
 } from './batches/batch-views.repository';
 export type { BatchEnding, BatchStatus, UpstreamDeletion } from './batches/batch.entity';
 export type { BatchLine } from './batches/select-lines';
+export { CopyRow } from './copy-row';
 export { createDataSource, type EntityClass, type PersistenceOptions } from './data-source';
 export { Database, Session, sqlStateOf, type SqlStatement } from './database';
 export {

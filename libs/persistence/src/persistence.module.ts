@@ -7,6 +7,7 @@ import { BatchEndingsRepository } from './batches/batch-endings.repository';
 import { BatchIntakeRepository } from './batches/batch-intake.repository';
 import { BatchLinesRepository } from './batches/batch-lines.repository';
 import { BatchRemovalRepository } from './batches/batch-removal.repository';
+import { BatchResultPagesRepository } from './batches/batch-result-pages.repository';
 import { BatchResultsRepository } from './batches/batch-results.repository';
 import { BatchSegmentsRepository } from './batches/batch-segments.repository';
 import { BatchesRepository } from './batches/batches.repository';
@@ -49,6 +50,7 @@ const repositories = [
   BatchIntakeRepository,
   BatchSegmentsRepository,
   BatchResultsRepository,
+  BatchResultPagesRepository,
   GenerationsRepository,
   GenerationContentsRepository,
   LedgerRepository,

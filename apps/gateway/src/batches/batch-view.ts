@@ -1,4 +1,4 @@
-import type { BatchView, StoredResult } from '@libs/persistence';
+import type { BatchView } from '@libs/persistence';
 
 /** Statuses in which nothing changes any more and `results` is an array (interface §3.1). */
 const TERMINAL: ReadonlySet<BatchView['status']> = new Set(['completed', 'failed', 'expired', 'cancelled']);
@@ -17,18 +17,3 @@ const MISSING: Readonly<Partial<Record<BatchView['status'], readonly [string, st
   cancelled: ['batch_cancelled', 'The batch was cancelled before this request came to a result'],
   expired: ['batch_expired', 'The batch expired before this request came to a result'],
 };
-
-/** One element of `results`; the body goes out as the bytes that were stored. */
-export function writeResult(batch: BatchView, result: StoredResult): Buffer[] {
-  const id = JSON.stringify(`batch_req_${batch.number.toString(36)}_${result.seq}`);
-  const head = `{"id":${id},"custom_id":${JSON.stringify(result.customId)}`;
-  if (result.body === null) {
-    return [Buffer.from(`${head},"response":null,"error":${result.errorJson ?? missingResultError(batch)}}`)];
-  }
-  const request = JSON.stringify(result.requestId);
-  return [
-    Buffer.from(`${head},"response":{"status_code":${result.statusCode},"request_id":${request},"body":`),
-    result.body,
-    Buffer.from('},"error":null}'),
-  ];
-}

@@ -3,27 +3,29 @@ import { toBatchObject } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   BatchEndingsRepository,
-  BatchResultsRepository,
+  BatchResultPagesRepository,
   BatchViewsRepository,
   type BatchView,
-  type StoredResult,
 } from '@libs/persistence';
 import { OutboxRelay } from '@libs/platform';
 import type { BatchListQuery } from './batch-list-query';
-import { writeResult } from './batch-view';
+import { ResultArray } from './result-array';
 
 const BATCH_ID = /^batch-\d{1,11}-[0-9A-Za-z]{20}$/;
-/** Pages are sized by what the last one weighed, so large answers come a few at a time. */
-const PAGE_BYTES = 4 * 1024 * 1024;
-const FIRST_PAGE_RESULTS = 32;
-const MAX_PAGE_RESULTS = 2_000;
+/** What a page weighs, and so about what a reader costs in memory. */
+const PAGE_BYTES = 2 * 1024 * 1024;
+/** A page asks for as many results as the last one's suggest; its bytes are bounded all the same. */
+const MAX_PAGE_RESULTS = 8_000;
+const FIRST_RESULT_BYTES = 128 * 1024;
+/** Results differ: a page may weigh a little more than the last one's suggest. */
+const PAGE_ROOM = 1.1;
 
 /** What callers see of their batches. */
 @Injectable()
 export class BatchesService {
   constructor(
     private readonly batches: BatchViewsRepository,
-    private readonly results: BatchResultsRepository,
+    private readonly results: BatchResultPagesRepository,
     private readonly endings: BatchEndingsRepository,
     private readonly relay: OutboxRelay,
   ) {}
@@ -86,32 +88,30 @@ export class BatchesService {
     yield Buffer.from(']}');
   }
 
-  /** A batch that was stopped has lines without a result. */
-  private readPage({ createdOn, number, status }: BatchView, afterSeq: number, limit: number): Promise<StoredResult[]> {
-    if (status === 'completed') return this.results.page(createdOn, number, afterSeq, limit);
-    return this.results.pageOfLines(createdOn, number, afterSeq, limit);
-  }
-
   private async *writeResults(batch: BatchView): AsyncGenerator<Buffer> {
-    let afterSeq = -1;
-    let limit = FIRST_PAGE_RESULTS;
     // One that did not pass validation has no results at all.
     let missing = batch.completed + batch.failed;
+    let afterSeq = -1;
+    let resultBytes = FIRST_RESULT_BYTES;
     while (missing > 0) {
-      const page = await this.readPage(batch, afterSeq, limit);
-      const parts: Buffer[] = [];
-      for (const result of page) {
-        if (afterSeq !== -1) parts.push(COMMA);
-        parts.push(...writeResult(batch, result));
-        afterSeq = result.seq;
-      }
-      const bytes = Buffer.concat(parts);
-      if (bytes.length > 0) yield bytes;
-      missing -= page.length;
+      if (afterSeq !== -1) yield COMMA;
+      const { bytes, count, lastSeq } = await this.readPage(batch, afterSeq, resultBytes);
       // It was deleted meanwhile: an answer that breaks off is better than one that looks whole.
-      if (missing > 0 && page.length < limit) throw batchNotFound();
-      limit = Math.max(1, Math.min(MAX_PAGE_RESULTS, Math.floor((PAGE_BYTES * page.length) / bytes.length)));
+      if (count === 0) throw batchNotFound();
+      yield bytes;
+      missing -= count;
+      afterSeq = lastSeq;
+      resultBytes = bytes.length / count;
     }
+  }
+
+  private async readPage(batch: BatchView, afterSeq: number, resultBytes: number): Promise<ResultArray> {
+    const { createdOn, number, status } = batch;
+    const mostItems = Math.max(1, Math.min(MAX_PAGE_RESULTS, Math.floor(PAGE_BYTES / resultBytes)));
+    const page = new ResultArray(batch, Math.ceil(mostItems * resultBytes * PAGE_ROOM));
+    const range = { afterSeq, mostItems, mostBytes: PAGE_BYTES };
+    await this.results.page({ createdOn, number, isStopped: status !== 'completed' }, range, page.add);
+    return page;
   }
 }
 

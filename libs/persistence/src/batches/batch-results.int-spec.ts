@@ -153,10 +153,14 @@ describe(BatchResultsRepository.name, () => {
       heldUsd: '0.000000000000',
       availableUsd: '9.970000000000',
     });
-    const page = await results.page(batch.createdOn, batch.number, -1, 10);
-    expect(page.map((row) => [row.customId, row.body?.toString() ?? null, row.errorJson])).toEqual([
-      ['line-0', '{"answer":0}', null],
-      ['line-1', null, JSON.stringify(failure)],
+    const rows = await opened.database.rows({
+      sql: `SELECT custom_id, convert_from(body, 'UTF8') AS body, error FROM batch_results
+            WHERE batch_number = $1 ORDER BY seq`,
+      values: [batch.number],
+    });
+    expect(rows).toEqual([
+      { custom_id: 'line-0', body: '{"answer":0}', error: null },
+      { custom_id: 'line-1', body: null, error: failure },
     ]);
   });
 

@@ -46,17 +46,6 @@ interface StoredRow {
   readonly done: string[] | null;
 }
 
-/** One row of the results a caller reads. */
-export interface StoredResult {
-  readonly seq: number;
-  readonly customId: string;
-  readonly statusCode: number | null;
-  readonly requestId: string | null;
-  readonly body: Buffer | null;
-  /** JSON text. */
-  readonly errorJson: string | null;
-}
-
 @Injectable()
 export class BatchResultsRepository {
   constructor(
@@ -94,39 +83,6 @@ export class BatchResultsRepository {
       const sql = STORE_BYOK_SQL;
       return session.rows<StoredRow>({ name: 'results-store-byok', sql, values: [...values, fees, freeUsdPerMonth] });
     });
-  }
-
-  /** Up to `limit` results after `afterSeq`, in the order of the lines: a page that holds no snapshot open. */
-  async page(createdOn: string, batchNumber: bigint, afterSeq: number, limit: number): Promise<StoredResult[]> {
-    return this.readPage(`
-      SELECT seq, custom_id, status_code, request_id, body, error FROM batch_results
-      WHERE created_on = '${createdOn}' AND batch_number = ${batchNumber} AND seq > ${afterSeq}
-      ORDER BY seq LIMIT ${limit}`);
-  }
-
-  /**
-   * The same for every line, whether it has a result or not: one without has neither a body nor an error. So a
-   * batch that was stopped has an item for each request although nobody wrote one.
-   */
-  async pageOfLines(createdOn: string, batchNumber: bigint, afterSeq: number, limit: number): Promise<StoredResult[]> {
-    return this.readPage(`
-      SELECT l.seq, l.custom_id, r.status_code, r.request_id, r.body, r.error FROM batch_lines l
-      LEFT JOIN batch_results r
-        ON r.created_on = '${createdOn}' AND r.batch_number = ${batchNumber} AND r.seq = l.seq
-      WHERE l.created_on = '${createdOn}' AND l.batch_number = ${batchNumber} AND l.seq > ${afterSeq}
-      ORDER BY l.seq LIMIT ${limit}`);
-  }
-
-  private async readPage(select: string): Promise<StoredResult[]> {
-    const rows = await this.database.session((session) => session.copyRows(select));
-    return rows.map(([seq, customId, statusCode, requestId, body, error]) => ({
-      seq: (seq as Buffer).readInt32BE(),
-      customId: (customId as Buffer).toString(),
-      statusCode: statusCode?.readInt16BE() ?? null,
-      requestId: requestId?.toString() ?? null,
-      body: body ?? null,
-      errorJson: error?.toString() ?? null,
-    }));
   }
 }
 

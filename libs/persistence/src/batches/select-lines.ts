@@ -9,12 +9,11 @@ export interface BatchLine {
 
 /** Lines that meet `condition`, an SQL text over `l` made of our own numbers and dates only. */
 export async function selectLines(database: Database, condition: string): Promise<BatchLine[]> {
-  const rows = await database.session((session) =>
-    session.copyRows(`SELECT l.seq, l.custom_id, l.body FROM batch_lines l WHERE ${condition}`),
+  const lines: BatchLine[] = [];
+  await database.session((session) =>
+    session.copyEach(`SELECT l.seq, l.custom_id, l.body FROM batch_lines l WHERE ${condition}`, (row) =>
+      lines.push({ seq: row.integer(0), customId: row.text(1), body: row.bytea(2) }),
+    ),
   );
-  return rows.map(([seq, customId, body]) => ({
-    seq: (seq as Buffer).readInt32BE(),
-    customId: (customId as Buffer).toString(),
-    body: body as Buffer,
-  }));
+  return lines;
 }

@@ -1,0 +1,57 @@
+import type { Connection, Submittable } from 'pg';
+import { afterCopyHeader, CopyRow } from './copy-row';
+
+/**
+ * `COPY (SELECT …) TO STDOUT` in binary, for `client.query`. Rows are told one by one as the driver takes them off the
+ * wire, which for many small rows costs a third of a stream of chunks that have to be joined and cut again.
+ *
+ * Nothing holds PostgreSQL back: whoever asks bounds what the statement gives.
+ */
+export class CopyOut implements Submittable {
+  /** Settles when the connection may be used again. */
+  readonly done: Promise<void>;
+  private resolve!: () => void;
+  private reject!: (error: unknown) => void;
+  private readonly row = new CopyRow();
+  private isOpened = false;
+  private failure: { readonly thrown: unknown } | null = null;
+
+  /** @param onRow valid during the call, see CopyRow; once it throws it is called no more, and `done` rejects */
+  constructor(
+    private readonly select: string,
+    private readonly onRow: (row: CopyRow) => void,
+  ) {
+    this.done = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  submit(connection: Connection): void {
+    connection.query(`COPY (${this.select}) TO STDOUT (FORMAT binary)`);
+  }
+
+  /** PostgreSQL sends one message per row; the first of them begins with the stream's header. */
+  handleCopyData({ chunk }: { readonly chunk: Buffer }): void {
+    if (this.failure !== null) return;
+    try {
+      const offset = this.isOpened ? 0 : afterCopyHeader(chunk);
+      this.isOpened = true;
+      if (this.row.read(chunk, offset)) this.onRow(this.row);
+    } catch (thrown) {
+      // It was thrown into the driver, which has to go on to the end of the answer.
+      this.failure = { thrown };
+    }
+  }
+
+  handleCommandComplete(): void {}
+
+  handleReadyForQuery(): void {
+    if (this.failure === null) this.resolve();
+    else this.reject(this.failure.thrown);
+  }
+
+  handleError(error: unknown): void {
+    this.reject(error);
+  }
+}
