@@ -31,6 +31,22 @@ describe(BatchKeys.name, () => {
     await expect(keys.principalOf(HASH)).rejects.toMatchObject({ code: 'authentication' });
   });
 
+  it('tells at once what the directory knows by heart', async () => {
+    const known = principal();
+    let isDown = false;
+    let isKnown = true;
+    const find = (): Principal | Promise<Principal | null> => {
+      if (isDown) throw away;
+      return isKnown ? known : Promise.resolve(null);
+    };
+    const sut = new BatchKeys({ find }, () => nowMs);
+    expect(sut.principalOf(HASH)).toBe(known);
+    isDown = true;
+    expect(sut.principalOf(HASH)).toBe(known);
+    [isDown, isKnown] = [false, false];
+    await expect(sut.principalOf(HASH)).rejects.toMatchObject({ code: 'authentication' });
+  });
+
   it('keeps to the last answer while nobody answers', async () => {
     const known = (answer = principal());
     await keys.principalOf(HASH);
@@ -47,7 +63,7 @@ describe(BatchKeys.name, () => {
     answer = principal();
     await keys.principalOf(HASH);
     answer = null;
-    await keys.principalOf(HASH).catch(() => undefined);
+    await Promise.resolve(keys.principalOf(HASH)).catch(() => undefined);
     answer = away;
     await expect(keys.principalOf(HASH)).rejects.toBe(away);
   });

@@ -50,11 +50,15 @@ export class HeldSegment {
     return this.claim.attempts >= GIVE_UP_FROM ? this.take() : null;
   }
 
-  /** The next line to run, or null when there is none or an earlier one must end first. */
+  /** Whether a line may run now: there is one, and no earlier one must end first. */
+  get hasNext(): boolean {
+    if (this.lost || this.stopped || this.ready.length === 0) return false;
+    return this.claim.attempts < ONE_AT_A_TIME_FROM || this.handedOut === 0;
+  }
+
+  /** The next line to run, or null when none may run now. */
   next(): HeldLine | null {
-    if (this.lost || this.stopped) return null;
-    if (this.claim.attempts >= ONE_AT_A_TIME_FROM && this.handedOut > 0) return null;
-    return this.take();
+    return this.hasNext ? this.take() : null;
   }
 
   /** A line waits until it may be tried again; `putBack` ends the wait. */

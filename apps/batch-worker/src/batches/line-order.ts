@@ -28,13 +28,12 @@ export function nextLine(
   shares: WorkspaceShares,
   admits: (provider: string) => boolean,
 ): HeldLine | null {
-  const candidates = [...segments].filter((segment) => segment.ready.length > 0 && admits(segment.claim.provider));
-  candidates.sort((one, other) => compare(one, other, shares));
-  for (const segment of candidates) {
-    const line = segment.next();
-    if (line !== null) return line;
+  let first: HeldSegment | null = null;
+  for (const segment of segments) {
+    if (!segment.hasNext || !admits(segment.claim.provider)) continue;
+    if (first === null || compare(segment, first, shares) < 0) first = segment;
   }
-  return null;
+  return first?.next() ?? null;
 }
 
 function compare({ claim: one }: HeldSegment, { claim: other }: HeldSegment, shares: WorkspaceShares): number {

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Principal } from '@libs/contracts';
 import { AppError, type ErrorCode } from '@libs/errors';
 import {
   attemptsBefore,
@@ -48,19 +49,25 @@ export class LineRunnerService {
 
   async run(line: HeldLine, signal: CancelSignal): Promise<LineResult> {
     const { claim } = line.segment;
-    const principal = await this.keys.principalOf(claim.apiKeyHash).catch((thrown: unknown) => AppError.from(thrown));
-    if (principal instanceof AppError) return this.withoutKey(line, principal);
+    let principal: Principal;
+    try {
+      const found = this.keys.principalOf(claim.apiKeyHash);
+      principal = found instanceof Promise ? await found : found;
+    } catch (thrown) {
+      return this.withoutKey(line, AppError.from(thrown));
+    }
+    const place = placeOf(line);
     try {
       const candidate = candidateOf(claim, this.catalogue.current());
       const result = await this.engine.callEndpoint(apiOf(claim.endpoint), candidate, {
-        generationId: generationIdOf(placeOf(line)),
+        generationId: generationIdOf(place),
         body: line.body,
         signal,
         priceList: managedLanePrices(candidate.endpoint.provider),
         scope: scopeOf(claim),
         policies: principal.policies && readRoutePolicies(principal.policies),
       });
-      return { kind: 'outcome', outcome: answered(placeOf(line), result) };
+      return { kind: 'outcome', outcome: answered(place, result) };
     } catch (thrown) {
       return this.afterFailure(line, AppError.from(thrown));
     }

@@ -65,6 +65,17 @@ describe(ResultWriter.name, () => {
     ]);
   });
 
+  it('waits for no company when there is none to come', async () => {
+    const sut = writer({ fullGroupLines: 100, maxGroupLines: 100, lingerMs: 2_147_483_647 });
+    sut.hurry();
+    sut.add(outcome(0));
+    sut.hurry();
+    sut.add(outcome(1));
+    sut.hurry();
+    while (stored.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    expect(store.groups).toEqual([[0], [1]]);
+  });
+
   it('closes a group when it is heavy enough', async () => {
     const sut = writer();
     for (let seq = 0; seq < 3; seq += 1) sut.add(outcome(seq, 60));

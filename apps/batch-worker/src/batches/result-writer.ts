@@ -24,6 +24,7 @@ export class ResultWriter {
   private waiting: LineOutcome[] = [];
   private waitingBytes = 0;
   private inCommit = 0;
+  private isHurried = false;
   private timer: NodeJS.Timeout | null = null;
   private committing: Promise<void> | null = null;
 
@@ -42,6 +43,13 @@ export class ResultWriter {
     this.waitingBytes += outcome.body?.length ?? 0;
     if (this.isGroupFull()) this.commitSoon();
     else this.timer ??= setTimeout(() => this.commitSoon(), this.options.lingerMs);
+  }
+
+  /** Says that nothing more will come until this is committed: it waits for no company. */
+  hurry(): void {
+    if (this.waiting.length === 0) return;
+    this.isHurried = true;
+    this.commitSoon();
   }
 
   /** Resolves when everything added so far is committed. */
@@ -73,12 +81,13 @@ export class ResultWriter {
       const report = await this.storeUntilDone(group);
       this.inCommit = 0;
       this.options.onStored(group, report.batchesWithDoneSegments);
-    } while (this.isGroupFull());
+    } while (this.isHurried || this.isGroupFull());
   }
 
   private takeGroup(): LineOutcome[] {
     let bytes = 0;
     let count = 0;
+    this.isHurried = false;
     while (count < this.waiting.length && count < this.options.maxGroupLines && bytes < this.options.maxGroupBytes) {
       bytes += this.waiting[count]!.body?.length ?? 0;
       count += 1;

@@ -104,11 +104,36 @@ describe(BatchResultsRepository.name, () => {
     const [dying] = await segments.claim(1, 0);
     await results.store([outcome(dying!, 1), outcome(dying!, 3)]);
     const [heir] = await segments.claim(1, LEASE_MS);
-    const lines = await segments.unfinishedLines(heir!);
-    expect(lines.map((line) => [line.seq, line.customId, line.body.toString()])).toEqual([
+    const [lines] = await segments.unfinishedLines([heir!]);
+    expect(lines!.map((line) => [line.seq, line.customId, line.body.toString()])).toEqual([
       [0, 'line-0', '{"seq":0}'],
       [2, 'line-2', '{"seq":2}'],
     ]);
+  });
+
+  it('hands a segment that was given back only its lines without a result', async () => {
+    await startedBatch(4);
+    const [drained] = await segments.claim(1, LEASE_MS);
+    await results.store([outcome(drained!, 0), outcome(drained!, 2)]);
+    await segments.release([drained!]);
+    const [heir] = await segments.claim(1, LEASE_MS);
+    const [lines] = await segments.unfinishedLines([heir!]);
+    expect(lines!.map(({ seq }) => seq)).toEqual([1, 3]);
+  });
+
+  it('hands each of several segments its own lines, held before or not', async () => {
+    await startedBatch(16);
+    const [dying] = await segments.claim(1, 0);
+    await results.store([outcome(dying!, 0)]);
+    const held = await segments.claim(10, LEASE_MS);
+    const lines = await segments.unfinishedLines([held[0]!, held[1]!, held[3]!, held[2]!]);
+    expect(lines.map((each) => each.map(({ seq }) => seq))).toEqual([
+      [1, 2, 3],
+      [4, 5, 6, 7],
+      [12, 13, 14, 15],
+      [8, 9, 10, 11],
+    ]);
+    expect(lines[1]!.map(({ customId, body }) => [customId, body.toString()])[0]).toEqual(['line-4', '{"seq":4}']);
   });
 
   it('does not count the attempt of a segment that was given back', async () => {

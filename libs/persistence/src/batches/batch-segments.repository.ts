@@ -97,15 +97,33 @@ export class BatchSegmentsRepository {
     return rows.map(toClaimedSegment).sort(byPosition);
   }
 
-  /** The lines of a segment that have no result yet, in order. */
-  async unfinishedLines(segment: ClaimedSegment): Promise<BatchLine[]> {
-    const { createdOn, batchNumber, firstSeq, lastSeq } = segment;
+  /**
+   * The lines of each segment that have no result yet, in order. Segments that follow one another in their batch and
+   * were never held before are read by one statement.
+   */
+  async unfinishedLines(segments: readonly ClaimedSegment[]): Promise<BatchLine[][]> {
+    const found: BatchLine[][] = [];
+    for (const run of runsOf(segments)) {
+      const lines = await this.unfinishedLinesOf(run);
+      let next = 0;
+      for (const { lastSeq } of run) {
+        const first = next;
+        while (next < lines.length && lines[next]!.seq <= lastSeq) next += 1;
+        found.push(lines.slice(first, next));
+      }
+    }
+    return found;
+  }
+
+  private async unfinishedLinesOf(run: readonly ClaimedSegment[]): Promise<BatchLine[]> {
+    const { createdOn, batchNumber, firstSeq } = run[0]!;
+    const { lastSeq } = run.at(-1)!;
     const taken = `NOT EXISTS (SELECT 1 FROM batch_results r WHERE r.created_on = l.created_on
                                AND r.batch_number = l.batch_number AND r.seq = l.seq)`;
     return selectLines(
       this.database,
       `l.created_on = '${createdOn}' AND l.batch_number = ${batchNumber} AND l.seq BETWEEN ${firstSeq} AND ${lastSeq}
-       ${segment.attempts > 1 ? `AND ${taken}` : ''} ORDER BY l.seq`,
+       ${isFirstLease(run[0]!) ? '' : `AND ${taken}`} ORDER BY l.seq`,
     );
   }
 
@@ -153,6 +171,27 @@ export class BatchSegmentsRepository {
       values: leaseColumns(leases),
     });
   }
+}
+
+/** Cuts segments, in order of batch and position, where one does not go on where the last one ended. */
+function runsOf(segments: readonly ClaimedSegment[]): ClaimedSegment[][] {
+  const runs: ClaimedSegment[][] = [];
+  for (const segment of segments) {
+    const last = runs.at(-1)?.at(-1);
+    if (last !== undefined && follows(segment, last)) runs.at(-1)!.push(segment);
+    else runs.push([segment]);
+  }
+  return runs;
+}
+
+function follows(segment: ClaimedSegment, last: ClaimedSegment): boolean {
+  const isAdjacent = segment.batchNumber === last.batchNumber && segment.firstSeq === last.lastSeq + 1;
+  return isAdjacent && isFirstLease(segment) && isFirstLease(last);
+}
+
+/** Nobody held it before, so it has no results. Its attempts do not tell: they are taken back when it is given back. */
+function isFirstLease({ fence }: SegmentLease): boolean {
+  return fence === 1n;
 }
 
 function leaseColumns(leases: readonly SegmentLease[]): [bigint[], number[], bigint[]] {

@@ -134,8 +134,8 @@ describe(NativeBatchesRepository.name, () => {
     const claimed = await managed.claim(10, LEASE_MS);
     const left = claimed.filter(({ batchNumber }) => batchNumber === batch.number);
     expect(left.map(({ number }) => number)).toEqual([1]);
-    const lines = await managed.unfinishedLines(left[0]!);
-    expect(lines.map(({ seq }) => seq)).toEqual([5, 6, 7]);
+    const [lines] = await managed.unfinishedLines([left[0]!]);
+    expect(lines!.map(({ seq }) => seq)).toEqual([5, 6, 7]);
   });
 
   it('hurries the orders of a batch that is being stopped, keeps it from its end, and closes what is left', async () => {
