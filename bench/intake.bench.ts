@@ -33,7 +33,7 @@ function bodyOf(index: number): Buffer {
 }
 
 async function copyRows(database: Database, batchNumber: bigint): Promise<void> {
-  const encoder = new BatchLineEncoder(new Date().toISOString().slice(0, 10), batchNumber);
+  const encoder = new BatchLineEncoder(new Date().toISOString().slice(0, 10), batchNumber, SLICE_BYTES);
   const write = (): Promise<void> =>
     database.transaction((session) =>
       pipeline(

@@ -32,7 +32,7 @@ export async function storeAcceptedBatch(database: Database, batch: AcceptedBatc
   const { owner } = batch;
   await ledger.topUp(owner.organizationId, CREDITS_USD, randomUUID());
   const key = await intake.reserve(`batch-bench-${randomUUID()}`);
-  const encoder = new BatchLineEncoder(key.createdOn, key.number);
+  const encoder = new BatchLineEncoder(key.createdOn, key.number, SLICE_BYTES);
   for (const [seq, body] of batch.bodies.entries()) {
     encoder.add(seq, `line-${seq}`, body);
     if (encoder.size < SLICE_BYTES) continue;

@@ -8,6 +8,7 @@ import { CreateKey, CreateOrganization, hashApiKey, labelApiKey, mintApiKey, Sec
 import { createDataSource, Database, LedgerRepository } from '@libs/persistence';
 import { createTestDatabase } from '@libs/persistence/testing';
 import { MessageBus, MessagingModule } from '@libs/platform';
+import { APP_NODE_FLAGS } from '../../scripts/app-node-flags';
 import { benchCatalogue, type CatalogueOptions } from './catalogue';
 import { answers, BenchProcess, freePort, untilReady } from './child-process';
 
@@ -68,7 +69,10 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     SANDBOX_API_KEY: SANDBOX_KEY,
   };
   const launch: Launch = (name, entry, environment, flags = []) => {
-    const started = BenchProcess.start(name, [...flags, join(dist, entry)], { ...common, ...environment });
+    const started = BenchProcess.start(name, [...APP_NODE_FLAGS, ...flags, join(dist, entry)], {
+      ...common,
+      ...environment,
+    });
     undo.push(() => started.stop());
     return started;
   };

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { APP_NODE_FLAGS } from '../app-node-flags';
 import { root } from '../checkout';
 import type { AppLog } from './app-log';
 
@@ -68,7 +69,7 @@ export class SupervisedApp {
   start(): void {
     if (this.#stopping) return;
     const { entry, folder, environment } = this.spec;
-    const child = spawn(process.execPath, ['--enable-source-maps', '-r', exitWithParent, entry], {
+    const child = spawn(process.execPath, [...APP_NODE_FLAGS, '--enable-source-maps', '-r', exitWithParent, entry], {
       cwd: folder,
       env: environment,
       // The pipe that is its stdin tells it when we die.

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { APP_NODE_FLAGS } from '../../scripts/app-node-flags';
 
 const root = join(__dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -32,6 +33,11 @@ describe('Dockerfile', () => {
     const [command = ''] = valuesOf(finalStage, 'CMD');
     expect(JSON.parse(command)).toEqual(['node', 'dist/apps/gateway/src/main.js']);
     expect(valuesOf(finalStage, 'STOPSIGNAL')).toEqual(['SIGTERM']);
+  });
+
+  it('gives Node the flags that the apps are tested with', () => {
+    const settings = valuesOf(finalStage, 'ENV').flatMap((rest) => rest.split(/\s+/));
+    expect(settings).toContain(`NODE_OPTIONS=${APP_NODE_FLAGS.join(' ')}`);
   });
 
   it('runs as a numbered user that is not root and owns no code', () => {

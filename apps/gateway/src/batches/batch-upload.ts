@@ -61,7 +61,7 @@ export class BatchUpload {
     private readonly idempotencyKey: string | null,
   ) {
     this.hash = idempotencyKey === null ? null : createHash('sha256');
-    this.encoder = new BatchLineEncoder(key.createdOn, key.number);
+    this.encoder = new BatchLineEncoder(key.createdOn, key.number, SLICE_BYTES);
     this.splitter = new BatchBodySplitter(
       {
         onMember: (name, json) => this.header.read(name, json),

@@ -33,7 +33,7 @@ describe(BatchIntakeRepository.name, () => {
     const body = Buffer.from('{"text":"\\u0000 é \\ud83d\\ude00","keep": [1,  2]}');
     const customId = '__proto__ "quoted", comma é 日本';
     await intake.slice(async (session) => {
-      const encoder = new BatchLineEncoder(key.createdOn, key.number);
+      const encoder = new BatchLineEncoder(key.createdOn, key.number, 1024);
       encoder.add(0, customId, body);
       await intake.copyLines(session, encoder.take());
     });
@@ -49,7 +49,7 @@ describe(BatchIntakeRepository.name, () => {
     const write = (customId: string, seq: number): Promise<void> =>
       intake.slice(async (session) => {
         await intake.keepReceiving(session, key, owner, 60_000);
-        const encoder = new BatchLineEncoder(key.createdOn, key.number);
+        const encoder = new BatchLineEncoder(key.createdOn, key.number, 1024);
         encoder.add(seq, customId, Buffer.from('{}'));
         await intake.copyLines(session, encoder.take());
         await intake.addSegments(session, key, [{ number: seq, firstSeq: seq, lastSeq: seq }]);

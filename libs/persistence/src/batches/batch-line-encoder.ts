@@ -5,11 +5,16 @@
  * Columns, in this order: created_on date, batch_number bigint, seq integer, custom_id text, body bytea.
  */
 export class BatchLineEncoder {
-  private buffer: Buffer = Buffer.allocUnsafe(64 * 1024);
+  private buffer: Buffer = Buffer.allocUnsafe(FIRST_BYTES);
   private used = 0;
   private readonly rowHead: Buffer;
 
-  constructor(createdOn: string, batchNumber: bigint) {
+  /** @param sliceBytes about how much is gathered before it is taken: no more memory than that is held for long */
+  constructor(
+    createdOn: string,
+    batchNumber: bigint,
+    private readonly sliceBytes: number,
+  ) {
     this.rowHead = encodeRowHead(createdOn, batchNumber);
     this.begin();
   }
@@ -48,11 +53,16 @@ export class BatchLineEncoder {
 
   private reserve(length: number): void {
     if (this.used + length <= this.buffer.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(this.buffer.length * 2, this.used + length));
+    const doubled = Math.min(this.buffer.length * 2, this.sliceBytes + OVERSHOOT_BYTES);
+    const larger = Buffer.allocUnsafe(Math.max(doubled, this.used + length));
     this.buffer.copy(larger, 0, 0, this.used);
     this.buffer = larger;
   }
 }
+
+const FIRST_BYTES = 64 * 1024;
+/** A slice is taken when it is full, which is noticed after a chunk of the upload. */
+const OVERSHOOT_BYTES = 256 * 1024;
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1');
 const DAY_MS = 86_400_000;

@@ -13,6 +13,7 @@ export interface StoredBatch extends BatchKey {
 }
 
 const SEGMENT_LINES = 4;
+const SLICE_BYTES = 1024 * 1024;
 
 /** A funded organization and an accepted batch of `total` lines in segments of four, waiting for validation. */
 export async function storeBatch(database: Database, total: number, holdUsd = '1'): Promise<StoredBatch> {
@@ -23,7 +24,7 @@ export async function storeBatch(database: Database, total: number, holdUsd = '1
   const key = await intake.reserve(`batch-test-${randomUUID()}`);
   await intake.slice(async (session) => {
     await intake.keepReceiving(session, key, owner, 60_000);
-    const encoder = new BatchLineEncoder(key.createdOn, key.number);
+    const encoder = new BatchLineEncoder(key.createdOn, key.number, SLICE_BYTES);
     for (let seq = 0; seq < total; seq += 1) encoder.add(seq, `line-${seq}`, Buffer.from(`{"seq":${seq}}`));
     await intake.copyLines(session, encoder.take());
     const segments = [];
