@@ -120,8 +120,12 @@ export class ManagedLaneService {
       void this.run(line);
     }
     if (this.inFlight === 0) this.writer.hurry();
-    if (!this.claimWanted || this.claiming) return;
-    const ready = [...this.held].reduce((sum, segment) => sum + segment.ready.length, 0);
+    if (this.claimWanted && !this.claiming) this.claimWhenFew();
+  }
+
+  private claimWhenFew(): void {
+    let ready = 0;
+    for (const segment of this.held) ready += segment.ready.length;
     const isRoomLeft =
       this.heldBytes < MAX_HELD_BYTES && ready + this.waitingToRetry < this.concurrency * HELD_PER_SLOT;
     if (this.countRunnable() < this.concurrency * READY_PER_SLOT && isRoomLeft) void this.claim();

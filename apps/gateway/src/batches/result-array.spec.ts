@@ -43,7 +43,7 @@ function written(rows: readonly Fields[], expectedBytes = 4_096): unknown[] {
   const array = new ResultArray(BATCH, expectedBytes);
   for (const fields of rows) array.add(rowOf(fields));
   expect([array.count, array.lastSeq]).toEqual([rows.length, rows.at(-1)?.seq ?? -1]);
-  return JSON.parse(`[${array.bytes}]`) as unknown[];
+  return JSON.parse(`[${array.bytes.toString()}]`) as unknown[];
 }
 
 describe(ResultArray.name, () => {
