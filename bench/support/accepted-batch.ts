@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { mintId } from '@libs/contracts';
 import {
   BatchIntakeRepository,
   BatchLineEncoder,
@@ -31,7 +32,7 @@ export async function storeAcceptedBatch(database: Database, batch: AcceptedBatc
   const ledger = new LedgerRepository(database);
   const { owner } = batch;
   await ledger.topUp(owner.organizationId, CREDITS_USD, randomUUID());
-  const key = await intake.reserve(`batch-bench-${randomUUID()}`);
+  const key = await intake.reserve(mintId('batch'));
   const encoder = new BatchLineEncoder(key.createdOn, key.number, SLICE_BYTES);
   for (const [seq, body] of batch.bodies.entries()) {
     encoder.add(seq, `line-${seq}`, body);
