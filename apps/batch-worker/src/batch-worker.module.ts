@@ -17,6 +17,7 @@ import { BatchStopperService } from './batches/batch-stopper.service';
 import { BatchValidationService } from './batches/batch-validation.service';
 import { BatchesConsumer } from './batches/batches.consumer';
 import { FinalizerService } from './batches/finalizer.service';
+import { LaneReporterService } from './batches/lane-reporter.service';
 import { LineRunnerService } from './batches/line-runner.service';
 import { ManagedLaneService } from './batches/managed-lane.service';
 import { PartitionKeeperService } from './batches/partition-keeper.service';
@@ -42,6 +43,7 @@ const POOL_SIZE = 8;
     BatchStopperService,
     BatchValidationService,
     FinalizerService,
+    LaneReporterService,
     LineRunnerService,
     ManagedLaneService,
     NativeChoiceService,

@@ -5,6 +5,7 @@ import { consumeQueues, nestOptions, PlatformModule, type AppContext, type Runni
 import { providerKeyVariables, type BatchWorkerEnv } from './batch-worker.env';
 import { BatchWorkerModule } from './batch-worker.module';
 import { BatchStopperService } from './batches/batch-stopper.service';
+import { LaneReporterService } from './batches/lane-reporter.service';
 import { ManagedLaneService } from './batches/managed-lane.service';
 import { PartitionKeeperService } from './batches/partition-keeper.service';
 import { SweeperService } from './batches/sweeper.service';
@@ -21,8 +22,9 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   const root = { ...worker, imports: [PlatformModule.for(context), ...(worker.imports ?? [])] };
   const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
   await app.init();
-  const [lane, native, sweeper, stopper, partitions] = [
+  const [lane, reporter, native, sweeper, stopper, partitions] = [
     app.get(ManagedLaneService),
+    app.get(LaneReporterService),
     app.get(NativeLaneService),
     app.get(SweeperService),
     app.get(BatchStopperService),
@@ -32,6 +34,7 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   await native.start();
   const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.batches] });
   lane.start();
+  reporter.start();
   sweeper.start();
   stopper.start();
   partitions.start();
@@ -46,6 +49,7 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   return {
     stop: async () => {
       await partitions.stop();
+      await reporter.stop();
       await app.close();
       await inference.close();
     },

@@ -1,5 +1,6 @@
 export * from './engine';
 export { NativeBatchCaller, type NativeLane, type NativeRequest } from './native-batch-caller';
+export { prefersNativeBatch } from './native-batch-choice';
 export type { CallerParts } from './endpoint-caller';
 export type {
   LostOrder,

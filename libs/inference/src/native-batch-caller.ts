@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import { findDialect } from './dialects';
-import { TRANSLATIONS, upstreamApiFor, type CallableApi, type UpstreamApi } from './dialects/dialect-pairs';
+import { TRANSLATIONS, type CallableApi, type UpstreamApi } from './dialects/dialect-pairs';
 import type { Answer, AnswerContext } from './dialects/dialect';
 import { cutAnswer, orCutShort } from './dialects/openai-responses/cut-short';
 import { parseRequest } from './dialects/request-members';
@@ -9,6 +9,7 @@ import type { Translation } from './dialects/translation';
 import { DEFAULT_TIMEOUTS, type CallerParts } from './endpoint-caller';
 import type { CancelSignal } from './model/cancellation';
 import { LossLog } from './model/loss-report';
+import { nativeBatchesFor, prefersNativeBatch } from './native-batch-choice';
 import { DEFAULT_BYOK_FEE } from './pricing/byok-fee';
 import type { NativeBatchAccess, NativeBatches } from './providers/native-batch';
 import type { Endpoint } from './routing/catalogue';
@@ -52,22 +53,19 @@ export class NativeBatchCaller {
 
   /** Whether a batch is better given to the provider: the catalogue wants it, it can be done, and costs less. */
   isPreferred(api: CallableApi, endpoint: Endpoint): boolean {
-    const { provider, pricing, batchPricing } = endpoint;
-    const isCheaper = batchPricing.prompt + batchPricing.completion < pricing.prompt + pricing.completion;
-    return provider.batch === 'native' && isCheaper && this.laneOf(api, endpoint) !== null;
+    return prefersNativeBatch(api, endpoint, this.#parts.adapters.get(endpoint.provider.protocol));
   }
 
   /** Null where the provider has no batches for such requests. */
   laneOf(api: CallableApi, endpoint: Endpoint): NativeLane | null {
-    const adapter = this.#parts.adapters.get(endpoint.provider.protocol);
-    const upstreamApi = adapter && upstreamApiFor(api, endpoint, adapter);
-    if (!adapter?.batch || !upstreamApi || !adapter.batch.runs(upstreamApi)) return null;
+    const found = nativeBatchesFor(api, endpoint, this.#parts.adapters.get(endpoint.provider.protocol));
+    if (found === null) return null;
+    const { batches, upstreamApi } = found;
     const translation = this.#translationOf(api, upstreamApi, endpoint);
-    const { batch } = adapter;
     return {
-      batches: batch,
+      batches,
       upstreamApi,
-      write: (customId, body) => batch.line(customId, toUpstream(api, translation, body, endpoint), upstreamApi),
+      write: (customId, body) => batches.line(customId, toUpstream(api, translation, body, endpoint), upstreamApi),
       read: (line, of) => this.#read(api, translation, line, of),
     };
   }

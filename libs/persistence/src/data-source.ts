@@ -5,6 +5,7 @@ import { BatchEntity } from './batches/batch.entity';
 import { BatchLineEntity } from './batches/batch-line.entity';
 import { BatchResultEntity } from './batches/batch-result.entity';
 import { BatchSegmentEntity } from './batches/batch-segment.entity';
+import { BatchWorkerEntity } from './batches/batch-worker.entity';
 import { GenerationContentEntity } from './generations/generation-content.entity';
 import { GenerationEntity } from './generations/generation.entity';
 import { LedgerAccountEntity } from './ledger/ledger-account.entity';
@@ -42,6 +43,7 @@ const sharedEntities = [
   BatchLineEntity,
   BatchSegmentEntity,
   BatchResultEntity,
+  BatchWorkerEntity,
   GenerationEntity,
   GenerationContentEntity,
   LedgerAccountEntity,

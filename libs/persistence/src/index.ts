@@ -28,6 +28,14 @@ export {
   type CancelAnswer,
   type StoppingBatch,
 } from './batches/batch-endings.repository';
+export type { BatchLane, BatchQuote, CostBasis, FinishBasis, StoredQuote } from './batches/batch-quote';
+export {
+  BatchQuotesRepository,
+  type BatchKind,
+  type QuotedBatch,
+  type QuoteOutcome,
+  type QuoteVerdict,
+} from './batches/batch-quotes.repository';
 export { BatchRemovalRepository, type RemovalAnswer } from './batches/batch-removal.repository';
 export { BatchSegmentsRepository, type ClaimedSegment, type SegmentLease } from './batches/batch-segments.repository';
 export { BatchesRepository, type BatchWork } from './batches/batches.repository';
@@ -38,6 +46,8 @@ export {
   type BatchFilter,
   type BatchView,
 } from './batches/batch-views.repository';
+export { BatchWorkersRepository, type WorkerSpeed } from './batches/batch-workers.repository';
+export type { LaneSpeed } from './batches/batch-worker.entity';
 export type { BatchEnding, BatchStatus, UpstreamDeletion } from './batches/batch.entity';
 export type { BatchLine } from './batches/select-lines';
 export { CopyRow } from './copy-row';

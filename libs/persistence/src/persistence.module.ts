@@ -6,12 +6,14 @@ import { BatchAnnouncementsRepository } from './batches/batch-announcements.repo
 import { BatchEndingsRepository } from './batches/batch-endings.repository';
 import { BatchIntakeRepository } from './batches/batch-intake.repository';
 import { BatchLinesRepository } from './batches/batch-lines.repository';
+import { BatchQuotesRepository } from './batches/batch-quotes.repository';
 import { BatchRemovalRepository } from './batches/batch-removal.repository';
 import { BatchResultPagesRepository } from './batches/batch-result-pages.repository';
 import { BatchResultsRepository } from './batches/batch-results.repository';
 import { BatchSegmentsRepository } from './batches/batch-segments.repository';
 import { BatchesRepository } from './batches/batches.repository';
 import { BatchViewsRepository } from './batches/batch-views.repository';
+import { BatchWorkersRepository } from './batches/batch-workers.repository';
 import { dataSourceOptions, type EntityClass } from './data-source';
 import { Database } from './database';
 import { GenerationContentsRepository } from './generations/generation-contents.repository';
@@ -45,12 +47,14 @@ const repositories = [
   BatchViewsRepository,
   BatchAnnouncementsRepository,
   BatchEndingsRepository,
+  BatchQuotesRepository,
   BatchRemovalRepository,
   BatchLinesRepository,
   BatchIntakeRepository,
   BatchSegmentsRepository,
   BatchResultsRepository,
   BatchResultPagesRepository,
+  BatchWorkersRepository,
   GenerationsRepository,
   GenerationContentsRepository,
   LedgerRepository,

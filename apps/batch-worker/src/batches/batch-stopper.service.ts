@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { BatchEndingsRepository, type StoppingBatch } from '@libs/persistence';
 import { PeriodicTask } from '@libs/platform';
 import { toBatchUsage } from './batch-usage';
+import { FinalizerService } from './finalizer.service';
 import { ManagedLaneService } from './managed-lane.service';
 
 /** A cancelled batch is over within seconds, so whoever holds lines of it looks every second. */
@@ -20,6 +21,7 @@ export class BatchStopperService {
   constructor(
     private readonly endings: BatchEndingsRepository,
     private readonly lane: ManagedLaneService,
+    private readonly finalizer: FinalizerService,
   ) {}
 
   start(): void {
@@ -43,6 +45,8 @@ export class BatchStopperService {
   async windUp({ id, number }: StoppingBatch): Promise<void> {
     this.lane.stopBatch(number);
     const ending = await this.endings.finish(number, toBatchUsage);
-    if (ending !== null) this.logger.log(`batch ${id} ${ending}`);
+    if (ending === null) return;
+    this.logger.log(`batch ${id} ${ending}`);
+    if (ending === 'expired') await this.finalizer.compareWithQuote(id);
   }
 }

@@ -1,13 +1,17 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { BatchesRepository } from '@libs/persistence';
+import { BatchesRepository, BatchQuotesRepository } from '@libs/persistence';
 import { toBatchUsage } from './batch-usage';
+import { countQuoteOutcome } from './quote-outcomes';
 
 /** Ends batches: once every segment is done, counts and usage are frozen and the rest of the hold goes back. */
 @Injectable()
 export class FinalizerService {
   private readonly logger = new Logger(FinalizerService.name);
 
-  constructor(private readonly batches: BatchesRepository) {}
+  constructor(
+    private readonly batches: BatchesRepository,
+    private readonly quotes: BatchQuotesRepository,
+  ) {}
 
   /** Takes the batch to its end if nothing is left to do; harmless at any other time and when repeated. */
   async finishIfDone(number: bigint): Promise<void> {
@@ -16,6 +20,14 @@ export class FinalizerService {
   }
 
   async complete(id: string): Promise<void> {
-    if (await this.batches.complete(id, toBatchUsage)) this.logger.log(`batch ${id} completed`);
+    if (!(await this.batches.complete(id, toBatchUsage))) return;
+    this.logger.log(`batch ${id} completed`);
+    await this.compareWithQuote(id);
+  }
+
+  /** Once per batch, by whoever ended it. */
+  async compareWithQuote(id: string): Promise<void> {
+    const outcome = await this.quotes.outcome(id);
+    if (outcome !== null) countQuoteOutcome(outcome);
   }
 }

@@ -1,8 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { BatchResultsRepository, BatchSegmentsRepository, type LineOutcome } from '@libs/persistence';
+import { BatchResultsRepository, BatchSegmentsRepository, type LaneSpeed, type LineOutcome } from '@libs/persistence';
 import { BatchWorkerEnv } from '../batch-worker.env';
 import { FinalizerService } from './finalizer.service';
 import { HeldSegment, type HeldLine } from './held-segment';
+import { LaneMeter } from './lane-meter';
 import { nextLine, readyByProvider, WorkspaceShares } from './line-order';
 import { LineRunnerService, type LineResult } from './line-runner.service';
 import { ProviderPauses } from './provider-pauses';
@@ -45,6 +46,7 @@ export class ManagedLaneService {
   private readonly pauses = new ProviderPauses();
   private readonly windows: ProviderWindows;
   private readonly shares = new WorkspaceShares();
+  private readonly meter = new LaneMeter();
   private readonly writer: ResultWriter;
   private readonly concurrency: number;
   private readonly mostUncommitted: number;
@@ -109,6 +111,14 @@ export class ManagedLaneService {
     }
     for (const segment of segments) this.closeIfIdle(segment);
     return segments.every((segment) => !this.held.has(segment));
+  }
+
+  /** How fast lines are run, by provider; to be asked now and then by one. */
+  speeds(): Record<string, LaneSpeed> {
+    return this.meter.read({
+      waiting: readyByProvider(this.held),
+      slotsOf: (provider) => this.windows.limitOf(provider),
+    });
   }
 
   /** Starts lines while there are free slots, and fetches more when few are left. */
@@ -186,7 +196,9 @@ export class ManagedLaneService {
     const { workspaceId, provider } = segment.claim;
     this.shares.begin(workspaceId);
     const ticket = this.windows.begin(provider);
+    const beganMs = performance.now();
     const result = await this.runner.run(line, segment.calls);
+    this.meter.called(provider, performance.now() - beganMs, result.kind === 'outcome');
     this.inFlight -= 1;
     this.shares.end(workspaceId);
     this.windows.end(ticket, callEnd(result));

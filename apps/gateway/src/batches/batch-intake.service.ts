@@ -23,8 +23,9 @@ import {
 import { OutboxRelay } from '@libs/platform';
 import { InferenceRouting } from '../inference/inference-routing';
 import { CallbackUrls } from '../webhooks/callback-urls';
-import { API_OF_ENDPOINT, routeBatch } from './batch-route';
 import type { BatchHeader } from './batch-header';
+import { BatchQuotesService } from './batch-quotes.service';
+import { API_OF_ENDPOINT, routeBatch } from './batch-route';
 import { BatchUpload } from './batch-upload';
 
 /** Whose batch it is, what its key may spend and where it may run. */
@@ -33,6 +34,12 @@ export interface BatchCaller extends BatchOwner {
   /** Every one of them must allow the endpoint that the batch runs on. */
   readonly policies: readonly RoutePolicy[];
   readonly defaultCallbackUrl: string | null;
+}
+
+interface ChosenEndpoint {
+  readonly endpoint: Endpoint;
+  /** Whether it would be called with a key of the caller's own. */
+  readonly ownKey: boolean;
 }
 
 /** The window plus the time a batch may take to wind up. */
@@ -56,6 +63,7 @@ export class BatchIntakeService {
     private readonly routing: InferenceRouting,
     private readonly credentials: CallerCredentials,
     private readonly callbackUrls: CallbackUrls,
+    private readonly quotes: BatchQuotesService,
   ) {}
 
   /**
@@ -107,8 +115,11 @@ export class BatchIntakeService {
     idempotency: BatchIdempotency | null,
   ): Promise<void> {
     const callbackUrl = this.callbackUrls.resolve(owner, header.callbackUrl);
-    const endpoint = await this.route(owner, header);
+    const { endpoint, ownKey } = await this.route(owner, header);
     if (takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
+    const estimate = estimatedCost(upload, header, endpoint);
+    const { workspaceId } = owner;
+    const quote = await this.quotes.quote({ workspaceId, header, endpoint, ownKey, lines: upload.lineCount, estimate });
     await this.intake.slice(async (session) => {
       await upload.writeSlice(session);
       await this.ledger.openHold(session, {
@@ -116,7 +127,7 @@ export class BatchIntakeService {
         organizationId: owner.organizationId,
         apiKeyHash: owner.apiKeyHash,
         keyLimit: owner.keyLimit,
-        amountUsd: formatUsd(estimatedCost(upload, header, endpoint)),
+        amountUsd: formatUsd(estimate),
         expiresAt: new Date(Date.now() + HOLD_MS),
       });
       await this.intake.accept(session, upload.key, {
@@ -127,6 +138,7 @@ export class BatchIntakeService {
         total: upload.lineCount,
         callbackUrl,
         idempotency,
+        quote,
       });
       await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id });
     });
@@ -135,7 +147,7 @@ export class BatchIntakeService {
   private async route(
     { organizationId, workspaceId, apiKeyHash, policies }: BatchCaller,
     header: BatchHeader,
-  ): Promise<Endpoint> {
+  ): Promise<ChosenEndpoint> {
     const scope = { organizationId, workspaceId, apiKeyHash };
     const own = await this.credentials.ownCredentials(scope);
     const catalogue = this.routing.catalogue();
@@ -150,7 +162,8 @@ export class BatchIntakeService {
       return endpoints.filter((one) => allowed.some(({ endpoint }) => endpoint === one));
     };
     const hasOwnKey = (endpoint: Endpoint): boolean => Boolean(keysFor(endpoint)[0]?.credential);
-    return routeBatch(header, catalogue, { isUsable, hasOwnKey, permit });
+    const endpoint = routeBatch(header, catalogue, { isUsable, hasOwnKey, permit });
+    return { endpoint, ownKey: hasOwnKey(endpoint) };
   }
 
   /** The refusal is what the caller must hear; rows that could not be removed now are swept later. */

@@ -1,8 +1,8 @@
 import { AppError } from '@libs/errors';
-import { upstreamApiFor, type Api, type Catalogue, type Endpoint } from '@libs/inference';
+import { upstreamApiFor, type Api, type CallableApi, type Catalogue, type Endpoint } from '@libs/inference';
 import type { BatchEndpoint, BatchHeader } from './batch-header';
 
-export const API_OF_ENDPOINT: Readonly<Record<BatchEndpoint, Api>> = {
+export const API_OF_ENDPOINT: Readonly<Record<BatchEndpoint, CallableApi>> = {
   '/v1/chat/completions': 'chat',
   '/v1/responses': 'responses',
   '/v1/messages': 'messages',

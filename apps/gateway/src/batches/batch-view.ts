@@ -1,4 +1,4 @@
-import type { BatchView } from '@libs/persistence';
+import type { BatchQuote, BatchView } from '@libs/persistence';
 
 /** Statuses in which nothing changes any more and `results` is an array (interface §3.1). */
 const TERMINAL: ReadonlySet<BatchView['status']> = new Set(['completed', 'failed', 'expired', 'cancelled']);
@@ -17,3 +17,12 @@ const MISSING: Readonly<Partial<Record<BatchView['status'], readonly [string, st
   cancelled: ['batch_cancelled', 'The batch was cancelled before this request came to a result'],
   expired: ['batch_expired', 'The batch expired before this request came to a result'],
 };
+
+/** `quote` in the metadata of an accepted batch. Costs are JSON numbers in US dollars, times Unix seconds. */
+export function toQuoteObject(quote: BatchQuote): object {
+  return {
+    lane: quote.lane,
+    cost: { low: Number(quote.costLowUsd), high: Number(quote.costHighUsd), basis: quote.costBasis },
+    finish: { earliest: quote.earliest, latest: quote.latest, basis: quote.finishBasis },
+  };
+}

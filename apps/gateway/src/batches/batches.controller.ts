@@ -6,16 +6,18 @@ import { AppError } from '@libs/errors';
 import { readRoutePolicies } from '@libs/inference';
 import type { BatchView } from '@libs/persistence';
 import { Caller } from '../auth/caller.decorator';
+import { GatewayEnv } from '../gateway.env';
 import { keyLimitOf } from '../generations/key-limit-of';
 import { streamBody } from '../http/read-body';
 import { NoBody, StreamedBody } from '../http/streamed-body.decorator';
 import { readIdempotencyKey } from '../idempotency/idempotency-key';
+import { metadataMemberFor } from '../inference/metadata-wish';
 import { BatchIntakeService, type BatchCaller } from './batch-intake.service';
 import { BatchLimitsService } from './batch-limits.service';
 import { readBatchListQuery } from './batch-list-query';
 import { BatchRemovalService, type BatchDeletedObject } from './batch-removal.service';
 import { BatchRetryService } from './batch-retry.service';
-import { isTerminal } from './batch-view';
+import { isTerminal, toQuoteObject } from './batch-view';
 import { BatchesService } from './batches.service';
 
 /** Interface §4.1 to §4.3, and what is beside it: listing, cancelling, and retrying what failed. */
@@ -27,6 +29,7 @@ export class BatchesController {
     private readonly limits: BatchLimitsService,
     private readonly retries: BatchRetryService,
     private readonly removal: BatchRemovalService,
+    private readonly env: GatewayEnv,
   ) {}
 
   @Post()
@@ -36,7 +39,7 @@ export class BatchesController {
     const owner = ownerOf(caller);
     const key = readIdempotencyKey(request.headers['idempotency-key']);
     const submit = (): Promise<BatchView> => this.intake.receive(owner, streamBody(request.raw), key);
-    return toBatchObject(await this.limits.submission(owner.workspaceId, submit));
+    return this.accepted(await this.limits.submission(owner.workspaceId, submit), request);
   }
 
   @Get()
@@ -75,7 +78,7 @@ export class BatchesController {
     const owner = ownerOf(caller);
     const key = readIdempotencyKey(request.headers['idempotency-key']);
     const submit = (): Promise<BatchView> => this.retries.retry(id, owner, key);
-    return toBatchObject(await this.limits.submission(owner.workspaceId, submit));
+    return this.accepted(await this.limits.submission(owner.workspaceId, submit), request);
   }
 
   @Delete(':id')
@@ -83,6 +86,13 @@ export class BatchesController {
     const { workspaceId } = ownerOf(caller);
     await this.limits.read(workspaceId);
     return this.removal.remove(id, workspaceId);
+  }
+
+  /** The batch, with its quote for who asked for metadata. */
+  private accepted(batch: BatchView, { headers }: FastifyRequest): object {
+    const metadataMember = metadataMemberFor(headers, this.env.SERVICE_NAME);
+    if (metadataMember === null) return toBatchObject(batch);
+    return { ...toBatchObject(batch), [metadataMember]: { quote: batch.quote && toQuoteObject(batch.quote) } };
   }
 }
 

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { BatchIntakeService } from './batch-intake.service';
 import { BatchLimitsService } from './batch-limits.service';
+import { BatchQuotesService } from './batch-quotes.service';
 import { BatchRemovalService } from './batch-removal.service';
 import { BatchRetryService } from './batch-retry.service';
 import { BatchesController } from './batches.controller';
@@ -9,6 +10,13 @@ import { BatchesService } from './batches.service';
 /** What it needs is global: persistence, the outbox relay, rate limits, and what this installation can route to. */
 @Module({
   controllers: [BatchesController],
-  providers: [BatchesService, BatchIntakeService, BatchLimitsService, BatchRemovalService, BatchRetryService],
+  providers: [
+    BatchesService,
+    BatchIntakeService,
+    BatchLimitsService,
+    BatchQuotesService,
+    BatchRemovalService,
+    BatchRetryService,
+  ],
 })
 export class BatchesModule {}

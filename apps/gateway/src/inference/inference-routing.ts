@@ -1,9 +1,11 @@
 import {
   keyedCandidates,
   planRoute,
+  prefersNativeBatch,
   ProviderHealth,
   upstreamApiFor,
   type Api,
+  type CallableApi,
   type Candidate,
   type Catalogue,
   type CatalogueSource,
@@ -82,6 +84,11 @@ export class InferenceRouting {
     const { endpoint } = candidate;
     if (!this.canSpeak(endpoint, api)) return [];
     return keyedCandidates(candidate, credentials, scope, this.credentials.availableProviders()(endpoint.provider));
+  }
+
+  /** Whether the provider runs batches of this API itself, rather than our workers. */
+  runsBatchesItself(endpoint: Endpoint, api: CallableApi): boolean {
+    return prefersNativeBatch(api, endpoint, this.adapters.get(endpoint.provider.protocol));
   }
 
   private canSpeak(endpoint: Endpoint, api: Api): boolean {

@@ -4,6 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { from as copyFrom } from 'pg-copy-streams';
 import { AppError } from '@libs/errors';
 import { Database, sqlStateOf, type Session } from '../database';
+import type { StoredQuote } from './batch-quote';
 
 /** Names the bulk rows of a batch. */
 export interface BatchKey {
@@ -34,6 +35,8 @@ export interface BatchAcceptance {
   /** Where its end is announced; null or absent for nowhere. */
   readonly callbackUrl?: string | null;
   readonly idempotency: BatchIdempotency | null;
+  /** What its caller is told of cost and time; null or absent for nothing. */
+  readonly quote?: StoredQuote | null;
 }
 
 /** A submission that its caller may repeat: the same key with the same body is the same batch. */
@@ -124,7 +127,7 @@ export class BatchIntakeRepository {
       name: 'batch-accept',
       sql: `
         UPDATE batches SET status = 'validating', lease_until = NULL, endpoint = $2, model = $3, provider = $4,
-                           upstream_model = $5, total = $6, idempotency_key = $7, request_hash = $8, callback_url = $9,
+                           upstream_model = $5, total = $6, idempotency_key = $7, request_hash = $8, callback_url = $9, quote = $10,
                            created_at = now(), expires_at = now() + ${WINDOW}
         WHERE id = $1 AND status = 'receiving'`,
       values: [
@@ -137,6 +140,7 @@ export class BatchIntakeRepository {
         acceptance.idempotency?.key ?? null,
         acceptance.idempotency?.requestHash ?? null,
         acceptance.callbackUrl ?? null,
+        acceptance.quote ? JSON.stringify(acceptance.quote) : null,
       ],
     });
     const touched = await accepted.catch((error: unknown) => {

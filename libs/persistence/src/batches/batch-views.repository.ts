@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { BatchSnapshot } from '@libs/contracts';
 import { Database } from '../database';
+import { toBatchQuote, type BatchQuote, type StoredQuote } from './batch-quote';
 import type { BatchStatus } from './batch.entity';
 
 /** A batch as its owner sees it, and where its rows are. */
@@ -11,6 +12,7 @@ export interface BatchView extends BatchSnapshot {
   readonly provider: string | null;
   /** Older than the retention: requests and results are deleted or about to be. */
   readonly resultsGone: boolean;
+  readonly quote: BatchQuote | null;
 }
 
 /** Which batches of a workspace are listed. Times are exact to the microsecond, as ISO 8601 text. */
@@ -38,6 +40,7 @@ export interface BatchViewRow {
   error_message: string | null;
   provider: string | null;
   results_gone: boolean;
+  quote: StoredQuote | null;
 }
 
 /** Requests and results are kept for 30 days from the creation of their batch (interface §8). */
@@ -48,7 +51,7 @@ const VIEW_COLUMNS = `
   b.id, b.number, b.created_on::text AS created_on, b.endpoint, b.model, b.completion_window, b.status,
   extract(epoch FROM b.created_at)::float8 AS created_at, extract(epoch FROM b.finalized_at)::float8 AS finalized_at,
   b.total, coalesce(b.completed, p.completed)::integer AS completed, coalesce(b.failed, p.failed)::integer AS failed,
-  b.usage, b.error_message, b.provider, b.created_at <= now() - interval '${RETENTION_DAYS} days' AS results_gone`;
+  b.usage, b.error_message, b.provider, b.quote, b.created_at <= now() - interval '${RETENTION_DAYS} days' AS results_gone`;
 const PROGRESS = `
   LATERAL (
     SELECT coalesce(sum(s.completed), 0) AS completed, coalesce(sum(s.failed), 0) AS failed
@@ -153,5 +156,6 @@ export function toBatchView(row: BatchViewRow): BatchView {
     errorMessage: row.error_message,
     provider: row.provider,
     resultsGone: row.results_gone,
+    quote: row.quote === null ? null : toBatchQuote(row.quote, row.created_at),
   };
 }

@@ -1,5 +1,6 @@
 import type { BatchSnapshot } from '@libs/contracts';
 import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
+import type { StoredQuote } from './batch-quote';
 
 /** Interface §3.1, and `receiving`: the upload is still running and nobody sees the batch. */
 export type BatchStatus = BatchSnapshot['status'] | 'receiving';
@@ -35,6 +36,7 @@ export type UpstreamDeletion = 'due' | 'requested' | 'deleted' | 'unsupported' |
 @Index('batches_by_workspace', { synchronize: false })
 @Index('batches_unfinished', { synchronize: false })
 @Index('batches_stopping', { synchronize: false })
+@Index('batches_quoted', { synchronize: false })
 @Index('batches_idempotency_key', ['workspaceId', 'idempotencyKey'], {
   unique: true,
   where: 'idempotency_key IS NOT NULL',
@@ -145,4 +147,8 @@ export class BatchEntity {
   /** What becomes of the batch that a provider holds for us; null when no provider holds one. */
   @Column({ type: 'text', name: 'upstream_deletion', nullable: true })
   upstreamDeletion: UpstreamDeletion | null;
+
+  /** What its caller was told that it would cost and take. */
+  @Column({ type: 'jsonb', nullable: true })
+  quote: StoredQuote | null;
 }

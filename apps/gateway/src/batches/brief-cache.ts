@@ -1,0 +1,37 @@
+interface Entry<T> {
+  readonly value: Promise<T>;
+  /** By `performance.now`; endless while it is being read. */
+  freshUntilMs: number;
+}
+
+/** Reading takes at most one part in so many of the time. */
+const PARTS = 20;
+const MOST_ENTRIES = 500;
+
+/**
+ * What was read a moment ago, for those who ask again: for twenty times as long as reading it took, so that what is
+ * cheap is always fresh, and what is dear is not read for every one of a crowd.
+ */
+export class BriefCache<T> {
+  readonly #entries = new Map<string, Entry<T>>();
+
+  constructor(private readonly read: (key: string) => Promise<T>) {}
+
+  get(key: string): Promise<T> {
+    const known = this.#entries.get(key);
+    if (known !== undefined && performance.now() < known.freshUntilMs) return known.value;
+    return this.#begin(key);
+  }
+
+  #begin(key: string): Promise<T> {
+    const beganMs = performance.now();
+    const entry: Entry<T> = { value: this.read(key), freshUntilMs: Infinity };
+    if (this.#entries.size >= MOST_ENTRIES) this.#entries.clear();
+    this.#entries.set(key, entry);
+    entry.value.then(
+      () => (entry.freshUntilMs = performance.now() + (performance.now() - beganMs) * PARTS),
+      () => this.#entries.delete(key),
+    );
+    return entry.value;
+  }
+}

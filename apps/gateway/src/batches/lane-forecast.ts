@@ -1,0 +1,55 @@
+import type { WorkerSpeed } from '@libs/persistence';
+
+/** From acceptance to the first call, and from the last result to the end: messages, claims, commits. */
+const OVERHEAD_MS = 250;
+/** Validation of one line. */
+const VALIDATION_MS = 0.03;
+/** A lane that had more lines than slots for less than this shows how long calls take, and not yet how many go through. */
+const LEAST_BACKLOG_MS = 2_000;
+
+export interface LaneDemand {
+  /** Of the batch. */
+  readonly lines: number;
+  readonly workspaceId: string;
+  /** Lines of the provider that are still to be run, by workspace. */
+  readonly backlog: ReadonlyMap<string, number>;
+}
+
+/**
+ * How long our workers will take for a batch, in milliseconds, at the speed that they measure; null while no worker
+ * runs, or none has called the provider within a day.
+ */
+export function expectedDuration(speeds: readonly WorkerSpeed[], demand: LaneDemand): number | null {
+  const callMs = callDuration(speeds);
+  if (callMs === null) return null;
+  const linesPerMs = speeds.reduce((sum, worker) => sum + linesPerMsOf(worker, callMs), 0);
+  if (linesPerMs === 0) return null;
+  // The last line begins when the others have had their turn, and takes as long as any.
+  return OVERHEAD_MS + demand.lines * VALIDATION_MS + linesUntilDone(demand) / linesPerMs + callMs;
+}
+
+/** For how long a line holds a slot, with its repetitions. */
+function callDuration(speeds: readonly WorkerSpeed[]): number | null {
+  const lanes = speeds.map(({ lane }) => lane).filter((lane) => lane !== null);
+  const lines = lanes.reduce((sum, lane) => sum + lane.lines, 0);
+  return lines > 0 ? lanes.reduce((sum, lane) => sum + lane.call_ms, 0) / lines : null;
+}
+
+function linesPerMsOf({ isAlive, concurrency, lane }: WorkerSpeed, callMs: number): number {
+  if (!isAlive) return 0;
+  if (lane !== null && lane.backlog_ms >= LEAST_BACKLOG_MS) return lane.backlog_lines / lane.backlog_ms;
+  return (lane?.slots ?? concurrency) / Math.max(callMs, 1);
+}
+
+/**
+ * Lines that are run until the batch is done. Workspaces take turns, so each of the others gets as many as this one
+ * at most; of the same workspace, earlier batches come first.
+ */
+function linesUntilDone({ lines, workspaceId, backlog }: LaneDemand): number {
+  const own = lines + (backlog.get(workspaceId) ?? 0);
+  let total = own;
+  for (const [workspace, waiting] of backlog) {
+    if (workspace !== workspaceId) total += Math.min(waiting, own);
+  }
+  return total;
+}

@@ -1,0 +1,55 @@
+/** Where a batch runs: as single calls by our workers, or at its provider's own batch API. */
+export type BatchLane = 'managed' | 'native';
+
+/** `history`: from finished batches of its kind. `request`: from its lines alone. */
+export type CostBasis = 'history' | 'request';
+
+/** `throughput`: from the speed of the workers alone. `window`: nothing is known but the 24 hours. */
+export type FinishBasis = 'history' | 'throughput' | 'window';
+
+/** A quote as it is stored with its batch. Money as exact decimal strings in US dollars. */
+export interface StoredQuote {
+  readonly lane: BatchLane;
+  /** Whether the provider would be called with a key of the caller's own. */
+  readonly own_key: boolean;
+  readonly cost: {
+    /** What the lines cost at most, as far as they say: what later batches compare their bill with. */
+    readonly estimate: string;
+    readonly low: string;
+    readonly high: string;
+    readonly basis: CostBasis;
+  };
+  /** Milliseconds from the acceptance to the end. */
+  readonly finish: {
+    /** What later batches compare their duration with; null where nothing was known. */
+    readonly expected_ms: number | null;
+    readonly low_ms: number;
+    readonly high_ms: number;
+    readonly basis: FinishBasis;
+  };
+}
+
+/** A quote as its caller sees it. */
+export interface BatchQuote {
+  readonly lane: BatchLane;
+  readonly costLowUsd: string;
+  readonly costHighUsd: string;
+  readonly costBasis: CostBasis;
+  /** Unix seconds. */
+  readonly earliest: number;
+  readonly latest: number;
+  readonly finishBasis: FinishBasis;
+}
+
+/** @param createdAt Unix seconds, with their fraction */
+export function toBatchQuote({ lane, cost, finish }: StoredQuote, createdAt: number): BatchQuote {
+  return {
+    lane,
+    costLowUsd: cost.low,
+    costHighUsd: cost.high,
+    costBasis: cost.basis,
+    earliest: Math.floor(createdAt + finish.low_ms / 1_000),
+    latest: Math.ceil(createdAt + finish.high_ms / 1_000),
+    finishBasis: finish.basis,
+  };
+}

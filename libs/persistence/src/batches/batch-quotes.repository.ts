@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database';
+import type { BatchLane, CostBasis, FinishBasis } from './batch-quote';
+
+/** Batches of one kind cost and take alike. */
+export interface BatchKind {
+  readonly provider: string;
+  readonly upstreamModel: string;
+  readonly endpoint: string;
+}
+
+/** What a finished batch of a kind came to, in parts of what had been expected. */
+export interface QuotedBatch {
+  readonly workspaceId: string;
+  readonly lane: BatchLane;
+  readonly ownKey: boolean;
+  /** Bill by estimate; null where the estimate was nothing. */
+  readonly costRatio: number | null;
+  /** Duration by expected duration; null where none was expected. */
+  readonly finishRatio: number | null;
+}
+
+/** `below` and `above` the interval that was quoted. */
+export type QuoteVerdict = 'inside' | 'below' | 'above';
+
+/** What became of a quote. */
+export interface QuoteOutcome {
+  /** Null where the batch did not run to its last line. */
+  readonly cost: { readonly verdict: QuoteVerdict; readonly basis: CostBasis } | null;
+  readonly finish: { readonly verdict: QuoteVerdict; readonly basis: FinishBasis };
+}
+
+interface OutcomeRow {
+  status: string;
+  cost_verdict: QuoteVerdict;
+  cost_basis: CostBasis;
+  finish_verdict: QuoteVerdict;
+  finish_basis: FinishBasis;
+}
+
+/** What quotes are made from, and what became of them. */
+@Injectable()
+export class BatchQuotesRepository {
+  constructor(private readonly database: Database) {}
+
+  /** The newest `limit` completed batches of a kind that had a quote. */
+  async finished({ provider, upstreamModel, endpoint }: BatchKind, limit: number): Promise<QuotedBatch[]> {
+    const rows = await this.database.rows<{
+      workspace_id: string;
+      lane: BatchLane;
+      own_key: boolean;
+      cost_ratio: number | null;
+      finish_ratio: number | null;
+    }>({
+      name: 'batch-quotes-finished',
+      sql: `
+        SELECT b.workspace_id, b.quote ->> 'lane' AS lane, (b.quote ->> 'own_key')::boolean AS own_key,
+          (h.settled_usd / nullif((b.quote #>> '{cost,estimate}')::numeric, 0))::float8 AS cost_ratio,
+          extract(epoch FROM b.finalized_at - b.created_at)::float8 * 1000
+            / nullif((b.quote #>> '{finish,expected_ms}')::float8, 0) AS finish_ratio
+        FROM (
+          SELECT id, workspace_id, quote, created_at, finalized_at FROM batches
+          WHERE provider = $1 AND upstream_model = $2 AND endpoint = $3 AND status = 'completed' AND quote IS NOT NULL
+          ORDER BY finalized_at DESC LIMIT $4
+        ) b JOIN ledger_holds h ON h.id = b.id`,
+      values: [provider, upstreamModel, endpoint, limit],
+    });
+    return rows.map((row) => ({
+      workspaceId: row.workspace_id,
+      lane: row.lane,
+      ownKey: row.own_key,
+      costRatio: row.cost_ratio,
+      finishRatio: row.finish_ratio,
+    }));
+  }
+
+  /** Lines of a provider that our workers have still to run, by workspace. */
+  async backlog(provider: string): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.database.rows<{ workspace_id: string; lines: number }>({
+      name: 'batch-quotes-backlog',
+      sql: `
+        SELECT b.workspace_id, sum(b.total - p.ended)::float8 AS lines
+        FROM batches b CROSS JOIN LATERAL (
+          SELECT coalesce(sum(s.completed + s.failed), 0) AS ended FROM batch_segments s WHERE s.batch_number = b.number
+        ) p
+        WHERE b.finalized_at IS NULL AND b.status IN ('validating', 'in_progress') AND b.stop_by IS NULL
+          AND b.provider = $1 AND b.quote ->> 'lane' IS DISTINCT FROM 'native'
+        GROUP BY b.workspace_id`,
+      values: [provider],
+    });
+    return new Map(rows.map(({ workspace_id: workspaceId, lines }) => [workspaceId, lines]));
+  }
+
+  /**
+   * How the quote of a batch compares with its end; null when it had none, or ended because its caller or a
+   * mistake in it ended it.
+   */
+  async outcome(id: string): Promise<QuoteOutcome | null> {
+    const row = await this.database.firstRow<OutcomeRow>({
+      name: 'batch-quotes-outcome',
+      // Times are compared as they were shown, in whole seconds.
+      sql: `
+        SELECT b.status, b.quote #>> '{cost,basis}' AS cost_basis, b.quote #>> '{finish,basis}' AS finish_basis,
+          CASE WHEN h.settled_usd < (b.quote #>> '{cost,low}')::numeric THEN 'below'
+               WHEN h.settled_usd > (b.quote #>> '{cost,high}')::numeric THEN 'above' ELSE 'inside' END AS cost_verdict,
+          CASE WHEN b.status = 'expired' OR f.ended > ceil(f.began + (b.quote #>> '{finish,high_ms}')::float8 / 1000)
+               THEN 'above'
+               WHEN f.ended < floor(f.began + (b.quote #>> '{finish,low_ms}')::float8 / 1000) THEN 'below'
+               ELSE 'inside' END AS finish_verdict
+        FROM batches b JOIN ledger_holds h ON h.id = b.id CROSS JOIN LATERAL (
+          SELECT extract(epoch FROM b.created_at)::float8 AS began, extract(epoch FROM b.finalized_at)::float8 AS ended
+        ) f
+        WHERE b.id = $1 AND b.quote IS NOT NULL AND b.status IN ('completed', 'expired')`,
+      values: [id],
+    });
+    if (row === null) return null;
+    const finish = { verdict: row.finish_verdict, basis: row.finish_basis };
+    if (row.status !== 'completed') return { cost: null, finish };
+    return { cost: { verdict: row.cost_verdict, basis: row.cost_basis }, finish };
+  }
+}

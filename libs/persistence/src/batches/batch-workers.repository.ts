@@ -1,0 +1,52 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database';
+import type { LaneSpeed } from './batch-worker.entity';
+
+/** What one worker told of a provider. */
+export interface WorkerSpeed {
+  /** Whether the process still runs; what another measured before it ended is true of its provider all the same. */
+  readonly isAlive: boolean;
+  readonly concurrency: number;
+  /** Null when it has run no line of the provider. */
+  readonly lane: LaneSpeed | null;
+}
+
+/** A process that has said nothing for so long is taken for dead. */
+const ALIVE_SECONDS = 30;
+const KEPT_HOURS = 24;
+
+/** The workers and their speed, for everyone who has to say how long a batch will take. A row per process. */
+@Injectable()
+export class BatchWorkersRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Replaces what the process has said before. */
+  async report(id: string, concurrency: number, lanes: Readonly<Record<string, LaneSpeed>>): Promise<void> {
+    await this.database.execute({
+      name: 'batch-worker-report',
+      sql: `
+        INSERT INTO batch_workers (id, concurrency, lanes) VALUES ($1, $2, $3)
+        ON CONFLICT (id) DO UPDATE SET concurrency = excluded.concurrency, lanes = excluded.lanes, seen_at = now()`,
+      values: [id, concurrency, JSON.stringify(lanes)],
+    });
+  }
+
+  /** Forgets processes that ended long ago. */
+  async forgetOld(): Promise<number> {
+    return this.database.execute({
+      sql: `DELETE FROM batch_workers WHERE seen_at < now() - interval '${KEPT_HOURS} hours'`,
+    });
+  }
+
+  /** Of one provider: what those who run now, or ran within the last day, have told. */
+  async speeds(provider: string): Promise<WorkerSpeed[]> {
+    const rows = await this.database.rows<{ is_alive: boolean; concurrency: number; lane: LaneSpeed | null }>({
+      name: 'batch-worker-speeds',
+      sql: `
+        SELECT seen_at > now() - interval '${ALIVE_SECONDS} seconds' AS is_alive, concurrency, lanes -> $1 AS lane
+        FROM batch_workers`,
+      values: [provider],
+    });
+    return rows.map(({ is_alive: isAlive, concurrency, lane }) => ({ isAlive, concurrency, lane }));
+  }
+}
