@@ -30,7 +30,6 @@ const LINES = FULL ? 10_000 : 1_000;
 const FAULT_COUNT = FULL ? 40 : 9;
 /** A restart of the broker takes most of a short run; another test has it. */
 const AMONG: readonly Fault[] = FULL ? FAULTS : FAULTS.filter((fault) => fault !== 'the broker restarts');
-const SMALL_BATCHES = FULL ? 10_000 : 100;
 const CONCURRENCY = 32;
 const BOOT_TIMEOUT_MS = 150_000;
 const END_MS = FULL ? 600_000 : 90_000;
@@ -304,59 +303,6 @@ describe('S22: everything at once', () => {
       await run.untilTerminal(END_MS);
       await expectSound(run);
     }
-  });
-});
-
-describe('many small batches', () => {
-  it('drain, and leave no queue, outbox or work table behind', async () => {
-    const began = performance.now();
-    const ids: string[] = [];
-    const feed = async (): Promise<void> => {
-      while (ids.length < SMALL_BATCHES) {
-        const place = ids.push('') - 1;
-        const requests = chatRequests(linesOf(`small-${place}`, 1));
-        const { status, body } = await client.submitBatch({
-          endpoint: '/v1/chat/completions',
-          model: 'tests/fast',
-          requests,
-        });
-        expect(status).toBe(202);
-        ids[place] = body.id;
-      }
-    };
-    let most = { outbox: 0, segments: 0, queue: 0 };
-    let isOver = false;
-    const watch = async (): Promise<void> => {
-      while (!isOver) {
-        const rows = await countRows(installation.database);
-        most = {
-          outbox: Math.max(most.outbox, Number(rows.outbox)),
-          segments: Math.max(most.segments, Number(rows.batch_segments)),
-          queue: Math.max(most.queue, await queueDepth(installation.broker.url, queues.batches.name)),
-        };
-        await delay(250);
-      }
-    };
-    const watching = watch();
-    try {
-      await Promise.all(Array.from({ length: 8 }, feed));
-      await eventually('all are completed', END_MS, async () => {
-        const row = await installation.database.firstRow<{ n: number }>({
-          sql: `SELECT count(*)::integer AS n FROM batches WHERE id = ANY($1) AND status = 'completed' AND completed = 1`,
-          values: [ids],
-        });
-        return row!.n === SMALL_BATCHES ? true : undefined;
-      });
-    } finally {
-      isOver = true;
-      await watching;
-    }
-    await queuesAreEmpty();
-    const rows = await countRows(installation.database);
-    expect(rows).toMatchObject({ outbox: '0', batch_segments: '0' });
-    expect((await upstream.counts()).calls).toBe(SMALL_BATCHES);
-    const seconds = (performance.now() - began) / 1_000;
-    tell(`${SMALL_BATCHES} batches in ${seconds.toFixed(1)} s; at most ${JSON.stringify(most)}`);
   });
 });
 

@@ -25,7 +25,8 @@ export const mutants: readonly Mutant[] = [
     defect: 'a message leaves the outbox before the broker has confirmed it',
     file: 'libs/persistence/src/outbox/outbox.repository.ts',
     find: 'const confirmed = await publish(pending);',
-    replace: 'const confirmed = new Set(pending.map(({ id }) => id));\n      setImmediate(() => void publish(pending));',
+    replace:
+      'const confirmed = new Set(pending.map(({ id }) => id));\n      setImmediate(() => void publish(pending));',
     project: 'integration',
     spec: 'libs/persistence/src/outbox/outbox',
   },

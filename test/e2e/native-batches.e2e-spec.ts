@@ -125,6 +125,24 @@ describe('a batch at its provider', () => {
     expect(bodyIds.every((one) => one.startsWith('gen-batch-'))).toBe(true);
   });
 
+  it('is quoted as such: nothing is known of when its provider will have it', async () => {
+    const requests = [chatLine('quoted')];
+    const body = { endpoint: '/v1/chat/completions', model: 'tests/steady', requests };
+    const headers = { 'x-sluice-metadata': 'enabled' };
+    const accepted = await client.request<BatchBody & { sluice_metadata: { quote: object } }>(
+      'POST',
+      '/batches',
+      body,
+      headers,
+    );
+    expect(accepted.body.sluice_metadata.quote).toMatchObject({
+      lane: 'native',
+      cost: { low: 0, basis: 'request' },
+      finish: { earliest: accepted.body.created_at, basis: 'window' },
+    });
+    await ended(accepted.body.id);
+  });
+
   it('speaks message batches just as well', async () => {
     const id = await submit('letters', 'letters', 20, '/v1/messages');
     const batch = await ended(id);

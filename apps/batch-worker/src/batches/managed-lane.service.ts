@@ -12,7 +12,11 @@ import { ResultWriter } from './result-writer';
 
 const LEASE_MS = 30_000;
 const RENEW_MS = 10_000;
-const CLAIM_SEGMENTS = 4;
+/** A claim ends with the segment that brings it to so many lines; of batches of one line it takes many segments. */
+const CLAIM_LINES = 512;
+const CLAIM_SEGMENTS = 64;
+/** Full segments of 128 lines in a claim. */
+const LEAST_CLAIMED = 4;
 /** Ready lines per slot below which more are fetched, and held ones per slot above which none are. */
 const READY_PER_SLOT = 4;
 const HELD_PER_SLOT = 16;
@@ -169,11 +173,19 @@ export class ManagedLaneService {
     this.claiming = true;
     this.claimWanted = false;
     try {
-      const claims = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS, this.saturated());
-      // A full answer means that there is probably more.
-      if (claims.length === CLAIM_SEGMENTS) this.claimWanted = true;
-      const lines = await this.segments.unfinishedLines(claims);
-      for (const [index, claim] of claims.entries()) this.hold(new HeldSegment(claim, lines[index]!));
+      const claims = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS, {
+        exceptProviders: this.saturated(),
+        mostLines: CLAIM_LINES,
+      });
+      // With fewer there is no more.
+      if (claims.length >= LEAST_CLAIMED) this.claimWanted = true;
+      for (let at = 0; at < claims.length; at += LEAST_CLAIMED) {
+        if (this.heldBytes >= MAX_HELD_BYTES) return await this.segments.release(claims.slice(at));
+        const some = claims.slice(at, at + LEAST_CLAIMED);
+        const lines = await this.segments.unfinishedLines(some);
+        for (const [index, claim] of some.entries()) this.hold(new HeldSegment(claim, lines[index]!));
+        this.pump();
+      }
     } catch (error) {
       this.logger.warn(`segments could not be claimed: ${messageOf(error)}`);
     } finally {

@@ -47,8 +47,25 @@ interface ClaimRow {
   expires_at: Date;
 }
 
-/** Segments ranked per segment taken. */
-const LOOK_AHEAD = 16;
+/** A segment that another follows is full: of so many lines, or of bytes. */
+const FULL_SEGMENT_LINES = 128;
+
+/** How many lines come before each segment in the order in which they are taken. */
+const linesBefore = (segments: 'ranked' | 'locked'): string => `
+  SELECT batch_number, number, sum(lines) OVER (
+    ORDER BY turn, expires_at, batch_number, number ROWS UNBOUNDED PRECEDING) - lines AS lines_before
+  FROM ${segments}`;
+
+/** Segments ranked per segment taken, so that workers who claim at once find some each. */
+const LOOK_AHEAD = 4;
+const LEAST_RANKED = 64;
+
+export interface ClaimBounds {
+  /** By their slugs. */
+  readonly exceptProviders?: readonly string[];
+  /** Small segments are taken many at a time, full ones few. */
+  readonly mostLines?: number;
+}
 
 /**
  * Leases on segments. A claim is one UPDATE by the database's clock: it moves `available_at` ahead, counts
@@ -60,30 +77,43 @@ export class BatchSegmentsRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Leases up to `limit` segments, in turn from each workspace that has any, those of the batch that must end first
-   * before others. A provider that is named gets no more for now.
+   * Leases segments, in turn from each workspace that has any, those of the batch that must end first before others:
+   * up to `limit`, and none after the one with which `mostLines` are reached. A provider that is named gets no more
+   * for now.
    */
-  async claim(limit: number, leaseMs: number, exceptProviders: readonly string[] = []): Promise<ClaimedSegment[]> {
+  async claim(
+    limit: number,
+    leaseMs: number,
+    { exceptProviders = [], mostLines }: ClaimBounds = {},
+  ): Promise<ClaimedSegment[]> {
     const rows = await this.database.rows<ClaimRow>({
       name: 'segments-claim',
-      // Ranks more than it takes, so that two workers at once find different ones.
+      // Ranks more than it takes, so that workers who claim at once find different ones; and locks as many as the
+      // first of the ranked fill the bound with. If those that it gets are larger, some are free again afterwards.
       sql: `
         WITH ranked AS (
           SELECT b.number AS batch_number, o.number, b.expires_at,
+            CASE WHEN o.last_seq < b.total - 1 THEN ${FULL_SEGMENT_LINES} ELSE o.last_seq - o.first_seq + 1 END AS lines,
             row_number() OVER (PARTITION BY b.workspace_id ORDER BY b.expires_at, b.number, o.number) AS turn
           FROM batches b CROSS JOIN LATERAL (
-            SELECT s.number FROM batch_segments s
+            SELECT s.number, s.first_seq, s.last_seq FROM batch_segments s
             WHERE s.batch_number = b.number AND s.state = 'open' AND s.available_at <= now()
             ORDER BY s.number LIMIT $4
           ) o
           WHERE b.finalized_at IS NULL AND b.status = 'in_progress' AND b.stop_by IS NULL
             AND b.provider <> ALL($3::text[])
           ORDER BY turn, b.expires_at, b.number LIMIT $4
-        ), picked AS (
-          SELECT s.batch_number, s.number FROM ranked r
+        ), enough AS (
+          SELECT count(*) AS segments FROM (${linesBefore('ranked')}) r WHERE $5::integer IS NULL OR r.lines_before < $5
+        ), locked AS (
+          SELECT r.* FROM ranked r
           JOIN batch_segments s ON s.batch_number = r.batch_number AND s.number = r.number
           WHERE s.state = 'open' AND s.available_at <= now()
-          ORDER BY r.turn, r.expires_at, r.batch_number LIMIT $1 FOR UPDATE OF s SKIP LOCKED
+          ORDER BY r.turn, r.expires_at, r.batch_number
+          LIMIT least($1, (SELECT segments FROM enough)) FOR UPDATE OF s SKIP LOCKED
+        ), picked AS (
+          SELECT batch_number, number FROM (${linesBefore('locked')}) l
+          WHERE $5::integer IS NULL OR l.lines_before < $5
         )
         UPDATE batch_segments s
         SET available_at = now() + $2 * interval '1 millisecond', fence = s.fence + 1, attempts = s.attempts + 1
@@ -92,7 +122,7 @@ export class BatchSegmentsRepository {
         RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq,
                   s.attempts, b.id, b.endpoint, b.model, b.provider, b.upstream_model, b.organization_id, b.workspace_id,
                   b.api_key_hash, b.expires_at`,
-      values: [limit, leaseMs, exceptProviders, limit * LOOK_AHEAD],
+      values: [limit, leaseMs, exceptProviders, Math.max(LEAST_RANKED, limit * LOOK_AHEAD), mostLines ?? null],
     });
     return rows.map(toClaimedSegment).sort(byPosition);
   }

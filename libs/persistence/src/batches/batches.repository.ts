@@ -94,12 +94,14 @@ export class BatchesRepository {
   async beginProgress(work: BatchWork, assign?: (session: Session) => Promise<void>): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const touched = await session.execute({
+        name: 'batch-begin-progress',
         sql: `UPDATE batches SET status = 'in_progress', in_progress_at = now(), lease_until = NULL
               WHERE id = $1 AND fence = $2 AND status = 'validating' AND stop_by IS NULL`,
         values: [work.id, work.fence],
       });
       if (touched !== 1) return false;
       await session.execute({
+        name: 'batch-open-segments',
         sql: `UPDATE batch_segments SET state = 'open', available_at = now() WHERE batch_number = $1 AND state = 'waiting'`,
         values: [work.number],
       });
@@ -145,6 +147,7 @@ export class BatchesRepository {
     return this.database.transaction(async (session) => {
       await session.client.query(`SET LOCAL statement_timeout = '60s'`);
       const row = await session.firstRow<WorkRow>({
+        name: 'batch-lock-to-complete',
         sql: `SELECT ${WORK_COLUMNS} FROM batches WHERE id = $1 AND status = 'finalizing' FOR UPDATE SKIP LOCKED`,
         values: [id],
       });
@@ -152,6 +155,7 @@ export class BatchesRepository {
       const work = toWork(row);
       const totals = await sumResults(session, work);
       await session.execute({
+        name: 'batch-complete',
         sql: `UPDATE batches SET status = 'completed', completed = $2, failed = $3, usage = $4, finalized_at = now(),
                                  lease_until = NULL
               WHERE id = $1`,
@@ -192,8 +196,13 @@ export class BatchesRepository {
 
   private async closeBooks(session: Session, id: string, number: bigint): Promise<void> {
     await this.announcements.announceEnd(session, id);
+    await session.execute({
+      name: 'batch-delete-segments',
+      sql: 'DELETE FROM batch_segments WHERE batch_number = $1',
+      values: [number],
+    });
+    // Last, as all batches of an organization wait for its account's row until this one has committed.
     await this.ledger.resolveHold(session, id);
-    await session.execute({ sql: 'DELETE FROM batch_segments WHERE batch_number = $1', values: [number] });
   }
 }
 

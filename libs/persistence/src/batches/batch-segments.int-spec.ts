@@ -1,0 +1,80 @@
+import { batchesOf, openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
+import { BatchSegmentsRepository } from './batch-segments.repository';
+
+const LEASE_MS = 30_000;
+
+describe(BatchSegmentsRepository.name, () => {
+  let opened: OpenTestDatabase;
+  let segments: BatchSegmentsRepository;
+
+  beforeAll(async () => {
+    opened = await openTestDatabase();
+    segments = new BatchSegmentsRepository(opened.database);
+  });
+
+  afterAll(() => opened.close());
+
+  beforeEach(() => opened.database.execute({ sql: 'TRUNCATE batches, batch_segments' }));
+
+  /** In segments of four lines, of a workspace of its own. */
+  async function started(lines: number): Promise<StoredBatch> {
+    const batch = await storeBatch(opened.database, lines);
+    const batches = batchesOf(opened.database);
+    await batches.beginProgress((await batches.claimValidation(batch.id, LEASE_MS))!);
+    return batch;
+  }
+
+  const claimed = async (limit: number, mostLines?: number): Promise<[bigint, number][]> =>
+    (await segments.claim(limit, LEASE_MS, { mostLines })).map(({ batchNumber, number }) => [batchNumber, number]);
+
+  it('takes many small segments at a time, and few of those that others follow', async () => {
+    for (let count = 0; count < 20; count += 1) await started(1);
+    expect(await claimed(64, 12)).toHaveLength(12);
+    expect(await claimed(64, 12)).toHaveLength(8);
+    const { number } = await started(40);
+    // Whatever such a segment has in lines, it was closed because it was full.
+    expect(await claimed(64, 512)).toEqual([0, 1, 2, 3].map((segment) => [number, segment]));
+    expect(await claimed(64, 1)).toEqual([[number, 4]]);
+  });
+
+  it('leaves to the next what it does not take', async () => {
+    const { number } = await started(12);
+    const claims = await Promise.all([claimed(8, 1), claimed(8, 1), claimed(8, 1)]);
+    const all = [...claims.flat(), ...(await claimed(8))].map(([, segment]) => segment);
+    expect(all.toSorted()).toEqual([0, 1, 2]);
+    expect(await claimed(8)).toEqual([]);
+    await opened.database.execute({ sql: 'UPDATE batch_segments SET available_at = now()' });
+    expect((await claimed(8)).map(([batch]) => batch)).toEqual([number, number, number]);
+  });
+
+  it('takes in turn from each workspace, and first of the batch that must end first', async () => {
+    const [one, other] = [await started(12), await started(8)];
+    expect(await claimed(2)).toEqual([
+      [one.number, 0],
+      [other.number, 0],
+    ]);
+    expect(await claimed(2)).toEqual([
+      [one.number, 1],
+      [other.number, 1],
+    ]);
+    await opened.database.execute({
+      sql: 'UPDATE batches SET workspace_id = $1',
+      values: [one.owner.workspaceId],
+    });
+    await opened.database.execute({ sql: 'UPDATE batch_segments SET available_at = now()' });
+    await opened.database.execute({
+      sql: `UPDATE batches SET expires_at = now() + interval '1 hour' WHERE id = $1`,
+      values: [other.id],
+    });
+    expect(await claimed(2)).toEqual([
+      [other.number, 0],
+      [other.number, 1],
+    ]);
+  });
+
+  it('takes nothing of a provider that is named', async () => {
+    await started(4);
+    expect(await segments.claim(8, LEASE_MS, { exceptProviders: ['vendor'] })).toEqual([]);
+    expect(await segments.claim(8, LEASE_MS, { exceptProviders: ['another'] })).toHaveLength(1);
+  });
+});
