@@ -41,7 +41,7 @@ describe(BatchSegmentsRepository.name, () => {
     const { number } = await started(12);
     const claims = await Promise.all([claimed(8, 1), claimed(8, 1), claimed(8, 1)]);
     const all = [...claims.flat(), ...(await claimed(8))].map(([, segment]) => segment);
-    expect(all.toSorted()).toEqual([0, 1, 2]);
+    expect(all.toSorted((one, other) => one - other)).toEqual([0, 1, 2]);
     expect(await claimed(8)).toEqual([]);
     await opened.database.execute({ sql: 'UPDATE batch_segments SET available_at = now()' });
     expect((await claimed(8)).map(([batch]) => batch)).toEqual([number, number, number]);
