@@ -83,7 +83,10 @@ afterAll(async () => {
   await upstream?.stop();
 }, BOOT_TIMEOUT_MS);
 
-beforeEach(() => upstream.forget());
+beforeEach(async () => {
+  await installation.untilReady();
+  await upstream.forget();
+});
 
 jest.setTimeout(2 * END_MS);
 
@@ -164,22 +167,25 @@ describe('S6: messages that come again', () => {
 describe('S13: a line that kills its worker', () => {
   it('is given up after its leases, counted when they are taken, and the others have their results', async () => {
     await installation.stopApp('second-worker');
-    const run = await submit({ tag: 'poison', lines: 4 }, 'crawling');
-    for (let lease = 1; lease < LEASES_OF_POISON; lease += 1) {
-      await eventually(`the line is called for lease ${lease}`, 30_000, async () =>
-        (await upstream.calls()).filter(({ marker }) => marker === 'poison-0').length >= lease ? true : undefined,
+    try {
+      const run = await submit({ tag: 'poison', lines: 4 }, 'crawling');
+      for (let lease = 1; lease < LEASES_OF_POISON; lease += 1) {
+        await eventually(`the line is called for lease ${lease}`, 30_000, async () =>
+          (await upstream.calls()).filter(({ marker }) => marker === 'poison-0').length >= lease ? true : undefined,
+        );
+        await nemesis.bring('a worker dies', 0);
+      }
+      await run.untilTerminal(END_MS);
+      const calls = (await upstream.calls()).filter(({ marker }) => marker === 'poison-0').length;
+      expect(calls).toBe(LEASES_OF_POISON - 1);
+      expect(run.batch!.request_counts).toEqual({ total: 4, completed: 3, failed: 1 });
+      expect(run.batch!.results!.find(({ custom_id: customId }) => customId === 'poison-0')!.error!.type).toBe(
+        'server_error',
       );
-      await nemesis.bring('a worker dies', 0);
+      await expectSound(run);
+    } finally {
+      await installation.startApp('batch-worker', 'second-worker');
     }
-    await run.untilTerminal(END_MS);
-    const calls = (await upstream.calls()).filter(({ marker }) => marker === 'poison-0').length;
-    expect(calls).toBe(LEASES_OF_POISON - 1);
-    expect(run.batch!.request_counts).toEqual({ total: 4, completed: 3, failed: 1 });
-    expect(run.batch!.results!.find(({ custom_id: customId }) => customId === 'poison-0')!.error!.type).toBe(
-      'server_error',
-    );
-    await expectSound(run);
-    await installation.startApp('batch-worker', 'second-worker');
   });
 });
 

@@ -168,6 +168,11 @@ export class Installation {
     return pid;
   }
 
+  /** Whether there is a process of a running app; one that died comes back after a moment. */
+  isUp(name: string): boolean {
+    return this.#find(name).app.pid !== undefined;
+  }
+
   /** Where a running app answers for its health and its metrics. */
   healthUrlOf(name: string): string {
     return `http://127.0.0.1:${this.#find(name).healthPort}`;

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'amqplib';
 import { AdvanceBatch, queues } from '@libs/contracts';
 import { TcpProxy } from '@libs/platform/testing';
+import { eventually } from './eventually';
 import type { Fault, ScheduledFault } from './fault-schedule';
 import type { Installation } from './installation';
 import type { Upstream } from './upstream';
@@ -11,6 +12,7 @@ const DEFAULT_REDIS = 'redis://127.0.0.1:6379';
 /** Long enough that every call to it in this time fails, short enough for a test of seconds. */
 const AWAY_MS = 1_200;
 const STORM_ENDS = 10;
+const BACK_WITHIN_MS = 60_000;
 
 /** Proxies before the services that are not ours to kill: through them they can go away for one installation alone. */
 export class ServiceProxies {
@@ -64,11 +66,11 @@ export class Nemesis {
 
   readonly #deeds: Readonly<Record<Fault, (worker: string) => Promise<void>>> = {
     'a worker dies': async (worker) => {
-      await this.installation.kill9(worker);
+      await this.kill(worker);
       // Its lease would end in half a minute; time is what a test has least of.
       await this.endLeases();
     },
-    'the gateway dies': () => this.installation.kill9('gateway'),
+    'the gateway dies': () => this.kill('gateway'),
     'leases run out': () => this.endLeases(),
     'a worker freezes': (worker) => this.freeze(worker),
     'database connections end': () => this.endConnections(),
@@ -99,8 +101,20 @@ export class Nemesis {
     );
   }
 
+  private async kill(name: string): Promise<void> {
+    await this.pidOf(name);
+    await this.installation.kill9(name);
+  }
+
+  /** One that died a moment ago is on its way back. */
+  private pidOf(name: string): Promise<number> {
+    return eventually(`${name} runs`, BACK_WITHIN_MS, () =>
+      this.installation.isUp(name) ? this.installation.pidOf(name) : undefined,
+    );
+  }
+
   private async freeze(worker: string): Promise<void> {
-    const pid = this.installation.pidOf(worker);
+    const pid = await this.pidOf(worker);
     process.kill(pid, 'SIGSTOP');
     try {
       await this.endLeases();
