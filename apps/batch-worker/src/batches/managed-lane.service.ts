@@ -8,7 +8,7 @@ import { nextLine, readyByProvider, WorkspaceShares } from './line-order';
 import { LineRunnerService, type LineResult } from './line-runner.service';
 import { ProviderPauses } from './provider-pauses';
 import { ProviderWindows, type CallEnd } from './provider-windows';
-import { ResultWriter } from './result-writer';
+import { RESULT_GROUPS, ResultWriter } from './result-writer';
 
 const LEASE_MS = 30_000;
 const RENEW_MS = 10_000;
@@ -22,14 +22,8 @@ const READY_PER_SLOT = 4;
 const HELD_PER_SLOT = 16;
 /** Bytes of lines that wait in memory; a claim is made only below it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
-/** A line of a group of 512 costs half of what one of a group of 64 does, in PostgreSQL and here. */
-const LINGER_MS = 40;
-/** Enough to share a commit, few enough that lines go on running while they are committed. */
-const FULL_GROUP_LINES = 384;
-const GROUP_LINES = 512;
 /** Outcomes that are not committed yet, above which no line is begun: a group in commit and one that gathers. */
-const MOST_UNCOMMITTED = 2 * GROUP_LINES;
-const GROUP_BYTES = 8 * 1024 * 1024;
+const MOST_UNCOMMITTED = 2 * RESULT_GROUPS.maxGroupLines;
 const DRAIN_MS = 20_000;
 /** How long lines of a stopped batch may still be called: less than its time to wind up. */
 const CALL_OFF_MS = 4_000;
@@ -73,10 +67,7 @@ export class ManagedLaneService {
     this.mostUncommitted = Math.max(MOST_UNCOMMITTED, this.concurrency * 8);
     this.windows = new ProviderWindows(this.concurrency);
     this.writer = new ResultWriter(results, {
-      lingerMs: LINGER_MS,
-      fullGroupLines: FULL_GROUP_LINES,
-      maxGroupLines: GROUP_LINES,
-      maxGroupBytes: GROUP_BYTES,
+      ...RESULT_GROUPS,
       onStored: (outcomes, done) => this.onStored(outcomes, done),
       onFailure: (error) => this.logger.warn(`results could not be stored yet: ${messageOf(error)}`),
     });

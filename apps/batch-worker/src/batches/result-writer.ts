@@ -1,17 +1,29 @@
 import type { BatchResultsRepository, LineOutcome } from '@libs/persistence';
 
-export interface ResultWriterOptions {
+export interface ResultGroups {
   /** Outcomes wait this long for company, so that a busy worker commits many at once. */
   readonly lingerMs: number;
   /** This many wait for nobody: the next commit begins as soon as the last one is over. */
   readonly fullGroupLines: number;
   readonly maxGroupLines: number;
   readonly maxGroupBytes: number;
+}
+
+export interface ResultWriterOptions extends ResultGroups {
   /** Called after each commit with the batches that have a finished segment now. */
   readonly onStored: (outcomes: readonly LineOutcome[], batchesWithDoneSegments: readonly bigint[]) => void;
   /** Called when a commit failed; the outcomes are kept and tried again. */
   readonly onFailure: (error: unknown) => void;
 }
+
+/** A line of a group of 512 costs half of what one of a group of 64 does, in PostgreSQL and here. */
+export const RESULT_GROUPS: ResultGroups = {
+  lingerMs: 40,
+  // Enough to share a commit, few enough that lines go on running while they are committed.
+  fullGroupLines: 384,
+  maxGroupLines: 512,
+  maxGroupBytes: 8 * 1024 * 1024,
+};
 
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 5_000;

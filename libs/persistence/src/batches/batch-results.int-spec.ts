@@ -145,15 +145,6 @@ describe(BatchResultsRepository.name, () => {
     expect((await results.store([outcome(segment!, 0)])).stored).toBe(0);
   });
 
-  it('hands a segment that was given back only its lines without a result', async () => {
-    await startedBatch(4);
-    const [draining] = await segments.claim(1, LEASE_MS);
-    await results.store([outcome(draining!, 0), outcome(draining!, 2)]);
-    await segments.release([draining!]);
-    const [next] = await segments.claim(1, LEASE_MS);
-    expect((await segments.unfinishedLines(next!)).map(({ seq }) => seq)).toEqual([1, 3]);
-  });
-
   it('completes a batch with exact sums, once, and gives the rest of the hold back', async () => {
     const batch = await startedBatch(2);
     const [segment] = await segments.claim(1, LEASE_MS);
