@@ -16,7 +16,7 @@ import { VideoDeaths } from '../support/video-deaths';
  * refuses, fails, answers nothing and loses films. Afterwards no job was paid for twice, each is over, has one charge
  * or none, and was announced under one id.
  *
- * `SLUICE_CHAOS=full` runs the long form: 200 jobs, each moment fifty times, and leases that run out by themselves.
+ * `SLUICE_CHAOS=full` runs the long form: 200 jobs, and each moment fifty times.
  */
 const FULL = process.env.SLUICE_CHAOS === 'full';
 
@@ -67,7 +67,7 @@ beforeAll(async () => {
       NODE_EXTRA_CA_CERTS: receiver.certificateFile,
     },
   });
-  deaths = new VideoDeaths(installation, DEATHS, { endsLeases: !FULL });
+  deaths = new VideoDeaths(installation, DEATHS);
   const [keyed, listed, plain] = RECALLS.map((recall) => new BilledVideos(recall, deaths));
   providers = { keyed: keyed!, listed: listed!, plain: plain! };
   upstream.behaviour = (response, request) => providers[request.path.split('/')[1] as Recall].answer(response, request);

@@ -21,8 +21,6 @@ export class VideoDeaths implements BilledMoments {
   constructor(
     private readonly installation: Installation,
     private readonly quotas: DeathQuotas,
-    /** Whether what a dead worker held is free at once, as if half a minute had passed. */
-    private readonly options: { readonly endsLeases: boolean },
   ) {}
 
   start(): void {
@@ -60,7 +58,7 @@ export class VideoDeaths implements BilledMoments {
       await this.installation.kill9(WORKER);
       if (id !== null) this.#struck.add(name);
       if (id === null || (await this.#wasInTime(moment, id))) this.hits[moment] += 1;
-      if (this.options.endsLeases) await this.#endLeases();
+      await this.#endLeases();
     } catch {
       // It is down already, or not up again yet: another moment will come.
     } finally {
@@ -81,6 +79,7 @@ export class VideoDeaths implements BilledMoments {
     return (await this.installation.database.firstRow({ sql, values: [id] })) !== null;
   }
 
+  /** What a dead worker held is free at once, as if half a minute had passed: nobody else holds anything. */
   async #endLeases(): Promise<void> {
     for (const table of ['videos', 'webhook_deliveries']) {
       await this.installation.database.execute({

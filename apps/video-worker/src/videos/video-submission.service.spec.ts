@@ -194,6 +194,24 @@ describe(VideoSubmissionService.name, () => {
     expect(scene.failures).toHaveLength(6);
   });
 
+  it('goes on repeating what was refused for now after several deaths', async () => {
+    const scene = new Scene({ idempotent: true });
+    for (let death = 0; death < 7; death += 1) {
+      scene.answer = () => new Promise(() => undefined);
+      void scene.run();
+      await new Promise(setImmediate);
+    }
+    scene.answer = async () => ({ kind: 'refused', error: new AppError('rate_limit_exceeded', 'Later') });
+    await scene.run();
+    scene.answer = async () => ACCEPTED;
+    await scene.run();
+    expect({ step: scene.job.step, ended: scene.ended, billed: scene.billed.length }).toEqual({
+      step: 'poll',
+      ended: null,
+      billed: 1,
+    });
+  });
+
   it('does not call a job failed whose repetition is refused', async () => {
     const scene = new Scene({ idempotent: true });
     await scene.dieAfterSubmission();

@@ -80,7 +80,7 @@ export class VideoSubmissionService {
     }
     if (start.kind === 'refused') {
       route.noteFailure(start.error);
-      return this.refused(job, start.error);
+      return this.refused(job, route, start.error);
     }
     await this.follow(job, start.operation);
   }
@@ -93,9 +93,11 @@ export class VideoSubmissionService {
     );
   }
 
-  private async refused(job: VideoJob, error: AppError): Promise<void> {
+  private async refused(job: VideoJob, { can }: VideoRoute, error: AppError): Promise<void> {
     this.logger.log(`video ${job.id} was refused by ${job.provider}: ${error.internal ?? error.code}`);
-    if (error.retryable && job.attempts + 1 < MOST_REFUSALS && !job.isOverdue) {
+    // What stopped a repetition before it was answered counts for nothing against one that is to come later.
+    const most = job.step === 'submitting' && can.idempotentSubmit ? MOST_REPETITIONS : MOST_REFUSALS;
+    if (error.retryable && job.attempts + 1 < most && !job.isOverdue) {
       const delayMs = retryDelayMs(job.attempts, error.retryAfterSeconds);
       return this.jobs.retrySubmission(job, job.step === 'submit' ? 'submit' : 'submitting', delayMs);
     }
