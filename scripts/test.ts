@@ -12,10 +12,11 @@ import { addCounts, countsOf, failedRun, noCounts, type JestReport, type TestCou
 /** In this order: what is quick and close to the cause comes first. */
 const PROJECTS = ['unit', 'integration', 'e2e', 'chaos'] as const;
 /**
- * Whole systems, of which two fit on two cores: most of the time they boot or wait. Those of chaos measure how soon
- * something is over, so they run one at a time.
+ * A database may be slow where much else runs. Whole systems, of which two fit on two cores, boot or wait most of the
+ * time. Those of chaos measure how soon something is over, so they run one at a time.
  */
 const FLAGS: Readonly<Partial<Record<string, readonly string[]>>> = {
+  integration: ['--maxWorkers=100%', '--testTimeout=30000'],
   e2e: ['--maxWorkers=2', '--testTimeout=30000'],
   chaos: ['--runInBand'],
 };
