@@ -22,8 +22,13 @@ const READY_PER_SLOT = 4;
 const HELD_PER_SLOT = 16;
 /** Bytes of lines that wait in memory; a claim is made only below it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
-/** Outcomes that are not committed yet, above which no line is begun: a group in commit and one that gathers. */
-const MOST_UNCOMMITTED = 2 * RESULT_GROUPS.maxGroupLines;
+/** Outcomes per slot that wait for no more company. */
+const FULL_GROUP_PER_SLOT = 4;
+/**
+ * Outcomes per slot that are not committed yet, above which no line is begun: a group in commit and one that gathers.
+ * A worker that dies repeats so many calls at most, beside those in flight.
+ */
+const UNCOMMITTED_PER_SLOT = 2 * FULL_GROUP_PER_SLOT;
 const DRAIN_MS = 20_000;
 /** How long lines of a stopped batch may still be called: less than its time to wind up. */
 const CALL_OFF_MS = 4_000;
@@ -47,7 +52,6 @@ export class ManagedLaneService {
   private readonly meter = new LaneMeter();
   private readonly writer: ResultWriter;
   private readonly concurrency: number;
-  private readonly mostUncommitted: number;
   private inFlight = 0;
   private waitingToRetry = 0;
   private heldBytes = 0;
@@ -64,10 +68,10 @@ export class ManagedLaneService {
     private readonly finalizer: FinalizerService,
   ) {
     this.concurrency = env.BATCH_CONCURRENCY;
-    this.mostUncommitted = Math.max(MOST_UNCOMMITTED, this.concurrency * 8);
     this.windows = new ProviderWindows(this.concurrency);
     this.writer = new ResultWriter(results, {
       ...RESULT_GROUPS,
+      fullGroupLines: Math.min(RESULT_GROUPS.fullGroupLines, this.concurrency * FULL_GROUP_PER_SLOT),
       onStored: (outcomes, done) => this.onStored(outcomes, done),
       onFailure: (error) => this.logger.warn(`results could not be stored yet: ${messageOf(error)}`),
     });
@@ -119,7 +123,7 @@ export class ManagedLaneService {
   /** Starts lines while there are free slots, and fetches more when few are left. */
   private pump(): void {
     if (this.stopping) return;
-    while (this.inFlight < this.concurrency && this.writer.pending < this.mostUncommitted) {
+    while (this.inFlight < this.concurrency && this.writer.pending < this.concurrency * UNCOMMITTED_PER_SLOT) {
       const line = nextLine(this.held, this.shares, (provider) => this.mayCall(provider));
       if (line === null) break;
       void this.run(line);
