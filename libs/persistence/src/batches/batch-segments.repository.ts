@@ -52,12 +52,13 @@ const FULL_SEGMENT_LINES = 128;
 
 /** How many lines come before each segment in the order in which they are taken. */
 const linesBefore = (segments: 'ranked' | 'locked'): string => `
-  SELECT batch_number, number, sum(lines) OVER (
+  SELECT *, sum(lines) OVER (
     ORDER BY turn, expires_at, batch_number, number ROWS UNBOUNDED PRECEDING) - lines AS lines_before
   FROM ${segments}`;
 
-/** Segments ranked per segment taken, so that workers who claim at once find some each. */
+/** Ranked beyond what is taken, so that workers who claim at once find some each: in segments, and in lines. */
 const LOOK_AHEAD = 4;
+const LOOK_AHEAD_BOUNDS = 16;
 const LEAST_RANKED = 64;
 
 export interface ClaimBounds {
@@ -103,10 +104,13 @@ export class BatchSegmentsRepository {
           WHERE b.finalized_at IS NULL AND b.status = 'in_progress' AND b.stop_by IS NULL
             AND b.provider <> ALL($3::text[])
           ORDER BY turn, b.expires_at, b.number LIMIT $4
+        ), near AS (
+          SELECT * FROM (${linesBefore('ranked')}) r
+          WHERE $5::integer IS NULL OR r.lines_before < $5 * ${LOOK_AHEAD_BOUNDS}
         ), enough AS (
-          SELECT count(*) AS segments FROM (${linesBefore('ranked')}) r WHERE $5::integer IS NULL OR r.lines_before < $5
+          SELECT count(*) AS segments FROM near WHERE $5::integer IS NULL OR lines_before < $5
         ), locked AS (
-          SELECT r.* FROM ranked r
+          SELECT r.batch_number, r.number, r.expires_at, r.lines, r.turn FROM near r
           JOIN batch_segments s ON s.batch_number = r.batch_number AND s.number = r.number
           WHERE s.state = 'open' AND s.available_at <= now()
           ORDER BY r.turn, r.expires_at, r.batch_number
