@@ -5,13 +5,21 @@ import { consumeQueues } from '@libs/platform';
 import { CredentialsConsumer } from './vault/credentials.consumer';
 import { CredentialsService } from './vault/credentials.service';
 import { IntakeKeys } from './vault/intake-keys';
+import { KeyVerdictsService } from './vault/key-verdicts.service';
 import { OpeningService } from './vault/opening.service';
 import { RewrappingService } from './vault/rewrapping.service';
 import { VaultConsumer } from './vault/vault.consumer';
 import { WebhookSecretsConsumer } from './webhook-secrets/webhook-secrets.consumer';
 import { WebhookSecretsService } from './webhook-secrets/webhook-secrets.service';
 
-const services = [CredentialsService, IntakeKeys, OpeningService, RewrappingService, WebhookSecretsService];
+const services = [
+  CredentialsService,
+  IntakeKeys,
+  KeyVerdictsService,
+  OpeningService,
+  RewrappingService,
+  WebhookSecretsService,
+];
 
 type Consumer = typeof CredentialsConsumer | typeof VaultConsumer | typeof WebhookSecretsConsumer;
 
