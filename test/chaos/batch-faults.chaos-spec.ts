@@ -13,8 +13,8 @@ import { drawSchedule, FAULTS, type Fault } from '../support/fault-schedule';
 import { Installation } from '../support/installation';
 import { Nemesis, sendAdvanceBatch, ServiceProxies } from '../support/nemesis';
 import { Upstream } from '../support/upstream';
-import { Operator } from '../e2e/operator';
-import { countRows } from '../e2e/stored-rows';
+import { Operator } from '../support/operator';
+import { countRows } from '../support/stored-rows';
 
 /**
  * Batches under schedules of faults: of processes, of the database, of Redis, of the broker and its messages, and

@@ -1,6 +1,6 @@
 import { FakeUpstream } from '@libs/inference/testing';
 import { LedgerRepository, OutboxRepository, WebhookDeliveriesRepository } from '@libs/persistence';
-import { WebhookReceiver } from '../e2e/webhook-receiver';
+import { WebhookReceiver } from '../support/webhook-receiver';
 import { BilledVideos, isGone, PROTOCOLS, promptOf, RECALLS, type Recall } from '../support/billed-videos';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiClient } from '../support/client';

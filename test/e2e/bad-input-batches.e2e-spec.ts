@@ -8,10 +8,10 @@ import { eventually } from '../support/eventually';
 import { readBooks } from '../support/history';
 import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { bytesOf, exchange, open, readAnswer, write, type HeaderLine, type RawAnswer } from './raw-http';
 import { CANARY, expectRefusal } from './refusals';
-import { countRows, type StoredRows } from './stored-rows';
+import { countRows, type StoredRows } from '../support/stored-rows';
 
 const CHAT = 'lots/talker';
 const EMBEDDER = 'lots/embedder';

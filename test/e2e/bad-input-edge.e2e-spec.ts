@@ -12,7 +12,7 @@ import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
 import { bytesOf, exchange, open, write, type HeaderLine, type RawAnswer } from './raw-http';
 import { CANARY, expectRefusal } from './refusals';
-import { countRows, type StoredRows } from './stored-rows';
+import { countRows, type StoredRows } from '../support/stored-rows';
 
 const CHAT = 'edge/talker';
 const EMBEDDER = 'edge/embedder';

@@ -7,11 +7,11 @@ import { amountOf } from '../support/decimal';
 import { Installation, PROVIDER_KEY } from '../support/installation';
 import { COUNTED, scriptOf } from '../support/provider-scripts';
 import { openStream } from './event-stream';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { CANARY, expectRefusal, findInsides } from './refusals';
 import { settledGeneration, type StoredGeneration } from './stored-generation';
 import { findProblems, readEvents } from './stream-grammar';
-import { countRows, type StoredRows } from './stored-rows';
+import { countRows, type StoredRows } from '../support/stored-rows';
 
 const PRICES = { prompt: '0.000000123', completion: '0.000000457' };
 const CONTEXT_LENGTH = 32_768;

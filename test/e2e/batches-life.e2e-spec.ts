@@ -5,7 +5,7 @@ import { findViolations } from '../support/checker';
 import type { ApiAnswer, ApiClient, BatchBody } from '../support/client';
 import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
-import { countRows } from './stored-rows';
+import { countRows } from '../support/stored-rows';
 
 const PRICES = { prompt: '0.000000123', completion: '0.000000457' };
 const CONCURRENCY = 16;

@@ -3,7 +3,7 @@ import { catalogueOf } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
-import { Operator } from './operator';
+import { Operator } from '../support/operator';
 
 const MODEL = 'byok/talker';
 /** By list price a call costs 0.00002 dollars, of which 5 per cent are the fee. */

@@ -8,7 +8,7 @@ import { catalogueOf, PROVIDER_KEY_VARIABLE } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { expectRefusal } from './refusals';
 
 /** Within which a change of a credential must be felt by every request. */

@@ -1,7 +1,7 @@
 import { catalogueOf } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
 import { Installation } from '../support/installation';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { CANARY } from './refusals';
 
 /** RFC 7636, appendix B. */

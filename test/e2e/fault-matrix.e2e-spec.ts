@@ -13,7 +13,7 @@ import { COUNTED, FIRST_WORDS, scriptOf, TEXT, type UpstreamDialect } from '../s
 import { openStream } from './event-stream';
 import { allCells, APIS, readEndRows, readFaultRows, verdictOf, type Cell } from './fault-cells';
 import { FAULTS, healthy } from './faults';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { bytesOf, open, write } from './raw-http';
 import { CANARY, expectRefusal } from './refusals';
 import { settledGeneration } from './stored-generation';

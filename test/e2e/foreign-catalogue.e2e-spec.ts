@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually';
 import { readBooks } from '../support/history';
 import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
-import { Operator } from './operator';
+import { Operator } from '../support/operator';
 import { expectRefusal } from './refusals';
 
 const BOREAL_KEY = `boreal-${'b'.repeat(20)}`;

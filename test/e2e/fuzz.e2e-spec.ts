@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';
 import { scriptOf, type UpstreamDialect } from '../support/provider-scripts';
 import { anyFuzzRequest, type FuzzRequest } from './fuzz-requests';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { bytesOf, exchange } from './raw-http';
 import { CANARY, findInsides } from './refusals';
 import { findProblems, readEvents } from './stream-grammar';

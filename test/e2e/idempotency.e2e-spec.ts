@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { Installation } from '../support/installation';
-import { Operator } from './operator';
+import { Operator } from '../support/operator';
 import { CANARY, expectRefusal } from './refusals';
 
 const CALLBACK = 'https://app.example/callback';

@@ -7,7 +7,7 @@ import { amountOf, textOf } from '../support/decimal';
 import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';
 import { eventsOf, openStream, type OpenedStream } from './event-stream';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { CANARY, expectRefusal } from './refusals';
 import { settledGeneration } from './stored-generation';
 

@@ -6,9 +6,9 @@ import type { ApiAnswer, ApiClient, BatchBody } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { CANARY, expectRefusal } from './refusals';
-import { countRows } from './stored-rows';
+import { countRows } from '../support/stored-rows';
 
 const MODEL = 'keys/talker';
 const CHAT = { model: MODEL, messages: [{ role: 'user', content: 'Say something please.' }], max_tokens: 8 };

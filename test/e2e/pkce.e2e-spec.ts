@@ -5,7 +5,7 @@ import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { bytesOf, open, readAnswer, write } from './raw-http';
 import { CANARY, expectRefusal } from './refusals';
 

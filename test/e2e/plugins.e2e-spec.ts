@@ -11,7 +11,7 @@ import { amountOf, textOf } from '../support/decimal';
 import { Installation } from '../support/installation';
 import { turnsBy, type TurnScript } from '../support/turn-scripts';
 import { eventsOf, openStream } from './event-stream';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { expectRefusal } from './refusals';
 import { settledGeneration } from './stored-generation';
 

@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
 import { expectRefusal } from './refusals';
-import { countRows } from './stored-rows';
+import { countRows } from '../support/stored-rows';
 
 const MODEL = 'limits/talker';
 /** Answers after three seconds, so that calls at the same time are that on a busy machine too. */

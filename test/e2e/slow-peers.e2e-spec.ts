@@ -8,7 +8,7 @@ import { eventsOf, openStream } from './event-stream';
 import { bytesOf, exchange, open, write, type RawAnswer } from './raw-http';
 import { expectRefusal } from './refusals';
 import { settledGeneration, type StoredGeneration } from './stored-generation';
-import { countRows } from './stored-rows';
+import { countRows } from '../support/stored-rows';
 
 const PRICES = { prompt: '0.000000123', completion: '0.000000457' };
 const messages = [{ role: 'user', content: 'Say something please.' }];

@@ -7,7 +7,7 @@ import type { ApiAnswer, ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { findInsides } from './refusals';
 
 const MODEL = 'tenancy/talker';

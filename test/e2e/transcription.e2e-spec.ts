@@ -13,7 +13,7 @@ import type { ApiClient } from '../support/client';
 import { amountOf, textOf } from '../support/decimal';
 import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { CANARY, expectRefusal } from './refusals';
 import { settledGeneration } from './stored-generation';
 

@@ -5,7 +5,7 @@ import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
-import { Operator } from './operator';
+import { Operator } from '../support/operator';
 
 /**
  * Providers that take a job and whose answer is lost: one that knows repetitions, one whose list can be searched, and

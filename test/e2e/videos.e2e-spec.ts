@@ -9,7 +9,7 @@ import type { ApiAnswer, ApiClient } from '../support/client';
 import { amountOf } from '../support/decimal';
 import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { CANARY, expectRefusal } from './refusals';
 
 /** The first bytes of an MP4, and enough behind them to cut ranges from. */

@@ -9,10 +9,10 @@ import type { ApiClient, BatchBody } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
-import { Operator } from './operator';
+import { Operator } from '../support/operator';
 import { expectRefusal } from './refusals';
-import { countRows } from './stored-rows';
-import { WebhookReceiver, type ReceivedEvent } from './webhook-receiver';
+import { countRows } from '../support/stored-rows';
+import { WebhookReceiver, type ReceivedEvent } from '../support/webhook-receiver';
 
 const MODEL = 'hooks/talker';
 const PATIENCE_MS = 20_000;

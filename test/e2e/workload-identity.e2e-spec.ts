@@ -9,7 +9,7 @@ import { Upstream } from '../support/upstream';
 import { fencesOf, readMarkdown } from '../docs/markdown';
 import { BAD_TOKENS, TokenForge, unfitKeys } from './bad-tokens';
 import { IdentityIssuer } from './identity-issuer';
-import { Operator, type Tenant } from './operator';
+import { Operator, type Tenant } from '../support/operator';
 import { CANARY, expectRefusal } from './refusals';
 
 const MODEL = 'identity/talker';

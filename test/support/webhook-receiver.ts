@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HttpsHost } from '@libs/platform/testing';
-import { eventually } from '../support/eventually';
+import { eventually } from './eventually';
 
 export interface ReceivedEvent {
   readonly path: string;

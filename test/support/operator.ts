@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from '../../scripts/checkout';
-import type { Installation } from '../support/installation';
+import type { Installation } from './installation';
 
 const run = promisify(execFile);
 const TIMEOUT_MS = 30_000;
