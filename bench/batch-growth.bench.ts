@@ -1,6 +1,6 @@
 /**
- * What grows with the size of a batch: the time that one worker takes for a line, which should stay the same, and the
- * time of a look at the batch while it runs. Sizes take turns, so that what else the machine does falls on all.
+ * The time that one worker takes for a line, which should stay the same as batches grow. Sizes take turns, so that what
+ * else the machine does falls on all.
  *
  * Options: --lines 2000,20000,200000 --rounds 3 --concurrency 64
  */
@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runMain, say } from '../scripts/checkout';
 import { catalogueOf } from '../test/support/catalogue';
-import type { ApiClient } from '../test/support/client';
 import { Installation } from '../test/support/installation';
 import { Upstream } from '../test/support/upstream';
 import { DrainRace, MODEL, SCRIPT } from './support/drain-race';
@@ -54,21 +53,7 @@ async function microsPerLine(race: DrainRace, size: number): Promise<number> {
   return median(micros);
 }
 
-/** Looks at a batch all the while it runs. */
-async function lookAt(race: DrainRace, size: number, client: ApiClient): Promise<object> {
-  const looksMs: number[] = [];
-  await race.worker(size, async (id) => {
-    const startedMs = performance.now();
-    const { status } = await client.request('GET', `/batches/${id}?results=false`);
-    if (status !== 200) throw new Error(`a look was answered with ${status}`);
-    looksMs.push(performance.now() - startedMs);
-  });
-  const sorted = looksMs.toSorted((one, other) => one - other);
-  const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN;
-  return { looks: looksMs.length, p50: rounded(median(looksMs), 2), p99: rounded(p99, 2) };
-}
-
-async function measure({ sizes, rounds }: Options, race: DrainRace, client: ApiClient): Promise<object> {
+async function measure({ sizes, rounds }: Options, race: DrainRace): Promise<object> {
   await race.worker(WARM_UP_LINES);
   const micros = new Map<number, number[]>(sizes.map((size) => [size, []]));
   for (let round = 1; round <= rounds; round += 1) {
@@ -84,7 +69,6 @@ async function measure({ sizes, rounds }: Options, race: DrainRace, client: ApiC
     benchmark: 'batch-growth',
     micros_per_line_by_lines: Object.fromEntries(sizes.map((size) => [size, rounded(middle(size), 1)])),
     largest_to_smallest: rounded(middle(largest) / middle(smallest), 3),
-    look_ms: { lines: largest, ...(await lookAt(race, largest, client)) },
   };
 }
 
@@ -97,16 +81,13 @@ async function main(): Promise<void> {
     catalogue: catalogueOf([{ ...MODEL, baseUrl: upstream.baseUrl(SCRIPT), maxConcurrency: options.concurrency }]),
     environment: {
       BATCH_CONCURRENCY: String(options.concurrency),
-      BATCH_READS_PER_MINUTE: '1000000',
       LOG_LEVEL: 'warn',
     },
   });
-  const client = installation.client();
   try {
     const race = new DrainRace(options.concurrency, installation, upstream, loop);
-    process.stdout.write(`${JSON.stringify(await measure(options, race, client))}\n`);
+    process.stdout.write(`${JSON.stringify(await measure(options, race))}\n`);
   } finally {
-    await client.close();
     loop.disconnect();
     await installation.stop();
     await upstream.stop();

@@ -83,8 +83,8 @@ export class DrainRace {
     return { organizationId: row.organization_id, workspaceId: row.workspace_id, apiKeyHash };
   }
 
-  /** One batch of `lines` through the workers, until its last result is committed; `onPoll` is called on the way. */
-  async worker(lines: number, onPoll?: (batchId: string) => Promise<void>): Promise<Round> {
+  /** One batch of `lines` through the workers, until its last result is committed. */
+  async worker(lines: number): Promise<Round> {
     const { database } = this.installation;
     const bodies = Array.from({ length: lines }, (_, index) => bodyOf(index));
     await this.upstream.forget();
@@ -98,10 +98,7 @@ export class DrainRace {
     });
     const startMs = await firstCallMs(this.upstream);
     const before = await this.workerCpu();
-    await until('the last result', async () => {
-      await onPoll?.(key.id);
-      return (await stepOf(database, key)) === 'in_progress' ? null : true;
-    });
+    await until('the last result', async () => ((await stepOf(database, key)) === 'in_progress' ? null : true));
     const endMs = Date.now();
     const after = await this.workerCpu();
     const { completed, failed } = await until('the end of the batch', () => findOutcome(database, key));
