@@ -12,10 +12,10 @@ import { BatchEndings1763800000004 } from './1763800000004-batch-endings';
 import { NativeBatches1763800000005 } from './1763800000005-native-batches';
 import { Webhooks1763800000006 } from './1763800000006-webhooks';
 import { Videos1763800000008 } from './1763800000008-videos';
-import { BatchQuotes1763800000012 } from './1763800000012-batch-quotes';
 import { ByokMonths1763900000041 } from './1763900000041-byok-months';
 import { RefusedKeys1763900000042 } from './1763900000042-refused-keys';
 import { VideoReviews1763900000062 } from './1763900000062-video-reviews';
+import { BatchQuotes1763900000063 } from './1763900000063-batch-quotes';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -33,8 +33,8 @@ export const migrations = [
   NativeBatches1763800000005,
   Webhooks1763800000006,
   Videos1763800000008,
-  BatchQuotes1763800000012,
   ByokMonths1763900000041,
   RefusedKeys1763900000042,
   VideoReviews1763900000062,
+  BatchQuotes1763900000063,
 ];

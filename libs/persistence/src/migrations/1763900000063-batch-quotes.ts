@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** What a batch was said to cost and to take, and what its workers tell of their speed, from which that is said. */
-export class BatchQuotes1763800000012 implements MigrationInterface {
+export class BatchQuotes1763900000063 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE batches ADD COLUMN quote jsonb');
     await runner.query(`
