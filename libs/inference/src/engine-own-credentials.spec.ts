@@ -4,25 +4,12 @@ import { formatUsd } from './pricing/money';
 import { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
 import type { Api } from './routing/catalogue';
 import { SharedCredentials, type OwnCredential } from './routing/credential-source';
-import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY } from './testing';
+import { aModel, anEndpoint, anEngine, anOwnCredential, aProvider, FakeUpstream, FIXTURE_KEY } from './testing';
 
 const OWN_KEY = 'sk-own-0123456789abcdef';
 const OWNER = { organizationId: 'organization', workspaceId: 'workspace', apiKeyHash: 'hash' };
 
-const own: OwnCredential = {
-  id: 'own',
-  provider: 'acme',
-  sortOrder: 0,
-  isDisabled: false,
-  isFallback: false,
-  isByokOnly: false,
-  isRequired: false,
-  allowedModels: null,
-  allowedApiKeyHashes: null,
-  allowedUserIds: null,
-  declaredZdr: null,
-  declaredRegion: null,
-};
+const own = anOwnCredential();
 
 /** One workspace with one key, and all it was asked. */
 class FakeVault implements CredentialVault {

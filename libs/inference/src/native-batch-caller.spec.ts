@@ -3,24 +3,11 @@ import { NativeBatchCaller } from './native-batch-caller';
 import { upstreamError } from './providers/upstream-error';
 import { CallerCredentials } from './routing/caller-credentials';
 import { SharedCredentials, type OwnCredential } from './routing/credential-source';
-import { aModel, anEndpoint, aProvider } from './testing';
+import { aModel, anEndpoint, anOwnCredential, aProvider } from './testing';
 
 const KEY = new Secret('sk-own-0123456789abcdef');
 const SCOPE = { organizationId: 'organization', workspaceId: 'workspace', apiKeyHash: 'hash' };
-const own: OwnCredential = {
-  id: 'own',
-  provider: 'acme',
-  sortOrder: 0,
-  isDisabled: false,
-  isFallback: false,
-  isByokOnly: false,
-  isRequired: false,
-  allowedModels: null,
-  allowedApiKeyHashes: null,
-  allowedUserIds: null,
-  declaredZdr: null,
-  declaredRegion: null,
-};
+const own = anOwnCredential();
 const provider = aProvider();
 const endpoint = anEndpoint({ provider });
 const plain = { model: aModel({ endpoints: [endpoint] }), endpoint };

@@ -1,6 +1,14 @@
 import { Secret, type Principal } from '@libs/contracts';
 import { CallerCredentials, SharedCredentials, type CatalogueSource, type OwnCredential } from '@libs/inference';
-import { aCatalogue, aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '@libs/inference/testing';
+import {
+  aCatalogue,
+  aModel,
+  anEndpoint,
+  anEngine,
+  anOwnCredential,
+  aProvider,
+  FakeUpstream,
+} from '@libs/inference/testing';
 import type { ClaimedSegment } from '@libs/persistence';
 import { BatchKeys } from './batch-keys';
 import { HeldSegment, type HeldLine } from './held-segment';
@@ -13,20 +21,7 @@ const ANSWER = {
 };
 const MESSAGES = [{ role: 'user', content: 'Hello!' }];
 
-const OWN = {
-  id: 'own',
-  provider: 'acme',
-  sortOrder: 0,
-  isDisabled: false,
-  isFallback: false,
-  isByokOnly: true,
-  isRequired: false,
-  allowedModels: null,
-  allowedApiKeyHashes: ['hash'],
-  allowedUserIds: null,
-  declaredZdr: null,
-  declaredRegion: null,
-} as const satisfies OwnCredential;
+const OWN = anOwnCredential({ isByokOnly: true, allowedApiKeyHashes: ['hash'] });
 
 let own: readonly OwnCredential[];
 let upstream: FakeUpstream;

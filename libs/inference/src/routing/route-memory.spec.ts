@@ -2,7 +2,7 @@ import { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { InferenceEngine, type EngineParts } from '../engine';
 import type { RoutedRequest } from '../model/inference-call';
-import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
+import { aModel, anEndpoint, anEngine, anOwnCredential, aProvider, FakeUpstream } from '../testing';
 import { CredentialSource, type OwnCredential, type ProviderFilter } from './credential-source';
 import { ProviderHealth } from './provider-health';
 
@@ -35,20 +35,7 @@ class FakeCredentials extends CredentialSource {
   }
 }
 
-const credential = (id: string, sortOrder: number): OwnCredential => ({
-  id,
-  provider: 'acme',
-  sortOrder,
-  isDisabled: false,
-  isFallback: false,
-  isByokOnly: false,
-  isRequired: false,
-  allowedModels: null,
-  allowedApiKeyHashes: null,
-  allowedUserIds: null,
-  declaredZdr: null,
-  declaredRegion: null,
-});
+const credential = (id: string, sortOrder: number): OwnCredential => anOwnCredential({ id, sortOrder });
 
 let upstream: FakeUpstream;
 let closers: (() => Promise<void>)[];

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { aCatalogue, aModel, anEndpoint, aProvider } from '../testing';
+import { aCatalogue, aModel, anEndpoint, anOwnCredential, aProvider } from '../testing';
 import { AppError } from '@libs/errors';
 import type { Endpoint } from './catalogue';
 import type { OwnCredential } from './credential-source';
@@ -77,20 +77,7 @@ interface Scene {
   readonly resting: readonly string[];
 }
 
-const credential = (provider: string): OwnCredential => ({
-  id: `key of ${provider}`,
-  provider,
-  sortOrder: 0,
-  isDisabled: false,
-  isFallback: false,
-  isByokOnly: false,
-  isRequired: false,
-  allowedModels: null,
-  allowedApiKeyHashes: null,
-  allowedUserIds: null,
-  declaredZdr: null,
-  declaredRegion: null,
-});
+const credential = (provider: string): OwnCredential => anOwnCredential({ id: `key of ${provider}`, provider });
 
 const scene: fc.Arbitrary<Scene> = fc
   .record({

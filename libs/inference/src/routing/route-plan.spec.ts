@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import { parseRate } from '../pricing/money';
-import { aCatalogue, aModel, anEndpoint, aProvider } from '../testing';
+import { aCatalogue, aModel, anEndpoint, anOwnCredential, aProvider } from '../testing';
 import type { Endpoint, Model } from './catalogue';
 import type { OwnCredential } from './credential-source';
 import { planRoute, type RoutePlan, type RouteRequest, type RouteWorld } from './route-plan';
@@ -561,21 +561,8 @@ describe('resting endpoints', () => {
 });
 
 describe("a caller's own keys", () => {
-  const key = (id: string, provider: string, values: Partial<OwnCredential> = {}): OwnCredential => ({
-    id,
-    provider,
-    sortOrder: 0,
-    isDisabled: false,
-    isFallback: false,
-    isByokOnly: false,
-    isRequired: false,
-    allowedModels: null,
-    allowedApiKeyHashes: null,
-    allowedUserIds: null,
-    declaredZdr: null,
-    declaredRegion: null,
-    ...values,
-  });
+  const key = (id: string, provider: string, values: Partial<OwnCredential> = {}): OwnCredential =>
+    anOwnCredential({ id, provider, ...values });
   const shared = ['cheap', 'middle', 'dear'];
 
   it('come before shared capacity in their order, fallbacks after it', () => {

@@ -4,5 +4,6 @@ export * from './catalogue-fixture';
 export * from './engine-fixture';
 export * from './fake-upstream';
 export * from './fold-answer';
-export * from './responses-grammar';
+export * from './own-credential-fixture';
 export * from './recordings';
+export * from './responses-grammar';
