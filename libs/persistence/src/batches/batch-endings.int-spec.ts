@@ -1,6 +1,7 @@
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import {
+  aLineOutcome,
   announcementsOf,
   batchesOf,
   openTestDatabase,
@@ -10,8 +11,8 @@ import {
 } from '../testing';
 import { BatchEndingsRepository } from './batch-endings.repository';
 import { BatchRemovalRepository } from './batch-removal.repository';
-import { BatchResultsRepository, type LineOutcome } from './batch-results.repository';
-import { BatchSegmentsRepository, type ClaimedSegment } from './batch-segments.repository';
+import { BatchResultsRepository } from './batch-results.repository';
+import { BatchSegmentsRepository } from './batch-segments.repository';
 import { BatchesRepository } from './batches.repository';
 import type { BatchTotals } from './batch-totals';
 import { BatchViewsRepository } from './batch-views.repository';
@@ -64,27 +65,6 @@ describe(BatchEndingsRepository.name, () => {
     return batch;
   }
 
-  function outcome(segment: ClaimedSegment, seq: number): LineOutcome {
-    return {
-      lease: segment,
-      seq,
-      customId: `line-${seq}`,
-      generationId: `gen-${segment.batchId}-${seq}`,
-      statusCode: 200,
-      requestId: null,
-      body: Buffer.from('{}'),
-      error: null,
-      promptTokens: 1,
-      completionTokens: 1,
-      cachedTokens: 0,
-      cacheWriteTokens: 0,
-      reasoningTokens: 0,
-      promptCostUsd: '0.01',
-      completionCostUsd: '0.01',
-      costUsd: '0.02',
-    };
-  }
-
   const cancel = ({ id, owner }: StoredBatch): Promise<string> => endings.cancel(id, owner.workspaceId);
   const viewOf = async ({ id, owner }: StoredBatch): Promise<object | null> =>
     views.findForWorkspace(id, owner.workspaceId);
@@ -94,7 +74,7 @@ describe(BatchEndingsRepository.name, () => {
   it('hands out no segment of a cancelled batch, and ends it when its last lease is given up', async () => {
     const batch = await started(12);
     const [held] = await segments.claim(1, LEASE_MS);
-    await results.store([outcome(held!, 0)]);
+    await results.store([aLineOutcome(held!, 0)]);
     expect(await cancel(batch)).toBe('stopping');
     expect(await cancel(batch)).toBe('stopping');
     expect(await segments.claim(10, LEASE_MS)).toEqual([]);
@@ -111,7 +91,7 @@ describe(BatchEndingsRepository.name, () => {
     await leaseOf('30 seconds');
 
     // What was in flight may still come to its result, once.
-    expect((await results.store([outcome(held!, 1)])).stored).toBe(1);
+    expect((await results.store([aLineOutcome(held!, 1)])).stored).toBe(1);
     await segments.close([held!]);
     expect(await endings.finish(batch.number, usage)).toBe('cancelled');
     expect(await viewOf(batch)).toMatchObject({
@@ -136,7 +116,7 @@ describe(BatchEndingsRepository.name, () => {
     expect(await endings.finish(batch.number, usage)).toBe('cancelled');
     const ended = await viewOf(batch);
 
-    expect(await results.store([outcome(frozen!, 0)])).toEqual({ stored: 0, batchesWithDoneSegments: [] });
+    expect(await results.store([aLineOutcome(frozen!, 0)])).toEqual({ stored: 0, batchesWithDoneSegments: [] });
     expect(await segments.renew([frozen!], LEASE_MS)).toEqual([]);
     await segments.close([frozen!]);
     await segments.release([frozen!]);
@@ -184,7 +164,7 @@ describe(BatchEndingsRepository.name, () => {
       await cancel(batch);
       await timeIsUp(batch);
       const [stored] = await Promise.all([
-        results.store([0, 1, 2, 3].map((seq) => outcome(held!, seq))),
+        results.store([0, 1, 2, 3].map((seq) => aLineOutcome(held!, seq))),
         endings.finish(batch.number, usage),
       ]);
       if ((await endings.findStopping(10)).length > 0) await endings.finish(batch.number, usage);
@@ -198,7 +178,7 @@ describe(BatchEndingsRepository.name, () => {
     for (let round = 0; round < 10; round += 1) {
       const batch = await started(1);
       const [held] = await segments.claim(1, LEASE_MS);
-      await results.store([outcome(held!, 0)]);
+      await results.store([aLineOutcome(held!, 0)]);
       const [answer, finalizing] = await Promise.all([cancel(batch), batches.beginFinalizing(batch.number)]);
       expect(finalizing === null).toBe(answer === 'stopping');
       if (finalizing === null) expect(await endings.finish(batch.number, usage)).toBe('cancelled');
@@ -210,7 +190,7 @@ describe(BatchEndingsRepository.name, () => {
   it('fails a running batch with its reason and keeps what it has', async () => {
     const batch = await started(4);
     const [held] = await segments.claim(1, LEASE_MS);
-    await results.store([outcome(held!, 2)]);
+    await results.store([aLineOutcome(held!, 2)]);
     expect(await endings.fail(batch.id, 'the provider lost it')).toBe(true);
     expect(await endings.fail(batch.id, 'again')).toBe(false);
     await segments.close([held!]);
@@ -226,7 +206,7 @@ describe(BatchEndingsRepository.name, () => {
   it('charges nothing for being looked at', async () => {
     const batch = await started(4);
     const [held] = await segments.claim(1, LEASE_MS);
-    await results.store([outcome(held!, 0)]);
+    await results.store([aLineOutcome(held!, 0)]);
     const before = await ledger.accountOf(batch.owner.organizationId);
     await Promise.all(Array.from({ length: 20 }, () => viewOf(batch)));
     expect(await ledger.accountOf(batch.owner.organizationId)).toEqual(before);

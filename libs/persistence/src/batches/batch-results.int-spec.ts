@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { LedgerRepository } from '../ledger/ledger.repository';
-import { batchesOf, openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
+import {
+  aLineOutcome,
+  batchesOf,
+  openTestDatabase,
+  storeBatch,
+  type OpenTestDatabase,
+  type StoredBatch,
+} from '../testing';
 import { BatchResultsRepository, type LineOutcome } from './batch-results.repository';
 import { BatchSegmentsRepository, type ClaimedSegment } from './batch-segments.repository';
 import { BatchesRepository } from './batches.repository';
@@ -40,25 +47,16 @@ describe(BatchResultsRepository.name, () => {
   }
 
   function outcome(segment: ClaimedSegment, seq: number, changes: Partial<LineOutcome> = {}): LineOutcome {
-    return {
-      lease: segment,
-      seq,
-      customId: `line-${seq}`,
-      generationId: `gen-batch-1-${segment.batchId}-${seq}`,
-      statusCode: 200,
+    return aLineOutcome(segment, seq, {
       requestId: `req-${seq}`,
       body: Buffer.from(`{"answer":${seq}}`),
-      error: null,
       promptTokens: 3,
       completionTokens: 2,
       cachedTokens: 1,
-      cacheWriteTokens: 0,
-      reasoningTokens: 0,
-      promptCostUsd: '0.01',
       completionCostUsd: '0.02',
       costUsd: '0.03',
       ...changes,
-    };
+    });
   }
 
   it('stores each line once, counts it and charges it once, however often it is handed in', async () => {

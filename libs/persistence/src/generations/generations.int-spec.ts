@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { openTestDatabase, type OpenTestDatabase } from '../testing';
+import { anOpening, aSettlement, openTestDatabase, type OpenTestDatabase } from '../testing';
 import { GenerationsRepository, type GenerationOpening } from './generations.repository';
 
 describe(GenerationsRepository.name, () => {
@@ -13,18 +13,7 @@ describe(GenerationsRepository.name, () => {
 
   afterAll(() => opened.close());
 
-  const opening = (): GenerationOpening => ({
-    id: `gen-1-${randomUUID()}`,
-    createdOn: new Date().toISOString().slice(0, 10),
-    organizationId: randomUUID(),
-    workspaceId: randomUUID(),
-    apiKeyHash: 'b'.repeat(64),
-    api: 'responses',
-    model: 'vendor/model',
-    streamed: true,
-    holdUsd: '0',
-    keyLimit: null,
-  });
+  const opening = (): GenerationOpening => anOpening({ api: 'responses', streamed: true, holdUsd: '0' });
 
   it('finds a settled call of a workspace as it was settled', async () => {
     const { holdUsd: _hold, keyLimit: _limit, ...call } = opening();
@@ -74,19 +63,10 @@ describe(GenerationsRepository.name, () => {
   });
 
   it('finds no call of another workspace or day', async () => {
-    const { holdUsd: _hold, keyLimit: _limit, ...call } = opening();
-    const outcome = {
-      provider: null,
-      upstreamModel: null,
-      upstreamId: null,
-      statusCode: 502,
-      outcome: 'failed',
-      details: { attempts: [] },
-    } as const;
-    const nothing = { finishReason: null, usageProvenance: null, latencyMs: null, generationMs: null, costUsd: '0' };
-    const counts = { promptTokens: 0, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
-    await generations.settle([{ ...call, ...outcome, ...nothing, ...counts }]);
+    const call = opening();
+    await generations.settle([aSettlement(call, '0', { statusCode: 502, outcome: 'failed' })]);
     expect(await generations.find(call.id, call.createdOn, randomUUID())).toBeNull();
     expect(await generations.find(call.id, '2020-01-01', call.workspaceId)).toBeNull();
+    expect(await generations.find(call.id, call.createdOn, call.workspaceId)).not.toBeNull();
   });
 });

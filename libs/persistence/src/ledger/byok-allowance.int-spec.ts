@@ -2,7 +2,17 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { BatchResultsRepository, type LineOutcome } from '../batches/batch-results.repository';
 import { BatchSegmentsRepository, type ClaimedSegment } from '../batches/batch-segments.repository';
 import { GenerationsRepository, type GenerationSettlement } from '../generations/generations.repository';
-import { atOnce, batchesOf, openTestDatabase, storeBatch, storeVideo, type OpenTestDatabase } from '../testing';
+import {
+  aLineOutcome,
+  anOpening,
+  aSettlement,
+  atOnce,
+  batchesOf,
+  openTestDatabase,
+  storeBatch,
+  storeVideo,
+  type OpenTestDatabase,
+} from '../testing';
 import { VideoEndsRepository, type VideoEnd } from '../videos/video-ends.repository';
 import { VideoJobsRepository } from '../videos/video-jobs.repository';
 import { ByokAllowance } from './byok-allowance';
@@ -38,32 +48,10 @@ describe(ByokAllowance.name, () => {
 
   /** A call on an own key of which 5 per cent are the fee, and what else was charged for it. */
   function call(listUsd: string, byokFeeUsd: string, costUsd = byokFeeUsd): GenerationSettlement {
-    return {
-      id: `gen-1-${randomUUID()}`,
-      createdOn: new Date().toISOString().slice(0, 10),
-      organizationId,
-      workspaceId: randomUUID(),
-      apiKeyHash,
-      api: 'chat',
-      model: 'vendor/model',
-      streamed: false,
-      provider: 'vendor',
-      upstreamModel: 'model',
-      upstreamId: null,
-      statusCode: 200,
-      outcome: 'completed',
-      finishReason: 'stop',
-      usageProvenance: 'upstream',
-      promptTokens: 1,
-      completionTokens: 1,
-      cachedTokens: 0,
-      reasoningTokens: 0,
-      costUsd,
+    return aSettlement(anOpening({ organizationId, apiKeyHash }), costUsd, {
       byokFeeUsd,
-      latencyMs: 5,
-      generationMs: 9,
       details: { attempts: [], isByok: true, upstreamCostUsd: listUsd },
-    };
+    });
   }
 
   async function chargesOf(...calls: readonly GenerationSettlement[]): Promise<(string | undefined)[]> {
@@ -163,25 +151,12 @@ describe(ByokAllowance.name, () => {
   });
 
   function lineOf(segment: ClaimedSegment, seq: number): LineOutcome {
-    return {
-      lease: segment,
-      seq,
-      customId: `line-${seq}`,
-      generationId: `gen-batch-${segment.batchId}-${seq}`,
-      statusCode: 200,
-      requestId: `req-${seq}`,
-      body: Buffer.from('{}'),
-      error: null,
-      promptTokens: 1,
-      completionTokens: 1,
-      cachedTokens: 0,
-      cacheWriteTokens: 0,
-      reasoningTokens: 0,
+    return aLineOutcome(segment, seq, {
       promptCostUsd: '0.6',
       completionCostUsd: '0.4',
       costUsd: '0.05',
       byokFeeUsd: '0.05',
-    };
+    });
   }
 
   it('is one for calls, lines of batches and videos at the same time', async () => {

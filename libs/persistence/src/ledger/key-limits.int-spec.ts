@@ -4,7 +4,7 @@ import {
   type GenerationOpening,
   type GenerationSettlement,
 } from '../generations/generations.repository';
-import { atOnce, openTestDatabase, type OpenTestDatabase } from '../testing';
+import { anOpening, aSettlement, atOnce, openTestDatabase, type OpenTestDatabase } from '../testing';
 import type { KeyLimit } from './key-limit';
 import { LedgerRepository } from './ledger.repository';
 
@@ -44,38 +44,11 @@ describe('the spending limit of a key', () => {
   }
 
   function opening(holdUsd: string, keyLimit: KeyLimit | null = TEN, of: Key = key): GenerationOpening {
-    return {
-      ...of,
-      id: `gen-1-${randomUUID()}`,
-      createdOn: new Date().toISOString().slice(0, 10),
-      workspaceId: randomUUID(),
-      api: 'chat',
-      model: 'vendor/model',
-      streamed: false,
-      holdUsd,
-      keyLimit,
-    };
+    return anOpening({ ...of, holdUsd, keyLimit });
   }
 
   function settlement(of: GenerationOpening, costUsd: string, upstreamCostUsd?: string): GenerationSettlement {
-    return {
-      ...of,
-      provider: 'vendor',
-      upstreamModel: 'model',
-      upstreamId: null,
-      statusCode: 200,
-      outcome: 'completed',
-      finishReason: 'stop',
-      usageProvenance: 'upstream',
-      promptTokens: 1,
-      completionTokens: 1,
-      cachedTokens: 0,
-      reasoningTokens: 0,
-      costUsd,
-      latencyMs: 5,
-      generationMs: 9,
-      details: { attempts: [], upstreamCostUsd },
-    };
+    return aSettlement(of, costUsd, { details: { attempts: [], upstreamCostUsd } });
   }
 
   /** Opens one call on its own. */

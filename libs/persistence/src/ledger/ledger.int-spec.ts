@@ -1,10 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import {
-  GenerationsRepository,
-  type GenerationOpening,
-  type GenerationSettlement,
-} from '../generations/generations.repository';
-import { atOnce, openTestDatabase, type OpenTestDatabase } from '../testing';
+import { GenerationsRepository, type GenerationOpening } from '../generations/generations.repository';
+import { anOpening, aSettlement, atOnce, openTestDatabase, type OpenTestDatabase } from '../testing';
 import { LedgerRepository } from './ledger.repository';
 
 describe(LedgerRepository.name, () => {
@@ -25,18 +21,7 @@ describe(LedgerRepository.name, () => {
   });
 
   function opening(organizationId: string, holdUsd: string): GenerationOpening {
-    return {
-      id: `gen-1-${randomUUID()}`,
-      createdOn: new Date().toISOString().slice(0, 10),
-      organizationId,
-      workspaceId: randomUUID(),
-      apiKeyHash: 'b'.repeat(64),
-      api: 'chat',
-      model: 'vendor/model',
-      streamed: false,
-      holdUsd,
-      keyLimit: null,
-    };
+    return anOpening({ organizationId, holdUsd });
   }
 
   async function isGranted(organizationId: string, amountUsd: string): Promise<boolean> {
@@ -57,27 +42,6 @@ describe(LedgerRepository.name, () => {
           return false;
         },
       );
-  }
-
-  function settlement(of: GenerationOpening, costUsd: string): GenerationSettlement {
-    return {
-      ...of,
-      provider: 'vendor',
-      upstreamModel: 'model',
-      upstreamId: null,
-      statusCode: 200,
-      outcome: 'completed',
-      finishReason: 'stop',
-      usageProvenance: 'upstream',
-      promptTokens: 1,
-      completionTokens: 1,
-      cachedTokens: 0,
-      reasoningTokens: 0,
-      costUsd,
-      latencyMs: 5,
-      generationMs: 9,
-      details: { attempts: [] },
-    };
   }
 
   it('counts a top-up with the same reference once', async () => {
@@ -109,7 +73,7 @@ describe(LedgerRepository.name, () => {
     expect(await generations.open([call])).toEqual([
       { id: call.id, refusedBy: null, availableUsd: '0.750000000000', keyLeftUsd: null },
     ]);
-    const settled = settlement(call, '0.000000000001');
+    const settled = aSettlement(call, '0.000000000001');
     await generations.settle([settled]);
     await generations.settle([settled]);
     expect(await ledger.accountOf(organizationId)).toEqual({
@@ -124,7 +88,7 @@ describe(LedgerRepository.name, () => {
     await ledger.topUp(organizationId, '1', randomUUID());
     const call = opening(organizationId, '0.25');
     await generations.open([call]);
-    await generations.settle([{ ...settlement(call, '0'), statusCode: 499, outcome: 'cancelled' }]);
+    await generations.settle([{ ...aSettlement(call, '0'), statusCode: 499, outcome: 'cancelled' }]);
     expect(await ledger.accountOf(organizationId)).toMatchObject({
       heldUsd: '0.000000000000',
       availableUsd: '1.000000000000',
@@ -134,7 +98,7 @@ describe(LedgerRepository.name, () => {
   it('settles a call whose answer came before it was opened', async () => {
     const organizationId = randomUUID();
     await ledger.topUp(organizationId, '1', randomUUID());
-    await generations.settle([settlement(opening(organizationId, '0'), '0.5')]);
+    await generations.settle([aSettlement(opening(organizationId, '0'), '0.5')]);
     expect((await ledger.accountOf(organizationId)).balanceUsd).toBe('0.500000000000');
   });
 
@@ -149,7 +113,7 @@ describe(LedgerRepository.name, () => {
       [calls[1]!.id, 'credits'],
       [calls[2]!.id, null],
     ]);
-    await generations.settle([settlement(calls[2]!, '0')]);
+    await generations.settle([aSettlement(calls[2]!, '0')]);
   });
 
   it('explains a balance below zero by the overage', async () => {
@@ -157,7 +121,7 @@ describe(LedgerRepository.name, () => {
     await ledger.topUp(organizationId, '0.1', randomUUID());
     const call = opening(organizationId, '0.1');
     await generations.open([call]);
-    await generations.settle([settlement(call, '0.15')]);
+    await generations.settle([aSettlement(call, '0.15')]);
     const [row] = await opened.database.rows<{ balance: string; overage: string }>({
       sql: 'SELECT balance_usd::text AS balance, overage_usd::text AS overage FROM ledger_accounts WHERE id = $1',
       values: [`org:${organizationId}`],
@@ -174,7 +138,7 @@ describe(LedgerRepository.name, () => {
     expect((await ledger.accountOf(organizationId)).availableUsd).toBe('1.000000000000');
     expect(await ledger.audit()).toEqual([]);
 
-    await generations.settle([settlement(call, '0.1')]);
+    await generations.settle([aSettlement(call, '0.1')]);
     expect((await ledger.accountOf(organizationId)).availableUsd).toBe('0.900000000000');
   });
 

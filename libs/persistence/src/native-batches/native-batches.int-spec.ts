@@ -1,10 +1,10 @@
-import { BatchResultsRepository, type LineOutcome } from '../batches/batch-results.repository';
+import { BatchResultsRepository } from '../batches/batch-results.repository';
 import { BatchSegmentsRepository } from '../batches/batch-segments.repository';
-import { openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
+import { aLineOutcome, openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
 import type { NativeBatch } from './native-batch';
 import { NativeBatchesRepository } from './native-batches.repository';
 import { NativePlansRepository } from './native-plans.repository';
-import { NativeSegmentsRepository, type NativeSegment } from './native-segments.repository';
+import { NativeSegmentsRepository } from './native-segments.repository';
 
 const LEASE_MS = 30_000;
 
@@ -50,25 +50,6 @@ describe(NativeBatchesRepository.name, () => {
     const [order] = await orders.claim(1, LEASE_MS);
     return order!;
   }
-
-  const outcome = (order: NativeBatch, segment: NativeSegment, seq: number): LineOutcome => ({
-    lease: segment,
-    seq,
-    customId: `line-${seq}`,
-    generationId: `gen-${order.batchNumber}-${seq}`,
-    statusCode: 200,
-    requestId: null,
-    body: Buffer.from('{}'),
-    error: null,
-    promptTokens: 1,
-    completionTokens: 1,
-    cachedTokens: 0,
-    cacheWriteTokens: 0,
-    reasoningTokens: 0,
-    promptCostUsd: '0.001',
-    completionCostUsd: '0.001',
-    costUsd: '0.002',
-  });
 
   it('cuts a batch into orders within the limits, and keeps its lines from the other lane', async () => {
     const batch = await planned(20, 8);
@@ -127,10 +108,10 @@ describe(NativeBatchesRepository.name, () => {
     const batch = await planned(8);
     const order = await claimOne();
     const [first, second] = await segments.held(order);
-    const stored = [0, 1, 2, 3, 4].map((seq) => outcome(order, seq < 4 ? first! : second!, seq));
+    const stored = [0, 1, 2, 3, 4].map((seq) => aLineOutcome(seq < 4 ? first! : second!, seq));
     expect(await results.store(stored)).toMatchObject({ stored: 5, batchesWithDoneSegments: [batch.number] });
     expect(await orders.finish(order, null)).toBe(true);
-    expect(await results.store([outcome(order, second!, 5)])).toMatchObject({ stored: 0 });
+    expect(await results.store([aLineOutcome(second!, 5)])).toMatchObject({ stored: 0 });
     const claimed = await managed.claim(10, LEASE_MS);
     const left = claimed.filter(({ batchNumber }) => batchNumber === batch.number);
     expect(left.map(({ number }) => number)).toEqual([1]);
