@@ -54,15 +54,9 @@ let client: ApiClient;
 beforeAll(async () => {
   upstream = await Upstream.start(SCRIPTS);
   proxies = await ServiceProxies.start();
-  const models = Object.keys(SCRIPTS).map((script) => ({
-    slug: `tests/${script}`,
-    provider: `tests-${script}`,
-    baseUrl: upstream.baseUrl(script),
-    pricing: PRICES,
-  }));
   installation = await Installation.start({
     apps: ['auth', 'batch-worker', 'gateway'],
-    catalogue: catalogueOf(models),
+    catalogue: catalogueOf(upstream.models(SCRIPTS, { pricing: PRICES })),
     between: (url) => Promise.resolve(url.startsWith('postgres') ? proxies.database.through(url) : url),
     environment: {
       BATCH_CONCURRENCY: String(CONCURRENCY),

@@ -53,16 +53,9 @@ let client: ApiClient;
 
 beforeAll(async () => {
   upstream = await Upstream.start(SCRIPTS);
-  const models = Object.keys(SCRIPTS).map((script) => ({
-    slug: `tests/${script}`,
-    provider: `tests-${script}`,
-    baseUrl: upstream.baseUrl(script),
-    pricing: PRICING,
-    batchPricing: BATCH_PRICING,
-  }));
   installation = await Installation.start({
     apps: APPS,
-    catalogue: catalogueOf(models),
+    catalogue: catalogueOf(upstream.models(SCRIPTS, { pricing: PRICING, batchPricing: BATCH_PRICING })),
     environment: { BATCH_CONCURRENCY: String(CONCURRENCY) },
   });
   client = installation.client();

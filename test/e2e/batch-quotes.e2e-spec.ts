@@ -32,15 +32,9 @@ let client: ApiClient;
 
 beforeAll(async () => {
   upstream = await Upstream.start(SCRIPTS);
-  const models = Object.keys(SCRIPTS).map((script) => ({
-    slug: `tests/${script}`,
-    provider: `tests-${script}`,
-    baseUrl: upstream.baseUrl(script),
-    pricing: PRICES,
-  }));
   installation = await Installation.start({
     apps: ['auth', 'batch-worker', 'gateway'],
-    catalogue: catalogueOf(models),
+    catalogue: catalogueOf(upstream.models(SCRIPTS, { pricing: PRICES })),
     environment: {
       BATCH_CONCURRENCY: String(CONCURRENCY),
       BATCH_SUBMISSIONS_PER_MINUTE: '100000',

@@ -30,14 +30,8 @@ let neighbour: ApiClient;
 
 beforeAll(async () => {
   upstream = await Upstream.start(SCRIPTS);
-  const models = Object.keys(SCRIPTS).map((script) => ({
-    slug: `tests/${script}`,
-    provider: `tests-${script}`,
-    baseUrl: upstream.baseUrl(script),
-    pricing: PRICES,
-  }));
   installation = await Installation.start({
-    catalogue: catalogueOf(models),
+    catalogue: catalogueOf(upstream.models(SCRIPTS, { pricing: PRICES })),
     environment: { BATCH_CONCURRENCY: String(CONCURRENCY), BATCH_SUBMISSIONS_PER_MINUTE: '1000' },
   });
   client = installation.client();

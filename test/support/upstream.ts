@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { root } from '../../scripts/checkout';
+import type { TestModel } from './catalogue';
 import type { Announcement } from './upstream-process';
 import type { UpstreamCall, UpstreamCounts, UpstreamScript } from './upstream-script';
 
@@ -52,6 +53,19 @@ export class Upstream {
   /** The `base_url` of a script for a catalogue. */
   baseUrl(script: string): string {
     return `http://127.0.0.1:${this.port}/${script}/v1`;
+  }
+
+  /** The models `tests/NAME` of a catalogue, one for each script, each at a provider of its own: `tests-NAME`. */
+  models(
+    scripts: Readonly<Record<string, UpstreamScript>>,
+    prices: Pick<TestModel, 'pricing' | 'batchPricing'>,
+  ): TestModel[] {
+    return Object.keys(scripts).map((script) => ({
+      slug: `tests/${script}`,
+      provider: `tests-${script}`,
+      baseUrl: this.baseUrl(script),
+      ...prices,
+    }));
   }
 
   /** Sets or replaces a script; calls from now on follow it. */
