@@ -5,10 +5,10 @@ import {
   Int,
   OneOf,
   Port,
+  ProviderCallerEnv,
   PublicUrl,
   SecretText,
   SecretUrl,
-  ServicesEnv,
   Text,
   loadEnv,
 } from '@libs/platform';
@@ -17,7 +17,7 @@ import { IsOptional } from 'class-validator';
 /** A call that is open for 15 minutes counts as one of a process that died, and its hold is given back. */
 const LONGEST_CALL_MS = 840_000;
 
-export class GatewayEnv extends ServicesEnv {
+export class GatewayEnv extends ProviderCallerEnv {
   override HEALTH_PORT: number = 8_081;
 
   /** The public port. */
@@ -28,10 +28,6 @@ export class GatewayEnv extends ServicesEnv {
   @IsOptional()
   @PublicUrl(['http', 'https'])
   PUBLIC_URL?: string;
-
-  /** A YAML file or a folder of them. */
-  @Text({ expected: 'a path to a file or folder' })
-  CATALOG_PATH: string = 'catalog/';
 
   /** Requests this process works on at once; more are refused as overload. */
   @Int({ min: 1, max: 100_000 })
@@ -52,14 +48,6 @@ export class GatewayEnv extends ServicesEnv {
   /** How long one provider may work on one recording. */
   @Int({ min: 1, max: LONGEST_CALL_MS })
   TRANSCRIPTION_TIMEOUT_MS: number = 60_000;
-
-  /** Charged for calls on callers' own keys, in per cent of the list price. */
-  @Text({ expected: 'a number of per cent such as 5 or 2.5', pattern: /^(?:100(?:\.0{1,4})?|[1-9]?\d(?:\.\d{1,4})?)$/ })
-  BYOK_FEE_PERCENT: string = '5';
-
-  /** By list price and calendar month: what each organization runs on its own keys without that fee. */
-  @Text({ expected: 'an amount in US dollars such as 25 or 0.5', pattern: /^(?:0|[1-9]\d{0,11})(?:\.\d{1,12})?$/ })
-  BYOK_FREE_USD_PER_MONTH: string = '0';
 
   /** Batch submissions per workspace. */
   @Int({ min: 1, max: 1_000_000 })

@@ -1,25 +1,13 @@
 import type { Secret } from '@libs/contracts';
-import { CidrList, Int, loadEnv, PublicUrl, SecretUrl, ServicesEnv, Text } from '@libs/platform';
+import { CidrList, Int, loadEnv, ProviderCallerEnv, PublicUrl, SecretUrl, Text } from '@libs/platform';
 import { IsOptional } from 'class-validator';
 
-export class VideoWorkerEnv extends ServicesEnv {
+export class VideoWorkerEnv extends ProviderCallerEnv {
   override HEALTH_PORT: number = 8_083;
 
   /** How clients reach the gateway: the links in webhooks begin with it. */
   @PublicUrl(['http', 'https'])
   PUBLIC_URL: string = 'http://127.0.0.1:8080';
-
-  /** A YAML file or a folder of them. */
-  @Text({ expected: 'a path to a file or folder' })
-  CATALOG_PATH: string = 'catalog/';
-
-  /** Charged for calls on callers' own keys, in per cent of the list price. */
-  @Text({ expected: 'a number of per cent such as 5 or 2.5', pattern: /^(?:100(?:\.0{1,4})?|[1-9]?\d(?:\.\d{1,4})?)$/ })
-  BYOK_FEE_PERCENT: string = '5';
-
-  /** By list price and calendar month: what each organization runs on its own keys without that fee. */
-  @Text({ expected: 'an amount in US dollars such as 25 or 0.5', pattern: /^(?:0|[1-9]\d{0,11})(?:\.\d{1,12})?$/ })
-  BYOK_FREE_USD_PER_MONTH: string = '0';
 
   /** Jobs that this process submits, asks after or fetches at once. */
   @Int({ min: 1, max: 1_000 })

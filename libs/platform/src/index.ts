@@ -3,6 +3,7 @@ export { openBlobStore } from './blobs/open-blob-store';
 export * from './config/env-decorators';
 export { EnvError } from './config/env-error';
 export { loadEnv } from './config/load-env';
+export { ProviderCallerEnv } from './config/provider-caller.env';
 export { ServicesEnv } from './config/services.env';
 export { CredentialsClient } from './credentials/credentials-client';
 export { Egress, type EgressOptions, type EgressRequest, type EgressResponse } from './egress/egress';

@@ -1,0 +1,17 @@
+import { Text } from './env-decorators';
+import { ServicesEnv } from './services.env';
+
+/** What every app reads that calls providers. */
+export class ProviderCallerEnv extends ServicesEnv {
+  /** A YAML file or a folder of them. */
+  @Text({ expected: 'a path to a file or folder' })
+  CATALOG_PATH: string = 'catalog/';
+
+  /** Charged for calls on callers' own keys, in per cent of the list price. */
+  @Text({ expected: 'a number of per cent such as 5 or 2.5', pattern: /^(?:100(?:\.0{1,4})?|[1-9]?\d(?:\.\d{1,4})?)$/ })
+  BYOK_FEE_PERCENT: string = '5';
+
+  /** By list price and calendar month: what each organization runs on its own keys without that fee. */
+  @Text({ expected: 'an amount in US dollars such as 25 or 0.5', pattern: /^(?:0|[1-9]\d{0,11})(?:\.\d{1,12})?$/ })
+  BYOK_FREE_USD_PER_MONTH: string = '0';
+}
