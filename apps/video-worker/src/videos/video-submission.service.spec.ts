@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { VideoApi, VideoStart } from '@libs/inference';
 import type { VideoJob, VideoJobsRepository } from '@libs/persistence';
+import { Logger } from '@nestjs/common';
 import type { VideoWorkerEnv } from '../video-worker.env';
 import type { VideoCloserService } from './video-closer.service';
 import type { VideoEndpoints } from './video-endpoints';
@@ -105,6 +106,8 @@ class Scene {
 }
 
 describe(VideoSubmissionService.name, () => {
+  beforeAll(() => Logger.overrideLogger(false));
+
   it('writes down what the provider calls the job', async () => {
     const scene = new Scene();
     await scene.run();
