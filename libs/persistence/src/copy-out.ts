@@ -16,10 +16,14 @@ export class CopyOut implements Submittable {
   private isOpened = false;
   private failure: { readonly thrown: unknown } | null = null;
 
-  /** @param onRow valid during the call, see CopyRow; once it throws it is called no more, and `done` rejects */
+  /**
+   * @param onRow valid during the call, see CopyRow; once it throws it is called no more, and `done` rejects
+   * @param before a statement without rows that runs first, in the same transaction
+   */
   constructor(
     private readonly select: string,
     private readonly onRow: (row: CopyRow) => void,
+    private readonly before: string | null = null,
   ) {
     this.done = new Promise((resolve, reject) => {
       this.resolve = resolve;
@@ -28,8 +32,11 @@ export class CopyOut implements Submittable {
   }
 
   submit(connection: Connection): void {
-    connection.query(`COPY (${this.select}) TO STDOUT (FORMAT binary)`);
+    const before = this.before === null ? '' : `${this.before}; `;
+    connection.query(`${before}COPY (${this.select}) TO STDOUT (FORMAT binary)`);
   }
+
+  handleRowDescription(): void {}
 
   /** PostgreSQL sends one message per row; the first of them begins with the stream's header. */
   handleCopyData({ chunk }: { readonly chunk: Buffer }): void {

@@ -1,4 +1,4 @@
-export { AuditRepository, type NewAuditEntry } from './audit/audit.repository';
+export { AuditRepository, type BegunAuditEntry, type NewAuditEntry } from './audit/audit.repository';
 export { BatchLineEncoder } from './batches/batch-line-encoder';
 export {
   BatchIntakeRepository,
@@ -73,6 +73,8 @@ export { migrate } from './migrate';
 export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';
 export { PartitionsRepository } from './partitions.repository';
+export type { Tenant, WorkspaceTenant } from './tenants/tenant';
+export { TenantSession, type TenantDatabase } from './tenants/tenant-database';
 export { VideoEndsRepository, type TellEnd, type VideoEnd } from './videos/video-ends.repository';
 export { VideoIntakeRepository, VideoSubmittedBefore, type NewVideo } from './videos/video-intake.repository';
 export { VideoJobsRepository, type VideoJob, type VideoWait } from './videos/video-jobs.repository';

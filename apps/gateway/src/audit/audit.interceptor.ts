@@ -1,6 +1,6 @@
 import { Injectable, Logger, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { AuditRepository, type NewAuditEntry } from '@libs/persistence';
+import { AuditRepository, type BegunAuditEntry, type NewAuditEntry } from '@libs/persistence';
 import { fromHttpFramework } from '@libs/platform';
 import type { FastifyReply } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
@@ -25,21 +25,24 @@ export class AuditInterceptor implements NestInterceptor {
 
   private async follow(context: ExecutionContext, next: CallHandler): Promise<unknown> {
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
-    const id = await this.audit.beginEntry(entryOf(request));
+    const entry = await this.audit.beginEntry(entryOf(request));
     try {
       const answer: unknown = await lastValueFrom(next.handle());
-      await this.end(id, context.switchToHttp().getResponse<FastifyReply>().statusCode);
+      await this.end(entry, context.switchToHttp().getResponse<FastifyReply>().statusCode);
       return answer;
     } catch (error) {
-      await this.end(id, fromHttpFramework(error).status);
+      await this.end(entry, fromHttpFramework(error).status);
       throw error;
     }
   }
 
   /** The call is over and cannot be taken back: an entry without its outcome says that it began. */
-  private async end(id: string, status: number): Promise<void> {
-    await this.audit.endEntry(id, status).catch((error: unknown) => {
-      this.logger.warn('The outcome of a call is not in the audit trail', { entry: id, err: AppError.from(error) });
+  private async end(entry: BegunAuditEntry, status: number): Promise<void> {
+    await this.audit.endEntry(entry, status).catch((error: unknown) => {
+      this.logger.warn('The outcome of a call is not in the audit trail', {
+        entry: entry.id,
+        err: AppError.from(error),
+      });
     });
   }
 }

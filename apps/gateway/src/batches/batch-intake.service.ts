@@ -100,7 +100,7 @@ export class BatchIntakeService {
   }
 
   private async earlierBatch(owner: BatchOwner, { key, requestHash }: BatchIdempotency): Promise<string> {
-    const earlier = await this.intake.findSubmitted(owner.workspaceId, key);
+    const earlier = await this.intake.findSubmitted(owner, key);
     if (earlier === null) throw new AppError('conflict', 'The batch of this Idempotency-Key is being removed');
     if (earlier.requestHash === requestHash) return earlier.id;
     throw new AppError('unprocessable', 'Idempotency-Key was used before with another body', {
@@ -176,7 +176,7 @@ export class BatchIntakeService {
   }
 
   private async acceptedView(id: string, owner: BatchOwner): Promise<BatchView> {
-    const view = await this.batches.findForWorkspace(id, owner.workspaceId);
+    const view = await this.batches.findForWorkspace(id, owner);
     if (view !== null) return view;
     throw new AppError('server', 'Internal error', { internal: `accepted batch ${id} is not there` });
   }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { BatchRemovalRepository, type RemovalAnswer } from '@libs/persistence';
+import { BatchRemovalRepository, type RemovalAnswer, type WorkspaceTenant } from '@libs/persistence';
 import { OutboxRelay } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
 import { batchNotFound, isBatchId } from './batches.service';
@@ -36,14 +36,14 @@ export class BatchRemovalService {
    * @throws AppError not_found, conflict (not in a terminal status), provider_unavailable (the provider did not
    *   delete its part; nothing was removed and the caller may try again)
    */
-  async remove(id: string, workspaceId: string): Promise<BatchDeletedObject> {
+  async remove(id: string, tenant: WorkspaceTenant): Promise<BatchDeletedObject> {
     if (!isBatchId(id)) throw batchNotFound();
     const deadline = Date.now() + UPSTREAM_TIMEOUT_MS;
-    let answer = await this.removal.remove(id, workspaceId, true);
+    let answer = await this.removal.remove(id, tenant, true);
     if (answer.kind === 'awaits-upstream') this.relay.wake();
     while (answer.kind === 'awaits-upstream' && Date.now() < deadline) {
       await delay(LOOK_MS);
-      answer = await this.removal.remove(id, workspaceId, false);
+      answer = await this.removal.remove(id, tenant, false);
     }
     return this.toObject(id, answer);
   }

@@ -24,14 +24,14 @@ export class BatchRetryService {
    *   of a submission
    */
   async retry(id: string, owner: BatchCaller, idempotencyKey: string | null): Promise<BatchView> {
-    const batch = await this.batches.get(id, owner.workspaceId);
+    const batch = await this.batches.get(id, owner);
     if (!isTerminal(batch)) throw new AppError('conflict', 'The batch is not over yet');
     if (batch.completed === batch.total) throw new AppError('conflict', 'Every request of the batch has its response');
-    return this.intake.receive(owner, this.submissionOf(batch), idempotencyKey);
+    return this.intake.receive(owner, this.submissionOf(owner, batch), idempotencyKey);
   }
 
   /** The body that its caller would send. Pages are read as the intake takes them. */
-  private async *submissionOf(batch: BatchView): AsyncGenerator<Buffer> {
+  private async *submissionOf(owner: BatchCaller, batch: BatchView): AsyncGenerator<Buffer> {
     const { endpoint, model, completionWindow, provider } = batch;
     const head = {
       endpoint,
@@ -42,7 +42,7 @@ export class BatchRetryService {
     yield Buffer.from(`${JSON.stringify(head).slice(0, -1)},"requests":[`);
     let afterSeq = -1;
     for (;;) {
-      const page = await this.lines.unanswered(batch.createdOn, batch.number, afterSeq, PAGE_LINES);
+      const page = await this.lines.unanswered(owner, batch, afterSeq, PAGE_LINES);
       for (const { seq, customId, body } of page) {
         yield Buffer.from(`${afterSeq === -1 ? '' : ','}{"custom_id":${JSON.stringify(customId)},"body":`);
         yield body;

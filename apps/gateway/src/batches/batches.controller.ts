@@ -44,20 +44,20 @@ export class BatchesController {
 
   @Get()
   async list(@Caller() caller: Principal, @Query() query: Readonly<Record<string, unknown>>): Promise<object> {
-    const { workspaceId } = ownerOf(caller);
-    await this.limits.read(workspaceId);
-    return this.batches.list(workspaceId, readBatchListQuery(query));
+    const owner = ownerOf(caller);
+    await this.limits.read(owner.workspaceId);
+    return this.batches.list(owner, readBatchListQuery(query));
   }
 
   /** `results=false` leaves the results out, which is all there is of a batch that is older than they are kept. */
   @Get(':id')
   async get(@Caller() caller: Principal, @Param('id') id: string, @Query('results') results: unknown): Promise<object> {
-    const { workspaceId } = ownerOf(caller);
-    await this.limits.read(workspaceId);
-    if (results === 'false') return toBatchObject(await this.batches.find(id, workspaceId));
-    const batch = await this.batches.get(id, workspaceId);
+    const owner = ownerOf(caller);
+    await this.limits.read(owner.workspaceId);
+    if (results === 'false') return toBatchObject(await this.batches.find(id, owner));
+    const batch = await this.batches.get(id, owner);
     if (!isTerminal(batch)) return toBatchObject(batch);
-    return new StreamableFile(Readable.from(this.batches.write(batch), { objectMode: false }), {
+    return new StreamableFile(Readable.from(this.batches.write(batch, owner), { objectMode: false }), {
       type: 'application/json; charset=utf-8',
     });
   }
@@ -66,9 +66,9 @@ export class BatchesController {
   @HttpCode(200)
   @NoBody()
   async cancel(@Caller() caller: Principal, @Param('id') id: string): Promise<object> {
-    const { workspaceId } = ownerOf(caller);
-    await this.limits.read(workspaceId);
-    return toBatchObject(await this.batches.cancel(id, workspaceId));
+    const owner = ownerOf(caller);
+    await this.limits.read(owner.workspaceId);
+    return toBatchObject(await this.batches.cancel(id, owner));
   }
 
   @Post(':id/retry')
@@ -83,9 +83,9 @@ export class BatchesController {
 
   @Delete(':id')
   async delete(@Caller() caller: Principal, @Param('id') id: string): Promise<BatchDeletedObject> {
-    const { workspaceId } = ownerOf(caller);
-    await this.limits.read(workspaceId);
-    return this.removal.remove(id, workspaceId);
+    const owner = ownerOf(caller);
+    await this.limits.read(owner.workspaceId);
+    return this.removal.remove(id, owner);
   }
 
   /** The batch, with its quote for who asked for metadata. */

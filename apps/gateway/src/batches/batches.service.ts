@@ -6,6 +6,7 @@ import {
   BatchResultPagesRepository,
   BatchViewsRepository,
   type BatchView,
+  type WorkspaceTenant,
 } from '@libs/persistence';
 import { OutboxRelay } from '@libs/platform';
 import type { BatchListQuery } from './batch-list-query';
@@ -31,25 +32,25 @@ export class BatchesService {
   ) {}
 
   /** @throws AppError not_found (unknown, deleted or another workspace's), gone (older than the retention) */
-  async get(id: string, workspaceId: string): Promise<BatchView> {
-    const batch = await this.find(id, workspaceId);
+  async get(id: string, tenant: WorkspaceTenant): Promise<BatchView> {
+    const batch = await this.find(id, tenant);
     if (batch.resultsGone) throw new AppError('gone', 'The results of this batch have expired');
     return batch;
   }
 
   /** The batch without its results, which may be gone. @throws AppError not_found */
-  async find(id: string, workspaceId: string): Promise<BatchView> {
+  async find(id: string, tenant: WorkspaceTenant): Promise<BatchView> {
     // What is no id names no batch, and some of it (a NUL) would not even be text to PostgreSQL.
-    const batch = isBatchId(id) ? await this.batches.findForWorkspace(id, workspaceId) : null;
+    const batch = isBatchId(id) ? await this.batches.findForWorkspace(id, tenant) : null;
     if (batch === null) throw batchNotFound();
     return batch;
   }
 
   /** The page of GET /batches, newest first. @throws AppError invalid_request (`after` names no batch) */
-  async list(workspaceId: string, { limit, after, ...filter }: BatchListQuery): Promise<object> {
+  async list(tenant: WorkspaceTenant, { limit, after, ...filter }: BatchListQuery): Promise<object> {
     const isCursor = after === null || isBatchId(after);
     // One more than asked for tells whether there are more.
-    const found = isCursor ? await this.batches.listForWorkspace(workspaceId, filter, after, limit + 1) : null;
+    const found = isCursor ? await this.batches.listForWorkspace(tenant, filter, after, limit + 1) : null;
     if (found === null) {
       throw new AppError('invalid_request', 'after names no batch', { metadata: { param: 'after' } });
     }
@@ -69,33 +70,33 @@ export class BatchesService {
    *
    * @throws AppError not_found, conflict (it is over, or at its end already)
    */
-  async cancel(id: string, workspaceId: string): Promise<BatchView> {
-    const answer = isBatchId(id) ? await this.endings.cancel(id, workspaceId) : 'unknown';
+  async cancel(id: string, tenant: WorkspaceTenant): Promise<BatchView> {
+    const answer = isBatchId(id) ? await this.endings.cancel(id, tenant) : 'unknown';
     if (answer === 'settled') throw new AppError('conflict', 'The batch can no longer be cancelled');
     if (answer === 'stopping') this.relay.wake();
-    return this.find(id, workspaceId);
+    return this.find(id, tenant);
   }
 
   /**
    * A finished batch as the bytes of its object. Results are read page by page as fast as the reader takes them, so neither a
    * large batch nor a slow reader costs memory or holds a database snapshot.
    */
-  async *write(batch: BatchView): AsyncGenerator<Buffer> {
+  async *write(batch: BatchView, tenant: WorkspaceTenant): AsyncGenerator<Buffer> {
     const object = JSON.stringify(toBatchObject(batch));
     const withoutResults = object.slice(0, -'null}'.length);
     yield Buffer.from(`${withoutResults}[`);
-    yield* this.writeResults(batch);
+    yield* this.writeResults(batch, tenant);
     yield Buffer.from(']}');
   }
 
-  private async *writeResults(batch: BatchView): AsyncGenerator<Buffer> {
+  private async *writeResults(batch: BatchView, tenant: WorkspaceTenant): AsyncGenerator<Buffer> {
     // One that did not pass validation has no results at all.
     let missing = batch.completed + batch.failed;
     let afterSeq = -1;
     let resultBytes = FIRST_RESULT_BYTES;
     while (missing > 0) {
       if (afterSeq !== -1) yield COMMA;
-      const { bytes, count, lastSeq } = await this.readPage(batch, afterSeq, resultBytes);
+      const { bytes, count, lastSeq } = await this.readPage(batch, tenant, afterSeq, resultBytes);
       // It was deleted meanwhile: an answer that breaks off is better than one that looks whole.
       if (count === 0) throw batchNotFound();
       yield bytes;
@@ -105,12 +106,17 @@ export class BatchesService {
     }
   }
 
-  private async readPage(batch: BatchView, afterSeq: number, resultBytes: number): Promise<ResultArray> {
-    const { createdOn, number, status } = batch;
+  private async readPage(
+    batch: BatchView,
+    tenant: WorkspaceTenant,
+    afterSeq: number,
+    resultBytes: number,
+  ): Promise<ResultArray> {
+    const { id, createdOn, number, status } = batch;
     const mostItems = Math.max(1, Math.min(MAX_PAGE_RESULTS, Math.floor(PAGE_BYTES / resultBytes)));
     const page = new ResultArray(batch, Math.ceil(mostItems * resultBytes * PAGE_ROOM));
     const range = { afterSeq, mostItems, mostBytes: PAGE_BYTES };
-    await this.results.page({ createdOn, number, isStopped: status !== 'completed' }, range, page.add);
+    await this.results.page(tenant, { id, createdOn, number, isStopped: status !== 'completed' }, range, page.add);
     return page;
   }
 }

@@ -26,10 +26,10 @@ export class GenerationsService {
    * @param id as the query gave it
    * @throws AppError invalid_request without an id; not_found for a call that is not there, or not the caller's
    */
-  async get({ workspaceId }: Principal, id: unknown): Promise<GenerationEntry> {
+  async get({ organizationId, workspaceId }: Principal, id: unknown): Promise<GenerationEntry> {
     const { generationId, createdOn } = readId(id);
     if (createdOn === null || workspaceId === null) throw notFound();
-    const view = await this.generations.find(generationId, createdOn, workspaceId);
+    const view = await this.generations.find(generationId, createdOn, { organizationId, workspaceId });
     if (view === null) throw notFound();
     return generationEntry(view, (slug) => this.nameOf(slug) ?? slug);
   }
@@ -39,13 +39,13 @@ export class GenerationsService {
    * @throws AppError invalid_request without an id; not_found where nothing is kept of the call, or of any, and
    *   for a call that is not the caller's
    */
-  async content({ workspaceId }: Principal, id: unknown): Promise<ContentEntry> {
+  async content({ organizationId, workspaceId }: Principal, id: unknown): Promise<ContentEntry> {
     const { generationId, createdOn } = readId(id);
     if (this.contents === null) throw new AppError('not_found', 'The content of calls is not kept: logging is off');
     const kept =
       createdOn === null || workspaceId === null
         ? null
-        : await this.contents.find(generationId, createdOn, workspaceId);
+        : await this.contents.find(generationId, createdOn, { organizationId, workspaceId });
     if (kept === null) throw new AppError('not_found', 'No content is kept of this generation');
     const { input, output, error } = kept;
     return { input: JSON.parse(input), output: JSON.parse(output), error: error && (JSON.parse(error) as unknown) };

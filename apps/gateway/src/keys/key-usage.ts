@@ -1,4 +1,4 @@
-import type { KeyLimit } from '@libs/persistence';
+import type { KeyLimit, Tenant } from '@libs/persistence';
 
 /**
  * What one key has spent, as decimal US dollars. Periods begin at 00:00 UTC: this day, this week (from
@@ -18,13 +18,13 @@ export interface KeyUsageFigures {
 
 /**
  * The port to the books: one question for all keys of a page. A key that never spent may be left out of
- * the answer. Whoever asks has made sure that the hashes belong to the caller's organization.
+ * the answer, and so is one of another organization.
  */
 export abstract class KeyUsage {
-  abstract usageOf(keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>>;
+  abstract usageOf(tenant: Tenant, keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>>;
 
   /** What is left of limits, as decimal US dollars, never below 0; one figure for every key that is asked about. */
-  abstract leftOf(limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>>;
+  abstract leftOf(tenant: Tenant, limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>>;
 }
 
 export const NOTHING_SPENT: KeyUsageFigures = {

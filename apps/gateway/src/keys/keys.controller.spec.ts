@@ -16,7 +16,7 @@ import {
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { aCatalogue, aModel } from '@libs/inference/testing';
-import type { KeyLimit } from '@libs/persistence';
+import type { KeyLimit, Tenant } from '@libs/persistence';
 import { AppExceptionFilter, MessageBus, validateInstance } from '@libs/platform';
 import { AuditInterceptor } from '../audit/audit.interceptor';
 import { CurrentKeyController } from './current-key.controller';
@@ -83,12 +83,12 @@ class FakeUsage extends KeyUsage {
   readonly asked: (readonly string[])[] = [];
   readonly limits: (KeyLimit | undefined)[] = [];
 
-  override async usageOf(keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>> {
+  override async usageOf(_tenant: Tenant, keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>> {
     this.asked.push(keyHashes);
     return new Map([[HASH, figures]]);
   }
 
-  override async leftOf(limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>> {
+  override async leftOf(_tenant: Tenant, limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>> {
     this.limits.push(limits.get(HASH));
     return new Map([...limits].map(([hash, { amountUsd }]) => [hash, hash === HASH ? '10.2' : amountUsd]));
   }

@@ -20,7 +20,7 @@ import {
   type UpdateKeyDto,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { KeyLimit } from '@libs/persistence';
+import type { KeyLimit, Tenant } from '@libs/persistence';
 import type { MessageBus } from '@libs/platform';
 import { badCredential } from '../auth/bearer';
 import { keyLimitOf } from '../generations/key-limit-of';
@@ -77,12 +77,12 @@ export class KeysService {
       ...readPage(query, DEFAULT_PAGE),
     });
     if (keys.length === 0) return [];
-    const spendingOf = await this.spendingOf(keys);
+    const spendingOf = await this.spendingOf(caller, keys);
     return keys.map((key) => keyView(key, spendingOf(key)));
   }
 
   async get(caller: Principal, hash: string): Promise<KeyDto> {
-    return this.view(await this.bus.call(GetKey, ownApiKey(caller, hash)));
+    return this.view(caller, await this.bus.call(GetKey, ownApiKey(caller, hash)));
   }
 
   async update(caller: Principal, hash: string, body: UpdateKeyDto): Promise<KeyDto> {
@@ -95,7 +95,7 @@ export class KeysService {
       includeByokInLimit: body.include_byok_in_limit,
       policy: this.policies.check(body.policy),
     });
-    return this.view(record);
+    return this.view(caller, record);
   }
 
   async delete(caller: Principal, hash: string): Promise<void> {
@@ -106,18 +106,21 @@ export class KeysService {
   async current(caller: Principal): Promise<CurrentKeyDto> {
     const { organizationId, keyHash } = caller;
     const record = await this.bus.call(GetKey, { organizationId, hash: keyHash }).catch(notFoundAsBadCredential);
-    return currentKeyView(record, caller, (await this.spendingOf([record]))(record));
+    return currentKeyView(record, caller, (await this.spendingOf(caller, [record]))(record));
   }
 
-  private async view(record: KeyRecord): Promise<KeyDto> {
-    return keyView(record, (await this.spendingOf([record]))(record));
+  private async view(caller: Principal, record: KeyRecord): Promise<KeyDto> {
+    return keyView(record, (await this.spendingOf(caller, [record]))(record));
   }
 
-  private async spendingOf(keys: readonly KeyRecord[]): Promise<(key: KeyRecord) => KeySpendingView> {
+  private async spendingOf(tenant: Tenant, keys: readonly KeyRecord[]): Promise<(key: KeyRecord) => KeySpendingView> {
     const limits = new Map(keys.flatMap((key) => limitEntry(key)));
     const [usage, left] = await Promise.all([
-      this.usage.usageOf(keys.map(({ hash }) => hash)),
-      limits.size === 0 ? new Map<string, string>() : this.usage.leftOf(limits),
+      this.usage.usageOf(
+        tenant,
+        keys.map(({ hash }) => hash),
+      ),
+      limits.size === 0 ? new Map<string, string>() : this.usage.leftOf(tenant, limits),
     ]);
     return ({ hash }) => ({ usage: usage.get(hash) ?? NOTHING_SPENT, leftUsd: left.get(hash) ?? null });
   }

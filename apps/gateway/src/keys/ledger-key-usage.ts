@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { LedgerRepository, type KeyLimit } from '@libs/persistence';
+import { LedgerRepository, type KeyLimit, type Tenant } from '@libs/persistence';
 import { KeyUsage, type KeyUsageFigures } from './key-usage';
 
 /** What keys were charged and may still be, from the ledger. */
@@ -9,11 +9,11 @@ export class LedgerKeyUsage extends KeyUsage {
     super();
   }
 
-  override usageOf(keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>> {
-    return this.ledger.spendingOf(keyHashes);
+  override usageOf(tenant: Tenant, keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>> {
+    return this.ledger.spendingOf(tenant, keyHashes);
   }
 
-  override leftOf(limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>> {
-    return this.ledger.leftOf(limits);
+  override leftOf(tenant: Tenant, limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>> {
+    return this.ledger.leftOf(tenant, limits);
   }
 }

@@ -60,9 +60,9 @@ export class VideosController {
 
   @Get(':id')
   async get(@Caller() caller: Principal, @Param('id') id: string): Promise<object> {
-    const { workspaceId } = ownerOf(caller);
-    await this.limits.read(workspaceId);
-    return toVideoObject(await this.videos.get(id, workspaceId), publicUrlOf(this.env));
+    const owner = ownerOf(caller);
+    await this.limits.read(owner.workspaceId);
+    return toVideoObject(await this.videos.get(id, owner), publicUrlOf(this.env));
   }
 
   @Head(':id/content')
@@ -96,10 +96,10 @@ export class VideosController {
     { index }: Readonly<Record<string, unknown>>,
     { headers }: BodyRequest,
   ): Promise<{ kept: KeptVideo; range: ByteRange | null }> {
-    const { workspaceId } = ownerOf(caller);
-    await this.limits.read(workspaceId);
+    const owner = ownerOf(caller);
+    await this.limits.read(owner.workspaceId);
     const number = indexOf(index);
-    const kept = this.contents.find(await this.videos.get(id, workspaceId), number);
+    const kept = this.contents.find(await this.videos.get(id, owner), number);
     return { kept, range: readByteRange(headers.range, kept.bytes) };
   }
 }

@@ -20,6 +20,7 @@ import {
   type KeyLimit,
   type NewVideo,
   type VideoView,
+  type WorkspaceTenant,
 } from '@libs/persistence';
 import { Egress, OutboxRelay } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
@@ -74,23 +75,23 @@ export class VideosService {
    */
   async submit(owner: VideoOwner, submission: VideoSubmission): Promise<VideoView> {
     const { idempotency } = submission;
-    const earlier = idempotency && (await this.intake.findSubmitted(owner.workspaceId, idempotency.key));
+    const earlier = idempotency && (await this.intake.findSubmitted(owner, idempotency.key));
     if (earlier) return this.repeated(owner, earlier, idempotency);
     const video = await this.prepare(owner, submission);
     try {
       await this.intake.accept({ ...video, idempotency });
     } catch (error) {
       if (!(error instanceof VideoSubmittedBefore) || idempotency === null) throw error;
-      return this.repeated(owner, await this.intake.findSubmitted(owner.workspaceId, idempotency.key), idempotency);
+      return this.repeated(owner, await this.intake.findSubmitted(owner, idempotency.key), idempotency);
     }
     this.relay.wake();
-    return this.get(video.id, owner.workspaceId);
+    return this.get(video.id, owner);
   }
 
   /** @throws AppError not_found (unknown or another workspace's) */
-  async get(id: string, workspaceId: string): Promise<VideoView> {
+  async get(id: string, tenant: WorkspaceTenant): Promise<VideoView> {
     // What is no id names no job, and some of it (a NUL) would not even be text to PostgreSQL.
-    const video = VIDEO_ID.test(id) ? await this.videos.findForWorkspace(id, workspaceId) : null;
+    const video = VIDEO_ID.test(id) ? await this.videos.findForWorkspace(id, tenant) : null;
     if (video === null) throw new AppError('not_found', 'Video not found');
     return video;
   }
@@ -123,21 +124,21 @@ export class VideosService {
   }
 
   private async repeated(
-    { workspaceId }: VideoOwner,
+    owner: VideoOwner,
     earlier: { id: string; requestHash: string } | null,
     { requestHash }: { readonly requestHash: string },
   ): Promise<VideoView> {
     if (earlier === null) throw new AppError('conflict', 'The video of this Idempotency-Key is being removed');
-    if (earlier.requestHash === requestHash) return this.get(earlier.id, workspaceId);
+    if (earlier.requestHash === requestHash) return this.get(earlier.id, owner);
     throw new AppError('unprocessable', 'Idempotency-Key was used before with another body', {
       metadata: { param: 'Idempotency-Key' },
     });
   }
 
-  private async previousOf({ workspaceId }: VideoOwner, dto: VideoDto): Promise<VideoView | null> {
+  private async previousOf(owner: VideoOwner, dto: VideoDto): Promise<VideoView | null> {
     const { previous_job_id: id } = dto;
     if (!id) return null;
-    const previous = await this.videos.findForWorkspace(id, workspaceId);
+    const previous = await this.videos.findForWorkspace(id, owner);
     if (previous === null) throw refusal('previous_job_id', 'names no job', 'not_found');
     if (previous.status !== 'completed') throw refusal('previous_job_id', 'names a job that is not completed');
     if (previous.model !== dto.model) throw refusal('previous_job_id', 'names a job of another model');

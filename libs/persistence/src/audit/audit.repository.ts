@@ -12,6 +12,11 @@ export interface OperatorAuditEntry extends Act {
   readonly operator: string;
 }
 
+export interface BegunAuditEntry {
+  readonly organizationId: string;
+  readonly id: string;
+}
+
 const DONE = 200;
 
 /** The trail of what was done with management keys, and by operators at the command line. */
@@ -20,14 +25,14 @@ export class AuditRepository {
   constructor(private readonly database: Database) {}
 
   /** Written before the call does anything: what could not be written down does not happen. */
-  async beginEntry({ organizationId, keyId, action, target, requestId }: NewAuditEntry): Promise<string> {
-    const row = await this.database.firstRow<{ id: string }>({
+  async beginEntry({ organizationId, keyId, action, target, requestId }: NewAuditEntry): Promise<BegunAuditEntry> {
+    const row = await this.database.asTenant({ organizationId }).firstRow<{ id: string }>({
       name: 'begin-audit-entry',
       sql: `INSERT INTO audit_entries (organization_id, key_id, action, target, request_id)
             VALUES ($1, $2, $3, $4, $5) RETURNING id`,
       values: [organizationId, keyId, action, target, requestId],
     });
-    return row!.id;
+    return { organizationId, id: row!.id };
   }
 
   /** An act that commits together with its entry: what is in the trail has been done. */
@@ -51,8 +56,8 @@ export class AuditRepository {
   }
 
   /** Once; an entry that has its outcome keeps it. */
-  async endEntry(id: string, status: number): Promise<void> {
-    await this.database.execute({
+  async endEntry({ organizationId, id }: BegunAuditEntry, status: number): Promise<void> {
+    await this.database.asTenant({ organizationId }).execute({
       name: 'end-audit-entry',
       sql: 'UPDATE audit_entries SET status = $2 WHERE id = $1 AND status IS NULL',
       values: [id, status],

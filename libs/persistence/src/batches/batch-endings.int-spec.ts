@@ -65,9 +65,8 @@ describe(BatchEndingsRepository.name, () => {
     return batch;
   }
 
-  const cancel = ({ id, owner }: StoredBatch): Promise<string> => endings.cancel(id, owner.workspaceId);
-  const viewOf = async ({ id, owner }: StoredBatch): Promise<object | null> =>
-    views.findForWorkspace(id, owner.workspaceId);
+  const cancel = ({ id, owner }: StoredBatch): Promise<string> => endings.cancel(id, owner);
+  const viewOf = async ({ id, owner }: StoredBatch): Promise<object | null> => views.findForWorkspace(id, owner);
   const timeIsUp = ({ id }: StoredBatch): Promise<number> =>
     opened.database.execute({ sql: 'UPDATE batches SET stop_by = now() WHERE id = $1', values: [id] });
 
@@ -253,7 +252,7 @@ describe(BatchEndingsRepository.name, () => {
   it('removes nothing while the provider refuses to delete its part, and asks it again the next time', async () => {
     const batch = await started(4);
     await cancel(batch);
-    const remove = (begin: boolean): Promise<object> => removal.remove(batch.id, batch.owner.workspaceId, begin);
+    const remove = (begin: boolean): Promise<object> => removal.remove(batch.id, batch.owner, begin);
     expect(await remove(true)).toEqual({ kind: 'unfinished' });
     await endings.finish(batch.number, usage);
     await opened.database.execute({

@@ -4,6 +4,7 @@ import { Database, type Session } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { BatchAnnouncementsRepository } from './batch-announcements.repository';
+import type { WorkspaceTenant } from '../tenants/tenant';
 import { sumResults, type BatchTotals } from './batch-totals';
 import type { BatchEnding, BatchStatus } from './batch.entity';
 
@@ -44,13 +45,13 @@ export class BatchEndingsRepository {
   ) {}
 
   /** validating | in_progress → cancelling, with the nudge that makes a worker wind it up. */
-  async cancel(id: string, workspaceId: string): Promise<CancelAnswer> {
-    return this.database.transaction(async (session) => {
+  async cancel(id: string, tenant: WorkspaceTenant): Promise<CancelAnswer> {
+    return this.database.asTenant(tenant, [id]).transaction(async (session) => {
       const batch = await session.firstRow<LockedBatch>({
         name: 'batch-lock-to-cancel',
         sql: `SELECT number, status, ends_as FROM batches
               WHERE id = $1 AND workspace_id = $2 AND status <> 'receiving' AND deleted_at IS NULL FOR UPDATE`,
-        values: [id, workspaceId],
+        values: [id, tenant.workspaceId],
       });
       if (batch === null) return 'unknown';
       if (batch.status === 'cancelling') return 'stopping';

@@ -4,6 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { from as copyFrom } from 'pg-copy-streams';
 import { AppError } from '@libs/errors';
 import { Database, sqlStateOf, type Session } from '../database';
+import type { WorkspaceTenant } from '../tenants/tenant';
 import type { StoredQuote } from './batch-quote';
 
 /** Names the bulk rows of a batch. */
@@ -153,13 +154,13 @@ export class BatchIntakeRepository {
 
   /** The batch that the workspace submitted under this key within the last 24 hours. */
   async findSubmitted(
-    workspaceId: string,
+    tenant: WorkspaceTenant,
     idempotencyKey: string,
   ): Promise<{ id: string; requestHash: string } | null> {
-    const row = await this.database.firstRow<{ id: string; request_hash: string }>({
+    const row = await this.database.asTenant(tenant).firstRow<{ id: string; request_hash: string }>({
       name: 'batch-submitted-before',
       sql: `SELECT id, request_hash FROM batches WHERE workspace_id = $1 AND idempotency_key = $2`,
-      values: [workspaceId, idempotencyKey],
+      values: [tenant.workspaceId, idempotencyKey],
     });
     return row === null ? null : { id: row.id, requestHash: row.request_hash };
   }

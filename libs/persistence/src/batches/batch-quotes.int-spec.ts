@@ -48,7 +48,7 @@ describe(BatchQuotesRepository.name, () => {
 
   it('shows a quote in whole seconds that hold it', async () => {
     const { id, owner } = await ended(1, '0.1');
-    const view = await new BatchViewsRepository(opened.database).findForWorkspace(id, owner.workspaceId);
+    const view = await new BatchViewsRepository(opened.database).findForWorkspace(id, owner);
     expect(view!.quote).toEqual({
       lane: 'managed',
       costLowUsd: '0.1',

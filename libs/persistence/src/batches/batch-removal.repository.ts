@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { AdvanceBatch } from '@libs/contracts';
-import { Database, type Session } from '../database';
+import { Database } from '../database';
+import type { WorkspaceTenant } from '../tenants/tenant';
+import type { TenantSession } from '../tenants/tenant-database';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import type { BatchStatus, UpstreamDeletion } from './batch.entity';
 
@@ -39,10 +41,10 @@ export class BatchRemovalRepository {
    * Removes everything in one commit, or nothing. The row is locked meanwhile: a second removal waits and then
    * finds it removed. `begin`: the first attempt of a request, which asks the provider again after a refusal.
    */
-  async remove(id: string, workspaceId: string, begin: boolean): Promise<RemovalAnswer> {
-    return this.database.transaction(async (session) => {
+  async remove(id: string, tenant: WorkspaceTenant, begin: boolean): Promise<RemovalAnswer> {
+    return this.database.asTenant(tenant, [id]).transaction(async (session) => {
       await session.client.query(`SET LOCAL statement_timeout = '60s'; SET LOCAL lock_timeout = '30s'`);
-      const batch = await lock(session, id, workspaceId);
+      const batch = await lock(session, id, tenant.workspaceId);
       if (batch === null) return { kind: 'unknown' };
       if (!batch.finalized) return { kind: 'unfinished' };
       if (batch.upstream_deletion === 'due' || (batch.upstream_deletion === 'refused' && begin)) {
@@ -81,7 +83,7 @@ export class BatchRemovalRepository {
     return touched === 1;
   }
 
-  private async requestUpstream(session: Session, id: string): Promise<void> {
+  private async requestUpstream(session: TenantSession, id: string): Promise<void> {
     await session.execute({
       name: 'batch-request-upstream',
       sql: `UPDATE batches SET upstream_deletion = 'requested' WHERE id = $1`,
@@ -91,7 +93,7 @@ export class BatchRemovalRepository {
   }
 }
 
-function lock(session: Session, id: string, workspaceId: string): Promise<LockedBatch | null> {
+function lock(session: TenantSession, id: string, workspaceId: string): Promise<LockedBatch | null> {
   return session.firstRow<LockedBatch>({
     name: 'batch-lock-to-remove',
     sql: `
@@ -102,7 +104,7 @@ function lock(session: Session, id: string, workspaceId: string): Promise<Locked
   });
 }
 
-async function purge(session: Session, number: string, createdOn: string): Promise<void> {
+async function purge(session: TenantSession, number: string, createdOn: string): Promise<void> {
   for (const table of ['batch_results', 'batch_lines']) {
     await session.execute({
       name: `batch-purge-${table}`,

@@ -45,7 +45,7 @@ describe(BatchResultPagesRepository.name, () => {
   async function read(batch: StoredBatch, range: Partial<ResultRange> = {}, isStopped = false): Promise<Item[]> {
     const items: Item[] = [];
     const text = (row: CopyRow, field: number): string | null => (row.isNull(field) ? null : row.text(field));
-    await pages.page({ ...batch, isStopped }, { ...EVERYTHING, ...range }, (row) => {
+    await pages.page(batch.owner, { ...batch, isStopped }, { ...EVERYTHING, ...range }, (row) => {
       items.push({
         seq: row.integer(RESULT_FIELD.seq),
         customId: row.text(RESULT_FIELD.customId),

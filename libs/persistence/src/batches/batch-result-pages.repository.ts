@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { CopyRow } from '../copy-row';
 import { Database } from '../database';
+import type { WorkspaceTenant } from '../tenants/tenant';
 
 /** Whose results are read. */
 export interface ResultsOf {
+  readonly id: string;
   readonly createdOn: string;
   readonly number: bigint;
   /** Only some of its requests may have a result: it was stopped. */
@@ -31,8 +33,13 @@ export class BatchResultPagesRepository {
    * has neither body nor error. A page is one statement, so no snapshot is held between two of them; it ends by count
    * or by weight, whatever the page before weighed.
    */
-  async page(batch: ResultsOf, range: ResultRange, onResult: (row: CopyRow) => void): Promise<void> {
-    await this.database.session((session) => session.copyEach(pageSql(batch, range), onResult));
+  async page(
+    tenant: WorkspaceTenant,
+    batch: ResultsOf,
+    range: ResultRange,
+    onResult: (row: CopyRow) => void,
+  ): Promise<void> {
+    await this.database.asTenant(tenant, [batch.id]).copyEach(pageSql(batch, range), onResult);
   }
 }
 

@@ -4,6 +4,7 @@ import {
   aLineOutcome,
   batchesOf,
   openTestDatabase,
+  storeKey,
   storeBatch,
   type OpenTestDatabase,
   type StoredBatch,
@@ -68,12 +69,14 @@ describe(BatchResultsRepository.name, () => {
     expect(await results.store(outcomes)).toEqual({ stored: 2, batchesWithDoneSegments: [batch.number] });
     expect(await results.store(outcomes)).toEqual({ stored: 0, batchesWithDoneSegments: [] });
 
-    expect(await views.findForWorkspace(batch.id, batch.owner.workspaceId)).toMatchObject({
+    expect(await views.findForWorkspace(batch.id, batch.owner)).toMatchObject({
       status: 'in_progress',
       completed: 3,
       failed: 0,
     });
-    const [spent] = (await ledger.spendingOf([batch.owner.apiKeyHash])).values();
+    const { organizationId, apiKeyHash } = batch.owner;
+    await storeKey(opened.database, organizationId, apiKeyHash);
+    const [spent] = (await ledger.spendingOf({ organizationId }, [apiKeyHash])).values();
     expect(spent?.totalUsd).toBe('0.090000000000');
   });
 
@@ -165,7 +168,7 @@ describe(BatchResultsRepository.name, () => {
     const outcomes = await Promise.all([1, 2, 3].map(() => batches.complete(batch.id, (totals) => totals)));
     expect(outcomes.filter(Boolean)).toHaveLength(1);
 
-    expect(await views.findForWorkspace(batch.id, batch.owner.workspaceId)).toMatchObject({
+    expect(await views.findForWorkspace(batch.id, batch.owner)).toMatchObject({
       status: 'completed',
       completed: 1,
       failed: 1,
@@ -196,6 +199,6 @@ describe(BatchResultsRepository.name, () => {
 
   it('shows a batch to its own workspace only', async () => {
     const batch = await startedBatch(1);
-    expect(await views.findForWorkspace(batch.id, randomUUID())).toBeNull();
+    expect(await views.findForWorkspace(batch.id, { ...batch.owner, workspaceId: randomUUID() })).toBeNull();
   });
 });

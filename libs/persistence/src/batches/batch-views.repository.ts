@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { BatchSnapshot } from '@libs/contracts';
 import { Database } from '../database';
+import type { WorkspaceTenant } from '../tenants/tenant';
 import { toBatchQuote, type BatchQuote, type StoredQuote } from './batch-quote';
 import type { BatchStatus } from './batch.entity';
 
@@ -67,11 +68,11 @@ export class BatchViewsRepository {
   constructor(private readonly database: Database) {}
 
   /** The batch, if it belongs to the workspace and was not deleted. */
-  async findForWorkspace(id: string, workspaceId: string): Promise<BatchView | null> {
-    const row = await this.database.firstRow<BatchViewRow>({
+  async findForWorkspace(id: string, tenant: WorkspaceTenant): Promise<BatchView | null> {
+    const row = await this.database.asTenant(tenant, [id]).firstRow<BatchViewRow>({
       name: 'batch-view',
       sql: `${BATCH_VIEW_SQL} WHERE b.id = $1 AND b.workspace_id = $2 AND ${VISIBLE}`,
-      values: [id, workspaceId],
+      values: [id, tenant.workspaceId],
     });
     return row === null ? null : toBatchView(row);
   }
@@ -83,34 +84,49 @@ export class BatchViewsRepository {
    * @returns null when `afterId` names no batch of the workspace
    */
   async listForWorkspace(
-    workspaceId: string,
+    tenant: WorkspaceTenant,
     filter: BatchFilter,
     afterId: string | null,
     limit: number,
   ): Promise<BatchView[] | null> {
-    if (afterId !== null && !(await this.wasInWorkspace(afterId, workspaceId))) return null;
-    const rows = await this.database.rows<BatchViewRow>({
+    if (afterId !== null && !(await this.wasInWorkspace(afterId, tenant))) return null;
+    const ids = await this.idsInWorkspace(tenant, filter, afterId, limit);
+    if (ids.length === 0) return [];
+    const rows = await this.database.asTenant(tenant, ids).rows<BatchViewRow>({
       name: 'batches-list',
-      sql: `
-        SELECT ${VIEW_COLUMNS} FROM (
-          SELECT * FROM batches b
-          WHERE b.workspace_id = $1 AND ${VISIBLE}
-            AND ($2::text[] IS NULL OR b.status = ANY($2)) AND ($3::timestamptz IS NULL OR b.created_at > $3)
-            AND ($4::timestamptz IS NULL OR b.created_at < $4)
-            AND ($5::text IS NULL OR (b.created_at, b.id) < (SELECT c.created_at, c.id FROM batches c WHERE c.id = $5))
-          ORDER BY b.created_at DESC, b.id DESC LIMIT $6
-        ) b, ${PROGRESS}
-        ORDER BY b.created_at DESC, b.id DESC`,
-      values: [workspaceId, filter.statuses, filter.createdAfter, filter.createdBefore, afterId, limit],
+      sql: `${BATCH_VIEW_SQL} WHERE b.id = ANY($1) AND b.workspace_id = $2 AND ${VISIBLE}
+            ORDER BY b.created_at DESC, b.id DESC`,
+      values: [ids, tenant.workspaceId],
     });
     return rows.map(toBatchView);
   }
 
-  private async wasInWorkspace(id: string, workspaceId: string): Promise<boolean> {
-    const row = await this.database.firstRow({
+  /** The segments that tell of progress are shown of batches that are named, so the page is found first. */
+  private async idsInWorkspace(
+    tenant: WorkspaceTenant,
+    filter: BatchFilter,
+    afterId: string | null,
+    limit: number,
+  ): Promise<string[]> {
+    const rows = await this.database.asTenant(tenant).rows<{ id: string }>({
+      name: 'batches-list-ids',
+      sql: `
+        SELECT b.id FROM batches b
+        WHERE b.workspace_id = $1 AND ${VISIBLE}
+          AND ($2::text[] IS NULL OR b.status = ANY($2)) AND ($3::timestamptz IS NULL OR b.created_at > $3)
+          AND ($4::timestamptz IS NULL OR b.created_at < $4)
+          AND ($5::text IS NULL OR (b.created_at, b.id) < (SELECT c.created_at, c.id FROM batches c WHERE c.id = $5))
+        ORDER BY b.created_at DESC, b.id DESC LIMIT $6`,
+      values: [tenant.workspaceId, filter.statuses, filter.createdAfter, filter.createdBefore, afterId, limit],
+    });
+    return rows.map(({ id }) => id);
+  }
+
+  private async wasInWorkspace(id: string, tenant: WorkspaceTenant): Promise<boolean> {
+    const row = await this.database.asTenant(tenant).firstRow({
       name: 'batch-cursor',
       sql: `SELECT 1 FROM batches WHERE id = $1 AND workspace_id = $2 AND status <> 'receiving'`,
-      values: [id, workspaceId],
+      values: [id, tenant.workspaceId],
     });
     return row !== null;
   }

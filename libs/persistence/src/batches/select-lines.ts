@@ -1,4 +1,4 @@
-import type { Database } from '../database';
+import type { CopyRow } from '../copy-row';
 
 export interface BatchLine {
   readonly seq: number;
@@ -7,13 +7,16 @@ export interface BatchLine {
   readonly body: Buffer;
 }
 
+/** The database, or what a tenant may see of it. */
+export interface LineSource {
+  copyEach(select: string, onRow: (row: CopyRow) => void): Promise<void>;
+}
+
 /** Lines that meet `condition`, an SQL text over `l` made of our own numbers and dates only. */
-export async function selectLines(database: Database, condition: string): Promise<BatchLine[]> {
+export async function selectLines(source: LineSource, condition: string): Promise<BatchLine[]> {
   const lines: BatchLine[] = [];
-  await database.session((session) =>
-    session.copyEach(`SELECT l.seq, l.custom_id, l.body FROM batch_lines l WHERE ${condition}`, (row) =>
-      lines.push({ seq: row.integer(0), customId: row.text(1), body: row.bytea(2) }),
-    ),
+  await source.copyEach(`SELECT l.seq, l.custom_id, l.body FROM batch_lines l WHERE ${condition}`, (row) =>
+    lines.push({ seq: row.integer(0), customId: row.text(1), body: row.bytea(2) }),
   );
   return lines;
 }

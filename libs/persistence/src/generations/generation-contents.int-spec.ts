@@ -26,8 +26,7 @@ describe(GenerationContentsRepository.name, () => {
     error: null,
     ...values,
   });
-  const find = ({ generationId, createdOn, workspaceId }: StoredContent): Promise<unknown> =>
-    contents.find(generationId, createdOn, workspaceId);
+  const find = (one: StoredContent): Promise<unknown> => contents.find(one.generationId, one.createdOn, one);
 
   it('gives back what was stored, byte for byte', async () => {
     const answered = content();

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
+import type { WorkspaceTenant } from '../tenants/tenant';
 
 /** What was asked and answered in one call, each as JSON text. */
 export interface GenerationContent {
@@ -47,13 +48,13 @@ export class GenerationContentsRepository {
   }
 
   /** The content, if the call belongs to the workspace. `createdOn` is the day that its id names. */
-  async find(generationId: string, createdOn: string, workspaceId: string): Promise<GenerationContent | null> {
-    return this.database.firstRow<GenerationContent>({
+  async find(generationId: string, createdOn: string, tenant: WorkspaceTenant): Promise<GenerationContent | null> {
+    return this.database.asTenant(tenant).firstRow<GenerationContent>({
       name: 'generation-contents-find',
       sql: `
         SELECT input::text AS input, output::text AS output, error::text AS error FROM generation_contents
         WHERE created_on = $1 AND generation_id = $2 AND workspace_id = $3`,
-      values: [createdOn, generationId, workspaceId],
+      values: [createdOn, generationId, tenant.workspaceId],
     });
   }
 

@@ -38,7 +38,7 @@ describe(GenerationsRepository.name, () => {
     } as const;
     await generations.settle([{ ...call, ...outcome, usageProvenance: 'upstream', costUsd: '0.000000000001' }]);
     const { organizationId: _organization, createdOn, apiKeyHash: _key, ...told } = call;
-    expect(await generations.find(call.id, createdOn, call.workspaceId)).toEqual({
+    expect(await generations.find(call.id, createdOn, call)).toEqual({
       ...told,
       ...outcome,
       state: 'settled',
@@ -54,7 +54,7 @@ describe(GenerationsRepository.name, () => {
       values: [`org:${call.organizationId}`],
     });
     await generations.open([call]);
-    expect(await generations.find(call.id, call.createdOn, call.workspaceId)).toMatchObject({
+    expect(await generations.find(call.id, call.createdOn, call)).toMatchObject({
       state: 'open',
       provider: null,
       outcome: null,
@@ -65,8 +65,8 @@ describe(GenerationsRepository.name, () => {
   it('finds no call of another workspace or day', async () => {
     const call = opening();
     await generations.settle([aSettlement(call, '0', { statusCode: 502, outcome: 'failed' })]);
-    expect(await generations.find(call.id, call.createdOn, randomUUID())).toBeNull();
-    expect(await generations.find(call.id, '2020-01-01', call.workspaceId)).toBeNull();
-    expect(await generations.find(call.id, call.createdOn, call.workspaceId)).not.toBeNull();
+    expect(await generations.find(call.id, call.createdOn, { ...call, workspaceId: randomUUID() })).toBeNull();
+    expect(await generations.find(call.id, '2020-01-01', call)).toBeNull();
+    expect(await generations.find(call.id, call.createdOn, call)).not.toBeNull();
   });
 });

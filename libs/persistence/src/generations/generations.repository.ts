@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
 import { ByokAllowance, NO_ALLOWANCE } from '../ledger/byok-allowance';
 import type { KeyLimit } from '../ledger/key-limit';
+import type { WorkspaceTenant } from '../tenants/tenant';
 import { ABANDON_SQL, ENSURE_BYOK_SQL, OPEN_SQL, SETTLE_BYOK_SQL, SETTLE_SQL } from './generation-statements';
 
 /** A synchronous call that is about to go upstream. Money as exact decimal strings in US dollars. */
@@ -177,8 +178,8 @@ export class GenerationsRepository {
   }
 
   /** The call, if it belongs to the workspace. `createdOn` is the day that its id names. */
-  async find(id: string, createdOn: string, workspaceId: string): Promise<GenerationView | null> {
-    return this.database.firstRow<GenerationView>({
+  async find(id: string, createdOn: string, tenant: WorkspaceTenant): Promise<GenerationView | null> {
+    return this.database.asTenant(tenant).firstRow<GenerationView>({
       name: 'generations-find',
       sql: `
         SELECT id, workspace_id AS "workspaceId", api, model, streamed, state, provider,
@@ -188,7 +189,7 @@ export class GenerationsRepository {
           reasoning_tokens::float8 AS "reasoningTokens", cost_usd::text AS "costUsd", latency_ms AS "latencyMs",
           generation_ms AS "generationMs", details, created_at AS "createdAt"
         FROM generations WHERE id = $1 AND created_on = $2 AND workspace_id = $3`,
-      values: [id, createdOn, workspaceId],
+      values: [id, createdOn, tenant.workspaceId],
     });
   }
 

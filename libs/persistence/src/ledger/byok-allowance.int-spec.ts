@@ -9,6 +9,7 @@ import {
   atOnce,
   batchesOf,
   openTestDatabase,
+  storeKey,
   storeBatch,
   storeVideo,
   type OpenTestDatabase,
@@ -55,7 +56,7 @@ describe(ByokAllowance.name, () => {
   }
 
   async function chargesOf(...calls: readonly GenerationSettlement[]): Promise<(string | undefined)[]> {
-    const rows = await Promise.all(calls.map((one) => generations.find(one.id, one.createdOn, one.workspaceId)));
+    const rows = await Promise.all(calls.map((one) => generations.find(one.id, one.createdOn, one)));
     return rows.map((row) => plain(row?.costUsd));
   }
 
@@ -99,7 +100,8 @@ describe(ByokAllowance.name, () => {
 
   it('keeps what the provider charges on record', async () => {
     await generations.settle([call('4', '0.2')]);
-    expect((await ledger.spendingOf([apiKeyHash])).get(apiKeyHash)).toMatchObject({
+    await storeKey(opened.database, organizationId, apiKeyHash);
+    expect((await ledger.spendingOf({ organizationId }, [apiKeyHash])).get(apiKeyHash)).toMatchObject({
       totalUsd: '0.000000000000',
       byokTotalUsd: '4.000000000000',
     });

@@ -4,7 +4,7 @@ import {
   type GenerationOpening,
   type GenerationSettlement,
 } from '../generations/generations.repository';
-import { anOpening, aSettlement, atOnce, openTestDatabase, type OpenTestDatabase } from '../testing';
+import { anOpening, aSettlement, atOnce, openTestDatabase, storeKey, type OpenTestDatabase } from '../testing';
 import type { KeyLimit } from './key-limit';
 import { LedgerRepository } from './ledger.repository';
 
@@ -40,7 +40,9 @@ describe('the spending limit of a key', () => {
   async function newKey(creditsUsd: string): Promise<Key> {
     const organizationId = randomUUID();
     await ledger.topUp(organizationId, creditsUsd, randomUUID());
-    return { organizationId, apiKeyHash: randomBytes(32).toString('hex') };
+    const apiKeyHash = randomBytes(32).toString('hex');
+    await storeKey(opened.database, organizationId, apiKeyHash);
+    return { organizationId, apiKeyHash };
   }
 
   function opening(holdUsd: string, keyLimit: KeyLimit | null = TEN, of: Key = key): GenerationOpening {
@@ -64,7 +66,7 @@ describe('the spending limit of a key', () => {
   }
 
   async function left(limit: KeyLimit = TEN): Promise<string> {
-    return (await ledger.leftOf(new Map([[key.apiKeyHash, limit]]))).get(key.apiKeyHash)!;
+    return (await ledger.leftOf(key, new Map([[key.apiKeyHash, limit]]))).get(key.apiKeyHash)!;
   }
 
   function holdRequest(amountUsd: string, keyLimit: KeyLimit | null) {
@@ -219,7 +221,7 @@ describe('the spending limit of a key', () => {
     expect(await left(all)).toBe('1.600000000000');
     expect(await refusalOf(opening('2', all))).toBe('key_limit');
     expect(await refusalOf(opening('2'))).toBeNull();
-    expect((await ledger.spendingOf([key.apiKeyHash])).get(key.apiKeyHash)).toMatchObject({
+    expect((await ledger.spendingOf(key, [key.apiKeyHash])).get(key.apiKeyHash)).toMatchObject({
       totalUsd: '0.400000000000',
       byokTotalUsd: '8.000000000000',
       byokDailyUsd: '8.000000000000',

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { Database, type Session } from '../database';
+import type { Tenant } from '../tenants/tenant';
 import { chargeKeys, leftOfLimit, type KeyLimit } from './key-limit';
 
 /** Amounts are exact decimal strings in US dollars. */
@@ -90,18 +91,20 @@ export class LedgerRepository {
   }
 
   async accountOf(organizationId: string): Promise<AccountState> {
-    const row = await this.database.firstRow<{ balance: string; held: string; available: string }>({
-      sql: `SELECT balance_usd::text AS balance, held_usd::text AS held, (balance_usd - held_usd)::text AS available
+    const row = await this.database
+      .asTenant({ organizationId })
+      .firstRow<{ balance: string; held: string; available: string }>({
+        sql: `SELECT balance_usd::text AS balance, held_usd::text AS held, (balance_usd - held_usd)::text AS available
             FROM ledger_accounts WHERE id = $1`,
-      values: [organizationAccount(organizationId)],
-    });
+        values: [organizationAccount(organizationId)],
+      });
     return { balanceUsd: row?.balance ?? '0', heldUsd: row?.held ?? '0', availableUsd: row?.available ?? '0' };
   }
 
   /** What was ever bought and what was ever charged, for `GET /credits`. */
   async creditsOf(organizationId: string): Promise<{ totalCreditsUsd: string; totalUsageUsd: string }> {
     const account = organizationAccount(organizationId);
-    const row = await this.database.firstRow<{ credits: string; usage: string }>({
+    const row = await this.database.asTenant({ organizationId }).firstRow<{ credits: string; usage: string }>({
       sql: `SELECT coalesce(sum(amount_usd) FILTER (WHERE kind = 'top_up'), 0)::text AS credits,
                    coalesce(sum(CASE kind WHEN 'charge' THEN amount_usd WHEN 'refund' THEN -amount_usd ELSE 0 END), 0)::text AS usage
             FROM ledger_transfers WHERE debit_account = $1 OR credit_account = $1`,
@@ -190,8 +193,8 @@ export class LedgerRepository {
   }
 
   /** Charges of each key since ever and in the current UTC day, week (Monday first) and month. */
-  async spendingOf(apiKeyHashes: readonly string[]): Promise<Map<string, KeySpending>> {
-    const rows = await this.database.rows<KeySpending & { hash: string }>({
+  async spendingOf(tenant: Tenant, apiKeyHashes: readonly string[]): Promise<Map<string, KeySpending>> {
+    const rows = await this.database.asTenant(tenant).rows<KeySpending & { hash: string }>({
       sql: `
         SELECT api_key_hash AS hash, sum(charged_usd)::text AS "totalUsd", sum(byok_usd)::text AS "byokTotalUsd",
                ${PERIODS.map(([name, days]) => inPeriod(name, days)).join(', ')}
@@ -203,9 +206,9 @@ export class LedgerRepository {
   }
 
   /** What keys may still take of their limits; what is set aside for calls and batches that run is taken already. */
-  async leftOf(limits: ReadonlyMap<string, KeyLimit>): Promise<Map<string, string>> {
+  async leftOf(tenant: Tenant, limits: ReadonlyMap<string, KeyLimit>): Promise<Map<string, string>> {
     const given = [...limits.values()];
-    const rows = await this.database.rows<{ hash: string; left: string }>({
+    const rows = await this.database.asTenant(tenant).rows<{ hash: string; left: string }>({
       sql: `
         SELECT k.api_key_hash AS hash, greatest(0, ${leftOfLimit('k', ASKED_LIMIT)})::numeric(38,12)::text AS left
         FROM unnest($1::character(64)[], $2::numeric[], $3::text[], $4::boolean[])

@@ -16,6 +16,7 @@ import { ByokMonths1763900000041 } from './1763900000041-byok-months';
 import { RefusedKeys1763900000042 } from './1763900000042-refused-keys';
 import { VideoReviews1763900000062 } from './1763900000062-video-reviews';
 import { BatchQuotes1763900000063 } from './1763900000063-batch-quotes';
+import { TenantRows1763900000071 } from './1763900000071-tenant-rows';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -37,4 +38,5 @@ export const migrations = [
   RefusedKeys1763900000042,
   VideoReviews1763900000062,
   BatchQuotes1763900000063,
+  TenantRows1763900000071,
 ];

@@ -4,3 +4,4 @@ export { anOpening, aSettlement } from './generation-fixture';
 export { aLineOutcome } from './line-outcome-fixture';
 export { createTestDatabase, openTestDatabase, type OpenTestDatabase, type TestDatabase } from './test-database';
 export { aVideo, storeVideo } from './video-fixture';
+export { storeKey } from './key-fixture';

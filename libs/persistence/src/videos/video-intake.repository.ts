@@ -3,6 +3,7 @@ import { AdvanceVideo } from '@libs/contracts';
 import { Database, sqlStateOf, type Session } from '../database';
 import type { KeyLimit } from '../ledger/key-limit';
 import { LedgerRepository } from '../ledger/ledger.repository';
+import type { WorkspaceTenant } from '../tenants/tenant';
 import { OutboxRepository } from '../outbox/outbox.repository';
 
 /** A job that is to be accepted. Amounts are exact decimal strings in US dollars. */
@@ -66,13 +67,13 @@ export class VideoIntakeRepository {
 
   /** The job that the workspace submitted under this key within the last 24 hours. */
   async findSubmitted(
-    workspaceId: string,
+    tenant: WorkspaceTenant,
     idempotencyKey: string,
   ): Promise<{ id: string; requestHash: string } | null> {
-    const row = await this.database.firstRow<{ id: string; request_hash: string }>({
+    const row = await this.database.asTenant(tenant).firstRow<{ id: string; request_hash: string }>({
       name: 'video-submitted-before',
       sql: 'SELECT id, request_hash FROM videos WHERE workspace_id = $1 AND idempotency_key = $2',
-      values: [workspaceId, idempotencyKey],
+      values: [tenant.workspaceId, idempotencyKey],
     });
     return row === null ? null : { id: row.id, requestHash: row.request_hash };
   }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
+import type { WorkspaceTenant } from '../tenants/tenant';
 import type { KeptVideo, VideoStatusName } from './video.entity';
 
 /** A job as its workspace sees it. Money as exact decimal strings in US dollars. */
@@ -26,8 +27,8 @@ export class VideoViewsRepository {
   constructor(private readonly database: Database) {}
 
   /** The job, if it belongs to the workspace. */
-  async findForWorkspace(id: string, workspaceId: string): Promise<VideoView | null> {
-    return this.database.firstRow<VideoView>({
+  async findForWorkspace(id: string, tenant: WorkspaceTenant): Promise<VideoView | null> {
+    return this.database.asTenant(tenant).firstRow<VideoView>({
       name: 'video-view',
       sql: `
         SELECT id, model, status, provider, upstream_model AS "upstreamModel", region,
@@ -35,7 +36,7 @@ export class VideoViewsRepository {
           CASE WHEN outputs_expire_at > now() THEN outputs END AS outputs,
           floor(extract(epoch FROM outputs_expire_at))::float8 AS "outputsExpireAt"
         FROM videos WHERE id = $1 AND workspace_id = $2`,
-      values: [id, workspaceId],
+      values: [id, tenant.workspaceId],
     });
   }
 }

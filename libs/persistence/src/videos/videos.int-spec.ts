@@ -76,7 +76,7 @@ describe(VideoIntakeRepository.name, () => {
     const video = aVideo();
     await expect(intake.accept(video)).rejects.toMatchObject({ code: 'payment_required' });
     await expect(intake.accept(video)).rejects.toBeInstanceOf(AppError);
-    expect(await views.findForWorkspace(video.id, video.workspaceId)).toBeNull();
+    expect(await views.findForWorkspace(video.id, video)).toBeNull();
     expect(
       await opened.database.rows({
         sql: 'SELECT 1 FROM outbox WHERE payload::text LIKE $1',
@@ -102,12 +102,12 @@ describe(VideoIntakeRepository.name, () => {
     await expect(intake.accept(aVideo({ organizationId, workspaceId, idempotency }))).rejects.toBeInstanceOf(
       VideoSubmittedBefore,
     );
-    expect(await intake.findSubmitted(workspaceId, 'once')).toEqual({ id: first.id, requestHash: 'b'.repeat(64) });
-    expect(await intake.findSubmitted(randomUUID(), 'once')).toBeNull();
+    expect(await intake.findSubmitted(first, 'once')).toEqual({ id: first.id, requestHash: 'b'.repeat(64) });
+    expect(await intake.findSubmitted({ ...first, workspaceId: randomUUID() }, 'once')).toBeNull();
     expect(await ledger.accountOf(organizationId)).toMatchObject({ heldUsd: expect.stringMatching(/^0\.50*$/) });
     await opened.database.execute({ sql: `UPDATE videos SET created_at = now() - interval '25 hours'` });
     expect(await intake.forgetOldKeys()).toBe(1);
-    expect(await intake.findSubmitted(workspaceId, 'once')).toBeNull();
+    expect(await intake.findSubmitted(first, 'once')).toBeNull();
   });
 });
 
@@ -192,7 +192,7 @@ describe(VideoEndsRepository.name, () => {
     const video = await storeVideo(opened.database);
     const job = await submitted();
     await expect(ends.finish(job, DONE, async () => Promise.reject(new Error('no news')))).rejects.toThrow('no news');
-    expect(await views.findForWorkspace(video.id, video.workspaceId)).toMatchObject({ status: 'pending' });
+    expect(await views.findForWorkspace(video.id, video)).toMatchObject({ status: 'pending' });
     expect(await amountsOf(video.id)).toEqual([]);
     expect(await ends.finish(job, FAILED, silent)).toBe(true);
   });
@@ -200,12 +200,12 @@ describe(VideoEndsRepository.name, () => {
   it('finds copies that are over their time, and shows none of them', async () => {
     const video = await storeVideo(opened.database);
     await ends.finish(await submitted(), DONE, silent);
-    expect(await views.findForWorkspace(video.id, video.workspaceId)).toMatchObject({ outputs: DONE.outputs });
-    expect(await views.findForWorkspace(video.id, randomUUID())).toBeNull();
+    expect(await views.findForWorkspace(video.id, video)).toMatchObject({ outputs: DONE.outputs });
+    expect(await views.findForWorkspace(video.id, { ...video, workspaceId: randomUUID() })).toBeNull();
     expect(await ends.findOutdated(10)).toEqual([]);
     await opened.database.execute({ sql: `UPDATE videos SET outputs_expire_at = now() - interval '1 second'` });
     expect(await ends.findOutdated(10)).toEqual([{ id: video.id, outputs: DONE.outputs }]);
-    expect(await views.findForWorkspace(video.id, video.workspaceId)).toMatchObject({
+    expect(await views.findForWorkspace(video.id, video)).toMatchObject({
       outputs: null,
       status: 'completed',
     });
@@ -240,7 +240,7 @@ describe(VideoReviewsRepository.name, () => {
     expect(more).toEqual([]);
     expect(listed).toMatchObject({ id: job.id, provider: 'vendor', upstreamModel: 'film', model: 'vendor/film' });
     expect(listed!.endsAt.getTime()).toBeGreaterThan(listed!.createdAt.getTime());
-    expect(await views.findForWorkspace(job.id, job.workspaceId)).toMatchObject({ status: 'pending' });
+    expect(await views.findForWorkspace(job.id, job)).toMatchObject({ status: 'pending' });
     expect(await heldFor(job)).toBe(0.5);
     expect(await jobs.claimDue(10, LEASE_MS)).toEqual([]);
   });

@@ -1,4 +1,4 @@
-import type { GenerationContent, StoredContent } from '@libs/persistence';
+import type { GenerationContent, StoredContent, WorkspaceTenant } from '@libs/persistence';
 
 /** Contents of calls in memory. */
 export class FakeGenerationContents {
@@ -16,7 +16,11 @@ export class FakeGenerationContents {
     this.rows.push(...contents);
   }
 
-  async find(generationId: string, createdOn: string, workspaceId: string): Promise<GenerationContent | null> {
+  async find(
+    generationId: string,
+    createdOn: string,
+    { workspaceId }: WorkspaceTenant,
+  ): Promise<GenerationContent | null> {
     const isIt = (row: StoredContent): boolean =>
       row.generationId === generationId && row.createdOn === createdOn && row.workspaceId === workspaceId;
     return this.rows.find(isIt) ?? null;

@@ -14,7 +14,13 @@ import {
   UpstreamHttp,
   type CatalogueSource,
 } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement, GenerationView, OpeningVerdict } from '@libs/persistence';
+import type {
+  GenerationOpening,
+  GenerationSettlement,
+  GenerationView,
+  OpeningVerdict,
+  WorkspaceTenant,
+} from '@libs/persistence';
 import { AppExceptionFilter, Egress, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
 import { FakeMessageBus } from '@libs/platform/testing';
 import { AuthModule } from '../../auth/auth.module';
@@ -68,9 +74,9 @@ export class FakeBooks {
     return settlements.length;
   }
 
-  async find(id: string, createdOn: string, workspaceId: string): Promise<GenerationView | null> {
+  async find(id: string, createdOn: string, tenant: WorkspaceTenant): Promise<GenerationView | null> {
     const call = this.settled.find((one) => one.id === id && one.createdOn === createdOn);
-    if (call?.workspaceId !== workspaceId) return null;
+    if (call?.workspaceId !== tenant.workspaceId) return null;
     return { ...call, state: 'settled', createdAt: new Date(1_763_715_600_000) };
   }
 }

@@ -1,0 +1,162 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** Of the whole cluster: another database may have made it already, or make it at this moment. */
+const ROLE = 'sluice_tenant';
+
+/** Scalar subqueries, so that PostgreSQL reads a setting once per statement and not once per row. */
+const setting = (name: string, type: string): string =>
+  `(SELECT nullif(current_setting('sluice.${name}', true), '')::${type})`;
+const ORGANIZATION = setting('organization', 'uuid');
+const WORKSPACE = setting('workspace', 'uuid');
+const ACCOUNT = `(SELECT 'org:' || nullif(current_setting('sluice.organization', true), ''))`;
+
+const OF_ORGANIZATION = `organization_id = ${ORGANIZATION}`;
+/** Management sees every workspace of its organization, a workspace sees itself. */
+const OF_ORGANIZATION_OR_WORKSPACE = `${OF_ORGANIZATION} AND (${WORKSPACE} IS NULL OR workspace_id = ${WORKSPACE})`;
+const OF_WORKSPACE = `${OF_ORGANIZATION} AND workspace_id = ${WORKSPACE}`;
+/** Rows without a tenant of their own: those of the batches that were named, as far as they are the tenant's. */
+const OF_NAMED_BATCH = `batch_number = ANY (ARRAY(
+  SELECT b.number FROM batches b WHERE b.id = ANY (string_to_array(current_setting('sluice.batches', true), ','))))`;
+const OF_OWN_KEY = `api_key_hash IN (
+  SELECT k.hash FROM api_keys k WHERE k.organization_id = ${ORGANIZATION} AND k.deleted_at IS NULL)`;
+
+/** Which rows of each table are a tenant's. */
+const OWNED: Readonly<Record<string, string>> = {
+  organizations: `id = ${ORGANIZATION}`,
+  workspaces: `${OF_ORGANIZATION} AND (${WORKSPACE} IS NULL OR id = ${WORKSPACE})`,
+  api_keys: OF_ORGANIZATION_OR_WORKSPACE,
+  authorization_codes: OF_ORGANIZATION_OR_WORKSPACE,
+  identity_issuers: OF_ORGANIZATION,
+  federation_policies: OF_ORGANIZATION,
+  credentials: OF_ORGANIZATION_OR_WORKSPACE,
+  webhook_secrets: OF_ORGANIZATION_OR_WORKSPACE,
+  webhook_deliveries: OF_WORKSPACE,
+  idempotency_keys: OF_ORGANIZATION,
+  audit_entries: OF_ORGANIZATION,
+  batches: OF_WORKSPACE,
+  batch_lines: OF_NAMED_BATCH,
+  batch_segments: OF_NAMED_BATCH,
+  batch_results: OF_NAMED_BATCH,
+  native_batches: OF_WORKSPACE,
+  videos: OF_WORKSPACE,
+  generations: OF_WORKSPACE,
+  generation_contents: OF_WORKSPACE,
+  ledger_accounts: `id = ${ACCOUNT}`,
+  ledger_transfers: `debit_account = ${ACCOUNT} OR credit_account = ${ACCOUNT}`,
+  ledger_holds: `account_id = ${ACCOUNT}`,
+  ledger_keys: OF_OWN_KEY,
+  ledger_key_days: OF_OWN_KEY,
+  ledger_byok_months: OF_ORGANIZATION,
+  // A nudge for a batch that the tenant can see.
+  outbox: `EXISTS (SELECT FROM batches b WHERE b.id = payload ->> 'batchId')`,
+};
+
+/** What answering a caller takes, and nothing else. Partitions are reached through their tables alone. */
+const GRANTED: Readonly<Record<string, string>> = {
+  workspaces: 'SELECT, INSERT, UPDATE',
+  api_keys: 'SELECT, INSERT, UPDATE',
+  authorization_codes: 'SELECT, INSERT, UPDATE',
+  identity_issuers: 'SELECT, INSERT, UPDATE, DELETE',
+  federation_policies: 'SELECT, INSERT, UPDATE, DELETE',
+  credentials: 'SELECT, INSERT, UPDATE',
+  webhook_secrets: 'SELECT, INSERT, UPDATE, DELETE',
+  idempotency_keys: 'SELECT, INSERT, UPDATE, DELETE',
+  audit_entries: 'SELECT (id, status), INSERT (organization_id, key_id, action, target, request_id), UPDATE (status)',
+  batches: `SELECT, UPDATE (status, ends_as, stop_by, fence, lease_until, deleted_at, upstream_deletion,
+    idempotency_key, request_hash)`,
+  batch_lines: 'SELECT, DELETE',
+  batch_segments: 'SELECT, UPDATE (state, fence)',
+  batch_results: 'SELECT, DELETE',
+  videos: 'SELECT',
+  generations: 'SELECT',
+  generation_contents: 'SELECT',
+  ledger_accounts: 'SELECT',
+  ledger_transfers: 'SELECT',
+  ledger_keys: 'SELECT',
+  ledger_key_days: 'SELECT',
+  outbox: 'INSERT',
+};
+
+/**
+ * The second fence between tenants: statements that answer a caller run as a role that sees the rows of one tenant,
+ * whatever they ask for.
+ *
+ * The owner of the tables is not bound by their policies, and neither, by a policy of its own, is any other role that
+ * was granted them: work that is nobody's own sees all rows, with whichever login an app connects.
+ */
+export class TenantRows1763900000071 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await ensureRole(runner);
+    for (const [table, condition] of Object.entries(OWNED)) {
+      await runner.query(`ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY`);
+      await runner.query(`CREATE POLICY ${table}_of_tenant ON ${table} TO ${ROLE} USING (${condition})`);
+      await runner.query(
+        `CREATE POLICY ${table}_of_installation ON ${table} USING ((SELECT current_user <> '${ROLE}'))`,
+      );
+    }
+    for (const [table, rights] of Object.entries(GRANTED)) {
+      await runner.query(`GRANT ${rights} ON ${table} TO ${ROLE}`);
+    }
+  }
+
+  /** The role stays: other databases of the cluster may use it. */
+  async down(runner: QueryRunner): Promise<void> {
+    for (const table of Object.keys(OWNED)) {
+      await runner.query(`REVOKE ALL ON ${table} FROM ${ROLE}`);
+      for (const whose of ['tenant', 'installation'])
+        await runner.query(`DROP POLICY IF EXISTS ${table}_of_${whose} ON ${table}`);
+      await runner.query(`ALTER TABLE ${table} DISABLE ROW LEVEL SECURITY`);
+    }
+  }
+}
+
+/**
+ * Makes the role and lets this login act as it, or finds that a database administrator has done so.
+ *
+ * Two databases may migrate at once. Each attempt is a block of its own, so the one that comes second loses only that
+ * and goes on with the role of the first.
+ */
+async function ensureRole(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    DO $$
+    DECLARE
+      login text := quote_ident(session_user);
+      hint text := format('As a superuser run: CREATE ROLE ${ROLE} NOLOGIN; GRANT ${ROLE} TO %s; then migrate again.', login);
+      may_act boolean;
+    BEGIN
+      BEGIN
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${ROLE}') THEN
+          CREATE ROLE ${ROLE} NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT NOREPLICATION NOBYPASSRLS;
+        END IF;
+      EXCEPTION
+        WHEN duplicate_object OR unique_violation THEN NULL;
+        WHEN insufficient_privilege THEN
+          RAISE insufficient_privilege USING MESSAGE = format('%s may not create the role ${ROLE}', login), HINT = hint;
+      END;
+      IF EXISTS (SELECT FROM pg_roles WHERE rolname = '${ROLE}' AND (rolsuper OR rolbypassrls OR rolcanlogin)) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'the role ${ROLE} must be NOLOGIN NOSUPERUSER NOBYPASSRLS';
+      END IF;
+      -- From version 16 on one may be a member and still not act as the role.
+      may_act := pg_has_role(session_user, '${ROLE}',
+        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END);
+      IF NOT may_act THEN
+        FOR attempt IN 1..5 LOOP
+          BEGIN
+            EXECUTE format('GRANT ${ROLE} TO %s', login);
+            EXIT;
+          EXCEPTION
+            WHEN unique_violation THEN EXIT;
+            WHEN insufficient_privilege THEN
+              RAISE insufficient_privilege USING MESSAGE = format('%s may not act as ${ROLE}', login), HINT = hint;
+            -- "tuple concurrently updated": the other one has granted the role at this moment.
+            WHEN internal_error THEN
+              IF attempt = 5 THEN RAISE; END IF;
+              PERFORM pg_sleep(0.05);
+          END;
+        END LOOP;
+      END IF;
+      IF NOT has_schema_privilege('${ROLE}', current_schema(), 'USAGE') THEN
+        EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${ROLE}', current_schema());
+      END IF;
+    END $$`);
+}

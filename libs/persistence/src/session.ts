@@ -1,0 +1,62 @@
+import type { PoolClient, QueryResultRow } from 'pg';
+import { CopyOut } from './copy-out';
+import type { CopyRow } from './copy-row';
+
+export type SqlValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | Date
+  | Buffer
+  | readonly (string | number | bigint | boolean | null)[];
+
+export interface SqlStatement {
+  readonly sql: string;
+  readonly values?: readonly SqlValue[];
+  /** Name of a prepared statement; PostgreSQL then plans it once per connection. */
+  readonly name?: string;
+}
+
+/** One connection, inside or outside a transaction. */
+export class Session {
+  constructor(readonly client: PoolClient) {}
+
+  async rows<Row extends QueryResultRow>(statement: SqlStatement): Promise<Row[]> {
+    const result = await this.client.query<Row>(toQuery(statement));
+    return result.rows;
+  }
+
+  async firstRow<Row extends QueryResultRow>(statement: SqlStatement): Promise<Row | null> {
+    return (await this.rows<Row>(statement))[0] ?? null;
+  }
+
+  /** How many rows the statement touched. */
+  async execute(statement: SqlStatement): Promise<number> {
+    return (await this.client.query(toQuery(statement))).rowCount ?? 0;
+  }
+
+  /**
+   * Tells the rows of `SELECT …` one by one, in PostgreSQL's binary COPY format: `bytea` arrives as the bytes it is,
+   * where a plain query would send it as hex text. COPY takes no parameters, so the text must hold none of a caller's.
+   *
+   * @param onRow valid during the call, see CopyRow
+   */
+  async copyEach(select: string, onRow: (row: CopyRow) => void): Promise<void> {
+    await this.client.query(new CopyOut(select, onRow)).done;
+  }
+}
+
+/** The five-character SQLSTATE of a PostgreSQL error, or null for any other error. */
+export function sqlStateOf(error: unknown): string | null {
+  if (typeof error !== 'object' || error === null) return null;
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+}
+
+/** What the driver takes. */
+export function toQuery(statement: SqlStatement): { text: string; values: unknown[]; name?: string } {
+  const values = (statement.values ?? []).map((value) => (typeof value === 'bigint' ? value.toString() : value));
+  return { text: statement.sql, values, ...(statement.name !== undefined && { name: statement.name }) };
+}

@@ -1,0 +1,63 @@
+import { AppError } from '@libs/errors';
+
+/**
+ * Whose rows a piece of work may see and change: those of an organization, or those of one workspace of it. A
+ * Principal is one, and so is everything else that says both.
+ */
+export interface Tenant {
+  readonly organizationId: string;
+  /** Null or absent: all workspaces of the organization. Rows that only a workspace may read are not shown then. */
+  readonly workspaceId?: string | null | undefined;
+}
+
+export interface WorkspaceTenant extends Tenant {
+  readonly workspaceId: string;
+}
+
+/** The role that a tenant's statements run as: no login, no table of its own, bound by the policies of every table. */
+export const TENANT_ROLE = 'sluice_tenant';
+
+/** The settings of a transaction that the policies compare rows with; one that is not set shows nothing. */
+export const TENANT_SETTINGS = {
+  organization: 'sluice.organization',
+  workspace: 'sluice.workspace',
+  /** Ids of batches, between commas, whose lines, segments and results are asked for. */
+  batches: 'sluice.batches',
+} as const;
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const BATCH_ID = /^[\w-]{1,80}$/;
+
+/** Organization, workspace and batches, as the settings hold them. */
+export type TenantScope = readonly [organization: string, workspace: string, batches: string];
+
+/** @throws AppError server for what is no id: it must become neither a setting nor SQL */
+export function scopeOf({ organizationId, workspaceId }: Tenant, batchIds: readonly string[] = []): TenantScope {
+  const ids = [organizationId, ...(workspaceId ? [workspaceId] : [])];
+  if (!ids.every((id) => UUID.test(id)) || !batchIds.every((id) => BATCH_ID.test(id))) {
+    throw new AppError('server', 'Internal error', { internal: 'a tenant was named by something that is no id' });
+  }
+  return [organizationId, workspaceId ?? '', batchIds.join(',')];
+}
+
+/**
+ * Gives the rest of the transaction to a tenant. No row comes of it, so it can go before another statement without
+ * being in the way of its answer.
+ */
+export const ENTER_TENANT = enterSql('$1', '$2', '$3');
+
+/** The same with the scope in the text, where there can be no parameters; `scopeOf` let nothing but ids through. */
+export function enterTenantSql(scope: TenantScope): string {
+  const [organization, workspace, batches] = scope.map((value) => `'${value}'`);
+  return enterSql(organization!, workspace!, batches!);
+}
+
+function enterSql(organization: string, workspace: string, batches: string): string {
+  const set = (name: string, value: string): string => `set_config('${name}', ${value}, true)`;
+  return `SELECT WHERE ${[
+    set('role', `'${TENANT_ROLE}'`),
+    set(TENANT_SETTINGS.organization, organization),
+    set(TENANT_SETTINGS.workspace, workspace),
+    set(TENANT_SETTINGS.batches, batches),
+  ].join(' || ')} IS NULL`;
+}
