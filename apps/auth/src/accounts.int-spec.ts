@@ -24,8 +24,9 @@ beforeAll(async () => {
     entities: [ApiKeyEntity, OrganizationEntity, WorkspaceEntity],
   });
   await dataSource.initialize();
-  keys = new KeysRepository(dataSource, new Database(dataSource));
-  workspaces = new WorkspacesRepository(dataSource);
+  const database = new Database(dataSource);
+  keys = new KeysRepository(database);
+  workspaces = new WorkspacesRepository(database);
   organizations = new OrganizationsRepository(dataSource);
 });
 

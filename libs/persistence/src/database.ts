@@ -58,6 +58,11 @@ export class Database {
     return new TenantDatabase(this.dataSource, scopeOf(tenant, batchIds));
   }
 
+  /** The same for management, which sees all workspaces of an organization, whichever one is spoken of. */
+  asOrganization({ organizationId }: { readonly organizationId: string }): TenantDatabase {
+    return this.asTenant({ organizationId });
+  }
+
   /** True when PostgreSQL answers. */
   async ping(): Promise<boolean> {
     await this.execute({ sql: 'SELECT 1' });

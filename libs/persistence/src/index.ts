@@ -74,7 +74,7 @@ export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';
 export { PartitionsRepository } from './partitions.repository';
 export type { Tenant, WorkspaceTenant } from './tenants/tenant';
-export { TenantSession, type TenantDatabase } from './tenants/tenant-database';
+export { enterTenant, TenantSession, type TenantDatabase } from './tenants/tenant-database';
 export { VideoEndsRepository, type TellEnd, type VideoEnd } from './videos/video-ends.repository';
 export { VideoIntakeRepository, VideoSubmittedBefore, type NewVideo } from './videos/video-intake.repository';
 export { VideoJobsRepository, type VideoJob, type VideoWait } from './videos/video-jobs.repository';

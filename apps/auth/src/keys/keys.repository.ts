@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { ApiKeyKind, KeyReference, LimitReset, ListKeysRequest, RoutingPolicy } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Database } from '@libs/persistence';
-import { DataSource, In, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
+import { In, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { WorkspaceEntity } from '../workspaces/workspace.entity';
 import { ApiKeyEntity } from './api-key.entity';
@@ -48,10 +48,7 @@ export type UsableKey = Pick<
 /** Every method but `findUsableKey` asks for the organization: a foreign key is as unknown as no key. */
 @Injectable()
 export class KeysRepository {
-  constructor(
-    private readonly dataSource: DataSource,
-    private readonly database: Database,
-  ) {}
+  constructor(private readonly database: Database) {}
 
   /** One statement whatever the answer, judged by the clock of the database. */
   async findUsableKey(hash: string): Promise<UsableKey | null> {
@@ -71,8 +68,9 @@ export class KeysRepository {
   }
 
   async insertKey(key: NewKey): Promise<ApiKeyEntity> {
-    return this.dataSource
-      .transaction((manager) => this.insertKeyWithin(manager, key))
+    return this.database
+      .asOrganization(key)
+      .entities((manager) => this.insertKeyWithin(manager, key))
       .catch((error: unknown) => {
         throw refusalOf(error);
       });
@@ -86,14 +84,15 @@ export class KeysRepository {
   }
 
   async getKey(reference: KeyReference): Promise<ApiKeyEntity> {
-    const key = await this.dataSource.manager.findOneBy(ApiKeyEntity, livingKey(reference));
-    if (!key) throw noSuchKey();
-    return key;
+    return this.database.asOrganization(reference).entities((manager) => getKeyWithin(manager, reference));
   }
 
   /** Whether a key, disabled or not, is an API key of the organization. */
   async isApiKeyOf(organizationId: string, hash: string): Promise<boolean> {
-    return this.dataSource.manager.existsBy(ApiKeyEntity, livingKey({ organizationId, hash, kind: 'api' }));
+    const reference = { organizationId, hash, kind: 'api' } as const;
+    return this.database
+      .asOrganization(reference)
+      .entities((manager) => manager.existsBy(ApiKeyEntity, livingKey(reference)));
   }
 
   async findKeys(request: ListKeysRequest): Promise<{ keys: ApiKeyEntity[]; totalCount: number }> {
@@ -102,29 +101,30 @@ export class KeysRepository {
     if (request.kind) where.kind = request.kind;
     if (request.hashes) where.hash = In(request.hashes);
     if (!request.includeDisabled) where.disabled = false;
-    const [keys, totalCount] = await this.dataSource.manager.findAndCount(ApiKeyEntity, {
-      where,
-      order: { createdAt: 'DESC', hash: 'ASC' },
-      skip: request.offset,
-      take: request.limit,
-    });
+    const { offset: skip, limit: take } = request;
+    const order = { createdAt: 'DESC', hash: 'ASC' } as const;
+    const [keys, totalCount] = await this.database
+      .asOrganization(request)
+      .entities((manager) => manager.findAndCount(ApiKeyEntity, { where, order, skip, take }));
     return { keys, totalCount };
   }
 
   async updateKey(reference: KeyReference, changes: KeyChanges): Promise<ApiKeyEntity> {
-    const updated = await this.dataSource.manager
-      .update(ApiKeyEntity, livingKey(reference), { ...changes, updatedAt: () => 'now()' })
-      .catch((error: unknown) => {
-        throw refusalOf(error);
-      });
-    if (updated.affected !== 1) throw noSuchKey();
-    return this.getKey(reference);
+    return this.database.asOrganization(reference).entities(async (manager) => {
+      const updated = await manager
+        .update(ApiKeyEntity, livingKey(reference), { ...changes, updatedAt: () => 'now()' })
+        .catch((error: unknown) => {
+          throw refusalOf(error);
+        });
+      if (updated.affected !== 1) throw noSuchKey();
+      return getKeyWithin(manager, reference);
+    });
   }
 
   async deleteKey(reference: KeyReference): Promise<void> {
-    const deleted = await this.dataSource.manager.update(ApiKeyEntity, livingKey(reference), {
-      deletedAt: () => 'now()',
-    });
+    const deleted = await this.database
+      .asOrganization(reference)
+      .entities((manager) => manager.update(ApiKeyEntity, livingKey(reference), { deletedAt: () => 'now()' }));
     if (deleted.affected !== 1) throw noSuchKey();
   }
 
@@ -144,6 +144,12 @@ export class KeysRepository {
     if (!workspace) throw new AppError('invalid_request', 'workspace_id names no workspace of the organization');
     return workspace.id;
   }
+}
+
+async function getKeyWithin(manager: EntityManager, reference: KeyReference): Promise<ApiKeyEntity> {
+  const key = await manager.findOneBy(ApiKeyEntity, livingKey(reference));
+  if (!key) throw noSuchKey();
+  return key;
 }
 
 function livingKey(reference: KeyReference): FindOptionsWhere<ApiKeyEntity> {

@@ -38,7 +38,7 @@ beforeAll(async () => {
     ],
   });
   await dataSource.initialize();
-  keys = new KeysRepository(dataSource, new Database(dataSource));
+  keys = new KeysRepository(new Database(dataSource));
   codes = new AuthorizationCodesRepository(dataSource, keys);
   organizationId = randomUUID();
   const workspace = { id: randomUUID(), name: 'Default', slug: 'default' };
@@ -141,7 +141,7 @@ describe(AuthorizationCodesRepository.name, () => {
     const expired = await newCode({ lifetimeSeconds: 0 });
     expect(await redeem(proof(expired.codeHash))).toBe('refused');
     const workspace = { id: randomUUID(), organizationId, name: 'Short', slug: 'short', description: null };
-    const workspaces = new WorkspacesRepository(dataSource);
+    const workspaces = new WorkspacesRepository(new Database(dataSource));
     await workspaces.insertWorkspace(workspace);
     const { codeHash } = await newCode({ workspaceId: workspace.id });
     await workspaces.deleteWorkspace(workspace);

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { RedeemAuthorizationCodeRequest } from '@libs/contracts';
+import { enterTenant } from '@libs/persistence';
 import { DataSource, IsNull, type EntityManager } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { ApiKeyEntity } from '../keys/api-key.entity';
@@ -55,8 +56,10 @@ export class AuthorizationCodesRepository {
   async insertCode({ appHost, lifetimeSeconds, ...code }: NewCode): Promise<AuthorizationCodeEntity> {
     return this.dataSource
       .transaction(async (manager) => {
-        const workspaceId = await this.keys.lockWorkspace(manager, code);
+        // Apps are nobody's own.
         const appId = appHost === null ? null : await ensureApp(manager, appHost);
+        await enterTenant(manager, { organizationId: code.organizationId });
+        const workspaceId = await this.keys.lockWorkspace(manager, code);
         const expiresAt = (): string => `now() + interval '${Number(lifetimeSeconds)} seconds'`;
         await manager.insert(AuthorizationCodeEntity, { ...code, workspaceId, appId, expiresAt });
         return manager.findOneByOrFail(AuthorizationCodeEntity, { codeHash: code.codeHash });
@@ -71,6 +74,7 @@ export class AuthorizationCodesRepository {
     return this.dataSource.transaction(async (manager) => {
       const [code] = await manager.query<LockedCode[]>(LOCK_CODE, [request.codeHash]);
       if (code === undefined) return 'refused';
+      await enterTenant(manager, { organizationId: code.organizationId });
       const verdict = judgeRedemption(code, { ...request, receivedAt: new Date(request.receivedAt) });
       if (verdict === 'redeemed') await this.useCode(manager, code, key);
       else if (verdict === 'replayed') await revokeKeyOf(manager, code);

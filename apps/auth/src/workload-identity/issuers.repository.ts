@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { IssuerReference, ListIssuersRequest } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { DataSource } from 'typeorm';
+import { Database } from '@libs/persistence';
+import type { EntityManager } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { IdentityIssuerEntity } from './identity-issuer.entity';
 
@@ -13,47 +14,58 @@ export type IssuerChanges = Partial<Pick<IdentityIssuerEntity, 'name' | 'issuerU
 /** Every method asks for the organization: a foreign issuer is as unknown as no issuer. */
 @Injectable()
 export class IssuersRepository {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(private readonly database: Database) {}
 
   async insertIssuer(issuer: NewIssuer): Promise<IdentityIssuerEntity> {
-    await this.dataSource.manager.insert(IdentityIssuerEntity, issuer).catch((error: unknown) => {
-      throw refusalOf(error);
+    return this.database.asOrganization(issuer).entities(async (manager) => {
+      await manager.insert(IdentityIssuerEntity, issuer).catch((error: unknown) => {
+        throw refusalOf(error);
+      });
+      return getWithin(manager, issuer);
     });
-    return this.getIssuer(issuer);
   }
 
-  async getIssuer({ id, organizationId }: IssuerReference): Promise<IdentityIssuerEntity> {
-    const issuer = await this.dataSource.manager.findOneBy(IdentityIssuerEntity, { id, organizationId });
-    if (!issuer) throw noSuchIssuer();
-    return issuer;
+  async getIssuer(reference: IssuerReference): Promise<IdentityIssuerEntity> {
+    return this.database.asOrganization(reference).entities((manager) => getWithin(manager, reference));
   }
 
   async findIssuers(request: ListIssuersRequest): Promise<{ issuers: IdentityIssuerEntity[]; totalCount: number }> {
-    const [issuers, totalCount] = await this.dataSource.manager.findAndCount(IdentityIssuerEntity, {
-      where: { organizationId: request.organizationId },
-      order: { createdAt: 'ASC', id: 'ASC' },
-      skip: request.offset,
-      take: request.limit,
-    });
+    const [issuers, totalCount] = await this.database.asOrganization(request).entities((manager) =>
+      manager.findAndCount(IdentityIssuerEntity, {
+        where: { organizationId: request.organizationId },
+        order: { createdAt: 'ASC', id: 'ASC' },
+        skip: request.offset,
+        take: request.limit,
+      }),
+    );
     return { issuers, totalCount };
   }
 
   async updateIssuer({ id, organizationId }: IssuerReference, changes: IssuerChanges): Promise<IdentityIssuerEntity> {
     const updatedAt = (): string => 'now()';
-    const updated = await this.dataSource.manager.update(
-      IdentityIssuerEntity,
-      { id, organizationId },
-      { ...changes, updatedAt },
-    );
-    if (updated.affected !== 1) throw noSuchIssuer();
-    return this.getIssuer({ id, organizationId });
+    return this.database.asOrganization({ organizationId }).entities(async (manager) => {
+      const updated = await manager.update(IdentityIssuerEntity, { id, organizationId }, { ...changes, updatedAt });
+      if (updated.affected !== 1) throw noSuchIssuer();
+      return getWithin(manager, { id, organizationId });
+    });
   }
 
   /** The policies of the issuer go with it. */
   async deleteIssuer({ id, organizationId }: IssuerReference): Promise<void> {
-    const deleted = await this.dataSource.manager.delete(IdentityIssuerEntity, { id, organizationId });
+    const deleted = await this.database
+      .asOrganization({ organizationId })
+      .entities((manager) => manager.delete(IdentityIssuerEntity, { id, organizationId }));
     if (deleted.affected !== 1) throw noSuchIssuer();
   }
+}
+
+async function getWithin(
+  manager: EntityManager,
+  { id, organizationId }: IssuerReference,
+): Promise<IdentityIssuerEntity> {
+  const issuer = await manager.findOneBy(IdentityIssuerEntity, { id, organizationId });
+  if (!issuer) throw noSuchIssuer();
+  return issuer;
 }
 
 function noSuchIssuer(): AppError {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { ListPoliciesRequest, PolicyCheck, PolicyReference } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Database } from '@libs/persistence';
-import { DataSource } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { FederationPolicyEntity } from './federation-policy.entity';
 
@@ -36,10 +36,7 @@ const FIND_ENABLED = `
 /** Every method but `findEnabledPolicy` asks for the organization: a foreign policy is as unknown as no policy. */
 @Injectable()
 export class PoliciesRepository {
-  constructor(
-    private readonly dataSource: DataSource,
-    private readonly database: Database,
-  ) {}
+  constructor(private readonly database: Database) {}
 
   /** The id of a policy names its organization: whoever exchanges a token says nothing else. */
   async findEnabledPolicy(id: string): Promise<EnabledPolicy | null> {
@@ -48,46 +45,61 @@ export class PoliciesRepository {
 
   /** @throws AppError invalid_request for a foreign issuer, and for a policy that binds nobody */
   async insertPolicy(policy: NewPolicy): Promise<FederationPolicyEntity> {
-    await this.dataSource.manager.insert(FederationPolicyEntity, policy).catch((error: unknown) => {
-      throw refusalOf(error);
+    return this.database.asOrganization(policy).entities(async (manager) => {
+      await manager.insert(FederationPolicyEntity, policy).catch((error: unknown) => {
+        throw refusalOf(error);
+      });
+      return getWithin(manager, policy);
     });
-    return this.getPolicy(policy);
   }
 
-  async getPolicy({ id, organizationId }: PolicyReference): Promise<FederationPolicyEntity> {
-    const policy = await this.dataSource.manager.findOneBy(FederationPolicyEntity, { id, organizationId });
-    if (!policy) throw noSuchPolicy();
-    return policy;
+  async getPolicy(reference: PolicyReference): Promise<FederationPolicyEntity> {
+    return this.database.asOrganization(reference).entities((manager) => getWithin(manager, reference));
   }
 
   async findPolicies(
     request: ListPoliciesRequest,
   ): Promise<{ policies: FederationPolicyEntity[]; totalCount: number }> {
-    const [policies, totalCount] = await this.dataSource.manager.findAndCount(FederationPolicyEntity, {
-      where: { organizationId: request.organizationId },
-      order: { createdAt: 'ASC', id: 'ASC' },
-      skip: request.offset,
-      take: request.limit,
-    });
+    const [policies, totalCount] = await this.database.asOrganization(request).entities((manager) =>
+      manager.findAndCount(FederationPolicyEntity, {
+        where: { organizationId: request.organizationId },
+        order: { createdAt: 'ASC', id: 'ASC' },
+        skip: request.offset,
+        take: request.limit,
+      }),
+    );
     return { policies, totalCount };
   }
 
   /** @throws AppError not_found; invalid_request as `insertPolicy` */
   async updatePolicy({ id, organizationId }: PolicyReference, changes: PolicyChanges): Promise<FederationPolicyEntity> {
     const updatedAt = (): string => 'now()';
-    const updated = await this.dataSource.manager
-      .update(FederationPolicyEntity, { id, organizationId }, { ...changes, updatedAt })
-      .catch((error: unknown) => {
-        throw refusalOf(error);
-      });
-    if (updated.affected !== 1) throw noSuchPolicy();
-    return this.getPolicy({ id, organizationId });
+    return this.database.asOrganization({ organizationId }).entities(async (manager) => {
+      const updated = await manager
+        .update(FederationPolicyEntity, { id, organizationId }, { ...changes, updatedAt })
+        .catch((error: unknown) => {
+          throw refusalOf(error);
+        });
+      if (updated.affected !== 1) throw noSuchPolicy();
+      return getWithin(manager, { id, organizationId });
+    });
   }
 
   async deletePolicy({ id, organizationId }: PolicyReference): Promise<void> {
-    const deleted = await this.dataSource.manager.delete(FederationPolicyEntity, { id, organizationId });
+    const deleted = await this.database
+      .asOrganization({ organizationId })
+      .entities((manager) => manager.delete(FederationPolicyEntity, { id, organizationId }));
     if (deleted.affected !== 1) throw noSuchPolicy();
   }
+}
+
+async function getWithin(
+  manager: EntityManager,
+  { id, organizationId }: PolicyReference,
+): Promise<FederationPolicyEntity> {
+  const policy = await manager.findOneBy(FederationPolicyEntity, { id, organizationId });
+  if (!policy) throw noSuchPolicy();
+  return policy;
 }
 
 function noSuchPolicy(): AppError {

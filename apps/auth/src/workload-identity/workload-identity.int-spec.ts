@@ -43,9 +43,9 @@ beforeAll(async () => {
   });
   await dataSource.initialize();
   const database = new Database(dataSource);
-  keys = new KeysRepository(dataSource, database);
-  issuers = new IssuersRepository(dataSource);
-  policies = new PoliciesRepository(dataSource, database);
+  keys = new KeysRepository(database);
+  issuers = new IssuersRepository(database);
+  policies = new PoliciesRepository(database);
   usedTokenIds = new UsedTokenIdsRepository(database);
 });
 

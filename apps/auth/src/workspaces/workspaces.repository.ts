@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { ListWorkspacesRequest, WorkspaceReference } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { DataSource, IsNull, type FindOptionsWhere } from 'typeorm';
+import { Database } from '@libs/persistence';
+import { IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { ApiKeyEntity } from '../keys/api-key.entity';
 import { WorkspaceEntity } from './workspace.entity';
@@ -17,39 +18,43 @@ export type WorkspaceChanges = Partial<
 /** Every method asks for the organization: a foreign workspace is as unknown as no workspace. */
 @Injectable()
 export class WorkspacesRepository {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(private readonly database: Database) {}
 
   async insertWorkspace(workspace: NewWorkspace): Promise<WorkspaceEntity> {
-    await this.dataSource.manager.insert(WorkspaceEntity, workspace).catch((error: unknown) => {
-      throw refusalOf(error);
+    return this.database.asOrganization(workspace).entities(async (manager) => {
+      await manager.insert(WorkspaceEntity, workspace).catch((error: unknown) => {
+        throw refusalOf(error);
+      });
+      return getWithin(manager, workspace);
     });
-    return this.getWorkspace(workspace);
   }
 
   async getWorkspace(reference: WorkspaceReference): Promise<WorkspaceEntity> {
-    const workspace = await this.dataSource.manager.findOneBy(WorkspaceEntity, livingWorkspace(reference));
-    if (!workspace) throw noSuchWorkspace();
-    return workspace;
+    return this.database.asOrganization(reference).entities((manager) => getWithin(manager, reference));
   }
 
   async findWorkspaces(request: ListWorkspacesRequest): Promise<{ workspaces: WorkspaceEntity[]; totalCount: number }> {
-    const [workspaces, totalCount] = await this.dataSource.manager.findAndCount(WorkspaceEntity, {
-      where: { organizationId: request.organizationId, deletedAt: IsNull() },
-      order: { createdAt: 'ASC', id: 'ASC' },
-      skip: request.offset,
-      take: request.limit,
-    });
+    const [workspaces, totalCount] = await this.database.asOrganization(request).entities((manager) =>
+      manager.findAndCount(WorkspaceEntity, {
+        where: { organizationId: request.organizationId, deletedAt: IsNull() },
+        order: { createdAt: 'ASC', id: 'ASC' },
+        skip: request.offset,
+        take: request.limit,
+      }),
+    );
     return { workspaces, totalCount };
   }
 
   async updateWorkspace(reference: WorkspaceReference, changes: WorkspaceChanges): Promise<WorkspaceEntity> {
-    const updated = await this.dataSource.manager
-      .update(WorkspaceEntity, livingWorkspace(reference), { ...changes, updatedAt: () => 'now()' })
-      .catch((error: unknown) => {
-        throw refusalOf(error);
-      });
-    if (updated.affected !== 1) throw noSuchWorkspace();
-    return this.getWorkspace(reference);
+    return this.database.asOrganization(reference).entities(async (manager) => {
+      const updated = await manager
+        .update(WorkspaceEntity, livingWorkspace(reference), { ...changes, updatedAt: () => 'now()' })
+        .catch((error: unknown) => {
+          throw refusalOf(error);
+        });
+      if (updated.affected !== 1) throw noSuchWorkspace();
+      return getWithin(manager, reference);
+    });
   }
 
   /**
@@ -57,7 +62,7 @@ export class WorkspacesRepository {
    * lock is held: no key can be left behind in a deleted workspace.
    */
   async deleteWorkspace(reference: WorkspaceReference): Promise<void> {
-    await this.dataSource.transaction(async (manager) => {
+    await this.database.asOrganization(reference).entities(async (manager) => {
       const workspace = await manager.findOne(WorkspaceEntity, {
         where: livingWorkspace(reference),
         lock: { mode: 'pessimistic_write' },
@@ -69,6 +74,12 @@ export class WorkspacesRepository {
       await manager.update(WorkspaceEntity, { id: workspace.id }, { deletedAt: () => 'now()' });
     });
   }
+}
+
+async function getWithin(manager: EntityManager, reference: WorkspaceReference): Promise<WorkspaceEntity> {
+  const workspace = await manager.findOneBy(WorkspaceEntity, livingWorkspace(reference));
+  if (!workspace) throw noSuchWorkspace();
+  return workspace;
 }
 
 function livingWorkspace(reference: WorkspaceReference): FindOptionsWhere<WorkspaceEntity> {

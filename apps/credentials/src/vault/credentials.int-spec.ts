@@ -63,7 +63,7 @@ function appWith(...ring: [RingEntry, ...RingEntry[]]) {
   return {
     intake,
     sealed,
-    credentials: new CredentialsService(new CredentialsRepository(dataSource), tenancy, intake, cipher),
+    credentials: new CredentialsService(new CredentialsRepository(new Database(dataSource)), tenancy, intake, cipher),
     opening: new OpeningService(sealed, cipher),
     verdicts: new KeyVerdictsService(new KeyVerdictsRepository(new Database(dataSource))),
     rewrapping: new RewrappingService(sealed, cipher, wrapper),

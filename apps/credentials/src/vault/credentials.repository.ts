@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { CredentialReference } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { DataSource, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
+import { Database } from '@libs/persistence';
+import { IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { CredentialEntity } from './credential.entity';
 
 export type NewCredential = Omit<
@@ -70,11 +71,11 @@ export const MAX_CREDENTIALS_OF_WORKSPACE = 200;
 /** Every method asks for the organization: a foreign credential is as unknown as no credential. */
 @Injectable()
 export class CredentialsRepository {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(private readonly database: Database) {}
 
   /** At the end of its section. @throws AppError invalid_request when the workspace has as many as it may */
   async insertCredential(credential: NewCredential): Promise<CredentialEntity> {
-    return this.dataSource.transaction(async (manager) => {
+    return this.database.asTenant(credential).entities(async (manager) => {
       await takeTurn(manager, credential.workspaceId);
       const { workspaceId } = credential;
       const living = await manager.countBy(CredentialEntity, { workspaceId, deletedAt: IsNull() });
@@ -89,17 +90,21 @@ export class CredentialsRepository {
 
   async findCredentials({ offset, limit, ...wanted }: CredentialQuery): Promise<CredentialPage> {
     const { organizationId, workspaceId, provider } = wanted;
-    const [credentials, totalCount] = await this.dataSource.manager.findAndCount(CredentialEntity, {
-      where: { organizationId, workspaceId, deletedAt: IsNull(), ...(provider !== null && { provider }) },
-      order: { provider: 'ASC', isFallback: 'ASC', sortOrder: 'ASC' },
-      skip: offset,
-      take: limit,
-    });
+    const [credentials, totalCount] = await this.database.asTenant(wanted).entities((manager) =>
+      manager.findAndCount(CredentialEntity, {
+        where: { organizationId, workspaceId, deletedAt: IsNull(), ...(provider !== null && { provider }) },
+        order: { provider: 'ASC', isFallback: 'ASC', sortOrder: 'ASC' },
+        skip: offset,
+        take: limit,
+      }),
+    );
     return { credentials, totalCount };
   }
 
   async findCredential(reference: CredentialReference): Promise<CredentialEntity | null> {
-    return this.dataSource.manager.findOneBy(CredentialEntity, living(reference));
+    return this.database
+      .asOrganization(reference)
+      .entities((manager) => manager.findOneBy(CredentialEntity, living(reference)));
   }
 
   async getCredential(reference: CredentialReference): Promise<CredentialEntity> {
@@ -116,7 +121,7 @@ export class CredentialsRepository {
     reference: CredentialReference,
     change: (current: CredentialEntity) => CredentialChanges,
   ): Promise<CredentialEntity> {
-    return this.dataSource.transaction(async (manager) => {
+    return this.database.asOrganization(reference).entities(async (manager) => {
       const lock = { mode: 'pessimistic_write' } as const;
       const current = await manager.findOne(CredentialEntity, { where: living(reference), lock });
       if (!current) throw noSuchCredential();
@@ -135,12 +140,14 @@ export class CredentialsRepository {
 
   /** The row stays, its key goes. */
   async deleteCredential(reference: CredentialReference): Promise<void> {
-    const deleted = await this.dataSource.manager.update(CredentialEntity, living(reference), {
-      deletedAt: () => 'now()',
-      keyEncryptionKeyId: null,
-      wrappedDataKey: null,
-      sealedKey: null,
-    });
+    const deleted = await this.database.asOrganization(reference).entities((manager) =>
+      manager.update(CredentialEntity, living(reference), {
+        deletedAt: () => 'now()',
+        keyEncryptionKeyId: null,
+        wrappedDataKey: null,
+        sealedKey: null,
+      }),
+    );
     if (deleted.affected !== 1) throw noSuchCredential();
   }
 }

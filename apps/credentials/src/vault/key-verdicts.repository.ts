@@ -21,7 +21,7 @@ export class KeyVerdictsRepository {
 
   /** Calls that were under way with a key that is passed over already add nothing. */
   async noteRefusal(key: UsedKey, status: number): Promise<boolean> {
-    const touched = await this.database.execute({
+    const touched = await this.database.asTenant(key).execute({
       name: 'note-key-refusal',
       sql: `
         UPDATE credentials SET refusals = refusals + 1, last_error_status = $5, last_error_at = now(),
@@ -34,7 +34,7 @@ export class KeyVerdictsRepository {
 
   /** Only a call that was made after the key had been passed over says that it is good again. */
   async noteAcceptance(key: UsedKey): Promise<boolean> {
-    const touched = await this.database.execute({
+    const touched = await this.database.asTenant(key).execute({
       name: 'note-key-acceptance',
       sql: `
         UPDATE credentials SET refusals = 0, last_error_status = NULL, last_error_at = NULL, skipped_until = NULL

@@ -51,7 +51,7 @@ export class SealedCredentialsRepository {
     offset: number,
     limit: number,
   ): Promise<{ credentials: OwnCredentialRecord[]; totalCount: number }> {
-    const rows = await this.database.rows<OwnRow>({
+    const rows = await this.database.asTenant({ organizationId, workspaceId }).rows<OwnRow>({
       name: 'find-own-credentials',
       sql: `
         SELECT id, provider, sort_order AS "sortOrder", disabled AS "isDisabled", is_fallback AS "isFallback",
@@ -72,7 +72,7 @@ export class SealedCredentialsRepository {
 
   /** Null for one that is unknown, foreign, disabled or deleted. */
   async findUsable(organizationId: string, workspaceId: string, id: string): Promise<UsableKey | null> {
-    return this.database.firstRow<UsableKey>({
+    return this.database.asTenant({ organizationId, workspaceId }).firstRow<UsableKey>({
       name: 'find-usable-credential',
       sql: `
         SELECT ${KEY_COLUMNS}, allowed_api_key_hashes AS "allowedApiKeyHashes", key_version AS "keyVersion"

@@ -19,7 +19,7 @@ export class WebhookSecretsRepository {
   /** Makes it the current one. The one before goes on for 24 hours, one before that ends now. */
   async replace(secret: StoredWebhookSecret): Promise<void> {
     const { id, organizationId, workspaceId, keyEncryptionKeyId, wrappedDataKey, sealedKey } = secret;
-    await this.database.transaction(async (session) => {
+    await this.database.asTenant(secret).transaction(async (session) => {
       // One replacement at a time: two at once would both find the same current secret.
       await session.execute({
         sql: `SELECT pg_advisory_xact_lock(hashtextextended('webhook secret of ' || $1, 0))`,
@@ -44,7 +44,7 @@ export class WebhookSecretsRepository {
 
   /** Those that sign now, the current one first. One whose time is over is deleted on the way. */
   async findLive(organizationId: string, workspaceId: string): Promise<StoredWebhookSecret[]> {
-    return this.database.rows<StoredWebhookSecret>({
+    return this.database.asTenant({ organizationId, workspaceId }).rows<StoredWebhookSecret>({
       name: 'webhook-secrets-live',
       sql: `
         WITH over AS (DELETE FROM webhook_secrets WHERE workspace_id = $2 AND expires_at <= now())
@@ -60,7 +60,7 @@ export class WebhookSecretsRepository {
 
   /** Those of the workspaces that have a secret. */
   async findSigning(organizationId: string, workspaceIds: readonly string[]): Promise<string[]> {
-    const rows = await this.database.rows<{ id: string }>({
+    const rows = await this.database.asOrganization({ organizationId }).rows<{ id: string }>({
       name: 'webhook-secrets-signing',
       sql: `SELECT workspace_id AS id FROM webhook_secrets
             WHERE organization_id = $1 AND workspace_id = ANY($2::uuid[]) AND expires_at IS NULL`,

@@ -39,7 +39,7 @@ export class IdempotencyKeysRepository {
     effectId: string,
     leaseMs: number,
   ): Promise<IdempotencyClaim | null> {
-    const row = await this.database.firstRow<{ effect_id: string; attempt: number }>({
+    const row = await this.database.asOrganization(slot).firstRow<{ effect_id: string; attempt: number }>({
       name: 'idempotency-claim',
       sql: `
         INSERT INTO idempotency_keys AS kept
@@ -59,7 +59,7 @@ export class IdempotencyKeysRepository {
   }
 
   async find(slot: IdempotencySlot): Promise<StoredRequest | null> {
-    const row = await this.database.firstRow<{ request_digest: Buffer; answer: Buffer | null }>({
+    const row = await this.database.asOrganization(slot).firstRow<{ request_digest: Buffer; answer: Buffer | null }>({
       name: 'idempotency-find',
       sql: `SELECT request_digest, answer FROM idempotency_keys WHERE ${OF_SLOT}`,
       values: valuesOf(slot),
@@ -69,7 +69,7 @@ export class IdempotencyKeysRepository {
 
   /** Keeps the answer. False when the attempt was not the latest any more. */
   async keepAnswer(slot: IdempotencySlot, { attempt }: IdempotencyClaim, answer: Buffer): Promise<boolean> {
-    const touched = await this.database.execute({
+    const touched = await this.database.asOrganization(slot).execute({
       name: 'idempotency-keep',
       sql: `UPDATE idempotency_keys SET answer = $5, lease_until = NULL
             WHERE ${OF_SLOT} AND attempt = $4 AND answer IS NULL`,
@@ -80,7 +80,7 @@ export class IdempotencyKeysRepository {
 
   /** Nothing was done, so the key is as if it had never been used. */
   async forget(slot: IdempotencySlot, { attempt }: IdempotencyClaim): Promise<void> {
-    await this.database.execute({
+    await this.database.asOrganization(slot).execute({
       name: 'idempotency-forget',
       sql: `DELETE FROM idempotency_keys WHERE ${OF_SLOT} AND attempt = $4 AND answer IS NULL`,
       values: [...valuesOf(slot), attempt],
@@ -89,7 +89,7 @@ export class IdempotencyKeysRepository {
 
   /** The attempt is over and nobody knows what it did; the same request may be tried again at once. */
   async endAttempt(slot: IdempotencySlot, { attempt }: IdempotencyClaim): Promise<void> {
-    await this.database.execute({
+    await this.database.asOrganization(slot).execute({
       name: 'idempotency-end-attempt',
       sql: `UPDATE idempotency_keys SET lease_until = now() - interval '1 microsecond'
             WHERE ${OF_SLOT} AND attempt = $4 AND answer IS NULL`,

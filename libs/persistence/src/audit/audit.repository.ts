@@ -26,7 +26,7 @@ export class AuditRepository {
 
   /** Written before the call does anything: what could not be written down does not happen. */
   async beginEntry({ organizationId, keyId, action, target, requestId }: NewAuditEntry): Promise<BegunAuditEntry> {
-    const row = await this.database.asTenant({ organizationId }).firstRow<{ id: string }>({
+    const row = await this.database.asOrganization({ organizationId }).firstRow<{ id: string }>({
       name: 'begin-audit-entry',
       sql: `INSERT INTO audit_entries (organization_id, key_id, action, target, request_id)
             VALUES ($1, $2, $3, $4, $5) RETURNING id`,
@@ -57,7 +57,7 @@ export class AuditRepository {
 
   /** Once; an entry that has its outcome keeps it. */
   async endEntry({ organizationId, id }: BegunAuditEntry, status: number): Promise<void> {
-    await this.database.asTenant({ organizationId }).execute({
+    await this.database.asOrganization({ organizationId }).execute({
       name: 'end-audit-entry',
       sql: 'UPDATE audit_entries SET status = $2 WHERE id = $1 AND status IS NULL',
       values: [id, status],

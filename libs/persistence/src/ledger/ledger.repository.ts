@@ -92,7 +92,7 @@ export class LedgerRepository {
 
   async accountOf(organizationId: string): Promise<AccountState> {
     const row = await this.database
-      .asTenant({ organizationId })
+      .asOrganization({ organizationId })
       .firstRow<{ balance: string; held: string; available: string }>({
         sql: `SELECT balance_usd::text AS balance, held_usd::text AS held, (balance_usd - held_usd)::text AS available
             FROM ledger_accounts WHERE id = $1`,
@@ -104,7 +104,7 @@ export class LedgerRepository {
   /** What was ever bought and what was ever charged, for `GET /credits`. */
   async creditsOf(organizationId: string): Promise<{ totalCreditsUsd: string; totalUsageUsd: string }> {
     const account = organizationAccount(organizationId);
-    const row = await this.database.asTenant({ organizationId }).firstRow<{ credits: string; usage: string }>({
+    const row = await this.database.asOrganization({ organizationId }).firstRow<{ credits: string; usage: string }>({
       sql: `SELECT coalesce(sum(amount_usd) FILTER (WHERE kind = 'top_up'), 0)::text AS credits,
                    coalesce(sum(CASE kind WHEN 'charge' THEN amount_usd WHEN 'refund' THEN -amount_usd ELSE 0 END), 0)::text AS usage
             FROM ledger_transfers WHERE debit_account = $1 OR credit_account = $1`,

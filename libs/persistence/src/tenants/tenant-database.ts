@@ -4,7 +4,7 @@ import { CopyOut } from '../copy-out';
 import type { CopyRow } from '../copy-row';
 import { Session, type SqlStatement } from '../session';
 import { retried } from '../transactions';
-import { enterTenantSql, type TenantScope } from './tenant';
+import { ENTER_TENANT, enterTenantSql, scopeOf, type Tenant, type TenantScope } from './tenant';
 import { queryAsTenant } from './tenant-query';
 
 /** A transaction of one tenant; what is given one cannot be given a transaction that sees everybody's rows. */
@@ -92,4 +92,12 @@ export class TenantDatabase {
       await runner.release();
     }
   }
+}
+
+/**
+ * Gives the rest of a transaction to a tenant that had to be found out first, by a row that only the holder of a
+ * secret can name.
+ */
+export async function enterTenant(manager: EntityManager, tenant: Tenant): Promise<void> {
+  await manager.query(ENTER_TENANT, [...scopeOf(tenant)]);
 }
