@@ -86,7 +86,7 @@ const GRANTED: Readonly<Record<string, string>> = {
  */
 export class TenantRows1763900000071 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    await ensureRole(runner);
+    await ensureTenantRole(runner);
     for (const [table, condition] of Object.entries(OWNED)) {
       await runner.query(`ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY`);
       await runner.query(`CREATE POLICY ${table}_of_tenant ON ${table} TO ${ROLE} USING (${condition})`);
@@ -116,38 +116,38 @@ export class TenantRows1763900000071 implements MigrationInterface {
  * Two databases may migrate at once. Each attempt is a block of its own, so the one that comes second loses only that
  * and goes on with the role of the first.
  */
-async function ensureRole(runner: QueryRunner): Promise<void> {
+export async function ensureTenantRole(runner: Pick<QueryRunner, 'query'>, role = ROLE): Promise<void> {
   await runner.query(`
     DO $$
     DECLARE
       login text := quote_ident(session_user);
-      hint text := format('As a superuser run: CREATE ROLE ${ROLE} NOLOGIN; GRANT ${ROLE} TO %s; then migrate again.', login);
+      hint text := format('As a superuser run: CREATE ROLE ${role} NOLOGIN; GRANT ${role} TO %s; then migrate again.', login);
       may_act boolean;
     BEGIN
       BEGIN
-        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${ROLE}') THEN
-          CREATE ROLE ${ROLE} NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT NOREPLICATION NOBYPASSRLS;
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${role}') THEN
+          CREATE ROLE ${role} NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT NOREPLICATION NOBYPASSRLS;
         END IF;
       EXCEPTION
         WHEN duplicate_object OR unique_violation THEN NULL;
         WHEN insufficient_privilege THEN
-          RAISE insufficient_privilege USING MESSAGE = format('%s may not create the role ${ROLE}', login), HINT = hint;
+          RAISE insufficient_privilege USING MESSAGE = format('%s may not create the role ${role}', login), HINT = hint;
       END;
-      IF EXISTS (SELECT FROM pg_roles WHERE rolname = '${ROLE}' AND (rolsuper OR rolbypassrls OR rolcanlogin)) THEN
-        RAISE insufficient_privilege USING MESSAGE = 'the role ${ROLE} must be NOLOGIN NOSUPERUSER NOBYPASSRLS';
+      IF EXISTS (SELECT FROM pg_roles WHERE rolname = '${role}' AND (rolsuper OR rolbypassrls OR rolcanlogin)) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'the role ${role} must be NOLOGIN NOSUPERUSER NOBYPASSRLS';
       END IF;
       -- From version 16 on one may be a member and still not act as the role.
-      may_act := pg_has_role(session_user, '${ROLE}',
+      may_act := pg_has_role(session_user, '${role}',
         CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END);
       IF NOT may_act THEN
         FOR attempt IN 1..5 LOOP
           BEGIN
-            EXECUTE format('GRANT ${ROLE} TO %s', login);
+            EXECUTE format('GRANT ${role} TO %s', login);
             EXIT;
           EXCEPTION
             WHEN unique_violation THEN EXIT;
             WHEN insufficient_privilege THEN
-              RAISE insufficient_privilege USING MESSAGE = format('%s may not act as ${ROLE}', login), HINT = hint;
+              RAISE insufficient_privilege USING MESSAGE = format('%s may not act as ${role}', login), HINT = hint;
             -- "tuple concurrently updated": the other one has granted the role at this moment.
             WHEN internal_error THEN
               IF attempt = 5 THEN RAISE; END IF;
@@ -155,8 +155,8 @@ async function ensureRole(runner: QueryRunner): Promise<void> {
           END;
         END LOOP;
       END IF;
-      IF NOT has_schema_privilege('${ROLE}', current_schema(), 'USAGE') THEN
-        EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${ROLE}', current_schema());
+      IF NOT has_schema_privilege('${role}', current_schema(), 'USAGE') THEN
+        EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${role}', current_schema());
       END IF;
     END $$`);
 }

@@ -5,3 +5,4 @@ export { aLineOutcome } from './line-outcome-fixture';
 export { createTestDatabase, openTestDatabase, type OpenTestDatabase, type TestDatabase } from './test-database';
 export { aVideo, storeVideo } from './video-fixture';
 export { storeKey } from './key-fixture';
+export { storePropertiedTenant, type PropertiedTenant } from './tenant-fixture';
