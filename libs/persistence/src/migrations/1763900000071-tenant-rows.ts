@@ -121,7 +121,7 @@ export async function ensureTenantRole(runner: Pick<QueryRunner, 'query'>, role 
     DO $$
     DECLARE
       login text := quote_ident(session_user);
-      hint text := format('As a superuser run: CREATE ROLE ${role} NOLOGIN; GRANT ${role} TO %s; then migrate again.', login);
+      help text := format('; as a superuser run: CREATE ROLE ${role} NOLOGIN; GRANT ${role} TO %s; then migrate again', login);
       may_act boolean;
     BEGIN
       BEGIN
@@ -131,7 +131,7 @@ export async function ensureTenantRole(runner: Pick<QueryRunner, 'query'>, role 
       EXCEPTION
         WHEN duplicate_object OR unique_violation THEN NULL;
         WHEN insufficient_privilege THEN
-          RAISE insufficient_privilege USING MESSAGE = format('%s may not create the role ${role}', login), HINT = hint;
+          RAISE insufficient_privilege USING MESSAGE = login || ' may not create the role ${role}' || help;
       END;
       IF EXISTS (SELECT FROM pg_roles WHERE rolname = '${role}' AND (rolsuper OR rolbypassrls OR rolcanlogin)) THEN
         RAISE insufficient_privilege USING MESSAGE = 'the role ${role} must be NOLOGIN NOSUPERUSER NOBYPASSRLS';
@@ -147,7 +147,7 @@ export async function ensureTenantRole(runner: Pick<QueryRunner, 'query'>, role 
           EXCEPTION
             WHEN unique_violation THEN EXIT;
             WHEN insufficient_privilege THEN
-              RAISE insufficient_privilege USING MESSAGE = format('%s may not act as ${role}', login), HINT = hint;
+              RAISE insufficient_privilege USING MESSAGE = login || ' may not act as ${role}' || help;
             -- "tuple concurrently updated": the other one has granted the role at this moment.
             WHEN internal_error THEN
               IF attempt = 5 THEN RAISE; END IF;
