@@ -6,12 +6,15 @@ import { BatchRemovalRepository } from '../batches/batch-removal.repository';
 import { BatchViewsRepository } from '../batches/batch-views.repository';
 import { createDataSource } from '../data-source';
 import { Database } from '../database';
+import { GenerationContentsRepository } from '../generations/generation-contents.repository';
+import { GenerationsRepository } from '../generations/generations.repository';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import type { SqlStatement } from '../session';
 import {
   announcementsOf,
   createTestDatabase,
+  roundTripsOf,
   storeBatch,
   storePropertiedTenant,
   type PropertiedTenant,
@@ -49,21 +52,6 @@ afterAll(async () => {
   await created.drop();
 });
 
-/** How often PostgreSQL says, meanwhile, that it is ready for the next question. */
-async function roundTripsOf(work: () => Promise<unknown>): Promise<number> {
-  const client = await database.session(async (session) => session.client);
-  const { connection } = client as unknown as { connection: NodeJS.EventEmitter };
-  let trips = 0;
-  const count = (): void => void (trips += 1);
-  connection.on('readyForQuery', count);
-  try {
-    await work();
-  } finally {
-    connection.off('readyForQuery', count);
-  }
-  return trips;
-}
-
 describe(TenantDatabase.name, () => {
   it('sees one tenant, as a role that policies bind', async () => {
     const tenant = database.asTenant(mine, [mine.batchId, theirs.batchId]);
@@ -80,12 +68,12 @@ describe(TenantDatabase.name, () => {
     const tenant = database.asTenant(mine);
     const one: SqlStatement = { name: 'one', sql: 'SELECT id FROM batches WHERE id = $1', values: [mine.batchId] };
     await tenant.rows(one);
-    expect(await roundTripsOf(() => tenant.rows(one))).toBe(1);
-    expect(await roundTripsOf(() => tenant.rows({ sql: COUNT }))).toBe(1);
-    expect(await roundTripsOf(() => tenant.execute({ sql: 'UPDATE batches SET fence = fence' }))).toBe(1);
-    expect(await roundTripsOf(() => tenant.copyEach('SELECT 1', () => undefined))).toBe(1);
-    expect(await roundTripsOf(() => tenant.transaction((session) => session.rows(one)))).toBe(3);
-    expect(await roundTripsOf(() => database.transaction((session) => session.rows(one)))).toBe(3);
+    expect(await roundTripsOf(database, () => tenant.rows(one))).toBe(1);
+    expect(await roundTripsOf(database, () => tenant.rows({ sql: COUNT }))).toBe(1);
+    expect(await roundTripsOf(database, () => tenant.execute({ sql: 'UPDATE batches SET fence = fence' }))).toBe(1);
+    expect(await roundTripsOf(database, () => tenant.copyEach('SELECT 1', () => undefined))).toBe(1);
+    expect(await roundTripsOf(database, () => tenant.transaction((session) => session.rows(one)))).toBe(3);
+    expect(await roundTripsOf(database, () => database.transaction((session) => session.rows(one)))).toBe(3);
   });
 
   it('leaves nothing of itself to the next user of the connection, however it ended', async () => {
@@ -285,5 +273,39 @@ describe('a repository that forgets to ask whose a row is', () => {
     expect(await page(-1n, mine.batchId)).toBe(1);
     expect(await page(-2n, theirs.batchId)).toBe(0);
     expect(await page(-2n, mine.batchId)).toBe(0);
+  });
+});
+
+describe('an id of another tenant', () => {
+  it('costs as many questions as one that nobody has', async () => {
+    const [ledger, outbox] = [new LedgerRepository(database), new OutboxRepository(database)];
+    const endings = new BatchEndingsRepository(database, ledger, outbox, announcementsOf(database));
+    const removal = new BatchRemovalRepository(database, outbox);
+    const views = new BatchViewsRepository(database);
+    const videos = new VideoViewsRepository(database);
+    const generations = new GenerationsRepository(database);
+    const contents = new GenerationContentsRepository(database);
+    const today = new Date().toISOString().slice(0, 10);
+    const anything = { statuses: null, createdAfter: null, createdBefore: null };
+    const foreign = (table: string): string => (JSON.parse(theirs.rows.get(table)!) as { id: string }).id;
+    const questions: readonly [id: string, ask: (id: string) => Promise<unknown>][] = [
+      [theirs.batchId, (id) => views.findForWorkspace(id, mine)],
+      [theirs.batchId, (id) => views.listForWorkspace(mine, anything, id, 10)],
+      [theirs.batchId, (id) => endings.cancel(id, mine)],
+      [theirs.batchId, (id) => removal.remove(id, mine, true)],
+      [foreign('videos'), (id) => videos.findForWorkspace(id, mine)],
+      [foreign('generations'), (id) => generations.find(id, today, mine)],
+      [foreign('generations'), (id) => contents.find(id, today, mine)],
+    ];
+    for (const [id, ask] of questions) {
+      const answers: unknown[] = [];
+      const trips: number[] = [];
+      const unknown = `${id.slice(0, -12)}000000000000`;
+      await ask(unknown);
+      for (const asked of [id, unknown]) {
+        trips.push(await roundTripsOf(database, async () => answers.push(await ask(asked))));
+      }
+      expect([answers[0], trips[0]]).toEqual([answers[1], trips[1]]);
+    }
   });
 });

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import type { DataSource } from 'typeorm';
+import { createDataSource, Database } from '@libs/persistence';
+import {
+  createTestDatabase,
+  roundTripsOf,
+  storePropertiedTenant,
+  type PropertiedTenant,
+  type TestDatabase,
+} from '@libs/persistence/testing';
+import { ApiKeyEntity } from './keys/api-key.entity';
+import { KeysRepository } from './keys/keys.repository';
+import { OrganizationEntity } from './organizations/organization.entity';
+import { FederationPolicyEntity } from './workload-identity/federation-policy.entity';
+import { IdentityIssuerEntity } from './workload-identity/identity-issuer.entity';
+import { IssuersRepository } from './workload-identity/issuers.repository';
+import { PoliciesRepository } from './workload-identity/policies.repository';
+import { WorkspaceEntity } from './workspaces/workspace.entity';
+import { WorkspacesRepository } from './workspaces/workspaces.repository';
+
+const ENTITIES = [ApiKeyEntity, WorkspaceEntity, IdentityIssuerEntity, FederationPolicyEntity];
+
+let testDatabase: TestDatabase;
+let dataSource: DataSource;
+let database: Database;
+let mine: PropertiedTenant;
+let theirs: PropertiedTenant;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  const entities = [...ENTITIES, OrganizationEntity];
+  dataSource = await createDataSource({ url: testDatabase.url, entities, poolSize: 1 }).initialize();
+  database = new Database(dataSource);
+  mine = await storePropertiedTenant(database, -1);
+  theirs = await storePropertiedTenant(database, -2);
+});
+
+afterAll(async () => {
+  await dataSource?.destroy();
+  await testDatabase?.drop();
+});
+
+const ofTheirs = (table: string, column: 'id' | 'hash'): string =>
+  (JSON.parse(theirs.rows.get(table)!) as Record<typeof column, string>)[column];
+
+describe('an id of another organization', () => {
+  it('is answered like one that nobody has, after as many questions', async () => {
+    const { organizationId } = mine;
+    const keys = new KeysRepository(database);
+    const workspaces = new WorkspacesRepository(database);
+    const issuers = new IssuersRepository(database);
+    const policies = new PoliciesRepository(database);
+    const cases: readonly (readonly [id: string, unknown: string, ask: (id: string) => Promise<unknown>])[] = [
+      ...[
+        (hash: string) => keys.getKey({ organizationId, hash }),
+        (hash: string) => keys.updateKey({ organizationId, hash }, { name: 'taken' }),
+        (hash: string) => keys.deleteKey({ organizationId, hash }),
+        (hash: string) => keys.isApiKeyOf(organizationId, hash),
+      ].map((ask) => [ofTheirs('api_keys', 'hash'), 'f'.repeat(64), ask] as const),
+      ...[
+        (id: string) => workspaces.getWorkspace({ organizationId, id }),
+        (id: string) => workspaces.updateWorkspace({ organizationId, id }, { name: 'taken' }),
+        (id: string) => workspaces.deleteWorkspace({ organizationId, id }),
+      ].map((ask) => [theirs.workspaceId, randomUUID(), ask] as const),
+      ...[
+        (id: string) => issuers.getIssuer({ organizationId, id }),
+        (id: string) => issuers.updateIssuer({ organizationId, id }, { name: 'taken' }),
+        (id: string) => issuers.deleteIssuer({ organizationId, id }),
+      ].map((ask) => [ofTheirs('identity_issuers', 'id'), randomUUID(), ask] as const),
+      ...[
+        (id: string) => policies.getPolicy({ organizationId, id }),
+        (id: string) => policies.updatePolicy({ organizationId, id }, { name: 'taken' }),
+        (id: string) => policies.deletePolicy({ organizationId, id }),
+      ].map((ask) => [ofTheirs('federation_policies', 'id'), randomUUID(), ask] as const),
+    ];
+    for (const [id, unknown, ask] of cases) {
+      const answers: string[] = [];
+      const trips: number[] = [];
+      for (const asked of [unknown, unknown, id]) {
+        const answered = async (): Promise<unknown> => answers.push(await ask(asked).then(JSON.stringify, String));
+        trips.push(await roundTripsOf(database, answered));
+      }
+      expect([answers[2], trips[2]]).toEqual([answers[1], trips[1]]);
+    }
+  });
+});
+
+describe('a repository that forgets to ask whose a row is', () => {
+  it.each(ENTITIES)('finds the rows of its organization alone: %p', async (entity) => {
+    const tenant = database.asOrganization(mine);
+    const own = await tenant.entities((manager) => manager.find(entity));
+    expect(own.map(({ createdAt: _when, ...row }) => 'organizationId' in row && row.organizationId)).toEqual([
+      mine.organizationId,
+    ]);
+    expect(await dataSource.manager.count(entity)).toBe(2);
+    const change = { name: 'changed' };
+    const changed = await tenant.entities((manager) =>
+      manager.createQueryBuilder().update(entity).set(change).execute(),
+    );
+    expect(changed.affected).toBe(1);
+  });
+});
