@@ -3,9 +3,11 @@ import { AppError } from '@libs/errors';
 import { BatchKeys } from './batch-keys';
 
 const HASH = 'ab'.repeat(32);
+const OWNER = { organizationId: 'organization', workspaceId: 'workspace', apiKeyHash: HASH };
 
 function principal(expiresAt: string | null = null): Principal {
-  return { keyHash: HASH, expiresAt, name: 'a key' } as Principal;
+  const { organizationId, workspaceId } = OWNER;
+  return { keyHash: HASH, organizationId, workspaceId, expiresAt, name: 'a key' } as Principal;
 }
 
 describe(BatchKeys.name, () => {
@@ -26,9 +28,17 @@ describe(BatchKeys.name, () => {
 
   it('knows a key as it stands now', async () => {
     answer = principal();
-    expect(await keys.principalOf(HASH)).toBe(answer);
+    expect(await keys.principalOf(OWNER)).toBe(answer);
     answer = null;
-    await expect(keys.principalOf(HASH)).rejects.toMatchObject({ code: 'authentication' });
+    await expect(keys.principalOf(OWNER)).rejects.toMatchObject({ code: 'authentication' });
+  });
+
+  it.each(['organizationId', 'workspaceId'] as const)('uses no key for a batch of another %s', async (member) => {
+    const elsewhere = { ...OWNER, [member]: 'elsewhere' };
+    answer = principal();
+    await expect(keys.principalOf(elsewhere)).rejects.toMatchObject({ code: 'authentication' });
+    const known = principal();
+    expect(() => new BatchKeys({ find: () => known }).principalOf(elsewhere)).toThrow('can no longer be used');
   });
 
   it('tells at once what the directory knows by heart', async () => {
@@ -40,41 +50,41 @@ describe(BatchKeys.name, () => {
       return isKnown ? known : Promise.resolve(null);
     };
     const sut = new BatchKeys({ find }, () => nowMs);
-    expect(sut.principalOf(HASH)).toBe(known);
+    expect(sut.principalOf(OWNER)).toBe(known);
     isDown = true;
-    expect(sut.principalOf(HASH)).toBe(known);
+    expect(sut.principalOf(OWNER)).toBe(known);
     [isDown, isKnown] = [false, false];
-    await expect(sut.principalOf(HASH)).rejects.toMatchObject({ code: 'authentication' });
+    await expect(sut.principalOf(OWNER)).rejects.toMatchObject({ code: 'authentication' });
   });
 
   it('keeps to the last answer while nobody answers', async () => {
     const known = (answer = principal());
-    await keys.principalOf(HASH);
+    await keys.principalOf(OWNER);
     answer = away;
-    expect(await keys.principalOf(HASH)).toBe(known);
+    expect(await keys.principalOf(OWNER)).toBe(known);
   });
 
   it('says so when nobody ever answered', async () => {
     answer = away;
-    await expect(keys.principalOf(HASH)).rejects.toBe(away);
+    await expect(keys.principalOf(OWNER)).rejects.toBe(away);
   });
 
   it('goes back to no answer that was taken back', async () => {
     answer = principal();
-    await keys.principalOf(HASH);
+    await keys.principalOf(OWNER);
     answer = null;
-    await Promise.resolve(keys.principalOf(HASH)).catch(() => undefined);
+    await Promise.resolve(keys.principalOf(OWNER)).catch(() => undefined);
     answer = away;
-    await expect(keys.principalOf(HASH)).rejects.toBe(away);
+    await expect(keys.principalOf(OWNER)).rejects.toBe(away);
   });
 
   it('lets a key expire while nobody answers', async () => {
     answer = principal(new Date(1_000).toISOString());
-    await keys.principalOf(HASH);
+    await keys.principalOf(OWNER);
     answer = away;
     nowMs = 999;
-    expect(await keys.principalOf(HASH)).toMatchObject({ keyHash: HASH });
+    expect(await keys.principalOf(OWNER)).toMatchObject({ keyHash: HASH });
     nowMs = 1_000;
-    await expect(keys.principalOf(HASH)).rejects.toMatchObject({ code: 'authentication' });
+    await expect(keys.principalOf(OWNER)).rejects.toMatchObject({ code: 'authentication' });
   });
 });

@@ -1,5 +1,6 @@
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import type { BatchOwner } from '@libs/persistence';
 import type { KeyDirectory } from '@libs/platform';
 
 const MAX_KNOWN = 10_000;
@@ -23,10 +24,16 @@ export class BatchKeys {
   /**
    * At once while the directory knows it, as it does for all but one line of thousands.
    *
-   * @throws AppError authentication when the key may not be used any more, and why the auth app could not be asked
-   *   where it never answered for this key
+   * @param owner as the row of the batch names it
+   * @throws AppError authentication when the key may not be used any more, or not for this owner, and why the auth app
+   *   could not be asked where it never answered for this key
    */
-  principalOf(keyHash: string): Principal | Promise<Principal> {
+  principalOf(owner: BatchOwner): Principal | Promise<Principal> {
+    const found = this.principalOfKey(owner.apiKeyHash);
+    return found instanceof Promise ? found.then((principal) => checked(principal, owner)) : checked(found, owner);
+  }
+
+  private principalOfKey(keyHash: string): Principal | Promise<Principal> {
     let found: Principal | null | Promise<Principal | null>;
     try {
       found = this.directory.find(keyHash);
@@ -55,4 +62,12 @@ export class BatchKeys {
     if (this.known.size > MAX_KNOWN) this.known.delete(this.known.keys().next().value!);
     return principal;
   }
+}
+
+/** What runs for a tenant is paid by a key of that tenant, whatever else is in the row. */
+function checked(principal: Principal, { organizationId, workspaceId }: BatchOwner): Principal {
+  if (principal.organizationId === organizationId && principal.workspaceId === workspaceId) return principal;
+  throw new AppError('authentication', 'The API key of this batch can no longer be used', {
+    internal: `a batch of workspace ${workspaceId} names a key of another`,
+  });
 }

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { BatchesRepository } from '@libs/persistence';
 import { NativeRemovalService } from '../native/native-removal.service';
 import { BatchStopperService } from './batch-stopper.service';
@@ -9,6 +9,8 @@ import { ManagedLaneService } from './managed-lane.service';
 /** Takes a batch one step further, whichever step is due: the row says, never the message. */
 @Injectable()
 export class BatchRunnerService {
+  private readonly logger = new Logger(BatchRunnerService.name);
+
   constructor(
     private readonly batches: BatchesRepository,
     private readonly validation: BatchValidationService,
@@ -18,8 +20,16 @@ export class BatchRunnerService {
     private readonly removal: NativeRemovalService,
   ) {}
 
-  /** Safe to repeat and to run in several workers at once: each step is claimed or guarded by the row. */
-  async advance(batchId: string): Promise<void> {
+  /**
+   * Safe to repeat and to run in several workers at once: each step is claimed or guarded by the row.
+   *
+   * @param workspaceId whose batch it is meant to be, where that was said
+   */
+  async advance(batchId: string, workspaceId?: string): Promise<void> {
+    if (workspaceId !== undefined && !(await this.batches.isOfWorkspace(batchId, workspaceId))) {
+      this.logger.warn(`a message names batch ${batchId} and a workspace that has none of that id`);
+      return;
+    }
     await this.validation.validateIfDue(batchId);
     this.lane.wake();
     const step = await this.batches.findStep(batchId);

@@ -8,7 +8,7 @@ export class BatchesConsumer {
   constructor(private readonly runner: BatchRunnerService) {}
 
   @Handles(AdvanceBatch)
-  advance({ batchId }: AdvanceBatchPayload): Promise<void> {
-    return this.runner.advance(batchId);
+  advance({ batchId, workspaceId }: AdvanceBatchPayload): Promise<void> {
+    return this.runner.advance(batchId, workspaceId);
   }
 }

@@ -23,6 +23,8 @@ const MESSAGES = [{ role: 'user', content: 'Hello!' }];
 
 const OWN = anOwnCredential({ isByokOnly: true, allowedApiKeyHashes: ['hash'] });
 
+const OWNER = { organizationId: 'organization', workspaceId: 'workspace' };
+
 let own: readonly OwnCredential[];
 let upstream: FakeUpstream;
 let closeEngine: () => Promise<void>;
@@ -48,7 +50,7 @@ beforeEach(async () => {
   const { engine, http } = anEngine([model], { credentials });
   closeEngine = () => http.close();
   const catalogue = aCatalogue(model);
-  principal = { keyHash: 'hash' } as Principal;
+  principal = { ...OWNER, keyHash: 'hash' } as unknown as Principal;
   const keys = new BatchKeys({ find: async () => answerOf(principal) });
   runner = new LineRunnerService(engine, { current: () => catalogue } as CatalogueSource, keys);
 });
@@ -72,8 +74,7 @@ function aLine(endpoint: string, body: object, tries = 1): HeldLine {
     model: 'acme/large',
     provider: 'acme',
     upstreamModel: 'acme-large-2026',
-    organizationId: 'organization',
-    workspaceId: 'workspace',
+    ...OWNER,
     apiKeyHash: 'hash',
     expiresAtMs: 0,
   };
@@ -99,7 +100,7 @@ describe(LineRunnerService.name, () => {
   });
 
   it('makes no call that a policy forbids by now, and says which', async () => {
-    principal = { policies: [{ owner: 'workspace', policy: { zdr: true } }] } as unknown as Principal;
+    principal = { ...OWNER, policies: [{ owner: 'workspace', policy: { zdr: true } }] } as unknown as Principal;
     const result = await run(aLine('/v1/chat/completions', { messages: MESSAGES }));
     if (result.kind !== 'outcome') throw new Error('the line is to be tried again');
     expect(result.outcome.error).toMatchObject({ error_type: 'permission_denied' });

@@ -51,7 +51,7 @@ export class LineRunnerService {
     const { claim } = line.segment;
     let principal: Principal;
     try {
-      const found = this.keys.principalOf(claim.apiKeyHash);
+      const found = this.keys.principalOf(claim);
       principal = found instanceof Promise ? await found : found;
     } catch (thrown) {
       return this.withoutKey(line, AppError.from(thrown));

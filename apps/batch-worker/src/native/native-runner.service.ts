@@ -74,8 +74,8 @@ export class NativeRunnerService {
    *
    * @throws AppError authentication for a key that may no longer be used, permission_denied by a policy
    */
-  private async checkAllowed({ apiKeyHash }: NativeBatch, { candidate }: Reach): Promise<void> {
-    const { policies } = await this.keys.principalOf(apiKeyHash);
+  private async checkAllowed(order: NativeBatch, { candidate }: Reach): Promise<void> {
+    const { policies } = await this.keys.principalOf(order);
     if (policies) allowedCandidates([candidate], readRoutePolicies(policies), candidate.model.slug);
   }
 

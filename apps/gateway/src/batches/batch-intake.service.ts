@@ -140,7 +140,7 @@ export class BatchIntakeService {
         idempotency,
         quote,
       });
-      await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id });
+      await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id, workspaceId });
     });
   }
 

@@ -1,4 +1,4 @@
-import { IsString, Length } from 'class-validator';
+import { IsOptional, IsString, IsUUID, Length } from 'class-validator';
 import { job } from '../messages/contract';
 import { queues } from '../messages/queues';
 
@@ -6,6 +6,11 @@ export class AdvanceBatchPayload {
   @IsString()
   @Length(1, 100)
   batchId: string;
+
+  /** Whose batch it is, as the sender knows it. A message that says another than the row is of no effect. */
+  @IsOptional()
+  @IsUUID()
+  workspaceId?: string;
 }
 
 /** Look at the batch's row and take its next step: validate it, run its lines, finalize it. */

@@ -63,7 +63,7 @@ export class BatchEndingsRepository {
         values: [id, WIND_UP_MS],
       });
       await closeUnheldSegments(session, batch.number);
-      await this.outbox.add(session, AdvanceBatch, { batchId: id });
+      await this.outbox.add(session, AdvanceBatch, { batchId: id, workspaceId: tenant.workspaceId });
       return 'stopping';
     });
   }

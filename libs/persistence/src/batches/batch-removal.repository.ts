@@ -48,7 +48,7 @@ export class BatchRemovalRepository {
       if (batch === null) return { kind: 'unknown' };
       if (!batch.finalized) return { kind: 'unfinished' };
       if (batch.upstream_deletion === 'due' || (batch.upstream_deletion === 'refused' && begin)) {
-        await this.requestUpstream(session, id);
+        await this.requestUpstream(session, id, tenant.workspaceId);
         return { kind: 'awaits-upstream' };
       }
       if (batch.upstream_deletion === 'requested') return { kind: 'awaits-upstream' };
@@ -83,13 +83,13 @@ export class BatchRemovalRepository {
     return touched === 1;
   }
 
-  private async requestUpstream(session: TenantSession, id: string): Promise<void> {
+  private async requestUpstream(session: TenantSession, id: string, workspaceId: string): Promise<void> {
     await session.execute({
       name: 'batch-request-upstream',
       sql: `UPDATE batches SET upstream_deletion = 'requested' WHERE id = $1`,
       values: [id],
     });
-    await this.outbox.add(session, AdvanceBatch, { batchId: id });
+    await this.outbox.add(session, AdvanceBatch, { batchId: id, workspaceId });
   }
 }
 

@@ -176,6 +176,15 @@ export class BatchesRepository {
     return row === null ? null : { ...row, number: BigInt(row.number) };
   }
 
+  async isOfWorkspace(id: string, workspaceId: string): Promise<boolean> {
+    const row = await this.database.firstRow({
+      name: 'batch-of-workspace',
+      sql: 'SELECT 1 FROM batches WHERE id = $1 AND workspace_id = $2',
+      values: [id, workspaceId],
+    });
+    return row !== null;
+  }
+
   /** Batches that wait for a step nobody seems to be taking. */
   async findStalled(limit: number): Promise<{ id: string; number: bigint; status: BatchStatus }[]> {
     const rows = await this.database.rows<{ id: string; number: string; status: BatchStatus }>({
