@@ -103,8 +103,8 @@ export class TenantRows1763900000071 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     for (const table of Object.keys(OWNED)) {
       await runner.query(`REVOKE ALL ON ${table} FROM ${ROLE}`);
-      for (const whose of ['tenant', 'installation'])
-        await runner.query(`DROP POLICY IF EXISTS ${table}_of_${whose} ON ${table}`);
+      await runner.query(`DROP POLICY IF EXISTS ${table}_of_tenant ON ${table}`);
+      await runner.query(`DROP POLICY IF EXISTS ${table}_of_installation ON ${table}`);
       await runner.query(`ALTER TABLE ${table} DISABLE ROW LEVEL SECURITY`);
     }
   }
