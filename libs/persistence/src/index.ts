@@ -68,6 +68,7 @@ export {
   type OpeningVerdict,
 } from './generations/generations.repository';
 export { LedgerRepository, organizationAccount, type AccountDrift, type HoldRequest } from './ledger/ledger.repository';
+export { OperatorTopUpsRepository } from './ledger/operator-top-ups.repository';
 export type { KeyLimit } from './ledger/key-limit';
 export { migrate } from './migrate';
 export { OutboxRepository } from './outbox/outbox.repository';

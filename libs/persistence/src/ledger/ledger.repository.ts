@@ -73,9 +73,17 @@ export function organizationAccount(organizationId: string): string {
 export class LedgerRepository {
   constructor(private readonly database: Database) {}
 
-  /** Adds credits. The same reference counts once; returns false for a repeated one. */
-  async topUp(organizationId: string, amountUsd: string, reference: string): Promise<boolean> {
-    const touched = await this.database.execute({
+  /**
+   * Adds credits, in the caller's transaction where there is one. The same reference counts once; returns false for a
+   * repeated one.
+   */
+  async topUp(
+    organizationId: string,
+    amountUsd: string,
+    reference: string,
+    within: Pick<Session, 'execute'> = this.database,
+  ): Promise<boolean> {
+    const touched = await within.execute({
       sql: `
         WITH moved AS (
           INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd)

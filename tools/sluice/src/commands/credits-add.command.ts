@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { GetWorkspace, USD_DECIMAL } from '@libs/contracts';
-import { LedgerRepository } from '@libs/persistence';
+import { AuditRepository, LedgerRepository, OperatorTopUpsRepository } from '@libs/persistence';
 import { optionalId, optionalText, positional, UsageError, type Command, type CommandArguments } from '../command';
 import type { Installation } from '../installation';
+import { operatorAtWork } from '../operator';
 import { allOrganizations, ORGANIZATION_OPTION, organizationOf } from '../organization';
 
 export const creditsAdd: Command = {
@@ -17,9 +18,11 @@ export const creditsAdd: Command = {
       throw new UsageError('USD must be a positive amount of US dollars, such as 25 or 2.50');
     }
     const organizationId = await payerOf(args, installation);
-    const ledger = new LedgerRepository(await installation.database());
+    const database = await installation.database();
+    const ledger = new LedgerRepository(database);
+    const topUps = new OperatorTopUpsRepository(database, ledger, new AuditRepository(database));
     const reference = optionalText(args, 'reference') ?? `top-up-${randomUUID()}`;
-    const added = await ledger.topUp(organizationId, amountUsd, reference);
+    const added = await topUps.add({ organizationId, amountUsd, reference, ...operatorAtWork() });
     const account = await ledger.accountOf(organizationId);
     const what = added ? `Added ${amountUsd} USD.` : 'Nothing added: this reference was counted before.';
     return {
