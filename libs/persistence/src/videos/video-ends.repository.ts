@@ -30,6 +30,8 @@ const OUTCOMES = { completed: 'completed', failed: 'failed', cancelled: 'cancell
 /**
  * Ends of video jobs. The row, the charge, the hold, the generation and the news of it commit together, guarded by
  * the fence and by `finished_at`: the first end is the only one.
+ *
+ * Locks are taken in the order of every other charge: the account, the key, the day of the key.
  */
 @Injectable()
 export class VideoEndsRepository {
@@ -44,8 +46,9 @@ export class VideoEndsRepository {
     return this.database.transaction(async (session) => {
       if (!(await close(session, job, ending))) return false;
       const end = await this.withoutWaivedFee(session, job, ending);
-      if (end.status === 'completed') await charge(session, job, end);
+      if (end.status === 'completed') await settleOnHold(session, job, end);
       await this.ledger.resolveHold(session, job.id);
+      if (end.status === 'completed') await charge(session, job, end);
       await recordGeneration(session, job, end);
       await tell(session, end);
       return true;
@@ -109,12 +112,24 @@ async function close(session: Session, { id, fence }: VideoJob, end: VideoEnd): 
   return touched === 1;
 }
 
-/** What the owner's own provider charged counts for limits that include it. */
-async function charge(
-  session: Session,
-  job: VideoJob,
-  { costUsd, upstreamCostUsd }: { readonly costUsd: string; readonly upstreamCostUsd: string | null },
-): Promise<void> {
+interface Bill {
+  readonly costUsd: string;
+  /** What the owner's own provider charged, which counts for limits that include it. */
+  readonly upstreamCostUsd: string | null;
+}
+
+/** What the hold is resolved with. */
+async function settleOnHold(session: Session, { id }: VideoJob, { costUsd, upstreamCostUsd }: Bill): Promise<void> {
+  await session.execute({
+    name: 'video-settle-on-hold',
+    sql: `UPDATE ledger_holds
+          SET settled_usd = settled_usd + $2::numeric, settled_byok_usd = settled_byok_usd + $3::numeric
+          WHERE id = $1 AND state = 'open'`,
+    values: [id, costUsd, upstreamCostUsd ?? '0'],
+  });
+}
+
+async function charge(session: Session, job: VideoJob, { costUsd, upstreamCostUsd }: Bill): Promise<void> {
   await session.execute({
     name: 'video-charge',
     sql: `
@@ -122,15 +137,11 @@ async function charge(
         INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id,
           api_key_hash)
         SELECT $1, 'charge', 'org:' || $2, 'revenue', $5::numeric, $3::uuid, $4 WHERE $5::numeric > 0
-      ), spent AS (
-        INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd, byok_usd)
-        VALUES ($4, (now() AT TIME ZONE 'UTC')::date, $5::numeric, $6::numeric)
-        ON CONFLICT (api_key_hash, day) DO UPDATE
-        SET charged_usd = k.charged_usd + excluded.charged_usd, byok_usd = k.byok_usd + excluded.byok_usd
       )
-      UPDATE ledger_holds
-      SET settled_usd = settled_usd + $5::numeric, settled_byok_usd = settled_byok_usd + $6::numeric
-      WHERE id = $1 AND state = 'open'`,
+      INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd, byok_usd)
+      VALUES ($4, (now() AT TIME ZONE 'UTC')::date, $5::numeric, $6::numeric)
+      ON CONFLICT (api_key_hash, day) DO UPDATE
+      SET charged_usd = k.charged_usd + excluded.charged_usd, byok_usd = k.byok_usd + excluded.byok_usd`,
     values: [job.id, job.organizationId, job.workspaceId, job.apiKeyHash, costUsd, upstreamCostUsd ?? '0'],
   });
 }

@@ -61,6 +61,16 @@ async function submitted(): Promise<VideoJob> {
   return claim();
 }
 
+/** Until a statement in this database waits for a lock that somebody holds. */
+async function untilSomebodyWaits(): Promise<void> {
+  for (;;) {
+    const waiting = await opened.database.rows({
+      sql: `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    });
+    if (waiting.length > 0) return;
+  }
+}
+
 const leaseRunsOut = (): Promise<number> =>
   opened.database.execute({ sql: `UPDATE videos SET lease_until = now() - interval '1 second'` });
 const amountsOf = async (id: string): Promise<string[]> =>
@@ -186,6 +196,30 @@ describe(VideoEndsRepository.name, () => {
       heldUsd: expect.stringMatching(/^0(\.0+)?$/),
       balanceUsd: expect.stringMatching(isDone ? /^9\.50*$/ : /^10(\.0+)?$/),
     });
+  });
+
+  it('waits for the account before it locks the day of the key, as settlements of calls do', async () => {
+    const video = await storeVideo(opened.database);
+    const job = await submitted();
+    const day = `SELECT 1 FROM ledger_key_days WHERE api_key_hash = $1 FOR UPDATE NOWAIT`;
+    const { database } = opened;
+    await database.execute({
+      sql: `INSERT INTO ledger_key_days (api_key_hash, day, charged_usd)
+            VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 0) ON CONFLICT DO NOTHING`,
+      values: [video.apiKeyHash],
+    });
+    let ended: Promise<boolean> | undefined;
+    await database.transaction(async (session) => {
+      await session.execute({
+        sql: 'SELECT 1 FROM ledger_accounts WHERE id = $1 FOR UPDATE',
+        values: [`org:${video.organizationId}`],
+      });
+      ended = ends.finish(job, DONE, silent);
+      await untilSomebodyWaits();
+      expect(await session.execute({ sql: day, values: [video.apiKeyHash] })).toBe(1);
+    });
+    expect(await ended).toBe(true);
+    expect(await amountsOf(video.id)).toEqual(['0.5']);
   });
 
   it('stores the news, or nothing of the end', async () => {
