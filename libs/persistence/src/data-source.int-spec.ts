@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createDataSource } from './data-source';
 import { Database } from './database';
 import { createTestDatabase, type TestDatabase } from './testing';
@@ -19,6 +20,7 @@ describe(createDataSource.name, () => {
     const dataSource = await createDataSource({ url: created.url, poolSize: WORKERS }).initialize();
     const killer = await createDataSource({ url: created.url, poolSize: 1, applicationName: 'killer' }).initialize();
     const database = new Database(dataSource);
+    const tenant = database.asTenant({ organizationId: randomUUID() });
     const unheard: unknown[] = [];
     const note = (error: unknown): void => void unheard.push(error);
     // Jest takes uncaught errors for its own; here they are what is looked for.
@@ -28,7 +30,10 @@ describe(createDataSource.name, () => {
     try {
       let stopped = false;
       const ask = async (): Promise<void> => {
-        while (!stopped) await database.rows({ sql: 'SELECT pg_sleep(0.005)' }).catch(() => []);
+        while (!stopped) {
+          await database.rows({ sql: 'SELECT pg_sleep(0.005)' }).catch(() => []);
+          await tenant.rows({ name: 'sleep', sql: 'SELECT pg_sleep(0.005)' }).catch(() => []);
+        }
       };
       const asking = Array.from({ length: WORKERS }, ask);
       for (let storm = 0; storm < STORMS; storm += 1) {
@@ -41,6 +46,7 @@ describe(createDataSource.name, () => {
       stopped = true;
       await Promise.all(asking);
       expect(await database.rows({ sql: 'SELECT 1 AS one' })).toEqual([{ one: 1 }]);
+      expect(await tenant.rows({ sql: 'SELECT 1 AS one' })).toEqual([{ one: 1 }]);
     } finally {
       process.off('uncaughtException', note);
       for (const listener of listeners) process.on('uncaughtException', listener);
