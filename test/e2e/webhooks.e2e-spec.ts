@@ -270,6 +270,61 @@ describe('an address', () => {
   });
 });
 
+describe('a receiver that keeps failing', () => {
+  const EVENTS = 50;
+
+  /** So many events are due at the path, as if so many batches had ended. */
+  const owe = (path: string): Promise<number> =>
+    installation.database.execute({
+      sql: `INSERT INTO webhook_deliveries (id, organization_id, workspace_id, url, host, type, payload)
+            SELECT $1 || n, organization_id, workspace_id, $2, $3, type, payload
+            FROM generate_series(1, $4::integer) n, (SELECT * FROM webhook_deliveries LIMIT 1) w`,
+      values: [path, receiver.url(path), new URL(receiver.url(path)).host, EVENTS],
+    });
+
+  const rowsAt = (path: string) =>
+    installation.database.rows<{ attempts: number; pending: boolean; dueInMs: number }>({
+      sql: `SELECT attempts, num_nonnulls(delivered_at, given_up_at) = 0 AS pending,
+              (extract(epoch FROM next_attempt_at - now()) * 1000)::float8 AS "dueInMs"
+            FROM webhook_deliveries WHERE url = $1`,
+      values: [receiver.url(path)],
+    });
+
+  const callsAt = (path: string): number => receiver.events.filter((event) => event.path === path).length;
+
+  it('gets a few of fifty events, while another at its host gets all of them at once', async () => {
+    receiver.broken.add('/dead');
+    await owe('/dead');
+    await owe('/alive');
+    const begunMs = Date.now();
+    await receiver.at('/alive', EVENTS);
+    expect(Date.now() - begunMs).toBeLessThan(8_000);
+    await eventually('all that is due is put off', PATIENCE_MS, async () =>
+      (await rowsAt('/dead')).every(({ dueInMs }) => dueInMs > 0) ? true : undefined,
+    );
+    // The attempts after 5 seconds of those that failed would be made now.
+    await delay(8_000);
+    expect(callsAt('/dead')).toBeLessThanOrEqual(10);
+    const rows = await rowsAt('/dead');
+    expect(rows.every(({ pending }) => pending)).toBe(true);
+    expect(rows.reduce((sum, { attempts }) => sum + attempts, 0)).toBe(callsAt('/dead'));
+  });
+
+  it('gets what the operator sends again all the same, and all the rest when it takes that', async () => {
+    receiver.broken.clear();
+    const before = callsAt('/dead');
+    expect(await operator.run('webhooks', 'redeliver', '/dead50')).toEqual({ id: '/dead50' });
+    await untilDelivered('/dead50');
+    expect(callsAt('/dead')).toBe(before + 1);
+    // In place of the half minute until the next probe.
+    await installation.database.execute({
+      sql: 'UPDATE webhook_deliveries SET next_attempt_at = now() WHERE url = $1',
+      values: [receiver.url('/dead')],
+    });
+    await receiver.at('/dead', before + EVENTS);
+  });
+});
+
 describe('the operator', () => {
   it('sends an event again, under its id', async () => {
     const [first] = (await receiver.at('/signed')) as [ReceivedEvent];

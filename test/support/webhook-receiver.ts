@@ -20,6 +20,8 @@ export class WebhookReceiver {
   readonly events: ReceivedEvent[] = [];
   /** What the next events are answered with, one each; then 204. `hold` says nothing until the test does. */
   answers: (number | 'hold')[] = [];
+  /** Paths at which every event is answered with 500. */
+  readonly broken = new Set<string>();
   /** Runs between an event and its answer. */
   beforeAnswer: (event: ReceivedEvent) => Promise<void> = async () => undefined;
   readonly #held: ServerResponse[] = [];
@@ -33,7 +35,7 @@ export class WebhookReceiver {
         const text = Buffer.concat(chunks).toString();
         const event = { path: request.url ?? '', headers: request.headers, text };
         this.events.push(event);
-        const answer = this.answers.shift() ?? 204;
+        const answer = this.broken.has(event.path) ? 500 : (this.answers.shift() ?? 204);
         if (answer === 'hold') this.#held.push(response);
         else this.#answer(event, response, answer);
       });

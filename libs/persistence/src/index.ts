@@ -87,14 +87,14 @@ export {
 } from './videos/video-reviews.repository';
 export { VideoViewsRepository, type VideoView } from './videos/video-views.repository';
 export type { KeptVideo, VideoStatusName, VideoStep } from './videos/video.entity';
-export {
-  WebhookDeliveriesRepository,
-  type AttemptResult,
-  type ClaimedWebhook,
-  type NewWebhookDelivery,
-  type WebhookLease,
-  type WebhookReport,
-} from './webhooks/webhook-deliveries.repository';
+export { WebhookDeliveriesRepository } from './webhooks/webhook-deliveries.repository';
+export type {
+  AttemptResult,
+  ClaimedWebhook,
+  NewWebhookDelivery,
+  WebhookLease,
+  WebhookReport,
+} from './webhooks/webhook-delivery';
 export * from './native-batches/native-batches.repository';
 export * from './native-batches/native-plans.repository';
 export * from './native-batches/native-segments.repository';

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { MAX_ATTEMPTS, outcomeOf, outcomeOfError, retryDelayMs } from './attempt-outcome';
+import { MAX_ATTEMPTS, outcomeOf, outcomeOfError, receiverVerdict, retryDelayMs } from './attempt-outcome';
 
 const NOW_MS = Date.parse('2026-01-02T03:04:05Z');
 const HOUR_MS = 3_600_000;
@@ -47,6 +47,24 @@ describe(outcomeOfError, () => {
     expect(outcomeOfError(new AppError('timeout', 'The host did not answer in time'))).toMatchObject({
       kind: 'failed',
     });
+  });
+});
+
+describe(receiverVerdict, () => {
+  const verdictOf = (status: number) => receiverVerdict(outcomeOf({ status, headers: {} }, NOW_MS));
+
+  it.each([500, 502, 503, 504, 599, 408, 429])('takes %d for a receiver that fails', (status) => {
+    expect(verdictOf(status)).toBe('failing');
+  });
+
+  it.each([200, 204, 302, 400, 401, 404, 410, 422])('takes %d for one that is there', (status) => {
+    expect(verdictOf(status)).toBe('alive');
+  });
+
+  it('takes no answer for a failure, and a URL that was not called for no news', () => {
+    expect(receiverVerdict(outcomeOfError(new AppError('timeout', 'too slow')))).toBe('failing');
+    expect(receiverVerdict(outcomeOfError(new AppError('provider_unavailable', 'away')))).toBe('failing');
+    expect(receiverVerdict(outcomeOfError(new AppError('invalid_request', 'refused')))).toBe('unknown');
   });
 });
 

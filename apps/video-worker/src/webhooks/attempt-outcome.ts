@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { EgressResponse } from '@libs/platform';
+import type { ReceiverVerdict } from './receiver-breaker';
 
 /** What became of one attempt. */
 export type AttemptOutcome =
@@ -15,6 +16,8 @@ export type AttemptOutcome =
   | { readonly kind: 'final'; readonly status: number | null; readonly error: string };
 
 const GONE = 410;
+const REQUEST_TIMEOUT = 408;
+const TOO_MANY_REQUESTS = 429;
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -54,6 +57,17 @@ export function outcomeOfError(thrown: unknown): AttemptOutcome {
   if (code === 'invalid_request') return { kind: 'final', status: null, error: message };
   const error = internal === undefined ? message : `${message} (${internal})`;
   return { kind: 'failed', status: null, error, retryAfterMs: null };
+}
+
+/**
+ * What an attempt says of its receiver. One that refuses an event with a status of its own (4xx) is there, and may
+ * take the next event: it fails when it cannot be reached, breaks, is too slow, or says that this is too much.
+ */
+export function receiverVerdict(outcome: AttemptOutcome): ReceiverVerdict {
+  const { kind, status } = outcome;
+  // A URL that may not be reached was not called.
+  if (status === null) return kind === 'final' ? 'unknown' : 'failing';
+  return status >= 500 || status === REQUEST_TIMEOUT || status === TOO_MANY_REQUESTS ? 'failing' : 'alive';
 }
 
 /**

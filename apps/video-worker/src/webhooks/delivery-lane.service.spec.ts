@@ -4,12 +4,13 @@ import { AppError } from '@libs/errors';
 import type { ClaimedWebhook, WebhookDeliveriesRepository } from '@libs/persistence';
 import type { AttemptOutcome } from './attempt-outcome';
 import { DeliveryLaneService } from './delivery-lane.service';
+import { ReceiverBreakers } from './receiver-breakers';
 import type { SigningSecrets } from './signing-secrets';
 import type { WebhookSender } from './webhook-sender';
 
 const SECRET = new Secret('whsec_AAAA');
 
-function aWebhook(id: string, attempts = 1): ClaimedWebhook {
+function aWebhook(id: string, attempts = 1, more: Partial<ClaimedWebhook> = {}): ClaimedWebhook {
   const owner = { organizationId: 'organization', workspaceId: 'workspace' };
   return {
     ...owner,
@@ -20,6 +21,9 @@ function aWebhook(id: string, attempts = 1): ClaimedWebhook {
     payload: '{}',
     createdAt: new Date(),
     attempts,
+    isByHand: false,
+    owedForMs: 0,
+    ...more,
   };
 }
 
@@ -52,6 +56,15 @@ class FakeDeliveries {
     this.note('released', id, delayMs);
   }
 
+  async holdBack({ id }: ClaimedWebhook, { delayMs }: { delayMs: number }): Promise<number> {
+    this.note('held back', id, delayMs);
+    return 1;
+  }
+
+  async giveUpUntried({ id }: ClaimedWebhook, error: string): Promise<boolean> {
+    return this.note('given up untried', id, error);
+  }
+
   private note(...what: unknown[]): boolean {
     this.notes.push(what);
     return true;
@@ -64,12 +77,14 @@ describe(DeliveryLaneService.name, () => {
   let answer: (webhook: ClaimedWebhook, signal: AbortSignal) => Promise<AttemptOutcome>;
   let secretsOf: () => Promise<readonly Secret[]>;
   let lane: DeliveryLaneService;
+  let nowMs: number;
 
   beforeAll(() => Logger.overrideLogger(false));
 
   beforeEach(() => {
     deliveries = new FakeDeliveries();
     sent = [];
+    nowMs = 0;
     answer = async () => ({ kind: 'delivered', status: 200 });
     secretsOf = async () => [SECRET];
     const sender = {
@@ -82,6 +97,10 @@ describe(DeliveryLaneService.name, () => {
       deliveries as unknown as WebhookDeliveriesRepository,
       { of: () => secretsOf() } as unknown as SigningSecrets,
       sender as unknown as WebhookSender,
+      new ReceiverBreakers(
+        () => nowMs,
+        () => 0,
+      ),
     );
   });
 
@@ -136,6 +155,75 @@ describe(DeliveryLaneService.name, () => {
     await sendAll(aWebhook('one'));
     expect(sent).toEqual([]);
     expect(deliveries.notes).toEqual([['released', 'one', 5_000]]);
+  });
+
+  describe('at a receiver that has failed five times in a row', () => {
+    const SERVER_ERROR: AttemptOutcome = { kind: 'failed', status: 500, error: 'it failed', retryAfterMs: null };
+    const PAUSE_MS = 30_000;
+    const notesOf = (id: string) => deliveries.notes.filter((note) => note[1] === id);
+
+    /** What waits is claimed and worked off; unlike `sendAll`, the lane goes on. */
+    async function work(...webhooks: ClaimedWebhook[]): Promise<void> {
+      deliveries.waiting.push(...webhooks);
+      lane.wake();
+      await soon(() => webhooks.every(({ id }) => notesOf(id).length > 0));
+    }
+
+    beforeEach(async () => {
+      answer = async () => SERVER_ERROR;
+      await work(...Array.from({ length: 5 }, (_, index) => aWebhook(`failure-${index}`)));
+      sent.length = 0;
+    });
+
+    it('puts off what is due, which costs no attempt, and serves another URL', async () => {
+      answer = async () => ({ kind: 'delivered', status: 204 });
+      await work(aWebhook('one'), aWebhook('two', 1, { url: 'https://r.example/other' }));
+      expect(notesOf('one')).toEqual([['held back', 'one', PAUSE_MS]]);
+      expect(notesOf('two')).toEqual([['delivered', 'two', 204]]);
+      expect(sent.map(({ id }) => id)).toEqual(['two']);
+    });
+
+    it('sends one event as a probe when the pause is over, and all of them once that was taken', async () => {
+      nowMs = PAUSE_MS;
+      let probeEnds = (_outcome: AttemptOutcome): void => undefined;
+      answer = () => new Promise((resolve) => (probeEnds = resolve));
+      deliveries.waiting.push(aWebhook('probe'));
+      lane.wake();
+      await soon(() => sent.length === 1);
+      await work(aWebhook('one'));
+      expect(notesOf('one')).toEqual([['held back', 'one', expect.any(Number)]]);
+      answer = async () => ({ kind: 'delivered', status: 204 });
+      probeEnds({ kind: 'delivered', status: 204 });
+      await soon(() => notesOf('probe').length > 0);
+      await work(aWebhook('two'), aWebhook('three'));
+      expect(sent.map(({ id }) => id)).toEqual(['probe', 'two', 'three']);
+    });
+
+    it('sends what the operator sent again, and goes on with all when that was taken', async () => {
+      answer = async () => ({ kind: 'delivered', status: 204 });
+      await work(aWebhook('by-hand', 1, { isByHand: true }));
+      await work(aWebhook('next'));
+      expect(sent.map(({ id }) => id)).toEqual(['by-hand', 'next']);
+    });
+
+    it('hands on the probe of an event whose secret cannot be had', async () => {
+      nowMs = PAUSE_MS;
+      secretsOf = () => Promise.reject(new AppError('timeout', 'no answer'));
+      await work(aWebhook('unsigned'));
+      secretsOf = async () => [SECRET];
+      await work(aWebhook('next'));
+      expect(sent.map(({ id }) => id)).toEqual(['next']);
+    });
+
+    it('gives up what has been owed for 75 hours, and not an hour earlier', async () => {
+      await work(
+        aWebhook('old', 1, { owedForMs: 75 * 3_600_000 }),
+        aWebhook('young', 1, { owedForMs: 74 * 3_600_000 }),
+      );
+      expect(notesOf('old')).toEqual([['given up untried', 'old', expect.any(String)]]);
+      expect(notesOf('young')).toEqual([['held back', 'young', PAUSE_MS]]);
+      expect(sent).toEqual([]);
+    });
   });
 
   it('has no more under way than its slots and fills each that becomes free', async () => {

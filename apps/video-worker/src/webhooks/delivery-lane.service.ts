@@ -3,7 +3,9 @@ import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { WebhookDeliveriesRepository, type AttemptResult, type ClaimedWebhook } from '@libs/persistence';
 import { counter, durationHistogram } from '@libs/platform';
-import { MAX_ATTEMPTS, retryDelayMs, type AttemptOutcome } from './attempt-outcome';
+import { MAX_ATTEMPTS, receiverVerdict, retryDelayMs, type AttemptOutcome } from './attempt-outcome';
+import { FAILURES_TO_OPEN, type Admission } from './receiver-breaker';
+import { ReceiverBreakers } from './receiver-breakers';
 import { SigningSecrets } from './signing-secrets';
 import { WebhookSender } from './webhook-sender';
 
@@ -16,6 +18,11 @@ const LEASE_MS = 45_000;
 const DRAIN_MS = 18_000;
 /** The wait when not even an attempt could be made. */
 const NOT_TRIED_DELAY_MS = 5_000;
+/** For so long an event may be held back by the breaker of its receiver; ten attempts take about as long. */
+const LIFETIME_MS = 75 * 3_600_000;
+const NO_MORE_ATTEMPTS = 'its workers ended before the end of their attempts';
+const NO_MORE_TIME = 'its receiver failed for as long as it was owed';
+const UNCONDITIONAL: Admission = { kind: 'attempt', isProbe: false };
 
 const attempts = counter({
   name: 'sluice_webhook_attempts_total',
@@ -26,10 +33,14 @@ const attemptSeconds = durationHistogram({
   name: 'sluice_webhook_attempt_seconds',
   help: 'From the start of an attempt to the head of the answer',
 });
+const heldBack = counter({
+  name: 'sluice_webhooks_held_back_total',
+  help: 'Events that were due and put off, because their receiver keeps failing',
+});
 
 /**
  * Sends events: many at a time, of each host only a few, so that a receiver which is slow or away costs the others
- * nothing.
+ * nothing. One that failed several times in a row is probed with one event at a time, and the rest waits for that.
  *
  * Safe because the row knows: an attempt is claimed before it is made, its end is noted under the claim's fence, and
  * who dies in between leaves a claim that runs out. The event is then sent once more, under the same id.
@@ -47,6 +58,7 @@ export class DeliveryLaneService {
     private readonly deliveries: WebhookDeliveriesRepository,
     private readonly secrets: SigningSecrets,
     private readonly sender: WebhookSender,
+    private readonly breakers: ReceiverBreakers,
   ) {}
 
   /** There may be something to send. */
@@ -99,16 +111,46 @@ export class DeliveryLaneService {
 
   private async run(webhook: ClaimedWebhook): Promise<void> {
     if (webhook.attempts > MAX_ATTEMPTS) {
-      await this.giveUp(webhook, { status: null, error: 'its workers ended before the end of their attempts' });
+      await this.giveUp(webhook, { status: null, error: NO_MORE_ATTEMPTS });
       return;
     }
-    const secrets = await this.secretsFor(webhook);
-    if (secrets === null) return;
-    const stopTimer = attemptSeconds.startTimer();
-    const outcome = await this.sender.send(webhook, secrets, this.callOff.signal).catch(() => null);
-    stopTimer();
+    // Who has an event sent again by hand wants to see it go, and learns the receiver's answer from it.
+    const admission = webhook.isByHand ? UNCONDITIONAL : this.breakers.admit(webhook.url);
+    if (admission.kind === 'wait') await this.holdBack(webhook, admission.waitMs);
+    else await this.attempt(webhook, admission.isProbe);
+  }
+
+  private async attempt(webhook: ClaimedWebhook, isProbe: boolean): Promise<void> {
+    let outcome: AttemptOutcome | null = null;
+    try {
+      const secrets = await this.secretsFor(webhook);
+      if (secrets === null) return;
+      const stopTimer = attemptSeconds.startTimer();
+      outcome = await this.sender.send(webhook, secrets, this.callOff.signal).catch(() => null);
+      stopTimer();
+    } finally {
+      this.judge(webhook, isProbe, outcome);
+    }
     if (outcome === null) await this.deliveries.release(webhook, 0);
     else await this.note(webhook, outcome);
+  }
+
+  private judge({ id, url }: ClaimedWebhook, isProbe: boolean, outcome: AttemptOutcome | null): void {
+    const verdict = outcome === null ? 'unknown' : receiverVerdict(outcome);
+    if (!this.breakers.note(url, isProbe, verdict)) return;
+    this.logger.warn(`the receiver of event ${id} failed ${FAILURES_TO_OPEN} times in a row: it is probed`);
+  }
+
+  /** Costs the event no attempt; what else waits for this receiver is put off with it, so that it is not claimed. */
+  private async holdBack(webhook: ClaimedWebhook, delayMs: number): Promise<void> {
+    if (webhook.owedForMs >= LIFETIME_MS) {
+      attempts.inc({ outcome: 'given_up' });
+      this.logger.warn(`event ${webhook.id} is given up after ${webhook.attempts - 1} attempts: ${NO_MORE_TIME}`);
+      await this.deliveries.giveUpUntried(webhook, NO_MORE_TIME);
+      return;
+    }
+    const count = await this.deliveries.holdBack(webhook, { delayMs, lifetimeMs: LIFETIME_MS });
+    heldBack.inc(count);
   }
 
   /** An event of a workspace that signs is never sent unsigned: without its secrets there is no attempt. */

@@ -3,12 +3,17 @@ import { WebhookDeliveriesRepository } from '@libs/persistence';
 import { gauge, PeriodicTask } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
 import { DeliveryLaneService } from './delivery-lane.service';
+import { ReceiverBreakers } from './receiver-breakers';
 
 /** Shorter than the shortest wait between two attempts. */
 const SWEEP_MS = 1_000;
 const SWEEPS_PER_TIDYING = 30;
 
 const pending = gauge({ name: 'sluice_webhooks_pending', help: 'Events that are neither delivered nor given up' });
+const openBreakers = gauge({
+  name: 'sluice_webhook_breakers_open',
+  help: 'Callback URLs that this process leaves alone, because they keep failing',
+});
 
 /**
  * Brings what no message brings: attempts whose time has come, events whose nudge was lost or whose worker died. Now
@@ -23,6 +28,7 @@ export class DeliverySweeperService {
   constructor(
     private readonly deliveries: WebhookDeliveriesRepository,
     private readonly lane: DeliveryLaneService,
+    private readonly breakers: ReceiverBreakers,
     private readonly env: VideoWorkerEnv,
   ) {}
 
@@ -36,6 +42,7 @@ export class DeliverySweeperService {
 
   private async sweep(): Promise<void> {
     this.lane.wake();
+    openBreakers.set(this.breakers.openCount);
     const isTimeToTidy = this.sweeps % SWEEPS_PER_TIDYING === 0;
     this.sweeps += 1;
     if (isTimeToTidy) await this.tidy();

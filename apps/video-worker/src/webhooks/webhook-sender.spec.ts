@@ -46,6 +46,8 @@ describe(WebhookSender.name, () => {
     payload: '{"id":"batch-1"}',
     createdAt: new Date('2026-01-02T03:04:05.678Z'),
     attempts: 1,
+    isByHand: false,
+    owedForMs: 0,
   });
 
   const send = (sender = senderWith(['127.0.0.0/8']), url = host.url('/hook?a=b')) =>

@@ -3,6 +3,7 @@ import { Egress, MessageBus } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
 import { DeliveryLaneService } from './delivery-lane.service';
 import { DeliverySweeperService } from './delivery-sweeper.service';
+import { ReceiverBreakers } from './receiver-breakers';
 import { SigningSecrets } from './signing-secrets';
 import { WebhookSender } from './webhook-sender';
 import { WebhooksConsumer } from './webhooks.consumer';
@@ -14,6 +15,7 @@ import { WebhooksConsumer } from './webhooks.consumer';
     DeliveryLaneService,
     DeliverySweeperService,
     WebhookSender,
+    { provide: ReceiverBreakers, useFactory: () => new ReceiverBreakers() },
     { provide: SigningSecrets, inject: [MessageBus], useFactory: (bus: MessageBus) => new SigningSecrets(bus) },
     {
       provide: Egress,

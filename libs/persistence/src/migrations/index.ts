@@ -17,6 +17,7 @@ import { RefusedKeys1763900000042 } from './1763900000042-refused-keys';
 import { VideoReviews1763900000062 } from './1763900000062-video-reviews';
 import { BatchQuotes1763900000063 } from './1763900000063-batch-quotes';
 import { TenantRows1763900000071 } from './1763900000071-tenant-rows';
+import { WebhookRedeliveries1763900000081 } from './1763900000081-webhook-redeliveries';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -39,4 +40,5 @@ export const migrations = [
   VideoReviews1763900000062,
   BatchQuotes1763900000063,
   TenantRows1763900000071,
+  WebhookRedeliveries1763900000081,
 ];

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { openTestDatabase, type OpenTestDatabase } from '../testing/test-database';
-import { WebhookDeliveriesRepository, type ClaimedWebhook } from './webhook-deliveries.repository';
+import { WebhookDeliveriesRepository } from './webhook-deliveries.repository';
+import type { ClaimedWebhook } from './webhook-delivery';
 
 describe(WebhookDeliveriesRepository.name, () => {
   let open: OpenTestDatabase;
@@ -146,6 +147,69 @@ describe(WebhookDeliveriesRepository.name, () => {
     expect(await repository.markDelivered(first!, 200)).toBe(false);
     expect(await open.database.rows({ sql: 'SELECT 1 FROM outbox' })).toHaveLength(2);
     expect(await repository.redeliver('another')).toBe(false);
+  });
+
+  describe('held back', () => {
+    const HOLD = { delayMs: 60_000, lifetimeMs: 75 * 3_600_000 };
+
+    it('waits with all that is due at its URL, and none of them has lost an attempt', async () => {
+      for (let index = 0; index < 8; index += 1) await enqueue(`dead-${index}`, 'https://shared.example/dead');
+      await enqueue('alive', 'https://shared.example/alive');
+      const [first] = await claim({ limit: 1 });
+      expect(await repository.holdBack(first!, HOLD)).toBe(8);
+      const rest = await claim();
+      expect(rest.map(({ id }) => id)).toEqual(['alive']);
+      await open.database.execute({ sql: 'UPDATE webhook_deliveries SET next_attempt_at = now()' });
+      const again = await claim({ limit: 20, perHost: 20 });
+      expect(again.map(({ attempts }) => attempts)).toEqual(Array.from({ length: 8 }, () => 1));
+    });
+
+    it('leaves alone what is under way, what waits for later and what the operator sent', async () => {
+      const url = 'https://dead.example/';
+      for (const id of ['one', 'under-way', 'later', 'by-hand']) await enqueue(id, url);
+      const claimed = await claim();
+      const of = (id: string) => claimed.find((each) => each.id === id)!;
+      await repository.postpone(of('later'), { status: 500, error: 'failed' }, 3_600_000);
+      await repository.redeliver('by-hand');
+      expect(await repository.holdBack(of('one'), HOLD)).toBe(1);
+      expect(await claim()).toMatchObject([{ id: 'by-hand', attempts: 1, isByHand: true }]);
+      expect(await repository.markDelivered(of('under-way'), 204)).toBe(true);
+      const next = (await row('later'))!['next_attempt_at'] as Date;
+      expect(next.getTime() - Date.now()).toBeGreaterThan(3_000_000);
+    });
+
+    it('moves nothing for a worker whose claim has passed to another', async () => {
+      await enqueue('one');
+      await enqueue('two');
+      const [first] = await claim({ limit: 1 });
+      await setBack('lease_until', '1 second', first!.id);
+      await claim({ limit: 1 });
+      expect(await repository.holdBack(first!, HOLD)).toBe(0);
+      expect(await row(first!.id)).toMatchObject({ attempts: expect.any(Number), lease_until: expect.any(Date) });
+    });
+
+    it('leaves what has been owed for too long to be claimed and ended', async () => {
+      for (const id of ['one', 'old']) await enqueue(id);
+      await setBack('created_at', '75 hours', 'old');
+      await setBack('next_attempt_at', '1 minute', 'one');
+      const [first] = await claim({ limit: 1 });
+      expect(await repository.holdBack(first!, HOLD)).toBe(1);
+      const [overdue] = (await claim()) as [ClaimedWebhook];
+      expect(overdue).toMatchObject({ id: 'old', owedForMs: expect.any(Number) });
+      expect(overdue.owedForMs).toBeGreaterThanOrEqual(75 * 3_600_000);
+      expect(await repository.giveUpUntried(overdue, 'too late')).toBe(true);
+      expect(await row('old')).toMatchObject({ attempts: 0, given_up_at: expect.any(Date), last_error: 'too late' });
+    });
+
+    it('is owed from the moment on at which the operator sent it again', async () => {
+      await enqueue('one');
+      await setBack('created_at', '100 hours');
+      await repository.redeliver('one');
+      const [claimed] = await claim();
+      expect(claimed!.owedForMs).toBeLessThan(60_000);
+      await repository.postpone(claimed!, { status: 500, error: 'failed' }, 0);
+      expect(await claim()).toMatchObject([{ attempts: 2, isByHand: false }]);
+    });
   });
 
   it('lists events by what became of them, and nothing of what they say', async () => {

@@ -2,76 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { DeliverWebhook } from '@libs/contracts';
 import { Database, type Session } from '../database';
 import { OutboxRepository } from '../outbox/outbox.repository';
-
-/** An event that is owed to the receiver at `url`. */
-export interface NewWebhookDelivery {
-  /** The same however often the event is announced: `<id of what ended>-<its status>`. At most 200 characters. */
-  readonly id: string;
-  readonly organizationId: string;
-  readonly workspaceId: string;
-  /** An https URL that was accepted at the door; delivery judges it again. */
-  readonly url: string;
-  /** Such as `batch.completed`. */
-  readonly type: string;
-  /** What stands in the event's `data`. */
-  readonly payload: object;
-}
-
-/** A lease on a delivery: whoever holds the highest fence may say how the attempt ended. */
-export interface WebhookLease {
-  readonly id: string;
-  readonly fence: bigint;
-}
-
-export interface ClaimedWebhook extends WebhookLease {
-  readonly organizationId: string;
-  readonly workspaceId: string;
-  readonly url: string;
-  readonly type: string;
-  /** JSON text of the event's `data`, as it was stored. */
-  readonly payload: string;
-  readonly createdAt: Date;
-  /** Attempts so far, the claimed one included. */
-  readonly attempts: number;
-}
-
-/** How an attempt ended. */
-export interface AttemptResult {
-  /** HTTP status of the answer; null where there was none. */
-  readonly status: number | null;
-  /** In words that name nothing of the URL; null for a delivery. */
-  readonly error: string | null;
-}
-
-export interface ClaimBounds {
-  /** At most so many deliveries. */
-  readonly limit: number;
-  /** At most so many of one host under way, those of other workers included. */
-  readonly perHost: number;
-  /** Longer than an attempt can take: leases are not renewed. */
-  readonly leaseMs: number;
-}
-
-/** What an operator sees of an event: never what it says. */
-export interface WebhookReport {
-  readonly id: string;
-  readonly workspaceId: string;
-  readonly type: string;
-  readonly host: string;
-  readonly state: 'pending' | 'delivered' | 'given up';
-  readonly attempts: number;
-  readonly createdAt: Date;
-  readonly nextAttemptAt: Date;
-  readonly lastStatus: number | null;
-  readonly lastError: string | null;
-}
-
-/** Which events are listed. */
-export interface WebhookFilter {
-  readonly state: WebhookReport['state'] | null;
-  readonly workspaceId: string | null;
-  readonly limit: number;
-}
+import type {
+  AttemptResult,
+  ClaimBounds,
+  ClaimedWebhook,
+  NewWebhookDelivery,
+  WebhookFilter,
+  WebhookLease,
+  WebhookReport,
+} from './webhook-delivery';
 
 interface ClaimRow {
   id: string;
@@ -83,10 +22,14 @@ interface ClaimRow {
   payload: string;
   created_at: Date;
   attempts: number;
+  is_by_hand: boolean;
+  owed_for_ms: number;
 }
 
+const OWED_SINCE = 'coalesce(w.redelivered_at, w.created_at)';
 const PENDING = 'delivered_at IS NULL AND given_up_at IS NULL';
 const MOST_PURGED = 500;
+const MOST_HELD_BACK = 1_000;
 
 /**
  * Events on their way to receivers. An event is stored in the transaction that makes it true, so it is owed
@@ -149,7 +92,8 @@ export class WebhookDeliveriesRepository {
             last_attempt_at = now()
         FROM picked p WHERE w.id = p.id
         RETURNING w.id, w.fence, w.organization_id, w.workspace_id, w.url, w.type, w.payload::text AS payload,
-                  w.created_at, w.attempts`,
+                  w.created_at, w.attempts, w.redelivered_at IS NOT NULL AND w.attempts = 1 AS is_by_hand,
+                  (extract(epoch FROM now() - ${OWED_SINCE}) * 1000)::float8 AS owed_for_ms`,
       values: [limit, perHost, leaseMs],
     });
     return rows.map(toClaimed);
@@ -161,6 +105,11 @@ export class WebhookDeliveriesRepository {
 
   async giveUp(lease: WebhookLease, result: AttemptResult): Promise<boolean> {
     return this.end(lease, 'given_up_at = now()', result);
+  }
+
+  /** No attempt was made, and there will be none. */
+  async giveUpUntried(lease: WebhookLease, error: string): Promise<boolean> {
+    return this.end(lease, 'given_up_at = now(), attempts = attempts - 1', { status: null, error });
   }
 
   /** The attempt came to nothing; there will be another one in `delayMs`. */
@@ -186,6 +135,37 @@ export class WebhookDeliveriesRepository {
             fence = fence + 1
         WHERE id = $1 AND fence = $2 AND ${PENDING}`,
       values: [lease.id, lease.fence, delayMs],
+    });
+  }
+
+  /**
+   * Gives a delivery back as if it had not been tried, to be claimed after `delayMs`, and puts off with it what else
+   * is due at its URL; not what the operator sent again, nor what has been owed for `lifetimeMs` and is to be ended.
+   *
+   * @returns how many deliveries wait now
+   */
+  async holdBack(
+    lease: WebhookLease,
+    { delayMs, lifetimeMs }: { readonly delayMs: number; readonly lifetimeMs: number },
+  ): Promise<number> {
+    return this.database.execute({
+      name: 'webhooks-hold-back',
+      sql: `
+        WITH held AS (
+          SELECT w.id, w.host, w.url FROM webhook_deliveries w WHERE id = $1 AND fence = $2 AND ${PENDING}
+        ), others AS (
+          SELECT w.id FROM held h JOIN webhook_deliveries w ON w.host = h.host AND w.url = h.url
+          WHERE ${PENDING} AND w.next_attempt_at <= now()
+            AND w.lease_until IS NULL AND (w.redelivered_at IS NULL OR w.attempts > 0)
+            AND ${OWED_SINCE} > now() - $4 * interval '1 millisecond'
+          ORDER BY w.next_attempt_at LIMIT ${MOST_HELD_BACK} FOR UPDATE OF w SKIP LOCKED
+        )
+        UPDATE webhook_deliveries w
+        SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL,
+            attempts = w.attempts - (w.id = $1)::integer, fence = w.fence + (w.id = $1)::integer
+        FROM (SELECT id FROM held UNION ALL SELECT id FROM others) put_off
+        WHERE w.id = put_off.id AND (w.id <> $1 OR w.fence = $2) AND ${PENDING}`,
+      values: [lease.id, lease.fence, delayMs, lifetimeMs],
     });
   }
 
@@ -230,8 +210,8 @@ export class WebhookDeliveriesRepository {
       const touched = await session.execute({
         sql: `
           UPDATE webhook_deliveries
-          SET attempts = 0, next_attempt_at = now(), lease_until = NULL, fence = fence + 1, delivered_at = NULL,
-              given_up_at = NULL
+          SET attempts = 0, next_attempt_at = now(), redelivered_at = now(), lease_until = NULL, fence = fence + 1,
+              delivered_at = NULL, given_up_at = NULL
           WHERE id = $1`,
         values: [id],
       });
@@ -270,5 +250,7 @@ function toClaimed(row: ClaimRow): ClaimedWebhook {
     payload: row.payload,
     createdAt: row.created_at,
     attempts: row.attempts,
+    isByHand: row.is_by_hand,
+    owedForMs: row.owed_for_ms,
   };
 }

@@ -35,6 +35,10 @@ export class WebhookDeliveryEntity {
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
   createdAt: Date;
 
+  /** When the operator last had it sent again, with ten attempts anew; null for never. */
+  @Column({ type: 'timestamptz', name: 'redelivered_at', nullable: true })
+  redeliveredAt: Date | null;
+
   /** Begun, those that a worker died in included. */
   @Column({ type: 'smallint', default: 0 })
   attempts: number;

@@ -1,0 +1,61 @@
+import {
+  admit,
+  HEALTHY,
+  noteVerdict,
+  type Admission,
+  type BreakerState,
+  type ReceiverVerdict,
+} from './receiver-breaker';
+
+/** So many receivers in trouble are remembered; of one that is forgotten a few events more are tried. */
+const MOST_RECEIVERS = 2_000;
+
+/**
+ * One breaker per callback URL, in this process: a receiver that fails again and again is not called for every
+ * event that is due. Only receivers that have failed take room, and what was longest without news goes first.
+ * URLs may carry secrets: they are never shown.
+ */
+export class ReceiverBreakers {
+  readonly #states = new Map<string, BreakerState>();
+
+  constructor(
+    private readonly monotonicNowMs: () => number = () => performance.now(),
+    private readonly dice: () => number = Math.random,
+  ) {}
+
+  /** Asks for an attempt. Who gets a yes tells its end with {@link note}, whatever that is. */
+  admit(url: string): Admission {
+    const { state, admission } = admit(this.#stateOf(url), this.monotonicNowMs());
+    this.#keep(url, state);
+    return admission;
+  }
+
+  /** @returns true when this opened the breaker */
+  note(url: string, isProbe: boolean, verdict: ReceiverVerdict): boolean {
+    const before = this.#stateOf(url);
+    const state = noteVerdict(before, { verdict, isProbe, nowMs: this.monotonicNowMs(), dice: this.dice() });
+    this.#keep(url, state);
+    return before.kind === 'closed' && state.kind === 'open';
+  }
+
+  /** Receivers that are left alone now. */
+  get openCount(): number {
+    let count = 0;
+    for (const { kind } of this.#states.values()) if (kind !== 'closed') count += 1;
+    return count;
+  }
+
+  #stateOf(url: string): BreakerState {
+    return this.#states.get(url) ?? HEALTHY;
+  }
+
+  #keep(url: string, state: BreakerState): void {
+    this.#states.delete(url);
+    if (state.kind === 'closed' && state.failures === 0) return;
+    this.#states.set(url, state);
+    for (const oldest of this.#states.keys()) {
+      if (this.#states.size <= MOST_RECEIVERS) return;
+      this.#states.delete(oldest);
+    }
+  }
+}
