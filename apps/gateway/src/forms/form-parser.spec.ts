@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { fieldPart, filePart, rawForm, waveFile } from '@libs/inference/testing';
+import { fieldPart, filePart, rawForm, waveFile, type RawPart } from '@libs/inference/testing';
 import fc from 'fast-check';
 import { FormParser } from './form-parser';
 
@@ -90,6 +90,42 @@ describe(FormParser.name, () => {
   ])('finds a boundary that is %s', (_how, contentType) => {
     const form = rawForm(BOUNDARY, [fieldPart('model', 'a/b')]);
     expect(parse(form, [], contentType).fields).toEqual([['model', 'a/b']]);
+  });
+
+  describe('at its bounds', () => {
+    const field = fieldPart('model', 'a/b');
+    const fieldOf = (name: string) => fieldPart(name, 'x');
+    const headers = (count: number): RawPart => {
+      const more = Array.from({ length: count - 1 }, (_, n) => `X-${n}: x`);
+      return { head: [field.head, ...more].join('\r\n'), body: 'x' };
+    };
+    const headOf = (length: number): RawPart => {
+      const start = `${field.head}\r\nX-Long: `;
+      return { head: start + 'x'.repeat(length - start.length), body: 'x' };
+    };
+    const many = (count: number): RawPart[] => Array.from({ length: count }, (_, n) => fieldOf(`f${n}`));
+
+    it.each<[string, number, (size: number) => readonly RawPart[]]>([
+      ['parts', 20, many],
+      ['bytes of a name', 100, (length) => [fieldOf('n'.repeat(length))]],
+      ['bytes of a name in UTF-8', 50, (length) => [fieldOf('ü'.repeat(length))]],
+      ['bytes of a field', 64 * 1024, (length) => [fieldPart('model', 'x'.repeat(length))]],
+      ['bytes of a file name', 1_024, (length) => [filePart(Buffer.from('x'), 'n'.repeat(length))]],
+      ['headers of a part', 16, (count) => [headers(count)]],
+      ['bytes of the head of a part', 8 * 1024, (length) => [headOf(length)]],
+    ])('takes so many %s: %d, and refuses one more', (_what, most, make) => {
+      for (const cuts of [[], [10, 100, 1_000]]) {
+        expect(() => parse(rawForm(BOUNDARY, make(most)), cuts)).not.toThrow();
+        expect(() => parse(rawForm(BOUNDARY, make(most + 1)), cuts)).toThrow(AppError);
+      }
+    });
+
+    it.each(['', '"'])('takes a boundary of 70 characters, and refuses one of 71 (quoted by %j)', (quote) => {
+      const parseWith = (boundary: string) =>
+        parse(rawForm(boundary, [field]), [], `multipart/form-data; boundary=${quote}${boundary}${quote}`);
+      expect(parseWith('b'.repeat(70)).fields).toEqual([['model', 'a/b']]);
+      expect(() => parseWith('b'.repeat(71))).toThrow(AppError);
+    });
   });
 
   it('does not take what stands in quotes for a parameter', () => {

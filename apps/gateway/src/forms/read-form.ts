@@ -1,15 +1,22 @@
 import type { IncomingMessage } from 'node:http';
 import { pourBody } from '../http/read-body';
+import { tooLarge } from '../http/request-head';
 import type { FormParser } from './form-parser';
 
 const TIMES = { idleMs: 60_000, totalMs: 300_000 };
 
 /**
- * Feeds the parser until the form is over.
+ * Feeds the parser until the form is over. What it passes over counts as well: a form whose length nobody told may
+ * go on for ever behind its last boundary.
  *
- * @throws AppError request_timeout | invalid_request, and whatever the parser's listener throws
+ * @throws AppError payload_too_large | request_timeout | invalid_request, and whatever the parser's listener throws
  */
-export async function readForm(request: IncomingMessage, parser: FormParser): Promise<void> {
-  await pourBody(request, TIMES, (piece) => parser.write(piece));
+export async function readForm(request: IncomingMessage, parser: FormParser, maxBytes: number): Promise<void> {
+  let bytes = 0;
+  await pourBody(request, TIMES, (piece) => {
+    bytes += piece.length;
+    if (bytes > maxBytes) throw tooLarge(maxBytes);
+    parser.write(piece);
+  });
   parser.end();
 }

@@ -73,7 +73,7 @@ async function readUpload(request: IncomingMessage, contentType: string): Promis
     onFile: (part) => file.begin(part),
     onFileData: (piece) => file.add(piece),
   });
-  await readForm(request, parser);
+  await readForm(request, parser, MAX_TRANSCRIPTION_BYTES);
   const dto = validateInstance(TranscriptionDto, form.toBody());
   return { dto, audio: file.toAudio() };
 }

@@ -81,7 +81,7 @@ async function readVideoForm(request: IncomingMessage, contentType: string): Pro
     onFile: () => picture.begin(),
     onFileData: (piece) => picture.add(piece),
   });
-  await readForm(request, parser);
+  await readForm(request, parser, MAX_VIDEO_BYTES);
   const url = picture.toDataUrl();
   if (url !== null && reference.size > 0) throw refusal(REFERENCE, 'is given more than once');
   if (url === null && reference.size === 0) return form.toBody();
