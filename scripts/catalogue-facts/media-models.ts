@@ -238,16 +238,31 @@ function video(
   return { slug, name, api: 'video', input, released, endpoints: [endpoint] };
 }
 
+/** The same model at both of Google's APIs; Vertex AI names its release, and goes on from no earlier video here. */
 function veo(id: string, name: string, perSecond: Readonly<Record<string, string>>, continues: boolean): MediaFacts {
-  const pricing = Object.fromEntries(Object.entries(perSecond).map(([size, usd]) => [`video_second_${size}`, usd]));
-  const resolutions = Object.keys(perSecond).map((size) => size.replace('k', 'K'));
-  const more = { generate_audio: true, frame_images: BOTH_FRAMES, continuation: continues };
-  return video(`google/${id}`, name, SEES, id.includes('lite') ? '2026-03-31' : '2025-10-15', {
-    provider: 'google-ai-studio',
-    upstreamModel: id,
-    pricing,
-    capabilities: capabilities([4, 6, 8], resolutions, ['16:9', '9:16'], more),
+  const frames = { generate_audio: true, frame_images: BOTH_FRAMES };
+  const at = (sizes: readonly string[], more: Readonly<Record<string, unknown>>) => ({
+    pricing: Object.fromEntries(sizes.map((size) => [`video_second_${size}`, perSecond[size]!])),
+    capabilities: capabilities(
+      [4, 6, 8],
+      sizes.map((size) => size.replace('k', 'K')),
+      ['16:9', '9:16'],
+      more,
+    ),
   });
+  const atGemini = at(Object.keys(perSecond), { ...frames, continuation: continues });
+  const atVertex = at(['720p', '1080p'], frames);
+  return {
+    slug: `google/${id}`,
+    name,
+    api: 'video',
+    input: SEES,
+    released: id.includes('lite') ? '2026-03-31' : '2025-10-15',
+    endpoints: [
+      { provider: 'google-ai-studio', upstreamModel: id, ...atGemini },
+      { provider: 'google-vertex/us-central1', upstreamModel: id.replace('preview', '001'), ...atVertex },
+    ],
+  };
 }
 
 function capabilities(

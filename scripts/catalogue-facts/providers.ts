@@ -44,6 +44,17 @@ export const PROVIDERS: readonly ProviderFacts[] = [
     maxConcurrency: 256,
   },
   {
+    // Veo is served at regional hosts only.
+    slug: 'google-vertex/us-central1',
+    name: 'Google Vertex AI (us-central1)',
+    baseUrl: 'https://us-central1-aiplatform.googleapis.com/v1',
+    protocol: 'google-vertex',
+    apiKeyEnv: 'GOOGLE_VERTEX_CREDENTIALS',
+    regions: ['us-central1'],
+    batch: 'none',
+    maxConcurrency: 256,
+  },
+  {
     slug: 'amazon-bedrock',
     name: 'Amazon Bedrock',
     baseUrl: 'https://bedrock-runtime.us-east-1.amazonaws.com',

@@ -109,10 +109,13 @@ async function send({ path, headers, pieces, ending }: MutatedForm): Promise<Raw
 /** What is wrong with an answer; null where all is well. */
 function findBlame(answered: RawAnswer | null): string | null {
   if (answered === null) return null;
-  const { status, body, headers } = answered;
+  const { status, body } = answered;
   const secrets = [PROVIDER_KEY, tenant.apiKey, installation.seed.apiKey];
   if (secrets.some((secret) => body.includes(secret))) return 'a secret came through';
-  if (status === 200 || status === 202) return null;
+  return status === 200 || status === 202 ? null : findRefusalBlame(answered);
+}
+
+function findRefusalBlame({ status, headers, body }: RawAnswer): string | null {
   if (status < 400 || status > 499) return `status ${status}`;
   if (!/^application\/json\b/.test(headers['content-type'] ?? '')) return 'a refusal that is no JSON';
   const { error } = JSON.parse(body) as { error: { code?: unknown; message?: unknown } };

@@ -89,6 +89,16 @@ const answers =
     response.end(body);
   };
 
+/** Vertex AI, whose answer to the question after a job holds the film itself. */
+const vertex: Behaviour = (response, { path, body }) => {
+  const name = 'projects/acme/locations/global/publishers/google/models/upstream-vid-vertex/operations/1';
+  if (path.endsWith(':predictLongRunning')) return send(response, 200, { name });
+  const isAsked = path.endsWith(':fetchPredictOperation') && body === JSON.stringify({ operationName: name });
+  if (!isAsked) return send(response, 404, { error: { message: 'No such operation' } });
+  const videos = [{ bytesBase64Encoded: CLIP.toString('base64'), mimeType: 'video/mp4' }];
+  return send(response, 200, { name, done: true, response: { raiMediaFilteredCount: 0, videos } });
+};
+
 let hiccups = 0;
 
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
@@ -109,6 +119,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   'no-video': provider(() => ({ status: 'completed' }), answers(200, '<html>sorry</html>')),
   // Once terminal, always terminal.
   flips: provider(({ polls }) => ({ status: polls === 1 ? 'completed' : 'failed' })),
+  vertex,
 };
 
 const CAPABILITIES = {
@@ -125,6 +136,7 @@ function catalogue(): string {
     slug: `vid/${name}`,
     provider: `vid-${name}`,
     baseUrl: `${upstream.origin}/${name}/v1`,
+    protocol: name === 'vertex' ? 'google-vertex' : 'openai',
     apis: ['video'],
     pricing: { prompt: '0', completion: '0' },
   });
@@ -287,6 +299,13 @@ describe('a video', () => {
     expect((await content(`${id}/content?index=1`)).status).toBe(400);
     expect((await content(`${id}/content?index=-1`)).status).toBe(400);
     expect((await content(`${id}/content?index=x`)).status).toBe(400);
+  });
+
+  it('is kept and charged when it came inside of an answer, too', async () => {
+    const { id, usage } = await made({ model: 'vid/vertex' });
+    expect(amountOf(usage!.cost)).toBe(amountOf(SECOND_USD) * 2n);
+    const { status, bytes } = await content(`${id}/content`);
+    expect([status, bytes.equals(CLIP)]).toEqual([200, true]);
   });
 
   it('is gone when its time is over', async () => {

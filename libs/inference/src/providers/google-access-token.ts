@@ -8,7 +8,7 @@ import { numberOf, objectOf, stringOf } from '../dialects/loose-values';
 import type { CancelSignal } from '../model/cancellation';
 import type { Provider } from '../routing/catalogue';
 import type { ServiceAccount } from './google-service-account';
-import type { UpstreamCall } from './provider';
+import type { UpstreamCall } from './upstream-call';
 import { brokenAnswer, upstreamError } from './upstream-error';
 import { callCancelled } from './upstream-exchange';
 import type { UpstreamHttp } from './upstream-http';
@@ -25,6 +25,9 @@ const FETCH_MS = 10_000;
 const MOST_TOKENS = 1_000;
 const MOST_FETCHES_AT_ONCE = 16;
 const EMPTY = Buffer.alloc(0);
+
+/** For whom a token is fetched, and how long they wait for it. */
+type TokenCall = Pick<UpstreamCall, 'endpoint' | 'signal'>;
 
 interface CachedToken {
   readonly token: Secret;
@@ -55,7 +58,7 @@ export class GoogleAccessTokens {
   }
 
   /** @throws AppError that tells nothing of the document nor of what the token endpoint said about it */
-  async tokenFor(document: Secret, account: ServiceAccount, call: UpstreamCall): Promise<Secret> {
+  async tokenFor(document: Secret, account: ServiceAccount, call: TokenCall): Promise<Secret> {
     const key = keyOf(document);
     const cached = this.#tokens.get(key);
     if (cached !== undefined && cached.expiresAtMs - MARGIN_MS > this.#clock()) {
@@ -75,7 +78,7 @@ export class GoogleAccessTokens {
     this.#tokens.delete(keyOf(document));
   }
 
-  async #fetch(key: string, account: ServiceAccount, { endpoint }: UpstreamCall): Promise<Secret> {
+  async #fetch(key: string, account: ServiceAccount, { endpoint }: TokenCall): Promise<Secret> {
     const { provider } = endpoint;
     const assertion = await this.#assertion(account, provider);
     const form = new URLSearchParams({ grant_type: GRANT_TYPE, assertion }).toString();

@@ -1,9 +1,8 @@
-import type { Secret } from '@libs/contracts';
 import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
 import { spliceMembers } from '../dialects/json-members';
 import { defined, numberOf, objectOf, objectsOf } from '../dialects/loose-values';
 import type { Endpoint } from '../routing/catalogue';
-import { GoogleAccessTokens, unusableDocument } from './google-access-token';
+import { GoogleAccessTokens } from './google-access-token';
 import {
   parseEmbeddingsAnswer,
   readEmbeddingsRequest,
@@ -13,11 +12,12 @@ import {
   type EmbeddedBatch,
   type EmbeddingsRequest,
 } from './google-embeddings';
-import { apiKeyCredential, GoogleRest, type GoogleCredential } from './google-rest';
-import { isServiceAccount, readServiceAccount, type ServiceAccount } from './google-service-account';
+import { GoogleRest } from './google-rest';
+import { VertexAccess, vertexModelName } from './google-vertex-access';
 import { batchesOf, callInOrder } from './ordered-calls';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
 import type { UpstreamHttp } from './upstream-http';
+import { VertexVideos } from './videos/vertex-videos';
 
 const ANTHROPIC_VERSION = '"vertex-2023-10-16"';
 const ANTHROPIC_COUNTER = 'publishers/anthropic/models/count-tokens';
@@ -27,50 +27,39 @@ const MOST_INPUTS = 250;
 const MOST_BYTES = 40_000;
 const MOST_CALLS_AT_ONCE = 8;
 
-/** A way into the API. */
-interface Access {
-  readonly credential: GoogleCredential;
-  /** What the upstream gets to see of our keys, and must not show to callers. */
-  readonly apiKey: Secret | null;
-  /** Before the name of a model: empty, or the project and location. */
-  readonly resource: string;
-}
-
 /**
- * Vertex AI: Google's models in the dialect of the Gemini API, Anthropic's in the Messages API.
- *
- * The key is an API key or the document of a service account, for which access tokens are fetched. `base_url` may
- * end in a project and a location; without them the document's project and the endpoint's region are taken, and
- * with an API key none is needed (express mode).
+ * Vertex AI: Google's models in the dialect of the Gemini API, Anthropic's in the Messages API, Veo in its own.
  */
 export class GoogleVertexProvider implements ProviderAdapter {
   readonly protocol = 'google-vertex';
   readonly conversation = googleGenerateContent;
   readonly #rest: GoogleRest;
-  readonly #tokens: GoogleAccessTokens;
+  readonly #access: VertexAccess;
+  readonly video: VertexVideos;
 
   /** Only tests need token endpoints other than Google's. */
   constructor(http: UpstreamHttp, tokens: GoogleAccessTokens = new GoogleAccessTokens(http)) {
     this.#rest = new GoogleRest(http);
-    this.#tokens = tokens;
+    this.#access = new VertexAccess(tokens);
+    this.video = new VertexVideos(http, this.#access);
   }
 
   converse(call: UpstreamCall): Promise<UpstreamResult> {
-    return this.#request(`${modelName(call.endpoint, 'google')}:generateContent`, call);
+    return this.#request(`${vertexModelName(call.endpoint, 'google')}:generateContent`, call);
   }
 
   converseStream(call: UpstreamCall): Promise<UpstreamStream> {
-    return this.#stream(`${modelName(call.endpoint, 'google')}:streamGenerateContent?alt=sse`, call);
+    return this.#stream(`${vertexModelName(call.endpoint, 'google')}:streamGenerateContent?alt=sse`, call);
   }
 
   messages(call: UpstreamCall): Promise<UpstreamResult> {
     const body = spliceMembers(call.body, { set: { anthropic_version: ANTHROPIC_VERSION }, remove: ['model'] });
-    return this.#request(`${modelName(call.endpoint, 'anthropic')}:rawPredict`, { ...call, body });
+    return this.#request(`${vertexModelName(call.endpoint, 'anthropic')}:rawPredict`, { ...call, body });
   }
 
   messagesStream(call: UpstreamCall): Promise<UpstreamStream> {
     const body = spliceMembers(call.body, { set: { anthropic_version: ANTHROPIC_VERSION }, remove: ['model'] });
-    return this.#stream(`${modelName(call.endpoint, 'anthropic')}:streamRawPredict`, { ...call, body });
+    return this.#stream(`${vertexModelName(call.endpoint, 'anthropic')}:streamRawPredict`, { ...call, body });
   }
 
   /** Here the model is in the body, because the path names the counter. */
@@ -100,7 +89,7 @@ export class GoogleVertexProvider implements ProviderAdapter {
     const { endpoint } = call;
     const embedContentConfig = defined({ taskType, outputDimensionality: dimensions });
     const body = Buffer.from(JSON.stringify({ content: { role: 'user', parts }, embedContentConfig }));
-    const result = await this.#request(`${modelName(endpoint, 'google')}:embedContent`, { ...call, body });
+    const result = await this.#request(`${vertexModelName(endpoint, 'google')}:embedContent`, { ...call, body });
     const answer = parseEmbeddingsAnswer(result, endpoint);
     return {
       vectors: [vectorOf(answer['embedding'], endpoint)],
@@ -117,7 +106,7 @@ export class GoogleVertexProvider implements ProviderAdapter {
     const instances = texts.map((content) => defined({ content, task_type: taskType }));
     const parameters = defined({ outputDimensionality: dimensions });
     const body = Buffer.from(JSON.stringify({ instances, parameters }));
-    const result = await this.#request(`${modelName(endpoint, 'google')}:predict`, { ...call, body });
+    const result = await this.#request(`${vertexModelName(endpoint, 'google')}:predict`, { ...call, body });
     const predictions = objectsOf(parseEmbeddingsAnswer(result, endpoint)['predictions']);
     const embeddings = predictions.map((prediction) => objectOf(prediction['embeddings']));
     return {
@@ -130,40 +119,14 @@ export class GoogleVertexProvider implements ProviderAdapter {
   }
 
   async #request(name: string, call: UpstreamCall): Promise<UpstreamResult> {
-    const { credential, apiKey, resource } = await this.#open(call);
+    const { credential, apiKey, resource } = await this.#access.open(call);
     return this.#rest.request(`${resource}/${name}`, credential, { ...call, apiKey });
   }
 
   async #stream(name: string, call: UpstreamCall): Promise<UpstreamStream> {
-    const { credential, apiKey, resource } = await this.#open(call);
+    const { credential, apiKey, resource } = await this.#access.open(call);
     return this.#rest.stream(`${resource}/${name}`, credential, { ...call, apiKey });
   }
-
-  async #open(call: UpstreamCall): Promise<Access> {
-    const { apiKey, endpoint } = call;
-    if (apiKey === null || !isServiceAccount(apiKey)) {
-      return { credential: apiKeyCredential(call), apiKey, resource: '' };
-    }
-    const account = readServiceAccount(apiKey);
-    if (account === null) throw unusableDocument(endpoint.provider, 'it is no key of a service account');
-    const token = await this.#tokens.tokenFor(apiKey, account, call);
-    const credential = {
-      header: ['authorization', `Bearer ${token.reveal()}`],
-      onRefused: () => this.#tokens.forget(apiKey),
-    };
-    return { credential, apiKey: token, resource: resourceOf(endpoint, account) };
-  }
-}
-
-function resourceOf({ provider, region }: Endpoint, { projectId }: ServiceAccount): string {
-  if (/\/projects\//.test(provider.baseUrl)) return '';
-  if (projectId === undefined) throw unusableDocument(provider, 'neither it nor base_url names a project');
-  return `/projects/${projectId}/locations/${encodeURIComponent(region)}`;
-}
-
-/** A name with a collection of its own, e.g. `endpoints/123` of a tuned model, is taken as it is. */
-function modelName({ upstreamModel }: Endpoint, publisher: 'google' | 'anthropic'): string {
-  return encodeURI(upstreamModel.includes('/') ? upstreamModel : `publishers/${publisher}/models/${upstreamModel}`);
 }
 
 /** The first embedding model of the family, and all models before it, are asked for predictions. */

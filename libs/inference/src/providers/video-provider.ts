@@ -60,8 +60,14 @@ export type VideoStart =
   /** There is no job, and none will be paid for. */
   | { readonly kind: 'refused'; readonly error: AppError };
 
-/** Where one finished video is: a path at the provider, for which its key is needed, or a public link without a key. */
-export type VideoOutput = { readonly path: string } | { readonly url: string };
+/**
+ * Where one finished video is: a path at the provider, for which its key is needed, a public link without a key, or
+ * the answer to the question after the job, in which it is the video of this number.
+ */
+export type VideoOutput =
+  | { readonly path: string }
+  | { readonly url: string }
+  | { readonly answer: VideoOperation; readonly index: number };
 
 export type VideoStatus =
   | { readonly state: 'pending' }

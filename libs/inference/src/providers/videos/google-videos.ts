@@ -1,7 +1,8 @@
 import { AppError } from '@libs/errors';
-import { defined, isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../dialects/loose-values';
-import type { VideoAccess, VideoMedia, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
+import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../dialects/loose-values';
+import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
 import { RestVideos } from './rest-videos';
+import { veoBody } from './veo-body';
 import { accepted, checkSameJob, failureOf, idOf, linksOf } from './video-rest';
 
 /** Veo by the Gemini API: long-running operations. */
@@ -38,28 +39,9 @@ export class GoogleVideos extends RestVideos {
 }
 
 function bodyOf(request: VideoRequest, earlier: string | undefined): object {
-  const instance = defined({
-    prompt: request.prompt ?? undefined,
-    image: request.firstFrame ? inline(request.firstFrame) : undefined,
-    lastFrame: request.lastFrame ? inline(request.lastFrame) : undefined,
-    referenceImages:
-      request.references.length === 0
-        ? undefined
-        : request.references.map((image) => ({ image: inline(image), referenceType: 'asset' })),
-    video: earlier === undefined ? undefined : { uri: earlier },
-  });
-  const parameters = defined({
-    ...request.options,
-    aspectRatio: request.aspectRatio,
-    resolution: request.resolution.toLowerCase(),
-    durationSeconds: request.durationSeconds,
-    seed: request.seed ?? undefined,
-  });
-  return { instances: [instance], parameters };
-}
-
-function inline({ mediaType, data }: VideoMedia): object {
-  return { bytesBase64Encoded: data, mimeType: mediaType };
+  const { instance, parameters } = veoBody(request);
+  const video = earlier === undefined ? {} : { video: { uri: earlier } };
+  return { instances: [{ ...instance, ...video }], parameters };
 }
 
 function finished(response: JsonObject, access: VideoAccess): VideoStatus {

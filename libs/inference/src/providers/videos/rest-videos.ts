@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import type {
   OpenedVideo,
   VideoAccess,
@@ -18,7 +19,8 @@ export abstract class RestVideos implements VideoApi {
 
   abstract status(operation: VideoOperation, access: VideoAccess): Promise<VideoStatus>;
 
-  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
+  async open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
+    if ('answer' in output) throw new AppError('server', 'Internal error', { internal: 'no answer holds this video' });
     return this.rest.open(output, access);
   }
 }

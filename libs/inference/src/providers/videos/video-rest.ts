@@ -7,6 +7,9 @@ import type { UpstreamReply } from '../upstream-exchange';
 import type { UpstreamHttp, UpstreamRequest } from '../upstream-http';
 import type { OpenedVideo, VideoAccess, VideoMedia, VideoOutput, VideoStart } from '../video-provider';
 
+/** An output with an address. */
+export type AddressedOutput = Exclude<VideoOutput, { readonly answer: unknown }>;
+
 /** Headers as name, value, name, value, …. */
 export type VideoHeaders = (apiKey: string) => readonly string[];
 type ReadError = typeof upstreamError;
@@ -74,7 +77,7 @@ export class VideoRest {
   }
 
   /** The bytes of an output. A redirect leads to a place that needs no key, and gets none. */
-  async open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo> {
+  async open(output: AddressedOutput, access: VideoAccess): Promise<OpenedVideo> {
     if ('url' in output) return { kind: 'link', url: output.url };
     const call: UpstreamRequest = { ...access, method: 'GET', body: NOTHING };
     const opened = await this.#http.stream(output.path, this.#headersOf(access, '*/*'), call);

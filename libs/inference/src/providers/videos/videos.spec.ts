@@ -5,7 +5,7 @@ import { AppError } from '@libs/errors';
 import { anEndpoint, aProvider, FakeUpstream, FIXTURE_KEY } from '../../testing';
 import { createProviderAdapters } from '..';
 import { UpstreamHttp } from '../upstream-http';
-import type { VideoAccess, VideoApi, VideoRequest } from '../video-provider';
+import type { VideoAccess, VideoApi, VideoOutput, VideoRequest } from '../video-provider';
 
 interface Recorded {
   /** By path and query; `$status` stands for a status other than 200. */
@@ -31,6 +31,8 @@ interface Fixture {
     readonly answer: object;
   };
   readonly operation: Record<string, unknown>;
+  /** How a job is asked after, where that is no GET. */
+  readonly asks?: { readonly method: string; readonly body: object };
   /** Lists of jobs, by path and query, where the provider tells jobs by reference. */
   readonly listed?: Recorded['routes'];
   readonly done: Recorded;
@@ -63,7 +65,7 @@ const TIMEOUTS = { headersMs: 2_000, idleMs: 2_000, totalMs: 4_000 };
 const STATES = ['pending', 'running', 'failed', 'filtered', 'cancelled', 'expired'];
 
 /** What every video API must do, replayed from `__fixtures__/<protocol>/videos.json`. */
-describe.each(['openai', 'google', 'replicate', 'fal', 'runway', 'minimax', 'byteplus'])(
+describe.each(['openai', 'google', 'google-vertex', 'replicate', 'fal', 'runway', 'minimax', 'byteplus'])(
   'videos by the protocol %s',
   (protocol) => {
     const text = readFileSync(join(__dirname, '..', '__fixtures__', protocol, 'videos.json'), 'utf8');
@@ -154,7 +156,11 @@ describe.each(['openai', 'google', 'replicate', 'fal', 'runway', 'minimax', 'byt
         outputs,
         ...(completionTokens !== undefined && { completionTokens }),
       });
-      expect(upstream.requests.every(({ method, body }) => method === 'GET' && body === '')).toBe(true);
+      const asks = {
+        method: fixture.asks?.method ?? 'GET',
+        body: fixture.asks ? JSON.stringify(fixture.asks.body) : '',
+      };
+      expect(upstream.requests.every(({ method, body }) => method === asks.method && body === asks.body)).toBe(true);
     });
 
     it('does not take another job for the one it asks after', async () => {
@@ -213,7 +219,7 @@ describe.each(['openai', 'google', 'replicate', 'fal', 'runway', 'minimax', 'byt
       answers(code, body);
       const outcome = await status().catch((error: unknown) => error);
       // Google tells of no state but done, and what is done and empty has failed.
-      if (protocol === 'google' && code === 200 && body.startsWith('{')) {
+      if (protocol.startsWith('google') && code === 200 && body.startsWith('{')) {
         expect(outcome).toMatchObject({ state: 'failed' });
       } else {
         expect(outcome).toBeInstanceOf(AppError);
@@ -240,9 +246,17 @@ describe.each(['openai', 'google', 'replicate', 'fal', 'runway', 'minimax', 'byt
     });
 
     it('opens an output with the key at the provider, and hands out links without it', async () => {
-      const output = fixture.done.outputs![0] as { path: string } | { url: string };
+      const output = fixture.done.outputs![0] as VideoOutput;
       if ('url' in output) {
         expect(await api.open(output, access)).toEqual({ kind: 'link', url: output.url });
+        return;
+      }
+      if ('answer' in output) {
+        plays(fixture.done);
+        const taken = await api.open(output, access);
+        expect(taken.kind === 'stream' && (await taken.stream.read())?.toString()).toBe('clip');
+        answers(404, { error: { message: 'gone' } });
+        await thrown(api.open(output, access));
         return;
       }
       upstream.behaviour = (response) => response.writeHead(200, { 'content-type': 'video/mp4' }).end('clip');

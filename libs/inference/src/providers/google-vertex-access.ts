@@ -1,0 +1,54 @@
+import type { Secret } from '@libs/contracts';
+import type { Endpoint } from '../routing/catalogue';
+import { GoogleAccessTokens, unusableDocument } from './google-access-token';
+import { apiKeyCredential, type GoogleCredential } from './google-rest';
+import { isServiceAccount, readServiceAccount, type ServiceAccount } from './google-service-account';
+import type { UpstreamCallHead } from './upstream-call';
+
+/** A way into Vertex AI. */
+export interface VertexDoor {
+  readonly credential: GoogleCredential;
+  /** What the upstream gets to see of our keys, and must not show to callers. */
+  readonly apiKey: Secret | null;
+  /** Before the name of a model: empty, or the project and location. */
+  readonly resource: string;
+}
+
+/** Whose key it is, and where it is to be used. */
+export type VertexCall = Pick<UpstreamCallHead, 'apiKey' | 'endpoint' | 'signal'>;
+
+/**
+ * The key is an API key or the document of a service account, for which access tokens are fetched. `base_url` may
+ * end in a project and a location; without them the document's project and the endpoint's region are taken, and
+ * with an API key none is needed (express mode).
+ */
+export class VertexAccess {
+  constructor(private readonly tokens: GoogleAccessTokens) {}
+
+  /** @throws AppError that tells nothing of the key */
+  async open(call: VertexCall): Promise<VertexDoor> {
+    const { apiKey, endpoint } = call;
+    if (apiKey === null || !isServiceAccount(apiKey)) {
+      return { credential: apiKeyCredential(call), apiKey, resource: '' };
+    }
+    const account = readServiceAccount(apiKey);
+    if (account === null) throw unusableDocument(endpoint.provider, 'it is no key of a service account');
+    const token = await this.tokens.tokenFor(apiKey, account, call);
+    const credential = {
+      header: ['authorization', `Bearer ${token.reveal()}`],
+      onRefused: () => this.tokens.forget(apiKey),
+    };
+    return { credential, apiKey: token, resource: resourceOf(endpoint, account) };
+  }
+}
+
+function resourceOf({ provider, region }: Endpoint, { projectId }: ServiceAccount): string {
+  if (/\/projects\//.test(provider.baseUrl)) return '';
+  if (projectId === undefined) throw unusableDocument(provider, 'neither it nor base_url names a project');
+  return `/projects/${projectId}/locations/${encodeURIComponent(region)}`;
+}
+
+/** A name with a collection of its own, e.g. `endpoints/123` of a tuned model, is taken as it is. */
+export function vertexModelName({ upstreamModel }: Endpoint, publisher: 'google' | 'anthropic'): string {
+  return encodeURI(upstreamModel.includes('/') ? upstreamModel : `publishers/${publisher}/models/${upstreamModel}`);
+}

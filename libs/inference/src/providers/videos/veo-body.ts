@@ -1,0 +1,27 @@
+import { defined, type JsonObject } from '../../dialects/loose-values';
+import type { VideoMedia, VideoRequest } from '../video-provider';
+
+/** What Veo is asked for, at either of Google's APIs; of an earlier video each has its own notion. */
+export function veoBody(request: VideoRequest): { instance: JsonObject; parameters: JsonObject } {
+  const instance = defined({
+    prompt: request.prompt ?? undefined,
+    image: request.firstFrame ? inline(request.firstFrame) : undefined,
+    lastFrame: request.lastFrame ? inline(request.lastFrame) : undefined,
+    referenceImages:
+      request.references.length === 0
+        ? undefined
+        : request.references.map((image) => ({ image: inline(image), referenceType: 'asset' })),
+  });
+  const parameters = defined({
+    ...request.options,
+    aspectRatio: request.aspectRatio,
+    resolution: request.resolution.toLowerCase(),
+    durationSeconds: request.durationSeconds,
+    seed: request.seed ?? undefined,
+  });
+  return { instance, parameters };
+}
+
+function inline({ mediaType, data }: VideoMedia): object {
+  return { bytesBase64Encoded: data, mimeType: mediaType };
+}
