@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { startSandbox, type Sandbox } from '../../tools/sandbox-provider/src/start-sandbox';
 import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiClient, BatchBody, BatchRequestLine } from '../support/client';
@@ -27,6 +28,7 @@ const models = (): TestModel[] =>
     flaky: 'flaky?batch_ms=200&status=503&fail_times=1',
     slow: 'slow?batch_ms=15000',
     wrong: 'wrong?batch_ms=200&status=400',
+    own: 'own?batch_ms=8000',
   })
     .map(([name, upstreamModel]): TestModel => ({ ...common(name), upstreamModel }))
     .concat({ ...common('letters'), protocol: 'anthropic', apis: ['messages'], upstreamModel: 'letters?batch_ms=300' });
@@ -34,7 +36,9 @@ const models = (): TestModel[] =>
 function common(name: string): TestModel {
   const slug = `tests/${name}`;
   const [pricing, batchPricing] = [SINGLE, BATCHED];
-  return { slug, provider: `native-${name}`, baseUrl: `${door.url}/v1`, batch: 'native', pricing, batchPricing };
+  // The one for which callers may have a key of their own.
+  const provider = name === 'own' ? 'cerebras' : `native-${name}`;
+  return { slug, provider, baseUrl: `${door.url}/v1`, batch: 'native', pricing, batchPricing };
 }
 
 beforeAll(async () => {
@@ -192,6 +196,33 @@ describe('a batch at its provider', () => {
     expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 5, completed: 0, failed: 5 } });
     expect(called('POST /v1/chat/completions')).toBe(0);
     expect(batch.results?.[0]?.error).toMatchObject({ type: 'invalid_request_error', error_type: 'invalid_request' });
+  });
+
+  it('tells, while it is asked after, that the provider takes a key again that it had refused', async () => {
+    const manager = installation.client(installation.seed.managementKey);
+    const key = { key: `csk-${'c'.repeat(40)}`, provider: 'cerebras' };
+    const brought = await manager.request<{ data: { id: string } }>('POST', '/byok', key);
+    const credential = brought.body.data.id;
+    // For so long gateway and worker may go on with what they know.
+    await delay(1_500);
+    const id = await submit('own', 'own', 3);
+    await eventually('it runs with the key', END_WITHIN_MS, async () => {
+      const sql = `SELECT 1 FROM native_batches WHERE state = 'running' AND credential_id = $1`;
+      return (await installation.database.firstRow({ sql, values: [credential] })) ?? undefined;
+    });
+    await installation.database.execute({
+      sql: `UPDATE credentials SET refusals = 1, last_error_status = 401, last_error_at = now() - interval '2 minutes',
+              skipped_until = now() - interval '1 minute' WHERE id = $1`,
+      values: [credential],
+    });
+    await eventually('the key is known to be taken', END_WITHIN_MS, async () => {
+      const { body } = await manager.request<{ data: { last_error: unknown } }>('GET', `/byok/${credential}`);
+      return body.data.last_error === null ? true : undefined;
+    });
+    expect((await client.getBatch(id)).body.status).toBe('in_progress');
+    expect(await ended(id)).toMatchObject({ status: 'completed', request_counts: { completed: 3 } });
+    await manager.request('DELETE', `/byok/${credential}`);
+    await manager.close();
   });
 
   it('is called off there when it is cancelled, and keeps what was finished', async () => {

@@ -100,6 +100,7 @@ const vertex: Behaviour = (response, { path, body }) => {
 };
 
 let hiccups = 0;
+let isOwnDone = false;
 
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   steady: provider(done),
@@ -120,6 +121,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   // Once terminal, always terminal.
   flips: provider(({ polls }) => ({ status: polls === 1 ? 'completed' : 'failed' })),
   vertex,
+  own: provider(() => ({ status: isOwnDone ? 'completed' : 'in_progress' })),
 };
 
 const CAPABILITIES = {
@@ -134,7 +136,8 @@ const CAPABILITIES = {
 function catalogue(): string {
   const model = (name: string): TestModel => ({
     slug: `vid/${name}`,
-    provider: `vid-${name}`,
+    // The one for which callers may have a key of their own.
+    provider: name === 'own' ? 'runway' : `vid-${name}`,
     baseUrl: `${upstream.origin}/${name}/v1`,
     protocol: name === 'vertex' ? 'google-vertex' : 'openai',
     apis: ['video'],
@@ -251,6 +254,38 @@ function content(path: string, method = 'GET', headers: Record<string, string> =
 }
 
 describe('a video', () => {
+  it('tells, while it is asked after, that the provider takes a key again that it had refused', async () => {
+    const manager = installation.client(installation.seed.managementKey);
+    const brought = await manager.request<{ data: { id: string } }>('POST', '/byok', {
+      key: `key_${'c'.repeat(40)}`,
+      provider: 'runway',
+    });
+    const { id } = brought.body.data;
+    // For so long the gateway may go on with what it knows.
+    await delay(1_500);
+    const job = await accepted({ model: 'vid/own' });
+    await eventually('it was submitted', 20_000, () =>
+      upstream.requests.some(({ path, headers }) => path === '/own/v1/videos' && /key_c+$/.test(headers.authorization!))
+        ? true
+        : undefined,
+    );
+    await installation.database.execute({
+      sql: `UPDATE credentials SET refusals = 1, last_error_status = 401, last_error_at = now() - interval '2 minutes',
+              skipped_until = now() - interval '1 minute' WHERE id = $1`,
+      values: [id],
+    });
+    const lastError = async (): Promise<unknown> =>
+      (await manager.request<{ data: { last_error: unknown } }>('GET', `/byok/${id}`)).body.data.last_error;
+    expect(await lastError()).toMatchObject({ status: 401 });
+    await eventually('the key is known to be taken', 25_000, async () =>
+      (await lastError()) === null ? true : undefined,
+    );
+    isOwnDone = true;
+    expect(await ended(job.id)).toMatchObject({ status: 'completed', usage: { is_byok: true } });
+    await manager.request('DELETE', `/byok/${id}`);
+    await manager.close();
+  });
+
   it('is submitted, asked after, kept and charged at the price of the catalogue', async () => {
     const job = await accepted({ model: 'vid/later', duration: 4, size: '1280x720' });
     expect(job).toEqual({ id: job.id, status: 'pending', polling_url: `/api/v1/videos/${job.id}` });

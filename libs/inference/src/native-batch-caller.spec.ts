@@ -41,6 +41,17 @@ describe(NativeBatchCaller.name, () => {
     expect(told).toEqual([['own', { organizationId, workspaceId }, KEY, 403]]);
   });
 
+  it('tells that the provider of a batch takes a key that it had refused, and only of such a key', async () => {
+    for (const wasRefused of [false, true]) {
+      credential = { ...own, wasRefused };
+      const candidate = (await caller.withSameKey(plain, 'own', SCOPE))!;
+      await caller.accessTo(candidate, SCOPE, new AbortController().signal);
+      caller.noteAnswer(candidate, SCOPE);
+    }
+    const { organizationId, workspaceId } = SCOPE;
+    expect(told).toEqual([['own', { organizationId, workspaceId }, KEY, 'accepted']]);
+  });
+
   it('begins no batch with a refused key, and stays with the key of one that runs', async () => {
     credential = { ...own, wasRefused: true, refusedForMs: 60_000 };
     expect(await caller.withKey(plain, SCOPE)).toMatchObject({ credential: null });

@@ -117,6 +117,11 @@ export class NativeBatchCaller {
     this.#keys.note(candidate, scope, error);
   }
 
+  /** The provider answered, so it takes the key; news of one that it refused before. */
+  noteAnswer(candidate: Candidate, scope: CredentialScope): void {
+    this.#keys.note(candidate, scope, null);
+  }
+
   async #read(
     api: CallableApi,
     translation: Translation | null,

@@ -82,6 +82,7 @@ export class NativeRunnerService {
   private async follow(order: NativeBatch, at: Reach): Promise<void> {
     if (isOver(order) && !order.isCancelled) return this.callOff(order, at);
     const job = await at.lane.batches.poll(order.upstreamId!, at.access);
+    this.caller.noteAnswer(at.candidate, scopeOf(order));
     if (job === null) return this.finish(order, 'the provider no longer knows the job');
     if (job.state === 'ended') return this.collect(order, job, at);
     if (order.isStuck) return this.finish(order, 'the provider did not end it when it was called off');

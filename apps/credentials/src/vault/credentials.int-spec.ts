@@ -465,6 +465,8 @@ describe(KeyVerdictsService.name, () => {
     const listed = await app.credentials.list({ ...tenant, offset: 0, limit: 10 });
     expect(listed.credentials[0]?.lastError).toEqual(error);
     expect(await routed()).toMatchObject([{ id, wasRefused: true }]);
+    const recipient = SealingKeyPair.generate().publicKey;
+    expect(await app.opening.open({ ...tenant, id, recipient })).toMatchObject({ keyVersion: 1, wasRefused: true });
     const { refusedForMs = 0 } = (await routed())[0]!;
     expect(refusedForMs).toBeGreaterThan(0);
     expect(refusedForMs).toBeLessThanOrEqual(60_000);

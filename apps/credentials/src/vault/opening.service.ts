@@ -50,7 +50,7 @@ export class OpeningService {
       const key = await this.cipher.open(sealedKeyOf(stored), stored);
       const sealedKey = await seal(key, { publicKey: recipient }, openingPurpose(stored.id));
       openings.inc({ outcome: 'opened' });
-      return { sealedKey, keyVersion: stored.keyVersion };
+      return { sealedKey, keyVersion: stored.keyVersion, ...(stored.wasRefused && { wasRefused: true }) };
     } catch (thrown) {
       openings.inc({ outcome: 'failed' });
       throw thrown;

@@ -14,6 +14,7 @@ export interface StoredKey extends KeyAtRest {
 
 export interface UsableKey extends StoredKey {
   readonly keyVersion: number;
+  readonly wasRefused: boolean;
   readonly allowedApiKeyHashes: readonly string[] | null;
 }
 
@@ -75,7 +76,8 @@ export class SealedCredentialsRepository {
     return this.database.asTenant({ organizationId, workspaceId }).firstRow<UsableKey>({
       name: 'find-usable-credential',
       sql: `
-        SELECT ${KEY_COLUMNS}, allowed_api_key_hashes AS "allowedApiKeyHashes", key_version AS "keyVersion"
+        SELECT ${KEY_COLUMNS}, allowed_api_key_hashes AS "allowedApiKeyHashes", key_version AS "keyVersion",
+               last_error_at IS NOT NULL AS "wasRefused"
         FROM credentials
         WHERE id = $1 AND organization_id = $2 AND workspace_id = $3 AND deleted_at IS NULL AND NOT disabled`,
       values: [id, organizationId, workspaceId],

@@ -23,15 +23,21 @@ const job = {
 
 describe(VideoEndpoints.name, () => {
   let told: unknown[];
+  let wasRefused: boolean;
   let endpoints: VideoEndpoints;
 
   beforeEach(() => {
     told = [];
+    wasRefused = false;
     endpoints = new VideoEndpoints({
       catalogue: () => aCatalogue(model),
       adapters: new Map([['film', { video: {} } as ProviderAdapter]]),
       shared: new SharedCredentials({ ACME_API_KEY: 'shared' }),
-      vault: { open: async () => KEY, noteVerdict: (...verdict) => void told.push(verdict) },
+      vault: {
+        open: async () => KEY,
+        noteVerdict: (...verdict) => void told.push(verdict),
+        wasRefused: (key) => key === KEY && wasRefused,
+      },
     });
   });
 
@@ -44,8 +50,19 @@ describe(VideoEndpoints.name, () => {
     expect(told).toEqual([['own', job, KEY, 401]]);
   });
 
+  it('passes on that a provider takes a key that it had refused, and not that it takes another', async () => {
+    const { noteAnswer } = await endpoints.routeOf(job);
+    noteAnswer();
+    expect(told).toEqual([]);
+    wasRefused = true;
+    noteAnswer();
+    expect(told).toEqual([['own', job, KEY, 'accepted']]);
+  });
+
   it("says nothing of the operator's keys", async () => {
-    const { noteFailure } = await endpoints.routeOf({ ...job, credentialId: null });
+    const { noteFailure, noteAnswer } = await endpoints.routeOf({ ...job, credentialId: null });
+    wasRefused = true;
+    noteAnswer();
     noteFailure(upstreamError(provider, 401, {}, Buffer.alloc(0)));
     expect(told).toEqual([]);
   });

@@ -25,6 +25,8 @@ export interface VideoRoute {
   readonly accessFor: (signal: CancelSignal, timeouts: UpstreamTimeouts) => VideoAccess;
   /** Passes on that the provider refused the key of the caller's own; any other error says nothing of it. */
   readonly noteFailure: (error: AppError) => void;
+  /** Passes on that the provider answered, which is news of a key of the caller's own that it refused before. */
+  readonly noteAnswer: () => void;
 }
 
 interface JobKey {
@@ -38,7 +40,7 @@ export interface EndpointParts {
   readonly catalogue: () => Catalogue;
   readonly adapters: ReadonlyMap<string, ProviderAdapter>;
   readonly shared: SharedCredentials;
-  readonly vault: Pick<CredentialVault, 'open' | 'noteVerdict'>;
+  readonly vault: Pick<CredentialVault, 'open' | 'noteVerdict'> & { wasRefused(key: Secret): boolean };
 }
 
 /** Finds the endpoint and the key that a job was accepted for, and no others: a job is only known where it was made. */
@@ -59,14 +61,15 @@ export class VideoEndpoints {
       api,
       can: readVideoCapabilities(endpoint),
       accessFor: (signal, timeouts) => ({ endpoint, apiKey, signal, timeouts }),
-      noteFailure: (error) => this.noteFailure(job, ownKey, error),
+      noteFailure: (error) => this.noteVerdict(job, ownKey, keyRefusalOf(error)),
+      noteAnswer: () =>
+        this.noteVerdict(job, ownKey, ownKey && this.parts.vault.wasRefused(ownKey) ? 'accepted' : null),
     };
   }
 
-  private noteFailure(job: VideoJob, ownKey: Secret | null, error: AppError): void {
-    const status = keyRefusalOf(error);
-    if (job.credentialId === null || ownKey === null || status === null) return;
-    this.parts.vault.noteVerdict(job.credentialId, job, ownKey, status);
+  private noteVerdict(job: VideoJob, ownKey: Secret | null, verdict: 'accepted' | 401 | 403 | null): void {
+    if (job.credentialId === null || ownKey === null || verdict === null) return;
+    this.parts.vault.noteVerdict(job.credentialId, job, ownKey, verdict);
   }
 
   private endpointOf({ model, provider, upstreamModel, region }: VideoJob): Endpoint | undefined {

@@ -43,6 +43,7 @@ export class VideoPollService {
     try {
       route = await this.endpoints.routeOf(job);
       status = await route.api.status(job.operation!, route.accessFor(signal, POLL_TIMEOUTS));
+      route.noteAnswer();
     } catch (thrown) {
       const error = AppError.from(thrown);
       route?.noteFailure(error);

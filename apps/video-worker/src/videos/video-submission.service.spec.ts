@@ -82,6 +82,7 @@ class Scene {
       can: { idempotentSubmit: provider.idempotent === true },
       accessFor: () => ({}),
       noteFailure: (error: AppError) => void this.failures.push(error),
+      noteAnswer: () => undefined,
     };
     this.service = new VideoSubmissionService(
       jobs as unknown as VideoJobsRepository,

@@ -99,6 +99,8 @@ export class OpenedCredential {
   sealedKey: string;
   /** Which of the keys that the credential had; for `NoteKeyVerdict`. */
   keyVersion?: number;
+  /** Its provider refused it when it was used last: that it is taken again is worth telling. */
+  wasRefused?: boolean;
 }
 
 /**

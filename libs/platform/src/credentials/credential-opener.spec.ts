@@ -37,6 +37,19 @@ describe(CredentialOpener.name, () => {
     expect(bus.calls).toHaveLength(2);
   });
 
+  it('knows of a key whether it had been refused when it was asked for', async () => {
+    let wasRefused = true;
+    bus.answers(OpenCredential, async ({ id, recipient }) => ({
+      sealedKey: await seal(new Secret(KEY), { publicKey: recipient }, openingPurpose(id)),
+      ...(wasRefused && { wasRefused }),
+    }));
+    const refused = (await opener.open('c1', owner))!;
+    wasRefused = false;
+    nowMs += 750;
+    const taken = (await opener.open('c1', owner))!;
+    expect([refused, taken].map((key) => opener.wasRefused(key))).toEqual([true, false]);
+  });
+
   it('uses every key pair for one question', async () => {
     for (const id of ['c1', 'c2', 'c3']) await opener.open(id, owner);
     expect(new Set(questions().map(({ recipient }) => recipient)).size).toBe(3);

@@ -33,6 +33,7 @@ export class CredentialOpener {
   readonly #nowMs: () => number;
   readonly #openings = new Map<string, Opening>();
   readonly #versions = new WeakMap<Secret, number>();
+  readonly #refused = new WeakSet<Secret>();
   #isAway = false;
   #waiting = 0;
 
@@ -63,6 +64,11 @@ export class CredentialOpener {
     return this.#versions.get(key);
   }
 
+  /** Whether the provider had refused this key when it was asked for. */
+  wasRefused(key: Secret): boolean {
+    return this.#refused.has(key);
+  }
+
   async #ask(id: string, owner: CredentialOwner): Promise<Secret | null> {
     if (this.#isAway && this.#waiting > 0) {
       throw new AppError('timeout', 'The request took too long', { internal: 'the credentials app gives no answers' });
@@ -85,9 +91,10 @@ export class CredentialOpener {
   async #receive(id: string, { organizationId, workspaceId, apiKeyHash = null }: CredentialOwner): Promise<Secret> {
     const pair = SealingKeyPair.generate();
     const question = { id, organizationId, workspaceId, apiKeyHash, recipient: pair.publicKey };
-    const { sealedKey, keyVersion } = await this.#bus.call(OpenCredential, question);
+    const { sealedKey, keyVersion, wasRefused } = await this.#bus.call(OpenCredential, question);
     const key = await pair.open(sealedKey, openingPurpose(id));
     if (keyVersion !== undefined) this.#versions.set(key, keyVersion);
+    if (wasRefused === true) this.#refused.add(key);
     return key;
   }
 }

@@ -29,6 +29,11 @@ export class CredentialsClient {
     return this.#opener.open(id, owner);
   }
 
+  /** Whether a key that `open` gave had been refused by its provider: only then it is news that it is taken. */
+  wasRefused(key: Secret): boolean {
+    return this.#opener.wasRefused(key);
+  }
+
   /** Tells the credentials app what a provider said of a key that `open` gave. Nobody waits for it. */
   noteVerdict(
     id: string,
