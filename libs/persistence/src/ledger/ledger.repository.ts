@@ -207,7 +207,7 @@ export class LedgerRepository {
         SELECT api_key_hash AS hash, sum(charged_usd)::text AS "totalUsd", sum(byok_usd)::text AS "byokTotalUsd",
                ${PERIODS.map(([name, days]) => inPeriod(name, days)).join(', ')}
         FROM ledger_key_days, (SELECT (now() AT TIME ZONE 'UTC')::date AS today) clock
-        WHERE api_key_hash = ANY($1::text[]) GROUP BY api_key_hash`,
+        WHERE api_key_hash = ANY($1::character(64)[]) GROUP BY api_key_hash`,
       values: [apiKeyHashes],
     });
     return new Map(rows.map(({ hash, ...spending }) => [hash, spending]));
