@@ -5,6 +5,24 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { emptyUsage, type AnswerStream, type StreamOutcome } from '@libs/inference';
 import { writeStream, type StreamWriterOptions } from './sse';
 
+const HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+const END = '\r\n0\r\n\r\n';
+
+/** The body of a response in chunks (RFC 9112, section 7.1), of which `text` is all. */
+function unchunked(text: string): string {
+  let body = '';
+  let at = text.indexOf('\r\n\r\n') + 4;
+  for (;;) {
+    const start = text.indexOf('\r\n', at) + 2;
+    const length = Number.parseInt(text.slice(at, start), 16);
+    expect(text.slice(start + length, start + length + 2)).toBe('\r\n');
+    if (length === 0) return body;
+    body += text.slice(start, start + length);
+    at = start + length + 2;
+  }
+}
+
 /** A stream whose events the test hands out one by one. */
 class ScriptedStream implements AnswerStream {
   readonly outcome: Promise<StreamOutcome>;
@@ -62,11 +80,16 @@ describe(writeStream.name, () => {
   let stream: ScriptedStream;
   let done: Promise<void>;
   let received: string;
+  let first: ServerResponse | null;
 
-  const begin = async (options: Partial<StreamWriterOptions> = {}): Promise<void> => {
+  const begin = async (options: Partial<StreamWriterOptions> = {}, head = HEAD): Promise<void> => {
     stream = new ScriptedStream();
     const started = Promise.withResolvers<void>();
-    server = createServer((_request, response: ServerResponse) => {
+    server = createServer((request, response: ServerResponse) => {
+      if (request.url === '/first') {
+        first = response;
+        return;
+      }
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       done = writeStream(response, stream, { serviceName: 'sluice', lastWords: () => 'data: last\n\n', ...options });
       started.resolve();
@@ -74,8 +97,9 @@ describe(writeStream.name, () => {
     await once(server, 'listening');
     socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
     received = '';
+    first = null;
     socket.on('error', () => undefined);
-    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write(head);
     await started.promise;
   };
 
@@ -140,5 +164,48 @@ describe(writeStream.name, () => {
     socket.destroy();
     await done;
     expect((await stream.outcome).state).toBe('cancelled');
+  });
+
+  it('hands on the bytes of its events and no others, whatever their length', async () => {
+    const events = [1, 15, 16, 255, 16 * 1024, 16 * 1024 + 1, 300_000].map((length) => 'x'.repeat(length));
+    await begin();
+    const whole = read(END);
+    stream.push(...events.flatMap((event) => [event, '']));
+    stream.end();
+    await Promise.all([done, whole]);
+    const body = unchunked(received);
+    expect(body.length).toBe(events.join('').length);
+    expect(body === events.join('')).toBe(true);
+  });
+
+  it('sends what follows an early comment behind it', async () => {
+    await begin({ keepAliveMs: 20 });
+    await delay(50);
+    stream.push('data: 1\n\n', 'data: 2\n\n');
+    stream.end();
+    await done;
+    await read(END);
+    expect(unchunked(received)).toMatch(/^(?:: SLUICE PROCESSING\n\n)+data: 1\n\ndata: 2\n\n$/);
+  });
+
+  it('frames nothing for a client that knows no chunks', async () => {
+    await begin({}, 'GET / HTTP/1.0\r\n\r\n');
+    stream.push('data: 1\n\n', 'data: 2\n\n', 'data: 3\n\n');
+    stream.end();
+    await read('data: 3');
+    await done;
+    expect(received.slice(received.indexOf('\r\n\r\n') + 4)).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
+  });
+
+  it('waits for its turn behind the answer to an earlier request on the connection', async () => {
+    await begin({}, 'GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /second HTTP/1.1\r\nHost: x\r\n\r\n');
+    stream.push('data: 1\n\n', 'data: 2\n\n', 'data: 3\n\n');
+    stream.end();
+    await done;
+    first?.end('the first answer');
+    await read(END);
+    const [before, after] = received.split('the first answer');
+    expect(before).not.toContain('data: 1');
+    expect(unchunked(after!)).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
   });
 });

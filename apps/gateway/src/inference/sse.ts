@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { AnswerStream } from '@libs/inference';
+import { PacedWriter } from './paced-writer';
 
 export interface StreamWriterOptions {
   /** Name of the service, for the comment that keeps connections open. */
@@ -44,43 +45,5 @@ export async function writeStream(
     response.off('close', onClose);
     stream.cancel();
     if (writer.isOpen) response.end();
-  }
-}
-
-/** Writes no faster than the reader reads. */
-class PacedWriter {
-  private isWaiting = false;
-
-  constructor(
-    private readonly response: ServerResponse,
-    private readonly idleMs: number,
-  ) {}
-
-  get isOpen(): boolean {
-    return !this.response.destroyed && !this.response.closed;
-  }
-
-  writeIfIdle(text: string): void {
-    if (!this.isWaiting && this.isOpen) this.response.write(text);
-  }
-
-  /** False when nobody reads any more. */
-  write(bytes: Buffer | string): boolean | Promise<boolean> {
-    if (!this.isOpen) return false;
-    return this.response.write(bytes) || this.drained();
-  }
-
-  private drained(): Promise<boolean> {
-    this.isWaiting = true;
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.response.off('drain', done).off('close', done);
-        this.isWaiting = false;
-        resolve(this.isOpen);
-      };
-      const timer = setTimeout(() => this.response.destroy(), this.idleMs);
-      this.response.once('drain', done).once('close', done);
-    });
   }
 }
