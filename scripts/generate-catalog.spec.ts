@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseCatalogue } from '@libs/inference';
+import { parseCatalogue, type Catalogue } from '@libs/inference';
 import { rateText } from './catalogue-facts/price-data';
 import { generateCatalogue } from './generate-catalog';
 
@@ -9,6 +9,11 @@ const shipped = readdirSync(folder)
   .filter((name) => name.endsWith('.yaml'))
   .toSorted()
   .map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }));
+let catalogue: Catalogue;
+
+beforeAll(() => {
+  catalogue = parseCatalogue(shipped);
+});
 
 describe(generateCatalogue.name, () => {
   it('gives the files that the repository ships, byte for byte', () => {
@@ -18,22 +23,18 @@ describe(generateCatalogue.name, () => {
   });
 
   it('makes a catalogue that is valid together with the sandbox', () => {
-    const catalogue = parseCatalogue(shipped);
     expect(catalogue.providers().length).toBeGreaterThanOrEqual(30);
     expect(catalogue.models().length).toBeGreaterThanOrEqual(100);
     expect(catalogue.findModel('sandbox/chat')?.endpoints).toHaveLength(1);
   });
 
   it('gives every provider a model', () => {
-    const catalogue = parseCatalogue(shipped);
     const used = new Set(catalogue.models().flatMap(({ endpoints }) => endpoints.map(({ provider }) => provider.slug)));
     expect(catalogue.providers().filter(({ slug }) => !used.has(slug))).toEqual([]);
   });
 
   it('has models for every API', () => {
-    const apis = parseCatalogue(shipped)
-      .models()
-      .flatMap(({ endpoints }) => endpoints.flatMap((endpoint) => endpoint.apis));
+    const apis = catalogue.models().flatMap(({ endpoints }) => endpoints.flatMap((endpoint) => endpoint.apis));
     expect([...new Set(apis)].toSorted()).toEqual([
       'chat',
       'embeddings',

@@ -57,6 +57,16 @@ class AuthBus extends MessageBus {
   }
 }
 
+/** What a call that must fail says; it is cheaper than `toThrow` where there are thousands. */
+function refusalOf(call: () => unknown): string {
+  try {
+    Promise.resolve(call()).catch(() => undefined);
+    return 'none at once';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
 /** Every token acts as the key whose hash is its middle. */
 class KnownTokens extends AccessTokens {
   override async keyHashOf(token: string): Promise<string | null> {
@@ -278,12 +288,15 @@ describe(BearerGuard.name, () => {
       getClass: () => Routes,
       switchToHttp: () => ({ getRequest: () => ({ raw: { rawHeaders } }) }),
     };
+    const refusals = new Map<string, number>();
     for (let i = 0; i < 10_000; i += 1) {
       const key = mintApiKey('sluice', 'api');
       const at = 'sk-sluice-v1-'.length + (i % 49);
       rawHeaders[1] = `Bearer ${key.slice(0, at)}${key[at] === 'Q' ? 'R' : 'Q'}${key.slice(at + 1)}`;
-      expect(() => guard.canActivate(context as never)).toThrow('No auth credentials found');
+      const refusal = refusalOf(() => guard.canActivate(context as never));
+      refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);
     }
+    expect([...refusals]).toEqual([['No auth credentials found', 10_000]]);
     expect(bus.asked).toEqual([]);
   });
 

@@ -34,8 +34,8 @@ function uploadInto(intake: FakeIntake): BatchUpload {
   return new BatchUpload(KEY, OWNER, intake as unknown as BatchIntakeRepository, null);
 }
 
-const line = (customId: string, content = 'x'): string =>
-  JSON.stringify({ custom_id: customId, body: { messages: [{ role: 'user', content }] } });
+const line = (customId: string): string =>
+  JSON.stringify({ custom_id: customId, body: { messages: [{ role: 'user', content: 'x' }] } });
 const header = '"endpoint":"/v1/chat/completions","model":"acme/large"';
 
 describe(BatchUpload.name, () => {
@@ -57,11 +57,11 @@ describe(BatchUpload.name, () => {
     const intake = new FakeIntake();
     const upload = uploadInto(intake);
     await upload.write(Buffer.from(`{${header},"requests":[${line('first')}`));
-    const content = 'x'.repeat(4 * MEBIBYTE);
+    const body = `"body":${JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(4 * MEBIBYTE) }] })}`;
     let bytes = 0;
     const sending = async (): Promise<void> => {
       for (let index = 0; ; index += 1) {
-        const chunk = Buffer.from(`,${line(`line-${index}`, content)}`);
+        const chunk = Buffer.from(`,{"custom_id":"line-${index}",${body}}`);
         bytes += chunk.length;
         await upload.write(chunk);
       }

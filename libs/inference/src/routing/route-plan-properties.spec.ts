@@ -225,6 +225,7 @@ describe(planRoute.name, () => {
         );
         const draws = 2_000;
         const counts = prices.map(() => 0);
+        const unsorted: bigint[][] = [];
         for (let i = 0; i < draws; i += 1) {
           const { candidates } = planRoute(
             { api: 'chat', model: 'acme/large' },
@@ -237,8 +238,9 @@ describe(planRoute.name, () => {
           );
           counts[endpoints.indexOf(candidates[0]!.endpoint)]! += 1;
           const rest = candidates.slice(1).map(({ endpoint: one }) => one.pricing.prompt);
-          expect(rest).toEqual(rest.toSorted((a, b) => Number(a - b)));
+          if (rest.some((price, at) => at > 0 && price < rest[at - 1]!)) unsorted.push(rest);
         }
+        expect(unsorted.slice(0, 3)).toEqual([]);
         const total = prices.reduce((sum, price) => sum + price ** -2, 0);
         prices.forEach((price, i) => expect(Math.abs(counts[i]! / draws - price ** -2 / total)).toBeLessThan(0.002));
       }),
