@@ -31,9 +31,10 @@ describe(scrub.name, () => {
   });
 
   it('is not kept busy by a hostile text', () => {
-    const startMs = performance.now();
+    const before = process.threadCpuUsage();
     for (const piece of ['sk-', 'a', '-_', 'http://', '1.', 'bearer ', 'a1_']) scrub(piece.repeat(100_000));
-    expect(performance.now() - startMs).toBeLessThan(200);
+    const { user, system } = process.threadCpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(200);
   });
 });
 
