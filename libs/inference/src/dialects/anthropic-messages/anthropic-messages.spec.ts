@@ -29,14 +29,21 @@ const aMessage = (values: object = {}): object => ({
   type: 'message',
   role: 'assistant',
   model: 'acme-large-2026',
-  content: [{ type: 'text', text: 'Hello there' }],
+  container: null,
+  content: [{ type: 'text', text: 'Hello there', citations: null }],
   stop_reason: 'end_turn',
   stop_sequence: null,
+  stop_details: null,
   usage: {
     input_tokens: 1000,
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: 0,
     output_tokens: 500,
+    cache_creation: null,
+    output_tokens_details: { thinking_tokens: 0 },
+    server_tool_use: null,
+    inference_geo: 'us',
+    service_tier: 'standard',
   },
   ...values,
 });
@@ -97,6 +104,45 @@ describe('a messages request for an upstream that speaks messages', () => {
 });
 
 describe('a message of an upstream', () => {
+  it('has every member that it must have, also where the upstream had nothing to say in it', () => {
+    const { json } = readAnswer({
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'acme-large-2026',
+      stop_reason: 'tool_use',
+      content: [
+        { type: 'thinking', thinking: 'So be it' },
+        { type: 'text', text: 'Hello there' },
+        { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} },
+        { type: 'text', text: 'again', citations: [{ type: 'char_location' }] },
+        { type: 'block_of_tomorrow' },
+      ],
+      usage: { input_tokens: 1000, output_tokens: 500 },
+    });
+    expect(json).toMatchObject({
+      container: null,
+      stop_sequence: null,
+      stop_details: null,
+      usage: {
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: 0,
+        cache_creation: null,
+        output_tokens_details: null,
+        server_tool_use: null,
+        inference_geo: null,
+        service_tier: 'standard',
+      },
+    });
+    expect(json['content']).toEqual([
+      { type: 'thinking', thinking: 'So be it', signature: '' },
+      { type: 'text', text: 'Hello there', citations: null },
+      { type: 'tool_use', id: 'toolu_1', name: 'look', input: {}, caller: { type: 'direct' } },
+      { type: 'text', text: 'again', citations: [{ type: 'char_location' }] },
+      { type: 'block_of_tomorrow' },
+    ]);
+  });
+
   it('carries our id, model and provider, and the cost', () => {
     const { json, usage, cost, upstreamId, finishReason, nativeFinishReason } = readAnswer(aMessage());
     expect(json).toEqual({
@@ -105,10 +151,7 @@ describe('a message of an upstream', () => {
       model: 'acme/large',
       provider: 'Acme',
       usage: {
-        input_tokens: 1000,
-        cache_creation_input_tokens: 0,
-        cache_read_input_tokens: 0,
-        output_tokens: 500,
+        ...(aMessage() as { usage: object }).usage,
         cost: 0.002,
         cost_details: {
           upstream_inference_cost: null,

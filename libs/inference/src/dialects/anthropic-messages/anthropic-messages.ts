@@ -12,6 +12,7 @@ import { billMessage, usageIn } from './message-billing';
 import { messageUsageEdits, messageUsageText } from './message-usage';
 import { MessagesStream } from './messages-stream';
 import { MESSAGES_GATEWAY_MEMBERS, maxTokensOf } from './request-members';
+import { MESSAGE_MEMBERS, missingMembers, USAGE_MEMBERS } from './required-members';
 import { errorAt, readOrRefuse, readUpstreamMessage } from './upstream-message';
 
 /** Anthropic's messages, asked of an upstream that speaks them too. */
@@ -53,10 +54,10 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   if (error && !message.hasContent) throw errorAt(provider, message, error);
   if (!message.hasContent) throw brokenAnswer(provider, 'the answer has no content');
   const bill = billMessage(usage.counts, message.contentBytes, context, 'estimated');
-  const set = ownMembers(context);
+  const set = { ...ownMembers(context), ...missingMembers(message, MESSAGE_MEMBERS) };
   if (usage.object === null) set['usage'] = messageUsageText(bill);
-  const inner = usage.object === null ? [] : messageUsageEdits(usage.object, bill);
-  const edits = [...memberEdits(message, { set }), ...inner].sort((a, b) => a.start - b.start);
+  const inner = usage.object === null ? [] : messageUsageEdits(usage.object, bill, USAGE_MEMBERS);
+  const edits = [...memberEdits(message, { set }), ...message.contentEdits, ...inner].sort((a, b) => a.start - b.start);
   const { stopReason } = message;
   return {
     body: applyEdits(body, edits),

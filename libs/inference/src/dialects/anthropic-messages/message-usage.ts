@@ -6,6 +6,7 @@ import { memberEdits, type ByteEdit, type ScannedObject } from '../json-members'
 import { settleUsage } from '../openai-usage';
 import { totalOf, type Bill } from '../translation';
 import { isObject, objectOf, objectsOf, type JsonObject } from '../loose-values';
+import { missingMembers, USAGE_MEMBERS } from './required-members';
 
 /**
  * The counts of a usage object of the Messages API; null stands for missing or unusable. `input` excludes
@@ -57,6 +58,14 @@ export const NO_COUNTS: MessageCounts = {
   webFetches: null,
   serviceTier: null,
   compaction: null,
+};
+
+const START_MEMBERS: Readonly<Record<string, string>> = {
+  input_tokens: '0',
+  cache_creation_input_tokens: 'null',
+  cache_read_input_tokens: 'null',
+  output_tokens: '0',
+  ...USAGE_MEMBERS,
 };
 
 /** More searches or rounds than any one call makes; bounds what an absurd report can cost. */
@@ -157,9 +166,16 @@ function zeroed(count: number | null): number {
   return count ?? 0;
 }
 
-/** Completes the upstream's usage object in place: the cost, and counts that are missing or not to be believed. */
-export function messageUsageEdits(object: ScannedObject, { usage, cost }: Bill): ByteEdit[] {
-  const set = costMembers(cost);
+/**
+ * Completes the upstream's usage object in place: the cost, what else is `required`, and counts that are missing or
+ * not to be believed.
+ */
+export function messageUsageEdits(
+  object: ScannedObject,
+  { usage, cost }: Bill,
+  required: Readonly<Record<string, string>>,
+): ByteEdit[] {
+  const set = { ...costMembers(cost), ...missingMembers(object, required) };
   for (const [name, count] of Object.entries(countMembers(usage))) {
     const isMissing = !object.members.some(({ key }) => key === name);
     if (isMissing || usage.provenance !== 'upstream') set[name] = String(count);
@@ -170,7 +186,7 @@ export function messageUsageEdits(object: ScannedObject, { usage, cost }: Bill):
 /** A usage object of our own as JSON text, money exact. */
 export function messageUsageText({ usage, cost }: Bill): string {
   const own = Object.entries(costMembers(cost)).map(([name, text]) => `,"${name}":${text}`);
-  return `${JSON.stringify(countMembers(usage)).slice(0, -1)}${own.join('')}}`;
+  return `${JSON.stringify(countObject(usage, 'standard')).slice(0, -1)}${own.join('')}}`;
 }
 
 /** A whole usage object for a translated answer; costs are the doubles nearest to the amounts. */
@@ -202,6 +218,11 @@ export function countObject(usage: Usage, serviceTier: string | null): object {
     inference_geo: null,
     service_tier: serviceTier,
   };
+}
+
+/** The usage in a message that has only begun, where the upstream reports `object`: without money, which is not known. */
+export function startUsageEdits(object: ScannedObject): ByteEdit[] {
+  return memberEdits(object, { set: missingMembers(object, START_MEMBERS) });
 }
 
 function countMembers(usage: Usage): object {

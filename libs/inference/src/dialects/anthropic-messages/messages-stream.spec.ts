@@ -47,12 +47,29 @@ const start: Event = {
     type: 'message',
     role: 'assistant',
     model: 'acme-large-2026',
+    container: null,
     content: [],
     stop_reason: null,
-    usage: { input_tokens: 10, cache_creation_input_tokens: 300, cache_read_input_tokens: 20, output_tokens: 1 },
+    stop_sequence: null,
+    stop_details: null,
+    usage: {
+      input_tokens: 10,
+      cache_creation_input_tokens: 300,
+      cache_read_input_tokens: 20,
+      output_tokens: 1,
+      cache_creation: { ephemeral_5m_input_tokens: 300, ephemeral_1h_input_tokens: 0 },
+      output_tokens_details: { thinking_tokens: 0 },
+      server_tool_use: null,
+      inference_geo: 'us',
+      service_tier: 'priority',
+    },
   },
 };
-const block: Event = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } };
+const block: Event = {
+  type: 'content_block_start',
+  index: 0,
+  content_block: { type: 'text', text: '', citations: [] },
+};
 const text = (said: string): Event => ({
   type: 'content_block_delta',
   index: 0,
@@ -61,8 +78,15 @@ const text = (said: string): Event => ({
 const blockEnd: Event = { type: 'content_block_stop', index: 0 };
 const delta: Event = {
   type: 'message_delta',
-  delta: { stop_reason: 'end_turn', stop_sequence: null },
-  usage: { input_tokens: 10, cache_creation_input_tokens: 300, cache_read_input_tokens: 20, output_tokens: 40 },
+  delta: { stop_reason: 'end_turn', stop_sequence: null, stop_details: null, container: null },
+  usage: {
+    input_tokens: 10,
+    cache_creation_input_tokens: 300,
+    cache_read_input_tokens: 20,
+    output_tokens: 40,
+    output_tokens_details: { thinking_tokens: 7 },
+    server_tool_use: null,
+  },
 };
 const stop: Event = { type: 'message_stop' };
 const whole = [start, block, text('Hello, world!'), blockEnd, delta, stop];
@@ -130,6 +154,75 @@ describe(MessagesStream.name, () => {
       }),
       { numRuns: 200 },
     );
+  });
+
+  it('adds what has to be there and the upstream left out', async () => {
+    const { events } = await relay(
+      bytesOf([
+        {
+          type: 'message_start',
+          message: { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [] },
+        },
+        { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+        text('Hi'),
+        blockEnd,
+        {
+          type: 'content_block_start',
+          index: 1,
+          content_block: { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} },
+        },
+        { type: 'content_block_stop', index: 1 },
+        { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 40 } },
+        stop,
+      ]),
+    );
+    expect(events[0]).toMatchObject({
+      message: {
+        container: null,
+        stop_reason: null,
+        stop_sequence: null,
+        stop_details: null,
+        usage: {
+          input_tokens: 0,
+          output_tokens: 0,
+          cache_creation_input_tokens: 0,
+          cache_read_input_tokens: 0,
+          cache_creation: null,
+          server_tool_use: null,
+          inference_geo: null,
+          service_tier: 'standard',
+          output_tokens_details: { thinking_tokens: 0 },
+        },
+      },
+    });
+    expect(events[1]).toEqual({
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'text', text: '', citations: null },
+    });
+    expect(events[4]).toMatchObject({ content_block: { type: 'tool_use', caller: { type: 'direct' } } });
+    expect(events.at(-2)).toMatchObject({
+      delta: { stop_reason: 'tool_use', stop_sequence: null, stop_details: null, container: null },
+      usage: { output_tokens: 40, output_tokens_details: null, server_tool_use: null },
+    });
+  });
+
+  it('completes the usage that a message starts with', async () => {
+    const early = { ...start, message: { ...(start['message'] as object), usage: { input_tokens: 10 } } };
+    const { events } = await relay(bytesOf([early, ...whole.slice(1)]));
+    expect(events[0]!['message']).toMatchObject({
+      usage: {
+        input_tokens: 10,
+        output_tokens: 0,
+        cache_creation_input_tokens: null,
+        cache_read_input_tokens: null,
+        cache_creation: null,
+        output_tokens_details: null,
+        server_tool_use: null,
+        inference_geo: null,
+        service_tier: 'standard',
+      },
+    });
   });
 
   it('counts the prompt once though the start and the end both report it', async () => {

@@ -7,13 +7,22 @@ import { ownMembers, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
 import { JsonCursor } from '../json-cursor';
 import { MalformedJson } from '../json-grammar';
-import { applyEdits, findMember, memberEdits, type ByteEdit } from '../json-members';
+import { applyEdits, findMember, memberEdits, scanMembersAt, type ByteEdit, type JsonMember } from '../json-members';
 import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
 import { objectOf } from '../loose-values';
 import { billMessage, usageIn } from './message-billing';
 import { messageError } from './message-error';
-import { NO_COUNTS, mergedCounts, messageUsageEdits, messageUsageText, type MessageCounts } from './message-usage';
+import {
+  NO_COUNTS,
+  countObject,
+  mergedCounts,
+  messageUsageEdits,
+  messageUsageText,
+  startUsageEdits,
+  type MessageCounts,
+} from './message-usage';
+import { DELTA_USAGE_MEMBERS, MESSAGE_MEMBERS, missingMembers } from './required-members';
 import { readMessageEvent, type MessageEvent } from './stream-event';
 import { errorAt, readUpstreamMessage, valueOf } from './upstream-message';
 
@@ -21,6 +30,9 @@ const LINE_FEED = 0x0a;
 const SPACE = 0x20;
 const EVENT_END = Buffer.from('\n\n');
 const STOP_EVENT = eventOf('message_stop', '{"type":"message_stop"}');
+/** For a message that starts without a usage. */
+const NO_USAGE = JSON.stringify(countObject(emptyUsage('estimated'), 'standard'));
+const NO_END = JSON.stringify({ stop_reason: null, stop_sequence: null, stop_details: null, container: null });
 /** Not of this protocol, but the end of a stream at upstreams that speak several. */
 const DONE_WORD = Buffer.from('[DONE]');
 
@@ -32,8 +44,8 @@ export function eventOf(name: string, data: string): Buffer {
 /**
  * Rewrites a stream of message events.
  *
- * Every event passes as the bytes it came in, except for the names in `message_start` and the usage in
- * `message_delta`. Nothing is handed out before the first content: an upstream that opens a message only to
+ * Every event passes as the bytes it came in, except for the names in `message_start`, the usage in `message_delta`,
+ * and what has to be there though the upstream left it out. Nothing is handed out before the first content: an upstream that opens a message only to
  * report an overload can still be replaced by another. The end is `message_stop` or an `error` event, one of
  * them and once. Both `message_start` and `message_delta` count the prompt; the last count is billed.
  */
@@ -80,15 +92,19 @@ export class MessagesStream extends RelayedStream {
     this.#hasStart = true;
     this.upstreamId = message.id;
     // The output counted so far is no report of the whole.
-    this.#counts = { ...usageIn(message).counts, output: null };
-    this.#push(event, memberEdits(message, { set: ownMembers(this.context) }));
+    const { counts, object } = usageIn(message);
+    this.#counts = { ...counts, output: null };
+    const set = { ...ownMembers(this.context), ...missingMembers(message, MESSAGE_MEMBERS) };
+    if (object === null) set['usage'] = NO_USAGE;
+    const inner = object === null ? [] : startUsageEdits(object);
+    this.#push(event, inOrder([...memberEdits(message, { set }), ...message.contentEdits, ...inner]));
   }
 
   #pass(event: MessageEvent): void {
     if (event.type !== 'ping') this.isCommitted = true;
     else if (!this.isCommitted) return;
     this.#contentBytes += event.contentBytes;
-    this.#push(event, []);
+    this.#push(event, event.blockEdits);
   }
 
   #onDelta(event: MessageEvent): void {
@@ -103,12 +119,11 @@ export class MessagesStream extends RelayedStream {
     this.#counts = mergedCounts(this.#counts, counts);
     const bill = billMessage(this.#counts, this.#contentBytes, this.context, 'estimated');
     this.#bill = bill;
-    this.#push(
-      event,
+    const usageEdits =
       object === null
         ? memberEdits(event, { set: { usage: messageUsageText(bill) } })
-        : messageUsageEdits(object, bill),
-    );
+        : messageUsageEdits(object, bill, DELTA_USAGE_MEMBERS);
+    this.#push(event, inOrder([...endEdits(event, delta), ...usageEdits]));
   }
 
   #onStop(event: MessageEvent): void {
@@ -148,7 +163,7 @@ export class MessagesStream extends RelayedStream {
 
   protected override finalBytes(bill: Bill): readonly Buffer[] {
     if (this.#hasDelta) return [this.#stopEvent];
-    const delta = '"delta":{"stop_reason":null,"stop_sequence":null}';
+    const delta = `"delta":${NO_END}`;
     const event = `{"type":"message_delta",${delta},"usage":${messageUsageText(bill)}}`;
     return [eventOf('message_delta', event), this.#stopEvent];
   }
@@ -156,6 +171,18 @@ export class MessagesStream extends RelayedStream {
   protected override failureBytes(error: AppError): readonly Buffer[] {
     return [eventOf('error', JSON.stringify(messageError(error)))];
   }
+}
+
+/** What the end of a message has to tell, where the upstream tells only a part of it. */
+function endEdits(event: MessageEvent, delta: JsonMember | undefined): ByteEdit[] {
+  const cursor = delta && new JsonCursor(event.bytes, delta.valueStart);
+  if (!cursor?.isObject()) return [];
+  const end = scanMembersAt(cursor);
+  return memberEdits(end, { set: missingMembers(end, MESSAGE_MEMBERS) });
+}
+
+function inOrder(edits: ByteEdit[]): readonly ByteEdit[] {
+  return edits.sort((a, b) => a.start - b.start);
 }
 
 /** An event may come in several lines of data and goes out in one; no string of JSON holds a line feed. */

@@ -1,13 +1,15 @@
 import { JsonCursor } from '../json-cursor';
 import { MalformedJson } from '../json-grammar';
-import type { JsonMember, ScannedObject } from '../json-members';
-import { writtenBytes } from './upstream-message';
+import type { ByteEdit, JsonMember, ScannedObject } from '../json-members';
+import { readBlock, writtenBytes } from './upstream-message';
 
 /** What one pass over the data of a stream's event finds. */
 export interface MessageEvent extends ScannedObject {
   readonly type: string;
   /** Bytes of text, thoughts and tool inputs. */
   readonly contentBytes: number;
+  /** What the block that it opens lacks. */
+  readonly blockEdits: readonly ByteEdit[];
 }
 
 const EVENT_TYPE = /^[a-z_]{1,64}$/;
@@ -19,16 +21,18 @@ const EVENT_TYPE = /^[a-z_]{1,64}$/;
 export function readMessageEvent(data: Buffer, name: string | null): MessageEvent {
   const cursor = new JsonCursor(data);
   const members: JsonMember[] = [];
+  const blockEdits: ByteEdit[] = [];
   const found = { type: name ?? '', contentBytes: 0 };
   cursor.readObject((key, keyStart) => {
     const valueStart = cursor.position;
     if (key === 'type') found.type = cursor.readStringOrNull() ?? found.type;
-    else if (key === 'delta' || key === 'content_block') found.contentBytes += writtenBytes(cursor);
+    else if (key === 'delta') found.contentBytes += writtenBytes(cursor);
+    else if (key === 'content_block') found.contentBytes += readBlock(cursor, blockEdits);
     else cursor.skipValue();
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
   });
   const closeBrace = cursor.position - 1;
   cursor.expectEnd();
   if (!EVENT_TYPE.test(found.type)) throw new MalformedJson('an event has no type', 0);
-  return { ...found, bytes: data, members, closeBrace };
+  return { ...found, bytes: data, members, closeBrace, blockEdits };
 }

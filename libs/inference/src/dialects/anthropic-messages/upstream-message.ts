@@ -3,8 +3,9 @@ import type { Provider } from '../../routing/catalogue';
 import { JsonCursor } from '../json-cursor';
 import { MalformedJson } from '../json-grammar';
 import { parseJson } from '../json-value';
-import type { JsonMember, ScannedObject } from '../json-members';
+import type { ByteEdit, JsonMember, ScannedObject } from '../json-members';
 import { brokenAnswer, errorInside, readComplaintAt, type UpstreamComplaint } from '../../providers/upstream-error';
+import { blockEdits } from './required-members';
 
 /** What one pass over an upstream's message finds. */
 export interface UpstreamMessage extends ScannedObject {
@@ -14,6 +15,8 @@ export interface UpstreamMessage extends ScannedObject {
   readonly hasContent: boolean;
   /** Bytes of text, thoughts and tool inputs. */
   readonly contentBytes: number;
+  /** What its blocks lack. */
+  readonly contentEdits: readonly ByteEdit[];
 }
 
 /** Members of blocks and deltas that a model wrote. */
@@ -22,6 +25,7 @@ const WRITTEN = new Set(['text', 'thinking', 'partial_json', 'input']);
 /** Reads the message at the cursor, which ends up behind it. Throws MalformedJson. */
 export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
   const members: JsonMember[] = [];
+  const contentEdits: ByteEdit[] = [];
   const found = { id: null as string | null, stopReason: null as string | null, hasContent: false, contentBytes: 0 };
   cursor.readObject((key, keyStart) => {
     const valueStart = cursor.position;
@@ -29,29 +33,60 @@ export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
     else if (key === 'stop_reason') found.stopReason = cursor.readStringOrNull();
     else if (key === 'content') {
       found.hasContent = cursor.isArray();
-      found.contentBytes = writtenBytes(cursor);
+      found.contentBytes = readBlocks(cursor, contentEdits);
     } else cursor.skipValue();
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
   });
-  return { ...found, bytes: cursor.bytes, members, closeBrace: cursor.position - 1 };
+  return { ...found, bytes: cursor.bytes, members, closeBrace: cursor.position - 1, contentEdits };
 }
 
-/** How much of the blocks or the delta at the cursor a model wrote. */
+function readBlocks(cursor: JsonCursor, edits: ByteEdit[]): number {
+  let bytes = 0;
+  if (!cursor.isArray()) cursor.skipValue();
+  else {
+    cursor.readArray(() => {
+      bytes += readBlock(cursor, edits);
+    });
+  }
+  return bytes;
+}
+
+/** How much of the block at the cursor a model wrote; what it lacks is added to `edits`. */
+export function readBlock(cursor: JsonCursor, edits: ByteEdit[]): number {
+  if (!cursor.isObject()) {
+    cursor.skipValue();
+    return 0;
+  }
+  const members: JsonMember[] = [];
+  let type: string | null = null;
+  let written = 0;
+  cursor.readObject((key, keyStart) => {
+    const valueStart = cursor.position;
+    if (key === 'type') type = cursor.readStringOrNull();
+    else written += writtenIn(key, cursor);
+    members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
+  });
+  edits.push(...blockEdits({ bytes: cursor.bytes, members, closeBrace: cursor.position - 1 }, type));
+  return written;
+}
+
+/** How much of the delta at the cursor a model wrote. */
 export function writtenBytes(cursor: JsonCursor): number {
   let bytes = 0;
-  if (cursor.isArray()) {
-    cursor.readArray(() => {
-      bytes += writtenBytes(cursor);
-    });
-  } else if (cursor.isObject()) {
+  if (!cursor.isObject()) cursor.skipValue();
+  else {
     cursor.readObject((key) => {
-      const isString = cursor.isString();
-      const start = cursor.position;
-      cursor.skipValue();
-      if (WRITTEN.has(key)) bytes += cursor.position - start - (isString ? 2 : 0);
+      bytes += writtenIn(key, cursor);
     });
-  } else cursor.skipValue();
+  }
   return bytes;
+}
+
+function writtenIn(key: string, cursor: JsonCursor): number {
+  const isString = cursor.isString();
+  const start = cursor.position;
+  cursor.skipValue();
+  return WRITTEN.has(key) ? cursor.position - start - (isString ? 2 : 0) : 0;
 }
 
 /** The value of a member. Throws MalformedJson for text that only looks like JSON. */

@@ -1,0 +1,47 @@
+import { memberEdits, type ByteEdit, type ScannedObject } from '../json-members';
+
+type Members = Readonly<Record<string, string>>;
+
+/**
+ * What has to be there though upstreams leave it out where they have nothing to say (interface §2.1, the result
+ * body of messages), as JSON text.
+ */
+export const MESSAGE_MEMBERS: Members = {
+  container: 'null',
+  stop_reason: 'null',
+  stop_sequence: 'null',
+  stop_details: 'null',
+};
+
+/** The same of the usage of a message, beside its counts. */
+export const USAGE_MEMBERS: Members = {
+  cache_creation: 'null',
+  output_tokens_details: 'null',
+  server_tool_use: 'null',
+  inference_geo: 'null',
+  service_tier: '"standard"',
+};
+
+/** The same of the usage that the end of a stream reports. */
+export const DELTA_USAGE_MEMBERS: Members = { output_tokens_details: 'null', server_tool_use: 'null' };
+
+const DIRECT_CALL: Members = { caller: '{"type":"direct"}' };
+
+const BLOCK_MEMBERS: ReadonlyMap<string, Members> = new Map([
+  ['text', { citations: 'null' }],
+  ['thinking', { signature: '""' }],
+  ['tool_use', DIRECT_CALL],
+  ['web_search_tool_result', DIRECT_CALL],
+  ['web_fetch_tool_result', DIRECT_CALL],
+]);
+
+/** Those of `required` that the object has not. */
+export function missingMembers({ members }: ScannedObject, required: Members): Record<string, string> {
+  return Object.fromEntries(Object.entries(required).filter(([name]) => !members.some(({ key }) => key === name)));
+}
+
+/** Completes a block of content in place. */
+export function blockEdits(block: ScannedObject, type: string | null): ByteEdit[] {
+  const required = type === null ? undefined : BLOCK_MEMBERS.get(type);
+  return required === undefined ? [] : memberEdits(block, { set: missingMembers(block, required) });
+}
