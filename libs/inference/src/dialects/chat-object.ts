@@ -1,6 +1,13 @@
 import { toFinishReason, type FinishReason } from '../model/finish-reason';
 import { JsonCursor } from './json-cursor';
-import { memberEdits, type ByteEdit, type JsonMember, type ScannedObject } from './json-members';
+import {
+  findMember,
+  memberEdits,
+  type ByteEdit,
+  type JsonMember,
+  type MemberEdits,
+  type ScannedObject,
+} from './json-members';
 import { readUsage, type ReportedUsage } from './openai-usage';
 
 /** What one pass over a `chat.completion` or a `chat.completion.chunk` finds. */
@@ -18,6 +25,15 @@ export interface ChatObject extends ScannedObject {
   /** What has to change inside `choices`. */
   readonly choiceEdits: readonly ByteEdit[];
 }
+
+/** What a message and its choice must have (interface §2.1), for upstreams that leave out what is empty, as JSON text. */
+const MESSAGE_MEMBERS = { role: '"assistant"', content: 'null', refusal: 'null' };
+const CHOICE_MEMBERS = { logprobs: 'null', finish_reason: 'null', native_finish_reason: 'null' };
+
+/** Members of a chunk that some upstreams write as null, which is no value of theirs: a chunk without them has none. */
+const NEVER_NULL = ['usage', 'system_fingerprint'];
+const NULL_START = 0x6e;
+const QUOTE = 0x22;
 
 /** Strings of a message or delta that no model wrote. */
 const NOT_CONTENT = new Set(['role', 'id', 'type', 'format', 'signature', 'data', 'url', 'expires_at']);
@@ -82,17 +98,41 @@ class ChatReader implements ChatObject {
 
   #readChoice(): void {
     const cursor = this.#cursor;
-    const found: { finish: JsonMember | null; native: string | null } = { finish: null, native: null };
+    const members: JsonMember[] = [];
+    let native: string | null = null;
+    let isWhole = false;
     cursor.readObject((key, keyStart) => {
       const valueStart = cursor.position;
-      if (key === 'delta' || key === 'message') this.#readContent(key);
-      else if (key === 'native_finish_reason') found.native = cursor.readStringOrNull();
-      else if (key === 'finish_reason' && cursor.isString()) {
-        cursor.skipValue();
-        found.finish = { key, keyStart, valueStart, valueEnd: cursor.position };
-      }
+      if (key === 'message' && cursor.isObject()) {
+        isWhole = true;
+        this.#readMessage();
+      } else if (key === 'delta' || key === 'message') this.#readContent(key);
+      else if (key === 'native_finish_reason') native = cursor.readStringOrNull();
+      else cursor.skipValue();
+      members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
     });
-    if (found.finish !== null) this.#finish(found.finish, found.native);
+    const choice = { bytes: this.bytes, members, closeBrace: cursor.position - 1 };
+    const finish = findMember(choice, 'finish_reason');
+    const isFinished = finish !== undefined && this.bytes[finish.valueStart] === QUOTE;
+    if (isFinished) this.#finish(finish, native);
+    if (isWhole) this.#complete(choice, CHOICE_MEMBERS, isFinished ? ['native_finish_reason'] : []);
+  }
+
+  #readMessage(): void {
+    const cursor = this.#cursor;
+    const members: JsonMember[] = [];
+    cursor.readObject((key, keyStart) => {
+      const valueStart = cursor.position;
+      this.#readContent(key);
+      members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
+    });
+    this.#complete({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, MESSAGE_MEMBERS);
+  }
+
+  /** Adds those of `required` that an object of the answer has not, but for those that are added otherwise. */
+  #complete(object: ScannedObject, required: Readonly<Record<string, string>>, but: readonly string[] = []): void {
+    const missing = Object.entries(required).filter(([name]) => !but.includes(name) && !findMember(object, name));
+    if (missing.length > 0) this.choiceEdits.push(...memberEdits(object, { set: Object.fromEntries(missing) }));
   }
 
   /** Puts our word in place of the upstream's, and keeps the upstream's as `native_finish_reason`. */
@@ -123,13 +163,21 @@ class ChatReader implements ChatObject {
   }
 }
 
-/** The edits of the whole object in order: some members set, `choices` as found, and `more` inside `usage`. */
+/** The members that a chunk of ours must not have, because their value is null. */
+export function nullNames(chunk: ScannedObject): readonly string[] {
+  return NEVER_NULL.filter((name) => {
+    const member = findMember(chunk, name);
+    return member !== undefined && chunk.bytes[member.valueStart] === NULL_START;
+  });
+}
+
+/** The edits of the whole object in order: members set or removed, `choices` as found, and `more` inside `usage`. */
 export function chatEdits(
   chat: ChatObject,
-  set: Readonly<Record<string, string>>,
+  { set = {}, remove = [] }: MemberEdits,
   more: readonly ByteEdit[] = [],
 ): ByteEdit[] {
-  const edits = memberEdits(chat, { set });
+  const edits = memberEdits(chat, { set, remove });
   if (chat.choiceEdits.length === 0 && more.length === 0) return edits;
   return [...edits, ...chat.choiceEdits, ...more].sort((a, b) => a.start - b.start);
 }

@@ -1,4 +1,4 @@
-import type { ChatObject } from './chat-object';
+import { nullNames, type ChatObject } from './chat-object';
 import { applyEdits, memberEdits } from './json-members';
 
 const NOTHING = Buffer.alloc(0);
@@ -31,7 +31,10 @@ export class ChunkHead {
     if (known.length + missing.length < names.length) return null;
     const head = bytes.subarray(0, choices.keyStart);
     const set = Object.fromEntries(known.map((name) => [name, own[name]!]));
-    const edits = memberEdits({ bytes: head, members: before, closeBrace: 0 }, { set });
+    const scanned = { bytes: head, members: before, closeBrace: 0 };
+    const remove = nullNames(scanned);
+    if (before.every(({ key }) => remove.includes(key))) return null;
+    const edits = memberEdits(scanned, { set, remove });
     const suffix = Buffer.from(missing.map((name) => `"${name}":${own[name]},`).join(''));
     return new ChunkHead(Buffer.from(head), applyEdits(head, edits, { prefix, suffix, from: 0 }));
   }

@@ -4,7 +4,7 @@ import { errorInside, readComplaintAt } from '../providers/upstream-error';
 import { StreamMeter } from './answer-billing';
 import { ownMembers } from './billing';
 import { chatChunk, DONE_EVENT, failureChunk, usageChunk } from './chat-chunk';
-import { chatEdits, readChatObject, type ChatObject } from './chat-object';
+import { chatEdits, nullNames, readChatObject, type ChatObject } from './chat-object';
 import { ChunkHead } from './chunk-head';
 import type { AnswerContext } from './dialect';
 import { JsonCursor } from './json-cursor';
@@ -23,8 +23,8 @@ const DONE_WORD = Buffer.from('[DONE]');
 /**
  * Rewrites a stream of `chat.completion.chunk` events.
  *
- * Every event passes as the bytes it came in, except for `id`, `model`, `provider`, the finish reasons and
- * the cost inside `usage`. However the upstream behaves, the caller sees exactly one end: `[DONE]` after the
+ * Every event passes as the bytes it came in, except for `id`, `model`, `provider`, the finish reasons, the cost
+ * inside `usage`, and a usage or fingerprint of null. However the upstream behaves, the caller sees exactly one end: `[DONE]` after the
  * usage, or an event with `error` and then `[DONE]`. A body that just stops counts as whole only if a finish
  * reason was seen. Whoever leaves early is charged for what was sent, and nobody pays for nothing.
  */
@@ -61,7 +61,8 @@ export class OpenAiChatStream extends RelayedStream {
     if (chat.choiceCount === null && chat.usage === null) return;
     this.#note(chat);
     const prefix = from === 0 ? EVENT_START : this.#head.rewritten;
-    const edits = chatEdits(chat, from === 0 ? this.#own : NOTHING, this.#usageEdits(chat));
+    const members = { set: from === 0 ? this.#own : NOTHING, remove: nullNames(chat) };
+    const edits = chatEdits(chat, members, this.#usageEdits(chat));
     this.output.push(applyEdits(data, edits, { prefix, suffix: EVENT_END, from }));
     if (from === 0) this.#learn(chat);
   }

@@ -25,12 +25,19 @@ const readAnswer = (answer: object | string, values: Partial<AnswerContext> = {}
   return { ...read, text: read.body.toString(), json: JSON.parse(read.body.toString()) as Record<string, never> };
 };
 
+const aChoice = {
+  index: 0,
+  logprobs: null,
+  message: { role: 'assistant', content: 'Hello there', refusal: null },
+  finish_reason: 'stop',
+};
+
 const anAnswer = (values: object = {}): object => ({
   id: 'chatcmpl-1',
   object: 'chat.completion',
   created: 1,
   model: 'acme-large-2026',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello there' }, finish_reason: 'stop' }],
+  choices: [aChoice],
   usage: { prompt_tokens: 1000, completion_tokens: 500, total_tokens: 1500 },
   ...values,
 });
@@ -81,6 +88,42 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
 });
 
 describe('a chat answer of an OpenAI-speaking upstream', () => {
+  it('has every member that a choice and its message must have, also where the upstream left out what is empty', () => {
+    const called = { tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }] };
+    const { json } = readAnswer(
+      anAnswer({
+        choices: [
+          { index: 0, message: called, finish_reason: 'tool_calls' },
+          { index: 1, finish_reason: null, message: {} },
+          {
+            index: 2,
+            message: { ...aChoice.message, refusal: 'No' },
+            logprobs: { content: [] },
+            finish_reason: 'stop',
+          },
+        ],
+      }),
+    );
+    const empty = { role: 'assistant', content: null, refusal: null };
+    expect(json['choices']).toEqual([
+      {
+        index: 0,
+        logprobs: null,
+        finish_reason: 'tool_calls',
+        native_finish_reason: 'tool_calls',
+        message: { ...empty, ...called },
+      },
+      { index: 1, logprobs: null, finish_reason: null, native_finish_reason: null, message: empty },
+      {
+        index: 2,
+        logprobs: { content: [] },
+        finish_reason: 'stop',
+        native_finish_reason: 'stop',
+        message: { ...aChoice.message, refusal: 'No' },
+      },
+    ]);
+  });
+
   it('carries our id, model and provider, and the cost', () => {
     const { json, usage, cost, upstreamId, finishReason } = readAnswer(anAnswer());
     expect(json).toEqual({
@@ -89,14 +132,7 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
       system_fingerprint: null,
       model: 'acme/large',
       provider: 'Acme',
-      choices: [
-        {
-          index: 0,
-          message: { role: 'assistant', content: 'Hello there' },
-          finish_reason: 'stop',
-          native_finish_reason: 'stop',
-        },
-      ],
+      choices: [{ ...aChoice, native_finish_reason: 'stop' }],
       usage: {
         prompt_tokens: 1000,
         completion_tokens: 500,
@@ -135,9 +171,9 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
     ['content_filter', 'content_filter'],
   ])('says %s in our words and keeps the native one', (native, ours) => {
     const { json, finishReason, nativeFinishReason } = readAnswer(
-      anAnswer({ choices: [{ finish_reason: native, message: { content: 'x' } }] }),
+      anAnswer({ choices: [{ ...aChoice, finish_reason: native }] }),
     );
-    expect(json['choices']).toEqual([{ finish_reason: ours, native_finish_reason: native, message: { content: 'x' } }]);
+    expect(json['choices']).toEqual([{ ...aChoice, finish_reason: ours, native_finish_reason: native }]);
     expect({ finishReason, nativeFinishReason }).toEqual({ finishReason: ours, nativeFinishReason: native });
   });
 

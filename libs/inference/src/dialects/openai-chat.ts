@@ -48,7 +48,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   // Clients that check what they get want the member, and most upstreams have none.
   if (!chat.members.some(({ key }) => key === 'system_fingerprint')) set['system_fingerprint'] = 'null';
   if (chat.usage === null) set['usage'] = usageText(usage, cost, true);
-  const edits = chatEdits(chat, set, chat.usage === null ? [] : usageEdits(chat.usage, usage, cost, true));
+  const edits = chatEdits(chat, { set }, chat.usage === null ? [] : usageEdits(chat.usage, usage, cost, true));
   return {
     body: applyEdits(body, edits),
     usage,
