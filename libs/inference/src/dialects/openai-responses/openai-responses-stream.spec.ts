@@ -386,4 +386,10 @@ describe(OpenAiResponsesStream.name, () => {
       user: 'anna',
     });
   });
+
+  it('repeats settings of the request in one line, however they were written', async () => {
+    const requestBody = Buffer.from('{"input":"x","tools":[\n{"type":"web_search"}\r\n]}');
+    const { events } = await drain(bodyOf([sse(WHOLE)]), { requestBody });
+    expect(events[0]).toMatchObject({ response: { tools: [{ type: 'web_search' }] } });
+  });
 });

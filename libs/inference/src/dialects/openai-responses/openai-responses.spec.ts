@@ -192,6 +192,24 @@ describe('a response of an upstream that speaks responses', () => {
     expect(json['created_at']).toEqual(expect.any(Number));
   });
 
+  it('repeats the settings of the request where the upstream does not', () => {
+    const settings = {
+      instructions: 'Be brief',
+      metadata: { run: '7' },
+      parallel_tool_calls: false,
+      temperature: 0.5,
+      top_p: 0.9,
+      presence_penalty: 0.25,
+      frequency_penalty: -0.5,
+      tool_choice: 'none',
+      tools: [{ type: 'function', name: 'look', parameters: null }],
+    };
+    const requestBody = Buffer.from(JSON.stringify({ input: 'x', ...settings }));
+    expect(readAnswer({ output: [MESSAGE] }, { requestBody }).json).toMatchObject(settings);
+    const changed = { output: [MESSAGE], temperature: 1, tools: [] };
+    expect(readAnswer(changed, { requestBody }).json).toMatchObject({ ...settings, temperature: 1, tools: [] });
+  });
+
   it('names the tier in our words and the user in the words of the caller', () => {
     const requestBody = Buffer.from('{"input":"x","user":"anna"}');
     const { json } = readAnswer(anAnswer({ service_tier: 'standard', user: 'a hash' }), { requestBody });

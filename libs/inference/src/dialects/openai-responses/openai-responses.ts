@@ -36,21 +36,22 @@ const UNFINISHED = new Set(['in_progress', 'queued']);
 function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { provider } = context.endpoint;
   const response = readOrRefuse(body, context);
-  const own = ownResponseMembers(context);
+  const { set, absent } = ownResponseMembers(context);
+  let failed: Readonly<Record<string, string>> = {};
   let finish = finishOfResponse(response);
   if (response.error !== null) {
     const complaint = readComplaintAt(new JsonCursor(body, response.error.valueStart), 0);
     const error = errorInside(provider, complaint);
     if (!response.outputCount) throw error;
     const failure = failureOf(error, complaint.code);
-    Object.assign(own, failureMembers(failure));
+    failed = failureMembers(failure);
     finish = { ...finish, finishReason: failure.status === 'incomplete' ? 'length' : 'error' };
   }
   if (response.outputCount === null) throw brokenAnswer(provider, 'the answer has no output');
   if (UNFINISHED.has(response.status ?? '')) throw brokenAnswer(provider, 'the answer is not finished');
   const bill = billAnswer(response.usage?.counts ?? null, response.contentBytes, context, 'estimated');
   return {
-    body: applyEdits(body, responseEdits(response, own, bill)),
+    body: applyEdits(body, responseEdits(response, { set: { ...set, ...failed }, absent }, bill)),
     ...bill,
     ...finish,
     upstreamId: response.id,

@@ -4,7 +4,7 @@ import type { Bill } from '../translation';
 import { readEcho, responseObject } from './response-object';
 import type { StreamEvent } from './stream-event';
 import { toUpstreamRequest, wantsUpstreamEcho } from './upstream-request';
-import { ownResponseMembers, responseEdits } from './upstream-response';
+import { ownResponseMembers, responseEdits, type OwnResponseMembers } from './upstream-response';
 import { responseUsageText } from './usage';
 
 const EVENT_START = Buffer.from('data: ');
@@ -17,7 +17,7 @@ const LARGEST_KEPT_OUTPUT = 8 * 1024 * 1024;
 /** Gives the events of one upstream our names and numbers, and remembers what a broken stream has to tell. */
 export class ResponseEventRewriter {
   readonly #context: AnswerContext;
-  readonly #own: Readonly<Record<string, string>>;
+  readonly #own: OwnResponseMembers;
   #next = 0;
   /** The response of the first event, as we passed it on. */
   #snapshot: Buffer | null = null;
@@ -47,7 +47,7 @@ export class ResponseEventRewriter {
 
   /** The upstream's own last event of a failed response, with these members in place of its words. */
   rewriteFailed(event: StreamEvent, members: Readonly<Record<string, string>>, bill: Bill | null): Buffer {
-    const inner = responseEdits(event.response!, { ...this.#own, ...members }, bill);
+    const inner = responseEdits(event.response!, { ...this.#own, set: { ...this.#own.set, ...members } }, bill);
     const type = JSON.stringify(`response.${JSON.parse(members['status']!) as string}`);
     return applyEdits(event.bytes, [...this.#numberEdits(event, { type }), ...inner].sort(byPlace), FRAME);
   }

@@ -126,6 +126,19 @@ export function finishOfResponse(response: UpstreamResponse): {
 /** What the caller set and the upstream only saw as a hash. */
 const HASHED = ['user', 'safety_identifier'] as const;
 
+/** Settings of the request that a response repeats: where the upstream leaves one out, the caller's own word holds. */
+const REPEATED = [
+  'instructions',
+  'metadata',
+  'parallel_tool_calls',
+  'temperature',
+  'top_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'tool_choice',
+  'tools',
+] as const;
+
 /** What has to be there, for upstreams that leave it out (interface §2.11), as JSON text. */
 const REQUIRED: Readonly<Record<string, string>> = {
   object: '"response"',
@@ -144,15 +157,34 @@ const REQUIRED: Readonly<Record<string, string>> = {
   tools: '[]',
 };
 
-/** The members of an upstream's responses that carry our words, as JSON text; the same for a whole stream. */
-export function ownResponseMembers({ generationId, model, requestBody }: AnswerContext): Record<string, string> {
+/** Our words about the responses of one upstream, as JSON text; the same for a whole stream. */
+export interface OwnResponseMembers {
+  /** In place of the upstream's. */
+  readonly set: Readonly<Record<string, string>>;
+  /** Where the upstream says nothing. */
+  readonly absent: Readonly<Record<string, string>>;
+}
+
+export function ownResponseMembers(context: AnswerContext): OwnResponseMembers {
+  const request = scanRequest(context.requestBody);
+  const absent: Record<string, string> = { ...REQUIRED };
+  for (const name of REPEATED) {
+    // In one line, as an event's data has to be; no string of JSON holds a line feed.
+    const text = memberText(request, name)
+      ?.toString()
+      .replace(/[\r\n]/g, ' ');
+    if (text !== undefined && text !== 'null') absent[name] = text;
+  }
+  return { set: ownWords(context, request), absent };
+}
+
+function ownWords({ generationId, model }: AnswerContext, request: ScannedObject): Record<string, string> {
   const own: Record<string, string> = {
     id: JSON.stringify(generationId),
     model: JSON.stringify(model.slug),
     store: 'false',
     previous_response_id: 'null',
   };
-  const request = scanRequest(requestBody);
   for (const name of HASHED) {
     const text = memberText(request, name);
     if (text !== undefined) own[name] = text.toString();
@@ -161,13 +193,9 @@ export function ownResponseMembers({ generationId, model, requestBody }: AnswerC
 }
 
 /** The edits that turn an upstream's response into ours. Without a bill the usage is left as it is. */
-export function responseEdits(
-  response: UpstreamResponse,
-  own: Readonly<Record<string, string>>,
-  bill: Bill | null,
-): ByteEdit[] {
-  const set: Record<string, string> = { ...own };
-  for (const [name, text] of Object.entries(REQUIRED)) {
+export function responseEdits(response: UpstreamResponse, own: OwnResponseMembers, bill: Bill | null): ByteEdit[] {
+  const set: Record<string, string> = { ...own.set };
+  for (const [name, text] of Object.entries(own.absent)) {
     if (findMember(response, name) === undefined) set[name] ??= text;
   }
   if (findMember(response, 'created_at') === undefined) set['created_at'] = String(Math.floor(Date.now() / 1_000));
