@@ -347,8 +347,8 @@ describe('an answer that is none', () => {
   it.each([
     ['limited', 429],
     ['broken', 502],
-    ['overloaded', 503],
-    ['slow', 504],
+    ['overloaded', 529],
+    ['slow', 524],
   ])('of a provider that is %s is a %i and costs nothing', async (model, status) => {
     const answer = await embed(model);
     expectRefusal({ ...answer, body: answer.text }, status, [PROVIDER_KEY]);

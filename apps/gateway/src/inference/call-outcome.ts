@@ -3,6 +3,7 @@ import { formatUsd, type Attempt, type InferenceResult, type StreamOutcome } fro
 import type { CallOutcome } from '../generations/generation-ticket';
 import { storedText } from '../generations/stored-text';
 import type { LoopResult } from '../server-tools/server-tool-engine';
+import { callStatus } from './call-status';
 import { answerDetails, callDetails, type Ended, type RecordedCall, type Server } from './call-details';
 
 /** When a call began and when its answer did, in milliseconds of one clock. */
@@ -53,7 +54,7 @@ export function failed(
     provider: null,
     upstreamModel: null,
     upstreamId: null,
-    statusCode: isCancelled ? 499 : error.status,
+    statusCode: isCancelled ? 499 : callStatus(call.api, error),
     outcome: isCancelled ? 'cancelled' : 'failed',
     finishReason: null,
     usageProvenance: null,

@@ -106,6 +106,25 @@ describe(EmbeddingsController.name, () => {
     await poor.close();
   });
 
+  it.each([
+    [503, 529],
+    [529, 529],
+    [524, 524],
+    [504, 524],
+    [408, 524],
+    [500, 502],
+    [400, 400],
+  ])('answers an upstream that says %d with %d (interface §4.6)', async (theirs, ours) => {
+    const failing = await InferenceApp.start();
+    failing.answer = (_request, response) => void response.writeHead(theirs).end('{"error":{"message":"no"}}');
+    const response = await failing.post('embeddings', ONE);
+    expect(response.status).toBe(ours);
+    expect(await response.json()).toMatchObject({ error: { code: ours } });
+    await failing.recorder.flush();
+    expect(failing.books.settled.at(-1)).toMatchObject({ statusCode: ours, costUsd: '0' });
+    await failing.close();
+  });
+
   it('refuses more than the model takes in, however long the word, at once (E05, E20)', async () => {
     const startedMs = performance.now();
     const response = await app.post('embeddings', { ...ONE, input: 'x'.repeat(200_000) });

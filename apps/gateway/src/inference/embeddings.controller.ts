@@ -3,12 +3,13 @@ import type { Principal } from '@libs/contracts';
 import type { FastifyReply } from 'fastify';
 import { Caller } from '../auth/caller.decorator';
 import { InferenceBody } from '../http/streamed-body.decorator';
+import { CallErrorFilter } from './call-error.filter';
 import { CallReplier } from './call-replier';
-import { InferenceErrorFilter, type ExplainedRequest } from './inference-error.filter';
+import type { ExplainedRequest } from './inference-error.filter';
 
 /** `POST /embeddings` (interface §4.6). */
 @Controller('embeddings')
-@UseFilters(new InferenceErrorFilter())
+@UseFilters(new CallErrorFilter('embeddings'))
 export class EmbeddingsController {
   constructor(private readonly replier: CallReplier) {}
 

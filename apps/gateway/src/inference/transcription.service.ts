@@ -23,7 +23,6 @@ import type { InferenceRouting } from './inference-routing';
 import { dayOf, observeUpstream, workspaceOf } from './inference.service';
 import { routeWishOf } from './route-request';
 import type { IncomingTranscription } from './transcription-intake';
-import { transcriptionStatus } from './transcription-status';
 
 const API = 'transcription';
 /** Speech is limited by requests: nobody knows its tokens before it has been heard. */
@@ -108,12 +107,11 @@ export class TranscriptionService {
   #failed({ ticket, recorded, startedMs }: OpenCall, { abort }: IncomingCall, thrown: unknown): AppError {
     const error = ticket.refusal ?? AppError.from(thrown);
     const attempts = (thrown instanceof AppError && failedRouteOf(thrown)?.attempts) || [];
-    const isCancelled = abort.aborted;
-    const outcome = failed(recorded, { error, isCancelled, attempts }, { startedMs, endedMs: this.nowMs() });
-    const settled = isCancelled ? outcome : { ...outcome, statusCode: transcriptionStatus(error) };
+    const failure = { error, isCancelled: abort.aborted, attempts };
+    const outcome = failed(recorded, failure, { startedMs, endedMs: this.nowMs() });
     // A request that could not be routed has asked no provider.
-    if (error.availability === undefined) ticket.settle(settled);
-    else ticket.withdraw(settled);
+    if (error.availability === undefined) ticket.settle(outcome);
+    else ticket.withdraw(outcome);
     return error;
   }
 }

@@ -4,13 +4,13 @@ import type { FastifyReply } from 'fastify';
 import { Caller } from '../auth/caller.decorator';
 import { UploadBody } from '../http/streamed-body.decorator';
 import type { ExplainedRequest } from './inference-error.filter';
-import { TranscriptionErrorFilter } from './transcription-error.filter';
+import { CallErrorFilter } from './call-error.filter';
 import { MAX_TRANSCRIPTION_BYTES } from './transcription-intake';
 import { TranscriptionReplier } from './transcription-replier';
 
 /** `POST /audio/transcriptions` (interface §4.5). */
 @Controller('audio/transcriptions')
-@UseFilters(new TranscriptionErrorFilter())
+@UseFilters(new CallErrorFilter('transcription'))
 export class TranscriptionsController {
   constructor(private readonly replier: TranscriptionReplier) {}
 

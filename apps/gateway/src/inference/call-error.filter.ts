@@ -1,18 +1,23 @@
 import { Catch } from '@nestjs/common';
 import { toEnvelope, type AppError } from '@libs/errors';
+import type { Api } from '@libs/inference';
 import type { ErrorResponse } from '@libs/platform';
+import { callStatus } from './call-status';
 import { InferenceErrorFilter, type ExplainedRequest } from './inference-error.filter';
-import { transcriptionStatus } from './transcription-status';
 
-/** Errors of transcriptions, with the statuses that only they have. */
+/** Errors of one API that has statuses of its own. */
 @Catch()
-export class TranscriptionErrorFilter extends InferenceErrorFilter {
+export class CallErrorFilter extends InferenceErrorFilter {
+  constructor(private readonly api: Api) {
+    super();
+  }
+
   protected override responseOf(error: AppError, request: ExplainedRequest): ErrorResponse {
-    return { ...super.responseOf(error, request), status: transcriptionStatus(error) };
+    return { ...super.responseOf(error, request), status: callStatus(this.api, error) };
   }
 
   protected override bodyOf(error: AppError): object {
     const envelope = toEnvelope(error);
-    return { error: { ...envelope.error, code: transcriptionStatus(error) } };
+    return { error: { ...envelope.error, code: callStatus(this.api, error) } };
   }
 }
