@@ -194,16 +194,21 @@ function ownWords({ generationId, model }: AnswerContext, request: ScannedObject
 
 /** The edits that turn an upstream's response into ours. Without a bill the usage is left as it is. */
 export function responseEdits(response: UpstreamResponse, own: OwnResponseMembers, bill: Bill | null): ByteEdit[] {
-  const set: Record<string, string> = { ...own.set };
-  for (const [name, text] of Object.entries(own.absent)) {
-    if (findMember(response, name) === undefined) set[name] ??= text;
-  }
-  if (findMember(response, 'created_at') === undefined) set['created_at'] = String(Math.floor(Date.now() / 1_000));
-  const { serviceTier } = response;
+  const { serviceTier, usage } = response;
+  const set: Record<string, string> = { ...absentIn(response, own.absent), ...own.set };
   if (serviceTier !== null) set['service_tier'] = JSON.stringify(toServiceTier(serviceTier));
-  if (bill !== null && response.usage === null) set['usage'] = responseUsageText(bill);
-  const inner = bill !== null && response.usage !== null ? responseUsageEdits(response.usage, bill) : [];
-  return [...memberEdits(response, { set }), ...inner].sort((a, b) => a.start - b.start);
+  if (usage !== null) {
+    const inner = bill === null ? [] : responseUsageEdits(usage, bill);
+    return [...memberEdits(response, { set }), ...inner].sort((a, b) => a.start - b.start);
+  }
+  // Before the end of a stream there is none, which some upstreams write as null.
+  if (bill === null) return memberEdits(response, { set, remove: ['usage'] });
+  return memberEdits(response, { set: { ...set, usage: responseUsageText(bill) } });
+}
+
+function absentIn(response: UpstreamResponse, absent: Readonly<Record<string, string>>): Record<string, string> {
+  const all = { ...absent, created_at: String(Math.floor(Date.now() / 1_000)) };
+  return Object.fromEntries(Object.entries(all).filter(([name]) => findMember(response, name) === undefined));
 }
 
 /** A failure as members of a response, as JSON text. */
