@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { findDialect } from './dialects';
+import { dialectOf } from './dialects';
 import { readTokenCount, toTokenCount } from './dialects/anthropic-messages';
 import {
   ADAPTER_METHODS,
@@ -11,13 +11,14 @@ import {
   type Translations,
   type UpstreamApi,
 } from './dialects/dialect-pairs';
-import type { Answer, AnswerContext, Dialect } from './dialects/dialect';
+import type { Answer, AnswerContext } from './dialects/dialect';
 import { openTurn, wholeTurn } from './dialects/conversation-turn';
 import { cutAnswer, cutStream, cutTurn, orCutShort } from './dialects/openai-responses/cut-short';
 import { parseRequest } from './dialects/request-members';
 import { TranslatedStream } from './dialects/translated-stream';
 import { translateAnswer } from './dialects/translated-answer';
 import type { CallerTranslation, Translation } from './dialects/translation';
+import { withEcho } from './dialects/upstream-echo';
 import type { AnswerStream } from './model/answer-stream';
 import type { CanonicalRequest } from './model/canonical-request';
 import type { Turn, TurnRequest } from './model/conversation-turn';
@@ -161,10 +162,10 @@ export class EndpointCaller {
       if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
       const sent = dialect.toUpstream(request.body, candidate.endpoint, true);
       const upstream = await this.#ask(api, 'stream', candidate, request, sent);
-      return { stream: await dialect.openStream(upstream, context), losses: NO_LOSS };
+      return { stream: await dialect.openStream(upstream, withEcho(context, sent)), losses: NO_LOSS };
     }
     const { sent, losses } = this.#translate(pair, candidate.endpoint, request.body, true);
-    const writer = pair.caller.writeStream(context);
+    const writer = pair.caller.writeStream(withEcho(context, sent));
     const reader = pair.upstream.readStream(candidate.endpoint);
     const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
     return { stream: await TranslatedStream.open(upstream, context, { reader, writer }), losses };
@@ -285,12 +286,6 @@ export class EndpointCaller {
 type AdapterMethod<K extends 'whole' | 'stream'> = NonNullable<
   ProviderAdapter[K extends 'whole' ? 'chat' : 'chatStream']
 >;
-
-function dialectOf(api: CallableApi): Dialect {
-  const dialect = findDialect(api);
-  if (dialect) return dialect;
-  throw new AppError('server', 'Internal error', { internal: `no dialect for ${api}` });
-}
 
 function unusable({ provider }: Endpoint, reason: string): AppError {
   return new AppError('provider_unavailable', 'The provider is not available', {

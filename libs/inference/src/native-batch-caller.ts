@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { findDialect } from './dialects';
+import { dialectOf } from './dialects';
 import { TRANSLATIONS, type CallableApi, type UpstreamApi } from './dialects/dialect-pairs';
 import type { Answer, AnswerContext } from './dialects/dialect';
 import { cutAnswer, orCutShort } from './dialects/openai-responses/cut-short';
@@ -151,11 +151,11 @@ async function readLine(
 ): Promise<Answer> {
   if ('error' in line) throw line.error;
   if (translation !== null) return translateAnswer(line.body, context, translation);
-  return findDialect(api)!.readAnswer(line.body, context);
+  return dialectOf(api).readAnswer(line.body, context);
 }
 
 function toUpstream(api: CallableApi, translation: Translation | null, body: Buffer, endpoint: Endpoint): Buffer {
-  if (translation === null) return findDialect(api)!.toUpstream(body, endpoint, false);
+  if (translation === null) return dialectOf(api).toUpstream(body, endpoint, false);
   const request = translation.caller.readRequest(parseRequest(body));
   return Buffer.from(JSON.stringify(translation.upstream.writeRequest(request, endpoint, false, new LossLog())));
 }

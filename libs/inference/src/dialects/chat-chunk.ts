@@ -16,6 +16,11 @@ export function chatChunk(own: Readonly<Record<string, string>>, created: string
   );
 }
 
+/** The first event of a stream whose caller wants to see what the upstream was sent. */
+export function echoChunk(echoedBody: string): string {
+  return `"choices":[],"debug":{"echo_upstream_body":${echoedBody}}`;
+}
+
 /** The last event before the end of a whole stream. */
 export function usageChunk({ usage, cost, tools }: Bill): string {
   return `"choices":[],"usage":${usageText(usage, cost, true, tools)}`;

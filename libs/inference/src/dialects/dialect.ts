@@ -20,6 +20,8 @@ export interface AnswerContext {
   readonly byokFee?: Share;
   /** The caller's body; read again only to estimate what an upstream does not report. */
   readonly requestBody: Buffer;
+  /** What the upstream was sent, as JSON in one line; present where a stream is to begin with it. */
+  readonly echoedBody?: string;
 }
 
 /** A complete answer in the caller's dialect, and what it used. */

@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import type { Api } from '../routing/catalogue';
 import type { Dialect } from './dialect';
 import { anthropicMessages } from './anthropic-messages';
@@ -10,6 +11,9 @@ const DIALECTS: readonly Dialect[] = [openAiChat, openAiEmbeddings, openAiRespon
 
 const byApi: ReadonlyMap<Api, Dialect> = new Map(DIALECTS.map((dialect) => [dialect.api, dialect]));
 
-export function findDialect(api: Api): Dialect | undefined {
-  return byApi.get(api);
+/** @throws AppError server for an API that nobody calls in a dialect */
+export function dialectOf(api: Api): Dialect {
+  const dialect = byApi.get(api);
+  if (dialect) return dialect;
+  throw new AppError('server', 'Internal error', { internal: `no dialect for ${api}` });
 }

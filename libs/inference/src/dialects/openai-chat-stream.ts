@@ -3,7 +3,7 @@ import type { UpstreamStream } from '../providers/upstream-stream';
 import { errorInside, readComplaintAt } from '../providers/upstream-error';
 import { StreamMeter } from './answer-billing';
 import { ownMembers } from './billing';
-import { chatChunk, DONE_EVENT, failureChunk, usageChunk } from './chat-chunk';
+import { chatChunk, DONE_EVENT, echoChunk, failureChunk, usageChunk } from './chat-chunk';
 import { chatEdits, nullNames, readChatObject, type ChatObject } from './chat-object';
 import { ChunkHead } from './chunk-head';
 import type { AnswerContext } from './dialect';
@@ -92,6 +92,8 @@ export class OpenAiChatStream extends RelayedStream {
       this.#created = created ? chat.bytes.toString('utf8', created.valueStart, created.valueEnd) : '';
       this.upstreamId = chat.id;
       this.isCommitted = true;
+      const { echoedBody } = this.context;
+      if (echoedBody !== undefined) this.output.push(this.#chunk(echoChunk(echoedBody)));
     }
     this.#meter.count(chat.contentBytes);
     if (chat.finishReason === null) return;

@@ -2,7 +2,7 @@ import type { AppError } from '@libs/errors';
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import { ownMembers } from '../billing';
-import { chatChunk, DONE_EVENT, failureChunk, usageChunk } from '../chat-chunk';
+import { chatChunk, DONE_EVENT, echoChunk, failureChunk, usageChunk } from '../chat-chunk';
 import type { AnswerContext } from '../dialect';
 import { parseJson } from '../json-value';
 import { defined, objectOf } from '../loose-values';
@@ -30,15 +30,26 @@ export class ChatStreamWriter implements StreamWriter {
   readonly #parts = new Map<number, OpenPart>();
   readonly #counts = new Map<PartStart['kind'], number>();
   #created = String(Math.floor(Date.now() / 1_000));
+  /** Until it is written, which is before all else. */
+  #echoedBody: string | undefined;
   #textLength = 0;
   #hasRole = false;
 
   constructor(context: AnswerContext) {
     this.#own = ownMembers(context);
+    this.#echoedBody = context.echoedBody;
     this.#isReasoningHidden = hidesReasoning(objectOf(parseJson(context.requestBody)));
   }
 
   write(event: AnswerEvent): Buffer[] {
+    const written = this.#write(event);
+    const echoed = this.#echoedBody;
+    if (echoed === undefined) return written;
+    this.#echoedBody = undefined;
+    return [this.#chunk(echoChunk(echoed)), ...written];
+  }
+
+  #write(event: AnswerEvent): Buffer[] {
     switch (event.type) {
       case 'start':
         if (event.createdAt !== null) this.#created = String(event.createdAt);

@@ -3,6 +3,8 @@ import fc from 'fast-check';
 import type { UpstreamStream } from '../../providers/provider';
 import { aModel, anEndpoint, dataOfEventStream, findResponsesGrammarProblems } from '../../testing';
 import type { AnswerContext } from '../dialect';
+import { withEcho } from '../upstream-echo';
+import { openAiResponses } from './openai-responses';
 import { OpenAiResponsesStream } from './openai-responses-stream';
 
 type Event = Record<string, unknown>;
@@ -364,7 +366,8 @@ describe(OpenAiResponsesStream.name, () => {
 
   it('shows the body that the upstream got, if asked to, and no more', async () => {
     const requestBody = Buffer.from('{"input":"x","stream":true,"user":"anna","debug":{"echo_upstream_body":true}}');
-    const { data, events } = await drain(bodyOf([sse(WHOLE)]), { requestBody });
+    const sent = openAiResponses.toUpstream(requestBody, endpoint, true);
+    const { data, events } = await drain(bodyOf([sse(WHOLE)]), withEcho(context({ requestBody }), sent));
     expect(findResponsesGrammarProblems(data)).toEqual([]);
     expect(events[0]).toMatchObject({
       type: 'response.debug',
@@ -385,6 +388,18 @@ describe(OpenAiResponsesStream.name, () => {
       tool_choice: 'auto',
       user: 'anna',
     });
+  });
+
+  it('leaves out a usage of null before the end', async () => {
+    const early = response({ usage: null });
+    const begun = [
+      { type: 'response.created', response: early },
+      { type: 'response.in_progress', response: early },
+    ];
+    const { events } = await drain(bodyOf([sse([...begun, ...WHOLE.slice(2)])]));
+    expect(events[0]!['response']).not.toHaveProperty('usage');
+    expect(events[1]!['response']).not.toHaveProperty('usage');
+    expect(events.at(-1)).toMatchObject({ response: { usage: { total_tokens: 14 } } });
   });
 
   it('repeats settings of the request in one line, however they were written', async () => {

@@ -3,7 +3,6 @@ import { applyEdits, memberEdits, spliceMembers, type ByteEdit } from '../json-m
 import type { Bill } from '../translation';
 import { readEcho, responseObject } from './response-object';
 import type { StreamEvent } from './stream-event';
-import { toUpstreamRequest, wantsUpstreamEcho } from './upstream-request';
 import { ownResponseMembers, responseEdits, type OwnResponseMembers } from './upstream-response';
 import { responseUsageText } from './usage';
 
@@ -32,10 +31,10 @@ export class ResponseEventRewriter {
 
   /** What comes before the upstream's first event: the body it was sent, if the caller asked to see it. */
   opening(): Buffer[] {
-    const { requestBody, endpoint } = this.#context;
-    if (!wantsUpstreamEcho(requestBody)) return [];
-    const sent = toUpstreamRequest(requestBody, endpoint, true);
-    return [this.#event('response.debug', `"debug":{"echo_upstream_body":${sent.toString()}}`)];
+    const { echoedBody } = this.#context;
+    return echoedBody === undefined
+      ? []
+      : [this.#event('response.debug', `"debug":{"echo_upstream_body":${echoedBody}}`)];
   }
 
   /** The event as the caller gets it. `bill` completes the usage of its response. */

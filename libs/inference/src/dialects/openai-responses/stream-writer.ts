@@ -2,6 +2,7 @@ import type { AppError } from '@libs/errors';
 import type { AnswerEvent } from '../../model/canonical-answer';
 import { brokenAnswer } from '../../providers/upstream-error';
 import type { AnswerContext } from '../dialect';
+import { parseJson } from '../json-value';
 import type { Bill, StreamWriter } from '../translation';
 import type { ItemStatus } from './answer-items';
 import { EventSink } from './event-sink';
@@ -69,6 +70,10 @@ export class ResponsesStreamWriter implements StreamWriter {
     const echo = readEcho(this.#context, createdAt);
     this.#echo = echo;
     const response = responseObject(echo, { status: 'in_progress', output: [] });
+    const { echoedBody } = this.#context;
+    if (echoedBody !== undefined) {
+      this.#sink.emit('response.debug', { debug: { echo_upstream_body: parseJson(Buffer.from(echoedBody)) } });
+    }
     this.#sink.emit('response.created', { response });
     this.#sink.emit('response.in_progress', { response });
     return echo;

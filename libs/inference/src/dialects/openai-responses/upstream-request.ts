@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Endpoint } from '../../routing/catalogue';
-import { findValue, spliceMembers, type ScannedObject } from '../json-members';
+import { spliceMembers, type ScannedObject } from '../json-members';
 import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
 
 /**
@@ -61,9 +61,4 @@ function hashedText(request: ScannedObject, name: string): string | null {
 
 export function hashOfUser(user: string): string {
   return createHash('sha256').update(user).digest('hex');
-}
-
-/** Whether the caller wants to see the body that we send upstream (`debug.echo_upstream_body`). */
-export function wantsUpstreamEcho(body: Buffer): boolean {
-  return findValue(body, ['debug', 'echo_upstream_body'])?.toString() === 'true';
 }
