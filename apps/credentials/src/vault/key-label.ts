@@ -1,7 +1,7 @@
 const SHOWN_END = 4;
 const LONGEST_START = 3;
 /** Of a shorter secret, seven characters would be too large a part. */
-const SHORTEST_SHOWN = 16;
+const SHORTEST_SHOWN = 12;
 const HIDDEN = '***';
 
 /** `sk-...AbCd`: enough to tell keys apart, and nothing to guess one from. */

@@ -99,7 +99,9 @@ describe(labelOfKey.name, () => {
     ['a', '***'],
     ['abcd', '***'],
     ['sk-45678', '***'],
-    ['sk-456789012345', '***'],
+    ['sk-45678901', '***'],
+    ['sk-456789012', 'sk-...9012'],
+    ['456789012345', '45...2345'],
   ])('shows of %s no more than %s', (key, label) => {
     expect(labelOfKey(key)).toBe(label);
   });
