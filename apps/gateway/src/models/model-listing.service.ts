@@ -1,6 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { isEmbeddingsModel, toBatchModelEntry, toModelEntry, type Catalogue, type Model } from '@libs/inference';
+import {
+  BATCH_SUFFIX,
+  isEmbeddingsModel,
+  toBatchModelEntry,
+  toModelEntry,
+  type Catalogue,
+  type Model,
+  type ModelEntry,
+} from '@libs/inference';
 import { InferenceRouting } from '../inference/inference-routing';
 import { toModelEndpoints, type ModelEndpoints } from './endpoint-entry';
 import { nextPagePath, type ListPage } from './list-page';
@@ -40,6 +48,14 @@ export class ModelListingService {
 
   count(): number {
     return this.listOf('models').entries.length;
+  }
+
+  /** An entry of the list of models, by its id. @throws AppError not_found */
+  entryOf(id: string): ModelEntry {
+    const model = this.routing.catalogue().findModel(id);
+    const entry = model && (id.endsWith(BATCH_SUFFIX) ? toBatchModelEntry(model) : toModelEntry(model));
+    if (entry === null) throw new AppError('not_found', 'Model not found');
+    return entry;
   }
 
   /** @throws AppError not_found */

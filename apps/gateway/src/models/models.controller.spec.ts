@@ -173,6 +173,14 @@ describe(ModelsController.name, () => {
     expect(JSON.parse((await get('/providers')).body)).toMatchObject({ data: [{ name: 'P', slug: 'p' }] });
   });
 
+  it('shows one model as the list does, and no batch entry where no batch can run', async () => {
+    const { data } = JSON.parse((await get('/models')).body) as { data: { id: string }[] };
+    for (const entry of data) expect(JSON.parse((await get(`/model/${entry.id}`)).body)).toEqual({ data: entry });
+    for (const id of ['v/none', 'v/chat:batch', 'v/chat/more', 'v']) {
+      expect((await get(`/model/${id}`)).status).toBe(404);
+    }
+  });
+
   it('answers other methods with 405 (M21)', async () => {
     const { statusCode, headers } = await app.inject({ method: 'POST', url: '/api/v1/embeddings/models' });
     expect([statusCode, headers['allow']]).toEqual([405, 'GET, HEAD, OPTIONS']);

@@ -1,5 +1,6 @@
 import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import type { ModelEntry } from '@libs/inference';
 import { AcceptsAnyKey } from '../auth/access.decorators';
 import type { ModelEndpoints } from './endpoint-entry';
 import { readListPage } from './list-page';
@@ -31,6 +32,11 @@ export class ModelsController {
   @Get('models/:author/:slug/endpoints')
   endpoints(@Param('author') author: string, @Param('slug') slug: string): { data: ModelEndpoints } {
     return { data: this.listing.endpointsOf(`${author}/${slug}`) };
+  }
+
+  @Get('model/:author/:slug')
+  show(@Param('author') author: string, @Param('slug') slug: string): { data: ModelEntry } {
+    return { data: this.listing.entryOf(`${author}/${slug}`) };
   }
 
   private send(name: ListName, query: ListQuery, reply: FastifyReply): void {
