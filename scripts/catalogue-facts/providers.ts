@@ -2,6 +2,7 @@ import type { ProviderFacts } from './fact-types';
 
 const PRIVATE = { retainsPrompts: false } as const;
 
+/** By the display names that existing clients of this interface know, where they know the provider. */
 export const PROVIDERS: readonly ProviderFacts[] = [
   {
     slug: 'openai',
@@ -36,7 +37,7 @@ export const PROVIDERS: readonly ProviderFacts[] = [
   },
   {
     slug: 'google-vertex',
-    name: 'Google Vertex AI',
+    name: 'Google',
     baseUrl: 'https://aiplatform.googleapis.com/v1',
     protocol: 'google-vertex',
     apiKeyEnv: 'GOOGLE_VERTEX_CREDENTIALS',
@@ -46,7 +47,7 @@ export const PROVIDERS: readonly ProviderFacts[] = [
   {
     // Veo is served at regional hosts only.
     slug: 'google-vertex/us-central1',
-    name: 'Google Vertex AI (us-central1)',
+    name: 'Google',
     baseUrl: 'https://us-central1-aiplatform.googleapis.com/v1',
     protocol: 'google-vertex',
     apiKeyEnv: 'GOOGLE_VERTEX_CREDENTIALS',
@@ -68,7 +69,7 @@ export const PROVIDERS: readonly ProviderFacts[] = [
   },
   {
     slug: 'azure',
-    name: 'Azure OpenAI',
+    name: 'Azure',
     baseUrl: 'https://your-resource.openai.azure.com/openai/v1',
     protocol: 'azure',
     apiKeyEnv: 'AZURE_OPENAI_API_KEY',
@@ -123,29 +124,29 @@ export const PROVIDERS: readonly ProviderFacts[] = [
     maxConcurrency: 128,
   },
   ...[
-    ['together', 'Together AI', 'https://api.together.xyz/v1', 'TOGETHER_API_KEY', 'together'],
+    ['together', 'Together', 'https://api.together.xyz/v1', 'TOGETHER_API_KEY', 'together'],
     ['cerebras', 'Cerebras', 'https://api.cerebras.ai/v1', 'CEREBRAS_API_KEY', 'cerebras'],
     ['sambanova', 'SambaNova', 'https://api.sambanova.ai/v1', 'SAMBANOVA_API_KEY', 'huggingface_sambanova'],
     [
       'nebius',
-      'Nebius Token Factory',
+      'Nebius',
       'https://api.tokenfactory.nebius.com/v1',
       'NEBIUS_API_KEY',
       'huggingface_nebius',
     ],
-    ['novita', 'Novita AI', 'https://api.novita.ai/openai/v1', 'NOVITA_API_KEY', 'huggingface_novita'],
+    ['novita', 'Novita', 'https://api.novita.ai/openai/v1', 'NOVITA_API_KEY', 'huggingface_novita'],
     ['hyperbolic', 'Hyperbolic', 'https://api.hyperbolic.xyz/v1', 'HYPERBOLIC_API_KEY', 'huggingface_hyperbolic'],
     ['perplexity', 'Perplexity', 'https://api.perplexity.ai', 'PERPLEXITY_API_KEY', 'perplexity'],
     ['moonshotai', 'Moonshot AI', 'https://api.moonshot.ai/v1', 'MOONSHOT_API_KEY', 'moonshotai'],
-    ['z-ai', 'Z.ai', 'https://api.z.ai/api/paas/v4', 'ZAI_API_KEY', 'zai'],
-    ['minimax', 'MiniMax', 'https://api.minimax.io/v1', 'MINIMAX_API_KEY', 'minimax'],
-    ['voyageai', 'Voyage AI', 'https://api.voyageai.com/v1', 'VOYAGE_API_KEY', 'voyageai'],
+    ['z-ai', 'Z.AI', 'https://api.z.ai/api/paas/v4', 'ZAI_API_KEY', 'zai'],
+    ['minimax', 'Minimax', 'https://api.minimax.io/v1', 'MINIMAX_API_KEY', 'minimax'],
+    ['voyageai', 'VoyageAI by MongoDB', 'https://api.voyageai.com/v1', 'VOYAGE_API_KEY', 'voyageai'],
     ['arcee-ai', 'Arcee AI', 'https://api.arcee.ai/api/v1', 'ARCEE_API_KEY', 'arcee'],
     ['avian', 'Avian', 'https://api.avian.io/v1', 'AVIAN_API_KEY', 'avian'],
     ['doubleword', 'Doubleword', 'https://api.doubleword.ai/v1', 'DOUBLEWORD_API_KEY', 'doubleword'],
     [
       'alibaba',
-      'Alibaba Cloud',
+      'Alibaba',
       'https://dashscope-intl.aliyuncs.com/compatible-mode/v1',
       'DASHSCOPE_API_KEY',
       'openrouter',
@@ -186,7 +187,7 @@ export const PROVIDERS: readonly ProviderFacts[] = [
   },
   {
     slug: 'baseten',
-    name: 'Baseten',
+    name: 'BaseTen',
     baseUrl: 'https://inference.baseten.co/v1',
     protocol: 'openai',
     apiKeyEnv: 'BASETEN_API_KEY',
@@ -212,8 +213,8 @@ export const PROVIDERS: readonly ProviderFacts[] = [
     ['fal', 'fal', 'https://queue.fal.run', 'FAL_API_KEY', 'fal'],
     ['replicate', 'Replicate', 'https://api.replicate.com/v1', 'REPLICATE_API_TOKEN', 'replicate'],
     ['runway', 'Runway', 'https://api.dev.runwayml.com/v1', 'RUNWAYML_API_SECRET', 'runway'],
-    ['minimax/video', 'MiniMax Video', 'https://api.minimax.io/v1', 'MINIMAX_API_KEY', 'minimax'],
-    ['byteplus', 'BytePlus ModelArk', 'https://ark.ap-southeast.bytepluses.com/api/v3', 'ARK_API_KEY', 'byteplus'],
+    ['minimax/video', 'Minimax', 'https://api.minimax.io/v1', 'MINIMAX_API_KEY', 'minimax'],
+    ['byteplus', 'BytePlus', 'https://ark.ap-southeast.bytepluses.com/api/v3', 'ARK_API_KEY', 'byteplus'],
   ].map(([slug = '', name = '', baseUrl = '', apiKeyEnv = '', protocol = '']) => ({
     slug,
     name,
