@@ -18,6 +18,7 @@ export * from './oauth/authorization-codes.messages';
 export * from './oauth/consent-sessions.messages';
 export { callbackHost } from './oauth/callback-url';
 export * from './oauth/pkce';
+export * from './models/list-models.dto';
 export * from './organizations/member-rules';
 export * from './organizations/organizations.messages';
 export * from './organizations/page.dto';

@@ -34,7 +34,11 @@ function readWhole(query: Readonly<Record<string, unknown>>, name: string, least
 }
 
 /** The path of the page after this one, or null. Relative, so no Host header can lead anybody astray. */
-export function nextPagePath(path: string, { offset, limit }: ListPage, totalCount: number): string | null {
+export function nextPagePath(
+  path: string,
+  { offset, limit }: ListPage,
+  { totalCount, parameters = '' }: { readonly totalCount: number; readonly parameters?: string },
+): string | null {
   if (limit === null || offset + limit >= totalCount) return null;
-  return `${path}?limit=${limit}&offset=${offset + limit}`;
+  return `${path}?${parameters}${parameters && '&'}limit=${limit}&offset=${offset + limit}`;
 }

@@ -1,31 +1,37 @@
 import { Injectable } from '@nestjs/common';
+import { ListModelsQueryDto, type OwnedPolicy } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   BATCH_SUFFIX,
+  isAllowedBy,
   isEmbeddingsModel,
+  readRoutePolicies,
   toBatchModelEntry,
   toModelEntry,
   type Catalogue,
-  type Model,
   type ModelEntry,
 } from '@libs/inference';
 import { InferenceRouting } from '../inference/inference-routing';
 import { toModelEndpoints, type ModelEndpoints } from './endpoint-entry';
 import { nextPagePath, type ListPage } from './list-page';
+import { filterModels, filterParameters, type ListedModel } from './model-filter';
 
 export type ListName = 'models' | 'embeddings';
 
 interface CatalogueList {
-  /** Each entry as JSON text, in the order of the catalogue. */
-  readonly entries: readonly string[];
+  /** In the order of the catalogue. */
+  readonly models: readonly ListedModel[];
   /** The answer to a request for all of them. */
   readonly whole: Buffer;
 }
 
-const PATHS: Readonly<Record<ListName, string>> = {
+const PATHS: Readonly<Record<ListName | 'user', string>> = {
   models: '/api/v1/models',
+  user: '/api/v1/models/user',
   embeddings: '/api/v1/embeddings/models',
 };
+
+const NO_WISHES = new ListModelsQueryDto();
 
 /** The catalogue as callers see it. Entries are written once per catalogue, pages are cut from them. */
 @Injectable()
@@ -35,19 +41,24 @@ export class ModelListingService {
 
   constructor(private readonly routing: InferenceRouting) {}
 
-  /** `{ data, links, total_count }` as JSON (spec 2.7). */
-  page(name: ListName, page: ListPage): Buffer {
-    const { entries, whole } = this.listOf(name);
-    if (page.limit === null) return whole;
-    return write(
-      entries.slice(page.offset, page.offset + page.limit),
-      nextPagePath(PATHS[name], page, entries.length),
-      entries.length,
-    );
+  /** `{ data, links, total_count }` as JSON (spec 2.7); the count is of all that are asked for. */
+  page(name: ListName, page: ListPage, query: ListModelsQueryDto = NO_WISHES): Buffer {
+    const { models, whole } = this.listOf(name);
+    const parameters = filterParameters(query);
+    if (page.limit === null && parameters === '') return whole;
+    return cut(filterModels(models, query, nowSeconds()), PATHS[name], page, parameters);
   }
 
-  count(): number {
-    return this.listOf('models').entries.length;
+  /** The same of the models that these policies leave a caller. */
+  pageFor(policies: readonly OwnedPolicy[], page: ListPage): Buffer {
+    const rules = readRoutePolicies(policies);
+    const isAllowed = ({ model }: ListedModel): boolean =>
+      model.endpoints.some((endpoint) => isAllowedBy(rules, { model, endpoint }));
+    return cut(this.listOf('models').models.filter(isAllowed), PATHS.user, page);
+  }
+
+  count(query: ListModelsQueryDto): number {
+    return filterModels(this.listOf('models').models, query, nowSeconds()).length;
   }
 
   /** An entry of the list of models, by its id. @throws AppError not_found */
@@ -73,24 +84,31 @@ export class ModelListingService {
     }
     const known = this.lists.get(name);
     if (known !== undefined) return known;
-    const entries = entriesOf(name, catalogue);
-    const list = { entries, whole: write(entries, null, entries.length) };
+    const models = modelsOf(name, catalogue);
+    const list = { models, whole: write(models, null, models.length) };
     this.lists.set(name, list);
     return list;
   }
 }
 
-function entriesOf(name: ListName, catalogue: Catalogue): readonly string[] {
+function modelsOf(name: ListName, catalogue: Catalogue): readonly ListedModel[] {
   const models = name === 'embeddings' ? catalogue.models().filter(isEmbeddingsModel) : catalogue.models();
-  return models.flatMap((model) => entriesOfModel(model)).map((entry) => JSON.stringify(entry));
+  return models.flatMap((model) =>
+    [toModelEntry(model), toBatchModelEntry(model)]
+      .filter((entry) => entry !== null)
+      .map((entry) => ({ model, entry, text: JSON.stringify(entry) })),
+  );
 }
 
-function entriesOfModel(model: Model): object[] {
-  const batch = toBatchModelEntry(model);
-  return batch === null ? [toModelEntry(model)] : [toModelEntry(model), batch];
+function cut(models: readonly ListedModel[], path: string, page: ListPage, parameters = ''): Buffer {
+  const totalCount = models.length;
+  const next = nextPagePath(path, page, { totalCount, parameters });
+  return write(models.slice(page.offset, page.offset + (page.limit ?? totalCount)), next, totalCount);
 }
 
-function write(entries: readonly string[], next: string | null, totalCount: number): Buffer {
-  const links = JSON.stringify({ next });
-  return Buffer.from(`{"data":[${entries.join(',')}],"links":${links},"total_count":${totalCount}}`);
+function write(models: readonly ListedModel[], next: string | null, totalCount: number): Buffer {
+  const data = models.map(({ text }) => text).join(',');
+  return Buffer.from(`{"data":[${data}],"links":${JSON.stringify({ next })},"total_count":${totalCount}}`);
 }
+
+const nowSeconds = (): number => Date.now() / 1_000;

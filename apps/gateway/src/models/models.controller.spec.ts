@@ -1,8 +1,10 @@
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
+import type { OwnedPolicy, Principal } from '@libs/contracts';
 import { parseCatalogue, type Catalogue } from '@libs/inference';
 import { AppExceptionFilter } from '@libs/platform';
 import { Readiness } from '@libs/platform';
+import type { AuthenticatedRequest } from '../auth/caller.decorator';
 import { API_PREFIX, edgeServerOptions, prepareEdge } from '../http/edge';
 import { InFlight } from '../http/in-flight';
 import { InferenceRouting } from '../inference/inference-routing';
@@ -36,6 +38,34 @@ models:${models.join('')}
   return parseCatalogue([{ name: 'test.yaml', text }]);
 }
 
+function severalKinds(nowSeconds: number): Catalogue {
+  const days = (count: number): number => nowSeconds - count * 86_400;
+  const endpoint = (provider: string, apis: string, pricing: string, more: string): string =>
+    `{ provider: ${provider}, upstream_model: u, apis: [${apis}], pricing: ${pricing}, max_completion_tokens: 5,
+       quantization: unknown, capabilities: {}, ${more} }`;
+  const text = `
+providers:
+  - { slug: first, name: First, base_url: "http://127.0.0.1:1/v1", protocol: openai, headers: {},
+      regions: [global], batch: none, max_concurrency: 1 }
+  - { slug: second, name: Second, base_url: "http://127.0.0.1:1/v1", protocol: openai, headers: {},
+      regions: [global, europe-west1], batch: none, max_concurrency: 1 }
+models:
+  - { slug: a/old, name: Old, description: Old words., created: ${days(400)}, context_length: 8000,
+      architecture: { input_modalities: [text], output_modalities: [text], tokenizer: Llama3, instruct_type: null },
+      supported_parameters: [tools], endpoints: [
+      ${endpoint('first', 'chat', '{ prompt: "0.00000015", completion: "0.0000006" }', 'context_length: 8000, region: global, zdr: false')} ] }
+  - { slug: b/new, name: New, description: More words., created: ${days(10)}, context_length: 200000,
+      architecture: { input_modalities: [text, image], output_modalities: [text], tokenizer: Other, instruct_type: null },
+      supported_parameters: [tools, seed], endpoints: [
+      ${endpoint('second', 'chat', '{ prompt: "0.000003", completion: "0.000015" }', 'context_length: 200000, region: europe-west1, zdr: true')} ] }
+  - { slug: b/draws, name: Draws, description: Few words., created: ${days(1)}, context_length: 9000,
+      architecture: { input_modalities: [text], output_modalities: [image], tokenizer: Other, instruct_type: null },
+      supported_parameters: [], endpoints: [
+      ${endpoint('first', 'chat', '{ prompt: "0", completion: "0" }', 'context_length: 9000, region: global, zdr: false')} ] }
+`;
+  return parseCatalogue([{ name: 'test.yaml', text }]);
+}
+
 interface Listing {
   readonly data: { id: string; name: string }[];
   readonly links: { next: string | null };
@@ -45,6 +75,7 @@ interface Listing {
 describe(ModelsController.name, () => {
   let app: NestFastifyApplication;
   let catalogue: Catalogue;
+  let policies: OwnedPolicy[] = [];
 
   beforeAll(async () => {
     catalogue = catalogueOf(7);
@@ -54,6 +85,10 @@ describe(ModelsController.name, () => {
       providers: [ModelListingService, { provide: InferenceRouting, useValue: routing }],
     }).compile();
     const adapter = new FastifyAdapter({ ...edgeServerOptions(), skipMiddie: true });
+    adapter.getInstance().addHook('onRequest', (request, _reply, done) => {
+      (request as AuthenticatedRequest).principal = { policies } as unknown as Principal;
+      done();
+    });
     app = module.createNestApplication<NestFastifyApplication>(adapter, { bodyParser: false, logger: false });
     app.setGlobalPrefix(API_PREFIX);
     app.useGlobalFilters(new AppExceptionFilter(silent));
@@ -179,6 +214,99 @@ describe(ModelsController.name, () => {
     for (const id of ['v/none', 'v/chat:batch', 'v/chat/more', 'v']) {
       expect((await get(`/model/${id}`)).status).toBe(404);
     }
+  });
+
+  describe('of a catalogue with models of several kinds', () => {
+    const before = Date.now();
+
+    beforeAll(() => {
+      catalogue = severalKinds(Math.floor(before / 1_000));
+    });
+
+    afterAll(() => {
+      catalogue = catalogueOf(7);
+    });
+
+    const ids = async (query: string, path = '/models'): Promise<string[]> => {
+      const { status, body } = await get(`${path}${query}`);
+      expect(status).toBe(200);
+      return (JSON.parse(body) as Listing).data.map(({ id }) => id);
+    };
+
+    it.each([
+      ['q=OLD%20words', ['a/old']],
+      ['q=a/old%20nothing', []],
+      ['supported_parameters=tools', ['a/old', 'b/new']],
+      ['supported_parameters=tools,seed', ['b/new']],
+      ['input_modalities=text,image', ['b/new']],
+      ['output_modalities=image,embeddings', ['b/draws']],
+      ['output_modalities=all', ['a/old', 'b/new', 'b/draws']],
+      ['output_modalities=', ['a/old', 'b/new', 'b/draws']],
+      ['arch=gpt,llama3', ['a/old']],
+      ['model_authors=B', ['b/new', 'b/draws']],
+      ['providers=Second', ['b/new']],
+      ['providers=second,first', ['a/old', 'b/new', 'b/draws']],
+      ['context=200000', ['b/new']],
+      ['min_price=0.15', ['a/old', 'b/new']],
+      ['min_price=0.150000000001', ['b/new']],
+      ['max_price=0.15', ['a/old', 'b/draws']],
+      ['min_output_price=15', ['b/new']],
+      ['max_output_price=14.9', ['a/old', 'b/draws']],
+      ['min_age_days=30', ['a/old']],
+      ['max_age_days=30', ['b/new', 'b/draws']],
+      ['zdr=true', ['b/new']],
+      ['region=eu', ['b/new']],
+      ['region=us', []],
+      ['sort=newest', ['b/draws', 'b/new', 'a/old']],
+      ['sort=pricing-low-to-high', ['b/draws', 'a/old', 'b/new']],
+      ['sort=pricing-high-to-low', ['b/new', 'a/old', 'b/draws']],
+      ['sort=context-high-to-low', ['b/new', 'b/draws', 'a/old']],
+      ['sort=top-weekly', ['a/old', 'b/new', 'b/draws']],
+      ['model_authors=b&sort=pricing-high-to-low&max_price=3', ['b/new', 'b/draws']],
+    ])('gives those that ?%s asks for', async (query, expected) => {
+      expect(await ids(`?${query}`)).toEqual(expected);
+      expect(JSON.parse((await get(`/models/count?${query}`)).body)).toEqual({ data: { count: expected.length } });
+    });
+
+    it.each([
+      ['context', ['0x10', '-1', '1.5', '', 'canary', '1e9', '9999999999']],
+      ['min_price', ['-1', '1e3', '.25', '', 'canary', 'Infinity']],
+      ['max_age_days', ['-1', '1.5', '']],
+      ['zdr', ['false', '']],
+      ['region', ['asia', '']],
+      ['sort', ['best', '']],
+      ['q', ['x'.repeat(501)]],
+    ])('refuses a bad %s and names it', async (name, values) => {
+      for (const value of values) {
+        const { status, body } = await get(`/models?${name}=${value}`);
+        expect([value, status]).toEqual([value, 400]);
+        expect(JSON.parse(body)).toMatchObject({ error: { metadata: { param: name } } });
+        if (value !== '') expect(body).not.toContain(value);
+      }
+      expect((await get(`/models?${name}=1&${name}=2`)).status).toBe(400);
+    });
+
+    it('keeps the wishes from page to page, and nothing else of the query', async () => {
+      const { body } = await get('/models?limit=1&sort=newest&x=1&q=a%26b%20words');
+      expect(JSON.parse(body)).toMatchObject({ data: [], links: { next: null }, total_count: 0 });
+      const first = JSON.parse((await get('/models?limit=1&x=1&q=words%20b/&sort=newest')).body) as Listing;
+      expect(first).toMatchObject({
+        data: [{ id: 'b/draws' }],
+        links: { next: '/api/v1/models?q=words+b%2F&sort=newest&limit=1&offset=1' },
+        total_count: 2,
+      });
+      expect(await ids(first.links.next!.slice('/api/v1/models'.length))).toEqual(['b/new']);
+    });
+
+    it('gives a caller those that the policies of workspace and key leave', async () => {
+      expect(await ids('', '/models/user')).toEqual(['a/old', 'b/new', 'b/draws']);
+      policies = [{ owner: 'workspace', policy: { allowed_providers: ['first'] } }];
+      expect(await ids('', '/models/user')).toEqual(['a/old', 'b/draws']);
+      policies.push({ owner: 'key', policy: { ignored_models: ['a/old'] } });
+      expect(await ids('?limit=5', '/models/user')).toEqual(['b/draws']);
+      expect((await get('/models/user?limit=0')).status).toBe(400);
+      expect(await ids('')).toEqual(['a/old', 'b/new', 'b/draws']);
+    });
   });
 
   it('answers other methods with 405 (M21)', async () => {

@@ -1,10 +1,13 @@
 import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { ListModelsQueryDto, type Principal } from '@libs/contracts';
 import type { ModelEntry } from '@libs/inference';
+import { validateInstance } from '@libs/platform';
 import { AcceptsAnyKey } from '../auth/access.decorators';
+import { Caller } from '../auth/caller.decorator';
 import type { ModelEndpoints } from './endpoint-entry';
 import { readListPage } from './list-page';
-import { ModelListingService, type ListName } from './model-listing.service';
+import { ModelListingService } from './model-listing.service';
 
 type ListQuery = Readonly<Record<string, unknown>>;
 
@@ -16,17 +19,22 @@ export class ModelsController {
 
   @Get('models')
   list(@Query() query: ListQuery, @Res() reply: FastifyReply): void {
-    this.send('models', query, reply);
+    send(reply, this.listing.page('models', readListPage(query), wishesOf(query)));
+  }
+
+  @Get('models/user')
+  listAllowed(@Caller() caller: Principal, @Query() query: ListQuery, @Res() reply: FastifyReply): void {
+    send(reply, this.listing.pageFor(caller.policies ?? [], readListPage(query)));
   }
 
   @Get('embeddings/models')
   listEmbeddings(@Query() query: ListQuery, @Res() reply: FastifyReply): void {
-    this.send('embeddings', query, reply);
+    send(reply, this.listing.page('embeddings', readListPage(query)));
   }
 
   @Get('models/count')
-  count(): { data: { count: number } } {
-    return { data: { count: this.listing.count() } };
+  count(@Query() query: ListQuery): { data: { count: number } } {
+    return { data: { count: this.listing.count(wishesOf(query)) } };
   }
 
   @Get('models/:author/:slug/endpoints')
@@ -38,9 +46,13 @@ export class ModelsController {
   show(@Param('author') author: string, @Param('slug') slug: string): { data: ModelEntry } {
     return { data: this.listing.entryOf(`${author}/${slug}`) };
   }
+}
 
-  private send(name: ListName, query: ListQuery, reply: FastifyReply): void {
-    const page = this.listing.page(name, readListPage(query));
-    void reply.header('content-type', 'application/json; charset=utf-8').send(page);
-  }
+/** Members that are not known are left alone. */
+function wishesOf(query: ListQuery): ListModelsQueryDto {
+  return validateInstance(ListModelsQueryDto, query);
+}
+
+function send(reply: FastifyReply, page: Buffer): void {
+  void reply.header('content-type', 'application/json; charset=utf-8').send(page);
 }

@@ -55,6 +55,12 @@ export function allowedCandidates(
   return left.map(({ candidate }) => candidate);
 }
 
+/** Whether every policy allows a candidate. */
+export function isAllowedBy(policies: readonly RoutePolicy[], candidate: Candidate): boolean {
+  const contender = contenderOf(candidate);
+  return policies.flatMap((policy) => policyFilters(policy)).every(({ keeps }) => keeps(contender));
+}
+
 function contenderOf({ model, endpoint, credential = null }: Candidate): Contender {
   return { model, endpoint, credential, tierRank: 0, excludedBy: null };
 }
