@@ -2,13 +2,13 @@ import { AppError } from '@libs/errors';
 
 /** What a caller did, when one of these constraints of ours refuses the row. */
 const REFUSALS: Readonly<Record<string, () => AppError>> = {
-  workspaces_slug_once: () => new AppError('invalid_request', 'slug is used by another workspace'),
+  workspaces_slug_once: () => refused('slug', 'slug is used by another workspace'),
   workspaces_organization: () => new AppError('not_found', 'No such organization'),
   api_keys_organization: () => new AppError('not_found', 'No such organization'),
   authorization_codes_pkey: () => new AppError('conflict', 'This code is being created; try again'),
   identity_issuers_organization: () => new AppError('not_found', 'No such organization'),
-  federation_policies_issuer: () => new AppError('invalid_request', 'issuer_id names no issuer of the organization'),
-  federation_policies_bind_somebody: () => new AppError('invalid_request', 'subject or condition is required'),
+  federation_policies_issuer: () => refused('issuer_id', 'issuer_id names no issuer of the organization'),
+  federation_policies_bind_somebody: () => refused('subject', 'subject or condition is required'),
   api_keys_pkey: () => new AppError('conflict', 'This key was created before'),
   api_keys_management_spends_nothing: () => new AppError('invalid_request', 'A management key has no limit'),
 };
@@ -21,4 +21,8 @@ export function refusalOf(error: unknown): unknown {
   const constraint = (error as { driverError?: { constraint?: unknown } } | null)?.driverError?.constraint;
   if (typeof constraint !== 'string' || !Object.hasOwn(REFUSALS, constraint)) return error;
   return REFUSALS[constraint]?.();
+}
+
+function refused(param: string, message: string): AppError {
+  return new AppError('invalid_request', message, { metadata: { param } });
 }

@@ -141,7 +141,11 @@ export class KeysRepository {
       },
       lock: { mode: 'pessimistic_read' },
     });
-    if (!workspace) throw new AppError('invalid_request', 'workspace_id names no workspace of the organization');
+    if (!workspace) {
+      throw new AppError('invalid_request', 'workspace_id names no workspace of the organization', {
+        metadata: { param: 'workspace_id' },
+      });
+    }
     return workspace.id;
   }
 }

@@ -131,6 +131,7 @@ describe(KeysService.name, () => {
     await expect(service.create({ ...request, expiresAt })).rejects.toMatchObject({
       code: 'invalid_request',
       message: 'expires_at must be in the future',
+      metadata: { param: 'expires_at' },
     });
     expect(repository.inserted).toBeNull();
   });

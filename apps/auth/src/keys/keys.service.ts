@@ -47,7 +47,7 @@ export class KeysService {
   async create(request: CreateKeyRequest): Promise<KeyRecord> {
     const key = toNewKey(request);
     if (key.expiresAt && key.expiresAt.getTime() <= Date.now()) {
-      throw new AppError('invalid_request', 'expires_at must be in the future');
+      throw new AppError('invalid_request', 'expires_at must be in the future', { metadata: { param: 'expires_at' } });
     }
     if (key.kind === 'management' && key.workspaceId !== null) {
       throw new AppError('invalid_request', 'A management key belongs to no workspace');

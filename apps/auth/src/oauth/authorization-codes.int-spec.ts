@@ -152,6 +152,7 @@ describe(AuthorizationCodesRepository.name, () => {
     await expect(newCode({ workspaceId: randomUUID() })).rejects.toMatchObject({
       code: 'invalid_request',
       message: 'workspace_id names no workspace of the organization',
+      metadata: { param: 'workspace_id' },
     });
     const { codeHash } = await newCode();
     await expect(newCode({ codeHash })).rejects.toMatchObject({ code: 'conflict' });

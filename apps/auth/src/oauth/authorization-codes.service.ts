@@ -20,7 +20,7 @@ export class AuthorizationCodesService {
   async create(request: CreateAuthorizationCodeRequest): Promise<AuthorizationCodeCreated> {
     const keyExpiresAt = request.keyExpiresAt === null ? null : new Date(request.keyExpiresAt);
     if (keyExpiresAt !== null && keyExpiresAt.getTime() <= Date.now()) {
-      throw new AppError('invalid_request', 'expires_at must be in the future');
+      throw new AppError('invalid_request', 'expires_at must be in the future', { metadata: { param: 'expires_at' } });
     }
     const code = await this.repository.insertCode({
       codeHash: request.codeHash,
@@ -43,7 +43,9 @@ export class AuthorizationCodesService {
     const verdict = await this.repository.redeemCode(request, key);
     if (verdict === 'replayed') this.logger.warn('A used authorization code came again; its key was revoked');
     if (verdict === 'wrong-method') {
-      throw new AppError('invalid_request', 'code_challenge_method is not the one that the code was made with');
+      throw new AppError('invalid_request', 'code_challenge_method is not the one that the code was made with', {
+        metadata: { param: 'code_challenge_method' },
+      });
     }
     if (verdict !== 'redeemed') {
       throw new AppError('permission_denied', 'The code or its verifier is not valid, or the code has expired');

@@ -151,8 +151,13 @@ describe(PoliciesRepository.name, () => {
     await expect(policies.insertPolicy(newPolicy(tenant, { issuerId: stranger.issuerId }))).rejects.toMatchObject({
       code: 'invalid_request',
       message: 'issuer_id names no issuer of the organization',
+      metadata: { param: 'issuer_id' },
     });
-    const nobody = { code: 'invalid_request', message: 'subject or condition is required' };
+    const nobody = {
+      code: 'invalid_request',
+      message: 'subject or condition is required',
+      metadata: { param: 'subject' },
+    };
     await expect(policies.insertPolicy(newPolicy(tenant, { subject: null }))).rejects.toMatchObject(nobody);
     const policy = newPolicy(tenant);
     await policies.insertPolicy(policy);

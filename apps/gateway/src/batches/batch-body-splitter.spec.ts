@@ -99,6 +99,14 @@ describe(BatchBodySplitter.name, () => {
     expect(refusal(body)).toBe(`invalid_request: Malformed batch input: ${reason}`);
   });
 
+  it.each([
+    ['{"requests":null}', 'requests'],
+    ['{"requests":[],"requests":[]}', 'requests'],
+    ['{"requests":[{},]}', 'requests[1]'],
+  ])('names the member at fault in %j', (body, param) => {
+    expect(() => split(Buffer.from(body))).toThrow(expect.objectContaining({ metadata: { param } }));
+  });
+
   it('refuses text that is not UTF-8', () => {
     const body = Buffer.concat([Buffer.from('{"requests":["'), Buffer.from([0xc0, 0xaf]), Buffer.from('"]}')]);
     expect(refusal(body)).toBe('invalid_request: Malformed batch input: requests[0] is not valid UTF-8');

@@ -120,8 +120,8 @@ export class BatchBodySplitter {
 
   private beginValue(byte: number, position: number): number {
     if (this.memberName === 'requests') {
-      expect(byte === OPEN_BRACKET, 'requests must be an array');
-      expect(!this.requestsSeen, 'requests appears twice');
+      expect(byte === OPEN_BRACKET, 'requests must be an array', 'requests');
+      expect(!this.requestsSeen, 'requests appears twice', 'requests');
       this.requestsSeen = true;
       this.at = At.ItemOrEnd;
       return position + 1;
@@ -135,7 +135,8 @@ export class BatchBodySplitter {
       this.at = At.CommaOrEnd;
       return position + 1;
     }
-    if (byte === COMMA || byte === CLOSE_BRACKET) throw malformed(`requests[${this.itemIndex}] is missing`);
+    const place = `requests[${this.itemIndex}]`;
+    if (byte === COMMA || byte === CLOSE_BRACKET) throw malformed(`${place} is missing`, place);
     this.beginPiece(At.InItem, byte);
     return position;
   }
@@ -209,10 +210,11 @@ function parseKey(piece: Buffer): string {
   }
 }
 
-function malformed(what: string): AppError {
-  return new AppError('invalid_request', `Malformed batch input: ${what}`);
+function malformed(what: string, param?: string): AppError {
+  const message = `Malformed batch input: ${what}`;
+  return new AppError('invalid_request', message, param === undefined ? {} : { metadata: { param } });
 }
 
-function expect(holds: boolean, otherwise: string): void {
-  if (!holds) throw malformed(otherwise);
+function expect(holds: boolean, otherwise: string, param?: string): void {
+  if (!holds) throw malformed(otherwise, param);
 }

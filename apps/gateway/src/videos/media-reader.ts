@@ -93,7 +93,9 @@ export class MediaReader {
       ({ status } = answer);
     } catch (thrown) {
       const error = AppError.from(thrown);
-      if (error.code === 'invalid_request' || error.code === 'payload_too_large') throw error;
+      if (error.code === 'invalid_request' || error.code === 'payload_too_large') {
+        throw new AppError(error.code, error.message, { cause: thrown, metadata: { param } });
+      }
       throw refusal(failed, param, 'cannot be fetched');
     }
     const code = kind === 'image' && status === 404 ? 'image_not_found' : failed;

@@ -20,15 +20,12 @@ export class CallbackUrls {
    * @throws AppError invalid_request that names `member`
    */
   check(url: string, member: string): void {
-    try {
-      if (url.length > MAX_CALLBACK_URL_LENGTH) {
-        throw new AppError('invalid_request', `${member} is longer than ${MAX_CALLBACK_URL_LENGTH} characters`);
-      }
-      this.egress.check(url, member);
-    } catch (thrown) {
-      const { code, message } = AppError.from(thrown);
-      throw new AppError(code, message, { cause: thrown, metadata: { param: member } });
+    if (url.length > MAX_CALLBACK_URL_LENGTH) {
+      throw new AppError('invalid_request', `${member} is longer than ${MAX_CALLBACK_URL_LENGTH} characters`, {
+        metadata: { param: member },
+      });
     }
+    this.egress.check(url, member);
   }
 
   /** The URL of the request, or the workspace's own; null for nowhere. @throws AppError invalid_request */

@@ -188,6 +188,11 @@ describe(Egress.name, () => {
     it('accepts a plain public URL as far as can be said without its address', () => {
       expect(() => egress({ allow: [] }).check('https://example.com/hook?a=b', 'callback_url')).not.toThrow();
     });
+
+    it.each(['http://example.com/', 'https://10.0.0.1/', 'nothing'])('names the member that holds %s', (url) => {
+      const check = (): void => egress({ allow: [] }).check(url, 'jwks_url');
+      expect(check).toThrow(expect.objectContaining({ code: 'invalid_request', metadata: { param: 'jwks_url' } }));
+    });
   });
 
   it('connects to the address that was judged, whatever the name server says next', async () => {

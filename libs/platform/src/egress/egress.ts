@@ -76,10 +76,14 @@ export class Egress {
    * Whether a URL can be accepted, as far as can be said without resolving its name: for members of requests
    * that are stored now and called later. `fetch` judges again.
    *
-   * @throws AppError invalid_request that names `subject`
+   * @throws AppError invalid_request that names the member, in its words and as `metadata.param`
    */
-  check(url: string, subject?: string): void {
-    this.#guard.judgeUnresolved(readTarget(url, subject));
+  check(url: string, member?: string): void {
+    try {
+      this.#guard.judgeUnresolved(readTarget(url, member));
+    } catch (thrown) {
+      throw member === undefined ? thrown : refusalOfMember(thrown, member);
+    }
   }
 
   /**
@@ -139,6 +143,11 @@ export class Egress {
     }
     throw nameNotResolved(subject);
   }
+}
+
+function refusalOfMember(thrown: unknown, param: string): AppError {
+  const { code, message } = AppError.from(thrown);
+  return new AppError(code, message, { cause: thrown, metadata: { param } });
 }
 
 function nameNotResolved(subject: string, cause?: unknown): AppError {
