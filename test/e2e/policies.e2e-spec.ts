@@ -112,6 +112,29 @@ function expectBlocked(answer: ApiAnswer, field: string): void {
 }
 
 describe('a policy', () => {
+  it('of a key or of its workspace decides what /models/user lists, page by page', async () => {
+    type List = { data: { id: string }[]; links: { next: string | null }; total_count: number };
+    const listFor = async ({ client }: TestKey, query = ''): Promise<List> => {
+      const { status, body } = await client.request<List>('GET', `/models/user${query}`);
+      expect(status).toBe(200);
+      return body;
+    };
+    const idsOf = ({ data }: List): string[] => data.map(({ id }) => id);
+    const [free, own, shared] = [
+      await createKey(null),
+      await createKey({ allowed_models: [LONE] }),
+      await keyIn({ ignored_models: [LONE] }),
+    ];
+    expect(await listFor(free)).toEqual((await free.client.request<List>('GET', '/models')).body);
+    expect(idsOf(await listFor(own))).toEqual([LONE, `${LONE}:batch`]);
+    expect(idsOf(await listFor(shared))).toEqual([MODEL, `${MODEL}:batch`]);
+    const page = await listFor(own, '?limit=1');
+    expect(page).toMatchObject({ links: { next: '/api/v1/models/user?limit=1&offset=1' }, total_count: 2 });
+    expect(idsOf(page)).toEqual([LONE]);
+    expect((await own.client.request('GET', '/models/user?limit=0')).status).toBe(400);
+    await Promise.all([free, own, shared].map(({ client }) => client.close()));
+  });
+
   it.each([
     [{ allowed_providers: [SHUT] }],
     [{ ignored_providers: [`Test ${OPEN}`] }],

@@ -81,7 +81,7 @@ export { isInRegion, isNamedIn } from './routing/route-names';
 export { traitsOf, type EndpointTier } from './routing/route-traits';
 export { AVAILABILITY_CODES } from './routing/route-refusal';
 export * from './routing/route-plan';
-export { allowedCandidates, isAllowedBy } from './routing/route-policy';
+export { allowedCandidates, isModelAllowed } from './routing/route-policy';
 export { findUnknownName, readRoutePolicies } from './routing/routing-policy-reader';
 export { readRoutingPreferences } from './routing/route-preferences';
 export { stickyKeyOf } from './routing/sticky-routes';

@@ -3,8 +3,8 @@ import { ListModelsQueryDto, type OwnedPolicy } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   BATCH_SUFFIX,
-  isAllowedBy,
   isEmbeddingsModel,
+  isModelAllowed,
   readRoutePolicies,
   toBatchModelEntry,
   toModelEntry,
@@ -52,9 +52,8 @@ export class ModelListingService {
   /** The same of the models that these policies leave a caller. */
   pageFor(policies: readonly OwnedPolicy[], page: ListPage): Buffer {
     const rules = readRoutePolicies(policies);
-    const isAllowed = ({ model }: ListedModel): boolean =>
-      model.endpoints.some((endpoint) => isAllowedBy(rules, { model, endpoint }));
-    return cut(this.listOf('models').models.filter(isAllowed), PATHS.user, page);
+    const allowed = this.listOf('models').models.filter(({ model }) => isModelAllowed(model, rules));
+    return cut(allowed, PATHS.user, page);
   }
 
   count(query: ListModelsQueryDto): number {

@@ -4,7 +4,7 @@ import { aCatalogue, aModel, anEndpoint, aProvider } from '../testing';
 import type { Endpoint, Model } from './catalogue-entries';
 import type { OwnCredential } from './credential-source';
 import type { Candidate } from './planned-route';
-import { allowedCandidates } from './route-policy';
+import { allowedCandidates, isModelAllowed } from './route-policy';
 import { findUnknownName, readRoutePolicies } from './routing-policy-reader';
 
 const open = { retainsPrompts: false, trainsOnPrompts: false, zdr: false };
@@ -126,6 +126,19 @@ describe(allowedCandidates.name, () => {
 
   it('has nothing to forbid where there is nothing', () => {
     expect(allowed([ofKey({ zdr: true })], [])).toEqual([]);
+  });
+});
+
+describe(isModelAllowed.name, () => {
+  it.each<[readonly OwnedPolicy[], boolean]>([
+    [[], true],
+    [[ofKey({ zdr: true })], true],
+    [[ofKey({ ignored_models: ['acme/large'] })], false],
+    [[ofKey({ allowed_providers: ['nobody'] })], false],
+    // Each leaves an endpoint, and both together none.
+    [[ofWorkspace({ allowed_data_regions: ['us'] }), ofKey({ zdr: true })], false],
+  ])('by %j is %j', (policies, expected) => {
+    expect(isModelAllowed(model, readRoutePolicies(policies))).toBe(expected);
   });
 });
 

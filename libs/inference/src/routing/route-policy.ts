@@ -1,4 +1,4 @@
-import type { Endpoint } from './catalogue-entries';
+import type { Endpoint, Model } from './catalogue-entries';
 import type { Candidate } from './planned-route';
 import { collectsData, isZdr, regionOf, type Contender } from './route-contender';
 import { isInRegion, isNamedIn } from './route-names';
@@ -55,10 +55,13 @@ export function allowedCandidates(
   return left.map(({ candidate }) => candidate);
 }
 
-/** Whether every policy allows a candidate. */
-export function isAllowedBy(policies: readonly RoutePolicy[], candidate: Candidate): boolean {
-  const contender = contenderOf(candidate);
-  return policies.flatMap((policy) => policyFilters(policy)).every(({ keeps }) => keeps(contender));
+/** Whether the policies leave a model one of its endpoints, as it is for shared capacity. */
+export function isModelAllowed(model: Model, policies: readonly RoutePolicy[]): boolean {
+  const filters = policies.flatMap((policy) => policyFilters(policy));
+  return model.endpoints.some((endpoint) => {
+    const contender = contenderOf({ model, endpoint, credential: null });
+    return filters.every(({ keeps }) => keeps(contender));
+  });
 }
 
 function contenderOf({ model, endpoint, credential = null }: Candidate): Contender {
