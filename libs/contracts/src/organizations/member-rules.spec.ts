@@ -47,6 +47,14 @@ describe('rules for members', () => {
     expect(refused({ note })).toEqual(['note']);
   });
 
+  it('say of each text what it must be, and no more than is asked of it', () => {
+    const sample = Object.assign(new Sample(), { name: 'a\nb', note: 'a\u0000' });
+    expect(validateSync(sample).map(({ constraints }) => Object.values(constraints ?? {}))).toEqual([
+      ['name must be text of 1 to 5 characters without control characters'],
+      ['note must be valid Unicode text of at most 5 characters without NUL'],
+    ]);
+  });
+
   it.each(['2027-01-02T03:04:05Z', '2028-02-29T00:00:00.123Z', '2027-01-02T03:04:05.123456789Z'])(
     'take %s for a time',
     (at) => {

@@ -7,12 +7,16 @@ export function MayBeAbsent(): PropertyDecorator {
 
 /** One line of visible text, `minLength` to `maxLength` code points: names are shown in terminals and logs. */
 export function IsNameText(minLength: number, maxLength: number, options?: ValidationOptions): PropertyDecorator {
-  return textRule('isNameText', minLength, maxLength, (text) => text.trim() !== '' && !/\p{Cc}/u.test(text), options);
+  const allows = (text: string): boolean => text.trim() !== '' && !/\p{Cc}/u.test(text);
+  const expected = `text of ${minLength} to ${maxLength} characters without control characters`;
+  return textRule('isNameText', { minLength, maxLength, allows, expected }, options);
 }
 
 /** Text that PostgreSQL gives back as it was taken: no NUL, no lone surrogate, at most `maxLength` code points. */
 export function IsStoredText(maxLength: number, options?: ValidationOptions): PropertyDecorator {
-  return textRule('isStoredText', 0, maxLength, (text) => !text.includes('\u0000'), options);
+  const allows = (text: string): boolean => !text.includes('\u0000');
+  const expected = `valid Unicode text of at most ${maxLength} characters without NUL`;
+  return textRule('isStoredText', { minLength: 0, maxLength, allows, expected }, options);
 }
 
 /** A moment in UTC with its seconds, `YYYY-MM-DDTHH:MM:SS[.fff]Z`, that exists in the calendar. */
@@ -32,11 +36,18 @@ export function IsUtcInstant(options?: ValidationOptions): PropertyDecorator {
   );
 }
 
+interface TextRule {
+  /** Code points. */
+  readonly minLength: number;
+  readonly maxLength: number;
+  readonly allows: (text: string) => boolean;
+  /** What the refusal says the member must be. */
+  readonly expected: string;
+}
+
 function textRule(
   name: string,
-  minLength: number,
-  maxLength: number,
-  allows: (text: string) => boolean,
+  { minLength, maxLength, allows, expected }: TextRule,
   options?: ValidationOptions,
 ): PropertyDecorator {
   const validate = (value: unknown): boolean => {
@@ -45,10 +56,7 @@ function textRule(
     const length = [...value].length;
     return length >= minLength && length <= maxLength && allows(value);
   };
-  const defaultMessage = buildMessage(
-    (each) => `${each}$property must be text of ${minLength} to ${maxLength} characters without control characters`,
-    options,
-  );
+  const defaultMessage = buildMessage((each) => `${each}$property must be ${expected}`, options);
   return ValidateBy({ name, validator: { validate, defaultMessage } }, options);
 }
 
