@@ -6,7 +6,8 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createDataSource, Database } from '@libs/persistence';
 import { createTestDatabase, storeVideo } from '@libs/persistence/testing';
-import { answers, BenchProcess, freePort, untilReady } from './support/child-process';
+import { freePorts } from '../scripts/services/ports';
+import { answers, BenchProcess, untilReady } from './support/child-process';
 import { runBenchmark } from './support/comparison';
 import { ownVirtualHost, type Undo } from './support/installation';
 import { rounded } from './support/statistics';
@@ -71,7 +72,7 @@ async function measure(undo: Undo[]): Promise<object> {
   await storeOpenJobs(new Database(dataSource));
   const provider = new BusyProvider();
   const catalogue = writeCatalogue(await provider.start(undo), undo);
-  const healthPort = await freePort();
+  const [healthPort = 0] = await freePorts(1);
   const worker = BenchProcess.start('video-worker', [WORKER], {
     ...process.env,
     NODE_ENV: 'production',

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
-import { answers, BenchProcess, freePort, untilReady } from './child-process';
+import { freePorts } from '../../scripts/services/ports';
+import { answers, BenchProcess, untilReady } from './child-process';
 import { startInstallation, type Installation } from './installation';
 import { measureLatency, measureLoad, type LatencyReport, type Load, type LoadReport, type Target } from './load';
 import { median, rounded } from './statistics';
@@ -48,7 +49,7 @@ async function startBare(
   upstreamKey: string,
   nodeFlags: readonly string[],
 ): Promise<Contest['bare']> {
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const started = BenchProcess.start('bare', [...nodeFlags, join(__dirname, 'bare-proxy.js')], {
     ...process.env,
     NODE_ENV: 'production',

@@ -9,8 +9,9 @@ import { createDataSource, Database, LedgerRepository } from '@libs/persistence'
 import { createTestDatabase } from '@libs/persistence/testing';
 import { MessageBus, MessagingModule } from '@libs/platform';
 import { APP_NODE_FLAGS } from '../../scripts/app-node-flags';
+import { freePorts } from '../../scripts/services/ports';
 import { benchCatalogue, type CatalogueOptions } from './catalogue';
-import { answers, BenchProcess, freePort, untilReady } from './child-process';
+import { answers, BenchProcess, untilReady } from './child-process';
 
 const dist = resolve(__dirname, '../..');
 const SANDBOX_KEY = 'sandbox-key';
@@ -121,13 +122,8 @@ async function startOwners(launch: Launch, ports: { readonly auth: number; reado
 }
 
 async function pickPorts() {
-  return {
-    upstream: await freePort(),
-    gateway: await freePort(),
-    gatewayHealth: await freePort(),
-    auth: await freePort(),
-    credentials: await freePort(),
-  };
+  const [upstream = 0, gateway = 0, gatewayHealth = 0, auth = 0, credentials = 0] = await freePorts(5);
+  return { upstream, gateway, gatewayHealth, auth, credentials };
 }
 
 /** Queues have fixed names, so another installation on the same broker would share them. */
