@@ -1,13 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { DataSource } from 'typeorm';
-import { createDataSource, Database } from '@libs/persistence';
-import {
-  createTestDatabase,
-  roundTripsOf,
-  storePropertiedTenant,
-  type PropertiedTenant,
-  type TestDatabase,
-} from '@libs/persistence/testing';
+import { answersToForeign, openTwoTenants, type TwoTenants } from '@libs/persistence/testing';
 import { ApiKeyEntity } from './keys/api-key.entity';
 import { KeysRepository } from './keys/keys.repository';
 import { OrganizationEntity } from './organizations/organization.entity';
@@ -20,31 +12,20 @@ import { WorkspacesRepository } from './workspaces/workspaces.repository';
 
 const ENTITIES = [ApiKeyEntity, WorkspaceEntity, IdentityIssuerEntity, FederationPolicyEntity];
 
-let testDatabase: TestDatabase;
-let dataSource: DataSource;
-let database: Database;
-let mine: PropertiedTenant;
-let theirs: PropertiedTenant;
+let tenants: TwoTenants;
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  const entities = [...ENTITIES, OrganizationEntity];
-  dataSource = await createDataSource({ url: testDatabase.url, entities, poolSize: 1 }).initialize();
-  database = new Database(dataSource);
-  mine = await storePropertiedTenant(database, -1);
-  theirs = await storePropertiedTenant(database, -2);
+  tenants = await openTwoTenants([...ENTITIES, OrganizationEntity]);
 });
 
-afterAll(async () => {
-  await dataSource?.destroy();
-  await testDatabase?.drop();
-});
+afterAll(() => tenants?.close());
 
 const ofTheirs = (table: string, column: 'id' | 'hash'): string =>
-  (JSON.parse(theirs.rows.get(table)!) as Record<typeof column, string>)[column];
+  (JSON.parse(tenants.theirs.rows.get(table)!) as Record<typeof column, string>)[column];
 
 describe('an id of another organization', () => {
   it('is answered like one that nobody has, after as many questions', async () => {
+    const { database, mine, theirs } = tenants;
     const { organizationId } = mine;
     const keys = new KeysRepository(database);
     const workspaces = new WorkspacesRepository(database);
@@ -73,20 +54,16 @@ describe('an id of another organization', () => {
         (id: string) => policies.deletePolicy({ organizationId, id }),
       ].map((ask) => [ofTheirs('federation_policies', 'id'), randomUUID(), ask] as const),
     ];
-    for (const [id, unknown, ask] of cases) {
-      const answers: string[] = [];
-      const trips: number[] = [];
-      for (const asked of [unknown, unknown, id]) {
-        const answered = async (): Promise<unknown> => answers.push(await ask(asked).then(JSON.stringify, String));
-        trips.push(await roundTripsOf(database, answered));
-      }
-      expect([answers[2], trips[2]]).toEqual([answers[1], trips[1]]);
+    for (const [foreign, unknown, ask] of cases) {
+      const answers = await answersToForeign(database, ask, { foreign, unknown });
+      expect(answers.foreign).toEqual(answers.unknown);
     }
   });
 });
 
 describe('a repository that forgets to ask whose a row is', () => {
   it.each(ENTITIES)('finds the rows of its organization alone: %p', async (entity) => {
+    const { database, dataSource, mine } = tenants;
     const tenant = database.asOrganization(mine);
     const own = await tenant.entities((manager) => manager.find(entity));
     expect(own.map(({ createdAt: _when, ...row }) => 'organizationId' in row && row.organizationId)).toEqual([

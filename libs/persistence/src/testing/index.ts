@@ -1,9 +1,10 @@
 export { atOnce } from './at-once';
 export { announcementsOf, batchesOf, storeBatch, type StoredBatch } from './batch-fixture';
 export { anOpening, aSettlement } from './generation-fixture';
-export { aLineOutcome } from './line-outcome-fixture';
-export { createTestDatabase, openTestDatabase, type OpenTestDatabase, type TestDatabase } from './test-database';
-export { aVideo, storeVideo } from './video-fixture';
-export { roundTripsOf } from './round-trips';
 export { storeKey } from './key-fixture';
+export { aLineOutcome } from './line-outcome-fixture';
+export { answersToForeign, roundTripsOf, type Answered } from './round-trips';
 export { storePropertiedTenant, type PropertiedTenant } from './tenant-fixture';
+export { createTestDatabase, openTestDatabase, type OpenTestDatabase, type TestDatabase } from './test-database';
+export { openTwoTenants, type TwoTenants } from './two-tenants';
+export { aVideo, storeVideo } from './video-fixture';

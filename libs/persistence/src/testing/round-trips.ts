@@ -19,3 +19,30 @@ export async function roundTripsOf(database: Database, work: () => Promise<unkno
   }
   return trips;
 }
+
+/** How a question was answered, with an error or without, and how many round trips that took. */
+export interface Answered {
+  readonly answer: string;
+  readonly roundTrips: number;
+}
+
+/**
+ * Asks the same of a foreign id and of one that nobody has; before that of the second once for nothing, so that
+ * neither has statements to prepare.
+ *
+ * @param database with a pool of one connection
+ */
+export async function answersToForeign(
+  database: Database,
+  ask: (id: string) => Promise<unknown>,
+  ids: { readonly foreign: string; readonly unknown: string },
+): Promise<Record<'foreign' | 'unknown', Answered>> {
+  const answerTo = async (id: string): Promise<Answered> => {
+    let answer = '';
+    const asked = async (): Promise<unknown> => (answer = await ask(id).then((said) => JSON.stringify(said), String));
+    const roundTrips = await roundTripsOf(database, asked);
+    return { answer, roundTrips };
+  };
+  await answerTo(ids.unknown);
+  return { unknown: await answerTo(ids.unknown), foreign: await answerTo(ids.foreign) };
+}
