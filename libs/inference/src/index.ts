@@ -31,6 +31,7 @@ export type { Attempt } from './model/attempt';
 export { Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
 export { attemptsBefore, failedRouteOf, type FailedRoute } from './routing/failed-route';
 export { NO_LOSS, type LossReport } from './model/loss-report';
+export { atTurnEnd } from './model/turn-end';
 export type * from './model/conversation';
 export type * from './model/canonical-request';
 export type * from './model/canonical-answer';

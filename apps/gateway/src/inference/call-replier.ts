@@ -1,6 +1,6 @@
 import { mintId, type Principal } from '@libs/contracts';
-import { AppError } from '@libs/errors';
-import { spliceMembers, type CallableApi, type Served, type StreamableApi } from '@libs/inference';
+import type { AppError } from '@libs/errors';
+import { atTurnEnd, spliceMembers, type CallableApi, type Served, type StreamableApi } from '@libs/inference';
 import type { FastifyReply } from 'fastify';
 import type { CallContents } from '../generations/call-contents';
 import { clientOf } from './call-client';
@@ -39,11 +39,11 @@ export class CallReplier {
     const { parsed, generationId } = talk.call;
     reply.header('x-generation-id', generationId);
     try {
-      await this.explained(talk, request, () =>
-        api !== 'embeddings' && InferenceService.wantsStream(parsed) ? this.stream(api, talk) : this.answer(api, talk),
-      );
-    } catch (error) {
-      if (error instanceof AppError) this.contents?.failed(api, talk.call, error);
+      if (api !== 'embeddings' && InferenceService.wantsStream(parsed)) await this.stream(api, talk);
+      else await this.answer(api, talk);
+    } catch (thrown) {
+      const error = this.explain(talk, request, thrown);
+      this.contents?.failed(api, talk.call, error);
       throw error;
     }
   }
@@ -51,9 +51,11 @@ export class CallReplier {
   /** The tokens of a prompt for `messages`. @throws AppError */
   async replyTokenCount(caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
     const talk = this.begin(caller, request, reply);
-    await this.explained(talk, request, async () => {
+    try {
       send(reply, JSON.stringify({ input_tokens: await this.inference.countTokens(talk.call) }));
-    });
+    } catch (thrown) {
+      throw this.explain(talk, request, thrown);
+    }
   }
 
   private begin(caller: Principal, request: ExplainedRequest, reply: FastifyReply): Conversation {
@@ -74,19 +76,11 @@ export class CallReplier {
     return { call, life, reply, metadataMember, startedMs: request.life.startedMs };
   }
 
-  private async explained(
-    { life, metadataMember }: Conversation,
-    request: ExplainedRequest,
-    run: () => Promise<void>,
-  ): Promise<void> {
-    try {
-      await run();
-    } catch (thrown) {
-      const error = life.explain(thrown);
-      const metadata = metadataMember === null ? null : this.inference.failureMetadata(thrown);
-      if (metadataMember !== null && metadata !== null) request.besideError = { [metadataMember]: metadata };
-      throw error;
-    }
+  /** The error as the caller shall read it, with the metadata beside it where they are asked for. */
+  private explain({ life, metadataMember }: Conversation, request: ExplainedRequest, thrown: unknown): AppError {
+    const metadata = metadataMember === null ? null : this.inference.failureMetadata(thrown);
+    if (metadataMember !== null && metadata !== null) request.besideError = { [metadataMember]: metadata };
+    return life.explain(thrown);
   }
 
   private async answer(api: CallableApi, { call, reply, metadataMember, startedMs }: Conversation): Promise<void> {
@@ -133,7 +127,9 @@ export function send(reply: FastifyReply, body: Buffer | string): void {
     'content-type': 'application/json; charset=utf-8',
     'content-length': bytes.length,
   });
-  // Each character of Latin-1 is one byte, and comes out as the same byte.
-  if (bytes.length <= SMALL_BODY_BYTES) reply.raw.end(bytes.toString('latin1'), 'latin1');
-  else reply.raw.end(bytes);
+  atTurnEnd(() => {
+    // Each character of Latin-1 is one byte, and comes out as the same byte.
+    if (bytes.length <= SMALL_BODY_BYTES) reply.raw.end(bytes.toString('latin1'), 'latin1');
+    else reply.raw.end(bytes);
+  });
 }

@@ -1,5 +1,8 @@
+import { errors, type Dispatcher } from 'undici';
 import { aProvider } from '../testing';
 import { StreamExchange } from './upstream-exchange';
+
+const REQUEST: Dispatcher.DispatchOptions = { method: 'POST', path: '/chat/completions' };
 
 /** undici's side of an exchange, driven by hand. */
 function openStream({ isAnswered = true } = {}) {
@@ -51,6 +54,25 @@ describe(StreamExchange.name, () => {
     expect((await exchange.read())?.toString()).toBe('a');
     await expect(exchange.read()).rejects.toMatchObject({ code: 'request_timeout' });
     expect({ calls, released }).toEqual({ calls: ['abort'], released: ['released'] });
+  });
+
+  it('sends nothing when it has come to its end before its turn to be sent', async () => {
+    const { exchange, abort } = openStream({ isAnswered: false });
+    const dispatch = jest.fn();
+    abort.abort();
+    exchange.start({ dispatch } as unknown as Dispatcher, REQUEST);
+    await expect(exchange.opened).rejects.toMatchObject({ code: 'request_timeout' });
+    expect(dispatch).not.toHaveBeenCalled();
+  });
+
+  it('fails, and frees its place, when its request cannot be sent at all', async () => {
+    const { exchange, released } = openStream({ isAnswered: false });
+    const dispatch = jest.fn(() => {
+      throw new errors.ClientDestroyedError();
+    });
+    exchange.start({ dispatch } as unknown as Dispatcher, REQUEST);
+    await expect(exchange.opened).rejects.toMatchObject({ code: 'provider_unavailable' });
+    expect(released).toEqual(['released']);
   });
 
   it('ends a read that waits when it is cancelled', async () => {

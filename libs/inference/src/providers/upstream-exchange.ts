@@ -50,6 +50,16 @@ abstract class Exchange implements Dispatcher.DispatchHandler {
     options.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
+  /** Sends the request, unless the exchange has come to its end while it waited. */
+  start(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions): void {
+    if (this.isOver) return;
+    try {
+      dispatcher.dispatch(request, this);
+    } catch (thrown) {
+      this.fail(this.#translate(thrown as Error));
+    }
+  }
+
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
     if (this.isOver) controller.abort(this.failure ?? callCancelled());

@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
-import { Pool } from 'undici';
+import { Pool, type Dispatcher } from 'undici';
+import { atTurnEnd } from '../model/turn-end';
 import type { Provider } from '../routing/catalogue';
 import type { UpstreamStream } from './provider';
 import type { UpstreamCall, UpstreamCallHead } from './upstream-call';
@@ -120,17 +121,15 @@ export class UpstreamHttp {
     { body, timeouts, method = 'POST', isFromRoot = false }: UpstreamRequest,
     exchange: ReplyExchange | StreamExchange,
   ): void {
-    pool.dispatch(
-      {
-        method,
-        path: isFromRoot ? path : pathPrefix + path,
-        headers: [...ownHeaders, ...headers],
-        body: method === 'POST' ? body : null,
-        headersTimeout: timeouts.headersMs,
-        bodyTimeout: timeouts.idleMs,
-      },
-      exchange,
-    );
+    const request: Dispatcher.DispatchOptions = {
+      method,
+      path: isFromRoot ? path : pathPrefix + path,
+      headers: [...ownHeaders, ...headers],
+      body: method === 'POST' ? body : null,
+      headersTimeout: timeouts.headersMs,
+      bodyTimeout: timeouts.idleMs,
+    };
+    atTurnEnd(() => exchange.start(pool, request));
   }
 
   #admit({ endpoint: { provider }, signal }: UpstreamCallHead): Target {
