@@ -7,24 +7,27 @@ import { randomFillSync } from 'node:crypto';
 export type IdKind = 'gen' | 'gen-batch' | 'gen-vid' | 'batch' | 'req';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const ALPHABET_BYTES = Buffer.from(ALPHABET);
 const LENGTH = 20;
 const UNIFORM_BELOW = 248;
 
 const pool = Buffer.allocUnsafe(8_192);
 let poolUsed = pool.length;
+/** Of the id that is being made: a string that grows by characters is twenty strings. */
+const suffix = Buffer.alloc(LENGTH);
 
 export function mintId(kind: IdKind, nowMs: number = Date.now()): string {
-  let suffix = '';
-  while (suffix.length < LENGTH) {
+  let length = 0;
+  while (length < LENGTH) {
     if (poolUsed === pool.length) {
       randomFillSync(pool);
       poolUsed = 0;
     }
     const byte = pool[poolUsed]!;
     poolUsed += 1;
-    if (byte < UNIFORM_BELOW) suffix += ALPHABET.charAt(byte % 62);
+    if (byte < UNIFORM_BELOW) suffix[length++] = ALPHABET_BYTES[byte % 62]!;
   }
-  return `${kind}-${Math.floor(nowMs / 1000)}-${suffix}`;
+  return `${kind}-${Math.floor(nowMs / 1000)}-${suffix.toString('latin1')}`;
 }
 
 const NUMBERED_SUFFIX = 6;

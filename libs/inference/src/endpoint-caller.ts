@@ -25,31 +25,18 @@ import type { Turn, TurnRequest } from './model/conversation-turn';
 import type { InferenceRequest } from './model/inference-call';
 import { LossLog, NO_LOSS, type LossReport } from './model/loss-report';
 import { DEFAULT_BYOK_FEE, type Share } from './pricing/byok-fee';
-import type { ProviderAdapter, UpstreamCall, UpstreamTimeouts } from './providers/provider';
+import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './providers/provider';
 import type { Api, Endpoint } from './routing/catalogue';
-import type { CredentialSource } from './routing/credential-source';
-import { KeyOutcomes } from './routing/key-outcomes';
-import { accessWith } from './routing/own-key-access';
 import type { Candidate } from './routing/route-plan';
+import { UpstreamCalls, unusable, type TimedRequest, type UpstreamCallParts } from './upstream-calls';
 
-export const DEFAULT_TIMEOUTS: UpstreamTimeouts = { headersMs: 300_000, idleMs: 60_000, totalMs: 600_000 };
-
-export interface CallerParts {
+export interface CallerParts extends UpstreamCallParts {
   /** By protocol. */
   readonly adapters: ReadonlyMap<string, ProviderAdapter>;
-  readonly credentials: CredentialSource;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
-  /** Of every call that asks for no others. */
-  readonly timeouts?: UpstreamTimeouts;
   /** Of the list price, charged for calls on callers' own keys; 5 per cent when absent. */
   readonly byokFee?: Share;
   /** Every dialect that can be translated; only tests need others. */
   readonly translations?: Translations;
-}
-
-export interface TimedRequest extends InferenceRequest {
-  readonly deadlineMs: number;
 }
 
 export interface Answered extends Answer {
@@ -82,11 +69,12 @@ export class EndpointCaller {
   readonly #translations: Translations;
   /** A request is read once, however many endpoints are tried. */
   readonly #read = new WeakMap<Buffer, CanonicalRequest>();
-  readonly keys: KeyOutcomes;
 
-  constructor(parts: CallerParts) {
+  constructor(
+    parts: CallerParts,
+    private readonly calls: UpstreamCalls,
+  ) {
     this.#parts = parts;
-    this.keys = new KeyOutcomes(parts.credentials);
     this.#translations = parts.translations ?? TRANSLATIONS;
   }
 
@@ -121,7 +109,7 @@ export class EndpointCaller {
     const { endpoint } = candidate;
     const adapter = this.#parts.adapters.get(endpoint.provider.protocol);
     if (adapter?.countTokens === undefined) throw unusable(endpoint, 'tokens cannot be counted');
-    const call = await this.callOf(candidate, request, toTokenCount(request.body, endpoint));
+    const call = await this.calls.callOf(candidate, request, toTokenCount(request.body, endpoint));
     return readTokenCount((await adapter.countTokens(call)).body, endpoint.provider);
   }
 
@@ -236,21 +224,20 @@ export class EndpointCaller {
     return { sent, losses: log.report() };
   }
 
-  async #ask<K extends 'whole' | 'stream'>(
+  #ask<K extends 'whole' | 'stream'>(
     api: AskableApi,
     kind: K,
     candidate: Candidate,
     request: TimedRequest,
     body: Buffer,
-  ): Promise<Awaited<ReturnType<AdapterMethod<K>>>> {
+  ): Promise<Asked<K>> {
     const { protocol } = candidate.endpoint.provider;
     const adapter = this.#parts.adapters.get(protocol);
     const name = ADAPTER_METHODS[api][kind];
-    const method = name === null ? undefined : adapter?.[name]?.bind(adapter);
+    const method = (name === null ? undefined : adapter?.[name]) as AdapterMethod<K> | undefined;
     if (method === undefined) throw unusable(candidate.endpoint, `protocol ${protocol} cannot ${name ?? kind}`);
-    return (method as AdapterMethod<K>)(await this.callOf(candidate, request, body)) as Promise<
-      Awaited<ReturnType<AdapterMethod<K>>>
-    >;
+    const call = this.calls.callOf(candidate, request, body);
+    return call instanceof Promise ? call.then((made) => method.call(adapter!, made)) : method.call(adapter!, call);
   }
 
   #contextOf({ model, endpoint, credential }: Candidate, request: InferenceRequest): AnswerContext {
@@ -258,38 +245,8 @@ export class EndpointCaller {
     const { byokFee = DEFAULT_BYOK_FEE } = this.#parts;
     return { generationId, model, endpoint, priceList, byokFee: credential ? byokFee : undefined, requestBody: body };
   }
-
-  /** What an adapter needs for one call: the endpoint, the key, the time. */
-  async callOf(candidate: Candidate, request: TimedRequest, body: Buffer): Promise<UpstreamCall> {
-    const { apiKey, endpoint } = await this.#accessTo(candidate, request);
-    const { timeouts = DEFAULT_TIMEOUTS, clock } = this.#parts;
-    const { headersMs, idleMs, totalMs } = request.timeouts ? { ...timeouts, ...request.timeouts } : timeouts;
-    const leftMs = Math.max(1, Math.min(totalMs, request.deadlineMs - clock()));
-    return { endpoint, apiKey, body, signal: request.signal, timeouts: { headersMs, idleMs, totalMs: leftMs } };
-  }
-
-  /** With the caller's own key where the plan says so, else the shared one, or none where none is asked for. */
-  async #accessTo(candidate: Candidate, { scope = {} }: TimedRequest) {
-    const { endpoint, credential } = candidate;
-    const { credentials } = this.#parts;
-    const key = credential
-      ? await credentials.forOwnCredential(credential, scope)
-      : await credentials.forProvider(endpoint.provider, scope);
-    const access = credential ? key && accessWith(key, endpoint) : { apiKey: key, endpoint };
-    const isMissing = access === null || (access.apiKey === null && endpoint.provider.apiKeyEnv !== null);
-    if (isMissing) throw unusable(endpoint, 'there is no key');
-    this.keys.calledWith(candidate, key);
-    return access;
-  }
 }
 
-type AdapterMethod<K extends 'whole' | 'stream'> = NonNullable<
-  ProviderAdapter[K extends 'whole' ? 'chat' : 'chatStream']
->;
+type Asked<K extends 'whole' | 'stream'> = K extends 'whole' ? UpstreamResult : UpstreamStream;
 
-function unusable({ provider }: Endpoint, reason: string): AppError {
-  return new AppError('provider_unavailable', 'The provider is not available', {
-    metadata: { provider_name: provider.name },
-    internal: `${provider.slug}: ${reason}`,
-  });
-}
+type AdapterMethod<K extends 'whole' | 'stream'> = (this: ProviderAdapter, call: UpstreamCall) => Promise<Asked<K>>;

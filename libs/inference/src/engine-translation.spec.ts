@@ -208,7 +208,7 @@ describe('an answer from an endpoint of another dialect', () => {
   it('comes from the next endpoint when it is no JSON', async () => {
     first.answers(200, '<html>');
     second.answers(200, '{"choices":[{"index":0,"message":{"content":"six"},"finish_reason":"stop"}]}');
-    expect((await anEngineOfTwo().chat(aRequest())).endpoint.provider.slug).toBe('chatting');
+    expect((await anEngineOfTwo().answer('chat', aRequest())).endpoint.provider.slug).toBe('chatting');
   });
 
   it('is refused, and nobody called, when the request cannot be understood', async () => {
@@ -259,7 +259,7 @@ describe('a stream from an endpoint of another dialect', () => {
     first.streams(...pieces);
     const done = 'data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
     second.streams(done);
-    const result = await anEngineOfTwo().chatStream(aRequest());
+    const result = await anEngineOfTwo().stream('chat', aRequest());
     expect(result.endpoint.provider.slug).toBe('chatting');
     expect((await readAll(result)).text).toBe('ok');
   });
@@ -277,7 +277,7 @@ describe('a stream from an endpoint of another dialect', () => {
       response = answer.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write(HELLO + event('count', '10 1') + event('say', 'y'.repeat(80)));
     };
-    const result = await anEngineOfTwo().chatStream(aRequest({}, { timeouts: { idleMs: 150 } }));
+    const result = await anEngineOfTwo().stream('chat', aRequest({}, { timeouts: { idleMs: 150 } }));
     misbehave(response!);
     const { events, chunks, text } = await readAll(result);
     expect(text).toBe('y'.repeat(80));
@@ -302,7 +302,7 @@ describe('a stream from an endpoint of another dialect', () => {
       first.behaviour = (response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).write(HELLO + event('say', 'z'.repeat(40)));
       };
-      const { stream } = await anEngineOfTwo().chatStream(aRequest());
+      const { stream } = await anEngineOfTwo().stream('chat', aRequest());
       const startMs = performance.now();
       for await (const buffer of stream) {
         expect(buffer.length).toBeGreaterThan(40);

@@ -105,7 +105,7 @@ afterEach(async () => {
 describe(InferenceEngine.name, () => {
   it('answers from the first endpoint of the plan and says where the answer came from', async () => {
     first.answers(200, ANSWER);
-    const result = await twoProviders().chat(aRequest());
+    const result = await twoProviders().answer('chat', aRequest());
     expect(result).toMatchObject({
       status: 200,
       model: { slug: 'acme/large' },
@@ -124,14 +124,14 @@ describe(InferenceEngine.name, () => {
     const provider = { ...providers().cheap, headers: { 'x-team': 'blue' } };
     const { engine, http } = anEngine([aModel({ endpoints: [anEndpoint({ provider })] })]);
     closers.push(() => http.close());
-    await engine.chat(aRequest());
+    await engine.answer('chat', aRequest());
     expect(first.requests[0]?.headers).toMatchObject({ 'x-team': 'blue' });
   });
 
   it('falls back when another endpoint may do better', async () => {
     first.answers(503, '');
     second.answers(200, ANSWER);
-    const { endpoint, attempts } = await twoProviders().chat(aRequest());
+    const { endpoint, attempts } = await twoProviders().answer('chat', aRequest());
     expect(endpoint.provider.slug).toBe('dear');
     expect(attempts).toMatchObject([
       { providerSlug: 'cheap', status: 503, errorCode: 'provider_overloaded' },
@@ -141,14 +141,14 @@ describe(InferenceEngine.name, () => {
 
   it('does not fall back when the caller is to blame', async () => {
     first.answers(400, '{"error":{"message":"bad temperature"}}');
-    expect(await refusal(twoProviders().chat(aRequest()))).toMatchObject({ code: 'invalid_request' });
+    expect(await refusal(twoProviders().answer('chat', aRequest()))).toMatchObject({ code: 'invalid_request' });
     expect(second.requests).toHaveLength(0);
   });
 
   it('tells of every attempt, and the shortest wait, when all have failed', async () => {
     first.answers(429, '', { 'retry-after': '9' });
     second.answers(429, '', { 'retry-after': '4' });
-    expect((await refusal(twoProviders().chat(aRequest()))).toWire()).toEqual({
+    expect((await refusal(twoProviders().answer('chat', aRequest()))).toWire()).toEqual({
       code: 'rate_limit_exceeded',
       message: 'The provider limits the rate of requests',
       retryAfterSeconds: 4,
@@ -170,7 +170,7 @@ describe(InferenceEngine.name, () => {
     );
     const { engine, http } = anEngine([aModel({ endpoints })]);
     closers.push(() => http.close());
-    await refusal(engine.chat(aRequest()));
+    await refusal(engine.answer('chat', aRequest()));
     expect(first.requests).toHaveLength(3);
   });
 
@@ -178,11 +178,11 @@ describe(InferenceEngine.name, () => {
     first.answers(500, '');
     second.answers(200, ANSWER);
     const engine = twoProviders({ health: new ProviderHealth(() => nowMs) });
-    await engine.chat(aRequest());
-    await engine.chat(aRequest());
+    await engine.answer('chat', aRequest());
+    await engine.answer('chat', aRequest());
     expect([first.requests.length, second.requests.length]).toEqual([1, 2]);
     nowMs += 31_000;
-    await engine.chat(aRequest());
+    await engine.answer('chat', aRequest());
     expect([first.requests.length, second.requests.length]).toEqual([2, 3]);
   });
 
@@ -191,22 +191,24 @@ describe(InferenceEngine.name, () => {
       nowMs += 5_000;
       response.writeHead(503).end();
     };
-    const error = await refusal(twoProviders().chat(aRequest({ deadlineMs: nowMs + 5_000 })));
+    const error = await refusal(twoProviders().answer('chat', aRequest({ deadlineMs: nowMs + 5_000 })));
     expect(error.code).toBe('provider_overloaded');
     expect(second.requests).toHaveLength(0);
-    expect(await refusal(twoProviders().chat(aRequest({ deadlineMs: nowMs })))).toMatchObject({ code: 'timeout' });
+    expect(await refusal(twoProviders().answer('chat', aRequest({ deadlineMs: nowMs })))).toMatchObject({
+      code: 'timeout',
+    });
   });
 
   it('starts nothing more once the caller has left', async () => {
     first.behaviour = () => controller.abort();
-    expect(await refusal(twoProviders().chat(aRequest()))).toMatchObject({ code: 'request_timeout' });
+    expect(await refusal(twoProviders().answer('chat', aRequest()))).toMatchObject({ code: 'request_timeout' });
     expect(second.requests).toHaveLength(0);
   });
 
   it('embeds', async () => {
     first.answers(200, '{"data":[{"index":0,"embedding":[0.5]}],"usage":{"prompt_tokens":2,"total_tokens":2}}');
     const body = Buffer.from('{"model":"acme/large","input":"a"}');
-    expect(await twoProviders().embed(aRequest({ body }))).toMatchObject({
+    expect(await twoProviders().answer('embeddings', aRequest({ body }))).toMatchObject({
       usage: { promptTokens: 2 },
       finishReason: null,
     });
@@ -217,7 +219,7 @@ describe(InferenceEngine.name, () => {
     first.answers(200, '{"data":[]}');
     second.answers(200, '{"data":[{"index":0,"embedding":[0.5]}]}');
     const body = Buffer.from('{"model":"acme/large","input":"a"}');
-    expect((await twoProviders().embed(aRequest({ body }))).endpoint.provider.slug).toBe('dear');
+    expect((await twoProviders().answer('embeddings', aRequest({ body }))).endpoint.provider.slug).toBe('dear');
   });
 
   it('calls one endpoint and no other for a line of a batch, at batch prices', async () => {
@@ -247,13 +249,13 @@ describe(InferenceEngine.name, () => {
   it('refuses calls beyond what may run and wait at a provider', async () => {
     first.behaviour = () => undefined;
     const engine = oneProvider(1);
-    const running = [engine.chat(aRequest()), engine.chat(aRequest())].map(refusal);
-    expect(await refusal(engine.chat(aRequest()))).toMatchObject({ code: 'provider_overloaded' });
+    const running = [engine.answer('chat', aRequest()), engine.answer('chat', aRequest())].map(refusal);
+    expect(await refusal(engine.answer('chat', aRequest()))).toMatchObject({ code: 'provider_overloaded' });
     controller.abort();
     for (const error of await Promise.all(running)) expect(error.code).toBe('request_timeout');
     controller = new AbortController();
     first.answers(200, ANSWER);
-    expect((await engine.chat(aRequest())).status).toBe(200);
+    expect((await engine.answer('chat', aRequest())).status).toBe(200);
   });
 });
 
@@ -267,7 +269,7 @@ describe('a streamed answer', () => {
       usage,
       DONE,
     );
-    const result = await twoProviders().chatStream(aRequest());
+    const result = await twoProviders().stream('chat', aRequest());
     const { chunks, events, text } = await readAll(result);
     expect(text).toBe('Hé😀');
     expect(events.filter((data) => data === '[DONE]')).toHaveLength(1);
@@ -305,7 +307,7 @@ describe('a streamed answer', () => {
       ].join(''),
     );
     first.streams(...Array.from({ length: Math.ceil(whole.length / 7) }, (_, i) => whole.subarray(i * 7, i * 7 + 7)));
-    const result = await oneProvider().chatStream(aRequest());
+    const result = await oneProvider().stream('chat', aRequest());
     const { text, chunks } = await readAll(result);
     expect(text).toBe('Grüße "id":"chatcmpl-7" 😀!');
     expect(chunks).toHaveLength(4);
@@ -326,14 +328,14 @@ describe('a streamed answer', () => {
     ],
   ])('carries our names in every event when the upstream has %s', async (_what, make) => {
     first.streams(...[0, 1, 2, 3, 4, 5].map(make), finish('stop'), usage, DONE);
-    const { chunks, text } = await readAll(await oneProvider().chatStream(aRequest()));
+    const { chunks, text } = await readAll(await oneProvider().stream('chat', aRequest()));
     expect(text).toBe('012345');
     for (const one of chunks) expect(one).toMatchObject({ id: 'gen-1-abc', model: 'acme/large', provider: 'Cheap' });
   });
 
   it('gets an estimated usage when the upstream sends none', async () => {
     first.streams(chunk({ content: 'x'.repeat(40) }), finish('length'), DONE);
-    const result = await oneProvider().chatStream(aRequest());
+    const result = await oneProvider().stream('chat', aRequest());
     const { chunks } = await readAll(result);
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 10 } });
     expect(await result.stream.outcome).toMatchObject({ state: 'incomplete', usage: { provenance: 'estimated' } });
@@ -341,7 +343,7 @@ describe('a streamed answer', () => {
 
   it('is whole without [DONE] when a finish reason was seen', async () => {
     first.streams(chunk({ content: 'x' }), finish('tool_calls'), usage);
-    const result = await oneProvider().chatStream(aRequest());
+    const result = await oneProvider().stream('chat', aRequest());
     expect((await readAll(result)).events.at(-1)).toBe('[DONE]');
     expect(await result.stream.outcome).toMatchObject({ state: 'completed', finishReason: 'tool_calls' });
   });
@@ -362,7 +364,7 @@ describe('a streamed answer', () => {
   ])('comes from the next endpoint when the first gives %s', async (_what, misbehave) => {
     misbehave(first);
     second.streams(chunk({ content: 'ok' }), finish('stop'), usage, DONE);
-    const result = await twoProviders().chatStream(aRequest({ timeouts: { idleMs: 100 } }));
+    const result = await twoProviders().stream('chat', aRequest({ timeouts: { idleMs: 100 } }));
     expect(result.endpoint.provider.slug).toBe('dear');
     expect(result.attempts).toHaveLength(2);
     expect((await readAll(result)).text).toBe('ok');
@@ -385,7 +387,7 @@ describe('a streamed answer', () => {
       response = answer.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write(chunk({ content: 'y'.repeat(80) }));
     };
-    const result = await twoProviders().chatStream(aRequest({ timeouts: { idleMs: 150 } }));
+    const result = await twoProviders().stream('chat', aRequest({ timeouts: { idleMs: 150 } }));
     misbehave(response!);
     const { chunks, events, text } = await readAll(result);
     expect(text).toBe('y'.repeat(80));
@@ -413,7 +415,7 @@ describe('a streamed answer', () => {
 
   it('that breaks off after a usage is billed by that usage', async () => {
     first.streams(chunk({ content: 'x' }, { usage: { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 } }));
-    const result = await oneProvider().chatStream(aRequest());
+    const result = await oneProvider().stream('chat', aRequest());
     await readAll(result);
     expect(await result.stream.outcome).toMatchObject({
       state: 'failed',
@@ -424,7 +426,7 @@ describe('a streamed answer', () => {
 
   it('costs nothing when it broke off before any content', async () => {
     first.streams(chunk({ role: 'assistant', content: '' }));
-    const result = await oneProvider().chatStream(aRequest());
+    const result = await oneProvider().stream('chat', aRequest());
     await readAll(result);
     expect(await result.stream.outcome).toMatchObject({
       state: 'failed',
@@ -439,7 +441,7 @@ describe('a streamed answer', () => {
       first.behaviour = (response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).write(chunk({ content: 'z'.repeat(40) }));
       };
-      const { stream } = await oneProvider().chatStream(aRequest());
+      const { stream } = await oneProvider().stream('chat', aRequest());
       const startMs = performance.now();
       for await (const buffer of stream) {
         expect(buffer.length).toBeGreaterThan(40);
@@ -460,7 +462,7 @@ describe('a streamed answer', () => {
   it('lets the next call use its connection', async () => {
     first.streams(chunk({ content: 'x' }), finish('stop'), usage, DONE);
     const engine = oneProvider(1);
-    for (let i = 0; i < 3; i += 1) await readAll(await engine.chatStream(aRequest()));
+    for (let i = 0; i < 3; i += 1) await readAll(await engine.stream('chat', aRequest()));
     expect(first.connections).toBe(1);
   });
 
@@ -468,7 +470,7 @@ describe('a streamed answer', () => {
     first.streams(chunk({ content: 'x' }));
     second.streams(chunk({ content: 'x' }), finish('stop'), usage, DONE);
     const engine = twoProviders();
-    await readAll(await engine.chatStream(aRequest()));
-    expect((await engine.chatStream(aRequest())).endpoint.provider.slug).toBe('dear');
+    await readAll(await engine.stream('chat', aRequest()));
+    expect((await engine.stream('chat', aRequest())).endpoint.provider.slug).toBe('dear');
   });
 });

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { CallableApi, StreamableApi, Translations } from './dialects/dialect-pairs';
-import { DEFAULT_TIMEOUTS, EndpointCaller, type Answered, type TimedRequest } from './endpoint-caller';
+import { EndpointCaller, type Answered } from './endpoint-caller';
 import { attemptOf, failedTogether, type Attempt } from './model/attempt';
 import type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
 import type { StreamOutcome } from './model/answer-stream';
@@ -20,6 +20,7 @@ import { allowedCandidates } from './routing/route-policy';
 import type { CallMeasure } from './routing/provider-statistics';
 import { SpeechCaller, type TranscriptionAnswer, type TranscriptionRequest } from './speech-caller';
 import { StickyRoutes } from './routing/sticky-routes';
+import { DEFAULT_TIMEOUTS, UpstreamCalls, type TimedRequest } from './upstream-calls';
 
 const MOST_ATTEMPTS = 3;
 
@@ -42,8 +43,6 @@ export interface EngineParts {
   readonly translations?: Translations;
 }
 
-export type { StreamableApi };
-
 interface Attempted<T> extends Omit<Served, 'losses'> {
   readonly value: T;
 }
@@ -58,6 +57,7 @@ interface Attempted<T> extends Omit<Served, 'losses'> {
  */
 export class InferenceEngine {
   readonly #parts: EngineParts;
+  readonly #calls: UpstreamCalls;
   readonly #caller: EndpointCaller;
   readonly #speech: SpeechCaller;
   readonly #sticky: StickyRoutes;
@@ -66,8 +66,9 @@ export class InferenceEngine {
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
-    this.#caller = new EndpointCaller(parts);
-    this.#speech = new SpeechCaller(parts, this.#caller);
+    this.#calls = new UpstreamCalls(parts);
+    this.#caller = new EndpointCaller(parts, this.#calls);
+    this.#speech = new SpeechCaller(parts, this.#calls);
     this.#sticky = new StickyRoutes(parts.clock);
   }
 
@@ -85,18 +86,6 @@ export class InferenceEngine {
     );
     this.#watch(served, value.stream.outcome);
     return { ...served, ...value };
-  }
-
-  chat(request: RoutedRequest): Promise<InferenceResult> {
-    return this.answer('chat', request);
-  }
-
-  chatStream(request: RoutedRequest): Promise<StreamResult> {
-    return this.stream('chat', request);
-  }
-
-  embed(request: RoutedRequest): Promise<InferenceResult> {
-    return this.answer('embeddings', request);
   }
 
   /** What was said in a recording. Where some endpoint cannot download it, it is fetched before any is called. */
@@ -247,12 +236,12 @@ export class InferenceEngine {
     try {
       const value = await run(candidate, request);
       health.succeeded(candidate.endpoint, candidate.credential);
-      this.#caller.keys.note(candidate, request.scope ?? {}, null);
+      this.#calls.keys.note(candidate, request.scope ?? {}, null);
       return { attempt: attemptOf(candidate, 200, null, clock() - startMs), error: null, value };
     } catch (thrown) {
       const error = AppError.from(thrown);
       if (error.retryable) this.#failed(candidate, error);
-      this.#caller.keys.note(candidate, request.scope ?? {}, error);
+      this.#calls.keys.note(candidate, request.scope ?? {}, error);
       return { attempt: attemptOf(candidate, error.status, error.code, clock() - startMs), error, value: null };
     }
   }

@@ -3,13 +3,14 @@ import { billTranscription, type TranscriptionBill } from './audio/transcription
 import { transcriptBody, type TranscriptUsage } from './audio/transcript-body';
 import type { Transcription } from './audio/transcription';
 import type { Answer } from './dialects/dialect';
-import type { CallerParts, EndpointCaller, TimedRequest } from './endpoint-caller';
+import type { CallerParts } from './endpoint-caller';
 import type { RoutedRequest, Served } from './model/inference-call';
 import { DEFAULT_BYOK_FEE } from './pricing/byok-fee';
 import { formatUsd } from './pricing/money';
 import type { SpeechAdapter } from './providers/speech/speech-adapter';
 import type { Endpoint } from './routing/catalogue';
 import type { Candidate } from './routing/route-plan';
+import type { TimedRequest, UpstreamCalls } from './upstream-calls';
 
 /** A checked transcription; its `body` is empty, because there is no dialect that it would be in. */
 export interface TranscriptionRequest extends RoutedRequest {
@@ -29,7 +30,7 @@ const NO_BODY = Buffer.alloc(0);
 export class SpeechCaller {
   constructor(
     private readonly parts: Pick<CallerParts, 'adapters' | 'byokFee'>,
-    private readonly caller: Pick<EndpointCaller, 'callOf'>,
+    private readonly calls: UpstreamCalls,
   ) {}
 
   /** What has to be fetched is fetched here, where a failure is no provider's. */
@@ -39,7 +40,7 @@ export class SpeechCaller {
 
   async transcribe(candidate: Candidate, request: TimedRequest, transcription: Transcription): Promise<Transcribed> {
     const { endpoint, credential } = candidate;
-    const call = await this.caller.callOf(candidate, request, NO_BODY);
+    const call = await this.calls.callOf(candidate, request, NO_BODY);
     const result = await this.#adapterOf(endpoint).transcribe({ ...call, transcription });
     const { byokFee = DEFAULT_BYOK_FEE } = this.parts;
     const bill = billTranscription(result, transcription.audio.length(), endpoint, credential ? byokFee : undefined);

@@ -87,10 +87,12 @@ export class InferenceService {
   /** @throws AppError for every refusal of the interface */
   async answer(api: CallableApi, call: IncomingCall): Promise<InferenceResult> {
     const prepared = this.prepare(api, call, false);
-    const { plugins, ticket } = prepared;
-    const result = await this.complete<InferenceResult & Partial<LoopResult>>(prepared, ({ request, turns }) =>
+    const { plugins, ticket, startedMs } = prepared;
+    const result = await this.reach<InferenceResult & Partial<LoopResult>>(prepared, ({ request, turns }) =>
       turns === null ? this.engine.answer(api, request) : turns.answer(request),
     );
+    const endedMs = this.nowMs();
+    settle(prepared, answered(prepared, result, { startedMs, firstByteMs: endedMs, endedMs }));
     if (result.interruption) throw ticket.refusal ?? result.interruption;
     return plugins === null ? result : plugins.told(await plugins.finish(result));
   }
@@ -178,16 +180,6 @@ export class InferenceService {
 
   private turnsFor(api: StreamableApi, call: IncomingCall, models: readonly string[]): ServerToolCall | null {
     return this.serverTools?.callFor(api, call.parsed, models, call.caller) ?? null;
-  }
-
-  private async complete<T extends InferenceResult & Partial<LoopResult>>(
-    call: PreparedCall,
-    ask: (aim: Aim) => Promise<T>,
-  ): Promise<T> {
-    const result = await this.reach(call, ask);
-    const endedMs = this.nowMs();
-    settle(call, answered(call, result, { startedMs: call.startedMs, firstByteMs: endedMs, endedMs }));
-    return result;
   }
 
   /** Makes the call once its money is there, and ends it when the money turns out not to be. */

@@ -28,7 +28,9 @@ export interface ChatObject extends ScannedObject {
 
 /** What a message and its choice must have (interface §2.1), for upstreams that leave out what is empty, as JSON text. */
 const MESSAGE_MEMBERS = { role: '"assistant"', content: 'null', refusal: 'null' };
-const CHOICE_MEMBERS = { logprobs: 'null', finish_reason: 'null', native_finish_reason: 'null' };
+/** One that is finished gets its `native_finish_reason` from its `finish_reason`. */
+const FINISHED_CHOICE_MEMBERS = { logprobs: 'null', finish_reason: 'null' };
+const CHOICE_MEMBERS = { ...FINISHED_CHOICE_MEMBERS, native_finish_reason: 'null' };
 
 /** Members of a chunk that some upstreams write as null, which is no value of theirs: a chunk without them has none. */
 const NEVER_NULL = ['usage', 'system_fingerprint'];
@@ -115,7 +117,7 @@ class ChatReader implements ChatObject {
     const finish = findMember(choice, 'finish_reason');
     const isFinished = finish !== undefined && this.bytes[finish.valueStart] === QUOTE;
     if (isFinished) this.#finish(finish, native);
-    if (isWhole) this.#complete(choice, CHOICE_MEMBERS, isFinished ? ['native_finish_reason'] : []);
+    if (isWhole) this.#complete(choice, isFinished ? FINISHED_CHOICE_MEMBERS : CHOICE_MEMBERS);
   }
 
   #readMessage(): void {
@@ -129,10 +131,11 @@ class ChatReader implements ChatObject {
     this.#complete({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, MESSAGE_MEMBERS);
   }
 
-  /** Adds those of `required` that an object of the answer has not, but for those that are added otherwise. */
-  #complete(object: ScannedObject, required: Readonly<Record<string, string>>, but: readonly string[] = []): void {
-    const missing = Object.entries(required).filter(([name]) => !but.includes(name) && !findMember(object, name));
-    if (missing.length > 0) this.choiceEdits.push(...memberEdits(object, { set: Object.fromEntries(missing) }));
+  /** Adds those of `required` that an object of the answer has not. */
+  #complete(object: ScannedObject, required: Readonly<Record<string, string>>): void {
+    let missing: Record<string, string> | null = null;
+    for (const name in required) if (!findMember(object, name)) (missing ??= {})[name] = required[name]!;
+    if (missing !== null) this.choiceEdits.push(...memberEdits(object, { set: missing }));
   }
 
   /** Puts our word in place of the upstream's, and keeps the upstream's as `native_finish_reason`. */
@@ -176,8 +179,23 @@ export function chatEdits(
   chat: ChatObject,
   { set = {}, remove = [] }: MemberEdits,
   more: readonly ByteEdit[] = [],
-): ByteEdit[] {
-  const edits = memberEdits(chat, { set, remove });
-  if (chat.choiceEdits.length === 0 && more.length === 0) return edits;
-  return [...edits, ...chat.choiceEdits, ...more].sort((a, b) => a.start - b.start);
+): readonly ByteEdit[] {
+  return inOrder(inOrder(memberEdits(chat, { set, remove }), chat.choiceEdits.toSorted(byStart)), more);
+}
+
+function byStart(a: ByteEdit, b: ByteEdit): number {
+  return a.start - b.start;
+}
+
+/** Two lists of edits, each in order, as one. */
+function inOrder(some: readonly ByteEdit[], others: readonly ByteEdit[]): readonly ByteEdit[] {
+  if (others.length === 0) return some;
+  const edits: ByteEdit[] = [];
+  let next = 0;
+  for (const edit of some) {
+    while (next < others.length && others[next]!.start < edit.start) edits.push(others[next++]!);
+    edits.push(edit);
+  }
+  while (next < others.length) edits.push(others[next++]!);
+  return edits;
 }

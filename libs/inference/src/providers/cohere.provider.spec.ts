@@ -31,7 +31,7 @@ describe(CohereProvider.name, () => {
   });
 
   const embed = async (members: object) => {
-    const result = await fixture.engine.embed({
+    const result = await fixture.engine.answer('embeddings', {
       generationId: 'gen-1763715600-abcdefghijklmnopqrst',
       model: 'acme/large',
       body: Buffer.from(JSON.stringify({ model: 'acme/large', ...members })),

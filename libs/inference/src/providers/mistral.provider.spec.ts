@@ -20,7 +20,7 @@ describe(MistralProvider.name, () => {
   });
 
   const embed = (members: string) =>
-    fixture.engine.embed({
+    fixture.engine.answer('embeddings', {
       generationId: 'gen-1763715600-abcdefghijklmnopqrst',
       model: 'acme/large',
       body: Buffer.from(`{"model":"acme/large",${members}}`),

@@ -22,7 +22,7 @@ async function failureOf(model: string, preferences: RoutingPreferences = {}): P
   const { engine, http } = anEngine([aModel({ endpoints })]);
   try {
     const { signal } = new AbortController();
-    await engine.chat({ generationId: 'gen-1-abc', model, body: BODY, signal, preferences });
+    await engine.answer('chat', { generationId: 'gen-1-abc', model, body: BODY, signal, preferences });
   } catch (thrown) {
     return AppError.from(thrown);
   } finally {

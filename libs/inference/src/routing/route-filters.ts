@@ -18,18 +18,17 @@ export type LostMembers = (endpoint: Endpoint) => readonly string[];
  * try translations comes last, so that it is asked of few.
  */
 export function hardFilters(request: RouteRequest, lostMembers: LostMembers = () => []): readonly HardFilter[] {
-  const { policies = [], preferences } = request;
+  const { policies, preferences, needs } = request;
   const isStrict = preferences?.requireParameters === true;
-  return [
-    ...policies.flatMap((policy) => policyFilters(policy)),
-    ...(preferences ? dataFilters(preferences) : []),
-    ...(preferences ? choiceFilters(preferences) : []),
-    ...(request.needs ?? []).map(needFilter),
-    ...sizeFilters(request),
-    ...(isStrict ? [parameterFilter(request.parameters ?? [])] : []),
-    ...modalityFilters(request),
-    ...(isStrict ? [translationFilter(lostMembers)] : []),
-  ];
+  const filters: HardFilter[] = [];
+  if (policies) for (const policy of policies) filters.push(...policyFilters(policy));
+  if (preferences) filters.push(...dataFilters(preferences), ...choiceFilters(preferences));
+  if (needs) filters.push(...needs.map(needFilter));
+  filters.push(...sizeFilters(request));
+  if (isStrict) filters.push(parameterFilter(request.parameters ?? []));
+  filters.push(...modalityFilters(request));
+  if (isStrict) filters.push(translationFilter(lostMembers));
+  return filters;
 }
 
 function needFilter({ member, message, isMetBy }: EndpointNeed): HardFilter {

@@ -92,32 +92,32 @@ describe('what an engine remembers between requests', () => {
   it('leaves the account of a provider alone for as long as it was asked to, whatever the model', async () => {
     const engine = anInstallation(['acme']);
     upstream.answers(429, '', { 'retry-after': '7' });
-    expect((await failure(engine.chat(aRequest()))).status).toBe(429);
+    expect((await failure(engine.answer('chat', aRequest()))).status).toBe(429);
     nowMs += 1_000;
-    const refused = await failure(engine.chat(aRequest({ model: 'acme/small' })));
+    const refused = await failure(engine.answer('chat', aRequest({ model: 'acme/small' })));
     expect(refused).toMatchObject({ status: 429, retryAfterSeconds: 6 });
     expect(refused.availability).toMatchObject({ code: 'capacity_exhausted' });
     expect(upstream.requests).toHaveLength(1);
     nowMs += 6_000;
     upstream.answers(200, ANSWER);
-    expect((await engine.chat(aRequest())).status).toBe(200);
+    expect((await engine.answer('chat', aRequest())).status).toBe(200);
   });
 
   it('stops calling an upstream that only fails, but for a probe in five seconds, until one succeeds', async () => {
     const engine = anInstallation(['acme']);
     upstream.answers(503, '');
-    for (let i = 0; i < 25; i += 1) await failure(engine.chat(aRequest()));
+    for (let i = 0; i < 25; i += 1) await failure(engine.answer('chat', aRequest()));
     expect(upstream.requests).toHaveLength(20);
-    const refused = await failure(engine.chat(aRequest()));
+    const refused = await failure(engine.answer('chat', aRequest()));
     expect(refused.availability).toMatchObject({ code: 'temporarily_unavailable', retryable: true });
     nowMs += 5_000;
-    const together = await Promise.all([1, 2, 3].map(() => failure(engine.chat(aRequest()))));
+    const together = await Promise.all([1, 2, 3].map(() => failure(engine.answer('chat', aRequest()))));
     expect(together.map(({ status }) => status)).toEqual([503, 503, 503]);
     expect(upstream.requests).toHaveLength(21);
     nowMs += 5_000;
     upstream.answers(200, ANSWER);
-    expect((await engine.chat(aRequest())).status).toBe(200);
-    expect((await engine.chat(aRequest())).status).toBe(200);
+    expect((await engine.answer('chat', aRequest())).status).toBe(200);
+    expect((await engine.answer('chat', aRequest())).status).toBe(200);
   });
 
   it('stays with the provider that served a conversation', async () => {
@@ -125,7 +125,7 @@ describe('what an engine remembers between requests', () => {
     let chance = 0.99;
     const engine = anInstallation(['cheap', 'dear'], { dice: () => chance });
     const served = async (stickyKey: string) =>
-      (await engine.chat(aRequest({ stickyKey: () => stickyKey }))).endpoint.provider.slug;
+      (await engine.answer('chat', aRequest({ stickyKey: () => stickyKey }))).endpoint.provider.slug;
     expect(await served('a')).toBe('dear');
     chance = 0;
     expect([await served('a'), await served('b')]).toEqual(['dear', 'cheap']);
@@ -136,7 +136,7 @@ describe('what an engine remembers between requests', () => {
       nowMs += 500;
       response.writeHead(200, { 'content-type': 'application/json' }).end(ANSWER);
     };
-    const { endpoint } = await anInstallation(['acme']).chat(aRequest());
+    const { endpoint } = await anInstallation(['acme']).answer('chat', aRequest());
     const perSecond = health.statistics.tokensPerSecond(endpoint, 'p50')!;
     expect(Math.abs(perSecond / 10 - 1)).toBeLessThan(0.05);
   });
@@ -147,13 +147,16 @@ describe('what an engine remembers between requests', () => {
       response.writeHead(isGood ? 200 : 401, { 'content-type': 'application/json' }).end(isGood ? ANSWER : '{}');
     };
     const credentials = new FakeCredentials([credential('good', 1), credential('revoked', 0)]);
-    const result = await anInstallation(['acme'], { credentials }).chat(aRequest());
+    const result = await anInstallation(['acme'], { credentials }).answer('chat', aRequest());
     expect(result).toMatchObject({ credential: { id: 'good' }, attempts: [{ status: 502 }, { status: 200 }] });
   });
 
   it('hands on the plan that was followed', async () => {
     upstream.answers(200, ANSWER);
-    const { plan } = await anInstallation(['cheap', 'dear']).chat(aRequest({ preferences: { ignore: ['dear'] } }));
+    const { plan } = await anInstallation(['cheap', 'dear']).answer(
+      'chat',
+      aRequest({ preferences: { ignore: ['dear'] } }),
+    );
     expect(plan?.candidates.map(({ endpoint }) => endpoint.provider.slug)).toEqual(['cheap']);
     expect(plan?.considered).toHaveLength(2);
   });

@@ -2,8 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '@libs/errors';
 import type { RoutedRequest } from '../../model/inference-call';
-import type { UpstreamApi } from '../../dialects/dialect-pairs';
-import type { StreamableApi } from '../../engine';
+import type { StreamableApi, UpstreamApi } from '../../dialects/dialect-pairs';
 import type { Api } from '../../routing/catalogue';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY } from '../../testing';
 
@@ -150,7 +149,10 @@ export function describeConformance(protocol: string, api: keyof typeof SPEECHES
     const embeds = canEmbed ? it : null;
     embeds?.('embeds every input once, in order', async () => {
       upstream.answers(200, fixture('embeddings.json'));
-      const { body, usage } = await fixtureEngine.engine.embed(request({ model: 'acme/large', input: ['a', 'b'] }));
+      const { body, usage } = await fixtureEngine.engine.answer(
+        'embeddings',
+        request({ model: 'acme/large', input: ['a', 'b'] }),
+      );
       const { data } = JSON.parse(body.toString()) as { data: { index: number }[] };
       expect(data.map(({ index }) => index)).toEqual([0, 1]);
       expect(usage).toMatchObject({ promptTokens: 8, completionTokens: 0, provenance: 'upstream' });
