@@ -27,7 +27,8 @@ export class GenerationTicket {
   /** Its charge, while the row is still being written. */
   deferred: GenerationSettlement | null = null;
   private listener: (() => void) | null = null;
-  private readonly holdDecided = Promise.withResolvers<void>();
+  /** Null where the call runs ahead: it listens to `onRefused` instead. */
+  private readonly holdDecided: PromiseWithResolvers<void> | null;
 
   constructor(
     readonly opening: GenerationOpening,
@@ -36,8 +37,9 @@ export class GenerationTicket {
     readonly isAhead: boolean,
     private readonly onEnd: (ticket: GenerationTicket, outcome: CallOutcome, isWithdrawn: boolean) => void,
   ) {
-    // Whoever runs ahead listens to `onRefused` instead.
-    this.holdDecided.promise.catch(() => undefined);
+    this.holdDecided = isAhead ? null : Promise.withResolvers<void>();
+    // Whoever waits is told; a call that has ended meanwhile does not wait any more.
+    this.holdDecided?.promise.catch(() => undefined);
   }
 
   /**
@@ -46,7 +48,7 @@ export class GenerationTicket {
    * @throws AppError payment_required, or why PostgreSQL could not be asked
    */
   get covered(): Promise<void> | null {
-    return this.isAhead ? null : this.holdDecided.promise;
+    return this.holdDecided?.promise ?? null;
   }
 
   /** Called when a call that runs ahead of its hold turns out not to be covered, even when that is known. */
@@ -67,7 +69,7 @@ export class GenerationTicket {
 
   opened(): void {
     this.state = 'open';
-    this.holdDecided.resolve();
+    this.holdDecided?.resolve();
   }
 
   refused(by: HoldRefusal): void {
@@ -83,7 +85,7 @@ export class GenerationTicket {
 
   private refuse(error: AppError): void {
     this.refusal = error;
-    this.holdDecided.reject(error);
+    this.holdDecided?.reject(error);
     this.listener?.();
   }
 

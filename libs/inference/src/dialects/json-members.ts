@@ -83,30 +83,35 @@ export function spliceMembers(body: Buffer | ScannedObject, edits: MemberEdits):
   return applyEdits(scanned.bytes, memberEdits(scanned, edits));
 }
 
+const NO_VALUES: NonNullable<MemberEdits['set']> = {};
+const NO_NAMES: readonly string[] = [];
+
 /** The byte edits behind `spliceMembers`, in order, to be joined with others of the same text. */
-export function memberEdits(scanned: ScannedObject, { set = {}, remove = [] }: MemberEdits): ByteEdit[] {
+export function memberEdits(scanned: ScannedObject, { set = NO_VALUES, remove = NO_NAMES }: MemberEdits): ByteEdit[] {
   const { members } = scanned;
   const edits: ByteEdit[] = [];
   let kept = 0;
   for (let i = 0; i < members.length; i += 1) {
     const { key, valueStart, valueEnd } = members[i]!;
     const isSet = Object.hasOwn(set, key);
-    if (isSet ? isDoubledLater(members, i) : remove.includes(key)) {
+    if (isSet ? isNamedFrom(members, i + 1, key) : remove.includes(key)) {
       edits.push(removal(members, i, kept > 0));
     } else {
       kept += 1;
       if (isSet) edits.push({ start: valueStart, end: valueEnd, text: set[key]! });
     }
   }
-  const missing = Object.keys(set).filter((name) => !members.some(({ key }) => key === name));
   const at = members.at(-1)?.valueEnd ?? scanned.closeBrace;
-  missing.forEach((name, i) => edits.push({ start: at, end: at, text: withName(name, set[name]!, kept + i > 0) }));
+  for (const name of Object.keys(set)) {
+    if (isNamedFrom(members, 0, name)) continue;
+    edits.push({ start: at, end: at, text: withName(name, set[name]!, kept > 0) });
+    kept += 1;
+  }
   return edits;
 }
 
-function isDoubledLater(members: readonly JsonMember[], index: number): boolean {
-  const { key } = members[index]!;
-  for (let i = index + 1; i < members.length; i += 1) if (members[i]!.key === key) return true;
+function isNamedFrom(members: readonly JsonMember[], index: number, name: string): boolean {
+  for (let i = index; i < members.length; i += 1) if (members[i]!.key === name) return true;
   return false;
 }
 
