@@ -101,13 +101,24 @@ export function memberEdits(scanned: ScannedObject, { set = NO_VALUES, remove = 
       if (isSet) edits.push({ start: valueStart, end: valueEnd, text: set[key]! });
     }
   }
-  const at = members.at(-1)?.valueEnd ?? scanned.closeBrace;
+  addMissing(edits, scanned, set, kept > 0);
+  return edits;
+}
+
+/** Behind the last member. */
+function addMissing(
+  edits: ByteEdit[],
+  { members, closeBrace }: ScannedObject,
+  set: NonNullable<MemberEdits['set']>,
+  keptBefore: boolean,
+): void {
+  const at = members.at(-1)?.valueEnd ?? closeBrace;
+  let isFollowing = keptBefore;
   for (const name of Object.keys(set)) {
     if (isNamedFrom(members, 0, name)) continue;
-    edits.push({ start: at, end: at, text: withName(name, set[name]!, kept > 0) });
-    kept += 1;
+    edits.push({ start: at, end: at, text: withName(name, set[name]!, isFollowing) });
+    isFollowing = true;
   }
-  return edits;
 }
 
 function isNamedFrom(members: readonly JsonMember[], index: number, name: string): boolean {
