@@ -1,28 +1,22 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Secret } from '@libs/contracts';
 import { importSPKI, jwtVerify } from 'jose';
 import { anEndpoint, FakeUpstream } from '../testing';
 import { GoogleAccessTokens } from './google-access-token';
 import { readServiceAccount } from './google-service-account';
+import { aServiceAccount, SERVICE_ACCOUNT_KEYS } from './testing/service-account';
 import { UpstreamHttp } from './upstream-http';
 
-const { privateKey, publicKey } = generateKeyPairSync('rsa', {
-  modulusLength: 2048,
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-});
 const documentOf = (values: object = {}) =>
   new Secret(
-    JSON.stringify({
-      type: 'service_account',
-      client_email: 'sluice@acme.iam.gserviceaccount.com',
-      private_key: privateKey,
-      private_key_id: 'key-1',
-      // Where a document says its tokens are to be had is not believed.
-      token_uri: 'https://attacker.example/token',
-      ...values,
-    }),
+    JSON.stringify(
+      aServiceAccount({
+        private_key_id: 'key-1',
+        // Where a document says its tokens are to be had is not believed.
+        token_uri: 'https://attacker.example/token',
+        ...values,
+      }),
+    ),
   );
 
 describe(GoogleAccessTokens.name, () => {
@@ -64,11 +58,15 @@ describe(GoogleAccessTokens.name, () => {
     });
     const form = new URLSearchParams(body);
     expect(form.get('grant_type')).toBe('urn:ietf:params:oauth:grant-type:jwt-bearer');
-    const { payload, protectedHeader } = await jwtVerify(form.get('assertion')!, await importSPKI(publicKey, 'RS256'), {
-      audience: `${endpoint.origin}/token`,
-      issuer: 'sluice@acme.iam.gserviceaccount.com',
-      currentDate: new Date(nowMs),
-    });
+    const { payload, protectedHeader } = await jwtVerify(
+      form.get('assertion')!,
+      await importSPKI(SERVICE_ACCOUNT_KEYS.publicKey, 'RS256'),
+      {
+        audience: `${endpoint.origin}/token`,
+        issuer: 'sluice@acme-prod.iam.gserviceaccount.com',
+        currentDate: new Date(nowMs),
+      },
+    );
     expect(protectedHeader).toEqual({ alg: 'RS256', typ: 'JWT', kid: 'key-1' });
     expect(payload).toMatchObject({
       scope: 'https://www.googleapis.com/auth/cloud-platform',
@@ -128,7 +126,7 @@ describe(GoogleAccessTokens.name, () => {
     const thrown = (await fetch().catch((error: unknown) => error)) as { internal?: string; message: string };
     expect(thrown).toMatchObject({ ...expected, retryable: true });
     expect(`${JSON.stringify(thrown)} ${thrown.message} ${thrown.internal}`).not.toMatch(
-      /acme\.iam|invalid_|JWT|eyJ|<html/,
+      /acme-prod\.iam|invalid_|JWT|eyJ|<html/,
     );
   });
 

@@ -1,26 +1,13 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { Secret } from '@libs/contracts';
 import { anEndpoint, aProvider, FakeUpstream, FIXTURE_KEY } from '../testing';
 import type { Endpoint } from '../routing/catalogue';
-import { GoogleAccessTokens } from './google-access-token';
 import { GoogleVertexProvider } from './google-vertex.provider';
 import { describeConformance } from './testing/conformance';
+import { aServiceAccount, startTokenEndpoint, tokensFrom } from './testing/service-account';
 import { UpstreamHttp } from './upstream-http';
 
 describeConformance('google-vertex', 'conversation');
 describeConformance('google-vertex', 'messages');
-
-const { privateKey } = generateKeyPairSync('rsa', {
-  modulusLength: 2048,
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-});
-const document = {
-  type: 'service_account',
-  project_id: 'acme-prod',
-  client_email: 'sluice@acme-prod.iam.gserviceaccount.com',
-  private_key: privateKey,
-};
 
 describe(GoogleVertexProvider.name, () => {
   let upstream: FakeUpstream;
@@ -29,11 +16,10 @@ describe(GoogleVertexProvider.name, () => {
   let provider: GoogleVertexProvider;
 
   beforeEach(async () => {
-    [upstream, tokens] = await Promise.all([FakeUpstream.start(), FakeUpstream.start()]);
-    tokens.answers(200, '{"access_token":"ya29.token","expires_in":3599}');
+    [upstream, tokens] = await Promise.all([FakeUpstream.start(), startTokenEndpoint()]);
     upstream.answers(200, '{}');
     http = new UpstreamHttp();
-    provider = new GoogleVertexProvider(http, new GoogleAccessTokens(http, `${tokens.origin}/token`));
+    provider = new GoogleVertexProvider(http, tokensFrom(tokens, http));
   });
 
   afterEach(async () => {
@@ -42,7 +28,7 @@ describe(GoogleVertexProvider.name, () => {
   });
 
   const call = (values: Partial<Endpoint> & { key?: object | string; body?: object; baseUrl?: string } = {}) => {
-    const { key = document, body = {}, baseUrl = upstream.baseUrl, ...endpoint } = values;
+    const { key = aServiceAccount(), body = {}, baseUrl = upstream.baseUrl, ...endpoint } = values;
     return {
       endpoint: anEndpoint({
         provider: aProvider({ protocol: 'google-vertex', baseUrl }),
@@ -93,7 +79,7 @@ describe(GoogleVertexProvider.name, () => {
   it.each<[string, object | string]>([
     ['no JSON', '{"type":'],
     ['another kind of credential', { type: 'authorized_user', refresh_token: '1//secret' }],
-    ['no project', { ...document, project_id: '../..' }],
+    ['no project', { ...aServiceAccount(), project_id: '../..' }],
   ])('cannot use a document with %s, and shows nothing of it', async (_what, key) => {
     const thrown = await provider.converse(call({ key })).catch((error: unknown) => error);
     expect(thrown).toMatchObject({ code: 'provider_unavailable', message: 'The provider is not available' });

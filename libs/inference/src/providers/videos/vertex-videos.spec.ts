@@ -1,23 +1,11 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { Secret } from '@libs/contracts';
 import { anEndpoint, aProvider, FakeUpstream } from '../../testing';
-import { GoogleAccessTokens } from '../google-access-token';
 import { GoogleVertexProvider } from '../google-vertex.provider';
+import { aServiceAccount, startTokenEndpoint, tokensFrom } from '../testing/service-account';
 import { UpstreamHttp } from '../upstream-http';
 import type { VideoAccess, VideoRequest } from '../video-provider';
 import { VertexVideos } from './vertex-videos';
 
-const { privateKey } = generateKeyPairSync('rsa', {
-  modulusLength: 2048,
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-});
-const ACCOUNT = {
-  type: 'service_account',
-  project_id: 'acme-prod',
-  client_email: 'sluice@acme-prod.iam.gserviceaccount.com',
-  private_key: privateKey,
-};
 const MODEL = '/v1/projects/acme-prod/locations/us-central1/publishers/google/models/veo-3.1-generate-001';
 const OPERATION = { id: `${MODEL.slice('/v1/'.length)}/operations/1` };
 const REQUEST: VideoRequest = {
@@ -46,10 +34,9 @@ describe(VertexVideos.name, () => {
   let access: VideoAccess;
 
   beforeEach(async () => {
-    [upstream, tokens] = await Promise.all([FakeUpstream.start(), FakeUpstream.start()]);
-    tokens.answers(200, '{"access_token":"ya29.token","expires_in":3599}');
+    [upstream, tokens] = await Promise.all([FakeUpstream.start(), startTokenEndpoint()]);
     http = new UpstreamHttp();
-    videos = new GoogleVertexProvider(http, new GoogleAccessTokens(http, `${tokens.origin}/token`)).video;
+    videos = new GoogleVertexProvider(http, tokensFrom(tokens, http)).video;
     access = {
       endpoint: anEndpoint({
         provider: aProvider({ protocol: 'google-vertex', baseUrl: upstream.baseUrl }),
@@ -57,7 +44,7 @@ describe(VertexVideos.name, () => {
         region: 'us-central1',
         apis: ['video'],
       }),
-      apiKey: new Secret(JSON.stringify(ACCOUNT)),
+      apiKey: new Secret(JSON.stringify(aServiceAccount())),
       signal: new AbortController().signal,
       timeouts: { headersMs: 2_000, idleMs: 2_000, totalMs: 2_000 },
     };
