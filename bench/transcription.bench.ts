@@ -2,12 +2,14 @@ import { request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { runBenchmark } from './support/comparison';
 import { startInstallation, type Installation } from './support/installation';
+import { PacedLine } from './support/paced-line';
 import { median, rounded } from './support/statistics';
 
 /**
- * What an upload of 25 MiB costs at the gateway, beside the same upload to the provider itself: its time, once as
- * fast as the caller can send and once over a line of 100 Mbit/s, and the memory that one of them adds. A
- * recording is taken in whole before it is passed on, so a line as fast as memory shows the time of two transfers.
+ * What an upload of 25 MiB costs at the gateway, beside the same upload to the provider itself: its time and the
+ * memory that it adds. Once every line is as fast as memory, and the three processes share the processors; once
+ * the lines from the caller and to the provider have 100 Mbit/s each. Forms with the file in front, which are
+ * passed on when they are whole, are measured beside the others.
  */
 const FILE_BYTES = 25 * 1024 * 1024 - 1_024;
 const BOUNDARY = 'a-boundary-of-a-benchmark';
@@ -15,20 +17,22 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const PIECE_BYTES = 64 * 1024;
 const LINE_BYTES_PER_MS = 100_000 / 8;
 const SAMPLE_MS = 5;
+const WARM_UP_BYTES = 300 * 1024;
+const PATH = '/audio/transcriptions';
 
-function form(): Buffer {
-  const field = (name: string, value: string): string =>
-    `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
-  const opening = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav\r\n\r\n`;
-  return Buffer.concat([
-    Buffer.from(field('model', 'bench/transcription') + opening),
-    wave(),
-    Buffer.from(`\r\n--${BOUNDARY}--\r\n`),
-  ]);
+function form(model: string, fileBytes: number, isFileFirst = false): Buffer {
+  const part = (disposition: string, body: string | Buffer): Buffer =>
+    Buffer.concat([
+      Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n`),
+      Buffer.from(body),
+      Buffer.from('\r\n'),
+    ]);
+  const parts = [part('name="model"', model), part('name="file"; filename="a.wav"', wave(fileBytes))];
+  return Buffer.concat([...(isFileFirst ? parts.toReversed() : parts), Buffer.from(`--${BOUNDARY}--\r\n`)]);
 }
 
-function wave(): Buffer {
-  const file = Buffer.alloc(FILE_BYTES, 0x11);
+function wave(bytes: number): Buffer {
+  const file = Buffer.alloc(bytes, 0x11);
   file.write('RIFF', 0, 'latin1');
   file.write('WAVEfmt ', 8, 'latin1');
   file.writeUInt32LE(16, 16);
@@ -39,13 +43,14 @@ function wave(): Buffer {
   file.writeUInt16LE(2, 32);
   file.writeUInt16LE(16, 34);
   file.write('data', 36, 'latin1');
-  file.writeUInt32LE(FILE_BYTES - 44, 40);
+  file.writeUInt32LE(bytes - 44, 40);
   return file;
 }
 
 /** Milliseconds from the first byte sent to the last byte of the answer. */
-async function upload(url: string, apiKey: string, body: Buffer, bytesPerMs: number): Promise<number> {
+async function upload(baseUrl: string, apiKey: string, body: Buffer): Promise<number> {
   const startedMs = performance.now();
+  const url = baseUrl + PATH;
   const sent = request(url, {
     method: 'POST',
     headers: {
@@ -63,8 +68,6 @@ async function upload(url: string, apiKey: string, body: Buffer, bytesPerMs: num
     });
   });
   for (let at = 0; at < body.length; at += PIECE_BYTES) {
-    const dueMs = startedMs + at / bytesPerMs;
-    if (dueMs > performance.now() + 1) await delay(dueMs - performance.now());
     if (!sent.write(body.subarray(at, at + PIECE_BYTES))) await new Promise((resolve) => sent.once('drain', resolve));
   }
   sent.end();
@@ -72,34 +75,50 @@ async function upload(url: string, apiKey: string, body: Buffer, bytesPerMs: num
   return performance.now() - startedMs;
 }
 
+/** The two ways that an upload can take, and what it says on each. */
+interface Ways {
+  readonly directUrl: string;
+  readonly gatewayUrl: string;
+  readonly model: string;
+}
+
 /** Round by round in turns; the first of each warms it up and does not count. */
-async function compareTimes(installation: Installation, body: Buffer, bytesPerMs: number): Promise<object> {
-  const { gateway: process, gatewayUrl, upstreamUrl, apiKey } = installation;
+async function compareTimes({ gateway: process, apiKey }: Installation, ways: Ways): Promise<object> {
+  const bodies = { passed_on: form(ways.model, FILE_BYTES), held: form(ways.model, FILE_BYTES, true) };
+  const times = { direct: [] as number[], passed_on: [] as number[], held: [] as number[] };
   let cpuMicros = 0;
-  const times = { gateway: [] as number[], direct: [] as number[] };
   for (let round = 0; round <= ROUNDS; round += 1) {
-    const direct = await upload(`${upstreamUrl}/v1/audio/transcriptions`, 'key', body, bytesPerMs);
+    const direct = await upload(ways.directUrl, 'key', bodies.passed_on);
     const cpuBefore = process.cpuMicros();
-    const gateway = await upload(`${gatewayUrl}/audio/transcriptions`, apiKey, body, bytesPerMs);
-    if (round > 0) cpuMicros += process.cpuMicros() - cpuBefore;
-    if (round > 0) times.gateway.push(gateway);
-    if (round > 0) times.direct.push(direct);
+    const passedOn = await upload(ways.gatewayUrl, apiKey, bodies.passed_on);
+    const spent = process.cpuMicros() - cpuBefore;
+    const held = await upload(ways.gatewayUrl, apiKey, bodies.held);
+    if (round === 0) continue;
+    cpuMicros += spent;
+    times.direct.push(direct);
+    times.passed_on.push(passedOn);
+    times.held.push(held);
   }
-  const [gateway, direct] = [median(times.gateway), median(times.direct)];
+  const direct = median(times.direct);
+  const passedOn = median(times.passed_on);
+  const held = median(times.held);
   return {
-    gateway_ms: rounded(gateway, 1),
     direct_ms: rounded(direct, 1),
-    ratio: rounded(gateway / direct, 3),
+    gateway_ms: rounded(passedOn, 1),
+    ratio: rounded(passedOn / direct, 3),
     gateway_cpu_ms: rounded(cpuMicros / ROUNDS / 1_000, 1),
+    file_first_ms: rounded(held, 1),
+    file_first_ratio: rounded(held / direct, 3),
   };
 }
 
 /** The most that the process holds while one upload runs, beyond what it held before the first. */
-async function addedMemory({ gateway, gatewayUrl, apiKey }: Installation, body: Buffer): Promise<object> {
+async function addedMemory({ gateway, apiKey }: Installation, ways: Ways): Promise<object> {
+  const body = form(ways.model, FILE_BYTES);
   const before = gateway.residentMebibytes();
   let peak = before;
   const timer = setInterval(() => (peak = Math.max(peak, gateway.residentMebibytes())), SAMPLE_MS);
-  await upload(`${gatewayUrl}/audio/transcriptions`, apiKey, body, LINE_BYTES_PER_MS);
+  await upload(ways.gatewayUrl, apiKey, body);
   clearInterval(timer);
   return { before_mebibytes: before, peak_mebibytes: peak, added_mebibytes: peak - before };
 }
@@ -109,25 +128,37 @@ async function settled(gateway: Installation['gateway']): Promise<void> {
   if (gateway.hasEnded) throw new Error('the gateway has ended');
 }
 
+async function measure(installation: Installation, lines: readonly PacedLine[]): Promise<object> {
+  const { gateway, gatewayUrl, upstreamUrl, apiKey } = installation;
+  const [fromCaller, toProvider] = lines;
+  fromCaller!.targetUrl = gatewayUrl;
+  toProvider!.targetUrl = upstreamUrl;
+  const near: Ways = { directUrl: `${upstreamUrl}/v1`, gatewayUrl, model: 'bench/transcription' };
+  const far: Ways = {
+    directUrl: `${toProvider!.url}/v1`,
+    gatewayUrl: fromCaller!.url + new URL(gatewayUrl).pathname,
+    model: 'bench/far',
+  };
+  for (let i = 0; i < 20; i += 1) await upload(gatewayUrl, apiKey, form(near.model, WARM_UP_BYTES));
+  await settled(gateway);
+  const memory = await addedMemory(installation, far);
+  return {
+    benchmark: 'transcription',
+    upload_mebibytes: 25,
+    memory,
+    at_100_mbit: await compareTimes(installation, far),
+    unlimited: await compareTimes(installation, near),
+    memory_after_all_mebibytes: gateway.residentMebibytes(),
+  };
+}
+
 runBenchmark(async () => {
-  const installation = await startInstallation({ creditUsd: '100000' });
+  const lines = [await PacedLine.open(LINE_BYTES_PER_MS), await PacedLine.open(LINE_BYTES_PER_MS)];
+  const installation = await startInstallation({ creditUsd: '100000', catalogue: { farUrl: lines[1]!.url } });
   try {
-    const body = form();
-    const short = Buffer.concat([body.subarray(0, 2_000), Buffer.from(`\r\n--${BOUNDARY}--\r\n`)]);
-    // A file that is cut off is refused, but all code on the way to it is warm then.
-    for (let i = 0; i < 20; i += 1) {
-      await upload(`${installation.gatewayUrl}/audio/transcriptions`, installation.apiKey, short, 1e9).catch(() => 0);
-    }
-    await settled(installation.gateway);
-    const memory = await addedMemory(installation, body);
-    return {
-      benchmark: 'transcription',
-      upload_mebibytes: 25,
-      memory,
-      at_100_mbit: await compareTimes(installation, body, LINE_BYTES_PER_MS),
-      unlimited: await compareTimes(installation, body, Number.POSITIVE_INFINITY),
-    };
+    return await measure(installation, lines);
   } finally {
     await installation.stop();
+    for (const line of lines) line.close();
   }
 });

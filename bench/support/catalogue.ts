@@ -11,24 +11,32 @@ export interface CatalogueOptions {
   readonly models?: number;
   /** Stands before the version in the base URL, e.g. `stream-64-50`: see `zero-upstream`. */
   readonly upstreamPrefix?: string;
+  /** Where the upstream is too; `bench/far` transcribes there. */
+  readonly farUrl?: string;
 }
 
 /** A model for each API at a provider of its own: `bench/chat`, `bench/responses` and so on. */
-export function benchCatalogue(upstreamUrl: string, { models = 3, upstreamPrefix }: CatalogueOptions = {}): object {
+export function benchCatalogue(upstreamUrl: string, options: CatalogueOptions = {}): object {
+  const { models = 3, upstreamPrefix, farUrl } = options;
   const baseUrl = [upstreamUrl, ...(upstreamPrefix === undefined ? [] : [upstreamPrefix]), 'v1'].join('/');
   const fillers = Array.from({ length: Math.max(0, models - ENDPOINTS.length) }, (_, n) =>
     model('chat', `filler-${n}`),
   );
+  const far = farUrl === undefined ? [] : [provider('transcription', 'openai', `${farUrl}/v1`, 'far')];
   return {
-    providers: ENDPOINTS.map(({ api, protocol }) => provider(api, protocol, baseUrl)),
-    models: [...ENDPOINTS.map(({ api }) => model(api, api)), ...fillers],
+    providers: [...ENDPOINTS.map(({ api, protocol }) => provider(api, protocol, baseUrl)), ...far],
+    models: [
+      ...ENDPOINTS.map(({ api }) => model(api, api)),
+      ...far.map(() => model('transcription', 'far', 'far')),
+      ...fillers,
+    ],
   };
 }
 
-function provider(api: string, protocol: string, baseUrl: string): object {
+function provider(api: string, protocol: string, baseUrl: string, name = api): object {
   return {
-    slug: `bench-${api}`,
-    name: `Bench ${api}`,
+    slug: `bench-${name}`,
+    name: `Bench ${name}`,
     base_url: baseUrl,
     protocol,
     api_key_env: 'SANDBOX_API_KEY',
@@ -40,7 +48,7 @@ function provider(api: string, protocol: string, baseUrl: string): object {
   };
 }
 
-function model(api: string, name: string): object {
+function model(api: string, name: string, providerName = api): object {
   return {
     slug: `bench/${name}`,
     name: `Bench ${name}`,
@@ -51,7 +59,7 @@ function model(api: string, name: string): object {
     supported_parameters: ['max_tokens', 'temperature'],
     endpoints: [
       {
-        provider: `bench-${api}`,
+        provider: `bench-${providerName}`,
         upstream_model: 'sandbox-chat',
         apis: [api],
         pricing: { prompt: '0.0000001', completion: '0.0000004' },
