@@ -167,6 +167,7 @@ const VIDEO: readonly MediaFacts[] = [
     pricing: { video_second: '0.05' },
     capabilities: capabilities([5, 10], ['720p'], ['16:9', '9:16', '4:3', '3:4', '1:1', '21:9'], {
       frame_images: ['first_frame'],
+      seed: true,
     }),
   }),
   video('minimax/hailuo-2.3', 'Hailuo 2.3', SEES, '2025-10-28', {
@@ -181,6 +182,7 @@ const VIDEO: readonly MediaFacts[] = [
     pricing: { completion: '0.0000025' },
     capabilities: capabilities([5, 10], ['480p', '720p', '1080p'], ['16:9', '9:16', '4:3', '3:4', '1:1', '21:9'], {
       frame_images: BOTH_FRAMES,
+      seed: true,
     }),
   }),
   {
@@ -203,7 +205,10 @@ const VIDEO: readonly MediaFacts[] = [
     provider: 'fal',
     upstreamModel: 'fal-ai/wan-25-preview/text-to-video',
     pricing: { video_second_480p: '0.05', video_second_720p: '0.1', video_second_1080p: '0.15' },
-    capabilities: capabilities([5, 10], ['480p', '720p', '1080p'], ['16:9', '9:16', '1:1'], { generate_audio: true }),
+    capabilities: capabilities([5, 10], ['480p', '720p', '1080p'], ['16:9', '9:16', '1:1'], {
+      generate_audio: true,
+      seed: true,
+    }),
   }),
 ];
 
@@ -240,7 +245,7 @@ function video(
 
 /** The same model at both of Google's APIs; Vertex AI names its release, and goes on from no earlier video here. */
 function veo(id: string, name: string, perSecond: Readonly<Record<string, string>>, continues: boolean): MediaFacts {
-  const frames = { generate_audio: true, frame_images: BOTH_FRAMES };
+  const frames = { generate_audio: true, frame_images: BOTH_FRAMES, seed: true };
   const at = (sizes: readonly string[], more: Readonly<Record<string, unknown>>) => ({
     pricing: Object.fromEntries(sizes.map((size) => [`video_second_${size}`, perSecond[size]!])),
     capabilities: capabilities(

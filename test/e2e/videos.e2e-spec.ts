@@ -640,6 +640,8 @@ describe('bad input', () => {
     ['a size of another ratio', { size: '1280x720', aspect_ratio: '9:16' }, 400],
     ['generate_audio as text', { generate_audio: 'yes' }, 400],
     ['generate_audio the model cannot', { generate_audio: true }, 400],
+    ['a seed the model does not take', { seed: 7 }, 400],
+    ['a seed that is none', { seed: -1 }, 400],
     ...['gen-vid-1-abcdefghijklmnopqrs', 'gen-vid-1-abcdefghijklmnopqrstu', 'gen-1-abcdefghijklmnopqrst', 7].map(
       (value) => [`previous_job_id ${value}`, { previous_job_id: value }, 400] as const,
     ),

@@ -30,8 +30,7 @@ export function specifyVideo(dto: VideoDto, { model, endpoint }: Candidate): Vid
   checkPrompt(dto, can, model.architecture.inputModalities.includes('text'));
   checkMedia(dto, can);
   checkUpscaling(dto, can);
-  if (dto.previous_job_id && !can.continuation) throw refusal('previous_job_id', UNFIT);
-  if (dto.generate_audio && !can.generateAudio) throw refusal('generate_audio', 'cannot be true with this model');
+  checkAbilities(dto, can);
   return {
     prompt: dto.prompt ?? null,
     durationSeconds: durationOf(dto, can),
@@ -42,6 +41,12 @@ export function specifyVideo(dto: VideoDto, { model, endpoint }: Candidate): Vid
     upscaleFactor: dto.upscale_factor ?? null,
     options: optionsOf(dto, can, endpoint.provider.slug),
   };
+}
+
+function checkAbilities({ previous_job_id: previous, generate_audio: sounds, seed }: VideoDto, can: VideoCapabilities) {
+  if (previous && !can.continuation) throw refusal('previous_job_id', UNFIT);
+  if (sounds && !can.generateAudio) throw refusal('generate_audio', 'cannot be true with this model');
+  if (typeof seed === 'number' && !can.seed) throw refusal('seed', UNFIT);
 }
 
 function checkPrompt(dto: VideoDto, { promptOptional }: VideoCapabilities, readsText: boolean): void {
