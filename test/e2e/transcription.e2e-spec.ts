@@ -199,6 +199,16 @@ const ask = (model: string, more: object = {}, headers = {}) =>
     headers,
   );
 
+/** A form whose file stands behind everything else. */
+function uploadLast(model: string, file: Buffer): Promise<Response> {
+  const form = rawForm(BOUNDARY, [fieldPart('model', `speech/${model}`), filePart(file)]);
+  const headers = {
+    authorization: `Bearer ${installation.seed.apiKey}`,
+    'content-type': `multipart/form-data; boundary=${BOUNDARY}`,
+  };
+  return fetch(installation.baseUrl + PATH, { method: 'POST', body: new Uint8Array(form), headers });
+}
+
 function upload(
   model: string,
   file: Buffer,
@@ -318,10 +328,14 @@ describe('a transcription', () => {
     expect(uploads[0]!.digest).toBe(digestOf(whole));
     expect((await ask('plain', { input_audio: { data: whole.toString('base64'), format: 'wav' } })).status).toBe(200);
     expect(uploads[1]!.digest).toBe(digestOf(whole));
+    // Behind the other fields it is passed on while it arrives.
+    expect((await uploadLast('plain', whole)).status).toBe(200);
+    expect(uploads[2]!.digest).toBe(digestOf(whole));
     const tooLong = longWave(1);
     expect((await upload('plain', tooLong)).status).toBe(413);
+    expect((await uploadLast('plain', tooLong)).status).toBe(413);
     expectRefusal(await ask('plain', { input_audio: { data: tooLong.toString('base64'), format: 'wav' } }), 413);
-    expect(uploads).toHaveLength(2);
+    expect(uploads).toHaveLength(3);
   }, 30_000);
 
   it('A36 outlives callers who leave in the middle of their upload', async () => {

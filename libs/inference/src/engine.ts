@@ -9,7 +9,7 @@ import { NO_LOSS } from './model/loss-report';
 import type { Usage } from './model/usage';
 import type { Share } from './pricing/byok-fee';
 import type { ProviderAdapter, UpstreamTimeouts } from './providers/provider';
-import { callCancelled } from './providers/upstream-exchange';
+import { callCancelled } from './model/cancellation';
 import type { Catalogue } from './routing/catalogue';
 import type { CredentialSource, ProviderFilter } from './routing/credential-source';
 import { forbiddenByKeys, usableCandidates } from './routing/keyed-candidates';

@@ -35,6 +35,7 @@ export class SpeechCaller {
 
   /** What has to be fetched is fetched here, where a failure is no provider's. */
   async prepare(candidates: readonly Candidate[], { audio }: Transcription): Promise<void> {
+    if (audio.url === null) return;
     if (candidates.some(({ endpoint }) => !this.#adapterOf(endpoint).takesUrls)) await audio.bytes();
   }
 

@@ -7,6 +7,8 @@ const BOUNDARY = 'xYz';
 const TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
 
 interface Parsed {
+  /** Of the file, by what its head was told. */
+  readonly announced: number;
   readonly fields: [string, string][];
   readonly file: Buffer;
 }
@@ -14,9 +16,10 @@ interface Parsed {
 function parse(form: Buffer, cuts: readonly number[] = [], contentType = TYPE): Parsed {
   const fields: [string, string][] = [];
   const pieces: Buffer[] = [];
+  let announced = 0;
   const parser = new FormParser(contentType, 'file', {
     onField: (name, value) => fields.push([name, value]),
-    onFile: () => undefined,
+    onFile: (_part, framing) => (announced = form.length - framing),
     onFileData: (piece) => pieces.push(piece),
   });
   const ends = [...cuts.map((cut) => cut % (form.length + 1)), form.length].sort((a, b) => a - b);
@@ -26,7 +29,7 @@ function parse(form: Buffer, cuts: readonly number[] = [], contentType = TYPE): 
     start = end;
   }
   parser.end();
-  return { fields, file: Buffer.concat(pieces) };
+  return { fields, file: Buffer.concat(pieces), announced };
 }
 
 const someBytes = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
@@ -46,7 +49,7 @@ describe(FormParser.name, () => {
         fc.array(fc.nat(), { maxLength: 12 }),
         (bytes, cuts) => {
           const form = rawForm(BOUNDARY, [fieldPart('model', 'a/b'), filePart(bytes), fieldPart('user', 'ü')]);
-          expect(parse(form, cuts)).toEqual({
+          expect(parse(form, cuts)).toMatchObject({
             fields: [
               ['model', 'a/b'],
               ['user', 'ü'],
@@ -55,6 +58,16 @@ describe(FormParser.name, () => {
           });
         },
       ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('tells when a file begins how long it is, where nothing follows it', () => {
+    fc.assert(
+      fc.property(someBytes, fc.array(fc.nat(), { maxLength: 12 }), fc.string(), (bytes, cuts, value) => {
+        const form = rawForm(BOUNDARY, [fieldPart('model', 'a/b'), fieldPart('user', value), filePart(bytes)]);
+        expect(parse(form, cuts).announced).toBe(bytes.length);
+      }),
       { numRuns: 300 },
     );
   });

@@ -8,11 +8,16 @@ const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/;
 const CRLF = Buffer.from('\r\n');
 const HEADERS_END = Buffer.from('\r\n\r\n');
 const DASH = 0x2d;
+/** Behind the last delimiter. */
+const LAST_END = Buffer.from('--\r\n');
 
 export interface FormListener {
   onField(name: string, value: string): void;
-  /** Called for the one file that is expected; others are refused before. */
-  onFile(part: FormPart): void;
+  /**
+   * Called for the one file that is expected; others are refused before. `framing` is how many bytes of the form are
+   * not the file's, if nothing follows it.
+   */
+  onFile(part: FormPart, framing: number): void;
   /** A piece of the file: memory of the socket's, not copied. */
   onFileData(piece: Buffer): void;
 }
@@ -34,6 +39,8 @@ export class FormParser {
   #state: State = 'preamble';
   /** What has arrived and cannot be judged yet; never longer than a delimiter or the head of a part. */
   #rest: Buffer = Buffer.alloc(0);
+  /** How much of the form has been used up. */
+  #position = 0;
   #part: FormPart | null = null;
   #field: Buffer[] = [];
   #fieldBytes = 0;
@@ -55,6 +62,7 @@ export class FormParser {
     for (;;) {
       const taken = this.#take(bytes);
       if (taken === null) break;
+      this.#position += taken;
       bytes = bytes.subarray(taken);
     }
   }
@@ -121,9 +129,10 @@ export class FormParser {
     this.#part = part;
     this.#field = [];
     this.#fieldBytes = 0;
-    if (isFile) this.listener.onFile(part);
     this.#state = 'body';
-    return end + HEADERS_END.length;
+    const taken = end + HEADERS_END.length;
+    if (isFile) this.listener.onFile(part, this.#position + taken + this.#delimiter.length + LAST_END.length);
+    return taken;
   }
 
   #takeBody(bytes: Buffer): number | null {
@@ -136,6 +145,7 @@ export class FormParser {
     }
     const safe = startOfDelimiter(bytes, this.#delimiter);
     this.#addToPart(bytes.subarray(0, safe));
+    this.#position += safe;
     return this.#keep(bytes.subarray(safe));
   }
 

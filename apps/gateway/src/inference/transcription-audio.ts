@@ -58,7 +58,7 @@ export function audioAt(url: string, wanted: string | null, egress: Egress, abor
     length = judge(bytes, format, MEMBER);
     return bytes;
   };
-  return { format, url, bytes: () => (fetched ??= load()), length: () => length };
+  return { format, url, bytes: () => (fetched ??= load()), arriving: null, length: () => length };
 }
 
 const MEMBER = 'input_audio.url';

@@ -8,7 +8,8 @@ import { send } from './call-replier';
 import type { IncomingCall } from './checked-call';
 import type { ExplainedRequest } from './inference-error.filter';
 import { metadataMemberFor } from './metadata-wish';
-import type { IncomingTranscription, TranscriptionIntake } from './transcription-intake';
+import type { IncomingTranscription } from './incoming-transcription';
+import type { TranscriptionIntake } from './transcription-intake';
 import type { TranscriptionService } from './transcription.service';
 
 const NO_BODY = Buffer.alloc(0);

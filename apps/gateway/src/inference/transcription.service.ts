@@ -5,7 +5,9 @@ import {
   failedRouteOf,
   transcriptionNeeds,
   transcriptionTraitsOf,
+  type ArrivingAudio,
   type AudioInput,
+  type Cancellation,
   type InferenceEngine,
   type Transcription,
   type TranscriptionAnswer,
@@ -22,7 +24,8 @@ import { endpointsOf } from './hold-estimate';
 import type { InferenceRouting } from './inference-routing';
 import { dayOf, observeUpstream, workspaceOf } from './inference.service';
 import { routeWishOf } from './route-request';
-import type { IncomingTranscription } from './transcription-intake';
+import type { IncomingTranscription } from './incoming-transcription';
+import { UPLOAD_PACE } from './transcription-upload';
 
 const API = 'transcription';
 /** Speech is limited by requests: nobody knows its tokens before it has been heard. */
@@ -31,7 +34,6 @@ const NO_TOKENS: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0
 /** A call that is on the books. */
 interface OpenCall {
   readonly recorded: RecordedCall;
-  readonly request: TranscriptionRequest;
   readonly ticket: GenerationTicket;
   readonly startedMs: number;
 }
@@ -42,24 +44,75 @@ interface OpenCall {
  */
 export class TranscriptionService {
   constructor(
-    private readonly engine: Pick<InferenceEngine, 'transcribe'>,
+    private readonly engine: Pick<InferenceEngine, 'transcribe' | 'deadlineMs'>,
     private readonly routing: InferenceRouting,
     private readonly recorder: GenerationRecorder,
     /** What one provider may take. */
     private readonly timeoutMs: number,
-    private readonly limits: InferenceLimits | null = null,
+    private readonly limits: Pick<InferenceLimits, 'admit'> | null = null,
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
   /** @throws AppError for every refusal of the interface */
-  async transcribe(call: IncomingCall, { dto, audio }: IncomingTranscription): Promise<TranscriptionAnswer> {
-    await this.limits?.admit(workspaceOf(call), NO_TOKENS)?.decided;
-    const open = this.#open(call, dto, transcriptionOf(dto, audio));
-    const { ticket, request, startedMs, recorded } = open;
+  async transcribe(call: IncomingCall, incoming: IncomingTranscription): Promise<TranscriptionAnswer> {
+    const admitted = this.limits?.admit(workspaceOf(call), NO_TOKENS)?.decided ?? Promise.resolve();
+    const { arriving } = incoming.audio;
+    if (incoming.rest !== null && arriving !== null) {
+      return this.#transcribeAhead(call, incoming, arriving, incoming.rest, admitted);
+    }
+    await admitted;
+    return this.#transcribeWhole(call, incoming);
+  }
+
+  /**
+   * Asks while the recording arrives (ADR 0027). The provider cannot have all of it before its end is here and
+   * right, and its price is held; until then nothing is on the books, as for any upload.
+   */
+  async #transcribeAhead(
+    call: IncomingCall,
+    { dto, audio }: IncomingTranscription,
+    arriving: ArrivingAudio,
+    rest: Promise<IncomingTranscription>,
+    admitted: Promise<void>,
+  ): Promise<TranscriptionAnswer> {
+    try {
+      endWith(call.abort, arriving);
+      // The time that the upload may take is not the engine's.
+      const deadlineMs = this.engine.deadlineMs() + UPLOAD_PACE.longestMs;
+      const request = { ...this.#requestOf(call, dto, audio), signal: arriving.annulment, deadlineMs };
+      const ahead = admitted.then(() => this.engine.transcribe(request));
+      // What is wrong with the request is told before what is wrong with its providers.
+      ahead.catch(() => undefined);
+      const whole = await rest;
+      await admitted;
+      if (arriving.isAnnulled) return await this.#transcribeWhole({ ...call, parsed: whole.dto }, whole);
+      return await this.#answer(call, request, () => {
+        arriving.complete();
+        return ahead;
+      });
+    } catch (thrown) {
+      arriving.annul();
+      throw thrown;
+    }
+  }
+
+  #transcribeWhole(call: IncomingCall, { dto, audio }: IncomingTranscription): Promise<TranscriptionAnswer> {
+    const request = this.#requestOf(call, dto, audio);
+    return this.#answer(call, request, () => this.engine.transcribe(request));
+  }
+
+  /** `ask` is called when the money is there, or believed to be. */
+  async #answer(
+    call: IncomingCall,
+    request: TranscriptionRequest,
+    ask: () => Promise<TranscriptionAnswer>,
+  ): Promise<TranscriptionAnswer> {
+    const open = this.#open(call, request);
+    const { ticket, startedMs, recorded } = open;
     try {
       if (ticket.covered === null) ticket.onRefused(() => call.abort.abort());
       else await ticket.covered;
-      const answer = await this.engine.transcribe(request);
+      const answer = await ask();
       const endedMs = this.nowMs();
       observeUpstream(API, answer.endpoint.provider.slug, (endedMs - startedMs) / 1_000);
       ticket.settle(answered(recorded, answer, { startedMs, firstByteMs: endedMs, endedMs }));
@@ -69,16 +122,19 @@ export class TranscriptionService {
     }
   }
 
-  #open(call: IncomingCall, dto: TranscriptionDto, transcription: Transcription): OpenCall {
-    const route = routeWishOf(dto);
-    const request: TranscriptionRequest = {
-      ...routedRequest(API, call, route, 0),
+  #requestOf(call: IncomingCall, dto: TranscriptionDto, audio: AudioInput): TranscriptionRequest {
+    const transcription = transcriptionOf(dto, audio);
+    return {
+      ...routedRequest(API, call, routeWishOf(dto), 0),
       needs: transcriptionNeeds(transcription),
       mediaParts: 1,
       audioParts: 1,
       timeouts: { headersMs: this.timeoutMs, idleMs: this.timeoutMs, totalMs: this.timeoutMs },
       transcription,
     };
+  }
+
+  #open(call: IncomingCall, request: TranscriptionRequest): OpenCall {
     const { organizationId, keyHash } = call.caller;
     const opening = {
       id: call.generationId,
@@ -87,12 +143,12 @@ export class TranscriptionService {
       workspaceId: workspaceOf(call),
       apiKeyHash: keyHash,
       api: API,
-      model: route.model,
+      model: request.model,
       streamed: false,
       keyLimit: keyLimitOf(call.caller),
     };
-    const ticket = this.recorder.open(opening, this.#holdFor(route.model, transcription.audio));
-    return { recorded: { api: API, call, aim: { request } }, request, ticket, startedMs: this.nowMs() };
+    const ticket = this.recorder.open(opening, this.#holdFor(request.model, request.transcription.audio));
+    return { recorded: { api: API, call, aim: { request } }, ticket, startedMs: this.nowMs() };
   }
 
   /** What the recording costs at the dearest endpoint; where nobody knows its length, the longest that is taken. */
@@ -114,6 +170,12 @@ export class TranscriptionService {
     else ticket.withdraw(outcome);
     return error;
   }
+}
+
+/** Who has left, or must stop, sends nothing more. */
+function endWith(abort: Cancellation, arriving: ArrivingAudio): void {
+  if (abort.aborted) arriving.annul();
+  else abort.addEventListener('abort', () => arriving.annul());
 }
 
 function transcriptionOf(dto: TranscriptionDto, audio: AudioInput): Transcription {

@@ -5,7 +5,7 @@ import { Caller } from '../auth/caller.decorator';
 import { UploadBody } from '../http/streamed-body.decorator';
 import type { ExplainedRequest } from './inference-error.filter';
 import { CallErrorFilter } from './call-error.filter';
-import { MAX_TRANSCRIPTION_BYTES } from './transcription-intake';
+import { MAX_TRANSCRIPTION_BYTES } from './transcription-upload';
 import { TranscriptionReplier } from './transcription-replier';
 
 /** `POST /audio/transcriptions` (interface §4.5). */

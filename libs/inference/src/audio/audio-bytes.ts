@@ -57,9 +57,17 @@ export class AudioBytes implements Iterable<Buffer> {
   }
 }
 
+/** The pieces of a recording of which more may come. */
+export interface GrowingPieces {
+  readonly pieces: readonly Buffer[];
+  /** Called after a piece was added. */
+  onPiece: (() => void) | null;
+}
+
 /** Takes the pieces of a recording as they come, up to a bound. */
-export class AudioCollector {
+export class AudioCollector implements GrowingPieces {
   readonly #pieces: Buffer[] = [];
+  onPiece: (() => void) | null = null;
   #gathered: Buffer | null = null;
   #gatheredBytes = 0;
   #length = 0;
@@ -68,6 +76,11 @@ export class AudioCollector {
 
   get length(): number {
     return this.#length;
+  }
+
+  /** Without what is still gathered. */
+  get pieces(): readonly Buffer[] {
+    return this.#pieces;
   }
 
   /** False, and nothing is kept, once the bound is passed. */
@@ -80,9 +93,15 @@ export class AudioCollector {
     }
     if (piece.length >= SMALL_PIECE) {
       this.#closeGathered();
-      this.#pieces.push(piece);
+      this.#push(piece);
     } else this.#gather(piece);
     return true;
+  }
+
+  /** What is there so far, while more comes. */
+  soFar(): AudioBytes {
+    const gathered = this.#gathered === null ? [] : [this.#gathered.subarray(0, this.#gatheredBytes)];
+    return new AudioBytes([...this.#pieces, ...gathered]);
   }
 
   /** All of it. */
@@ -99,8 +118,13 @@ export class AudioCollector {
 
   #closeGathered(): void {
     if (this.#gathered === null) return;
-    this.#pieces.push(this.#gathered.subarray(0, this.#gatheredBytes));
+    this.#push(this.#gathered.subarray(0, this.#gatheredBytes));
     this.#gathered = null;
     this.#gatheredBytes = 0;
+  }
+
+  #push(piece: Buffer): void {
+    this.#pieces.push(piece);
+    this.onPiece?.();
   }
 }

@@ -1,3 +1,4 @@
+import type { ArrivingAudio } from './arriving-audio';
 import type { AudioBytes } from './audio-bytes';
 import type { AudioLength } from './audio-duration';
 import type { AudioFormat } from './audio-format';
@@ -11,6 +12,8 @@ export interface AudioInput {
   readonly url: string | null;
   /** Its bytes, fetched at most once where they are not here yet. @throws AppError of which none may be retried */
   readonly bytes: () => Promise<AudioBytes>;
+  /** Its bytes, where they are sent while they still arrive; null where they are sent when all of them are here. */
+  readonly arriving: ArrivingAudio | null;
   /** Null until the bytes are here. */
   readonly length: () => AudioLength | null;
 }
@@ -31,7 +34,7 @@ export interface Transcription {
 
 /** A recording whose bytes are here. */
 export function audioInHand(format: AudioFormat, audio: AudioBytes, length: AudioLength): AudioInput {
-  return { format, url: null, bytes: () => Promise.resolve(audio), length: () => length };
+  return { format, url: null, bytes: () => Promise.resolve(audio), arriving: null, length: () => length };
 }
 
 /** Whether words have to be told apart in time, be it only for their speakers. */

@@ -1,3 +1,5 @@
+import { AppError } from '@libs/errors';
+
 /** Says when a call is to be ended early. An AbortSignal is one. */
 export interface CancelSignal {
   readonly aborted: boolean;
@@ -51,4 +53,9 @@ export function toAbortSignal(signal: CancelSignal): AbortSignal {
   if (signal.aborted) controller.abort();
   else signal.addEventListener('abort', () => controller.abort(), { once: true });
   return controller.signal;
+}
+
+/** What a caller's own leaving looks like inside; nobody is there to read it. */
+export function callCancelled(): AppError {
+  return new AppError('request_timeout', 'The request was cancelled');
 }

@@ -5,12 +5,11 @@ import { importPKCS8, SignJWT } from 'jose';
 import { MalformedJson } from '../dialects/json-cursor';
 import { parseJson } from '../dialects/json-value';
 import { numberOf, objectOf, stringOf } from '../dialects/loose-values';
-import type { CancelSignal } from '../model/cancellation';
+import { callCancelled, type CancelSignal } from '../model/cancellation';
 import type { Provider } from '../routing/catalogue';
 import type { ServiceAccount } from './google-service-account';
 import type { UpstreamCall } from './upstream-call';
 import { brokenAnswer, upstreamError } from './upstream-error';
-import { callCancelled } from './upstream-exchange';
 import type { UpstreamHttp } from './upstream-http';
 
 export const GOOGLE_TOKEN_URL = 'https://oauth2.googleapis.com/token';

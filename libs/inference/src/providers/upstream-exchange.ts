@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { AppError } from '@libs/errors';
 import type { Dispatcher } from 'undici';
-import type { CancelSignal } from '../model/cancellation';
+import { callCancelled, type CancelSignal } from '../model/cancellation';
 import type { Provider } from '../routing/catalogue';
 import type { UpstreamStream } from './provider';
 import { brokenAnswer } from './upstream-error';
@@ -18,6 +18,8 @@ export interface ExchangeOptions {
   /** Not yet aborted. */
   readonly signal: CancelSignal;
   readonly totalMs: number;
+  /** When the total time begins to run; at once when absent. One that rejects leaves it to `signal` to end the exchange. */
+  readonly timesFrom?: Promise<void> | null;
   /** Of an answer that is read whole; a longer one is broken. */
   readonly largestBodyBytes: number;
   /** Called once, when the exchange no longer uses a connection. */
@@ -42,13 +44,20 @@ abstract class Exchange implements Dispatcher.DispatchHandler {
   protected isOver = false;
   protected status = 0;
   protected headers: IncomingHttpHeaders = {};
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
   readonly #onAbort = (): void => this.fail(callCancelled());
 
   constructor(protected readonly options: ExchangeOptions) {
-    this.#timer = setTimeout(() => this.fail(this.timedOut('total time')), options.totalMs);
+    const { timesFrom = null } = options;
+    if (timesFrom === null) this.#startTimer();
+    else timesFrom.then(this.#startTimer, () => undefined);
     options.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
+
+  readonly #startTimer = (): void => {
+    if (this.isOver) return;
+    this.#timer = setTimeout(() => this.fail(this.timedOut('total time')), this.options.totalMs);
+  };
 
   /** Sends the request, unless the exchange has come to its end while it waited. */
   start(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions): void {
@@ -123,11 +132,6 @@ abstract class Exchange implements Dispatcher.DispatchHandler {
       cause: error,
     });
   }
-}
-
-/** What a caller's own leaving looks like inside; nobody is there to read it. */
-export function callCancelled(): AppError {
-  return new AppError('request_timeout', 'The request was cancelled');
 }
 
 /** Collects a body up to a bound. */

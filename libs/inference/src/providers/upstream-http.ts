@@ -1,11 +1,12 @@
 import { AppError } from '@libs/errors';
 import { Pool, type Dispatcher } from 'undici';
+import { callCancelled } from '../model/cancellation';
 import { atTurnEnd } from '../model/turn-end';
 import type { Provider } from '../routing/catalogue';
 import type { UpstreamStream } from './provider';
 import type { UpstreamCall, UpstreamCallHead } from './upstream-call';
 import { withoutKey } from './scrub';
-import { callCancelled, ReplyExchange, StreamExchange, type UpstreamReply } from './upstream-exchange';
+import { ReplyExchange, StreamExchange, type UpstreamReply } from './upstream-exchange';
 
 const LARGEST_BODY_BYTES = 64 * 1024 * 1024;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -24,8 +25,13 @@ export interface UpstreamRequest extends UpstreamCall {
 }
 
 /** A body that can be read again and again, piece by piece. */
-export interface SizedBody extends Iterable<Buffer> {
-  readonly length: number;
+export type SizedBody = (Iterable<Buffer> | AsyncIterable<Buffer>) & { readonly length: number };
+
+/** Of a body whose sender is somebody else: until it is whole, the upstream cannot answer. */
+export interface Arrival {
+  readonly isWhole: boolean;
+  /** Resolves when all of the body may be sent; rejects when it never will. */
+  readonly whole: Promise<void>;
 }
 
 /** A request of any method. `headers` are name, value, …. */
@@ -34,6 +40,8 @@ export interface UpstreamMessage {
   readonly path: string;
   readonly headers: readonly string[];
   readonly body: SizedBody | null;
+  /** Null where all of the body is here. */
+  readonly arrival?: Arrival | null;
 }
 
 /** The connections to one origin. */
@@ -48,7 +56,12 @@ interface Target {
 interface Load {
   /** Calls that run or wait for a connection. */
   calls: number;
+  /** Those among them whose bodies still arrive. */
+  arriving: number;
 }
+
+/** Of a provider's connections, as many at most are lent to bodies that still arrive: their senders may be slow. */
+const ARRIVING_SHARE = 0.25;
 
 /**
  * The HTTP connections to all upstreams: one pool per origin, with as many connections as the provider may
@@ -74,10 +87,21 @@ export class UpstreamHttp {
     return showable(await exchange.reply, call);
   }
 
-  /** Sends any request and waits for the whole answer, whatever its status. */
-  async send({ method, path, headers, body }: UpstreamMessage, call: UpstreamCallHead): Promise<UpstreamReply> {
+  /**
+   * Sends any request and waits for the whole answer, whatever its status. A body that still arrives is sent as it
+   * comes, or where too many do so already, when it is whole; the call's times run from when it is.
+   */
+  async send(
+    { method, path, headers, body, arrival = null }: UpstreamMessage,
+    call: UpstreamCallHead,
+  ): Promise<UpstreamReply> {
+    // Nothing is awaited between this question and the loan.
+    if (arrival !== null && this.#hasToWait(arrival, call)) await arrival.whole;
     const target = this.#admit(call);
-    const exchange = new ReplyExchange(this.#options(target, call));
+    const isArriving = arrival !== null && !arrival.isWhole;
+    if (isArriving) lend(target.load, arrival);
+    const timesFrom = isArriving ? arrival.whole : null;
+    const exchange = new ReplyExchange({ ...this.#options(target, call), timesFrom });
     const length = body === null ? [] : ['content-length', String(body.length)];
     target.pool.dispatch(
       {
@@ -86,7 +110,8 @@ export class UpstreamHttp {
         headers: [...target.headers, ...headers, ...length],
         // Undici takes what can be iterated over, which its types do not say.
         body: body as Buffer | null,
-        headersTimeout: call.timeouts.headersMs,
+        // It would run while the sender of the body is waited for; the total time does not.
+        headersTimeout: isArriving ? 0 : call.timeouts.headersMs,
         bodyTimeout: call.timeouts.idleMs,
       },
       exchange,
@@ -132,9 +157,19 @@ export class UpstreamHttp {
     atTurnEnd(() => exchange.start(pool, request));
   }
 
+  /** Whether too many others whose bodies still arrive have a connection. */
+  #hasToWait({ isWhole }: Arrival, { endpoint: { provider } }: UpstreamCallHead): boolean {
+    const most = Math.max(1, Math.floor(provider.maxConcurrency * ARRIVING_SHARE));
+    return !isWhole && this.#targetOf(provider).load.arriving >= most;
+  }
+
+  #targetOf(provider: Provider): Target {
+    return this.#targets.get(provider) ?? this.#connect(provider);
+  }
+
   #admit({ endpoint: { provider }, signal }: UpstreamCallHead): Target {
     if (signal.aborted) throw callCancelled();
-    const target = this.#targets.get(provider) ?? this.#connect(provider);
+    const target = this.#targetOf(provider);
     if (target.load.calls >= provider.maxConcurrency * 2) {
       throw new AppError('provider_overloaded', 'The provider is overloaded', {
         metadata: { provider_name: provider.name },
@@ -176,10 +211,19 @@ export class UpstreamHttp {
       keepAliveTimeout: KEEP_ALIVE_MS,
       allowH2: false,
     });
-    const entry = { pool, load: { calls: 0 } };
+    const entry = { pool, load: { calls: 0, arriving: 0 } };
     this.#pools.set(key, entry);
     return entry;
   }
+}
+
+/** A call counts among those that arrive until its body is whole, or never will be. */
+function lend(load: Load, { whole }: Arrival): void {
+  const giveBack = (): void => {
+    load.arriving -= 1;
+  };
+  load.arriving += 1;
+  whole.then(giveBack, giveBack);
 }
 
 /** Words of a refusal may be shown to callers, so our key must not be among them. */

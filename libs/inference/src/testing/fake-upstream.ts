@@ -21,6 +21,7 @@ export class FakeUpstream {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #connections = 0;
+  #bodyBytes = 0;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -37,7 +38,10 @@ export class FakeUpstream {
     server.on('request', (request, response) => {
       const chunks: Buffer[] = [];
       upstream.endings.push(once(response, 'close').then(() => response.writableFinished));
-      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('data', (chunk: Buffer) => {
+        upstream.#bodyBytes += chunk.length;
+        chunks.push(chunk);
+      });
       request.on('end', () => {
         const received = {
           method: request.method ?? '',
@@ -66,6 +70,11 @@ export class FakeUpstream {
   /** How many connections were ever opened. */
   get connections(): number {
     return this.#connections;
+  }
+
+  /** Of all requests so far, also of those that have not come whole. */
+  get bodyBytes(): number {
+    return this.#bodyBytes;
   }
 
   /** From now on every request gets this answer. */

@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Global, Module } from '@nestjs/common';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -45,10 +51,19 @@ import { ResponsesController } from '../responses.controller';
 import { TranscriptionIntake } from '../transcription-intake';
 import { TranscriptionReplier } from '../transcription-replier';
 import { TranscriptionService } from '../transcription.service';
+import { UPLOAD_PACE } from '../transcription-upload';
 import { TranscriptionsController } from '../transcriptions.controller';
 
 /** What the upstream of the specs may take for a recording. */
 export const TRANSCRIPTION_TIMEOUT_MS = 1_000;
+
+/** A request as far as it has come to the upstream. */
+export interface UpstreamArrival {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  bytes: number;
+  state: 'arriving' | 'whole' | 'broken';
+}
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
 
@@ -92,9 +107,16 @@ export class InferenceApp {
   readonly inFlight = new InFlight(1_000);
   /** Bodies the upstream got. */
   readonly upstreamCalls: Buffer[] = [];
+  /** Requests the upstream got, or began to get. */
+  readonly upstreamArrivals: UpstreamArrival[] = [];
   /** Calls whose connection was closed before their answer was through. */
   upstreamAborts = 0;
   answer: Handler = (_request, response) => void response.end('{}');
+  /** Called with the head of a request; true where it has answered, without the body. */
+  answerHead: (arrival: UpstreamArrival, response: ServerResponse) => boolean = () => false;
+  readonly uploadPace = { ...UPLOAD_PACE };
+  /** What the limits say to a recording; null where there are none. */
+  admission: Promise<void> | null = null;
   private app: NestFastifyApplication;
   private upstream: Server;
   private readonly http = new UpstreamHttp();
@@ -153,8 +175,9 @@ export class InferenceApp {
     const generations = new GenerationsService(this.books, (slug) => routing.providerName(slug), this.contents);
     this.contentLog = this.contents && new ContentLog(this.contents, silent);
     const callContents = this.contentLog && new CallContents(this.contentLog);
-    const transcriptions = new TranscriptionService(engine, routing, this.recorder, TRANSCRIPTION_TIMEOUT_MS);
-    const intake = new TranscriptionIntake(new Egress({ allowCidrs: [] }));
+    const limits = { admit: () => this.admission && { decided: this.admission, used: () => undefined } };
+    const transcriptions = new TranscriptionService(engine, routing, this.recorder, TRANSCRIPTION_TIMEOUT_MS, limits);
+    const intake = new TranscriptionIntake(new Egress({ allowCidrs: [] }), this.uploadPace);
     const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({ principal: this.principalOf(keyHash) }));
 
     @Global()
@@ -206,9 +229,11 @@ export class InferenceApp {
   }
 
   private async onUpstreamCall(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = Buffer.concat(chunks);
+    const arrival: UpstreamArrival = { path: request.url!, headers: request.headers, bytes: 0, state: 'arriving' };
+    this.upstreamArrivals.push(arrival);
+    const isAnswered = this.answerHead(arrival, response);
+    const body = await takeBody(request, arrival);
+    if (isAnswered) return;
     this.upstreamCalls.push(body);
     response.once('close', () => {
       if (!response.writableFinished) this.upstreamAborts += 1;
@@ -234,8 +259,26 @@ export class InferenceApp {
   }
 }
 
+async function takeBody(request: IncomingMessage, arrival: UpstreamArrival): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      arrival.bytes += chunk.length;
+    }
+    arrival.state = 'whole';
+  } catch (error) {
+    arrival.state = 'broken';
+    throw error;
+  }
+  return Buffer.concat(chunks);
+}
+
 function catalogueText(port: number): string {
-  const model = (slug: string, api: string, prices: string, provider = 'test', able = '{}'): string => `
+  const endpoint = (provider: string, api: string, prices: string, able: string): string => `
+      - { provider: ${provider}, upstream_model: ${api}-model, apis: [${api}], pricing: ${prices}, context_length: 1000,
+          max_completion_tokens: 500, quantization: unknown, region: global, zdr: false, capabilities: ${able} }`;
+  const model = (slug: string, api: string, prices: string, providers = ['test'], able = '{}'): string => `
   - slug: ${slug}
     name: ${slug}
     description: A model.
@@ -243,27 +286,26 @@ function catalogueText(port: number): string {
     context_length: 1000
     architecture: { input_modalities: [text], output_modalities: [text], tokenizer: Other, instruct_type: null }
     supported_parameters: []
-    endpoints:
-      - { provider: ${provider}, upstream_model: ${api}-model, apis: [${api}], pricing: ${prices}, context_length: 1000,
-          max_completion_tokens: 500, quantization: unknown, region: global, zdr: false, capabilities: ${able} }`;
-  const provider = (slug: string, name: string, protocol: string): string => `
-  - { slug: ${slug}, name: ${name}, base_url: "http://127.0.0.1:${port}/v1", protocol: ${protocol}, api_key_env: TEST_KEY,
+    endpoints:${providers.map((provider) => endpoint(provider, api, prices, able)).join('')}`;
+  const provider = (slug: string, name: string, protocol: string, path = '/v1'): string => `
+  - { slug: ${slug}, name: ${name}, base_url: "http://127.0.0.1:${port}${path}", protocol: ${protocol}, api_key_env: TEST_KEY,
       headers: {}, regions: [global], data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: false },
       batch: managed, max_concurrency: 64 }`;
   const answered = '{ prompt: "0.000001", completion: "0.000002" }';
   return `
-providers:${provider('test', 'Test', 'openai')}${provider('other', 'Other', 'anthropic')}
+providers:${provider('test', 'Test', 'openai')}${provider('other', 'Other', 'anthropic')}${provider('second', 'Second', 'openai', '/second/v1')}
 models:${[
     model('test/chat', 'chat', answered),
     model('test/embed', 'embeddings', '{ prompt: "0.000001" }'),
     model('test/responses', 'responses', answered),
-    model('test/messages', 'messages', answered, 'other'),
+    model('test/messages', 'messages', answered, ['other']),
     model('test/speech', 'transcription', '{ audio_second: "0.0001" }'),
+    model('test/either', 'transcription', '{ audio_second: "0.0001" }', ['test', 'second']),
     model(
       'test/verbose',
       'transcription',
       '{ audio_second: "0.0001" }',
-      'test',
+      ['test'],
       '{ transcription: { verbose_json: true } }',
     ),
     model('test/spoken-tokens', 'transcription', '{ prompt: "0.000002", completion: "0.00001", audio: "0.000006" }'),

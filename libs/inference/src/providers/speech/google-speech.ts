@@ -63,10 +63,10 @@ function instruction({ language }: Transcription): string {
 function inBase64(before: Buffer, bytes: SizedBody, after: Buffer): SizedBody {
   return {
     length: before.length + Math.ceil(bytes.length / 3) * 4 + after.length,
-    *[Symbol.iterator]() {
+    async *[Symbol.asyncIterator]() {
       yield before;
       let rest: Buffer = Buffer.alloc(0);
-      for (const piece of bytes) {
+      for await (const piece of bytes) {
         for (let at = 0; at < piece.length; at += ENCODED_BYTES) {
           const joined = Buffer.concat([rest, piece.subarray(at, at + ENCODED_BYTES)]);
           const whole = joined.length - (joined.length % 3);

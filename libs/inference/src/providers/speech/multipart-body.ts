@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { SizedBody } from '../upstream-http';
 
-/** A form with one file (RFC 7578), whose bytes are passed on in the pieces they are in. */
-export class MultipartBody implements SizedBody {
+/** A form with one file (RFC 7578), whose bytes are passed on in the pieces they are in, as they come. */
+export class MultipartBody implements AsyncIterable<Buffer> {
   readonly contentType: string;
   readonly length: number;
   readonly #boundary = `form-${randomBytes(18).toString('hex')}`;
@@ -26,7 +26,7 @@ export class MultipartBody implements SizedBody {
     this.length = this.#head.length + (file?.bytes.length ?? 0) + this.#tail.length;
   }
 
-  *[Symbol.iterator](): Iterator<Buffer> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
     yield this.#head;
     if (this.file !== null) yield* this.file.bytes;
     yield this.#tail;

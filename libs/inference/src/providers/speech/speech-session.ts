@@ -1,10 +1,11 @@
 import { mediaTypeOf } from '../../audio/audio-format';
+import { callCancelled } from '../../model/cancellation';
 import { isObject, objectOf, stringOf, type JsonObject } from '../../dialects/loose-values';
 import { AppError } from '@libs/errors';
 import type { Authenticate, ToError } from '../json-exchange';
-import type { SizedBody, UpstreamHttp } from '../upstream-http';
+import type { SizedBody, UpstreamHttp, UpstreamMessage } from '../upstream-http';
 import { brokenAnswer, complaintError, readComplaint, type UpstreamComplaint } from '../upstream-error';
-import { callCancelled, type UpstreamReply } from '../upstream-exchange';
+import type { UpstreamReply } from '../upstream-exchange';
 import { readRetryAfterSeconds } from '../retry-after';
 import { MultipartBody } from './multipart-body';
 import type { TranscriptionCall } from './speech-adapter';
@@ -30,7 +31,7 @@ export interface AudioFile {
 
 /** The recording as a file; bare samples get a head, because few upstreams take them without. */
 export async function audioFileOf({ transcription: { audio } }: TranscriptionCall): Promise<AudioFile> {
-  const bytes = await audio.bytes();
+  const bytes = audio.arriving ?? (await audio.bytes());
   const format = audio.format === 'pcm' ? 'wav' : audio.format;
   return {
     name: `audio.${format}`,
@@ -39,18 +40,19 @@ export async function audioFileOf({ transcription: { audio } }: TranscriptionCal
   };
 }
 
-/** The exchanges of one transcription with one upstream, which share the time that it may take. */
+/**
+ * The exchanges of one transcription with one upstream, which share the time that it may take. It runs from when
+ * the recording was whole: until then its sender is waited for.
+ */
 export class SpeechSession {
-  readonly #endMs: number;
+  readonly #startedMs = performance.now();
 
   constructor(
     private readonly http: UpstreamHttp,
     readonly call: TranscriptionCall,
     private readonly authenticate: Authenticate,
     private readonly toError: ToError = speechError,
-  ) {
-    this.#endMs = performance.now() + call.timeouts.totalMs;
-  }
+  ) {}
 
   post(path: string, body: object): Promise<JsonObject> {
     return this.postBytes(path, JSON_TYPE, Buffer.from(JSON.stringify(body)));
@@ -66,8 +68,10 @@ export class SpeechSession {
   }
 
   postBytes(path: string, contentType: string, bytes: SizedBody | Buffer): Promise<JsonObject> {
-    const body = Buffer.isBuffer(bytes) ? ofOnePiece(bytes) : bytes;
-    return this.#exchange({ method: 'POST', path, headers: ['content-type', contentType], body });
+    const isWhole = Buffer.isBuffer(bytes);
+    const body = isWhole ? ofOnePiece(bytes) : bytes;
+    const arrival = isWhole ? null : this.call.transcription.audio.arriving;
+    return this.#exchange({ method: 'POST', path, headers: ['content-type', contentType], body, arrival });
   }
 
   get(path: string, accept = JSON_TYPE): Promise<JsonObject> {
@@ -102,12 +106,12 @@ export class SpeechSession {
     return brokenAnswer(this.call.endpoint.provider, reason);
   }
 
-  async #exchange(
-    message: { method: 'GET' | 'POST'; path: string; headers: readonly string[]; body: SizedBody | null },
-    accept = JSON_TYPE,
-  ): Promise<JsonObject> {
+  async #exchange(message: UpstreamMessage, accept = JSON_TYPE): Promise<JsonObject> {
     const headers = [...message.headers, 'accept', accept, ...this.#headers()];
-    return this.#read(await this.http.send({ ...message, headers }, this.#timed()));
+    const answer = this.#read(await this.http.send({ ...message, headers }, this.#timed()));
+    // Who is content with less than all of a recording has nothing to say before the rest of it was found right.
+    await message.arrival?.whole;
+    return answer;
   }
 
   #read({ status, headers, body }: UpstreamReply): JsonObject {
@@ -124,6 +128,13 @@ export class SpeechSession {
   #headers(): readonly string[] {
     const { apiKey, headers = {} } = this.call;
     return [...(apiKey === null ? [] : this.authenticate(apiKey.reveal())), ...Object.entries(headers).flat()];
+  }
+
+  get #endMs(): number {
+    const { timeouts, transcription } = this.call;
+    const { arriving } = transcription.audio;
+    const startedMs = arriving === null ? this.#startedMs : (arriving.wholeAtMs ?? performance.now());
+    return Math.max(this.#startedMs, startedMs) + timeouts.totalMs;
   }
 
   #timed(): TranscriptionCall {

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '@libs/errors';
-import { AudioBytes } from '../../audio/audio-bytes';
-import { audioInHand, type Transcription } from '../../audio/transcription';
+import { ArrivingAudio } from '../../audio/arriving-audio';
+import { AudioBytes, AudioCollector } from '../../audio/audio-bytes';
+import { audioInHand, type AudioInput, type Transcription } from '../../audio/transcription';
 import type { TranscriptionRequest } from '../../speech-caller';
 import { parseRate } from '../../pricing/money';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY, waveFile } from '../../testing';
@@ -40,6 +41,33 @@ const PIECES = [WAVE.subarray(0, 100), WAVE.subarray(100)];
 const PRICES = { prompt: 0n, completion: 0n, audioSecond: parseRate('0.0001') };
 const CAPABILITIES = { transcription: { diarize: true, keyterms: true, verbose_json: true } };
 
+const ASKED = { generationId: 'gen-1763715600-abcdefghijklmnopqrst', model: 'acme/large', body: Buffer.alloc(0) };
+const PLAIN: Transcription = {
+  audio: audioInHand('wav', new AudioBytes(PIECES), { seconds: 2.5, isEstimated: false }),
+  language: null,
+  temperature: null,
+  isVerbose: false,
+  granularities: ['segment'],
+  keyterms: [],
+  diarize: false,
+  options: {},
+};
+
+function anArrivingWave() {
+  const collector = new AudioCollector(WAVE.length);
+  return { collector, arriving: new ArrivingAudio(WAVE.length, collector) };
+}
+
+function arrivingInput(arriving: ArrivingAudio): AudioInput {
+  const { bytes, length } = audioInHand('wav', new AudioBytes(PIECES), { seconds: 2.5, isEstimated: false });
+  return { format: 'wav', url: null, arriving, bytes, length };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 400 && !isSo(); tries += 1) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(isSo()).toBe(true);
+}
+
 function fieldsOf(form: string): [string, string][] {
   return [...form.matchAll(/name="([^"]+)"\r\n\r\n([^\r]*)\r\n/g)].map(([, name, value]) => [name!, value!]);
 }
@@ -56,20 +84,15 @@ describe.each(PROTOCOLS)('speech over the protocol %s', (protocol) => {
     wanted: Partial<Transcription> = {},
     more: Partial<TranscriptionRequest> = {},
   ): TranscriptionRequest => ({
-    generationId: 'gen-1763715600-abcdefghijklmnopqrst',
-    model: 'acme/large',
-    body: Buffer.alloc(0),
+    ...ASKED,
     signal: controller.signal,
     ...more,
     transcription: {
-      audio: audioInHand('wav', new AudioBytes(PIECES), { seconds: 2.5, isEstimated: false }),
-      language: null,
-      temperature: null,
+      ...PLAIN,
       isVerbose: true,
       granularities: ['word', 'segment'],
       keyterms: ['Sluice', 'weir'],
       diarize: true,
-      options: {},
       ...fixture.asked,
       ...wanted,
     },
@@ -131,6 +154,33 @@ describe.each(PROTOCOLS)('speech over the protocol %s', (protocol) => {
     const carriers = upstream.requests.filter(isCarrier);
     expect(carriers).toHaveLength(1);
     expect(carriers[0]!.headers['content-length']).toBeDefined();
+  });
+
+  it('passes the recording on while it arrives, with the length that it will have', async () => {
+    replay();
+    const { collector, arriving } = anArrivingWave();
+    const asked = ask({ audio: arrivingInput(arriving) });
+    for (const end of [10_000, 30_000]) collector.add(WAVE.subarray(collector.length, end));
+    await until(() => upstream.bodyBytes >= 10_000);
+    expect(upstream.requests).toEqual([]);
+    collector.add(WAVE.subarray(30_000));
+    arriving.complete();
+    expect(JSON.parse((await asked).body.toString())).toEqual(fixture.expected);
+    const [carrier] = upstream.requests;
+    expect(carrier!.headers['transfer-encoding']).toBeUndefined();
+    expect(carrier!.body).toMatch(/WAVEfmt|UklGR/);
+  });
+
+  it('sends nothing whole of a recording that is annulled', async () => {
+    replay();
+    const { collector, arriving } = anArrivingWave();
+    const asked = ask({ audio: arrivingInput(arriving) }, { signal: arriving.annulment });
+    for (const end of [10_000, WAVE.length]) collector.add(WAVE.subarray(collector.length, end));
+    await until(() => upstream.bodyBytes >= 10_000);
+    arriving.annul();
+    expect(await refusal(asked)).toMatchObject({ code: 'request_timeout', retryable: false });
+    expect(await upstream.endings[0]).toBe(false);
+    expect(upstream.requests).toEqual([]);
   });
 
   it('sends the key as a header and nowhere else', async () => {
@@ -203,11 +253,7 @@ describe.each(PROTOCOLS)('speech over the protocol %s', (protocol) => {
 const UPLOADED = { upload_url: 'https://x.example/1', audio_url: 'https://x.example/1', status: 'processing' };
 
 async function withdrawn(upstream: FakeUpstream): Promise<void> {
-  const isWithdrawn = (): boolean => upstream.requests.some(({ method }) => method === 'DELETE');
-  for (let tries = 0; tries < 200 && !isWithdrawn(); tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  expect(isWithdrawn()).toBe(true);
+  await until(() => upstream.requests.some(({ method }) => method === 'DELETE'));
 }
 
 describe('languages at Azure AI Speech', () => {
@@ -223,24 +269,53 @@ describe('languages at Azure AI Speech', () => {
     const endpoint = anEndpoint({ provider, upstreamModel, apis: ['transcription'], pricing: PRICES });
     const { engine, http } = anEngine([aModel({ endpoints: [endpoint] })]);
     const { body } = await engine.transcribe({
-      generationId: 'gen-1763715600-abcdefghijklmnopqrst',
-      model: 'acme/large',
-      body: Buffer.alloc(0),
+      ...ASKED,
       signal: new AbortController().signal,
       transcription: {
-        audio: audioInHand('wav', new AudioBytes(PIECES), { seconds: 2.5, isEstimated: false }),
+        ...PLAIN,
         language,
-        temperature: null,
-        isVerbose: false,
-        granularities: ['segment'],
-        keyterms: [],
-        diarize: false,
-        options: {},
       },
     });
     // Silence is said in no words.
     expect(JSON.parse(body.toString())).toMatchObject({ text: '' });
     expect(fieldsOf(upstream.requests[0]!.body)).toEqual([['definition', JSON.stringify(definition)]]);
+    await upstream.close();
+    await http.close();
+  });
+});
+
+describe('recordings that arrive', () => {
+  it('have a quarter of the connections of a provider; others wait until they are whole', async () => {
+    const upstream = await FakeUpstream.start();
+    upstream.answers(200, '{"text":"Hello."}');
+    const provider = aProvider({ baseUrl: upstream.baseUrl, maxConcurrency: 8 });
+    const endpoint = anEndpoint({ provider, apis: ['transcription'], pricing: PRICES });
+    const { engine, http } = anEngine([aModel({ endpoints: [endpoint] })]);
+    const calls = Array.from({ length: 3 }, () => {
+      const { collector, arriving } = anArrivingWave();
+      const audio = arrivingInput(arriving);
+      const transcription = { ...PLAIN, audio };
+      const answer = engine.transcribe({ ...ASKED, signal: arriving.annulment, transcription });
+      for (const end of [10_000, WAVE.length]) collector.add(WAVE.subarray(collector.length, end));
+      return { arriving, answer };
+    });
+    await until(() => upstream.bodyBytes >= 20_000);
+    const [first, second, third] = calls;
+    expect(upstream.connections).toBe(2);
+    third!.arriving.complete();
+    expect((await third!.answer).body.toString()).toContain('Hello.');
+    expect(upstream.connections).toBe(3);
+    // Whoever is done, or never will be, makes room.
+    first!.arriving.annul();
+    await expect(first!.answer).rejects.toThrow();
+    const { collector, arriving } = anArrivingWave();
+    const transcription = { ...PLAIN, audio: arrivingInput(arriving) };
+    const before = upstream.bodyBytes;
+    const fourth = engine.transcribe({ ...ASKED, signal: arriving.annulment, transcription });
+    for (const end of [10_000, WAVE.length]) collector.add(WAVE.subarray(collector.length, end));
+    await until(() => upstream.bodyBytes > before);
+    for (const one of [second!.arriving, arriving]) one.complete();
+    await Promise.all([second!.answer, fourth]);
     await upstream.close();
     await http.close();
   });
@@ -268,23 +343,14 @@ describe('a recording at a URL', () => {
       format: 'wav' as const,
       url: 'https://sounds.example/a.wav',
       bytes: () => Promise.resolve(((fetched += 1), new AudioBytes(PIECES))),
+      arriving: null,
       length: () => null,
     };
-    const transcription: Transcription = {
-      audio,
-      language: null,
-      temperature: null,
-      isVerbose: false,
-      granularities: ['segment'],
-      keyterms: [],
-      diarize: false,
-      options: {},
-    };
-    const request = { generationId: 'gen-1763715600-abcdefghijklmnopqrst', body: Buffer.alloc(0), transcription };
+    const request = { ...ASKED, transcription: { ...PLAIN, audio } };
     const { signal } = new AbortController();
     await engine.transcribe({ ...request, signal, model: 'acme/small' }).catch(() => undefined);
     expect(fetched).toBe(0);
-    await engine.transcribe({ ...request, signal, model: 'acme/large' }).catch(() => undefined);
+    await engine.transcribe({ ...request, signal }).catch(() => undefined);
     expect(fetched).toBeGreaterThan(0);
     expect(paths).toEqual(
       expect.arrayContaining(['/v1/listen {"url":"https://sounds.example/a.wav"}', '/v1/audio/transcriptions bytes']),

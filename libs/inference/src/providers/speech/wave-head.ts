@@ -21,7 +21,7 @@ export function asWave(samples: SizedBody): SizedBody {
   head.writeUInt32LE(samples.length, 40);
   return {
     length: HEAD_BYTES + samples.length,
-    *[Symbol.iterator]() {
+    async *[Symbol.asyncIterator]() {
       yield head;
       yield* samples;
     },

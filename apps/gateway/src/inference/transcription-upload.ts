@@ -1,0 +1,164 @@
+import type { IncomingMessage } from 'node:http';
+import { TranscriptionDto } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import {
+  ArrivingAudio,
+  AudioCollector,
+  audioFormatOfFile,
+  audioFormatOfMediaType,
+  looksLike,
+  type AudioFormat,
+  type AudioInput,
+} from '@libs/inference';
+import { validateInstance } from '@libs/platform';
+import { FormMembers, type FormFieldKinds } from '../forms/form-members';
+import { FormParser } from '../forms/form-parser';
+import type { FormPart } from '../forms/form-part';
+import { readForm } from '../forms/read-form';
+import type { IncomingTranscription } from './incoming-transcription';
+import { audioOf, MAX_AUDIO_BYTES, wrong } from './transcription-audio';
+
+/** Room for 25 MiB in base64 and everything beside it. */
+export const MAX_TRANSCRIPTION_BYTES = 36 * 1024 * 1024;
+const FILE = 'file';
+/** `stream` is refused where the members are checked; the rest, such as `prompt`, means nothing here. */
+const FIELDS: FormFieldKinds = {
+  texts: ['model', 'language', 'response_format', 'session_id', 'user'],
+  numbers: ['temperature'],
+  flags: ['diarize', 'stream'],
+  objects: ['provider', 'trace'],
+  lists: ['timestamp_granularities', 'keyterms'],
+};
+/** Enough to see what a file is. */
+const HEAD_BYTES = 16;
+/** A shorter file is here in a moment, and is passed on when it is. */
+const LEAST_AHEAD_BYTES = 256 * 1024;
+
+/**
+ * How fast an upload has to be for its recording to be passed on while it arrives. A slower one would hold a
+ * provider's connection, and be blamed on the provider when that gives up; and beside its own time that of the
+ * second transfer does not show.
+ */
+export interface UploadPace {
+  /** Between two pieces. */
+  readonly stallMs: number;
+  /** For all of it. */
+  readonly longestMs: number;
+}
+
+export const UPLOAD_PACE: UploadPace = { stallMs: 5_000, longestMs: 60_000 };
+
+/**
+ * A form with a recording. Where everything else has come before the file, the request is handed on when the file
+ * begins, with a recording that arrives; whatever turns out otherwise annuls that one, and the request goes on with
+ * the recording that was taken in meanwhile, or is refused.
+ */
+export class TranscriptionUpload {
+  readonly #form = new FormMembers(FIELDS);
+  readonly #collector = new AudioCollector(MAX_AUDIO_BYTES);
+  readonly #ahead = Promise.withResolvers<IncomingTranscription>();
+  #rest: Promise<IncomingTranscription> | null = null;
+  #part: FormPart | null = null;
+  /** What the file would be long, if nothing follows it. */
+  #announced = 0;
+  #isJudged = false;
+  #arriving: ArrivingAudio | null = null;
+  #stall: NodeJS.Timeout | undefined;
+  #endMs = 0;
+  /** The recording, measured; null until all of it is here. */
+  #audio: AudioInput | null = null;
+
+  constructor(
+    private readonly request: IncomingMessage,
+    private readonly pace: UploadPace,
+  ) {}
+
+  /** @throws AppError invalid_request naming the member; payload_too_large */
+  read(): Promise<IncomingTranscription> {
+    this.#rest = this.#readAll();
+    return Promise.race([this.#ahead.promise, this.#rest]);
+  }
+
+  async #readAll(): Promise<IncomingTranscription> {
+    const parser = new FormParser(this.request.headers['content-type'] ?? '', FILE, {
+      onField: (name, value) => this.#form.add(name, value),
+      onFile: (part, framing) => this.#beginFile(part, framing),
+      onFileData: (piece) => this.#addData(piece),
+    });
+    try {
+      await readForm(this.request, parser, MAX_TRANSCRIPTION_BYTES);
+      const dto = validateInstance(TranscriptionDto, this.#form.toBody());
+      if (this.#part === null) throw wrong(FILE, 'is required');
+      const audio = audioOf(this.#collector.toAudio(), formatOf(this.#part), FILE);
+      this.#audio = audio;
+      // It is shorter where anything follows it, be it a field that changes what is asked.
+      if (this.#collector.length !== this.#announced) this.#arriving?.annul();
+      return { dto, audio, rest: null };
+    } catch (thrown) {
+      this.#arriving?.annul();
+      throw thrown;
+    } finally {
+      clearTimeout(this.#stall);
+    }
+  }
+
+  #beginFile(part: FormPart, framing: number): void {
+    if (this.#part !== null) throw wrong(FILE, 'is given more than once');
+    if (part.filename === '') throw wrong(FILE, 'has no name');
+    this.#part = part;
+    // Not a number where the caller does not say how long the form is.
+    this.#announced = Number(this.request.headers['content-length']) - framing;
+  }
+
+  #addData(piece: Buffer): void {
+    if (!this.#collector.add(piece)) {
+      throw new AppError('payload_too_large', `${FILE} holds more than ${MAX_AUDIO_BYTES} bytes`);
+    }
+    if (!this.#isJudged && this.#collector.length >= HEAD_BYTES) this.#passOn();
+    else if (this.#arriving !== null) this.#keepPace(this.#arriving);
+  }
+
+  /** Hands the request on where it can be told already; a fault is told when the rest of it is known. */
+  #passOn(): void {
+    this.#isJudged = true;
+    const format = formatNamedBy(this.#part!);
+    const isOfUse = this.#announced >= LEAST_AHEAD_BYTES && this.#announced <= MAX_AUDIO_BYTES;
+    if (!isOfUse || format === null || !looksLike(format, this.#collector.soFar())) return;
+    const dto = this.#checked();
+    if (dto === null) return;
+    const arriving = new ArrivingAudio(this.#announced, this.#collector);
+    const rest = this.#rest!;
+    const bytes = async () => (await rest).audio.bytes();
+    const audio: AudioInput = { format, url: null, arriving, bytes, length: () => this.#audio?.length() ?? null };
+    this.#arriving = arriving;
+    this.#endMs = performance.now() + this.pace.longestMs;
+    this.#stall = setTimeout(() => arriving.annul(), this.pace.stallMs);
+    this.#ahead.resolve({ dto, audio, rest });
+  }
+
+  #keepPace(arriving: ArrivingAudio): void {
+    if (performance.now() > this.#endMs || this.#collector.length > arriving.length) arriving.annul();
+    this.#stall?.refresh();
+  }
+
+  /** The members as they came before the file; null where they would be refused. */
+  #checked(): TranscriptionDto | null {
+    try {
+      return validateInstance(TranscriptionDto, this.#form.toBody());
+    } catch (error) {
+      if (error instanceof AppError) return null;
+      throw error;
+    }
+  }
+}
+
+/** By the end of its name, else by its Content-Type; null where neither says it. */
+function formatNamedBy({ filename, mediaType }: FormPart): AudioFormat | null {
+  return audioFormatOfFile(filename ?? '') ?? audioFormatOfMediaType(mediaType ?? '');
+}
+
+function formatOf(part: FormPart): AudioFormat {
+  const format = formatNamedBy(part);
+  if (format === null) throw wrong(FILE, 'has neither a name nor a Content-Type of a known audio format');
+  return format;
+}

@@ -1,0 +1,76 @@
+import { callCancelled, Cancellation } from '../model/cancellation';
+import type { GrowingPieces } from './audio-bytes';
+
+/**
+ * A recording that upstreams are sent while it still arrives (ADR 0027): iterated over as often as an endpoint is
+ * tried, each time from its beginning, and on to what comes.
+ *
+ * Its last piece is held back until `complete`. So whoever has begun to send it has sent less than it announced,
+ * and no upstream has a whole request of it while something may yet be found that is wrong with it.
+ */
+export class ArrivingAudio implements AsyncIterable<Buffer> {
+  /** Aborted when it is annulled; ends the calls that were begun with it. */
+  readonly annulment = new Cancellation();
+  /** Resolves when all of it may be sent; rejects when it is annulled. */
+  readonly whole: Promise<void>;
+  readonly #whole = Promise.withResolvers<void>();
+  readonly #growing: GrowingPieces;
+  #wholeAtMs: number | null = null;
+  #change = Promise.withResolvers<void>();
+
+  constructor(
+    /** Of all of it, in bytes, as it was announced. */
+    readonly length: number,
+    growing: GrowingPieces,
+  ) {
+    this.#growing = growing;
+    growing.onPiece = this.#onChange;
+    this.whole = this.#whole.promise;
+    // Not everybody who could hear of it listens.
+    this.whole.catch(() => undefined);
+  }
+
+  get isWhole(): boolean {
+    return this.#wholeAtMs !== null;
+  }
+
+  get isAnnulled(): boolean {
+    return this.annulment.aborted;
+  }
+
+  /** By `performance.now()`, when its sender could no longer be what is waited for; null before. */
+  get wholeAtMs(): number | null {
+    return this.#wholeAtMs;
+  }
+
+  /** All of it is there, as long as was announced, and nothing is wrong with it: the last piece may go too. */
+  complete(): void {
+    if (this.isWhole || this.isAnnulled) return;
+    this.#wholeAtMs = performance.now();
+    this.#whole.resolve();
+    this.#onChange();
+  }
+
+  /** Ends every call that was begun with it; afterwards nothing more of it is sent. */
+  annul(): void {
+    if (this.isAnnulled) return;
+    this.#growing.onPiece = null;
+    this.#whole.reject(callCancelled());
+    this.annulment.abort();
+    this.#onChange();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
+    const { pieces } = this.#growing;
+    for (let index = 0; !this.isWhole || index < pieces.length;) {
+      if (this.isAnnulled) throw callCancelled();
+      if (this.isWhole || index < pieces.length - 1) yield pieces[index++]!;
+      else await this.#change.promise;
+    }
+  }
+
+  readonly #onChange = (): void => {
+    this.#change.resolve();
+    this.#change = Promise.withResolvers<void>();
+  };
+}
