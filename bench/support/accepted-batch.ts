@@ -50,6 +50,7 @@ export async function storeAcceptedBatch(database: Database, batch: AcceptedBatc
     await ledger.openHold(session, {
       id: key.id,
       organizationId: owner.organizationId,
+      workspaceId: owner.workspaceId,
       apiKeyHash: owner.apiKeyHash,
       keyLimit: null,
       amountUsd: CREDITS_USD,

@@ -31,6 +31,16 @@ export const accountMutants: readonly Mutant[] = [
     test: 'lets exactly as many of 400 concurrent calls through as it covers',
   },
   {
+    name: 'M8-budget',
+    defect: 'what is left of a budget is read first and taken then',
+    file: 'libs/persistence/src/generations/generation-statements.ts',
+    find: 'FROM budget JOIN locked_workspace w USING (workspace_id)',
+    replace: 'FROM budget JOIN ledger_workspaces w USING (workspace_id)',
+    project: 'integration',
+    spec: 'libs/persistence/src/ledger/workspace-budgets',
+    test: 'let exactly as many of 400 concurrent calls through as they cover',
+  },
+  {
     name: 'M8-allowance',
     defect: 'what is used of an allowance is read first and counted then',
     file: 'libs/persistence/src/ledger/byok-allowance.ts',

@@ -14,6 +14,7 @@ import { LedgerByokMonthEntity } from './ledger/ledger-byok-month.entity';
 import { LedgerKeyDayEntity } from './ledger/ledger-key-day.entity';
 import { LedgerKeyEntity } from './ledger/ledger-key.entity';
 import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
+import { LedgerWorkspaceEntity } from './ledger/ledger-workspace.entity';
 import { migrations } from './migrations';
 import { NativeBatchEntity } from './native-batches/native-batch.entity';
 import { OutboxEntity } from './outbox/outbox.entity';
@@ -52,6 +53,7 @@ const sharedEntities = [
   LedgerKeyDayEntity,
   LedgerKeyEntity,
   LedgerTransferEntity,
+  LedgerWorkspaceEntity,
   NativeBatchEntity,
   OutboxEntity,
   VideoEntity,

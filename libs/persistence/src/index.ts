@@ -65,11 +65,12 @@ export {
   type GenerationSettlement,
   type GenerationView,
   type HoldRefusal,
+  type OpeningTerms,
   type OpeningVerdict,
 } from './generations/generations.repository';
 export { LedgerRepository, organizationAccount, type AccountDrift, type HoldRequest } from './ledger/ledger.repository';
 export { OperatorTopUpsRepository } from './ledger/operator-top-ups.repository';
-export type { KeyLimit } from './ledger/key-limit';
+export type { KeyLimit, SpendingLimit } from './ledger/key-limit';
 export { migrate } from './migrate';
 export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';

@@ -19,6 +19,7 @@ import {
   type BatchOwner,
   type BatchView,
   type KeyLimit,
+  type SpendingLimit,
 } from '@libs/persistence';
 import { OutboxRelay } from '@libs/platform';
 import { InferenceRouting } from '../inference/inference-routing';
@@ -31,6 +32,8 @@ import { BatchUpload } from './batch-upload';
 /** Whose batch it is, what its key may spend and where it may run. */
 export interface BatchCaller extends BatchOwner {
   readonly keyLimit: KeyLimit | null;
+  /** Of the workspace; absent where it has none. */
+  readonly budgets?: readonly SpendingLimit[] | undefined;
   /** Every one of them must allow the endpoint that the batch runs on. */
   readonly policies: readonly RoutePolicy[];
   readonly defaultCallbackUrl: string | null;
@@ -125,8 +128,10 @@ export class BatchIntakeService {
       await this.ledger.openHold(session, {
         id: upload.key.id,
         organizationId: owner.organizationId,
+        workspaceId: owner.workspaceId,
         apiKeyHash: owner.apiKeyHash,
         keyLimit: owner.keyLimit,
+        budgets: owner.budgets,
         amountUsd: formatUsd(estimate),
         expiresAt: new Date(Date.now() + HOLD_MS),
       });

@@ -106,6 +106,7 @@ function ownerOf(caller: Principal): BatchCaller {
     workspaceId,
     apiKeyHash: keyHash,
     keyLimit: keyLimitOf(caller),
+    budgets: caller.budgets,
     policies,
     defaultCallbackUrl,
   };

@@ -6,7 +6,7 @@ const FORTY: KeyLimit = { amountUsd: '40', reset: 'daily', includesByok: false }
 const rich = { refusedBy: null, id: 'a', availableUsd: '1000' } as const;
 
 function payer(keyLimit: KeyLimit | null, apiKeyHash = 'k'): Payer {
-  return { organizationId: 'acme', apiKeyHash, keyLimit };
+  return { organizationId: 'acme', workspaceId: 'w', apiKeyHash, keyLimit };
 }
 
 describe(CallerCredits.name, () => {
@@ -49,5 +49,20 @@ describe(CallerCredits.name, () => {
     expect(credits.covers(payer({ ...FORTY, reset: null }), USD)).toBe(false);
     credits.forget(payer(FORTY));
     expect(credits.covers(payer(FORTY), USD)).toBe(false);
+  });
+
+  it('covers a call of a workspace with budgets only while they clearly do, whichever key makes it', () => {
+    const inWorkspace = (budgets: Payer['budgets'], apiKeyHash?: string): Payer => ({
+      ...payer(null, apiKeyHash),
+      budgets,
+    });
+    credits.learn(payer(null), { ...rich, keyLeftUsd: null });
+    expect(credits.covers(inWorkspace([FORTY]), USD)).toBe(false);
+    credits.learn(inWorkspace([FORTY]), { ...rich, keyLeftUsd: null, workspaceLeftUsd: '40' });
+    expect(credits.covers(inWorkspace([FORTY], 'another'), USD)).toBe(true);
+    expect(credits.covers(inWorkspace([FORTY, { ...FORTY, reset: null }]), USD)).toBe(false);
+    credits.started(inWorkspace([FORTY], 'another'), 21n * USD);
+    expect(credits.covers(inWorkspace([FORTY]), USD)).toBe(false);
+    expect(credits.covers(payer(null), USD)).toBe(true);
   });
 });

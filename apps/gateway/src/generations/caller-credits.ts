@@ -1,63 +1,79 @@
 import { parseUsd, type PicoUsd } from '@libs/inference';
-import type { GenerationOpening, OpeningVerdict } from '@libs/persistence';
+import type { GenerationOpening, OpeningVerdict, SpendingLimit } from '@libs/persistence';
 import { KnownCredits } from './known-credits';
 
 /** Whose money a call takes. */
-export type Payer = Pick<GenerationOpening, 'organizationId' | 'apiKeyHash' | 'keyLimit'>;
+export type Payer = Pick<GenerationOpening, 'organizationId' | 'workspaceId' | 'apiKeyHash' | 'keyLimit' | 'budgets'>;
 
 export type Granted = Extract<OpeningVerdict, { readonly refusedBy: null }>;
 
 /**
  * What callers could spend when the books were last asked: the credits of their organizations, and what was left
- * of the limits of their keys. A limit that was changed is another limit, of which nothing is known yet.
+ * of the limits of their keys and the budgets of their workspaces. A limit that was changed is another limit, of which
+ * nothing is known yet.
  */
 export class CallerCredits {
   private readonly organizations: KnownCredits;
   private readonly limits: KnownCredits;
+  private readonly budgets: KnownCredits;
 
   constructor(nowMs: () => number) {
     this.organizations = new KnownCredits(nowMs);
     this.limits = new KnownCredits(nowMs);
+    this.budgets = new KnownCredits(nowMs);
   }
 
   /** Whether the hold is so clearly covered that nobody needs to wait for it. */
   covers(payer: Payer, holdPicoUsd: PicoUsd): boolean {
     const limit = limitOf(payer);
+    const budget = budgetOf(payer);
     return (
       this.organizations.covers(payer.organizationId, holdPicoUsd) &&
-      (limit === null || this.limits.covers(limit, holdPicoUsd))
+      (limit === null || this.limits.covers(limit, holdPicoUsd)) &&
+      (budget === null || this.budgets.covers(budget, holdPicoUsd))
     );
   }
 
   /** What the books said just now. */
-  learn(payer: Payer, { availableUsd, keyLeftUsd }: Granted): void {
+  learn(payer: Payer, { availableUsd, keyLeftUsd, workspaceLeftUsd = null }: Granted): void {
     this.organizations.learn(payer.organizationId, parseUsd(availableUsd));
     const limit = limitOf(payer);
     if (limit !== null && keyLeftUsd !== null) this.limits.learn(limit, parseUsd(keyLeftUsd));
+    const budget = budgetOf(payer);
+    if (budget !== null && workspaceLeftUsd !== null) this.budgets.learn(budget, parseUsd(workspaceLeftUsd));
   }
 
   /** A call has started ahead of its hold; with a negative amount, its hold is on the books or not needed. */
   started(payer: Payer, holdPicoUsd: PicoUsd): void {
-    this.organizations.started(payer.organizationId, holdPicoUsd);
-    const limit = limitOf(payer);
-    if (limit !== null) this.limits.started(limit, holdPicoUsd);
+    this.#each(payer, (known, id) => known.started(id, holdPicoUsd));
   }
 
   spent(payer: Payer, amountPicoUsd: PicoUsd): void {
-    this.organizations.spent(payer.organizationId, amountPicoUsd);
-    const limit = limitOf(payer);
-    if (limit !== null) this.limits.spent(limit, amountPicoUsd);
+    this.#each(payer, (known, id) => known.spent(id, amountPicoUsd));
   }
 
   /** A hold was refused: whatever is known of its payer is out of date. */
   forget(payer: Payer): void {
-    this.organizations.forget(payer.organizationId);
+    this.#each(payer, (known, id) => known.forget(id));
+  }
+
+  #each(payer: Payer, change: (known: KnownCredits, id: string) => void): void {
+    change(this.organizations, payer.organizationId);
     const limit = limitOf(payer);
-    if (limit !== null) this.limits.forget(limit);
+    if (limit !== null) change(this.limits, limit);
+    const budget = budgetOf(payer);
+    if (budget !== null) change(this.budgets, budget);
   }
 }
 
 function limitOf({ apiKeyHash, keyLimit }: Payer): string | null {
-  if (keyLimit === null) return null;
-  return `${apiKeyHash} ${keyLimit.amountUsd} ${keyLimit.reset} ${keyLimit.includesByok}`;
+  return keyLimit === null ? null : nameOf(apiKeyHash, keyLimit);
+}
+
+function budgetOf({ workspaceId, budgets }: Payer): string | null {
+  return budgets === undefined ? null : budgets.map((budget) => nameOf(workspaceId, budget)).join();
+}
+
+function nameOf(whose: string, { amountUsd, reset, includesByok }: SpendingLimit): string {
+  return `${whose} ${amountUsd} ${reset} ${includesByok}`;
 }

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { PicoUsd } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement, HoldRefusal } from '@libs/persistence';
+import type { GenerationOpening, GenerationSettlement, HoldRefusal, OpeningTerms } from '@libs/persistence';
 
 /**
  * Where a call stands with the books: its row waits to be written, is being written, is there, or its money
@@ -11,10 +11,11 @@ export type OpeningState = 'waiting' | 'writing' | 'open' | 'refused' | 'unknown
 const REFUSALS: Readonly<Record<HoldRefusal, string>> = {
   credits: 'Insufficient credits',
   key_limit: 'The spending limit of this key does not cover the request',
+  budget: 'The budget of this workspace does not cover the request',
 };
 
 /** What became of a call, without what its opening already says. */
-export type CallOutcome = Omit<GenerationSettlement, keyof Omit<GenerationOpening, 'holdUsd' | 'keyLimit'>> & {
+export type CallOutcome = Omit<GenerationSettlement, keyof Omit<GenerationOpening, OpeningTerms>> & {
   readonly costPicoUsd: PicoUsd;
 };
 

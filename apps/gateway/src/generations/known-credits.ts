@@ -14,8 +14,8 @@ const LEAST_COMFORT_PICO_USD = 1_000_000_000_000n;
 const COMFORT_FACTOR = 20n;
 
 /**
- * What payers (organizations, or keys with a limit) could spend when the books were last asked, carried forward by what this process did
- * since. A guess that decides whether a call waits for its hold, never whether it is paid for.
+ * What payers (organizations, keys with a limit or workspaces with a budget) could spend when the books were last
+ * asked, carried forward by what this process did since. A guess that decides whether a call waits for its hold, never whether it is paid for.
  */
 export class KnownCredits {
   private readonly credits = new Map<string, Credit>();

@@ -142,7 +142,7 @@ export class InferenceService {
   }
 
   private prepare(api: CallableApi, call: IncomingCall, isStream: boolean): PreparedCall {
-    const checked = checkCall(api, call.parsed);
+    const checked = checkCall(api, call.parsed, call.caller.settings);
     const { route, ...expected } = checked;
     const { generationId, body, abort } = call;
     const { organizationId, keyHash } = call.caller;
@@ -163,6 +163,7 @@ export class InferenceService {
       model: route.model,
       streamed: isStream,
       keyLimit: keyLimitOf(call.caller),
+      budgets: call.caller.budgets,
     };
     const answers = api === 'embeddings' ? 0 : expected.answers;
     const tokens = { promptTokens, maxTokens: expected.maxTokens, answers };

@@ -146,6 +146,7 @@ export class TranscriptionService {
       model: request.model,
       streamed: false,
       keyLimit: keyLimitOf(call.caller),
+      budgets: call.caller.budgets,
     };
     const ticket = this.recorder.open(opening, this.#holdFor(request.model, request.transcription.audio));
     return { recorded: { api: API, call, aim: { request } }, ticket, startedMs: this.nowMs() };

@@ -43,7 +43,8 @@ export class VideosController {
     const { dto, names, hash } = await readVideoRequest(request);
     const idempotency = key === null ? null : { key, requestHash: hash() };
     const policies = readRoutePolicies(caller.policies ?? []);
-    const submission = { dto, idempotency, scope: credentialScopeOf(caller), policies };
+    const defaultSort = caller.settings?.default_provider_sort;
+    const submission = { dto, idempotency, scope: credentialScopeOf(caller), policies, defaultSort };
     try {
       const video = await this.limits.submission(owner.workspaceId, () => this.videos.submit(owner, submission));
       return toVideoObject(video, publicUrlOf(this.env));
@@ -108,7 +109,8 @@ function ownerOf(caller: Principal): VideoOwner {
   const { organizationId, workspaceId, keyHash } = caller;
   if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
   const { defaultCallbackUrl = null } = caller;
-  return { organizationId, workspaceId, apiKeyHash: keyHash, keyLimit: keyLimitOf(caller), defaultCallbackUrl };
+  const terms = { keyLimit: keyLimitOf(caller), budgets: caller.budgets };
+  return { organizationId, workspaceId, apiKeyHash: keyHash, ...terms, defaultCallbackUrl };
 }
 
 function indexOf(index: unknown): number {

@@ -9,6 +9,7 @@ import {
   quoteVideo,
   type Candidate,
   type CredentialScope,
+  type RoutedRequest,
   type RoutePolicy,
   type VideoOperation,
   type VideoRequest,
@@ -19,6 +20,7 @@ import {
   VideoViewsRepository,
   type KeyLimit,
   type NewVideo,
+  type SpendingLimit,
   type VideoView,
   type WorkspaceTenant,
 } from '@libs/persistence';
@@ -36,6 +38,8 @@ export interface VideoOwner {
   readonly workspaceId: string;
   readonly apiKeyHash: string;
   readonly keyLimit: KeyLimit | null;
+  /** Of the workspace; absent where it has none. */
+  readonly budgets?: readonly SpendingLimit[] | undefined;
   readonly defaultCallbackUrl: string | null;
 }
 
@@ -47,6 +51,8 @@ export interface VideoSubmission {
   readonly scope: CredentialScope;
   /** Of the workspace and of the key. */
   readonly policies: readonly RoutePolicy[];
+  /** Of the workspace. */
+  readonly defaultSort?: RoutedRequest['defaultSort'];
 }
 
 /** Takes video jobs in and shows them (interface §4.8). */
@@ -147,7 +153,7 @@ export class VideosService {
 
   /** The best endpoint that can make this video; a job that goes on from another stays where that one ran. */
   private async route(
-    { dto, scope, policies }: VideoSubmission,
+    { dto, scope, policies, defaultSort }: VideoSubmission,
     previous: VideoView | null,
   ): Promise<{ candidate: Candidate; specification: VideoSpecification }> {
     const wish = routeWishOf(dto);
@@ -157,7 +163,7 @@ export class VideosService {
       });
     }
     const own = await this.credentials.ownCredentials(scope);
-    const { candidates } = this.routing.planVideo({ ...wish, scope, policies }, own);
+    const { candidates } = this.routing.planVideo({ ...wish, scope, policies, defaultSort }, own);
     const possible = previous === null ? candidates : candidates.filter((candidate) => ranAt(candidate, previous));
     let refused = refusal('previous_job_id', 'names a job whose provider is not available');
     for (const candidate of possible) {

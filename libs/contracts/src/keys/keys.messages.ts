@@ -3,6 +3,7 @@ import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';
 import { IsRoutingPolicy, type OwnedPolicy, type RoutingPolicy } from '../routing/routing-policy';
+import type { WorkspaceSettings } from '../workspaces/workspace-settings';
 import type { ApiKeyKind } from './api-key-format';
 import { USD_DECIMAL } from './usd-amount';
 
@@ -40,6 +41,19 @@ export class Principal {
   policies?: readonly OwnedPolicy[];
   /** Of the workspace: where the ends of batches and videos are announced whose requests name no place. */
   defaultCallbackUrl?: string;
+  /** Of the workspace; absent where nothing is set. */
+  settings?: WorkspaceSettings;
+  /** What the workspace may spend, each of which binds; absent where it has no budget. */
+  budgets?: readonly BudgetLimit[];
+}
+
+/** A budget as it is judged. */
+export interface BudgetLimit {
+  /** Decimal US dollars. */
+  readonly amountUsd: string;
+  /** Null: never. */
+  readonly reset: LimitReset | null;
+  readonly includesByok: boolean;
 }
 
 /** A key as its owner may see it; the key itself is known to nobody after its creation. */

@@ -1,5 +1,6 @@
 import { waiveFees } from '../ledger/byok-allowance';
-import { chargeKeys, leftOfLimit } from '../ledger/key-limit';
+import { chargeKeys, chargeWorkspaces, leftOfLimit } from '../ledger/key-limit';
+import { budgetRows } from '../ledger/workspace-budgets';
 
 /** The members of a GenerationOpening that are rows of `generations` and nothing else, for `json_to_recordset`. */
 const OPENING_MEMBERS =
@@ -7,20 +8,22 @@ const OPENING_MEMBERS =
   'model text, streamed boolean';
 
 const LIMIT_COLUMNS = { amount: 'limited.amount', reset: 'limited.reset', includesByok: 'limited.includes_byok' };
+const BUDGET_COLUMNS = { amount: 'budget.amount', reset: 'budget.reset', includesByok: 'budget.includes_byok' };
 
 /**
  * Accounts are locked before keys, each in the order of their names. What is left of a limit is read from the
- * locked row, so it is what the last holder of the lock made of it.
+ * locked row, so it is what the last holder of the lock made of it. Workspaces come after keys, and only those of
+ * organizations that have a budget somewhere: their account says so.
  */
 export const OPEN_SQL = `
   WITH asked AS (
     SELECT id, "createdOn" AS created_on, "organizationId" AS organization_id, "workspaceId" AS workspace_id,
            "apiKeyHash" AS api_key_hash, api, model, streamed, "holdUsd" AS hold_usd,
            ("keyLimit"->>'amountUsd')::numeric AS amount, "keyLimit"->>'reset' AS reset,
-           ("keyLimit"->>'includesByok')::boolean AS includes_byok
-    FROM json_to_recordset($1) AS t(${OPENING_MEMBERS}, "holdUsd" numeric, "keyLimit" json)
+           ("keyLimit"->>'includesByok')::boolean AS includes_byok, budgets
+    FROM json_to_recordset($1) AS t(${OPENING_MEMBERS}, "holdUsd" numeric, "keyLimit" json, budgets json)
   ), locked_account AS (
-    SELECT a.id FROM ledger_accounts a WHERE a.id IN (SELECT 'org:' || organization_id FROM asked)
+    SELECT a.id, a.tracks_workspaces FROM ledger_accounts a WHERE a.id IN (SELECT 'org:' || organization_id FROM asked)
     ORDER BY a.id FOR UPDATE
   ), locked_key AS (
     SELECT k.* FROM ledger_keys k
@@ -39,17 +42,38 @@ export const OPEN_SQL = `
       SELECT k.api_key_hash, ${leftOfLimit('k', LIMIT_COLUMNS)} - limited.hold AS key_left
       FROM limited JOIN locked_key k USING (api_key_hash)
     ) judged WHERE key_left IS NULL OR key_left >= 0
+  ), budget AS (
+    SELECT DISTINCT asked.workspace_id, asked.organization_id, given.*
+    FROM asked CROSS JOIN LATERAL (${budgetRows('asked.budgets')}) given
+  ), locked_workspace AS (
+    SELECT w.* FROM ledger_workspaces w
+    WHERE w.workspace_id IN (SELECT workspace_id FROM budget) AND (SELECT count(*) FROM locked_key) >= 0
+    ORDER BY w.workspace_id FOR UPDATE
+  ), budgeted AS (
+    SELECT budget.workspace_id, min(${leftOfLimit('w', BUDGET_COLUMNS)}) -
+             (SELECT sum(hold_usd) FROM asked WHERE asked.workspace_id = budget.workspace_id) AS workspace_left
+    FROM budget JOIN locked_workspace w USING (workspace_id)
+    JOIN locked_account ON locked_account.id = 'org:' || budget.organization_id AND locked_account.tracks_workspaces
+    GROUP BY budget.workspace_id
+  ), allowed AS (
+    SELECT asked.* FROM asked JOIN covered USING (api_key_hash)
+    WHERE asked.workspace_id NOT IN (SELECT workspace_id FROM budget)
+       OR asked.workspace_id IN (SELECT workspace_id FROM budgeted WHERE workspace_left >= 0)
   ), total AS (
-    SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold
-    FROM asked JOIN covered USING (api_key_hash) GROUP BY organization_id
+    SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold FROM allowed GROUP BY organization_id
   ), funded AS (
     UPDATE ledger_accounts a SET held_usd = a.held_usd + total.hold
     FROM total JOIN locked_account USING (id)
     WHERE a.id = total.id AND a.balance_usd - a.held_usd >= total.hold
-    RETURNING a.id, a.balance_usd - a.held_usd AS available
+    RETURNING a.id, a.balance_usd - a.held_usd AS available, a.tracks_workspaces
   ), admitted AS (
-    SELECT asked.* FROM asked JOIN covered USING (api_key_hash)
-    JOIN funded ON funded.id = 'org:' || asked.organization_id
+    SELECT allowed.*, funded.tracks_workspaces FROM allowed
+    JOIN funded ON funded.id = 'org:' || allowed.organization_id
+  ), held_in AS (
+    INSERT INTO ledger_workspaces AS w (workspace_id, organization_id, held_usd)
+    SELECT workspace_id, organization_id, sum(hold_usd) FROM admitted WHERE tracks_workspaces
+    GROUP BY workspace_id, organization_id ORDER BY workspace_id
+    ON CONFLICT (workspace_id) DO UPDATE SET held_usd = w.held_usd + excluded.held_usd
   ), key_total AS (
     SELECT api_key_hash, sum(hold_usd) AS hold FROM admitted GROUP BY api_key_hash
   ), held AS (
@@ -62,12 +86,17 @@ export const OPEN_SQL = `
     FROM admitted
   )
   SELECT asked.id, funded.available::text AS available, covered.key_left::text AS key_left,
+         budgeted.workspace_left::text AS workspace_left,
          CASE WHEN locked_key.api_key_hash IS NULL THEN 'new_key'
               WHEN covered.api_key_hash IS NULL THEN 'key_limit'
+              WHEN budgeted.workspace_left < 0 THEN 'budget'
+              WHEN budgeted.workspace_id IS NULL AND asked.workspace_id IN (SELECT workspace_id FROM budget)
+                THEN 'new_workspace'
               WHEN funded.id IS NULL THEN 'credits' END AS refused_by
   FROM asked
   LEFT JOIN locked_key USING (api_key_hash)
   LEFT JOIN covered USING (api_key_hash)
+  LEFT JOIN budgeted USING (workspace_id)
   LEFT JOIN funded ON funded.id = 'org:' || asked.organization_id`;
 
 const SETTLEMENT = `json_to_recordset($1) AS t(${OPENING_MEMBERS}, provider text, "upstreamModel" text,
@@ -120,7 +149,12 @@ const settleSql = (first: string, cost: string): string => `
       balance_usd = a.balance_usd + excluded.balance_usd,
       overage_usd = a.overage_usd + excluded.overage_usd,
       held_usd = a.held_usd - (SELECT hold FROM total WHERE total.id = a.id)
-    RETURNING a.id
+    RETURNING a.id, a.tracks_workspaces
+  ), spent_in AS (
+    SELECT workspace_id, organization_id, sum(hold_usd) AS hold, sum(cost_usd) AS cost, sum(byok_usd) AS byok
+    FROM settled JOIN account ON account.id = 'org:' || organization_id
+    WHERE account.tracks_workspaces GROUP BY workspace_id, organization_id
+  ), workspace_charge AS (${chargeWorkspaces('spent_in')}
   ), key_charge AS (
     SELECT * FROM key_total WHERE (SELECT count(*) FROM account) > 0
   )
@@ -156,13 +190,13 @@ export const SETTLE_BYOK_SQL = settleSql(
 /** In the order of the others: accounts before keys. */
 export const ABANDON_SQL = `
   WITH stale AS (
-    SELECT id, created_on, organization_id, api_key_hash, hold_usd FROM generations
+    SELECT id, created_on, organization_id, workspace_id, api_key_hash, hold_usd FROM generations
     WHERE state = 'open' AND created_at < now() - $1 * interval '1 millisecond'
     ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED
   ), abandoned AS (
     UPDATE generations g SET state = 'abandoned', settled_at = now(), hold_usd = 0
     FROM stale WHERE g.id = stale.id AND g.created_on = stale.created_on
-    RETURNING stale.organization_id, stale.api_key_hash, stale.hold_usd
+    RETURNING stale.organization_id, stale.workspace_id, stale.api_key_hash, stale.hold_usd
   ), total AS (
     SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold FROM abandoned GROUP BY organization_id
   ), locked AS (
@@ -170,7 +204,12 @@ export const ABANDON_SQL = `
   ), account AS (
     UPDATE ledger_accounts a SET held_usd = a.held_usd - total.hold
     FROM total JOIN locked USING (id) WHERE a.id = total.id
-    RETURNING a.id
+    RETURNING a.id, a.tracks_workspaces
+  ), given_back AS (
+    SELECT workspace_id, organization_id, sum(hold_usd) AS hold, 0 AS cost, 0 AS byok
+    FROM abandoned JOIN account ON account.id = 'org:' || organization_id
+    WHERE account.tracks_workspaces GROUP BY workspace_id, organization_id
+  ), workspace AS (${chargeWorkspaces('given_back')}
   ), key_total AS (
     SELECT api_key_hash, sum(hold_usd) AS hold FROM abandoned
     WHERE (SELECT count(*) FROM account) > 0 GROUP BY api_key_hash

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
 import { ByokAllowance, NO_ALLOWANCE } from '../ledger/byok-allowance';
-import type { KeyLimit } from '../ledger/key-limit';
+import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
+import { ensureWorkspaceRow, trackWorkspaces } from '../ledger/workspace-budgets';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import { ABANDON_SQL, ENSURE_BYOK_SQL, OPEN_SQL, SETTLE_BYOK_SQL, SETTLE_SQL } from './generation-statements';
 
@@ -19,7 +20,12 @@ export interface GenerationOpening {
   readonly holdUsd: string;
   /** Null: the key may spend what its organization has. */
   readonly keyLimit: KeyLimit | null;
+  /** Of the workspace, each of which must cover the hold; absent where it has none. */
+  readonly budgets?: readonly SpendingLimit[] | undefined;
 }
+
+/** The members of an opening that only opening needs. */
+export type OpeningTerms = 'holdUsd' | 'keyLimit' | 'budgets';
 
 /** One call to a provider. */
 export interface GenerationAttempt {
@@ -61,7 +67,7 @@ export interface GenerationDetails {
 }
 
 /** What became of it. */
-export interface GenerationSettlement extends Omit<GenerationOpening, 'holdUsd' | 'keyLimit'> {
+export interface GenerationSettlement extends Omit<GenerationOpening, OpeningTerms> {
   readonly provider: string | null;
   readonly upstreamModel: string | null;
   readonly upstreamId: string | null;
@@ -81,8 +87,8 @@ export interface GenerationSettlement extends Omit<GenerationOpening, 'holdUsd' 
   readonly details: GenerationDetails;
 }
 
-/** What the money of a call is refused by: the credits of its organization, or the limit of its key. */
-export type HoldRefusal = 'credits' | 'key_limit';
+/** What the money of a call is refused by: its organization's credits, its key's limit or its workspace's budget. */
+export type HoldRefusal = 'credits' | 'key_limit' | 'budget';
 
 /** What became of an opening. */
 export type OpeningVerdict =
@@ -93,15 +99,21 @@ export type OpeningVerdict =
       readonly availableUsd: string;
       /** What is left of the key's limit after it; null without a limit. */
       readonly keyLeftUsd: string | null;
+      /** What is left of the workspace's budgets, of the one with the least left; null or absent without budgets. */
+      readonly workspaceLeftUsd?: string | null;
     }
   | { readonly id: string; readonly refusedBy: HoldRefusal };
 
 interface VerdictRow {
   readonly id: string;
-  readonly refused_by: HoldRefusal | 'new_key' | null;
+  readonly refused_by: HoldRefusal | 'new_key' | 'new_workspace' | null;
   readonly available: string;
   readonly key_left: string | null;
+  readonly workspace_left: string | null;
 }
+
+/** One for a new key, one for its workspace, and the one that decides. */
+const MOST_ROUNDS = 3;
 
 /** A call as its workspace sees it. Money as exact decimal strings in US dollars. */
 export interface GenerationView {
@@ -139,16 +151,34 @@ export class GenerationsRepository {
   ) {}
 
   /**
-   * Opens each generation and holds its money, all or nothing per key and per organization: those of a key whose
-   * limit does not cover their sum are refused, and those of an organization whose balance does not cover the sum
-   * of the others.
+   * Opens each generation and holds its money, all or nothing per key, per workspace with budgets and per
+   * organization: those of a key whose limit does not cover their sum are refused, those of a workspace of which a
+   * budget does not, and those of an organization whose balance does not cover the sum of the others.
+   *
+   * The row of a key is made when the key is first seen, that of a workspace when it first has a budget; only a row
+   * that is there can be locked, so such calls are asked for again.
    */
   async open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {
-    const rows = await this.openKnown(openings);
-    const news = new Set(rows.filter((row) => row.refused_by === 'new_key').map(({ id }) => id));
-    // The row of a key is made when the key is first seen; only a row that is there can be locked.
-    const again = news.size === 0 ? [] : await this.openKnown(openings.filter(({ id }) => news.has(id)));
-    return [...rows.filter(({ id }) => !news.has(id)), ...again].map(toVerdict);
+    const verdicts: OpeningVerdict[] = [];
+    let asked = openings;
+    for (let round = 1; asked.length > 0; round += 1) {
+      const rows = await this.openKnown(asked);
+      const again = new Map(round < MOST_ROUNDS ? rows.filter(isNew).map((row) => [row.id, row.refused_by]) : []);
+      verdicts.push(...rows.filter(({ id }) => !again.has(id)).map(toVerdict));
+      asked = again.size === 0 ? [] : asked.filter(({ id }) => again.has(id));
+      await this.track(asked.filter(({ id }) => again.get(id) === 'new_workspace'));
+    }
+    return verdicts;
+  }
+
+  private async track(openings: readonly GenerationOpening[]): Promise<void> {
+    const workspaces = new Map(openings.map(({ workspaceId, organizationId }) => [workspaceId, organizationId]));
+    for (const [workspaceId, organizationId] of workspaces) {
+      await this.database.transaction(async (session) => {
+        await trackWorkspaces(session, organizationId);
+        await ensureWorkspaceRow(session, organizationId, workspaceId);
+      });
+    }
   }
 
   private openKnown(openings: readonly GenerationOpening[]): Promise<VerdictRow[]> {
@@ -205,7 +235,26 @@ export class GenerationsRepository {
   }
 }
 
-function toVerdict({ id, refused_by: refusedBy, available, key_left: keyLeftUsd }: VerdictRow): OpeningVerdict {
-  if (refusedBy === null) return { id, refusedBy, availableUsd: available, keyLeftUsd };
-  return { id, refusedBy: refusedBy === 'new_key' ? 'key_limit' : refusedBy };
+function isNew({ refused_by: refusedBy }: VerdictRow): boolean {
+  return refusedBy === 'new_key' || refusedBy === 'new_workspace';
+}
+
+function toVerdict(row: VerdictRow): OpeningVerdict {
+  const { id, refused_by: refusedBy } = row;
+  switch (refusedBy) {
+    case null:
+      return {
+        id,
+        refusedBy,
+        availableUsd: row.available,
+        keyLeftUsd: row.key_left,
+        workspaceLeftUsd: row.workspace_left,
+      };
+    case 'new_key':
+      return { id, refusedBy: 'key_limit' };
+    case 'new_workspace':
+      return { id, refusedBy: 'budget' };
+    default:
+      return { id, refusedBy };
+  }
 }

@@ -1,5 +1,5 @@
-/** What a key may spend, as whoever asks for money knows it. */
-export interface KeyLimit {
+/** What a key or a workspace may spend, as whoever asks for money knows it. */
+export interface SpendingLimit {
   /** Exact decimal in US dollars. */
   readonly amountUsd: string;
   /** The limit starts anew at 00:00 UTC: every day, every Monday, or on the first of the month; null: never. */
@@ -8,11 +8,13 @@ export interface KeyLimit {
   readonly includesByok: boolean;
 }
 
-const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
+export type KeyLimit = SpendingLimit;
+
+export const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
 
 /**
- * SQL for what is left of a limit: null where there is none. `key` is the alias of the row of `ledger_keys`, the
- * others are expressions for the members of a KeyLimit. It reads that row and nothing else, so a statement that
+ * SQL for what is left of a limit: null where there is none. `key` is the alias of the row of `ledger_keys` or
+ * `ledger_workspaces`, the others are expressions for the members of a SpendingLimit. It reads that row and nothing else, so a statement that
  * had to wait for the row judges by what the row says afterwards.
  */
 export function leftOfLimit(key: string, limit: { amount: string; reset: string; includesByok: string }): string {
@@ -27,27 +29,39 @@ export function leftOfLimit(key: string, limit: { amount: string; reset: string;
 }
 
 /** A statement that waited over midnight for the row finds a day after its own. */
-function isSamePeriod(unit: 'week' | 'month', key: string, day: string): string {
+export function isSamePeriod(unit: 'week' | 'month', key: string, day: string): string {
   return `date_trunc('${unit}', ${key}.spent_on) >= date_trunc('${unit}', ${day})`;
 }
 
-const FIGURES = ['total', 'day', 'week', 'month'] as const;
+/** What stands in the row of a key or a workspace, once for credits and once for own providers. */
+export const FIGURES = ['total', 'day', 'week', 'month'] as const;
 
 /**
  * SQL that gives back what keys had set aside and adds what they were charged. `source` is a common table
  * expression with `api_key_hash`, `hold`, `cost` and `byok`, one row per key.
  */
 export function chargeKeys(source: string): string {
+  return charge('ledger_keys', ['api_key_hash'], source);
+}
+
+/** The same for workspaces: `source` has `workspace_id` and `organization_id` in place of `api_key_hash`. */
+export function chargeWorkspaces(source: string): string {
+  return charge('ledger_workspaces', ['workspace_id', 'organization_id'], source);
+}
+
+/** The first of the names is the primary key of the table. */
+function charge(table: 'ledger_keys' | 'ledger_workspaces', names: readonly string[], source: string): string {
+  const [id] = names;
   const columns = FIGURES.flatMap((figure) => [`${figure}_usd`, `byok_${figure}_usd`]);
   const rolled = FIGURES.flatMap((figure) => [
     rolledOver(`${figure}_usd`, figure),
     rolledOver(`byok_${figure}_usd`, figure),
   ]);
   return `
-    INSERT INTO ledger_keys AS k (api_key_hash, spent_on, ${columns.join(', ')})
-    SELECT api_key_hash, ${TODAY}, ${FIGURES.map(() => 'cost, byok').join(', ')} FROM ${source} ORDER BY api_key_hash
-    ON CONFLICT (api_key_hash) DO UPDATE SET
-      held_usd = k.held_usd - (SELECT hold FROM ${source} given WHERE given.api_key_hash = k.api_key_hash),
+    INSERT INTO ${table} AS k (${names.join(', ')}, spent_on, ${columns.join(', ')})
+    SELECT ${names.join(', ')}, ${TODAY}, ${FIGURES.map(() => 'cost, byok').join(', ')} FROM ${source} ORDER BY ${id}
+    ON CONFLICT (${id}) DO UPDATE SET
+      held_usd = k.held_usd - (SELECT hold FROM ${source} given WHERE given.${id} = k.${id}),
       spent_on = greatest(k.spent_on, excluded.spent_on),
       ${rolled.join(',\n      ')}`;
 }

@@ -70,7 +70,7 @@ describe('the spending limit of a key', () => {
   }
 
   function holdRequest(amountUsd: string, keyLimit: KeyLimit | null) {
-    return { ...key, id: randomUUID(), keyLimit, amountUsd, expiresAt: new Date() };
+    return { ...key, id: randomUUID(), workspaceId: randomUUID(), keyLimit, amountUsd, expiresAt: new Date() };
   }
 
   async function isHeld(amountUsd: string, keyLimit: KeyLimit | null): Promise<boolean> {

@@ -19,4 +19,8 @@ export class LedgerAccountEntity {
   /** What was charged beyond its hold, in all: explains a balance below zero. */
   @Column({ type: 'numeric', precision: 38, scale: 12, name: 'overage_usd', default: 0 })
   overageUsd: string;
+
+  /** Whether what its workspaces spend is written down in `ledger_workspaces`, because one of them got a budget. */
+  @Column({ type: 'boolean', name: 'tracks_workspaces', default: false })
+  tracksWorkspaces: boolean;
 }

@@ -32,6 +32,10 @@ export class LedgerHoldEntity {
   @Column({ type: 'character', length: 64, name: 'api_key_hash', nullable: true })
   apiKeyHash: string | null;
 
+  /** Whose budgets it counts against. */
+  @Column({ type: 'uuid', name: 'workspace_id', nullable: true })
+  workspaceId: string | null;
+
   @Column({ type: 'text', default: 'open' })
   state: 'open' | 'resolved';
 

@@ -1,15 +1,13 @@
-import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
-
-const money = (name: string) => ({ type: 'numeric', precision: 38, scale: 12, name, default: 0 }) as const;
+import { Check, Entity, PrimaryColumn } from 'typeorm';
+import { SpendingFigures } from './spending-figures';
 
 /**
  * What one key has set aside and spent: everything that its limit is judged by stands in one row, which one
- * guarded statement can lock. The figures of a day, week and month are those of the periods that `spent_on` lies
- * in; in a later period they count for nothing.
+ * guarded statement can lock.
  */
 @Entity({ name: 'ledger_keys' })
 @Check('ledger_keys_held_not_negative', 'held_usd >= 0')
-export class LedgerKeyEntity {
+export class LedgerKeyEntity extends SpendingFigures {
   @PrimaryColumn({
     type: 'character',
     length: 64,
@@ -17,36 +15,4 @@ export class LedgerKeyEntity {
     primaryKeyConstraintName: 'ledger_keys_pkey',
   })
   apiKeyHash: string;
-
-  @Column(money('held_usd'))
-  heldUsd: string;
-
-  /** UTC day of the last charge. */
-  @Column({ type: 'date', name: 'spent_on', default: '1970-01-01' })
-  spentOn: string;
-
-  @Column(money('total_usd'))
-  totalUsd: string;
-
-  @Column(money('day_usd'))
-  dayUsd: string;
-
-  @Column(money('week_usd'))
-  weekUsd: string;
-
-  @Column(money('month_usd'))
-  monthUsd: string;
-
-  /** What the owner's own providers charged, by their list prices; like the next three. */
-  @Column(money('byok_total_usd'))
-  byokTotalUsd: string;
-
-  @Column(money('byok_day_usd'))
-  byokDayUsd: string;
-
-  @Column(money('byok_week_usd'))
-  byokWeekUsd: string;
-
-  @Column(money('byok_month_usd'))
-  byokMonthUsd: string;
 }

@@ -28,6 +28,7 @@ describe(LedgerRepository.name, () => {
     const hold = {
       id: randomUUID(),
       organizationId,
+      workspaceId: randomUUID(),
       apiKeyHash: 'b'.repeat(64),
       keyLimit: null,
       amountUsd,
@@ -71,7 +72,7 @@ describe(LedgerRepository.name, () => {
     await ledger.topUp(organizationId, '1', randomUUID());
     const call = opening(organizationId, '0.25');
     expect(await generations.open([call])).toEqual([
-      { id: call.id, refusedBy: null, availableUsd: '0.750000000000', keyLeftUsd: null },
+      { id: call.id, refusedBy: null, availableUsd: '0.750000000000', keyLeftUsd: null, workspaceLeftUsd: null },
     ]);
     const settled = aSettlement(call, '0.000000000001');
     await generations.settle([settled]);
@@ -108,11 +109,13 @@ describe(LedgerRepository.name, () => {
     await ledger.topUp(rich, '10', randomUUID());
     const calls = [opening(poor, '0.6'), opening(poor, '0.6'), opening(rich, '0.6')];
     const done = await generations.open(calls);
-    expect(done.map(({ id, refusedBy }) => [id, refusedBy])).toEqual([
-      [calls[0]!.id, 'credits'],
-      [calls[1]!.id, 'credits'],
-      [calls[2]!.id, null],
-    ]);
+    expect(new Map(done.map(({ id, refusedBy }) => [id, refusedBy]))).toEqual(
+      new Map<string, string | null>([
+        [calls[0]!.id, 'credits'],
+        [calls[1]!.id, 'credits'],
+        [calls[2]!.id, null],
+      ]),
+    );
     await generations.settle([aSettlement(calls[2]!, '0')]);
   });
 

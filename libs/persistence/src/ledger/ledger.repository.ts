@@ -2,7 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { Database, type Session } from '../database';
 import type { Tenant } from '../tenants/tenant';
-import { chargeKeys, leftOfLimit, type KeyLimit } from './key-limit';
+import { chargeKeys, chargeWorkspaces, leftOfLimit, type KeyLimit, type SpendingLimit } from './key-limit';
+import { AUDIT_SQL } from './ledger-audit';
+import { holdOnWorkspace, trackWorkspaces } from './workspace-budgets';
 
 /** Amounts are exact decimal strings in US dollars. */
 export interface AccountState {
@@ -15,10 +17,13 @@ export interface HoldRequest {
   /** The id of what the money is held for. */
   readonly id: string;
   readonly organizationId: string;
+  readonly workspaceId: string;
   /** The key whose limit the money counts against. */
   readonly apiKeyHash: string;
   /** Null: the key may spend what its organization has. */
   readonly keyLimit: KeyLimit | null;
+  /** Of the workspace, each of which must cover it; absent where it has none. */
+  readonly budgets?: readonly SpendingLimit[] | undefined;
   readonly amountUsd: string;
   readonly expiresAt: Date;
 }
@@ -124,7 +129,7 @@ export class LedgerRepository {
   /**
    * Sets money aside in the caller's transaction, which must end with it when it is refused.
    *
-   * @throws AppError payment_required when the organization's credits or the key's limit do not cover it
+   * @throws AppError payment_required when the organization's credits, the key's limit or a budget of the workspace do not cover it
    */
   async openHold(session: Session, hold: HoldRequest): Promise<void> {
     const account = organizationAccount(hold.organizationId);
@@ -133,22 +138,29 @@ export class LedgerRepository {
       sql: 'INSERT INTO ledger_accounts (id) VALUES ($1) ON CONFLICT DO NOTHING',
       values: [account],
     });
-    const funded = await session.execute({
+    const funded = await session.firstRow<{ tracks: boolean }>({
       name: 'ledger-open-hold',
       sql: `
         WITH account AS (
           UPDATE ledger_accounts SET held_usd = held_usd + $3::numeric
           WHERE id = $2 AND balance_usd - held_usd >= $3::numeric
-          RETURNING id
+          RETURNING id, tracks_workspaces AS tracks
+        ), opened AS (
+          INSERT INTO ledger_holds (id, account_id, amount_usd, expires_at, api_key_hash, workspace_id)
+          SELECT $1, id, $3::numeric, $4::timestamptz, $5, $6::uuid FROM account
         )
-        INSERT INTO ledger_holds (id, account_id, amount_usd, expires_at, api_key_hash)
-        SELECT $1, id, $3::numeric, $4::timestamptz, $5 FROM account`,
-      values: [hold.id, account, hold.amountUsd, hold.expiresAt, hold.apiKeyHash],
+        SELECT tracks FROM account`,
+      values: [hold.id, account, hold.amountUsd, hold.expiresAt, hold.apiKeyHash, hold.workspaceId],
     });
-    if (funded !== 1) {
+    if (funded === null) {
       throw new AppError('payment_required', 'The estimated cost exceeds the available credits');
     }
+    // Before the key: what it has set aside so far is what its workspace has.
+    if (hold.budgets && !funded.tracks) await trackWorkspaces(session, hold.organizationId);
     await this.holdOnKey(session, hold);
+    if ((hold.budgets || funded.tracks) && !(await holdOnWorkspace(session, hold))) {
+      throw new AppError('payment_required', "The estimated cost exceeds what is left of the workspace's budget");
+    }
   }
 
   private async holdOnKey(session: Session, { apiKeyHash, amountUsd, keyLimit }: HoldRequest): Promise<void> {
@@ -183,14 +195,20 @@ export class LedgerRepository {
         WITH hold AS (
           UPDATE ledger_holds SET state = 'resolved', resolved_at = now()
           WHERE id = $1 AND state = 'open'
-          RETURNING account_id, api_key_hash, amount_usd, settled_usd, settled_byok_usd
+          RETURNING account_id, api_key_hash, workspace_id, amount_usd, settled_usd, settled_byok_usd
         ), account AS (
           UPDATE ledger_accounts a
           SET held_usd = a.held_usd - hold.amount_usd,
               balance_usd = a.balance_usd - hold.settled_usd,
               overage_usd = a.overage_usd + greatest(0, hold.settled_usd - hold.amount_usd)
           FROM hold WHERE a.id = hold.account_id
-          RETURNING a.id
+          RETURNING a.id, a.tracks_workspaces
+        ), spent_in AS (
+          SELECT workspace_id, substr(account_id, 5)::uuid AS organization_id, amount_usd AS hold, settled_usd AS cost,
+                 settled_byok_usd AS byok
+          FROM hold JOIN account ON account.id = account_id
+          WHERE account.tracks_workspaces AND workspace_id IS NOT NULL
+        ), workspace AS (${chargeWorkspaces('spent_in')}
         ), spent AS (
           SELECT api_key_hash, amount_usd AS hold, settled_usd AS cost, settled_byok_usd AS byok
           FROM hold WHERE api_key_hash IS NOT NULL AND EXISTS (SELECT FROM account)
@@ -236,53 +254,13 @@ export class LedgerRepository {
 
   /**
    * Replays every transfer and every open hold and compares with what the accounts, the days of keys and the rows
-   * that limits are judged by say.
+   * that limits and budgets are judged by say.
    *
-   * @returns the accounts and keys that differ; an empty list means the books balance to the last digit
+   * @returns the accounts, keys and workspaces that differ; an empty list means the books balance to the last digit
    */
   async audit(): Promise<AccountDrift[]> {
     const rows = await this.database.rows<{ id: string; balance: string; held: string }>({
-      sql: `
-        WITH movement AS (
-          SELECT credit_account AS id, amount_usd AS amount FROM ledger_transfers
-          UNION ALL
-          SELECT debit_account, -amount_usd FROM ledger_transfers
-        ), replayed AS (
-          SELECT id, sum(amount) AS balance FROM movement WHERE id LIKE 'org:%' GROUP BY id
-        ), open_hold AS (
-          SELECT account_id AS id, sum(amount_usd) AS held, sum(settled_usd) AS unapplied
-          FROM ledger_holds WHERE state = 'open' GROUP BY account_id
-        ), open_generation AS (
-          SELECT 'org:' || organization_id AS id, sum(hold_usd) AS held
-          FROM generations WHERE state = 'open' GROUP BY organization_id
-        ), key_charges AS (
-          SELECT api_key_hash, sum(amount_usd) AS charged FROM ledger_transfers WHERE kind = 'charge' GROUP BY api_key_hash
-        ), key_days AS (
-          SELECT api_key_hash, sum(charged_usd) AS charged FROM ledger_key_days GROUP BY api_key_hash
-        ), key_holds AS (
-          SELECT api_key_hash, sum(held) AS held, sum(settled) AS settled FROM (
-            SELECT api_key_hash, amount_usd AS held, settled_usd AS settled FROM ledger_holds WHERE state = 'open'
-            UNION ALL
-            SELECT api_key_hash, hold_usd, 0 FROM generations WHERE state = 'open'
-          ) open GROUP BY api_key_hash
-        ), compared AS (
-          SELECT coalesce(a.id, r.id) AS id,
-                 coalesce(a.balance_usd, 0) - coalesce(r.balance, 0) - coalesce(h.unapplied, 0) AS balance,
-                 coalesce(a.held_usd, 0) - coalesce(h.held, 0) - coalesce(g.held, 0) AS held
-          FROM ledger_accounts a
-          FULL JOIN replayed r ON r.id = a.id
-          LEFT JOIN open_hold h ON h.id = coalesce(a.id, r.id)
-          LEFT JOIN open_generation g ON g.id = coalesce(a.id, r.id)
-          UNION ALL
-          SELECT 'key:' || api_key_hash, coalesce(d.charged, 0) - coalesce(c.charged, 0), 0
-          FROM key_charges c FULL JOIN key_days d USING (api_key_hash)
-          UNION ALL
-          SELECT 'limit:' || api_key_hash,
-                 coalesce(k.total_usd, 0) + coalesce(h.settled, 0) - coalesce(c.charged, 0),
-                 coalesce(k.held_usd, 0) - coalesce(h.held, 0)
-          FROM ledger_keys k FULL JOIN key_holds h USING (api_key_hash) FULL JOIN key_charges c USING (api_key_hash)
-        )
-        SELECT id, balance::text AS balance, held::text AS held FROM compared WHERE balance <> 0 OR held <> 0 ORDER BY id`,
+      sql: AUDIT_SQL,
     });
     return rows.map((row) => ({ accountId: row.id, balanceDriftUsd: row.balance, heldDriftUsd: row.held }));
   }

@@ -1,18 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { guardTenantRows, OF_ORGANIZATION_OR_WORKSPACE, ORGANIZATION, ROLE, WORKSPACE } from './tenant-policy';
 
-/** Of the whole cluster: another database may have made it already, or make it at this moment. */
-const ROLE = 'sluice_tenant';
-
-/** Scalar subqueries, so that PostgreSQL reads a setting once per statement and not once per row. */
-const setting = (name: string, type: string): string =>
-  `(SELECT nullif(current_setting('sluice.${name}', true), '')::${type})`;
-const ORGANIZATION = setting('organization', 'uuid');
-const WORKSPACE = setting('workspace', 'uuid');
 const ACCOUNT = `(SELECT 'org:' || nullif(current_setting('sluice.organization', true), ''))`;
 
 const OF_ORGANIZATION = `organization_id = ${ORGANIZATION}`;
-/** Management sees every workspace of its organization, a workspace sees itself. */
-const OF_ORGANIZATION_OR_WORKSPACE = `${OF_ORGANIZATION} AND (${WORKSPACE} IS NULL OR workspace_id = ${WORKSPACE})`;
 const OF_WORKSPACE = `${OF_ORGANIZATION} AND workspace_id = ${WORKSPACE}`;
 /** Rows without a tenant of their own: those of the batches that were named, as far as they are the tenant's. */
 const OF_NAMED_BATCH = `batch_number = ANY (ARRAY(
@@ -87,15 +78,8 @@ const GRANTED: Readonly<Record<string, string>> = {
 export class TenantRows1763900000071 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await ensureTenantRole(runner);
-    for (const [table, condition] of Object.entries(OWNED)) {
-      await runner.query(`ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY`);
-      await runner.query(`CREATE POLICY ${table}_of_tenant ON ${table} TO ${ROLE} USING (${condition})`);
-      await runner.query(
-        `CREATE POLICY ${table}_of_installation ON ${table} USING ((SELECT current_user <> '${ROLE}'))`,
-      );
-    }
-    for (const [table, rights] of Object.entries(GRANTED)) {
-      await runner.query(`GRANT ${rights} ON ${table} TO ${ROLE}`);
+    for (const [table, owned] of Object.entries(OWNED)) {
+      await guardTenantRows(runner, table, { owned, granted: GRANTED[table] });
     }
   }
 

@@ -18,6 +18,8 @@ import { VideoReviews1763900000062 } from './1763900000062-video-reviews';
 import { BatchQuotes1763900000063 } from './1763900000063-batch-quotes';
 import { TenantRows1763900000071 } from './1763900000071-tenant-rows';
 import { WebhookRedeliveries1763900000081 } from './1763900000081-webhook-redeliveries';
+import { WorkspaceSpending1763900000090 } from './1763900000090-workspace-spending';
+import { WorkspaceSettings1763900000091 } from './1763900000091-workspace-settings';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -41,4 +43,6 @@ export const migrations = [
   BatchQuotes1763900000063,
   TenantRows1763900000071,
   WebhookRedeliveries1763900000081,
+  WorkspaceSpending1763900000090,
+  WorkspaceSettings1763900000091,
 ];

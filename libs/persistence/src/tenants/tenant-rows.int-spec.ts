@@ -36,12 +36,15 @@ const GUARDED = [
   'ledger_key_days',
   'ledger_keys',
   'ledger_transfers',
+  'ledger_workspaces',
   'native_batches',
   'organizations',
   'outbox',
   'videos',
   'webhook_deliveries',
   'webhook_secrets',
+  'workspace_budgets',
+  'workspace_members',
   'workspaces',
 ];
 

@@ -39,6 +39,7 @@ export async function storeBatch(database: Database, total: number, holdUsd = '1
     await ledger.openHold(session, {
       id: key.id,
       organizationId: owner.organizationId,
+      workspaceId: owner.workspaceId,
       apiKeyHash: owner.apiKeyHash,
       keyLimit: null,
       amountUsd: holdUsd,

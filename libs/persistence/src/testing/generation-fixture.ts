@@ -20,7 +20,7 @@ export function anOpening(values: Partial<GenerationOpening> = {}): GenerationOp
 
 /** What an opened chat came to: it was answered with one token for one, and costs so many dollars. */
 export function aSettlement(
-  { holdUsd: _held, keyLimit: _limit, ...opening }: GenerationOpening,
+  { holdUsd: _held, keyLimit: _limit, budgets: _budgets, ...opening }: GenerationOpening,
   costUsd: string,
   values: Partial<GenerationSettlement> = {},
 ): GenerationSettlement {

@@ -1,7 +1,7 @@
 export { atOnce } from './at-once';
 export { announcementsOf, batchesOf, storeBatch, type StoredBatch } from './batch-fixture';
 export { anOpening, aSettlement } from './generation-fixture';
-export { storeKey } from './key-fixture';
+export { storeKey, storeKeyIn } from './key-fixture';
 export { aLineOutcome } from './line-outcome-fixture';
 export { answersToForeign, roundTripsOf, type Answered } from './round-trips';
 export { storePropertiedTenant, type PropertiedTenant } from './tenant-fixture';

@@ -43,6 +43,8 @@ function accountPossessions({ workspaceId }: WorkspaceTenant, common: Common): P
   return [
     ['organizations', { id: organization.organization_id, name: 'A tenant' }],
     ['workspaces', { ...organization, id: workspaceId, name: 'Default', slug: 'default' }],
+    ['workspace_budgets', { ...owner, id, interval: 'daily', limit_usd: 1 }],
+    ['workspace_members', { ...owner, id, user_id: 'user_1' }],
     ['api_keys', { ...owner, hash: key.api_key_hash, id, kind: 'api', name: 'A key', label: 'sk-' }],
     ['authorization_codes', { ...owner, ...expires, code_hash: key.api_key_hash, key_name: 'A key' }],
     ['identity_issuers', { ...organization, ...issuer, id }],
@@ -84,13 +86,14 @@ function workPossessions(batchId: string, batchNumber: number, common: Common): 
   ];
 }
 
-function bookPossessions({ id, day, organization, key, expires, account }: Common): Possession[] {
+function bookPossessions({ id, day, organization, owner, key, expires, account }: Common): Possession[] {
   const topUp = { kind: 'top_up', debit_account: 'funding', credit_account: account, amount_usd: 7 };
   return [
     ['ledger_accounts', { id: account, balance_usd: 7 }],
     ['ledger_transfers', { ...topUp, reference: id }],
     ['ledger_holds', { ...expires, id, account_id: account, amount_usd: 1 }],
     ['ledger_keys', key],
+    ['ledger_workspaces', owner],
     ['ledger_key_days', { ...key, day, charged_usd: 1 }],
     ['ledger_byok_months', { ...organization, month: day, list_usd: 1 }],
   ];

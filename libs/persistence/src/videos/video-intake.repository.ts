@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AdvanceVideo } from '@libs/contracts';
 import { Database, sqlStateOf, type Session } from '../database';
-import type { KeyLimit } from '../ledger/key-limit';
+import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import { OutboxRepository } from '../outbox/outbox.repository';
@@ -13,6 +13,7 @@ export interface NewVideo {
   readonly workspaceId: string;
   readonly apiKeyHash: string;
   readonly keyLimit: KeyLimit | null;
+  readonly budgets?: readonly SpendingLimit[] | undefined;
   readonly model: string;
   readonly provider: string;
   readonly upstreamModel: string;
@@ -53,8 +54,10 @@ export class VideoIntakeRepository {
         await this.ledger.openHold(session, {
           id: video.id,
           organizationId: video.organizationId,
+          workspaceId: video.workspaceId,
           apiKeyHash: video.apiKeyHash,
           keyLimit: video.keyLimit,
+          budgets: video.budgets,
           amountUsd: video.priceUsd,
           expiresAt: new Date(Date.now() + video.lifetimeMs + HOLD_SLACK_MS),
         });

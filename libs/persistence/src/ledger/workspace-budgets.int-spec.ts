@@ -1,0 +1,215 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import {
+  GenerationsRepository,
+  type GenerationOpening,
+  type GenerationSettlement,
+} from '../generations/generations.repository';
+import {
+  anOpening,
+  aSettlement,
+  atOnce,
+  openTestDatabase,
+  storeKeyIn,
+  storeVideo,
+  type OpenTestDatabase,
+} from '../testing';
+import type { SpendingLimit } from './key-limit';
+import { LedgerRepository } from './ledger.repository';
+
+interface Payer {
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly apiKeyHash: string;
+}
+
+const HUNDRED: SpendingLimit = { amountUsd: '100', reset: null, includesByok: false };
+const TEN: SpendingLimit = { ...HUNDRED, amountUsd: '10' };
+
+describe('the budgets of a workspace', () => {
+  let opened: OpenTestDatabase;
+  let ledger: LedgerRepository;
+  let generations: GenerationsRepository;
+  let payer: Payer;
+
+  beforeAll(async () => {
+    opened = await openTestDatabase();
+    ledger = new LedgerRepository(opened.database);
+    generations = new GenerationsRepository(opened.database);
+  });
+
+  afterAll(() => opened.close());
+
+  beforeEach(async () => {
+    payer = await newPayer();
+  });
+
+  afterEach(async () => {
+    expect(await ledger.audit()).toEqual([]);
+  });
+
+  async function newPayer(creditsUsd = '1000'): Promise<Payer> {
+    const organizationId = randomUUID();
+    await ledger.topUp(organizationId, creditsUsd, randomUUID());
+    return anotherKey({ organizationId, workspaceId: randomUUID() });
+  }
+
+  async function anotherKey(of: Pick<Payer, 'organizationId' | 'workspaceId'>): Promise<Payer> {
+    const apiKeyHash = randomBytes(32).toString('hex');
+    await storeKeyIn(opened.database, of, apiKeyHash);
+    return { organizationId: of.organizationId, workspaceId: of.workspaceId, apiKeyHash };
+  }
+
+  function opening(holdUsd: string, budgets: SpendingLimit[] | undefined = [TEN], of = payer): GenerationOpening {
+    return anOpening({ ...of, holdUsd, budgets });
+  }
+
+  function settlement(of: GenerationOpening, costUsd: string, upstreamCostUsd?: string): GenerationSettlement {
+    return aSettlement(of, costUsd, { details: { attempts: [], upstreamCostUsd } });
+  }
+
+  async function refusalOf(call: GenerationOpening): Promise<string | null> {
+    return (await generations.open([call]))[0]!.refusedBy;
+  }
+
+  /** What a call without budgets spends, unless it is told some. */
+  async function spend(costUsd: string, of = payer, upstreamCostUsd?: string): Promise<void> {
+    const call = anOpening({ ...of, holdUsd: costUsd });
+    expect(await refusalOf(call)).toBeNull();
+    await generations.settle([settlement(call, costUsd, upstreamCostUsd)]);
+  }
+
+  function isHeld(amountUsd: string, budgets: SpendingLimit[] | undefined, of = payer): Promise<boolean> {
+    const hold = { ...of, id: randomUUID(), keyLimit: null, amountUsd, budgets, expiresAt: new Date() };
+    return opened.database
+      .transaction((session) => ledger.openHold(session, hold))
+      .then(
+        () => true,
+        (error: { code?: string }) => {
+          expect(error.code).toBe('payment_required');
+          return false;
+        },
+      );
+  }
+
+  async function rowOf({ workspaceId }: Payer): Promise<{ held: string; total: string } | null> {
+    return opened.database.firstRow({
+      sql: `SELECT held_usd::float8::text AS held, total_usd::float8::text AS total FROM ledger_workspaces WHERE workspace_id = $1`,
+      values: [workspaceId],
+    });
+  }
+
+  it('let exactly as many of 400 concurrent calls through as they cover, whichever keys make them', async () => {
+    const keys = [payer, ...(await atOnce(7, () => anotherKey(payer)))];
+    const refusals = await atOnce(400, (index) => refusalOf(opening('1', [HUNDRED], keys[index % keys.length])));
+    expect(refusals.filter((refusal) => refusal === null)).toHaveLength(100);
+    expect(refusals.filter((refusal) => refusal === 'budget')).toHaveLength(300);
+    expect(await ledger.accountOf(payer.organizationId)).toMatchObject({ heldUsd: '100.000000000000' });
+  });
+
+  it('hold from their first moment on, while calls, batches and charges come at the same time', async () => {
+    const keys = [payer, ...(await atOnce(4, () => anotherKey(payer)))];
+    let through = 0;
+    await atOnce(400, async (index) => {
+      const of = keys[index % keys.length]!;
+      // The first calls know nothing of a budget yet; what they do counts for those that come after.
+      const budgets = index < 40 ? undefined : [HUNDRED];
+      if (index % 4 === 3) {
+        if (await isHeld('1', budgets, of)) through += 1;
+        return;
+      }
+      const call = anOpening({ ...of, holdUsd: '1', budgets });
+      if ((await refusalOf(call)) !== null) return;
+      through += 1;
+      await generations.settle([settlement(call, '1')]);
+    });
+    expect(through).toBe(100);
+  });
+
+  it('count what was spent and set aside before there were any', async () => {
+    const other = await anotherKey(payer);
+    await spend('3');
+    await spend('2', other);
+    const running = anOpening({ ...payer, holdUsd: '4' });
+    await generations.open([running]);
+    expect(await rowOf(payer)).toBeNull();
+    expect(await refusalOf(opening('2'))).toBe('budget');
+    expect(await rowOf(payer)).toEqual({ held: '4', total: '5' });
+    await generations.settle([settlement(running, '1')]);
+    expect(await refusalOf(opening('4'))).toBeNull();
+    expect(await refusalOf(opening('1'))).toBe('budget');
+  });
+
+  it('are judged each by its own period, and the tightest decides', async () => {
+    const daily: SpendingLimit = { ...HUNDRED, amountUsd: '5', reset: 'daily' };
+    const lifetime: SpendingLimit = { ...HUNDRED, amountUsd: '8' };
+    expect(await refusalOf(opening('4', [lifetime, daily]))).toBeNull();
+    await generations.abandonOlderThan(0);
+    await spend('4');
+    expect(await refusalOf(opening('2', [lifetime, daily]))).toBe('budget');
+    await opened.database.execute({
+      sql: 'UPDATE ledger_workspaces SET spent_on = spent_on - 1 WHERE workspace_id = $1',
+      values: [payer.workspaceId],
+    });
+    const next = opening('4', [lifetime, daily]);
+    expect(await generations.open([next])).toMatchObject([{ refusedBy: null, workspaceLeftUsd: '0.000000000000' }]);
+    expect(await refusalOf(opening('0.000000000001', [lifetime, daily]))).toBe('budget');
+    expect(await refusalOf(opening('1', [{ ...daily, amountUsd: '9' }]))).toBeNull();
+  });
+
+  it('bind one workspace and none of its neighbours', async () => {
+    const neighbour = await anotherKey({ ...payer, workspaceId: randomUUID() });
+    const calls = [opening('6'), opening('5'), anOpening({ ...neighbour, holdUsd: '50' })];
+    const verdicts = new Map((await generations.open(calls)).map(({ id, refusedBy }) => [id, refusedBy]));
+    expect(calls.map(({ id }) => verdicts.get(id))).toEqual(['budget', 'budget', null]);
+    expect(await rowOf(payer)).toEqual({ held: '0', total: '0' });
+    expect(await rowOf(neighbour)).toEqual({ held: '50', total: '0' });
+  });
+
+  it('are told from the limit of a key and from the credits', async () => {
+    const keyLimit = { ...TEN, amountUsd: '1' };
+    expect(await refusalOf({ ...opening('2'), keyLimit })).toBe('key_limit');
+    payer = await newPayer('1');
+    expect(await refusalOf(opening('2'))).toBe('credits');
+    expect(await rowOf(payer)).toEqual({ held: '0', total: '0' });
+    expect(await isHeld('2', [TEN])).toBe(false);
+  });
+
+  it('bind an organization that never had credits, once it has some', async () => {
+    payer = await anotherKey({ organizationId: randomUUID(), workspaceId: randomUUID() });
+    expect(await refusalOf(opening('1'))).toBe('credits');
+    await ledger.topUp(payer.organizationId, '100', randomUUID());
+    await spend('9');
+    expect(await refusalOf(opening('2'))).toBe('budget');
+  });
+
+  it('count what own providers charge only where they are meant to', async () => {
+    await spend('0.5', payer, '9');
+    expect(await refusalOf(opening('2', [{ ...TEN, includesByok: true }]))).toBe('budget');
+    expect(await refusalOf(opening('2'))).toBeNull();
+  });
+
+  it('have room again for what a batch set aside and did not need, and for calls that were given up', async () => {
+    const hold = { ...payer, id: randomUUID(), keyLimit: null, amountUsd: '9', budgets: [TEN], expiresAt: new Date() };
+    await opened.database.transaction((session) => ledger.openHold(session, hold));
+    expect(await isHeld('2', [TEN])).toBe(false);
+    await opened.database.transaction((session) => ledger.resolveHold(session, hold.id));
+    expect(await refusalOf(opening('10'))).toBeNull();
+    expect(await refusalOf(opening('1'))).toBe('budget');
+    await generations.abandonOlderThan(0);
+    expect(await rowOf(payer)).toEqual({ held: '0', total: '0' });
+  });
+
+  it('are asked when a video is taken in', async () => {
+    await expect(storeVideo(opened.database, { ...payer, priceUsd: '11', budgets: [TEN] })).rejects.toMatchObject({
+      code: 'payment_required',
+    });
+    await storeVideo(opened.database, { ...payer, priceUsd: '9', budgets: [TEN] });
+    expect(await rowOf(payer)).toEqual({ held: '9', total: '0' });
+  });
+
+  it('cost an organization without any no row at all', async () => {
+    await spend('1');
+    expect(await isHeld('1', undefined)).toBe(true);
+    expect(await rowOf(payer)).toBeNull();
+  });
+});

@@ -1,0 +1,99 @@
+import type { Session } from '../session';
+import { FIGURES, isSamePeriod, leftOfLimit, TODAY, type SpendingLimit } from './key-limit';
+
+/** Budgets of a workspace as JSON; null where it has none, as for most. */
+export function budgetsJson(budgets: readonly SpendingLimit[] | undefined): string | null {
+  return budgets === undefined || budgets.length === 0 ? null : JSON.stringify(budgets);
+}
+
+const ELEMENT = {
+  amount: `(budget->>'amountUsd')::numeric`,
+  reset: `budget->>'reset'`,
+  includesByok: `(budget->>'includesByok')::boolean`,
+};
+
+/** SQL for the members of budgets, which `json` is an expression for, as rows of a limit each. */
+export const budgetRows = (json: string): string => `
+    SELECT ${ELEMENT.amount} AS amount, ${ELEMENT.reset} AS reset, ${ELEMENT.includesByok} AS includes_byok
+    FROM json_array_elements(${json}) budget`;
+
+/**
+ * Sees to it that what the workspaces of an organization spend is written down, from now on and for what was before.
+ *
+ * Only organizations with a budget pay for that: every statement that moves money has locked the organization's
+ * account, and learns from that row whether it is to write to `ledger_workspaces` as well. So the account is marked
+ * first, which waits for the statements that are on their way and lets no other begin; then what the keys have spent
+ * and set aside is added up by workspace, in a statement of its own that sees what those left behind.
+ */
+export async function trackWorkspaces(session: Session, organizationId: string): Promise<void> {
+  const marked = await session.execute({
+    name: 'ledger-track-workspaces',
+    sql: `
+      INSERT INTO ledger_accounts (id, tracks_workspaces) VALUES ('org:' || $1::uuid, true)
+      ON CONFLICT (id) DO UPDATE SET tracks_workspaces = true WHERE NOT ledger_accounts.tracks_workspaces`,
+    values: [organizationId],
+  });
+  if (marked === 0) return;
+  await session.execute({ name: 'ledger-add-up-workspaces', sql: ADD_UP_SQL, values: [organizationId] });
+}
+
+/** A workspace that was never charged has its row made with the first budget it is judged by. */
+export async function ensureWorkspaceRow(session: Session, organizationId: string, workspaceId: string): Promise<void> {
+  await session.execute({
+    name: 'ledger-workspace-exists',
+    sql: `INSERT INTO ledger_workspaces (workspace_id, organization_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+    values: [workspaceId, organizationId],
+  });
+}
+
+function counting(figure: (typeof FIGURES)[number]): string {
+  switch (figure) {
+    case 'total':
+      return 'true';
+    case 'day':
+      return `k.spent_on >= ${TODAY}`;
+    case 'week':
+    case 'month':
+      return isSamePeriod(figure, 'k', TODAY);
+  }
+}
+
+const COLUMNS = FIGURES.flatMap((figure) => [`${figure}_usd`, `byok_${figure}_usd`]);
+
+const ADD_UP_SQL = `
+  INSERT INTO ledger_workspaces (workspace_id, organization_id, held_usd, spent_on, ${COLUMNS.join(', ')})
+  SELECT a.workspace_id, a.organization_id, sum(k.held_usd), ${TODAY}, ${FIGURES.flatMap((figure) =>
+    [`${figure}_usd`, `byok_${figure}_usd`].map(
+      (column) => `coalesce(sum(k.${column}) FILTER (WHERE ${counting(figure)}), 0)`,
+    ),
+  ).join(', ')}
+  FROM ledger_keys k JOIN api_keys a ON a.hash = k.api_key_hash
+  WHERE a.organization_id = $1 AND a.workspace_id IS NOT NULL
+  GROUP BY a.workspace_id, a.organization_id`;
+
+export interface WorkspaceHold {
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly amountUsd: string;
+  readonly budgets?: readonly SpendingLimit[] | undefined;
+}
+
+/**
+ * Sets money aside for a workspace, in the transaction of a statement that locked the account of its organization.
+ * False where a budget does not cover it.
+ */
+export async function holdOnWorkspace(session: Session, hold: WorkspaceHold): Promise<boolean> {
+  const { organizationId, workspaceId, amountUsd, budgets } = hold;
+  await ensureWorkspaceRow(session, organizationId, workspaceId);
+  const covered = await session.execute({
+    name: 'ledger-hold-on-workspace',
+    sql: `
+      UPDATE ledger_workspaces w SET held_usd = w.held_usd + $2::numeric
+      WHERE w.workspace_id = $1 AND NOT EXISTS (
+        SELECT FROM (${budgetRows('$3::json')}) given WHERE $2::numeric > ${leftOfLimit('w', GIVEN)})`,
+    values: [workspaceId, amountUsd, budgetsJson(budgets)],
+  });
+  return covered === 1;
+}
+
+const GIVEN = { amount: 'given.amount', reset: 'given.reset', includesByok: 'given.includes_byok' };
