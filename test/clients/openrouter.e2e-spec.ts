@@ -292,6 +292,40 @@ describe('the OpenRouter client', () => {
     expect(await manager.workspaces.delete({ id })).toEqual({ deleted: true });
   });
 
+  it('sets a workspace up, and its budgets and members', async () => {
+    const { data } = await manager.workspaces.create({
+      createWorkspaceRequest: {
+        name: 'Set up',
+        slug: 'set-up',
+        defaultProviderSort: 'latency',
+        ioLoggingSamplingRate: 0.5,
+      },
+    });
+    const { id } = data;
+    expect(data).toMatchObject({ defaultProviderSort: 'latency', ioLoggingSamplingRate: 0.5 });
+    const updateWorkspaceRequest = { defaultProviderSort: null, defaultTextModel: CONVERSING[0] };
+    const changed = await manager.workspaces.update({ id, updateWorkspaceRequest });
+    expect(changed.data).toMatchObject({ defaultProviderSort: null, defaultTextModel: CONVERSING[0] });
+    const members = { id, bulkAddWorkspaceMembersRequest: { userIds: ['user_1', 'user_2'] } };
+    expect(await manager.workspaces.bulkAddMembers(members)).toMatchObject({ addedCount: 2 });
+    const listed: string[] = [];
+    for await (const { result } of await manager.workspaces.listMembers({ id })) {
+      listed.push(...result.data.map(({ userId, role }) => `${userId} ${role}`));
+    }
+    expect(listed).toEqual(['user_1 member', 'user_2 member']);
+    const removal = { id, bulkRemoveWorkspaceMembersRequest: { userIds: ['user_2'] } };
+    expect(await manager.workspaces.bulkRemoveMembers(removal)).toEqual({ removedCount: 1 });
+    const upsertWorkspaceBudgetRequest = { limitUsd: 12.5, includeByokInBudgets: true };
+    const budget = { workspaceRef: id, interval: 'monthly' as const };
+    const set = await manager.workspaces.setBudget({ ...budget, upsertWorkspaceBudgetRequest });
+    expect(set).toMatchObject({ data: { limitUsd: 12.5, resetInterval: 'monthly' }, includeByokInBudgets: true });
+    expect(await manager.workspaces.getBudget(budget)).toEqual(set);
+    expect((await manager.workspaces.listBudgets({ workspaceRef: id })).data).toEqual([set.data]);
+    expect((await manager.workspaces.get({ id })).data.includeByokInBudgets).toBe(true);
+    expect(await manager.workspaces.deleteBudget(budget)).toEqual({ deleted: true });
+    await expect(manager.workspaces.getBudget(budget)).rejects.toBeInstanceOf(NotFoundResponseError);
+  });
+
   const ask = { model: CONVERSING[0], messages: asks(PROMPTS.greet), stream: false as const };
 
   it('knows a key that is not accepted', async () => {

@@ -378,6 +378,25 @@ describe('another organization', () => {
       () => installation.seed.workspaceId,
       UNKNOWN_ID,
     ],
+    ...(
+      [
+        ['list the budgets', 'GET', 'budgets'],
+        ['read a budget', 'GET', 'budgets/daily'],
+        ['set a budget', 'PUT', 'budgets/daily', { limit_usd: 1 }],
+        ['delete a budget', 'DELETE', 'budgets/daily'],
+        ['list the members', 'GET', 'members'],
+        ['add a member', 'POST', 'members/add', { user_ids: [CANARY] }],
+        ['remove a member', 'POST', 'members/remove', { user_ids: [CANARY] }],
+      ] as const
+    ).map(
+      ([what, method, path, body]) =>
+        [
+          `${what} of a workspace`,
+          (id: string) => stranger.manager.request(method, `/workspaces/${id}/${path}`, body),
+          () => installation.seed.workspaceId,
+          UNKNOWN_ID,
+        ] as const,
+    ),
   ];
 
   it.each(asks)(

@@ -6,6 +6,8 @@ import { ApiKeyEntity } from './keys/api-key.entity';
 import { KeysRepository, type NewKey } from './keys/keys.repository';
 import { OrganizationEntity } from './organizations/organization.entity';
 import { OrganizationsRepository } from './organizations/organizations.repository';
+import { WorkspaceBudgetEntity } from './workspaces/workspace-budget.entity';
+import { WorkspaceMemberEntity } from './workspaces/workspace-member.entity';
 import { WorkspaceEntity } from './workspaces/workspace.entity';
 import { WorkspacesRepository } from './workspaces/workspaces.repository';
 
@@ -21,7 +23,7 @@ beforeAll(async () => {
   testDatabase = await createTestDatabase();
   dataSource = createDataSource({
     url: testDatabase.url,
-    entities: [ApiKeyEntity, OrganizationEntity, WorkspaceEntity],
+    entities: [ApiKeyEntity, OrganizationEntity, WorkspaceEntity, WorkspaceBudgetEntity, WorkspaceMemberEntity],
   });
   await dataSource.initialize();
   const database = new Database(dataSource);
@@ -86,9 +88,7 @@ async function outcomeOf(operation: Promise<unknown>): Promise<string> {
 describe('the tables of the auth app', () => {
   it('are what the entities say', async () => {
     const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
-    const drift = upQueries
-      .map(({ query }) => query)
-      .filter((query) => /organizations|workspaces|api_keys/.test(query));
+    const drift = upQueries.map(({ query }) => query).filter((query) => /organizations|workspace|api_keys/.test(query));
     expect(drift).toEqual([]);
   });
 });
@@ -129,6 +129,9 @@ describe(KeysRepository.name, () => {
       policy: { zdr: true },
       workspacePolicy: { allowed_data_regions: ['europe'] },
       defaultCallbackUrl,
+      settings: null,
+      budgets: null,
+      includeByokInBudgets: false,
     });
     await workspaces.updateWorkspace(workspace, { policy: null });
     await keys.updateKey(key, { policy: null });

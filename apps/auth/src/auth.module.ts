@@ -37,6 +37,14 @@ import { PoliciesService } from './workload-identity/policies.service';
 import { TokenExchangeService } from './workload-identity/token-exchange.service';
 import { UsedTokenIdEntity } from './workload-identity/used-token-id.entity';
 import { UsedTokenIdsRepository } from './workload-identity/used-token-ids.repository';
+import { BudgetsConsumer } from './workspaces/budgets.consumer';
+import { BudgetsRepository } from './workspaces/budgets.repository';
+import { BudgetsService } from './workspaces/budgets.service';
+import { MembersConsumer } from './workspaces/members.consumer';
+import { MembersRepository } from './workspaces/members.repository';
+import { MembersService } from './workspaces/members.service';
+import { WorkspaceBudgetEntity } from './workspaces/workspace-budget.entity';
+import { WorkspaceMemberEntity } from './workspaces/workspace-member.entity';
 import { WorkspaceEntity } from './workspaces/workspace.entity';
 import { WorkspacesConsumer } from './workspaces/workspaces.consumer';
 import { WorkspacesRepository } from './workspaces/workspaces.repository';
@@ -48,6 +56,8 @@ const entities = [
   ApiKeyEntity,
   OrganizationEntity,
   WorkspaceEntity,
+  WorkspaceBudgetEntity,
+  WorkspaceMemberEntity,
   OauthAppEntity,
   AuthorizationCodeEntity,
   ConsentSessionEntity,
@@ -62,6 +72,8 @@ const entities = [
     KeysConsumer,
     OrganizationsConsumer,
     WorkspacesConsumer,
+    BudgetsConsumer,
+    MembersConsumer,
     AuthorizationCodesConsumer,
     ConsentSessionsConsumer,
     IssuersConsumer,
@@ -75,6 +87,10 @@ const entities = [
     OrganizationsRepository,
     WorkspacesService,
     WorkspacesRepository,
+    BudgetsService,
+    BudgetsRepository,
+    MembersService,
+    MembersRepository,
     AuthorizationCodesService,
     AuthorizationCodesRepository,
     ConsentSessionsService,

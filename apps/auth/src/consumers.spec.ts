@@ -18,6 +18,10 @@ import { IssuersService } from './workload-identity/issuers.service';
 import { PoliciesConsumer } from './workload-identity/policies.consumer';
 import { PoliciesService } from './workload-identity/policies.service';
 import { TokenExchangeService } from './workload-identity/token-exchange.service';
+import { BudgetsConsumer } from './workspaces/budgets.consumer';
+import { BudgetsService } from './workspaces/budgets.service';
+import { MembersConsumer } from './workspaces/members.consumer';
+import { MembersService } from './workspaces/members.service';
 import { WorkspacesConsumer } from './workspaces/workspaces.consumer';
 import { WorkspacesService } from './workspaces/workspaces.service';
 
@@ -26,6 +30,8 @@ describe('consumers of the auth queue', () => {
     KeysConsumer,
     OrganizationsConsumer,
     WorkspacesConsumer,
+    BudgetsConsumer,
+    MembersConsumer,
     AuthorizationCodesConsumer,
     ConsentSessionsConsumer,
     IssuersConsumer,
@@ -36,6 +42,8 @@ describe('consumers of the auth queue', () => {
     KeysService,
     OrganizationsService,
     WorkspacesService,
+    BudgetsService,
+    MembersService,
     AuthorizationCodesService,
     ConsentSessionsService,
     IssuersService,

@@ -7,15 +7,20 @@ import { FederationPolicyEntity } from './workload-identity/federation-policy.en
 import { IdentityIssuerEntity } from './workload-identity/identity-issuer.entity';
 import { IssuersRepository } from './workload-identity/issuers.repository';
 import { PoliciesRepository } from './workload-identity/policies.repository';
+import { BudgetsRepository } from './workspaces/budgets.repository';
+import { MembersRepository } from './workspaces/members.repository';
+import { WorkspaceBudgetEntity } from './workspaces/workspace-budget.entity';
+import { WorkspaceMemberEntity } from './workspaces/workspace-member.entity';
 import { WorkspaceEntity } from './workspaces/workspace.entity';
 import { WorkspacesRepository } from './workspaces/workspaces.repository';
 
 const ENTITIES = [ApiKeyEntity, WorkspaceEntity, IdentityIssuerEntity, FederationPolicyEntity];
+const OF_WORKSPACES = [WorkspaceBudgetEntity, WorkspaceMemberEntity];
 
 let tenants: TwoTenants;
 
 beforeAll(async () => {
-  tenants = await openTwoTenants([...ENTITIES, OrganizationEntity]);
+  tenants = await openTwoTenants([...ENTITIES, ...OF_WORKSPACES, OrganizationEntity]);
 });
 
 afterAll(() => tenants?.close());
@@ -29,6 +34,8 @@ describe('an id of another organization', () => {
     const { organizationId } = mine;
     const keys = new KeysRepository(database);
     const workspaces = new WorkspacesRepository(database);
+    const budgets = new BudgetsRepository(database);
+    const members = new MembersRepository(database);
     const issuers = new IssuersRepository(database);
     const policies = new PoliciesRepository(database);
     const cases: readonly (readonly [id: string, unknown: string, ask: (id: string) => Promise<unknown>])[] = [
@@ -42,6 +49,12 @@ describe('an id of another organization', () => {
         (id: string) => workspaces.getWorkspace({ organizationId, id }),
         (id: string) => workspaces.updateWorkspace({ organizationId, id }, { name: 'taken' }),
         (id: string) => workspaces.deleteWorkspace({ organizationId, id }),
+        (id: string) => budgets.findBudgets({ organizationId, id }),
+        (id: string) => budgets.putBudget({ organizationId, id, interval: 'daily', limitUsd: '9' }, randomUUID()),
+        (id: string) => budgets.deleteBudget({ organizationId, id, interval: 'daily' }),
+        (id: string) => members.findMembers({ organizationId, id, offset: 0, limit: 9 }),
+        (id: string) => members.addMembers({ organizationId, id, userIds: ['user_1'] }),
+        (id: string) => members.removeMembers({ organizationId, id, userIds: ['user_1'] }),
       ].map((ask) => [theirs.workspaceId, randomUUID(), ask] as const),
       ...[
         (id: string) => issuers.getIssuer({ organizationId, id }),
@@ -75,5 +88,12 @@ describe('a repository that forgets to ask whose a row is', () => {
       manager.createQueryBuilder().update(entity).set(change).execute(),
     );
     expect(changed.affected).toBe(1);
+  });
+
+  it.each(OF_WORKSPACES)('and so with what belongs to its workspaces: %p', async (entity) => {
+    const { database, dataSource, mine } = tenants;
+    const found = await database.asOrganization(mine).entities((manager) => manager.find(entity));
+    expect(found.map(({ workspaceId }) => workspaceId)).toEqual([mine.workspaceId]);
+    expect(await dataSource.manager.count(entity)).toBe(2);
   });
 });

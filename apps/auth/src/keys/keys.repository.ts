@@ -1,5 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import type { ApiKeyKind, KeyReference, LimitReset, ListKeysRequest, RoutingPolicy } from '@libs/contracts';
+import type {
+  ApiKeyKind,
+  BudgetInterval,
+  KeyReference,
+  LimitReset,
+  ListKeysRequest,
+  RoutingPolicy,
+  WorkspaceSettings,
+} from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Database } from '@libs/persistence';
 import { In, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
@@ -43,7 +51,15 @@ export type UsableKey = Pick<
   | 'expiresAt'
   | 'creatorUserId'
   | 'policy'
-> & { readonly workspacePolicy: RoutingPolicy | null; readonly defaultCallbackUrl: string | null };
+> & {
+  readonly workspacePolicy: RoutingPolicy | null;
+  readonly defaultCallbackUrl: string | null;
+  /** Of the workspace; null where nothing is set. */
+  readonly settings: WorkspaceSettings | null;
+  /** Of the workspace; null where it has none. */
+  readonly budgets: readonly { readonly amountUsd: string; readonly interval: BudgetInterval }[] | null;
+  readonly includeByokInBudgets: boolean | null;
+};
 
 /** Every method but `findUsableKey` asks for the organization: a foreign key is as unknown as no key. */
 @Injectable()
@@ -59,7 +75,11 @@ export class KeysRepository {
                k.limit_usd AS "limitUsd", k.limit_reset AS "limitReset",
                k.include_byok_in_limit AS "includeByokInLimit", k.expires_at AS "expiresAt",
                k.creator_user_id AS "creatorUserId", k.policy, w.policy AS "workspacePolicy",
-               w.default_callback_url AS "defaultCallbackUrl"
+               w.default_callback_url AS "defaultCallbackUrl", nullif(w.settings, '{}') AS settings,
+               w.include_byok_in_budgets AS "includeByokInBudgets",
+               (SELECT json_agg(json_build_object('amountUsd', trim_scale(b.limit_usd)::text, 'interval', b.interval)
+                                ORDER BY b.interval)
+                FROM workspace_budgets b WHERE b.workspace_id = w.id) AS budgets
         FROM api_keys k LEFT JOIN workspaces w ON w.id = k.workspace_id
         WHERE k.hash = $1 AND k.deleted_at IS NULL AND NOT k.disabled AND w.deleted_at IS NULL
           AND (k.expires_at IS NULL OR k.expires_at > now())`,

@@ -53,6 +53,15 @@ function entity(values: Partial<ApiKeyEntity>): ApiKeyEntity {
   };
 }
 
+/** What a key has of a workspace of which nothing is set. */
+const UNSET = {
+  workspacePolicy: null,
+  defaultCallbackUrl: null,
+  settings: null,
+  budgets: null,
+  includeByokInBudgets: false,
+};
+
 describe(KeysService.name, () => {
   let repository: FakeRepository;
   let service: KeysService;
@@ -77,7 +86,7 @@ describe(KeysService.name, () => {
     [null, null],
   ])('answers for a usable key with its principal, a limit of %s as %s', async (stored, limitUsd) => {
     const expiresAt = new Date('2030-01-01T00:00:00Z');
-    repository.usable = { ...entity({ limitUsd: stored, expiresAt }), workspacePolicy: null, defaultCallbackUrl: null };
+    repository.usable = { ...entity({ limitUsd: stored, expiresAt }), ...UNSET };
     expect(await service.verify(HASH)).toEqual({
       principal: {
         keyHash: HASH,
@@ -97,19 +106,35 @@ describe(KeysService.name, () => {
 
   it('answers with the policies of workspace and key, those that there are', async () => {
     const [ours, theirs] = [{ zdr: true }, { allowed_models: ['a/b'] }];
-    repository.usable = { ...entity({ policy: theirs }), workspacePolicy: ours, defaultCallbackUrl: null };
+    repository.usable = { ...entity({ policy: theirs }), ...UNSET, workspacePolicy: ours };
     expect((await service.verify(HASH)).principal?.policies).toEqual([
       { owner: 'workspace', policy: ours },
       { owner: 'key', policy: theirs },
     ]);
-    repository.usable = { ...entity({ policy: theirs }), workspacePolicy: null, defaultCallbackUrl: null };
+    repository.usable = { ...entity({ policy: theirs }), ...UNSET };
     expect((await service.verify(HASH)).principal?.policies).toEqual([{ owner: 'key', policy: theirs }]);
   });
 
   it("answers with the workspace's callback URL where there is one", async () => {
     const defaultCallbackUrl = 'https://receiver.example/';
-    repository.usable = { ...entity({}), workspacePolicy: null, defaultCallbackUrl };
+    repository.usable = { ...entity({}), ...UNSET, defaultCallbackUrl };
     expect((await service.verify(HASH)).principal).toMatchObject({ defaultCallbackUrl });
+  });
+
+  it('answers with the settings and the budgets of the workspace, those that there are', async () => {
+    const settings = { default_provider_sort: 'price' } as const;
+    const budgets = [
+      { amountUsd: '5', interval: 'daily' },
+      { amountUsd: '90.5', interval: 'lifetime' },
+    ] as const;
+    repository.usable = { ...entity({}), ...UNSET, settings, budgets, includeByokInBudgets: true };
+    expect((await service.verify(HASH)).principal).toMatchObject({
+      settings,
+      budgets: [
+        { amountUsd: '5', reset: 'daily', includesByok: true },
+        { amountUsd: '90.5', reset: null, includesByok: true },
+      ],
+    });
   });
 
   it('refuses a management key with a policy', async () => {

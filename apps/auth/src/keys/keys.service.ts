@@ -14,6 +14,7 @@ import type {
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { ApiKeyEntity } from './api-key.entity';
+import { shortDecimal } from '../short-decimal';
 import { KeysRepository, type KeyChanges, type NewKey, type UsableKey } from './keys.repository';
 
 const CHANGEABLE = ['name', 'disabled', 'limitUsd', 'limitReset', 'includeByokInLimit', 'policy'] as const;
@@ -39,6 +40,7 @@ export class KeysService {
         expiresAt: key.expiresAt?.toISOString() ?? null,
         creatorUserId: key.creatorUserId,
         ...policiesOf(key),
+        ...termsOf(key),
         ...(key.defaultCallbackUrl !== null && { defaultCallbackUrl: key.defaultCallbackUrl }),
       },
     };
@@ -77,6 +79,20 @@ export class KeysService {
     await this.repository.deleteKey(reference);
     return { deleted: true };
   }
+}
+
+/** Most workspaces have nothing set and no budget, and the answer is as short as it was. */
+function termsOf({ settings, budgets, includeByokInBudgets }: UsableKey): Pick<Principal, 'settings' | 'budgets'> {
+  return {
+    ...(settings !== null && { settings }),
+    ...(budgets !== null && {
+      budgets: budgets.map(({ amountUsd, interval }) => ({
+        amountUsd,
+        reset: interval === 'lifetime' ? null : interval,
+        includesByok: includeByokInBudgets === true,
+      })),
+    }),
+  };
 }
 
 /** Most keys have none, and their answer is as short as it was. */
@@ -126,9 +142,4 @@ function toRecord(key: ApiKeyEntity): KeyRecord {
     createdAt: key.createdAt.toISOString(),
     updatedAt: key.updatedAt?.toISOString() ?? null,
   };
-}
-
-/** PostgreSQL pads a numeric to its scale: `10.500000000000` is 10.5. */
-function shortDecimal(amountUsd: string | null): string | null {
-  return amountUsd?.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') ?? null;
 }

@@ -7,6 +7,8 @@ import { ApiKeyEntity } from '../keys/api-key.entity';
 import { KeysRepository } from '../keys/keys.repository';
 import { OrganizationEntity } from '../organizations/organization.entity';
 import { OrganizationsRepository } from '../organizations/organizations.repository';
+import { WorkspaceBudgetEntity } from '../workspaces/workspace-budget.entity';
+import { WorkspaceMemberEntity } from '../workspaces/workspace-member.entity';
 import { WorkspaceEntity } from '../workspaces/workspace.entity';
 import { WorkspacesRepository } from '../workspaces/workspaces.repository';
 import { AuthorizationCodeEntity } from './authorization-code.entity';
@@ -32,6 +34,8 @@ beforeAll(async () => {
       ApiKeyEntity,
       OrganizationEntity,
       WorkspaceEntity,
+      WorkspaceBudgetEntity,
+      WorkspaceMemberEntity,
       OauthAppEntity,
       AuthorizationCodeEntity,
       ConsentSessionEntity,

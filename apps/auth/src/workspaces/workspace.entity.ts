@@ -1,4 +1,4 @@
-import type { RoutingPolicy } from '@libs/contracts';
+import type { RoutingPolicy, WorkspaceSettings } from '@libs/contracts';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { OrganizationEntity } from '../organizations/organization.entity';
 
@@ -38,6 +38,13 @@ export class WorkspaceEntity {
 
   @Column({ type: 'jsonb', nullable: true })
   policy: RoutingPolicy | null;
+
+  /** Without what was never set. */
+  @Column({ type: 'jsonb', default: {} })
+  settings: WorkspaceSettings;
+
+  @Column({ type: 'boolean', name: 'include_byok_in_budgets', default: false })
+  includeByokInBudgets: boolean;
 
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
   createdAt: Date;

@@ -1,14 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import type { ListWorkspacesRequest, WorkspaceReference } from '@libs/contracts';
+import type { ListWorkspacesRequest, WorkspaceReference, WorkspaceSettingsChanges } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Database } from '@libs/persistence';
-import { IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
+import { IsNull } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { ApiKeyEntity } from '../keys/api-key.entity';
+import { getWorkspaceWithin, livingWorkspace, lockWorkspace, noSuchWorkspace } from './living-workspace';
+import { WorkspaceBudgetEntity } from './workspace-budget.entity';
+import { WorkspaceMemberEntity } from './workspace-member.entity';
 import { WorkspaceEntity } from './workspace.entity';
 
 export type NewWorkspace = Pick<WorkspaceEntity, 'id' | 'organizationId' | 'name' | 'slug' | 'description'> &
-  Partial<Pick<WorkspaceEntity, 'defaultCallbackUrl' | 'policy'>>;
+  Partial<Pick<WorkspaceEntity, 'defaultCallbackUrl' | 'policy' | 'settings'>>;
 
 /** Members left out stay as they are. */
 export type WorkspaceChanges = Partial<
@@ -25,12 +28,12 @@ export class WorkspacesRepository {
       await manager.insert(WorkspaceEntity, workspace).catch((error: unknown) => {
         throw refusalOf(error);
       });
-      return getWithin(manager, workspace);
+      return getWorkspaceWithin(manager, workspace);
     });
   }
 
   async getWorkspace(reference: WorkspaceReference): Promise<WorkspaceEntity> {
-    return this.database.asOrganization(reference).entities((manager) => getWithin(manager, reference));
+    return this.database.asOrganization(reference).entities((manager) => getWorkspaceWithin(manager, reference));
   }
 
   async findWorkspaces(request: ListWorkspacesRequest): Promise<{ workspaces: WorkspaceEntity[]; totalCount: number }> {
@@ -45,47 +48,45 @@ export class WorkspacesRepository {
     return { workspaces, totalCount };
   }
 
-  async updateWorkspace(reference: WorkspaceReference, changes: WorkspaceChanges): Promise<WorkspaceEntity> {
+  /** Settings are changed one by one, within the statement: two changes at once both last. */
+  async updateWorkspace(
+    reference: WorkspaceReference,
+    changes: WorkspaceChanges,
+    settings?: WorkspaceSettingsChanges,
+  ): Promise<WorkspaceEntity> {
     return this.database.asOrganization(reference).entities(async (manager) => {
       const updated = await manager
-        .update(WorkspaceEntity, livingWorkspace(reference), { ...changes, updatedAt: () => 'now()' })
+        .createQueryBuilder()
+        .update(WorkspaceEntity)
+        .set({
+          ...changes,
+          updatedAt: () => 'now()',
+          ...(settings && { settings: () => 'jsonb_strip_nulls(settings || :settings::jsonb)' }),
+        })
+        .where(livingWorkspace(reference))
+        .setParameter('settings', JSON.stringify(settings))
+        .execute()
         .catch((error: unknown) => {
           throw refusalOf(error);
         });
       if (updated.affected !== 1) throw noSuchWorkspace();
-      return getWithin(manager, reference);
+      return getWorkspaceWithin(manager, reference);
     });
   }
 
   /**
    * The row lock excludes keys that are about to enter (they share-lock it), and the count runs after the
-   * lock is held: no key can be left behind in a deleted workspace.
+   * lock is held: no key can be left behind in a deleted workspace. Budgets and members go with it.
    */
   async deleteWorkspace(reference: WorkspaceReference): Promise<void> {
     await this.database.asOrganization(reference).entities(async (manager) => {
-      const workspace = await manager.findOne(WorkspaceEntity, {
-        where: livingWorkspace(reference),
-        lock: { mode: 'pessimistic_write' },
-      });
-      if (!workspace) throw noSuchWorkspace();
+      const workspace = await lockWorkspace(manager, reference);
       if (workspace.isDefault) throw new AppError('invalid_request', 'The default workspace cannot be deleted');
       const keys = await manager.countBy(ApiKeyEntity, { workspaceId: workspace.id, deletedAt: IsNull() });
       if (keys > 0) throw new AppError('invalid_request', 'The workspace still has keys');
+      await manager.delete(WorkspaceBudgetEntity, { workspaceId: workspace.id });
+      await manager.delete(WorkspaceMemberEntity, { workspaceId: workspace.id });
       await manager.update(WorkspaceEntity, { id: workspace.id }, { deletedAt: () => 'now()' });
     });
   }
-}
-
-async function getWithin(manager: EntityManager, reference: WorkspaceReference): Promise<WorkspaceEntity> {
-  const workspace = await manager.findOneBy(WorkspaceEntity, livingWorkspace(reference));
-  if (!workspace) throw noSuchWorkspace();
-  return workspace;
-}
-
-function livingWorkspace(reference: WorkspaceReference): FindOptionsWhere<WorkspaceEntity> {
-  return { id: reference.id, organizationId: reference.organizationId, deletedAt: IsNull() };
-}
-
-function noSuchWorkspace(): AppError {
-  return new AppError('not_found', 'No such workspace');
 }

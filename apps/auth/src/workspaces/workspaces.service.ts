@@ -8,6 +8,8 @@ import type {
   WorkspaceDeleted,
   WorkspaceRecord,
   WorkspaceReference,
+  WorkspaceSettings,
+  WorkspaceSettingsChanges,
 } from '@libs/contracts';
 import type { WorkspaceEntity } from './workspace.entity';
 import { WorkspacesRepository, type WorkspaceChanges } from './workspaces.repository';
@@ -20,8 +22,9 @@ export class WorkspacesService {
 
   async create(request: CreateWorkspaceRequest): Promise<WorkspaceRecord> {
     const { organizationId, name, slug, description = null, defaultCallbackUrl = null, policy = null } = request;
-    const workspace = { id: randomUUID(), organizationId, name, slug, description, defaultCallbackUrl, policy };
-    return toRecord(await this.repository.insertWorkspace(workspace));
+    const members = { organizationId, name, slug, description, defaultCallbackUrl, policy };
+    const settings = withoutNulls(request.settings ?? {});
+    return toRecord(await this.repository.insertWorkspace({ id: randomUUID(), ...members, settings }));
   }
 
   async list(request: ListWorkspacesRequest): Promise<ListWorkspacesResponse> {
@@ -36,13 +39,18 @@ export class WorkspacesService {
   async update(request: UpdateWorkspaceRequest): Promise<WorkspaceRecord> {
     const given = CHANGEABLE.filter((member) => request[member] !== undefined);
     const changes = Object.fromEntries(given.map((member) => [member, request[member]])) as WorkspaceChanges;
-    return toRecord(await this.repository.updateWorkspace(request, changes));
+    return toRecord(await this.repository.updateWorkspace(request, changes, request.settings));
   }
 
   async delete(reference: WorkspaceReference): Promise<WorkspaceDeleted> {
     await this.repository.deleteWorkspace(reference);
     return { deleted: true };
   }
+}
+
+/** What is cleared before it was ever set is as good as left out. */
+function withoutNulls(changes: WorkspaceSettingsChanges): WorkspaceSettings {
+  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null));
 }
 
 function toRecord(workspace: WorkspaceEntity): WorkspaceRecord {
@@ -55,6 +63,8 @@ function toRecord(workspace: WorkspaceEntity): WorkspaceRecord {
     description: workspace.description,
     defaultCallbackUrl: workspace.defaultCallbackUrl,
     policy: workspace.policy,
+    settings: workspace.settings,
+    includeByokInBudgets: workspace.includeByokInBudgets,
     createdAt: workspace.createdAt.toISOString(),
     updatedAt: workspace.updatedAt?.toISOString() ?? null,
   };

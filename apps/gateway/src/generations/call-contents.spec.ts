@@ -1,4 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import type { WorkspaceSettings } from '@libs/contracts';
+import type { IncomingCall } from '../inference/checked-call';
 import { CHAT_ANSWER } from '../inference/testing/answers';
 import { InferenceApp } from '../inference/testing/inference-app';
 import { CallContents } from './call-contents';
@@ -137,6 +139,27 @@ describe(CallContents.name, () => {
     }
     expect((await content('')).status).toBe(400);
     expect((await content(id, app.managementKey)).status).toBe(403);
+  });
+});
+
+describe('what a workspace has set about contents', () => {
+  const isWanted = (settings: WorkspaceSettings | undefined, drawn = 0): boolean => {
+    const call = { caller: { settings } } as unknown as IncomingCall;
+    return new CallContents({} as never, () => drawn).isWanted(call);
+  };
+
+  it('is asked of each call', () => {
+    expect(isWanted(undefined)).toBe(true);
+    expect(isWanted({ default_provider_sort: 'price' })).toBe(true);
+    expect(isWanted({ is_observability_io_logging_enabled: true })).toBe(true);
+    expect(isWanted({ is_observability_io_logging_enabled: false })).toBe(false);
+    expect(isWanted({ io_logging_api_key_ids: [1, 2] })).toBe(false);
+  });
+
+  it('lets a share of the calls in', () => {
+    expect(isWanted({ io_logging_sampling_rate: 0.25 }, 0.2499)).toBe(true);
+    expect(isWanted({ io_logging_sampling_rate: 0.25 }, 0.25)).toBe(false);
+    expect(isWanted({ io_logging_sampling_rate: 1 }, 0.9999)).toBe(true);
   });
 });
 

@@ -20,7 +20,21 @@ const NOTHING_SAID: AnswerWords = { text: null, reasoning: null, toolCalls: [] }
 
 /** Keeps what is asked and answered, where the operator wants that. */
 export class CallContents {
-  constructor(private readonly log: ContentLog) {}
+  constructor(
+    private readonly log: ContentLog,
+    /** From 0 to below 1. */
+    private readonly dice: () => number = Math.random,
+  ) {}
+
+  /**
+   * Whether this call is one of those that its workspace wants kept, which is asked once per call. A list of keys by
+   * their numbers lets no call in: keys of this service have none.
+   */
+  isWanted({ caller: { settings } }: IncomingCall): boolean {
+    if (settings === undefined) return true;
+    const { is_observability_io_logging_enabled: isOn = true, io_logging_sampling_rate: share = 1 } = settings;
+    return isOn && settings.io_logging_api_key_ids === undefined && (share === 1 || this.dice() < share);
+  }
 
   answered(api: CallableApi, call: IncomingCall, { body, endpoint }: InferenceResult): void {
     this.keep(api, call, { bytes: body.length, words: () => wordsOfAnswer(api, body, endpoint), error: null });

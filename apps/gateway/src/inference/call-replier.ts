@@ -17,6 +17,8 @@ interface Conversation {
   readonly call: IncomingCall;
   readonly life: CallLife;
   readonly reply: FastifyReply;
+  /** Null where nothing of this call is kept. */
+  readonly contents: CallContents | null;
   /** Null where the caller did not ask for metadata. */
   readonly metadataMember: string | null;
   /** By `performance.now`. */
@@ -43,7 +45,7 @@ export class CallReplier {
       else await this.answer(api, talk);
     } catch (thrown) {
       const error = this.explain(talk, request, thrown);
-      this.contents?.failed(api, talk.call, error);
+      talk.contents?.failed(api, talk.call, error);
       throw error;
     }
   }
@@ -73,7 +75,8 @@ export class CallReplier {
       abort: life.abort,
     };
     const metadataMember = metadataMemberFor(headers, this.serviceName);
-    return { call, life, reply, metadataMember, startedMs: request.life.startedMs };
+    const contents = this.contents?.isWanted(call) ? this.contents : null;
+    return { call, life, reply, contents, metadataMember, startedMs: request.life.startedMs };
   }
 
   /** The error as the caller shall read it, with the metadata beside it where they are asked for. */
@@ -83,18 +86,21 @@ export class CallReplier {
     return life.explain(thrown);
   }
 
-  private async answer(api: CallableApi, { call, reply, metadataMember, startedMs }: Conversation): Promise<void> {
+  private async answer(
+    api: CallableApi,
+    { call, reply, contents, metadataMember, startedMs }: Conversation,
+  ): Promise<void> {
     const result = await this.inference.answer(api, call);
-    this.contents?.answered(api, call, result);
+    contents?.answered(api, call, result);
     if (metadataMember === null) return send(reply, result.body);
     const metadata = this.metadataOf(api, result, startedMs);
     send(reply, spliceMembers(result.body, { set: { [metadataMember]: metadata } }));
   }
 
   private async stream(api: StreamableApi, talk: Conversation): Promise<void> {
-    const { call, life, reply, metadataMember: name, startedMs } = talk;
+    const { call, life, reply, contents, metadataMember: name, startedMs } = talk;
     const begun = await this.inference.stream(api, call);
-    const opened = this.contents === null ? begun : { ...begun, stream: this.contents.listenTo(api, call, begun) };
+    const opened = contents === null ? begun : { ...begun, stream: contents.listenTo(api, call, begun) };
     const value = (): string => this.metadataOf(api, opened, startedMs);
     const stream = name === null ? opened.stream : new MetadataStream(api, call.generationId, opened, { name, value });
     reply.hijack();

@@ -50,7 +50,39 @@ describe(checkCall.name, () => {
   });
 });
 
+describe('the default model of a workspace', () => {
+  const settings = { default_text_model: 'ours/model' };
+  const messages = CHAT.messages;
+
+  it('is what a chat completion or response asks that names none', () => {
+    expect(checkCall('chat', { messages }, settings).route).toMatchObject({ model: 'ours/model', models: [] });
+    expect(checkCall('responses', { input: 'x' }, settings).route).toMatchObject({ model: 'ours/model' });
+    expect(checkCall('chat', { messages, models: ['a', 'b'] }, settings).route).toMatchObject({
+      model: 'a',
+      models: ['b'],
+    });
+    expect(checkCall('chat', CHAT, settings).route.model).toBe('test/chat');
+  });
+
+  it('is no model of APIs that want one named', () => {
+    expect(() => checkCall('messages', { messages, max_tokens: 1 }, settings)).toThrow('model');
+    expect(() => checkCall('embeddings', { input: 'x' }, settings)).toThrow('model');
+  });
+
+  it.each(['chat', 'responses'] as const)('is missed by name on %s where there is none', (api) => {
+    expect(() => checkCall(api, { messages, input: 'x' })).toThrow(
+      expect.objectContaining({ message: 'model is required', metadata: { param: 'model' } }),
+    );
+  });
+});
+
 describe(routedRequest.name, () => {
+  it('tells routing the sort of the workspace', () => {
+    expect(routed(CHAT).defaultSort).toBeUndefined();
+    const sorted: Principal = { ...caller, settings: { default_provider_sort: 'latency' } };
+    expect(routed(CHAT, { caller: sorted }).defaultSort).toBe('latency');
+  });
+
   it('tells routing who asks and what the body needs', () => {
     expect(routed({ ...CHAT, tools: [{ type: 'function', function: { name: 'f' } }], max_tokens: 5 })).toMatchObject({
       model: 'test/chat',

@@ -5,6 +5,7 @@ import {
   MessagesDto,
   ResponsesDto,
   type Principal,
+  type WorkspaceSettings,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
@@ -45,16 +46,17 @@ export interface CheckedCall {
 }
 
 /**
- * The body as its API understands it.
+ * The body as its API understands it. A chat completion or response that names no model means the one that its
+ * workspace has set.
  *
  * @throws AppError invalid_request naming the member that does not fit
  */
-export function checkCall(api: CallableApi, parsed: unknown): CheckedCall {
+export function checkCall(api: CallableApi, parsed: unknown, settings?: WorkspaceSettings): CheckedCall {
   switch (api) {
     case 'chat':
-      return checkChat(validateInstance(ChatCompletionDto, parsed));
+      return checkChat(validateInstance(ChatCompletionDto, parsed), settings);
     case 'responses':
-      return checkResponses(validateInstance(ResponsesDto, parsed));
+      return checkResponses(validateInstance(ResponsesDto, parsed), settings);
     case 'messages':
       return checkMessages(validateInstance(MessagesDto, parsed));
     case 'embeddings':
@@ -62,16 +64,20 @@ export function checkCall(api: CallableApi, parsed: unknown): CheckedCall {
   }
 }
 
-function checkChat(dto: ChatCompletionDto): CheckedCall {
+function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): CheckedCall {
   return {
-    route: routeWishOf(dto),
+    route: routeWishOf(dto, settings?.default_text_model),
     maxTokens: dto.max_completion_tokens ?? dto.max_tokens ?? null,
     answers: dto.n ?? 1,
   };
 }
 
-function checkResponses(dto: ResponsesDto): CheckedCall {
-  return { route: routeWishOf(dto), maxTokens: dto.max_output_tokens ?? null, answers: 1 };
+function checkResponses(dto: ResponsesDto, settings?: WorkspaceSettings): CheckedCall {
+  return {
+    route: routeWishOf(dto, settings?.default_text_model),
+    maxTokens: dto.max_output_tokens ?? null,
+    answers: 1,
+  };
 }
 
 function checkMessages(dto: MessagesDto): CheckedCall {
@@ -114,6 +120,7 @@ export function routedRequest(
       ? onceMade(() => stickyKeyOf({ organizationId, sessionId, promptCacheKey: cacheKeyOf(session), body }))
       : undefined,
     scope: credentialScopeOf(call.caller),
+    defaultSort: call.caller.settings?.default_provider_sort,
     policies: call.caller.policies && readRoutePolicies(call.caller.policies),
   };
 }

@@ -22,13 +22,14 @@ export interface RouteWish {
 const NO_PREFERENCES: RoutingPreferences = {};
 
 /**
- * Where a checked body wants to go: `model` first, then `models`.
+ * Where a checked body wants to go: `model` first, then `models`; `defaultModel` where it names none.
  *
  * @throws AppError invalid_request when it names no model
  */
-export function routeWishOf({ model, models, fallbacks, provider, route }: Routable): RouteWish {
+export function routeWishOf({ model, models, fallbacks, provider, route }: Routable, defaultModel?: string): RouteWish {
   const others = models ?? fallbacks?.map((fallback) => fallback.model) ?? [];
-  const [first, ...rest] = [...(model ? [model] : []), ...others];
+  const named = [...(model ? [model] : []), ...others];
+  const [first = defaultModel, ...rest] = named;
   if (first === undefined) throw new AppError('invalid_request', 'model is required', { metadata: { param: 'model' } });
   const isPlain = !provider && route !== 'sort';
   const preferences = isPlain ? NO_PREFERENCES : readRoutingPreferences(provider, route === 'sort' ? 'sort' : null);

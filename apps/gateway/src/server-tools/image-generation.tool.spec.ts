@@ -54,6 +54,15 @@ describe(ImageGenerationTool.name, () => {
     expect(outcome.item).toMatchObject({ imageUrl: 'https://a.example/cat.png', result: null });
   });
 
+  it('takes the model that the workspace has set where the request names none', async () => {
+    const { tool, asked } = painter({ images: [{ image_url: { url: PICTURE } }] });
+    const surroundings = { deferred: [], imageModel: 'paint/two' };
+    await tool.bind({}, 'p', surroundings).run({ prompt: 'A cat' }, context());
+    await tool.bind({ model: 'paint/one' }, 'p', surroundings).run({ prompt: 'A cat' }, context());
+    expect(asked.map(({ model }) => model)).toEqual(['paint/two', 'paint/one']);
+    expect(() => tool.bind({}, 'p', { deferred: [], imageModel: 'paint/none' })).toThrow('p.model');
+  });
+
   it('charges for an answer without a picture, and says that there is none', async () => {
     const outcome = await painter({ content: 'No.' }).tool.bind({}, 'p').run({ prompt: 'A cat' }, context());
     expect(outcome).toMatchObject({ isError: true, costPicoUsd: 40n });

@@ -9,7 +9,14 @@ import {
 } from '@libs/inference';
 import { credentialScopeOf } from '../inference/credential-scope';
 import { fieldsOf, listOf, refusal, type Fields } from './named-tools';
-import { failedUse, type BoundTool, type ServerTool, type ToolContext, type ToolOutcome } from './server-tool';
+import {
+  failedUse,
+  type BoundTool,
+  type ServerTool,
+  type ToolContext,
+  type ToolOutcome,
+  type ToolSurroundings,
+} from './server-tool';
 
 /** Pictures take their time. */
 const TIMEOUT_MS = 300_000;
@@ -24,16 +31,16 @@ export interface ImageGenerationParts {
 
 /**
  * `<service>:image_generation`: a picture by a model of this service that makes pictures. `model` names it, else
- * it is the first of the catalogue; all other settings go to it as its `image_config`.
+ * the workspace does, else it is the first of the catalogue; all other settings go to it as its `image_config`.
  */
 export class ImageGenerationTool implements ServerTool {
   readonly name = 'image_generation';
 
   constructor(private readonly parts: ImageGenerationParts) {}
 
-  bind({ model, ...settings }: Fields, path: string): BoundTool {
+  bind({ model, ...settings }: Fields, path: string, surroundings?: ToolSurroundings): BoundTool {
     const models = this.parts.imageModels();
-    const slug = model ?? models[0];
+    const slug = model ?? surroundings?.imageModel ?? models[0];
     if (slug === undefined) throw refusal(path, 'cannot be served: no model of this service makes pictures');
     if (typeof slug !== 'string' || !models.includes(slug)) {
       throw refusal(`${path}.model`, 'must name a model of this service that makes pictures');
@@ -83,6 +90,7 @@ export class ImageGenerationTool implements ServerTool {
       signal: context.signal,
       estimatedPromptTokens: estimatePromptTokens(body),
       scope: credentialScopeOf(context.caller),
+      defaultSort: context.caller.settings?.default_provider_sort,
       policies: context.caller.policies && readRoutePolicies(context.caller.policies),
     });
   }

@@ -93,7 +93,7 @@ export class ServerToolEngine {
    * @throws AppError invalid_request naming the member
    */
   callFor(api: StreamableApi, body: unknown, models: readonly string[], caller: Principal): ServerToolCall | null {
-    const plan = this.planner.plan(api, body as Fields, models);
+    const plan = this.planner.plan(api, body as Fields, models, caller.settings);
     return plan === null ? null : new ServerToolCall(this.engine, api, plan, caller);
   }
 }

@@ -1,3 +1,4 @@
+import type { WorkspaceSettings } from '@libs/contracts';
 import {
   callerSideOf,
   type CanonicalRequest,
@@ -55,7 +56,12 @@ export class ServerToolPlanner {
    *
    * @throws AppError invalid_request naming the member
    */
-  plan(api: StreamableApi, body: Fields, models: readonly string[]): ServerToolPlan | null {
+  plan(
+    api: StreamableApi,
+    body: Fields,
+    models: readonly string[],
+    settings?: WorkspaceSettings,
+  ): ServerToolPlan | null {
     if (!mayConcernUs(body)) return null;
     const entries = listOf(body['tools']);
     const sorted = this.#names.sort(api, entries);
@@ -66,7 +72,8 @@ export class ServerToolPlanner {
     if (Number(body['n'] ?? 1) > 1) throw refusal('n', 'must be 1 where server tools are used');
     const choice = this.#readChoice(body['tool_choice'], named);
     const request = callerSideOf(api).readRequest({ ...body, tools: sorted.rest, tool_choice: choice.rest });
-    return this.#bind(request, choice, deferred, readStopConditions(body));
+    const surroundings = { deferred, imageModel: settings?.default_image_model };
+    return this.#bind(request, choice, surroundings, readStopConditions(body));
   }
 
   /** The tools that we run. */
@@ -112,7 +119,7 @@ export class ServerToolPlanner {
   #bind(
     request: CanonicalRequest,
     { named, forced }: ReadChoice,
-    deferredNamed: ReadonlySet<string>,
+    { deferred: deferredNamed, imageModel }: Surroundings,
     stopWhen: readonly StopCondition[],
   ): ServerToolPlan {
     const isSearched = named.some(({ tool }) => tool.name === TOOL_SEARCH);
@@ -123,7 +130,7 @@ export class ServerToolPlanner {
     const definitions: ToolDefinition[] = [];
     let toolChoice: ToolChoice | undefined = request.toolChoice;
     for (const { tool, parameters, path } of named) {
-      const bound = tool.bind(parameters, path, { deferred });
+      const bound = tool.bind(parameters, path, { deferred, imageModel });
       const name = freeName(bound.definition.name, this.parts.serviceName, taken);
       tools.set(name, { name: tool.name, itemType: this.#names.typeOf(tool), bound });
       definitions.push({ ...bound.definition, name });
@@ -136,6 +143,13 @@ export class ServerToolPlanner {
       stopWhen,
     };
   }
+}
+
+/** What of a request and its caller concerns tools, beside the tools. */
+interface Surroundings {
+  /** Names of functions of the caller's that the model is not to see until it finds them. */
+  readonly deferred: ReadonlySet<string>;
+  readonly imageModel: string | undefined;
 }
 
 interface ReadChoice {

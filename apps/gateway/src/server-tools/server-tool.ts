@@ -51,6 +51,8 @@ export interface BoundTool {
 export interface ToolSurroundings {
   /** Functions of the caller's that the model does not see until it finds them. */
   readonly deferred: readonly ToolDefinition[];
+  /** The model of pictures that the caller's workspace has set. */
+  readonly imageModel?: string | undefined;
 }
 
 /** A tool that the gateway runs itself while it answers (interface §4.4). One file each, one registry line. */

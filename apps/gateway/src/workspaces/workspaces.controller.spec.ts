@@ -36,6 +36,8 @@ const record: WorkspaceRecord = {
   description: null,
   defaultCallbackUrl: 'https://receiver.example/',
   policy: { data_collection: 'deny' },
+  settings: { default_provider_sort: 'latency' },
+  includeByokInBudgets: false,
   createdAt: '2026-01-02T03:04:05.000Z',
   updatedAt: null,
 };
@@ -88,6 +90,7 @@ describe(WorkspacesController.name, () => {
             bus,
             new CallbackUrls(new Egress({ allowCidrs: [] })),
             new PolicyNames(() => aCatalogue(aModel())),
+            false,
           ),
         },
       ],
@@ -129,10 +132,10 @@ describe(WorkspacesController.name, () => {
           default_guardrail_id: '00000000-0000-0000-0000-000000000000',
           default_image_model: null,
           default_text_model: null,
-          default_provider_sort: null,
+          default_provider_sort: 'latency',
           include_byok_in_budgets: false,
           io_logging_api_key_ids: null,
-          io_logging_sampling_rate: 0,
+          io_logging_sampling_rate: 1,
           is_data_discount_logging_enabled: false,
           is_observability_broadcast_enabled: false,
           is_observability_io_logging_enabled: false,
@@ -167,6 +170,17 @@ describe(WorkspacesController.name, () => {
     ['a NUL in a description', { name: 'n', slug: 's', description: '\u0000' }, 'description'],
     ['a callback URL without TLS', { name: 'n', slug: 's', default_callback_url: 'http://a.example/' }, CALLBACK],
     ['a callback URL at an address', { name: 'n', slug: 's', default_callback_url: 'https://10.0.0.1/' }, CALLBACK],
+    ['a default model that is no text', { name: 'n', slug: 's', default_text_model: 7 }, 'default_text_model'],
+    ['an empty default model', { name: 'n', slug: 's', default_image_model: '' }, 'default_image_model'],
+    ['an unknown sort', { name: 'n', slug: 's', default_provider_sort: 'cheapness' }, 'default_provider_sort'],
+    ['a share of more than all', { name: 'n', slug: 's', io_logging_sampling_rate: 1.5 }, 'io_logging_sampling_rate'],
+    ['a share of nothing', { name: 'n', slug: 's', io_logging_sampling_rate: 0 }, 'io_logging_sampling_rate'],
+    ['keys that are no numbers', { name: 'n', slug: 's', io_logging_api_key_ids: [1, 'x'] }, 'io_logging_api_key_ids'],
+    [
+      'a switch that is text',
+      { name: 'n', slug: 's', is_observability_io_logging_enabled: 'yes' },
+      'is_observability_io_logging_enabled',
+    ],
     ['a callback URL that is none', { name: 'n', slug: 's', default_callback_url: 7 }, CALLBACK],
   ])('refuses %s by name', async (_what, body, member) => {
     const answer = await ask('POST', '/workspaces', body);
@@ -199,6 +213,25 @@ describe(WorkspacesController.name, () => {
     ]);
     expect((await ask('PATCH', `/workspaces/${WORKSPACE}`, { name: null })).status).toBe(400);
     expect((await ask('PATCH', `/workspaces/${WORKSPACE}`, { slug: 'A' })).status).toBe(400);
+  });
+
+  it('stores what is set, forgets what is null and leaves alone what is left out', async () => {
+    const settings = {
+      default_text_model: 'a/b',
+      default_image_model: 'c/d',
+      default_provider_sort: 'throughput',
+      io_logging_sampling_rate: 0.0001,
+      io_logging_api_key_ids: [1, 2],
+      is_observability_io_logging_enabled: true,
+      is_observability_broadcast_enabled: false,
+      is_data_discount_logging_enabled: true,
+    };
+    await ask('POST', '/workspaces', { name: 'n', slug: 's', ...settings });
+    await ask('PATCH', `/workspaces/${WORKSPACE}`, { default_text_model: null, io_logging_sampling_rate: null });
+    expect(bus.asked.map(({ request }) => request['settings'])).toEqual([
+      settings,
+      { default_text_model: null, io_logging_sampling_rate: null },
+    ]);
   });
 
   it('sets and takes away the callback URL', async () => {

@@ -1,21 +1,30 @@
 import { Module } from '@nestjs/common';
 import { MessageBus } from '@libs/platform';
+import { GatewayEnv } from '../gateway.env';
 import { InferenceRouting } from '../inference/inference-routing';
 import { PolicyNames } from '../policies/policy-names';
 import { CallbackUrls } from '../webhooks/callback-urls';
+import { BudgetsController } from './budgets.controller';
+import { BudgetsService } from './budgets.service';
+import { MembersController } from './members.controller';
+import { MembersService } from './members.service';
 import { WorkspacesController } from './workspaces.controller';
 import { WorkspacesService } from './workspaces.service';
 
 /** Needs the (global) modules of messaging, inference and webhooks. */
 @Module({
-  controllers: [WorkspacesController],
+  controllers: [WorkspacesController, BudgetsController, MembersController],
   providers: [
     {
       provide: WorkspacesService,
-      inject: [MessageBus, CallbackUrls, InferenceRouting],
-      useFactory: (bus: MessageBus, callbackUrls: CallbackUrls, routing: InferenceRouting) =>
-        new WorkspacesService(bus, callbackUrls, new PolicyNames(() => routing.catalogue())),
+      inject: [MessageBus, CallbackUrls, InferenceRouting, GatewayEnv],
+      useFactory: (bus: MessageBus, callbackUrls: CallbackUrls, routing: InferenceRouting, env: GatewayEnv) => {
+        const policies = new PolicyNames(() => routing.catalogue());
+        return new WorkspacesService(bus, callbackUrls, policies, env.CONTENT_LOGGING === 'on');
+      },
     },
+    { provide: BudgetsService, inject: [MessageBus], useFactory: (bus: MessageBus) => new BudgetsService(bus) },
+    { provide: MembersService, inject: [MessageBus], useFactory: (bus: MessageBus) => new MembersService(bus) },
   ],
 })
 export class WorkspacesModule {}

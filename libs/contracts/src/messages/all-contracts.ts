@@ -4,6 +4,8 @@ import { keyContracts } from '../keys/keys.messages';
 import { authorizationCodeContracts } from '../oauth/authorization-codes.messages';
 import { consentSessionContracts } from '../oauth/consent-sessions.messages';
 import { organizationContracts } from '../organizations/organizations.messages';
+import { budgetContracts } from '../workspaces/budgets.messages';
+import { memberContracts } from '../workspaces/members.messages';
 import { workspaceContracts } from '../workspaces/workspaces.messages';
 import { tokenContracts } from '../tokens/tokens.messages';
 import { issuerContracts } from '../workload-identity/issuers.messages';
@@ -19,6 +21,8 @@ export const allContracts: readonly Contract[] = [
   ...keyContracts,
   ...organizationContracts,
   ...workspaceContracts,
+  ...budgetContracts,
+  ...memberContracts,
   ...authorizationCodeContracts,
   ...consentSessionContracts,
   ...issuerContracts,

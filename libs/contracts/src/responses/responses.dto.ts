@@ -18,9 +18,9 @@ import {
 } from './responses-settings';
 import { findPluginsProblem, findResponsesToolsProblem, findToolChoiceProblem } from './responses-tools';
 
-/** `model`, or at least one of `models`, must say what is asked. */
-function findModelProblem(model: unknown, { models }: Readonly<Record<string, unknown>>): string | null {
-  if (model === undefined || model === null) return Array.isArray(models) && models.length > 0 ? null : ' is required';
+/** What is asked where neither `model` nor `models` says it is decided by whoever routes the request. */
+function findModelProblem(model: unknown): string | null {
+  if (model === undefined || model === null) return null;
   // It is stored with the call, and PostgreSQL takes neither NUL nor half a surrogate pair.
   const fits =
     typeof model === 'string' &&

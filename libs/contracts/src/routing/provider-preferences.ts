@@ -7,7 +7,9 @@ import {
 } from '../validation/member-checks';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
-const SORTS: readonly unknown[] = ['price', 'throughput', 'latency', 'exacto'];
+export const PROVIDER_SORTS = ['price', 'throughput', 'latency', 'exacto'] as const;
+export type ProviderSort = (typeof PROVIDER_SORTS)[number];
+
 const QUANTIZATIONS: readonly unknown[] = [
   'int4',
   'int8',
@@ -74,7 +76,7 @@ const isPrice: MemberCheck = (value) => {
 };
 const isAmount: MemberCheck = (value) =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? null : ' must be a number of at least 0';
-const isSort = oneOf(...SORTS);
+const isSort = oneOf(...PROVIDER_SORTS);
 
 const SORT_MEMBERS = { by: isSort, partition: oneOf('model', 'none') };
 const PRICES = { prompt: isPrice, completion: isPrice, image: isPrice, audio: isPrice, request: isPrice };

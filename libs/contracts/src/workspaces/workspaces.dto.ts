@@ -1,10 +1,11 @@
 import { IsOptional, Matches, MaxLength } from 'class-validator';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
 import { IsRoutingPolicy, type RoutingPolicy } from '../routing/routing-policy';
+import { WorkspaceSettingsDto } from './workspace-settings';
 import { MAX_CALLBACK_URL_LENGTH, WORKSPACE_SLUG, WORKSPACE_SLUG_LENGTH } from './workspaces.messages';
 
 /** Body of `POST /workspaces`. Members of other names are ignored. */
-export class CreateWorkspaceDto {
+export class CreateWorkspaceDto extends WorkspaceSettingsDto {
   @IsNameText(1, 100)
   name: string;
 
@@ -27,8 +28,8 @@ export class CreateWorkspaceDto {
   policy?: RoutingPolicy | null;
 }
 
-/** Body of `PATCH /workspaces/{id}`: members left out stay as they are. */
-export class UpdateWorkspaceDto {
+/** Body of `PATCH /workspaces/{id}`: members left out stay as they are; null takes a setting away. */
+export class UpdateWorkspaceDto extends WorkspaceSettingsDto {
   @MayBeAbsent()
   @IsNameText(1, 100)
   name?: string;
@@ -54,8 +55,8 @@ export class UpdateWorkspaceDto {
 }
 
 /**
- * `Workspace` of the interface. Members for things an installation does not have (guardrails, request
- * logging, observability, default models) are present with the value that says so.
+ * `Workspace` of the interface. Members for things that an installation does not have (guardrails) are present with
+ * the value that says so.
  */
 export interface WorkspaceDto {
   id: string;
@@ -77,7 +78,7 @@ export interface WorkspaceDto {
   default_text_model: string | null;
   default_provider_sort: string | null;
   include_byok_in_budgets: boolean;
-  io_logging_api_key_ids: number[] | null;
+  io_logging_api_key_ids: readonly number[] | null;
   io_logging_sampling_rate: number;
   is_data_discount_logging_enabled: boolean;
   is_observability_broadcast_enabled: boolean;

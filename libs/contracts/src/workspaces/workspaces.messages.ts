@@ -3,6 +3,7 @@ import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
 import { IsRoutingPolicy, type RoutingPolicy } from '../routing/routing-policy';
+import { IsWorkspaceSettings, type WorkspaceSettings, type WorkspaceSettingsChanges } from './workspace-settings';
 
 /** Lower-case words joined by single hyphens, at most 50 characters. */
 export const WORKSPACE_SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
@@ -21,6 +22,9 @@ export class WorkspaceRecord {
   /** Where the ends of batches and videos are announced whose requests name no place. */
   defaultCallbackUrl: string | null;
   policy?: RoutingPolicy | null;
+  settings: WorkspaceSettings;
+  /** Whether what own providers charge counts towards its budgets. */
+  includeByokInBudgets: boolean;
   createdAt: string;
   updatedAt: string | null;
 }
@@ -47,6 +51,9 @@ export class CreateWorkspaceRequest {
   @IsOptional()
   @IsRoutingPolicy()
   policy?: RoutingPolicy | null;
+
+  @IsWorkspaceSettings()
+  settings?: WorkspaceSettingsChanges | undefined;
 }
 
 /** Errors: `invalid_request` for a slug the organization uses already, `not_found` for no such organization. */
@@ -105,7 +112,10 @@ export const GetWorkspace = call({
   response: WorkspaceRecord,
 });
 
-/** Members left out stay as they are; null takes the description, the callback URL or the policy away. */
+/**
+ * Members left out stay as they are; null takes the description, the callback URL, the policy or
+ * a setting away.
+ */
 export class UpdateWorkspaceRequest extends WorkspaceReference {
   @MayBeAbsent()
   @IsNameText(1, 100)
@@ -127,6 +137,9 @@ export class UpdateWorkspaceRequest extends WorkspaceReference {
   @IsOptional()
   @IsRoutingPolicy()
   policy?: RoutingPolicy | null;
+
+  @IsWorkspaceSettings()
+  settings?: WorkspaceSettingsChanges | undefined;
 }
 
 /** Errors: `not_found`; `invalid_request` for a slug the organization uses already. */

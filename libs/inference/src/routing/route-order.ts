@@ -14,6 +14,8 @@ export interface OrderWish {
   readonly sort: SortKey | null;
   /** The order inside a tier that the request asked for, where it wants no other. */
   readonly sortOfTier: (rank: number) => SortKey | null;
+  /** What the caller's workspace wants where the request itself says nothing. */
+  readonly defaultSort: SortKey | undefined;
   /** Parameters whose support is worth a higher price. */
   readonly features: readonly string[];
   readonly minThroughput: Cutoffs | null;
@@ -72,7 +74,7 @@ class Ordering {
         ({ credential }) => credential!.sortOrder,
         this.#demerits(),
         (contender) => (this.#isSticky(contender) ? 0 : 1),
-        ...this.#sorting(this.#wish.sort),
+        ...this.#sorting(this.#sortWithin(null)),
       ),
     );
   }
@@ -89,11 +91,17 @@ class Ordering {
   /** Endpoints that nothing but price, speed, outages and habit tell apart. */
   #class(contenders: readonly Contender[]): readonly Contender[] {
     if (contenders.length < 2) return contenders;
-    const sort = this.#wish.sort ?? this.#wish.sortOfTier(contenders[0]!.tierRank);
+    const sort = this.#sortWithin(this.#wish.sortOfTier(contenders[0]!.tierRank));
     const sorted = contenders.toSorted(by(...this.#sorting(sort)));
     const ordered = sort === null ? this.#balanced(sorted) : sorted;
     const sticky = ordered.find((one) => this.#isSticky(one) && !this.#isOut(one));
     return sticky === undefined ? ordered : [sticky, ...ordered.filter((one) => one !== sticky)];
+  }
+
+  /** What the request says, else what its tier says, else what its workspace says of requests without an order. */
+  #sortWithin(sortOfTier: SortKey | null): SortKey | null {
+    const { order, sort, defaultSort } = this.#wish;
+    return sort ?? sortOfTier ?? (order === null ? defaultSort : null) ?? null;
   }
 
   /** Stable ones first, of which the first is drawn by weight 1/price². */

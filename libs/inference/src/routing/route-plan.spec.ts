@@ -450,6 +450,20 @@ describe('sorting', () => {
     expect(plan({ model: 'acme/large:nitro' }, { speed })).toEqual(['dear', 'cheap', 'middle']);
   });
 
+  it('goes by what the workspace prefers only where the request, its model and its tier say nothing', () => {
+    const speeds = { speed, dice: 0.999 };
+    const [byPrice, bySpeed] = [
+      ['cheap', 'middle', 'dear'],
+      ['dear', 'cheap', 'middle'],
+    ];
+    expect(plan({ defaultSort: 'price' }, speeds)).toEqual(byPrice);
+    expect(plan({ defaultSort: 'throughput' }, { speed, dice: 0 })).toEqual(bySpeed);
+    expect(plan({ defaultSort: 'throughput', preferences: { sort: 'price' } }, speeds)).toEqual(byPrice);
+    expect(plan({ defaultSort: 'throughput', model: 'acme/large:floor' }, speeds)).toEqual(byPrice);
+    const ordered = { defaultSort: 'throughput', preferences: { order: ['middle'] } } as const;
+    expect(plan(ordered, speeds)).toEqual(['middle', 'cheap', 'dear']);
+  });
+
   it('goes by how well tools are called', () => {
     const models = [
       aModel({

@@ -218,6 +218,7 @@ function orderWishOf(request: RouteRequest, { resolved, tiers }: Field): OrderWi
     order: preferences.order ?? null,
     sort: preferences.sort ?? resolved.sort,
     sortOfTier: (rank) => sortOfGroup(tiers, rank),
+    defaultSort: request.defaultSort,
     features: parameters.filter((name) => FEATURES.includes(name)),
     minThroughput: preferences.preferredMinThroughput ?? null,
     maxLatency: preferences.preferredMaxLatency ?? null,

@@ -103,6 +103,8 @@ export interface RouteRequest extends RouteFacts {
   /** Tried in order after `model`. */
   readonly models?: readonly string[] | null;
   readonly preferences?: RoutingPreferences;
+  /** The sort of a request that names neither a sort nor an order, by its preferences, its model's suffix or its tier. */
+  readonly defaultSort?: SortKey | undefined;
   /** Every one of them must allow an endpoint. */
   readonly policies?: readonly RoutePolicy[];
   readonly estimatedPromptTokens?: number;

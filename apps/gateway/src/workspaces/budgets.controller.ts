@@ -1,0 +1,47 @@
+import { Body, Controller, Delete, Get, Param, Put } from '@nestjs/common';
+import { PutBudgetDto, type Principal, type WorkspaceBudgetDto } from '@libs/contracts';
+import { validateInstance } from '@libs/platform';
+import { RequiresManagementKey } from '../auth/access.decorators';
+import { Caller } from '../auth/caller.decorator';
+import { BudgetsService, type BudgetAnswer } from './budgets.service';
+
+/** What a workspace may spend in each interval; for management keys. */
+@Controller('workspaces/:id/budgets')
+@RequiresManagementKey()
+export class BudgetsController {
+  constructor(private readonly budgets: BudgetsService) {}
+
+  @Get()
+  async list(@Caller() caller: Principal, @Param('id') id: string): Promise<BudgetAnswer<WorkspaceBudgetDto[]>> {
+    return this.budgets.list(caller, id);
+  }
+
+  @Get(':interval')
+  async get(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+    @Param('interval') interval: string,
+  ): Promise<BudgetAnswer<WorkspaceBudgetDto>> {
+    return this.budgets.get(caller, id, interval);
+  }
+
+  @Put(':interval')
+  async put(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+    @Param('interval') interval: string,
+    @Body() body: unknown,
+  ): Promise<BudgetAnswer<WorkspaceBudgetDto>> {
+    return this.budgets.put(caller, id, interval, validateInstance(PutBudgetDto, body));
+  }
+
+  @Delete(':interval')
+  async delete(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+    @Param('interval') interval: string,
+  ): Promise<{ deleted: true }> {
+    await this.budgets.delete(caller, id, interval);
+    return { deleted: true };
+  }
+}

@@ -1,0 +1,41 @@
+import type { WorkspaceDto, WorkspaceRecord } from '@libs/contracts';
+
+/** The interface wants a UUID here; an installation has no guardrails. */
+const NO_GUARDRAIL = '00000000-0000-0000-0000-000000000000';
+
+export interface WorkspaceSurroundings {
+  readonly isSigning: boolean;
+  /** What holds where the workspace says nothing. */
+  readonly keepsContents: boolean;
+}
+
+/** A workspace as the interface shows it; settings that were never made show what holds without them. */
+export function workspaceView(
+  workspace: WorkspaceRecord,
+  { isSigning, keepsContents }: WorkspaceSurroundings,
+): WorkspaceDto {
+  const { settings } = workspace;
+  return {
+    id: workspace.id,
+    name: workspace.name,
+    slug: workspace.slug,
+    description: workspace.description,
+    is_default: workspace.isDefault,
+    default_callback_url: workspace.defaultCallbackUrl,
+    webhook_signing: isSigning,
+    policy: workspace.policy ?? null,
+    created_at: workspace.createdAt,
+    updated_at: workspace.updatedAt,
+    created_by: null,
+    default_guardrail_id: NO_GUARDRAIL,
+    default_image_model: settings.default_image_model ?? null,
+    default_text_model: settings.default_text_model ?? null,
+    default_provider_sort: settings.default_provider_sort ?? null,
+    include_byok_in_budgets: workspace.includeByokInBudgets,
+    io_logging_api_key_ids: settings.io_logging_api_key_ids ?? null,
+    io_logging_sampling_rate: settings.io_logging_sampling_rate ?? 1,
+    is_data_discount_logging_enabled: settings.is_data_discount_logging_enabled ?? false,
+    is_observability_broadcast_enabled: settings.is_observability_broadcast_enabled ?? false,
+    is_observability_io_logging_enabled: settings.is_observability_io_logging_enabled ?? keepsContents,
+  };
+}

@@ -1,0 +1,85 @@
+import { IsBoolean, IsIn, Matches } from 'class-validator';
+import { USD_DECIMAL } from '../keys/usd-amount';
+import { call } from '../messages/contract';
+import { queues } from '../messages/queues';
+import { MayBeAbsent } from '../organizations/member-rules';
+import { WorkspaceReference } from './workspaces.messages';
+
+/** A period begins at 00:00 UTC: days, weeks from Monday, months; `lifetime` never begins anew. */
+export const BUDGET_INTERVALS = ['daily', 'weekly', 'monthly', 'lifetime'] as const;
+export type BudgetInterval = (typeof BUDGET_INTERVALS)[number];
+
+/** What a workspace may spend in each interval. */
+export class BudgetRecord {
+  id: string;
+  workspaceId: string;
+  interval: BudgetInterval;
+  /** Decimal US dollars, above 0. */
+  limitUsd: string;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export class ListBudgetsResponse {
+  /** At most one for each interval, the shortest first. */
+  budgets: BudgetRecord[];
+  /** Of the workspace, for all of its budgets. */
+  includeByok: boolean;
+}
+
+/** Errors: `not_found` for a workspace that the organization does not have. */
+export const ListBudgets = call({
+  queue: queues.auth,
+  name: 'auth.list-budgets',
+  timeoutMs: 5_000,
+  request: WorkspaceReference,
+  response: ListBudgetsResponse,
+});
+
+/** Sets the budget of the interval, whether there was one or not. */
+export class PutBudgetRequest extends WorkspaceReference {
+  @IsIn(BUDGET_INTERVALS)
+  interval: BudgetInterval;
+
+  @Matches(USD_DECIMAL)
+  limitUsd: string;
+
+  /** For all budgets of the workspace; left out, it stays as it is. */
+  @MayBeAbsent()
+  @IsBoolean()
+  includeByok?: boolean;
+}
+
+export class PutBudgetResponse {
+  budget: BudgetRecord;
+  includeByok: boolean;
+}
+
+/** Errors: `not_found` for a workspace that the organization does not have. */
+export const PutBudget = call({
+  queue: queues.auth,
+  name: 'auth.put-budget',
+  timeoutMs: 5_000,
+  request: PutBudgetRequest,
+  response: PutBudgetResponse,
+});
+
+export class BudgetReference extends WorkspaceReference {
+  @IsIn(BUDGET_INTERVALS)
+  interval: BudgetInterval;
+}
+
+export class BudgetDeleted {
+  deleted: true;
+}
+
+/** Errors: `not_found` for a workspace that the organization does not have; one without such a budget is fine. */
+export const DeleteBudget = call({
+  queue: queues.auth,
+  name: 'auth.delete-budget',
+  timeoutMs: 5_000,
+  request: BudgetReference,
+  response: BudgetDeleted,
+});
+
+export const budgetContracts = [ListBudgets, PutBudget, DeleteBudget];

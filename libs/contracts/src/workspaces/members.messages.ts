@@ -1,0 +1,85 @@
+import { ArrayMaxSize, ArrayMinSize, IsArray, IsInt, Max, Min } from 'class-validator';
+import { call } from '../messages/contract';
+import { queues } from '../messages/queues';
+import { IsNameText } from '../organizations/member-rules';
+import { WorkspaceReference } from './workspaces.messages';
+
+export const MAX_USER_ID_LENGTH = 200;
+/** One request names so many users at most. */
+export const MOST_USER_IDS = 100;
+/** A workspace has so many members at most. */
+export const MOST_MEMBERS = 1_000;
+
+/** A user who is listed as a member, by a name that is the client's own. */
+export class MemberRecord {
+  id: string;
+  workspaceId: string;
+  userId: string;
+  createdAt: string;
+}
+
+export class ListMembersRequest extends WorkspaceReference {
+  @IsInt()
+  @Min(0)
+  @Max(1_000_000)
+  offset: number;
+
+  @IsInt()
+  @Min(1)
+  @Max(100)
+  limit: number;
+}
+
+export class ListMembersResponse {
+  /** Oldest first. */
+  members: MemberRecord[];
+  totalCount: number;
+}
+
+/** Errors: `not_found` for a workspace that the organization does not have. */
+export const ListMembers = call({
+  queue: queues.auth,
+  name: 'auth.list-members',
+  timeoutMs: 5_000,
+  request: ListMembersRequest,
+  response: ListMembersResponse,
+});
+
+export class MembersRequest extends WorkspaceReference {
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayMaxSize(MOST_USER_IDS)
+  @IsNameText(1, MAX_USER_ID_LENGTH, { each: true })
+  userIds: string[];
+}
+
+export class MembersAdded {
+  /** The memberships of all that were named, in the order in which they were first named. */
+  members: MemberRecord[];
+  /** How many of them are new. */
+  addedCount: number;
+}
+
+/** Errors: `not_found` as above; `invalid_request` when the workspace would have more than MOST_MEMBERS. */
+export const AddMembers = call({
+  queue: queues.auth,
+  name: 'auth.add-members',
+  timeoutMs: 5_000,
+  request: MembersRequest,
+  response: MembersAdded,
+});
+
+export class MembersRemoved {
+  removedCount: number;
+}
+
+/** Who is no member is passed over. Errors: `not_found` as above. */
+export const RemoveMembers = call({
+  queue: queues.auth,
+  name: 'auth.remove-members',
+  timeoutMs: 5_000,
+  request: MembersRequest,
+  response: MembersRemoved,
+});
+
+export const memberContracts = [ListMembers, AddMembers, RemoveMembers];

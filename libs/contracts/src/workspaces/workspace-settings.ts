@@ -1,0 +1,110 @@
+import { MAX_MODEL_LENGTH } from '../inference/inference.dto';
+import { PROVIDER_SORTS, type ProviderSort } from '../routing/provider-preferences';
+import { findElementsProblem, isBoolean, isLength, oneOf, type MemberCheck } from '../validation/member-checks';
+import { IsWellFormed, isPlainObject } from '../validation/well-formed';
+
+/** What a workspace is set to, by the names of the interface. A member that was never set, or was cleared, is absent. */
+export interface WorkspaceSettings {
+  /** Slug: the model of a chat completion or response that names none. */
+  readonly default_text_model?: string;
+  /** Slug: the model of the tool that makes pictures, where its parameters name none. */
+  readonly default_image_model?: string;
+  /** The sort of calls that say neither `provider.sort` nor `provider.order`. */
+  readonly default_provider_sort?: ProviderSort;
+  /** Whether contents of calls are kept, where the installation keeps any. */
+  readonly is_observability_io_logging_enabled?: boolean;
+  /** The share of calls of which they are kept, above 0 to 1. */
+  readonly io_logging_sampling_rate?: number;
+  /** Keys whose calls they are kept of, by numbers that keys of this service do not have. */
+  readonly io_logging_api_key_ids?: readonly number[];
+  readonly is_observability_broadcast_enabled?: boolean;
+  readonly is_data_discount_logging_enabled?: boolean;
+}
+
+/** Members left out stay as they are; null is as if it had never been set. */
+export type WorkspaceSettingsChanges = {
+  readonly [Name in keyof WorkspaceSettings]?: WorkspaceSettings[Name] | null;
+};
+
+const LEAST_SAMPLING_RATE = 0.0001;
+const MOST_KEY_IDS = 1_000;
+
+const isModel: MemberCheck = (value) => {
+  const fits =
+    typeof value === 'string' && isLength(value, 1, MAX_MODEL_LENGTH) && value.isWellFormed() && !/\p{Cc}/u.test(value);
+  return fits ? null : ` must be text of 1 to ${MAX_MODEL_LENGTH} characters without control characters`;
+};
+const isSamplingRate: MemberCheck = (value) =>
+  typeof value === 'number' && value >= LEAST_SAMPLING_RATE && value <= 1
+    ? null
+    : ` must be a number from ${LEAST_SAMPLING_RATE} to 1`;
+const isKeyId: MemberCheck = (value) => (Number.isSafeInteger(value) ? null : ' must be a whole number');
+
+const CHECKS: Readonly<Record<keyof WorkspaceSettings, MemberCheck>> = {
+  default_text_model: isModel,
+  default_image_model: isModel,
+  default_provider_sort: oneOf(...PROVIDER_SORTS),
+  is_observability_io_logging_enabled: isBoolean,
+  io_logging_sampling_rate: isSamplingRate,
+  io_logging_api_key_ids: (value) => findElementsProblem(value, 0, MOST_KEY_IDS, isKeyId),
+  is_observability_broadcast_enabled: isBoolean,
+  is_data_discount_logging_enabled: isBoolean,
+};
+
+const NAMES = Object.keys(CHECKS) as (keyof WorkspaceSettings)[];
+
+/** A member of a body with the name of a setting; absent and null are fine. */
+function IsSetting(): PropertyDecorator {
+  return (target, name) =>
+    IsWellFormed((value) =>
+      value === undefined || value === null ? null : CHECKS[name as keyof WorkspaceSettings](value),
+    )(target, name);
+}
+
+/** The settings of `POST /workspaces` and `PATCH /workspaces/{id}`. */
+export abstract class WorkspaceSettingsDto {
+  @IsSetting()
+  default_text_model?: string | null;
+
+  @IsSetting()
+  default_image_model?: string | null;
+
+  @IsSetting()
+  default_provider_sort?: ProviderSort | null;
+
+  @IsSetting()
+  is_observability_io_logging_enabled?: boolean | null;
+
+  @IsSetting()
+  io_logging_sampling_rate?: number | null;
+
+  @IsSetting()
+  io_logging_api_key_ids?: number[] | null;
+
+  @IsSetting()
+  is_observability_broadcast_enabled?: boolean | null;
+
+  @IsSetting()
+  is_data_discount_logging_enabled?: boolean | null;
+}
+
+/** Those that a body gives; absent where it gives none. */
+export function givenSettings(body: WorkspaceSettingsDto): WorkspaceSettingsChanges | undefined {
+  const given = NAMES.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]] as const]));
+  return given.length === 0 ? undefined : Object.fromEntries(given);
+}
+
+function findSettingsProblem(value: unknown): string | null {
+  if (value === undefined) return null;
+  if (!isPlainObject(value)) return ' must be an object';
+  for (const [name, member] of Object.entries(value)) {
+    if (!Object.hasOwn(CHECKS, name)) return ` has a member that is none of ${NAMES.join(', ')}`;
+    const problem = member === null ? null : CHECKS[name as keyof WorkspaceSettings](member);
+    if (problem !== null) return `.${name}${problem}`;
+  }
+  return null;
+}
+
+export function IsWorkspaceSettings(): PropertyDecorator {
+  return IsWellFormed(findSettingsProblem);
+}
