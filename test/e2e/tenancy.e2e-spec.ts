@@ -14,7 +14,10 @@ const MODEL = 'tenancy/talker';
 const CHAT = { model: MODEL, messages: [{ role: 'user', content: 'Say something please.' }], max_tokens: 8 };
 const UNKNOWN_UUID = '11111111-2222-4333-8444-555555555555';
 const UNKNOWN_HASH = 'f'.repeat(64);
-const METHODS = ['GET', 'PATCH', 'DELETE', 'POST'] as const;
+const METHODS = ['GET', 'PATCH', 'DELETE', 'POST', 'PUT'] as const;
+const TAKING: readonly string[] = ['PATCH', 'POST', 'PUT'] satisfies (typeof METHODS)[number][];
+/** What a route takes beside the id, so that it is not refused for its form. */
+const TAKEN = { name: 'taken', limit_usd: 1, user_ids: ['taken'] };
 
 /** A route of which the path holds an id. */
 interface IdRoute {
@@ -122,16 +125,17 @@ function idRoutes(): IdRoute[] {
 
 function routesOf(source: string): IdRoute[] {
   const prefix = /@Controller\('([^']*)'\)/.exec(source)?.[1] ?? '';
-  return [...source.matchAll(/@(Get|Post|Patch|Delete)\('([^']*)'\)/g)].map(([, verb = '', path = '']) => ({
+  return [...source.matchAll(/@(Get|Post|Patch|Delete|Put)\((?:'([^']*)')?\)/g)].map(([, verb = '', path = '']) => ({
     method: verb.toUpperCase() as IdRoute['method'],
-    path: `/${prefix}/${path}`,
+    path: path === '' ? `/${prefix}` : `/${prefix}/${path}`,
   }));
 }
 
-const at = (path: string, id: string): string => path.replaceAll(/:\w+/g, encodeURIComponent(id));
+const at = (path: string, id: string): string =>
+  path.replaceAll(':interval', 'daily').replaceAll(/:\w+/g, encodeURIComponent(id));
 
 async function ask(client: ApiClient, { method, path }: IdRoute, id: string): Promise<ApiAnswer> {
-  return client.request(method, at(path, id), ['POST', 'PATCH'].includes(method) ? { name: 'taken' } : undefined);
+  return client.request(method, at(path, id), TAKING.includes(method) ? TAKEN : undefined);
 }
 
 /** Everything that the victim's organization has in the database, but for the trail of who asked. */
@@ -165,6 +169,9 @@ describe('an id of another tenant', () => {
         'GET /batches/:id',
         'DELETE /byok/:id',
         'DELETE /workspaces/:id',
+        'GET /workspaces/:id/budgets',
+        'PUT /workspaces/:id/budgets/:interval',
+        'POST /workspaces/:id/members/remove',
         'PATCH /workload-identity/issuers/:id',
         'DELETE /workload-identity/policies/:id',
       ]),
@@ -203,6 +210,11 @@ describe('an id of another tenant', () => {
         const answer = await ask(strange, { method, path: `${pathOf[kind]}/:id` }, id);
         expect([kind, method, answer.status]).toEqual([kind, method, 404]);
       }
+    }
+    const { id: workspaceId } = possessions.find(({ kind }) => kind === 'workspace')!;
+    for (const route of idRoutes().filter(({ path }) => path.startsWith('/workspaces/:id/'))) {
+      const { status } = await ask(strange, route, workspaceId);
+      expect([route, status]).toEqual([route, 404]);
     }
     for (const who of ['an API key of another organization', 'an API key of another workspace']) {
       const intruder = intruders.get(who)!;

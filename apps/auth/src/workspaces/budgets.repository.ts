@@ -8,7 +8,7 @@ import {
 import { AppError } from '@libs/errors';
 import { Database } from '@libs/persistence';
 import type { EntityManager } from 'typeorm';
-import { getWorkspaceWithin, lockWorkspace } from './living-workspace';
+import { getWorkspaceWithin, lockWorkspace } from './workspaces.repository';
 import { WorkspaceBudgetEntity } from './workspace-budget.entity';
 import { WorkspaceEntity } from './workspace.entity';
 

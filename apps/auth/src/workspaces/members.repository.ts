@@ -5,7 +5,7 @@ import { AppError } from '@libs/errors';
 import { Database } from '@libs/persistence';
 import { In, IsNull } from 'typeorm';
 import { ApiKeyEntity } from '../keys/api-key.entity';
-import { getWorkspaceWithin, lockWorkspace } from './living-workspace';
+import { getWorkspaceWithin, lockWorkspace } from './workspaces.repository';
 import { WorkspaceMemberEntity } from './workspace-member.entity';
 
 /** Every method asks for the organization: a foreign workspace is as unknown as no workspace. */

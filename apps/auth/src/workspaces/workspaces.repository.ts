@@ -2,10 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { ListWorkspacesRequest, WorkspaceReference, WorkspaceSettingsChanges } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Database } from '@libs/persistence';
-import { IsNull } from 'typeorm';
+import { IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { ApiKeyEntity } from '../keys/api-key.entity';
-import { getWorkspaceWithin, livingWorkspace, lockWorkspace, noSuchWorkspace } from './living-workspace';
 import { WorkspaceBudgetEntity } from './workspace-budget.entity';
 import { WorkspaceMemberEntity } from './workspace-member.entity';
 import { WorkspaceEntity } from './workspace.entity';
@@ -89,4 +88,31 @@ export class WorkspacesRepository {
       await manager.update(WorkspaceEntity, { id: workspace.id }, { deletedAt: () => 'now()' });
     });
   }
+}
+
+export async function getWorkspaceWithin(
+  manager: EntityManager,
+  reference: WorkspaceReference,
+): Promise<WorkspaceEntity> {
+  const workspace = await manager.findOneBy(WorkspaceEntity, livingWorkspace(reference));
+  if (!workspace) throw noSuchWorkspace();
+  return workspace;
+}
+
+/** Nobody else changes it, what belongs to it, or deletes it before the transaction ends. */
+export async function lockWorkspace(manager: EntityManager, reference: WorkspaceReference): Promise<WorkspaceEntity> {
+  const workspace = await manager.findOne(WorkspaceEntity, {
+    where: livingWorkspace(reference),
+    lock: { mode: 'pessimistic_write' },
+  });
+  if (!workspace) throw noSuchWorkspace();
+  return workspace;
+}
+
+function livingWorkspace({ id, organizationId }: WorkspaceReference): FindOptionsWhere<WorkspaceEntity> {
+  return { id, organizationId, deletedAt: IsNull() };
+}
+
+function noSuchWorkspace(): AppError {
+  return new AppError('not_found', 'No such workspace');
 }
