@@ -10,12 +10,48 @@ const OPENING_MEMBERS =
 const LIMIT_COLUMNS = { amount: 'limited.amount', reset: 'limited.reset', includesByok: 'limited.includes_byok' };
 const BUDGET_COLUMNS = { amount: 'budget.amount', reset: 'budget.reset', includesByok: 'budget.includes_byok' };
 
+/** What a statement that opens calls holds besides, where some of them come with budgets. */
+interface BudgetParts {
+  readonly judged: string;
+  readonly condition: string;
+  readonly left: string;
+  readonly refusal: string;
+  readonly join: string;
+}
+
+const NO_BUDGETS: BudgetParts = { judged: '', condition: '', left: 'NULL', refusal: '', join: '' };
+
+const BUDGETS: BudgetParts = {
+  judged: `budget AS (
+    SELECT DISTINCT asked.workspace_id, asked.organization_id, given.*
+    FROM asked CROSS JOIN LATERAL (${budgetRows('asked.budgets')}) given
+  ), locked_workspace AS (
+    SELECT w.* FROM ledger_workspaces w
+    WHERE w.workspace_id IN (SELECT workspace_id FROM budget) AND (SELECT count(*) FROM locked_key) >= 0
+    ORDER BY w.workspace_id FOR UPDATE
+  ), budgeted AS (
+    SELECT budget.workspace_id, min(${leftOfLimit('w', BUDGET_COLUMNS)}) -
+             (SELECT sum(hold_usd) FROM asked WHERE asked.workspace_id = budget.workspace_id) AS workspace_left
+    FROM budget JOIN locked_workspace w USING (workspace_id)
+    JOIN locked_account ON locked_account.id = 'org:' || budget.organization_id AND locked_account.tracks_workspaces
+    GROUP BY budget.workspace_id
+  ), `,
+  condition: `
+    WHERE asked.workspace_id NOT IN (SELECT workspace_id FROM budget)
+       OR asked.workspace_id IN (SELECT workspace_id FROM budgeted WHERE workspace_left >= 0)`,
+  left: 'budgeted.workspace_left',
+  refusal: `WHEN budgeted.workspace_left < 0 THEN 'budget'
+              WHEN budgeted.workspace_id IS NULL AND asked.workspace_id IN (SELECT workspace_id FROM budget)
+                THEN 'new_workspace'`,
+  join: 'LEFT JOIN budgeted USING (workspace_id)',
+};
+
 /**
  * Accounts are locked before keys, each in the order of their names. What is left of a limit is read from the
  * locked row, so it is what the last holder of the lock made of it. Workspaces come after keys, and only those of
  * organizations that have a budget somewhere: their account says so.
  */
-export const OPEN_SQL = `
+const openSql = (budgets: BudgetParts): string => `
   WITH asked AS (
     SELECT id, "createdOn" AS created_on, "organizationId" AS organization_id, "workspaceId" AS workspace_id,
            "apiKeyHash" AS api_key_hash, api, model, streamed, "holdUsd" AS hold_usd,
@@ -42,23 +78,8 @@ export const OPEN_SQL = `
       SELECT k.api_key_hash, ${leftOfLimit('k', LIMIT_COLUMNS)} - limited.hold AS key_left
       FROM limited JOIN locked_key k USING (api_key_hash)
     ) judged WHERE key_left IS NULL OR key_left >= 0
-  ), budget AS (
-    SELECT DISTINCT asked.workspace_id, asked.organization_id, given.*
-    FROM asked CROSS JOIN LATERAL (${budgetRows('asked.budgets')}) given
-  ), locked_workspace AS (
-    SELECT w.* FROM ledger_workspaces w
-    WHERE w.workspace_id IN (SELECT workspace_id FROM budget) AND (SELECT count(*) FROM locked_key) >= 0
-    ORDER BY w.workspace_id FOR UPDATE
-  ), budgeted AS (
-    SELECT budget.workspace_id, min(${leftOfLimit('w', BUDGET_COLUMNS)}) -
-             (SELECT sum(hold_usd) FROM asked WHERE asked.workspace_id = budget.workspace_id) AS workspace_left
-    FROM budget JOIN locked_workspace w USING (workspace_id)
-    JOIN locked_account ON locked_account.id = 'org:' || budget.organization_id AND locked_account.tracks_workspaces
-    GROUP BY budget.workspace_id
-  ), allowed AS (
-    SELECT asked.* FROM asked JOIN covered USING (api_key_hash)
-    WHERE asked.workspace_id NOT IN (SELECT workspace_id FROM budget)
-       OR asked.workspace_id IN (SELECT workspace_id FROM budgeted WHERE workspace_left >= 0)
+  ), ${budgets.judged}allowed AS (
+    SELECT asked.* FROM asked JOIN covered USING (api_key_hash) ${budgets.condition}
   ), total AS (
     SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold FROM allowed GROUP BY organization_id
   ), funded AS (
@@ -86,18 +107,21 @@ export const OPEN_SQL = `
     FROM admitted
   )
   SELECT asked.id, funded.available::text AS available, covered.key_left::text AS key_left,
-         budgeted.workspace_left::text AS workspace_left,
+         ${budgets.left}::text AS workspace_left,
          CASE WHEN locked_key.api_key_hash IS NULL THEN 'new_key'
               WHEN covered.api_key_hash IS NULL THEN 'key_limit'
-              WHEN budgeted.workspace_left < 0 THEN 'budget'
-              WHEN budgeted.workspace_id IS NULL AND asked.workspace_id IN (SELECT workspace_id FROM budget)
-                THEN 'new_workspace'
+              ${budgets.refusal}
               WHEN funded.id IS NULL THEN 'credits' END AS refused_by
   FROM asked
   LEFT JOIN locked_key USING (api_key_hash)
   LEFT JOIN covered USING (api_key_hash)
-  LEFT JOIN budgeted USING (workspace_id)
+  ${budgets.join}
   LEFT JOIN funded ON funded.id = 'org:' || asked.organization_id`;
+
+/** For calls without budgets: what is set aside is written down for workspaces that have some, and nothing judged. */
+export const OPEN_SQL = openSql(NO_BUDGETS);
+
+export const OPEN_BUDGETED_SQL = openSql(BUDGETS);
 
 const SETTLEMENT = `json_to_recordset($1) AS t(${OPENING_MEMBERS}, provider text, "upstreamModel" text,
       "upstreamId" text, "statusCode" smallint, outcome text, "finishReason" text, "usageProvenance" text,

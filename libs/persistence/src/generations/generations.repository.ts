@@ -4,7 +4,14 @@ import { ByokAllowance, NO_ALLOWANCE } from '../ledger/byok-allowance';
 import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
 import { ensureWorkspaceRow, trackWorkspaces } from '../ledger/workspace-budgets';
 import type { WorkspaceTenant } from '../tenants/tenant';
-import { ABANDON_SQL, ENSURE_BYOK_SQL, OPEN_SQL, SETTLE_BYOK_SQL, SETTLE_SQL } from './generation-statements';
+import {
+  ABANDON_SQL,
+  ENSURE_BYOK_SQL,
+  OPEN_BUDGETED_SQL,
+  OPEN_SQL,
+  SETTLE_BYOK_SQL,
+  SETTLE_SQL,
+} from './generation-statements';
 
 /** A synchronous call that is about to go upstream. Money as exact decimal strings in US dollars. */
 export interface GenerationOpening {
@@ -182,11 +189,13 @@ export class GenerationsRepository {
   }
 
   private openKnown(openings: readonly GenerationOpening[]): Promise<VerdictRow[]> {
-    return this.database.rows<VerdictRow>({
-      name: 'generations-open',
-      sql: OPEN_SQL,
-      values: [JSON.stringify(openings)],
-    });
+    const values = [JSON.stringify(openings)];
+    const isBudgeted = openings.some(({ budgets }) => budgets !== undefined);
+    return this.database.rows<VerdictRow>(
+      isBudgeted
+        ? { name: 'generations-open-budgeted', sql: OPEN_BUDGETED_SQL, values }
+        : { name: 'generations-open', sql: OPEN_SQL, values },
+    );
   }
 
   /**
