@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { waveFile } from '@libs/inference/testing';
 import { chatRequests } from '../support/batch-lines';
 import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
@@ -9,6 +10,7 @@ import { Upstream } from '../support/upstream';
 import { expectRefusal } from './refusals';
 
 const MODEL = 'workspaces/talker';
+const [FILM, SPEECH] = ['workspaces/film', 'workspaces/speech'];
 const [CHEAP, DEAR] = ['workspaces-cheap', 'workspaces-dear'];
 const FELT_WITHIN_MS = 1_500;
 const messages = [{ role: 'user', content: 'Say something please.' }];
@@ -26,11 +28,21 @@ function catalogue(): string {
     baseUrl: upstream.baseUrl('steady'),
     pricing: { prompt: price, completion: price },
   });
-  const { providers, models } = JSON.parse(catalogueOf([at(CHEAP, '0.000001'), at(DEAR, '0.00000101')])) as {
+  const media: readonly TestModel[] = [
+    { ...at(CHEAP, '0'), slug: FILM, provider: 'workspaces-films', apis: ['video'] },
+    { ...at(CHEAP, '0'), slug: SPEECH, provider: 'workspaces-speech', apis: ['transcription'] },
+  ];
+  const talkers = [at(CHEAP, '0.000001'), at(DEAR, '0.00000101')];
+  const { providers, models } = JSON.parse(catalogueOf([...talkers, ...media])) as {
     providers: object[];
     models: { endpoints: object[] }[];
   };
   models[0]!.endpoints.push(models[1]!.endpoints[0]!);
+  Object.assign(models[2]!.endpoints[0]!, {
+    pricing: { video_second: '0.001' },
+    capabilities: { video: { durations: [2] } },
+  });
+  Object.assign(models[3]!.endpoints[0]!, { pricing: { audio_second: '0.001' } });
   return JSON.stringify({ providers, models });
 }
 
@@ -138,6 +150,16 @@ describe('the budgets of a workspace', () => {
     const refusedBatch = await workspace.client.request('POST', '/batches', batch);
     expectRefusal({ ...refusedBatch, body: refusedBatch.text }, 402);
     expect(refusedBatch.text).toContain("workspace's budget");
+    const film = { model: FILM, prompt: 'A heron lands.', duration: 2 };
+    const recording = { data: waveFile(2).toString('base64'), format: 'wav' };
+    for (const [path, body] of [
+      ['/videos', film],
+      ['/audio/transcriptions', { model: SPEECH, input_audio: recording }],
+    ] as const) {
+      const answer = await workspace.client.request('POST', path, body);
+      expectRefusal({ ...answer, body: answer.text }, 402);
+      expect(answer.text).toMatch(/budget/);
+    }
     const raised = await manager.request('PUT', budget(workspace.id, 'weekly'), { limit_usd: 5 });
     expect(raised.status).toBe(200);
     await untilStatus(200, () => chat(workspace));
