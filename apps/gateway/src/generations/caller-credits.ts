@@ -45,24 +45,28 @@ export class CallerCredits {
 
   /** A call has started ahead of its hold; with a negative amount, its hold is on the books or not needed. */
   started(payer: Payer, holdPicoUsd: PicoUsd): void {
-    this.#each(payer, (known, id) => known.started(id, holdPicoUsd));
+    this.organizations.started(payer.organizationId, holdPicoUsd);
+    const limit = limitOf(payer);
+    if (limit !== null) this.limits.started(limit, holdPicoUsd);
+    const budget = budgetOf(payer);
+    if (budget !== null) this.budgets.started(budget, holdPicoUsd);
   }
 
   spent(payer: Payer, amountPicoUsd: PicoUsd): void {
-    this.#each(payer, (known, id) => known.spent(id, amountPicoUsd));
+    this.organizations.spent(payer.organizationId, amountPicoUsd);
+    const limit = limitOf(payer);
+    if (limit !== null) this.limits.spent(limit, amountPicoUsd);
+    const budget = budgetOf(payer);
+    if (budget !== null) this.budgets.spent(budget, amountPicoUsd);
   }
 
   /** A hold was refused: whatever is known of its payer is out of date. */
   forget(payer: Payer): void {
-    this.#each(payer, (known, id) => known.forget(id));
-  }
-
-  #each(payer: Payer, change: (known: KnownCredits, id: string) => void): void {
-    change(this.organizations, payer.organizationId);
+    this.organizations.forget(payer.organizationId);
     const limit = limitOf(payer);
-    if (limit !== null) change(this.limits, limit);
+    if (limit !== null) this.limits.forget(limit);
     const budget = budgetOf(payer);
-    if (budget !== null) change(this.budgets, budget);
+    if (budget !== null) this.budgets.forget(budget);
   }
 }
 

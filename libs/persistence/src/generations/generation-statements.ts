@@ -46,12 +46,8 @@ const BUDGETS: BudgetParts = {
   join: 'LEFT JOIN budgeted USING (workspace_id)',
 };
 
-/**
- * Accounts are locked before keys, each in the order of their names. What is left of a limit is read from the
- * locked row, so it is what the last holder of the lock made of it. Workspaces come after keys, and only those of
- * organizations that have a budget somewhere: their account says so.
- */
-const openSql = (budgets: BudgetParts): string => `
+/** The calls that are to be opened, and the rows of those who pay for them, locked. */
+const LOCKED_PAYERS = `
   WITH asked AS (
     SELECT id, "createdOn" AS created_on, "organizationId" AS organization_id, "workspaceId" AS workspace_id,
            "apiKeyHash" AS api_key_hash, api, model, streamed, "holdUsd" AS hold_usd,
@@ -69,7 +65,14 @@ const openSql = (budgets: BudgetParts): string => `
     INSERT INTO ledger_keys (api_key_hash)
     SELECT api_key_hash FROM asked EXCEPT SELECT api_key_hash FROM locked_key ORDER BY 1
     ON CONFLICT DO NOTHING
-  ), limited AS (
+  )`;
+
+/**
+ * Accounts are locked before keys, each in the order of their names. What is left of a limit is read from the
+ * locked row, so it is what the last holder of the lock made of it. Workspaces come after keys, and only those of
+ * organizations that have a budget somewhere: their account says so.
+ */
+const openSql = (budgets: BudgetParts): string => `${LOCKED_PAYERS}, limited AS (
     SELECT DISTINCT ON (api_key_hash) api_key_hash, sum(hold_usd) OVER (PARTITION BY api_key_hash) AS hold,
            amount, reset, includes_byok
     FROM asked ORDER BY api_key_hash, amount
