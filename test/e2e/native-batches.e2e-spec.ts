@@ -152,6 +152,7 @@ describe('a batch at its provider', () => {
     const batch = await ended(id);
     expectWhole(batch, 'letters', 20);
     expect(batch).toMatchObject({ status: 'completed', request_counts: { completed: 20, failed: 0 } });
+    expect(batch.usage).toMatchObject({ service_tier: 'standard', speed: null });
     expect([called('POST /v1/messages/batches'), called('POST /v1/messages')]).toEqual([1, 0]);
     expect(await charged(id)).toEqual({ charges: 20, sum: priceOf(batch, BATCHED) });
   });
@@ -170,6 +171,8 @@ describe('a batch at its provider', () => {
     expectWhole(batch, 'half', 40);
     expect(batch.request_counts).toEqual({ total: 40, completed: 40, failed: 0 });
     expect([called('POST /v1/batches'), called('POST /v1/chat/completions')]).toEqual([1, 20]);
+    // Both ways of running a line report the same of it.
+    expect(batch.usage).toMatchObject({ service_tier: 'default', iterations: [] });
     expect(sandbox.calls().repeated_prompts).toBe(0);
     const { charges, sum } = await charged(id);
     expect(charges).toBe(40);

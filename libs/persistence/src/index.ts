@@ -39,7 +39,8 @@ export {
 export { BatchRemovalRepository, type RemovalAnswer } from './batches/batch-removal.repository';
 export { BatchSegmentsRepository, type ClaimedSegment, type SegmentLease } from './batches/batch-segments.repository';
 export { BatchesRepository, type BatchWork } from './batches/batches.repository';
-export type { BatchTotals } from './batches/batch-totals';
+export type { BatchTotals, SummedIteration } from './batches/batch-totals';
+export type { LineIteration, LineUsageDetails } from './batches/line-usage';
 export {
   BatchViewsRepository,
   RETENTION_DAYS,

@@ -1,7 +1,7 @@
 import { numberedId } from '@libs/contracts';
 import { wireErrorType, type AppError } from '@libs/errors';
-import { formatUsd, type Cost, type Usage } from '@libs/inference';
-import type { LineError, LineOutcome, SegmentLease } from '@libs/persistence';
+import { formatUsd, type Answer } from '@libs/inference';
+import type { LineError, LineOutcome, LineUsageDetails, SegmentLease } from '@libs/persistence';
 
 /** Which line of which batch, and under whose lease its outcome is written. */
 export interface LinePlace {
@@ -19,8 +19,10 @@ export function generationIdOf({ batchId, seq }: LinePlace): string {
 /** What a line came to that was answered. */
 export function answered(
   place: LinePlace,
-  { status, body, usage, cost }: { readonly status: number; body: Buffer; usage: Usage; cost: Cost },
+  answer: Pick<Answer, 'body' | 'usage' | 'cost' | 'details' | 'serviceTier'> & { readonly status: number },
 ): LineOutcome {
+  const { status, body, usage, cost, serviceTier } = answer;
+  const usageDetails = detailsOf(answer);
   return {
     ...identityOf(place),
     statusCode: status,
@@ -36,6 +38,25 @@ export function answered(
     completionCostUsd: formatUsd(cost.completionCost),
     costUsd: formatUsd(cost.totalCost),
     ...(cost.byokFee !== undefined && { byokFeeUsd: formatUsd(cost.byokFee) }),
+    ...(serviceTier !== undefined && { serviceTier }),
+    ...(usageDetails !== undefined && { usageDetails }),
+  };
+}
+
+/** Most lines are text alone, of which there is nothing more to tell. */
+function detailsOf({ usage, details }: Pick<Answer, 'usage' | 'details'>): LineUsageDetails | undefined {
+  const { audioPromptTokens, audioCompletionTokens } = usage;
+  const { videoPromptTokens = 0, filePromptTokens = 0, imageCompletionTokens = 0 } = usage;
+  const media =
+    audioPromptTokens + audioCompletionTokens + videoPromptTokens + filePromptTokens + imageCompletionTokens;
+  if (media === 0) return details;
+  return {
+    ...details,
+    audioPromptTokens,
+    audioCompletionTokens,
+    videoPromptTokens,
+    filePromptTokens,
+    imageCompletionTokens,
   };
 }
 

@@ -48,6 +48,9 @@ export function countsOf(usage: Usage): ReportedCounts {
     audioPrompt: usage.audioPromptTokens,
     reasoning: usage.reasoningTokens,
     audioCompletion: usage.audioCompletionTokens,
+    videoPrompt: usage.videoPromptTokens ?? null,
+    filePrompt: usage.filePromptTokens ?? null,
+    imageCompletion: usage.imageCompletionTokens ?? null,
   };
 }
 

@@ -20,6 +20,7 @@ export interface ChatObject extends ScannedObject {
   /** Bytes of text and tool arguments in all choices. */
   readonly contentBytes: number;
   readonly usage: ReportedUsage | null;
+  readonly serviceTier: string | null;
   /** The member `error`, unless it is null. */
   readonly error: JsonMember | null;
   /** What has to change inside `choices`. */
@@ -64,6 +65,7 @@ class ChatReader implements ChatObject {
   nativeFinishReason: string | null = null;
   contentBytes = 0;
   usage: ReportedUsage | null = null;
+  serviceTier: string | null = null;
   error: JsonMember | null = null;
   choiceEdits: ByteEdit[] = [];
   readonly #cursor: JsonCursor;
@@ -80,6 +82,7 @@ class ChatReader implements ChatObject {
     if (key === 'choices') this.#readChoices();
     else if (key === 'usage') this.usage = readUsage(cursor);
     else if (key === 'id') this.id = cursor.readStringOrNull();
+    else if (key === 'service_tier') this.serviceTier = cursor.readStringOrNull();
     else cursor.skipValue();
     const member = { key, keyStart, valueStart, valueEnd: cursor.position };
     this.members.push(member);

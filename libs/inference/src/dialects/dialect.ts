@@ -1,5 +1,5 @@
 import type { FinishReason } from '../model/finish-reason';
-import type { Usage } from '../model/usage';
+import type { Usage, UsageDetails } from '../model/usage';
 import type { Share } from '../pricing/byok-fee';
 import type { Cost } from '../pricing/price';
 import type { Api, Endpoint, Model } from '../routing/catalogue';
@@ -29,6 +29,10 @@ export interface Answer {
   readonly body: Buffer;
   readonly usage: Usage;
   readonly cost: Cost;
+  /** Absent where the upstream reported nothing but its counts. */
+  readonly details?: UsageDetails;
+  /** The tier that served, in the caller's words; absent where nobody says. */
+  readonly serviceTier?: string;
   readonly finishReason: FinishReason | null;
   /** The upstream's own word for it. */
   readonly nativeFinishReason: string | null;

@@ -12,6 +12,7 @@ import { applyEdits, spliceMembers } from './json-members';
 import { OpenAiChatStream } from './openai-chat-stream';
 import { usageEdits, usageText } from './openai-usage';
 import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
+import { saidBeside } from './usage-details';
 
 /** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
 export const openAiChat: Dialect = { name: 'openai-chat', api: 'chat', toUpstream, readAnswer, openStream };
@@ -53,6 +54,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
     body: applyEdits(body, edits),
     usage,
     cost,
+    ...saidBeside(chat.usage, chat.serviceTier),
     finishReason: chat.finishReason,
     nativeFinishReason: chat.nativeFinishReason,
     upstreamId: chat.id,

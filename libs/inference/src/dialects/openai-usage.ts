@@ -16,6 +16,9 @@ export interface ReportedCounts {
   audioPrompt: number | null;
   reasoning: number | null;
   audioCompletion: number | null;
+  videoPrompt?: number | null;
+  filePrompt?: number | null;
+  imageCompletion?: number | null;
 }
 
 export const NO_COUNTS: Readonly<ReportedCounts> = {
@@ -84,6 +87,8 @@ function readPromptDetails(cursor: JsonCursor, counts: ReportedCounts): void {
     if (key === 'cached_tokens') counts.cached = cursor.readNumberOrNull();
     else if (key === 'cache_write_tokens') counts.cacheWrite = cursor.readNumberOrNull();
     else if (key === 'audio_tokens') counts.audioPrompt = cursor.readNumberOrNull();
+    else if (key === 'video_tokens') counts.videoPrompt = cursor.readNumberOrNull();
+    else if (key === 'file_tokens') counts.filePrompt = cursor.readNumberOrNull();
   });
 }
 
@@ -92,6 +97,7 @@ function readCompletionDetails(cursor: JsonCursor, counts: ReportedCounts): void
   cursor.readObject((key) => {
     if (key === 'reasoning_tokens') counts.reasoning = cursor.readNumberOrNull();
     else if (key === 'audio_tokens') counts.audioCompletion = cursor.readNumberOrNull();
+    else if (key === 'image_tokens') counts.imageCompletion = cursor.readNumberOrNull();
   });
 }
 
@@ -115,6 +121,18 @@ export function settleUsage(reported: ReportedCounts | null, bounds: UsageBounds
     audioPromptTokens: partOf(promptTokens, counts.audioPrompt),
     reasoningTokens: partOf(completionTokens, counts.reasoning),
     audioCompletionTokens: partOf(completionTokens, counts.audioCompletion),
+    ...mediaOf(counts, promptTokens, completionTokens),
+  };
+}
+
+type MediaTokens = Pick<Usage, 'videoPromptTokens' | 'filePromptTokens' | 'imageCompletionTokens'>;
+
+function mediaOf(counts: ReportedCounts, promptTokens: number, completionTokens: number): MediaTokens {
+  const { videoPrompt, filePrompt, imageCompletion } = counts;
+  return {
+    ...(videoPrompt && { videoPromptTokens: partOf(promptTokens, videoPrompt) }),
+    ...(filePrompt && { filePromptTokens: partOf(promptTokens, filePrompt) }),
+    ...(imageCompletion && { imageCompletionTokens: partOf(completionTokens, imageCompletion) }),
   };
 }
 
@@ -190,9 +208,16 @@ export function usageText(usage: Usage, cost: Cost, isChat: boolean, tools?: Too
 
 function detailsText(usage: Usage): string {
   const { cachedTokens, cacheWriteTokens, audioPromptTokens, reasoningTokens, audioCompletionTokens } = usage;
+  const { videoPromptTokens, filePromptTokens, imageCompletionTokens } = usage;
   return (
     `"prompt_tokens_details":{"cached_tokens":${cachedTokens},"cache_write_tokens":${cacheWriteTokens},` +
-    `"audio_tokens":${audioPromptTokens}},"completion_tokens_details":{"reasoning_tokens":${reasoningTokens},` +
-    `"audio_tokens":${audioCompletionTokens}},`
+    `"audio_tokens":${audioPromptTokens}${countText('video_tokens', videoPromptTokens)}` +
+    `${countText('file_tokens', filePromptTokens)}},` +
+    `"completion_tokens_details":{"reasoning_tokens":${reasoningTokens},` +
+    `"audio_tokens":${audioCompletionTokens}${countText('image_tokens', imageCompletionTokens)}},`
   );
+}
+
+function countText(name: string, count: number | undefined): string {
+  return count === undefined ? '' : `,"${name}":${count}`;
 }

@@ -3,20 +3,31 @@ import { brokenAnswer } from '../providers/upstream-error';
 import { billAnswer, countsOf } from './answer-billing';
 import type { Answer, AnswerContext } from './dialect';
 import { MalformedJson } from './json-cursor';
+import { objectOf } from './loose-values';
 import { parseJson } from './json-value';
+import { tierMember } from './usage-details';
 import type { Bill, Translation, UpstreamTranslation } from './translation';
 
 /** A whole answer of an upstream, in the dialect of the caller. */
 export function translateAnswer(body: Buffer, context: AnswerContext, { caller, upstream }: Translation): Answer {
   const { answer, bill } = readTranslated(body, context, upstream);
   const [first] = answer.choices;
+  const written = caller.writeAnswer(answer, bill, context);
   return {
-    body: Buffer.from(JSON.stringify(caller.writeAnswer(answer, bill, context))),
+    body: Buffer.from(JSON.stringify(written)),
     ...bill,
+    ...(answer.details && { details: answer.details }),
+    ...tierMember(tierIn(written)),
     finishReason: first?.finishReason ?? null,
     nativeFinishReason: first?.nativeFinishReason ?? null,
     upstreamId: answer.upstreamId,
   };
+}
+
+/** Chat and responses name the tier beside their usage, messages within it. */
+function tierIn(written: object): unknown {
+  const { service_tier: tier, usage } = written as Record<string, unknown>;
+  return tier ?? objectOf(usage)['service_tier'];
 }
 
 /** A whole answer of an upstream in no dialect, and what it costs. */

@@ -2,7 +2,7 @@ import type { AppError } from '@libs/errors';
 import type { Annotation, ReasoningPart, RefusalPart, TextPart, ToolCallPart } from './conversation';
 import type { FinishReason } from './finish-reason';
 import type { BilledUnits } from '../pricing/price';
-import type { Usage } from './usage';
+import type { Usage, UsageDetails } from './usage';
 
 export interface TokenLogprob {
   readonly token: string;
@@ -54,6 +54,8 @@ export interface CanonicalAnswer {
   readonly usage: Usage | null;
   /** What was used beside plain tokens, for the price. */
   readonly units?: BilledUnits;
+  /** What else the upstream says of it. */
+  readonly details?: UsageDetails;
   readonly serviceTier?: string;
   readonly systemFingerprint?: string;
   /** Why the answer goes no further, where its finish reason is `error` and somebody knows. */

@@ -15,7 +15,41 @@ export interface Usage {
   reasoningTokens: number;
   audioPromptTokens: number;
   audioCompletionTokens: number;
+  /** Video and files among `promptTokens`, images among `completionTokens`; absent where none were counted. */
+  videoPromptTokens?: number;
+  filePromptTokens?: number;
+  imageCompletionTokens?: number;
   provenance: 'upstream' | 'estimated' | 'partial';
+}
+
+/**
+ * What an upstream reported of one call beside the counts of its usage, in the interface's words (§2.4). A member
+ * that it did not report is absent, and so is one that says nothing: a plain call has no details at all.
+ */
+export interface UsageDetails {
+  /** Of the tokens that were written to prompt caches. */
+  readonly cacheWrite5mTokens?: number;
+  readonly cacheWrite1hTokens?: number;
+  /** What tools that ran at the upstream did. */
+  readonly webSearches?: number;
+  readonly webFetches?: number;
+  readonly toolCallsRequested?: number;
+  readonly toolCallsExecuted?: number;
+  readonly speed?: string;
+  /** The parts of a call in which the model ran several times. */
+  readonly iterations?: readonly UsageIteration[];
+}
+
+export interface UsageIteration {
+  /** `message`, `compaction`, `advisor_message` or another. */
+  readonly type: string;
+  readonly model?: string;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly cacheReadTokens?: number;
+  readonly cacheWriteTokens?: number;
+  readonly cacheWrite5mTokens?: number;
+  readonly cacheWrite1hTokens?: number;
 }
 
 /** A usage of nothing, for calls that are not counted in tokens and as the start of a sum. */

@@ -1,4 +1,5 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
+import type { LineUsageDetails } from './line-usage';
 
 /** The one outcome of a line: the primary key makes a second one impossible. */
 @Entity({ name: 'batch_results' })
@@ -54,4 +55,10 @@ export class BatchResultEntity {
 
   @Column({ type: 'numeric', precision: 38, scale: 12, name: 'cost_usd', default: 0 })
   costUsd: string;
+
+  @Column({ type: 'text', name: 'service_tier', nullable: true })
+  serviceTier: string | null;
+
+  @Column({ type: 'jsonb', name: 'usage_details', nullable: true })
+  usageDetails: LineUsageDetails | null;
 }

@@ -190,6 +190,68 @@ describe(BatchResultsRepository.name, () => {
     ]);
   });
 
+  it('sums what providers reported of the lines, and tells what all of them have in common', async () => {
+    const failure = { type: 'server_error', message: 'Provider unavailable', param: null };
+    const compaction = { type: 'compaction', inputTokens: 7, cacheWriteTokens: 5, cacheWrite5mTokens: 5 };
+    const advice = { type: 'advisor_message', model: 'vendor/adviser', inputTokens: 900 };
+    const batch = await startedBatch(4);
+    const [segment] = await segments.claim(1, LEASE_MS);
+    const tiered = { serviceTier: 'standard' };
+    await results.store([
+      outcome(segment!, 0, {
+        ...tiered,
+        usageDetails: { cacheWrite5mTokens: 4, videoPromptTokens: 2, speed: 'fast', iterations: [compaction, advice] },
+      }),
+      outcome(segment!, 1, {
+        ...tiered,
+        usageDetails: { cacheWrite5mTokens: 3, webSearches: 2, speed: 'fast', iterations: [compaction] },
+      }),
+      outcome(segment!, 2, { ...tiered }),
+      outcome(segment!, 3, { body: null, statusCode: null, error: failure }),
+    ]);
+    await batches.beginFinalizing(batch.number);
+    await batches.complete(batch.id, (totals) => totals);
+
+    const none = {
+      outputTokens: 0,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      cacheWrite5mTokens: 0,
+      cacheWrite1hTokens: 0,
+    };
+    expect((await views.findForWorkspace(batch.id, batch.owner))?.usage).toMatchObject({
+      details: {
+        cacheWrite5mTokens: 7,
+        cacheWrite1hTokens: 0,
+        videoPromptTokens: 2,
+        filePromptTokens: 0,
+        webSearches: 2,
+        toolCallsExecuted: 0,
+      },
+      iterations: [
+        { ...none, ...advice },
+        { ...none, type: 'compaction', inputTokens: 14, cacheWriteTokens: 10, cacheWrite5mTokens: 10 },
+      ],
+      serviceTier: 'standard',
+      // One of the lines does not say how fast it was.
+      speed: null,
+    });
+  });
+
+  it('names no tier where lines were served in several', async () => {
+    const batch = await startedBatch(2);
+    const [segment] = await segments.claim(1, LEASE_MS);
+    const speed = { usageDetails: { speed: 'standard' } };
+    await results.store([
+      outcome(segment!, 0, { ...speed, serviceTier: 'default' }),
+      outcome(segment!, 1, { ...speed, serviceTier: 'flex' }),
+    ]);
+    await batches.beginFinalizing(batch.number);
+    await batches.complete(batch.id, (totals) => totals);
+    const { usage } = (await views.findForWorkspace(batch.id, batch.owner))!;
+    expect(usage).toMatchObject({ serviceTier: null, speed: 'standard', iterations: [] });
+  });
+
   it('does not finalize while a segment has lines without a result', async () => {
     const batch = await startedBatch(5);
     const [segment] = await segments.claim(1, LEASE_MS);

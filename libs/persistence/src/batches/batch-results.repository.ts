@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { plainArray, textArray } from '../array-literal';
 import { Database, type SqlValue } from '../database';
 import { ByokAllowance, NO_ALLOWANCE, waiveFees } from '../ledger/byok-allowance';
+import type { LineUsageDetails } from './line-usage';
 import type { SegmentLease } from './batch-segments.repository';
 
 /** The error of a failed line, as the interface shows it (§2.1). */
@@ -32,6 +33,10 @@ export interface LineOutcome {
   readonly costUsd: string;
   /** What of `costUsd` is the fee for a call on an own key, of which an allowance may spare all or a part. */
   readonly byokFeeUsd?: string;
+  /** The provider's tier that served it; absent where it does not say. */
+  readonly serviceTier?: string;
+  /** Absent where the provider reported nothing but token counts. */
+  readonly usageDetails?: LineUsageDetails;
 }
 
 export interface StoreReport {
@@ -111,6 +116,8 @@ function valuesOf(outcomes: readonly LineOutcome[]): SqlValue[] {
     plainArray(outcomes.map((o) => o.promptCostUsd)),
     plainArray(outcomes.map((o) => o.completionCostUsd)),
     plainArray(outcomes.map((o) => o.costUsd)),
+    textArray(outcomes.map((o) => o.serviceTier ?? null)),
+    textArray(outcomes.map((o) => (o.usageDetails === undefined ? null : JSON.stringify(o.usageDetails)))),
   ];
 }
 
@@ -140,20 +147,22 @@ const storeSql = (fees: string, cost: string): string => `
   WITH line AS (
     SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::integer[], $5::text[], $6::text[],
         $7::smallint[], $8::text[], $10::integer[], $11::integer[], $12::text[], $13::bigint[], $14::bigint[],
-        $15::bigint[], $16::bigint[], $17::bigint[], $18::numeric[], $19::numeric[], $20::numeric[])
+        $15::bigint[], $16::bigint[], $17::bigint[], $18::numeric[], $19::numeric[], $20::numeric[],
+        $21::text[], $22::text[])
       AS t(batch_number, segment, fence, seq, custom_id, generation_id, status_code, request_id, body_start,
         body_length, error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens,
-        prompt_cost_usd, completion_cost_usd, cost_usd)
+        prompt_cost_usd, completion_cost_usd, cost_usd, service_tier, usage_details)
   ), owned AS (
     SELECT s.batch_number, s.number, s.created_on FROM ${HELD_SEGMENTS}
   ), ${fees} stored AS (
     INSERT INTO batch_results (created_on, batch_number, seq, custom_id, generation_id, status_code, request_id, body,
       error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, prompt_cost_usd,
-      completion_cost_usd, cost_usd)
+      completion_cost_usd, cost_usd, service_tier, usage_details)
     SELECT owned.created_on, line.batch_number, line.seq, line.custom_id, line.generation_id, line.status_code,
       line.request_id, substring($9::bytea FROM line.body_start FOR line.body_length), line.error::json,
       line.prompt_tokens, line.completion_tokens, line.cached_tokens, line.cache_write_tokens, line.reasoning_tokens,
-      line.prompt_cost_usd, line.completion_cost_usd, ${cost}
+      line.prompt_cost_usd, line.completion_cost_usd, ${cost},
+      line.service_tier, line.usage_details::jsonb
     FROM line JOIN owned ON owned.batch_number = line.batch_number AND owned.number = line.segment
     ON CONFLICT DO NOTHING
     RETURNING batch_number, seq, generation_id, cost_usd, error IS NOT NULL AS failed,
@@ -202,12 +211,12 @@ const STORE_BYOK_SQL = storeSql(
     SELECT DISTINCT ON (line.generation_id) line.generation_id AS id, b.organization_id, fee.usd AS fee_usd,
       line.prompt_cost_usd + line.completion_cost_usd AS list_usd
     FROM line
-    JOIN unnest($6::text[], $21::numeric[]) AS fee(id, usd) ON fee.id = line.generation_id AND fee.usd IS NOT NULL
+    JOIN unnest($6::text[], $23::numeric[]) AS fee(id, usd) ON fee.id = line.generation_id AND fee.usd IS NOT NULL
     JOIN owned ON owned.batch_number = line.batch_number AND owned.number = line.segment
     JOIN batches b ON b.number = line.batch_number
     WHERE line.prompt_cost_usd + line.completion_cost_usd > 0 AND NOT EXISTS (
       SELECT FROM batch_results r
       WHERE r.created_on = owned.created_on AND r.batch_number = line.batch_number AND r.seq = line.seq)
-  ), ${waiveFees('due', '$22::numeric')},`,
+  ), ${waiveFees('due', '$24::numeric')},`,
   'line.cost_usd - coalesce((SELECT waived_usd FROM waived WHERE waived.id = line.generation_id), 0)',
 );

@@ -1,4 +1,11 @@
 import type { Session } from '../database';
+import {
+  DETAIL_COUNTS,
+  ITERATION_COUNTS,
+  type DetailCount,
+  type IterationCount,
+  type LineIteration,
+} from './line-usage';
 
 /** Sums over all results of a batch. Money as exact decimal strings in US dollars. */
 export interface BatchTotals {
@@ -15,23 +22,55 @@ export interface BatchTotals {
   readonly costUsd: string;
   /** What providers charged owners of keys, by their list prices; null where no such key was used. */
   readonly upstreamCostUsd: string | null;
+  /** What providers reported beside; 0 for what none did. */
+  readonly details: Readonly<Record<DetailCount, number>>;
+  /** The iterations of all lines, added up by type and model. */
+  readonly iterations: readonly SummedIteration[];
+  /** What all lines that were answered have in common; null where they do not, or one does not say. */
+  readonly serviceTier: string | null;
+  readonly speed: string | null;
 }
+
+export type SummedIteration = Pick<LineIteration, 'type' | 'model'> & Readonly<Record<IterationCount, number>>;
+
+/** Types of iterations times models; there are a handful. What upstreams make of it is bounded. */
+const MOST_ITERATIONS = 100;
+
+const detailSums = DETAIL_COUNTS.map((name) => `sum((usage_details->>'${name}')::bigint) AS "${name}"`).join(', ');
+const iterationSums = ITERATION_COUNTS.map((name) => `'${name}', coalesce(sum((i->>'${name}')::bigint), 0)`).join(', ');
+const common = (value: string): string =>
+  `CASE WHEN min(${value} COLLATE "C") = max(${value} COLLATE "C") AND count(${value}) = count(*) FILTER (WHERE error IS NULL)
+        THEN min(${value} COLLATE "C") END`;
+const RESULTS = 'batch_results WHERE created_on = $1 AND batch_number = $2';
+
+// Iterations are looked for only where there are some: the results are read once otherwise.
+const SUM_SQL = `
+  SELECT sums.*, CASE WHEN has_iterations THEN (
+      SELECT json_agg(summed)::text FROM (
+        SELECT json_strip_nulls(json_build_object('type', i->>'type', 'model', i->>'model', ${iterationSums})) AS summed
+        FROM (SELECT usage_details FROM ${RESULTS} AND usage_details ? 'iterations') r,
+          jsonb_array_elements(r.usage_details->'iterations') i
+        GROUP BY i->>'type', i->>'model' ORDER BY sum((i->>'inputTokens')::bigint) DESC NULLS LAST, i->>'type', i->>'model'
+        LIMIT ${MOST_ITERATIONS}) by_type
+    ) END AS iterations
+  FROM (
+    SELECT count(*) FILTER (WHERE error IS NULL) AS completed, count(*) FILTER (WHERE error IS NOT NULL) AS failed,
+      coalesce(sum(prompt_tokens), 0) AS prompt_tokens, coalesce(sum(completion_tokens), 0) AS completion_tokens,
+      coalesce(sum(cached_tokens), 0) AS cached_tokens, coalesce(sum(cache_write_tokens), 0) AS cache_write_tokens,
+      coalesce(sum(reasoning_tokens), 0) AS reasoning_tokens, coalesce(sum(prompt_cost_usd), 0)::text AS prompt_cost_usd,
+      coalesce(sum(completion_cost_usd), 0)::text AS completion_cost_usd, coalesce(sum(cost_usd), 0)::text AS cost_usd,
+      (sum(prompt_cost_usd + completion_cost_usd) FILTER (WHERE prompt_cost_usd + completion_cost_usd <> cost_usd)
+      )::text AS upstream_cost_usd, ${detailSums}, ${common('service_tier')} AS service_tier,
+      ${common(`(usage_details->>'speed')`)} AS speed, bool_or(usage_details ? 'iterations') AS has_iterations
+    FROM ${RESULTS}) sums`;
 
 /** What the stored results of a batch come to. */
 export async function sumResults(
   session: Session,
   work: { readonly createdOn: string; readonly number: bigint },
 ): Promise<BatchTotals> {
-  const rows = await session.rows<Record<string, string>>({
-    sql: `
-      SELECT count(*) FILTER (WHERE error IS NULL) AS completed, count(*) FILTER (WHERE error IS NOT NULL) AS failed,
-        coalesce(sum(prompt_tokens), 0) AS prompt_tokens, coalesce(sum(completion_tokens), 0) AS completion_tokens,
-        coalesce(sum(cached_tokens), 0) AS cached_tokens, coalesce(sum(cache_write_tokens), 0) AS cache_write_tokens,
-        coalesce(sum(reasoning_tokens), 0) AS reasoning_tokens, coalesce(sum(prompt_cost_usd), 0)::text AS prompt_cost_usd,
-        coalesce(sum(completion_cost_usd), 0)::text AS completion_cost_usd, coalesce(sum(cost_usd), 0)::text AS cost_usd,
-        (sum(prompt_cost_usd + completion_cost_usd) FILTER (WHERE prompt_cost_usd + completion_cost_usd <> cost_usd)
-        )::text AS upstream_cost_usd
-      FROM batch_results WHERE created_on = $1 AND batch_number = $2`,
+  const rows = await session.rows<Record<string, string | null>>({
+    sql: SUM_SQL,
     values: [work.createdOn, work.number],
   });
   const sums = rows[0] ?? {};
@@ -50,5 +89,9 @@ export async function sumResults(
     costUsd: money('cost_usd'),
     // The parts of a cost are the list price; what is charged differs from it on keys of callers' own only.
     upstreamCostUsd: sums['upstream_cost_usd'] ?? null,
+    details: Object.fromEntries(DETAIL_COUNTS.map((name) => [name, count(name)])) as BatchTotals['details'],
+    iterations: JSON.parse(sums['iterations'] ?? '[]') as SummedIteration[],
+    serviceTier: sums['service_tier'] ?? null,
+    speed: sums['speed'] ?? null,
   };
 }

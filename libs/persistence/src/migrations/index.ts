@@ -20,6 +20,7 @@ import { TenantRows1763900000071 } from './1763900000071-tenant-rows';
 import { WebhookRedeliveries1763900000081 } from './1763900000081-webhook-redeliveries';
 import { WorkspaceSpending1763900000090 } from './1763900000090-workspace-spending';
 import { WorkspaceSettings1763900000091 } from './1763900000091-workspace-settings';
+import { LineUsage1763900000100 } from './1763900000100-line-usage';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -45,4 +46,5 @@ export const migrations = [
   WebhookRedeliveries1763900000081,
   WorkspaceSpending1763900000090,
   WorkspaceSettings1763900000091,
+  LineUsage1763900000100,
 ];

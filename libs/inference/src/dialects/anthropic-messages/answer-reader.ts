@@ -4,6 +4,7 @@ import { brokenAnswer, errorInside } from '../../providers/upstream-error';
 import type { Endpoint, Provider } from '../../routing/catalogue';
 import { readCitation } from './content-reader';
 import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '../loose-values';
+import { usageDetails } from '../usage-details';
 import { countsOf, settleMessage, type MessageCounts } from './message-usage';
 import { readRedacted, readThinking } from './reasoning-proof';
 import { toArguments } from '../tool-input';
@@ -29,6 +30,7 @@ export function readAnswer(body: unknown, { provider, contextLength }: Endpoint)
       },
     ],
     ...usageOf(counts, contextLength),
+    ...usageDetails(usage),
     ...tierOf(counts),
   };
 }

@@ -1,9 +1,11 @@
 import { estimatePromptTokens, tokensOfBytes } from '../../model/estimate';
+import type { UsageDetails } from '../../model/usage';
 import { contextLengthOf, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
 import { JsonCursor } from '../json-cursor';
 import { findMember, scanMembersAt, type ScannedObject } from '../json-members';
 import type { Bill } from '../translation';
+import { usageDetails } from '../usage-details';
 import { NO_COUNTS, countsOf, settleMessage, type MessageCounts } from './message-usage';
 import { valueOf } from './upstream-message';
 
@@ -11,14 +13,17 @@ import { valueOf } from './upstream-message';
 export interface ReportedMessageUsage {
   readonly counts: MessageCounts;
   readonly object: ScannedObject | null;
+  /** What else it says, as a member of `Answer`. */
+  readonly details: { readonly details?: UsageDetails };
 }
 
 /** The usage object among an object's members: its counts, and its place unless it is none. */
 export function usageIn(object: ScannedObject): ReportedMessageUsage {
   const member = findMember(object, 'usage');
   const cursor = member && new JsonCursor(object.bytes, member.valueStart);
-  if (!cursor?.isObject()) return { counts: NO_COUNTS, object: null };
-  return { counts: countsOf(valueOf(object, member!)), object: scanMembersAt(cursor) };
+  if (!cursor?.isObject()) return { counts: NO_COUNTS, object: null, details: {} };
+  const reported = valueOf(object, member!);
+  return { counts: countsOf(reported), object: scanMembersAt(cursor), details: usageDetails(reported) };
 }
 
 /** Settles and prices the usage of a message of which `contentBytes` have been seen. */

@@ -13,13 +13,16 @@ export const MESSAGE_MEMBERS: Members = {
   stop_details: 'null',
 };
 
+/** The tier of an upstream that has only one, and does not name it. */
+export const STANDARD_TIER = 'standard';
+
 /** The same of the usage of a message, beside its counts. */
 export const USAGE_MEMBERS: Members = {
   cache_creation: 'null',
   output_tokens_details: 'null',
   server_tool_use: 'null',
   inference_geo: 'null',
-  service_tier: '"standard"',
+  service_tier: JSON.stringify(STANDARD_TIER),
 };
 
 /** The same of the usage that the end of a stream reports. */

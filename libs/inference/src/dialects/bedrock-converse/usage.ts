@@ -6,7 +6,7 @@ import { isObject, objectOf, objectsOf, stringOf } from '../loose-values';
  * The counts of an answer, null unless both main ones are there. What was read from or written to the prompt
  * cache stands beside `inputTokens` and not among them. They are held against the endpoint later.
  */
-export function readUsage(reported: unknown): Pick<CanonicalAnswer, 'usage' | 'units'> {
+export function readUsage(reported: unknown): Pick<CanonicalAnswer, 'usage' | 'units' | 'details'> {
   if (!isObject(reported)) return { usage: null };
   const input = whole(reported['inputTokens']);
   const completionTokens = whole(reported['outputTokens']);
@@ -22,13 +22,18 @@ export function readUsage(reported: unknown): Pick<CanonicalAnswer, 'usage' | 'u
     cachedTokens,
     cacheWriteTokens,
   };
-  const cacheWrite1hTokens = hourWrites(reported['cacheDetails']);
-  return { usage, ...(cacheWrite1hTokens > 0 && { units: { cacheWrite1hTokens } }) };
+  const cacheWrite1hTokens = writesOf(reported['cacheDetails'], '1h');
+  const cacheWrite5mTokens = writesOf(reported['cacheDetails'], '5m');
+  return {
+    usage,
+    ...(cacheWrite1hTokens > 0 && { units: { cacheWrite1hTokens } }),
+    ...(cacheWrite5mTokens + cacheWrite1hTokens > 0 && { details: { cacheWrite5mTokens, cacheWrite1hTokens } }),
+  };
 }
 
-function hourWrites(details: unknown): number {
-  const hours = objectsOf(details).filter(({ ttl }) => ttl === '1h');
-  return hours.reduce((sum, { inputTokens }) => sum + (whole(inputTokens) ?? 0), 0);
+function writesOf(details: unknown, lifetime: '5m' | '1h'): number {
+  const writes = objectsOf(details).filter(({ ttl }) => ttl === lifetime);
+  return writes.reduce((sum, { inputTokens }) => sum + (whole(inputTokens) ?? 0), 0);
 }
 
 function whole(value: unknown): number | null {

@@ -18,6 +18,7 @@ export function readUsage(metadata: unknown): ReportedUsage | null {
   if (prompt === null) return null;
   const thoughts = count(reported['thoughtsTokenCount']) ?? 0;
   const promptDetails = objectsOf(reported['promptTokensDetails']);
+  const answerDetails = objectsOf(reported['candidatesTokensDetails']);
   const counts = {
     prompt: prompt + (count(reported['toolUsePromptTokenCount']) ?? 0),
     completion: (count(reported['candidatesTokenCount']) ?? 0) + thoughts,
@@ -26,7 +27,10 @@ export function readUsage(metadata: unknown): ReportedUsage | null {
     cacheWrite: null,
     audioPrompt: ofModality(promptDetails, 'AUDIO'),
     reasoning: thoughts,
-    audioCompletion: ofModality(objectsOf(reported['candidatesTokensDetails']), 'AUDIO'),
+    audioCompletion: ofModality(answerDetails, 'AUDIO'),
+    videoPrompt: ofModality(promptDetails, 'VIDEO'),
+    filePrompt: ofModality(promptDetails, 'DOCUMENT'),
+    imageCompletion: ofModality(answerDetails, 'IMAGE'),
   };
   const usage = settleUsage(counts, {
     maxPromptTokens: Number.MAX_SAFE_INTEGER,

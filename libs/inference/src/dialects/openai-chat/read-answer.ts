@@ -4,6 +4,7 @@ import { toFinishReason, type FinishReason } from '../../model/finish-reason';
 import { brokenAnswer, errorInside, readComplaint } from '../../providers/upstream-error';
 import type { Endpoint } from '../../routing/catalogue';
 import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { usageDetails } from '../usage-details';
 import { readAnnotations } from './annotations';
 import { readLogprobs } from './logprobs';
 import { readThoughts, toReasoningParts } from './reasoning-details';
@@ -22,6 +23,7 @@ export function readChatAnswer(body: unknown, { provider }: Endpoint): Canonical
     createdAt: numberOf(answer['created']) ?? null,
     choices: choices.map(readChoice),
     usage: readChatUsage(answer['usage']),
+    ...usageDetails(answer['usage']),
     serviceTier: stringOf(answer['service_tier']),
     systemFingerprint: stringOf(answer['system_fingerprint']),
   });

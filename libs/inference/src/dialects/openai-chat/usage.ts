@@ -17,6 +17,9 @@ export function readChatUsage(reported: unknown): Usage | null {
     audioPrompt: count(prompt['audio_tokens']),
     reasoning: count(completion['reasoning_tokens']),
     audioCompletion: count(completion['audio_tokens']),
+    videoPrompt: count(prompt['video_tokens']),
+    filePrompt: count(prompt['file_tokens']),
+    imageCompletion: count(completion['image_tokens']),
   };
   if (counts.prompt === null || counts.completion === null) return null;
   return settleUsage(counts, {

@@ -6,8 +6,10 @@ import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { JsonCursor } from '../json-cursor';
 import { MalformedJson } from '../json-grammar';
 import { applyEdits } from '../json-members';
+import { saidBeside } from '../usage-details';
 import { failureOf } from './failure';
 import { OpenAiResponsesStream } from './openai-responses-stream';
+import { toServiceTier } from './response-status';
 import { toUpstreamRequest } from './upstream-request';
 import {
   failureMembers,
@@ -53,6 +55,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   return {
     body: applyEdits(body, responseEdits(response, { set: { ...set, ...failed }, absent }, bill)),
     ...bill,
+    ...saidBeside(response.usage, response.serviceTier && toServiceTier(response.serviceTier)),
     ...finish,
     upstreamId: response.id,
   };

@@ -12,6 +12,7 @@ import {
   stringOf,
   type JsonObject,
 } from '../loose-values';
+import { usageDetails } from '../usage-details';
 import { customArguments } from './read-input';
 import { readPart, readReasoning } from './read-parts';
 import { reasoningFormatOf } from './reasoning-format';
@@ -42,6 +43,7 @@ export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
       }),
     ],
     usage: usageOfResponse(response['usage'], endpoint),
+    ...usageDetails(response['usage']),
     serviceTier: tier === undefined ? undefined : toServiceTier(tier),
   });
 }

@@ -1,0 +1,106 @@
+import type { UsageDetails, UsageIteration } from '../model/usage';
+import { objectOf, objectsOf, type JsonObject } from './loose-values';
+import { MalformedJson } from './json-grammar';
+import { findMember, type JsonMember, type ScannedObject } from './json-members';
+import { parseJson } from './json-value';
+
+const DETAIL_MEMBERS: ReadonlySet<string> = new Set([
+  'cache_creation',
+  'server_tool_use',
+  'server_tool_use_details',
+  'iterations',
+  'speed',
+]);
+
+/** More iterations than any one call makes; bounds what an absurd report can store. */
+const MOST_ITERATIONS = 100;
+/** Words and model names of upstreams. What is longer or has other characters is no word. */
+const WORD = /^[\w.:/@+-]{1,128}$/;
+
+/** What an answer that was not parsed says beside its counts: in its usage, and as its tier. */
+export function saidBeside(usage: { readonly object: ScannedObject } | null, tier: string | null) {
+  return { ...(usage && scannedDetails(usage.object)), ...tierMember(tier) };
+}
+
+/** The members need not be whole JSON. */
+function scannedDetails(usage: ScannedObject): { readonly details?: UsageDetails } {
+  if (!usage.members.some(({ key }) => DETAIL_MEMBERS.has(key))) return {};
+  const found: Record<string, unknown> = {};
+  for (const name of DETAIL_MEMBERS) {
+    const member = findMember(usage, name);
+    if (member !== undefined) found[name] = valueAt(usage.bytes, member);
+  }
+  return usageDetails(found);
+}
+
+function valueAt(bytes: Buffer, { valueStart, valueEnd }: JsonMember): unknown {
+  try {
+    return parseJson(bytes.subarray(valueStart, valueEnd));
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) return undefined;
+    throw thrown;
+  }
+}
+
+/** The details of a usage object of an upstream, for an answer; nothing where it has none. */
+export function usageDetails(reported: unknown): { readonly details?: UsageDetails } {
+  const usage = objectOf(reported);
+  const iterations = objectsOf(usage['iterations']).slice(0, MOST_ITERATIONS).flatMap(readIteration);
+  const speed = wordOf(usage['speed']);
+  const details: UsageDetails = {
+    ...readCacheCreation(usage['cache_creation']),
+    ...readTools(usage),
+    ...(speed !== null && { speed }),
+    ...(iterations.length > 0 && { iterations }),
+  };
+  return Object.keys(details).length > 0 ? { details } : {};
+}
+
+/** A word of an upstream as it may be stored and shown; null for anything else. */
+export function wordOf(value: unknown): string | null {
+  return typeof value === 'string' && WORD.test(value) ? value : null;
+}
+
+/** The tier that an answer names, as a member of `Answer`. */
+export function tierMember(tier: unknown): { readonly serviceTier?: string } {
+  const serviceTier = wordOf(tier);
+  return serviceTier === null ? {} : { serviceTier };
+}
+
+function readCacheCreation(reported: unknown): Pick<UsageDetails, 'cacheWrite5mTokens' | 'cacheWrite1hTokens'> {
+  const { ephemeral_5m_input_tokens: short, ephemeral_1h_input_tokens: long } = objectOf(reported);
+  return { ...counted('cacheWrite5mTokens', short), ...counted('cacheWrite1hTokens', long) };
+}
+
+/** `server_tool_use` is one object of two kinds, which some APIs call `server_tool_use_details`. */
+function readTools(usage: JsonObject): UsageDetails {
+  const tools = { ...objectOf(usage['server_tool_use_details']), ...objectOf(usage['server_tool_use']) } as JsonObject;
+  return {
+    ...counted('webSearches', tools['web_search_requests']),
+    ...counted('webFetches', tools['web_fetch_requests']),
+    ...counted('toolCallsRequested', tools['tool_calls_requested']),
+    ...counted('toolCallsExecuted', tools['tool_calls_executed']),
+  };
+}
+
+function readIteration(iteration: JsonObject): UsageIteration[] {
+  const type = wordOf(iteration['type']);
+  if (type === null) return [];
+  const model = wordOf(iteration['model']);
+  return [
+    {
+      type,
+      ...(model !== null && { model }),
+      ...counted('inputTokens', iteration['input_tokens']),
+      ...counted('outputTokens', iteration['output_tokens']),
+      ...counted('cacheReadTokens', iteration['cache_read_input_tokens']),
+      ...counted('cacheWriteTokens', iteration['cache_creation_input_tokens']),
+      ...readCacheCreation(iteration['cache_creation']),
+    },
+  ];
+}
+
+/** Nothing for what is no whole number above 0. */
+function counted<Name extends string>(name: Name, value: unknown): { readonly [K in Name]?: number } {
+  return Number.isSafeInteger(value) && (value as number) > 0 ? ({ [name]: value } as { [K in Name]: number }) : {};
+}

@@ -1,0 +1,43 @@
+/**
+ * What a provider reported of a line beside its token counts, as it is stored: counts above 0, and words. A member of
+ * which nothing was reported is absent, and a line of which nothing at all was reported has none of this.
+ */
+export interface LineUsageDetails extends Readonly<Partial<Record<DetailCount, number>>> {
+  readonly speed?: string;
+  readonly iterations?: readonly LineIteration[];
+}
+
+/** Names of the counts, by which they are stored and summed. */
+export const DETAIL_COUNTS = [
+  'cacheWrite5mTokens',
+  'cacheWrite1hTokens',
+  'audioPromptTokens',
+  'videoPromptTokens',
+  'filePromptTokens',
+  'audioCompletionTokens',
+  'imageCompletionTokens',
+  'webSearches',
+  'webFetches',
+  'toolCallsRequested',
+  'toolCallsExecuted',
+] as const;
+
+export type DetailCount = (typeof DETAIL_COUNTS)[number];
+
+/** Names of the counts of one iteration. */
+export const ITERATION_COUNTS = [
+  'inputTokens',
+  'outputTokens',
+  'cacheReadTokens',
+  'cacheWriteTokens',
+  'cacheWrite5mTokens',
+  'cacheWrite1hTokens',
+] as const;
+
+export type IterationCount = (typeof ITERATION_COUNTS)[number];
+
+/** A part of a call in which the model ran several times. */
+export interface LineIteration extends Readonly<Partial<Record<IterationCount, number>>> {
+  readonly type: string;
+  readonly model?: string;
+}
