@@ -1,4 +1,4 @@
-import { FakeUpstream } from '@libs/inference/testing';
+import { FakeUpstream, type Behaviour } from '@libs/inference/testing';
 import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiClient, BatchBody } from '../support/client';
 import { eventually } from '../support/eventually';
@@ -40,11 +40,7 @@ let client: ApiClient;
 
 beforeAll(async () => {
   upstream = await FakeUpstream.start();
-  upstream.behaviour = (response, { path, body }) => {
-    const tier = body.includes('hurry') ? 'priority' : 'default';
-    const answer = path.endsWith('/messages') ? message() : completion(tier);
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-  };
+  upstream.behaviour = answer;
   const model = (slug: string, values: Partial<TestModel>): TestModel => ({
     slug: `tests/${slug}`,
     provider: slug,
@@ -63,6 +59,12 @@ afterAll(async () => {
   await installation?.stop();
   await upstream?.close();
 }, 60_000);
+
+const answer: Behaviour = (response, { path, body }) => {
+  const tier = body.includes('hurry') ? 'priority' : 'default';
+  const said = path.endsWith('/messages') ? message() : completion(tier);
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(said));
+};
 
 const message = (): object => ({
   id: 'msg-1',
@@ -99,6 +101,107 @@ async function run(model: string, endpoint: string, prompts: readonly string[]):
 }
 
 const HELLO = ['Hello', 'Good day', 'Good night'];
+
+const generation = (id: string, by: ApiClient = client) =>
+  by.request<{ data: Record<string, unknown> }>('GET', `/generation?id=${id}`);
+const content = (id: string, by: ApiClient = client) =>
+  by.request<{ data: object }>('GET', `/generation/content?id=${id}`);
+
+/** Of the only answered line. */
+const idIn = (batch: BatchBody): string => String(batch.results?.[0]?.response?.body['id']);
+
+describe('a line of a batch as a generation', () => {
+  it('tells what became of it', async () => {
+    const batch = await run('talk', '/v1/chat/completions', ['Hello']);
+    const { status, body } = await generation(idIn(batch));
+    expect(status).toBe(200);
+    const { data } = body;
+    expect(data).toMatchObject({
+      id: idIn(batch),
+      api_type: 'completions',
+      model: 'tests/talk',
+      provider_name: expect.any(String),
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      streamed: false,
+      cancelled: false,
+      finish_reason: 'stop',
+      service_tier: 'default',
+      tokens_prompt: 80,
+      tokens_completion: 30,
+      native_tokens_cached: 8,
+      native_tokens_reasoning: 4,
+      is_byok: false,
+      upstream_inference_cost: null,
+      request_id: expect.stringMatching(/^req-/),
+      latency: null,
+      generation_time: null,
+      num_media_prompt: null,
+      provider_responses: null,
+    });
+    expect([String(data['total_cost']), data['usage']]).toEqual([batch.usage?.cost, data['total_cost']]);
+  });
+
+  it('has every member that another generation has', async () => {
+    const single = await client.request<{ id: string }>('POST', '/chat/completions', {
+      model: 'tests/talk',
+      messages: [{ role: 'user', content: 'Hello' }],
+    });
+    const other = await eventually('the call is settled', END_MS, async () => {
+      const found = await generation(single.body.id);
+      return found.status === 200 ? found.body.data : undefined;
+    });
+    const { body } = await generation(idIn(await run('letters', '/v1/messages', ['Hello'])));
+    expect(Object.keys(body.data).sort()).toEqual(Object.keys(other).sort());
+    expect(body.data).toMatchObject({ finish_reason: 'stop', native_finish_reason: 'end_turn', service_tier: 'batch' });
+  });
+
+  it('shows what was asked and answered, which is kept with the batch', async () => {
+    const { status, body } = await content(idIn(await run('talk', '/v1/chat/completions', ['Hello'])));
+    expect(status).toBe(200);
+    expect(body.data).toEqual({
+      input: { messages: [{ role: 'user', content: 'Hello' }] },
+      output: { completion: 'Hello', reasoning: null },
+      error: null,
+    });
+  });
+
+  it('that failed is one that cost nothing and says why', async () => {
+    upstream.behaviour = (response) => response.writeHead(400).end('{"error":{"message":"No","code":"no"}}');
+    const batch = await run('talk', '/v1/chat/completions', ['Hello']);
+    upstream.behaviour = answer;
+    expect(batch.request_counts.failed).toBe(1);
+    // Of a failed line nothing in the results says the id; it differs from an answered line's in the batch alone.
+    const id = `gen-${batch.id.slice(0, -6)}000000`;
+    expect((await generation(id)).body.data).toMatchObject({
+      id,
+      finish_reason: null,
+      total_cost: 0,
+      tokens_prompt: 0,
+    });
+    expect((await content(id)).body.data).toMatchObject({
+      input: { messages: [{ role: 'user', content: 'Hello' }] },
+      output: { completion: null },
+      error: { message: expect.any(String), status: 400 },
+    });
+  });
+
+  it('is not there for others, before it ran, or after its batch was deleted', async () => {
+    const manager = installation.client(installation.seed.managementKey);
+    const made = await manager.request<{ data: { id: string } }>('POST', '/workspaces', { name: 'Next', slug: 'next' });
+    const key = { name: 'next', workspace_id: made.body.data.id };
+    const neighbour = installation.client((await manager.request<{ key: string }>('POST', '/keys', key)).body.key);
+    const batch = await run('talk', '/v1/chat/completions', ['Hello']);
+    const id = idIn(batch);
+    for (const ask of [generation, content]) {
+      expect((await ask(id, neighbour)).status).toBe(404);
+      expect((await ask(`${id.slice(0, -1)}7`)).status).toBe(404);
+      expect((await ask(id)).status).toBe(200);
+    }
+    expect((await client.request('DELETE', `/batches/${batch.id}`)).status).toBe(200);
+    for (const ask of [generation, content]) expect((await ask(id)).status).toBe(404);
+    await Promise.all([manager.close(), neighbour.close()]);
+  });
+});
 
 describe('the usage of a batch', () => {
   it('sums all that the provider of messages reported', async () => {

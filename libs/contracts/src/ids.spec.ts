@@ -1,4 +1,4 @@
-import { dayOfId, mintId, numberedId } from './ids';
+import { dayOfId, mintId, numberedId, readNumberedId } from './ids';
 
 describe('ids', () => {
   it('have the shape of the interface and never come twice', () => {
@@ -23,5 +23,18 @@ describe('ids', () => {
     }
     expect(numberedId('gen-batch', whole, 62)).toBe(pieces[3]);
     expect(numberedId('gen-batch', mintId('batch'), 62)).not.toBe(pieces[3]);
+  });
+
+  it('tell of a piece which whole it is of, and which one it is', () => {
+    const whole = mintId('batch', Date.UTC(2026, 10, 21));
+    for (const index of [0, 1, 61, 62, 499_999]) {
+      const piece = readNumberedId('gen-batch', 'batch', numberedId('gen-batch', whole, index));
+      expect(piece?.index).toBe(index);
+      expect(piece?.wholeStem).toHaveLength(whole.length - 6);
+      expect(whole.startsWith(piece!.wholeStem)).toBe(true);
+    }
+    for (const text of ['', 'gen-batch-1-2', mintId('gen'), mintId('batch'), `${mintId('gen-batch')}x`]) {
+      expect(readNumberedId('gen-batch', 'batch', text)).toBeNull();
+    }
   });
 });

@@ -48,6 +48,27 @@ export function numberedId(kind: IdKind, wholeId: string, index: number): string
   return `${kind}${stem}${suffix}`;
 }
 
+/** What `numberedId` made an id of. */
+export interface NumberedPiece {
+  /** How the id of the whole begins: all of it but its last characters. */
+  readonly wholeStem: string;
+  readonly index: number;
+}
+
+/** Takes an id of `numberedId` apart; null for text that is none of that kind. */
+export function readNumberedId(kind: IdKind, wholeKind: IdKind, id: string): NumberedPiece | null {
+  const found = NUMBERED.exec(id);
+  if (found === null || found[1] !== kind) return null;
+  const [, , stem = '', suffix = ''] = found;
+  return { wholeStem: `${wholeKind}${stem}`, index: [...suffix].reduce(addDigit, 0) };
+}
+
+const NUMBERED = /^([a-z-]{3,12})(-\d{1,11}-[0-9A-Za-z]{14})([0-9A-Za-z]{6})$/;
+
+function addDigit(sum: number, digit: string): number {
+  return sum * 62 + ALPHABET.indexOf(digit);
+}
+
 /** The UTC day (`YYYY-MM-DD`) that an id names, or null for text that is no such id. */
 export function dayOfId(id: string): string | null {
   const seconds = /^[a-z-]{3,12}-(\d{1,11})-[0-9A-Za-z]{20}$/.exec(id)?.[1];

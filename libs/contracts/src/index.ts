@@ -40,7 +40,7 @@ export * from './batches/batch-object';
 export * from './batches/batches.messages';
 export * from './webhooks/webhook-secrets.messages';
 export * from './webhooks/webhooks.messages';
-export { dayOfId, mintId, numberedId, type IdKind } from './ids';
+export { dayOfId, mintId, numberedId, readNumberedId, type IdKind, type NumberedPiece } from './ids';
 export { ChatCompletionDto } from './chat-completions/chat-completions.dto';
 export { EmbeddingsDto } from './embeddings/embeddings.dto';
 export { countEmbeddingsInputs } from './embeddings/embeddings-input';

@@ -25,7 +25,14 @@ export {
 export { totalOf, type Bill, type CallerTranslation, type StreamWriter, type ToolBill } from './dialects/translation';
 export { AnswerFold } from './model/answer-fold';
 export { turnBody, type Turn, type TurnRequest, type TurnResult } from './model/conversation-turn';
-export { wordsOfAnswer, wordsOfStream, type AnswerWords, type SaidCall } from './dialects/answer-words';
+export {
+  endOfAnswer,
+  wordsOfAnswer,
+  wordsOfStream,
+  type AnswerEnd,
+  type AnswerWords,
+  type SaidCall,
+} from './dialects/answer-words';
 export type { Attempt } from './model/attempt';
 export { callCancelled, Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
 export { attemptsBefore, failedRouteOf, type FailedRoute } from './routing/failed-route';

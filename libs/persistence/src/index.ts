@@ -39,6 +39,11 @@ export {
 export { BatchRemovalRepository, type RemovalAnswer } from './batches/batch-removal.repository';
 export { BatchSegmentsRepository, type ClaimedSegment, type SegmentLease } from './batches/batch-segments.repository';
 export { BatchesRepository, type BatchWork } from './batches/batches.repository';
+export {
+  BatchLineViewsRepository,
+  type BatchLineContent,
+  type BatchLineView,
+} from './batches/batch-line-views.repository';
 export type { BatchTotals, SummedIteration } from './batches/batch-totals';
 export type { LineIteration, LineUsageDetails } from './batches/line-usage';
 export {

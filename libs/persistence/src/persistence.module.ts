@@ -5,6 +5,7 @@ import { AuditRepository } from './audit/audit.repository';
 import { BatchAnnouncementsRepository } from './batches/batch-announcements.repository';
 import { BatchEndingsRepository } from './batches/batch-endings.repository';
 import { BatchIntakeRepository } from './batches/batch-intake.repository';
+import { BatchLineViewsRepository } from './batches/batch-line-views.repository';
 import { BatchLinesRepository } from './batches/batch-lines.repository';
 import { BatchQuotesRepository } from './batches/batch-quotes.repository';
 import { BatchRemovalRepository } from './batches/batch-removal.repository';
@@ -50,6 +51,7 @@ const repositories = [
   BatchQuotesRepository,
   BatchRemovalRepository,
   BatchLinesRepository,
+  BatchLineViewsRepository,
   BatchIntakeRepository,
   BatchSegmentsRepository,
   BatchResultsRepository,

@@ -76,7 +76,7 @@ export class CallContents {
         organizationId,
         workspaceId,
         input: contentInput(api, parsed as Readonly<Record<string, unknown>>, body.length),
-        output: JSON.stringify(output(words())),
+        output: JSON.stringify(contentOutput(words())),
         error: error && JSON.stringify(error),
       }),
     });
@@ -84,7 +84,7 @@ export class CallContents {
 }
 
 /** `output` of the interface; `tool_calls` is ours. */
-function output({ text, reasoning, toolCalls }: AnswerWords): object {
+export function contentOutput({ text, reasoning, toolCalls }: AnswerWords): object {
   return {
     completion: text && beginningOf(text),
     reasoning: reasoning && beginningOf(reasoning),

@@ -16,6 +16,16 @@ export interface GenerationEntry {
   readonly [member: string]: unknown;
 }
 
+/** Slugs of providers to the names they go by; null for one that is not known any more. */
+export type ProviderNames = (slug: string) => string | null;
+
+/** What was said in a call: `GenerationContent` of the interface. */
+export interface ContentEntry {
+  readonly input: unknown;
+  readonly output: unknown;
+  readonly error: unknown;
+}
+
 /** Members of the interface about which no record says anything. */
 const UNTOLD = {
   // Applications are told apart by their address; none has a number.

@@ -1,8 +1,8 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import type { Principal } from '@libs/contracts';
 import { Caller } from '../auth/caller.decorator';
-import type { GenerationEntry } from './generation-entry';
-import { GenerationsService, type ContentEntry } from './generations.service';
+import type { ContentEntry, GenerationEntry } from './generation-entry';
+import { GenerationsService } from './generations.service';
 
 /** `GET /generation?id=` and `GET /generation/content?id=`: one call and what was said in it, for keys of its workspace. */
 @Controller('generation')

@@ -1,9 +1,10 @@
 import { Global, Inject, Module, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import { GenerationContentsRepository, GenerationsRepository } from '@libs/persistence';
+import { BatchLineViewsRepository, GenerationContentsRepository, GenerationsRepository } from '@libs/persistence';
 import { AppLogger } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
 import { AbandonedSweep } from './abandoned-sweep';
 import { InferenceRouting } from '../inference/inference-routing';
+import { BatchLineGenerations } from './batch-line-generations';
 import { CallContents } from './call-contents';
 import { ContentLog } from './content-log';
 import { ContentRetention } from './content-retention';
@@ -30,13 +31,24 @@ import { GenerationsService } from './generations.service';
     },
     {
       provide: GenerationsService,
-      inject: [GenerationsRepository, InferenceRouting, GenerationContentsRepository, GatewayEnv],
+      inject: [
+        GenerationsRepository,
+        InferenceRouting,
+        GenerationContentsRepository,
+        BatchLineViewsRepository,
+        GatewayEnv,
+      ],
       useFactory: (
         repository: GenerationsRepository,
         routing: InferenceRouting,
         contents: GenerationContentsRepository,
+        lines: BatchLineViewsRepository,
         env: GatewayEnv,
-      ) => new GenerationsService(repository, (slug) => routing.providerName(slug), isKept(env) ? contents : null),
+      ) => {
+        const nameOf = (slug: string): string | null => routing.providerName(slug);
+        const ofBatches = new BatchLineGenerations(lines, nameOf, () => routing.catalogue());
+        return new GenerationsService(repository, nameOf, isKept(env) ? contents : null, ofBatches);
+      },
     },
     {
       provide: ContentLog,

@@ -1,17 +1,8 @@
 import { dayOfId, type Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { GenerationContentsRepository, GenerationsRepository } from '@libs/persistence';
-import { generationEntry, type GenerationEntry } from './generation-entry';
-
-/** Slugs of providers to the names they go by; null for one that is not known any more. */
-export type ProviderNames = (slug: string) => string | null;
-
-/** What was said in a call: `GenerationContent` of the interface. */
-export interface ContentEntry {
-  readonly input: unknown;
-  readonly output: unknown;
-  readonly error: unknown;
-}
+import type { GenerationContentsRepository, GenerationsRepository, WorkspaceTenant } from '@libs/persistence';
+import type { BatchLineGenerations } from './batch-line-generations';
+import { generationEntry, type ContentEntry, type GenerationEntry, type ProviderNames } from './generation-entry';
 
 /** What a workspace may read of its own calls. */
 export class GenerationsService {
@@ -20,6 +11,7 @@ export class GenerationsService {
     private readonly nameOf: ProviderNames,
     /** Null where contents of calls are not kept. */
     private readonly contents: Pick<GenerationContentsRepository, 'find'> | null,
+    private readonly lines: Pick<BatchLineGenerations, 'get' | 'content'>,
   ) {}
 
   /**
@@ -28,10 +20,18 @@ export class GenerationsService {
    */
   async get({ organizationId, workspaceId }: Principal, id: unknown): Promise<GenerationEntry> {
     const { generationId, createdOn } = readId(id);
-    if (createdOn === null || workspaceId === null) throw notFound();
-    const view = await this.generations.find(generationId, createdOn, { organizationId, workspaceId });
-    if (view === null) throw notFound();
-    return generationEntry(view, (slug) => this.nameOf(slug) ?? slug);
+    if (workspaceId === null) throw notFound();
+    const tenant = { organizationId, workspaceId };
+    const entry = isOfBatch(generationId)
+      ? await this.lines.get(generationId, tenant)
+      : createdOn && (await this.entryOf(generationId, createdOn, tenant));
+    if (!entry) throw notFound();
+    return entry;
+  }
+
+  private async entryOf(id: string, createdOn: string, tenant: WorkspaceTenant): Promise<GenerationEntry | null> {
+    const view = await this.generations.find(id, createdOn, tenant);
+    return view && generationEntry(view, (slug) => this.nameOf(slug) ?? slug);
   }
 
   /**
@@ -41,12 +41,17 @@ export class GenerationsService {
    */
   async content({ organizationId, workspaceId }: Principal, id: unknown): Promise<ContentEntry> {
     const { generationId, createdOn } = readId(id);
+    if (isOfBatch(generationId)) {
+      const said = workspaceId && (await this.lines.content(generationId, { organizationId, workspaceId }));
+      if (!said) throw nothingKept();
+      return said;
+    }
     if (this.contents === null) throw new AppError('not_found', 'The content of calls is not kept: logging is off');
     const kept =
       createdOn === null || workspaceId === null
         ? null
         : await this.contents.find(generationId, createdOn, { organizationId, workspaceId });
-    if (kept === null) throw new AppError('not_found', 'No content is kept of this generation');
+    if (kept === null) throw nothingKept();
     const { input, output, error } = kept;
     return { input: JSON.parse(input), output: JSON.parse(output), error: error && (JSON.parse(error) as unknown) };
   }
@@ -59,9 +64,18 @@ function readId(id: unknown): { readonly generationId: string; readonly createdO
   return { generationId: id, createdOn: dayOfGeneration(id) };
 }
 
+/** Whether it is a line of a batch that is asked for. */
+function isOfBatch(id: string): boolean {
+  return id.startsWith('gen-batch-');
+}
+
 /** Null for what cannot be the id of a call. The seconds of an invented id may be no day of any calendar. */
 function dayOfGeneration(id: string): string | null {
   return /^gen-(?:vid-)?\d{1,10}-/.test(id) ? dayOfId(id) : null;
+}
+
+function nothingKept(): AppError {
+  return new AppError('not_found', 'No content is kept of this generation');
 }
 
 function notFound(): AppError {

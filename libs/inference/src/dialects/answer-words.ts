@@ -1,4 +1,5 @@
 import { AppError } from '@libs/errors';
+import type { FinishReason } from '../model/finish-reason';
 import type { AnswerEvent, AnswerPart } from '../model/canonical-answer';
 import type { Api, Endpoint } from '../routing/catalogue';
 import { TRANSLATIONS } from './dialect-pairs';
@@ -35,6 +36,22 @@ export function wordsOfAnswer(api: Api, body: Buffer, endpoint: Endpoint): Answe
   });
 }
 
+/** How a whole answer ended that a caller of `api` got: its first choice, in our word and the upstream's. */
+export function endOfAnswer(api: Api, body: Buffer, endpoint: Endpoint): AnswerEnd {
+  const translation = TRANSLATIONS.get(api);
+  return readable(UNKNOWN_END, () => {
+    const first = translation?.upstream.readAnswer(parseJson(body), endpoint).choices[0];
+    return first ?? UNKNOWN_END;
+  });
+}
+
+export interface AnswerEnd {
+  readonly finishReason: FinishReason | null;
+  readonly nativeFinishReason: string | null;
+}
+
+const UNKNOWN_END: AnswerEnd = { finishReason: null, nativeFinishReason: null };
+
 /**
  * The words of a streamed answer as a caller of `api` got it. A stream that was cut, or that ends in an error,
  * has the words that came before.
@@ -59,10 +76,15 @@ export function wordsOfStream(api: Api, events: Buffer, endpoint: Endpoint): Ans
 function readWith(api: Api, read: (upstream: UpstreamTranslation) => WordGatherer): AnswerWords {
   const translation = TRANSLATIONS.get(api);
   if (translation === undefined) return NO_WORDS;
+  return readable(NO_WORDS, () => read(translation.upstream).words);
+}
+
+/** `otherwise` for what cannot be read. */
+function readable<T>(otherwise: T, read: () => T): T {
   try {
-    return read(translation.upstream).words;
+    return read();
   } catch (thrown) {
-    if (thrown instanceof AppError || thrown instanceof MalformedJson) return NO_WORDS;
+    if (thrown instanceof AppError || thrown instanceof MalformedJson) return otherwise;
     throw thrown;
   }
 }

@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import { BatchEndingsRepository } from '../batches/batch-endings.repository';
 import { BatchResultPagesRepository } from '../batches/batch-result-pages.repository';
 import { BatchRemovalRepository } from '../batches/batch-removal.repository';
+import { BatchLineViewsRepository } from '../batches/batch-line-views.repository';
 import { BatchViewsRepository } from '../batches/batch-views.repository';
 import { createDataSource } from '../data-source';
 import { Database } from '../database';
@@ -207,12 +208,21 @@ describe('a repository that forgets to ask whose a row is', () => {
 
   beforeAll(async () => {
     batch = await storeBatch(database, 2);
+    await database.execute({
+      sql: `INSERT INTO batch_results (created_on, batch_number, seq, custom_id, generation_id, body)
+            VALUES ($1, $2, 0, 'line-0', 'gen-of-line-0', '')`,
+      values: [batch.createdOn, batch.number],
+    });
   });
+
+  const lineOf = (lines: BatchLineViewsRepository) =>
+    lines.find('gen-of-line-0', { wholeStem: batch.id.slice(0, -6), index: 0 }, tenant(), 1_000);
 
   function repositories(source: Database) {
     const [ledger, outbox] = [new LedgerRepository(source), new OutboxRepository(source)];
     return {
       views: new BatchViewsRepository(source),
+      lines: new BatchLineViewsRepository(source),
       videos: new VideoViewsRepository(source),
       endings: new BatchEndingsRepository(source, ledger, outbox, announcementsOf(source)),
       removal: new BatchRemovalRepository(source, outbox),
@@ -221,17 +231,19 @@ describe('a repository that forgets to ask whose a row is', () => {
 
   it('finds another tenant’s batch and video without the second fence, which shows what it is for', async () => {
     const forgetful = new ForgetfulDatabase(tenants.dataSource, false);
-    const { views, videos } = repositories(forgetful);
+    const { views, videos, lines } = repositories(forgetful);
     expect(await views.findForWorkspace(batch.id, tenant())).toMatchObject({ id: batch.id, total: 2 });
+    expect(await lineOf(lines)).toMatchObject({ workspaceId: batch.owner.workspaceId });
     const foreignVideo = (JSON.parse(theirs.rows.get('videos')!) as { id: string }).id;
     expect(await videos.findForWorkspace(foreignVideo, tenant())).toMatchObject({ id: foreignVideo });
-    expect(forgetful.forgotten).toEqual(['batch-view', 'video-view']);
+    expect(forgetful.forgotten).toEqual(['batch-view', 'batch-like', 'batch-line-view', 'video-view']);
   });
 
   it('finds, stops and removes nothing of another tenant with it, and the tenant’s own as ever', async () => {
     const forgetful = new ForgetfulDatabase(tenants.dataSource, true);
-    const { views, videos, endings, removal } = repositories(forgetful);
+    const { views, videos, lines, endings, removal } = repositories(forgetful);
     expect(await views.findForWorkspace(batch.id, tenant())).toBeNull();
+    expect(await lineOf(lines)).toBeNull();
     expect(await endings.cancel(batch.id, tenant())).toBe('unknown');
     expect(await removal.remove(batch.id, tenant(), true)).toEqual({ kind: 'unknown' });
     const foreignVideo = (JSON.parse(theirs.rows.get('videos')!) as { id: string }).id;
@@ -242,6 +254,7 @@ describe('a repository that forgets to ask whose a row is', () => {
     expect(new Set(forgetful.forgotten)).toEqual(
       new Set([
         'batch-view',
+        'batch-like',
         'batch-lock-to-cancel',
         'batch-lock-to-remove',
         'video-view',
@@ -277,6 +290,7 @@ describe('an id of another tenant', () => {
     const videos = new VideoViewsRepository(database);
     const generations = new GenerationsRepository(database);
     const contents = new GenerationContentsRepository(database);
+    const lines = new BatchLineViewsRepository(database);
     const today = new Date().toISOString().slice(0, 10);
     const anything = { statuses: null, createdAfter: null, createdBefore: null };
     const foreign = (table: string): string => (JSON.parse(theirs.rows.get(table)!) as { id: string }).id;
@@ -288,6 +302,7 @@ describe('an id of another tenant', () => {
       [foreign('videos'), (id) => videos.findForWorkspace(id, mine)],
       [foreign('generations'), (id) => generations.find(id, today, mine)],
       [foreign('generations'), (id) => contents.find(id, today, mine)],
+      [theirs.batchId, (id) => lines.find(id, { wholeStem: id.slice(0, -6), index: 0 }, mine, 1_000)],
     ];
     for (const [foreign, ask] of questions) {
       const unknown = `${foreign.slice(0, -12)}000000000000`;

@@ -172,7 +172,9 @@ export class InferenceApp {
     const { engine, routing } = this.inference();
     const serverTools = createServerToolEngine({ engine, routing, serviceName: 'sluice', tools: this.tools });
     const service = new InferenceService(engine, routing, this.recorder, serverTools);
-    const generations = new GenerationsService(this.books, (slug) => routing.providerName(slug), this.contents);
+    const noLines = { get: async () => null, content: async () => null };
+    const nameOf = (slug: string): string | null => routing.providerName(slug);
+    const generations = new GenerationsService(this.books, nameOf, this.contents, noLines);
     this.contentLog = this.contents && new ContentLog(this.contents, silent);
     const callContents = this.contentLog && new CallContents(this.contentLog);
     const limits = { admit: () => this.admission && { decided: this.admission, used: () => undefined } };

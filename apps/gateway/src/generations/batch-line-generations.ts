@@ -1,0 +1,110 @@
+import { readNumberedId } from '@libs/contracts';
+import { ERROR_CODES, isErrorCode } from '@libs/errors';
+import {
+  endOfAnswer,
+  wordsOfAnswer,
+  type AnswerEnd,
+  type CallableApi,
+  type Catalogue,
+  type Endpoint,
+} from '@libs/inference';
+import type { BatchLineContent, BatchLineView, BatchLineViewsRepository, WorkspaceTenant } from '@libs/persistence';
+import type { BatchEndpoint } from '../batches/batch-header';
+import { API_OF_ENDPOINT } from '../batches/batch-route';
+import { contentOutput } from './call-contents';
+import { contentInput } from './content-input';
+import { generationEntry, type ContentEntry, type GenerationEntry, type ProviderNames } from './generation-entry';
+
+/** Requests and answers over this are not looked into: taking them apart would hold up other calls. */
+const MOST_READ_BYTES = 4 * 1024 * 1024;
+
+const NOT_READ: AnswerEnd = { finishReason: null, nativeFinishReason: null };
+const NO_WORDS = { text: null, reasoning: null, toolCalls: [] };
+
+/** What nobody writes down of a line: when it was called, how often, and with what beside text. */
+const NOT_KEPT = { num_media_prompt: null, num_input_audio_prompt: null, provider_responses: null } as const;
+
+/** Lines of batches as generations, out of what is kept of their batches anyway. */
+export class BatchLineGenerations {
+  constructor(
+    private readonly lines: Pick<BatchLineViewsRepository, 'find' | 'findContent'>,
+    private readonly nameOf: ProviderNames,
+    private readonly catalogue: () => Catalogue,
+  ) {}
+
+  /** Null for what is no line with an outcome, of a batch of the tenant's that is kept. */
+  async get(id: string, tenant: WorkspaceTenant): Promise<GenerationEntry | null> {
+    const piece = readNumberedId('gen-batch', 'batch', id);
+    const line = piece && (await this.lines.find(id, piece, tenant, MOST_READ_BYTES));
+    if (line === null) return null;
+    const end = this.readBody(line, endOfAnswer) ?? NOT_READ;
+    return { ...generationEntry(viewOf(id, line, end), (slug) => this.nameOf(slug) ?? slug), ...NOT_KEPT };
+  }
+
+  /** The same of what was said. It is kept for as long as the batch, whether contents of calls are or not. */
+  async content(id: string, tenant: WorkspaceTenant): Promise<ContentEntry | null> {
+    const piece = readNumberedId('gen-batch', 'batch', id);
+    const line = piece && (await this.lines.findContent(id, piece, tenant, MOST_READ_BYTES));
+    if (line === null) return null;
+    const words = this.readBody(line, wordsOfAnswer) ?? NO_WORDS;
+    return { input: inputOf(line), output: contentOutput(words), error: this.errorOf(line) };
+  }
+
+  private readBody<T>(line: BatchLineView, read: (api: CallableApi, body: Buffer, endpoint: Endpoint) => T): T | null {
+    const endpoint = this.endpointOf(line);
+    return line.body === null || endpoint === null ? null : read(apiOf(line), line.body, endpoint);
+  }
+
+  /**
+   * The endpoint of the batch as the catalogue has it now. When it is gone, any other will do: a result is in the
+   * dialect of its caller, which reads the same whatever answered.
+   */
+  private endpointOf({ model, provider, upstreamModel }: BatchLineView): Endpoint | null {
+    const catalogue = this.catalogue();
+    const endpoints = catalogue.findModel(model)?.endpoints ?? [];
+    const own = endpoints.find((each) => each.provider.slug === provider && each.upstreamModel === upstreamModel);
+    return own ?? catalogue.models().flatMap((each) => each.endpoints)[0] ?? null;
+  }
+
+  /** `error` of the interface, as its result tells it. */
+  private errorOf({ error, provider }: BatchLineView): object | null {
+    if (error === null) return null;
+    const name = this.nameOf(provider) ?? provider;
+    const type = error.error_type;
+    const status = isErrorCode(type) ? ERROR_CODES[type].status : null;
+    return { message: error.message, status, provider_name: name, raw: null, previous_errors: [] };
+  }
+}
+
+function apiOf({ endpoint }: BatchLineView): CallableApi {
+  return API_OF_ENDPOINT[endpoint as BatchEndpoint];
+}
+
+function inputOf(line: BatchLineContent): unknown {
+  const { request, requestBytes } = line;
+  const body = request === null ? {} : (JSON.parse(request.toString()) as Readonly<Record<string, unknown>>);
+  return JSON.parse(contentInput(apiOf(line), body, requestBytes));
+}
+
+function viewOf(id: string, line: BatchLineView, { finishReason, nativeFinishReason }: AnswerEnd) {
+  const { upstreamCostUsd, requestId, serviceTier } = line;
+  return {
+    ...line,
+    id,
+    api: apiOf(line),
+    streamed: false,
+    state: 'settled' as const,
+    upstreamId: null,
+    outcome: line.error === null ? ('completed' as const) : ('failed' as const),
+    finishReason,
+    latencyMs: null,
+    generationMs: null,
+    details: {
+      attempts: [],
+      ...(requestId !== null && { requestId }),
+      ...(nativeFinishReason !== null && { nativeFinishReason }),
+      ...(serviceTier !== null && { serviceTier }),
+      ...(upstreamCostUsd !== null && { isByok: true as const, upstreamCostUsd }),
+    },
+  };
+}

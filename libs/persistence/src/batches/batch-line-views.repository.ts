@@ -1,0 +1,120 @@
+import { Injectable } from '@nestjs/common';
+import type { NumberedPiece } from '@libs/contracts';
+import { Database } from '../database';
+import type { WorkspaceTenant } from '../tenants/tenant';
+import type { LineError } from './batch-results.repository';
+import { RETENTION_DAYS } from './batch-views.repository';
+
+/** A line of a batch that came to its outcome. Money as exact decimal strings in US dollars. */
+export interface BatchLineView {
+  readonly workspaceId: string;
+  readonly endpoint: string;
+  /** As the caller of the batch sent it. */
+  readonly model: string;
+  readonly provider: string;
+  readonly upstreamModel: string;
+  /** Of the batch. */
+  readonly createdAt: Date;
+  readonly requestId: string | null;
+  readonly statusCode: number | null;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly cachedTokens: number;
+  readonly reasoningTokens: number;
+  readonly costUsd: string;
+  /** What its provider charged the owner of the key, by list price; null where the key was not a caller's own. */
+  readonly upstreamCostUsd: string | null;
+  readonly serviceTier: string | null;
+  /** Null for a line that failed, and for one that is longer than was asked for. */
+  readonly body: Buffer | null;
+  readonly error: LineError | null;
+}
+
+/** The same with what was asked. */
+export interface BatchLineContent extends BatchLineView {
+  /** Null where it is longer than was asked for. */
+  readonly request: Buffer | null;
+  readonly requestBytes: number;
+}
+
+/**
+ * Single lines of batches, found by the ids of their generations. No index leads from those to results, and no line
+ * pays for one: an id holds the number of its line and nearly all of the id of its batch, so the batch is found by
+ * the order of ids and the result by its primary key.
+ */
+@Injectable()
+export class BatchLineViewsRepository {
+  constructor(private readonly database: Database) {}
+
+  /** The line, if it has an outcome that is still kept and its batch belongs to the workspace. */
+  find(
+    generationId: string,
+    piece: NumberedPiece,
+    tenant: WorkspaceTenant,
+    mostBytes: number,
+  ): Promise<BatchLineView | null> {
+    return this.findBy({ name: 'batch-line-view', columns: '', tables: '' }, generationId, piece, tenant, mostBytes);
+  }
+
+  /** The same with the request that it answers. */
+  findContent(
+    generationId: string,
+    piece: NumberedPiece,
+    tenant: WorkspaceTenant,
+    mostBytes: number,
+  ): Promise<BatchLineContent | null> {
+    return this.findBy<BatchLineContent>(WITH_REQUEST, generationId, piece, tenant, mostBytes);
+  }
+
+  private async findBy<Row extends BatchLineView>(
+    { name, columns, tables }: typeof WITH_REQUEST,
+    generationId: string,
+    { wholeStem, index }: NumberedPiece,
+    tenant: WorkspaceTenant,
+    mostBytes: number,
+  ): Promise<Row | null> {
+    if (index > LAST_SEQ) return null;
+    const batchIds = await this.batchesLike(wholeStem, tenant);
+    if (batchIds.length === 0) return null;
+    return this.database.asTenant(tenant, batchIds).firstRow<Row>({
+      name,
+      sql: `
+        SELECT b.workspace_id AS "workspaceId", b.endpoint, b.model, b.provider, b.upstream_model AS "upstreamModel",
+          b.created_at AS "createdAt", r.request_id AS "requestId", r.status_code AS "statusCode",
+          r.prompt_tokens::float8 AS "promptTokens", r.completion_tokens::float8 AS "completionTokens",
+          r.cached_tokens::float8 AS "cachedTokens", r.reasoning_tokens::float8 AS "reasoningTokens",
+          r.cost_usd::text AS "costUsd", r.service_tier AS "serviceTier", r.error,
+          CASE WHEN r.prompt_cost_usd + r.completion_cost_usd <> r.cost_usd
+               THEN (r.prompt_cost_usd + r.completion_cost_usd)::text END AS "upstreamCostUsd",
+          CASE WHEN octet_length(r.body) <= $4 THEN r.body END AS body${columns}
+        FROM batches b
+        JOIN batch_results r ON r.created_on = b.created_on AND r.batch_number = b.number AND r.seq = $2 ${tables}
+        WHERE b.id = ANY($1) AND b.workspace_id = $5 AND r.generation_id = $3`,
+      values: [batchIds, index, generationId, mostBytes, tenant.workspaceId],
+    });
+  }
+
+  /** One batch, unless two ids of the same second agree in 83 bits of chance. */
+  private async batchesLike(stem: string, tenant: WorkspaceTenant): Promise<string[]> {
+    const rows = await this.database.asTenant(tenant).rows<{ id: string }>({
+      name: 'batch-like',
+      sql: `
+        SELECT b.id FROM batches b
+        WHERE b.id > $1 AND b.id < $2 AND starts_with(b.id, $1) AND b.workspace_id = $3 AND b.deleted_at IS NULL
+          AND b.created_at > now() - interval '${RETENTION_DAYS} days'
+        LIMIT 2`,
+      values: [stem, `${stem}${AFTER_ALL}`, tenant.workspaceId],
+    });
+    return rows.map(({ id }) => id);
+  }
+}
+
+/** Longer than what is missing of an id, so that it comes after all of them in the order of any language. */
+const AFTER_ALL = 'zzzzzzz';
+const LAST_SEQ = 2_147_483_647;
+
+const WITH_REQUEST = {
+  name: 'batch-line-content',
+  columns: `, CASE WHEN octet_length(l.body) <= $4 THEN l.body END AS request, octet_length(l.body) AS "requestBytes"`,
+  tables: 'JOIN batch_lines l ON l.created_on = b.created_on AND l.batch_number = b.number AND l.seq = $2',
+};
