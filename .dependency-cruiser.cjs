@@ -171,6 +171,12 @@ module.exports = {
       ['/redis-[^/]+$', '/redis\\.[^/]+$', '/redis/'],
       'Redis may be lost at any time; only an adapter that says what happens then may talk to it.',
     ),
+    packageOnlyIn(
+      'telemetry-sdk-only-in-telemetry',
+      '@opentelemetry/[^/]+',
+      ['^libs/platform/src/telemetry/'],
+      'The SDK is loaded only where an operator wants it; everybody else tells of work through `tracing()`.',
+    ),
     {
       name: 'no-nest-in-plain-libs',
       comment: 'Errors, contracts and inference are plain TypeScript: a tool or a test uses them without a container.',
@@ -190,7 +196,8 @@ module.exports = {
     parser: 'swc',
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '(^|/)(dist|__fixtures__)/' },
+    // Our own build; a package that has its files in dist must not escape the rules.
+    exclude: { path: '^dist/|(^|/)__fixtures__/' },
     webpackConfig: { fileName: 'scripts/dependency-resolution.cjs' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],

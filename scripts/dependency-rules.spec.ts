@@ -59,6 +59,7 @@ const planted: ReadonlyArray<readonly [rule: string, file: string, text: string]
   ['broker-only-in-messaging', 'apps/auth/src/a.ts', `import type { Channel } from 'amqplib';`],
   ['broker-only-in-messaging', 'libs/platform/src/c.ts', `export * from '@nestjs/microservices';`],
   ['redis-only-in-its-adapters', 'apps/gateway/src/g.ts', `export const redis = () => import('ioredis');`],
+  ['telemetry-sdk-only-in-telemetry', 'apps/gateway/src/i.ts', `import { trace } from '@opentelemetry/api';`],
   ['no-nest-in-plain-libs', 'libs/inference/src/b.ts', `import { Injectable } from '@nestjs/common';`],
   ['every-import-resolves', 'apps/gateway/src/h.ts', `import '@libs/utilities';`],
 ];
