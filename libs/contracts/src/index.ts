@@ -1,3 +1,4 @@
+export { JobPayload } from './messages/job-payload';
 export { call, job, type CallContract, type Contract, type JobContract, type MessageClass } from './messages/contract';
 export { queues, type QueueSpec } from './messages/queues';
 export { allContracts } from './messages/all-contracts';

@@ -66,6 +66,7 @@ export {
 } from './generations/generation-contents.repository';
 export {
   GenerationsRepository,
+  type GenerationAttempt,
   type GenerationDetails,
   type GenerationOpening,
   type GenerationSettlement,

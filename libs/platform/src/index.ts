@@ -47,6 +47,7 @@ export {
   type HistogramOptions,
   type MetricOptions,
 } from './telemetry/metrics';
+export { tracing, type SpanAttributes, type SpanRecord, type Tracing } from './telemetry/tracing';
 export type { DurationSeries } from './telemetry/duration-histogram';
 export { keyIdOf, seal, SealingKeyPair, type SealingTarget } from './sealing/sealing';
 export { validateInstance, type ValidateOptions } from './validation/validate';

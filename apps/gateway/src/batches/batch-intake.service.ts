@@ -24,6 +24,7 @@ import {
 import { OutboxRelay } from '@libs/platform';
 import { InferenceRouting } from '../inference/inference-routing';
 import { CallbackUrls } from '../webhooks/callback-urls';
+import { tracedSubmission } from '../generations/submission-trace';
 import type { BatchHeader } from './batch-header';
 import { BatchQuotesService } from './batch-quotes.service';
 import { API_OF_ENDPOINT, routeBatch } from './batch-route';
@@ -37,6 +38,8 @@ export interface BatchCaller extends BatchOwner {
   /** Every one of them must allow the endpoint that the batch runs on. */
   readonly policies: readonly RoutePolicy[];
   readonly defaultCallbackUrl: string | null;
+  /** Of what caused the submission (W3C Trace Context), as its caller says. */
+  readonly traceparent?: string | undefined;
 }
 
 interface ChosenEndpoint {
@@ -145,7 +148,8 @@ export class BatchIntakeService {
         idempotency,
         quote,
       });
-      await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id, workspaceId });
+      const trace = traceOf(owner, upload, header);
+      await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id, workspaceId, ...trace });
     });
   }
 
@@ -194,4 +198,22 @@ function takesPlainIdsOnly({ provider }: Endpoint): boolean {
 
 function estimatedCost(upload: BatchUpload, header: BatchHeader, endpoint: Endpoint): bigint {
   return upload.estimate.costAt(endpoint, API_OF_ENDPOINT[header.endpoint] !== 'embeddings');
+}
+
+function traceOf(
+  { workspaceId, traceparent }: BatchCaller,
+  { key, lineCount, startedMs }: BatchUpload,
+  { model }: BatchHeader,
+) {
+  return tracedSubmission({
+    name: `create_batch ${model}`,
+    startMs: startedMs,
+    cause: traceparent,
+    attributes: {
+      'gen_ai.request.model': model,
+      'sluice.workspace.id': workspaceId,
+      'sluice.batch.id': key.id,
+      'sluice.batch.lines': lineCount,
+    },
+  });
 }

@@ -39,6 +39,7 @@ const SEGMENT_BYTES = 1024 * 1024;
  * batch that nobody sees. Memory is one slice and one line, whatever the size of the batch.
  */
 export class BatchUpload {
+  readonly startedMs = Date.now();
   readonly estimate = new BatchEstimate();
   private readonly header = new BatchHeaderReader();
   private readonly splitter: BatchBodySplitter;

@@ -36,7 +36,7 @@ export class BatchesController {
   @HttpCode(202)
   @StreamedBody()
   async create(@Caller() caller: Principal, @Req() request: FastifyRequest): Promise<object> {
-    const owner = ownerOf(caller);
+    const owner = ownerOf(caller, request);
     const key = readIdempotencyKey(request.headers['idempotency-key']);
     const submit = (): Promise<BatchView> => this.intake.receive(owner, streamBody(request.raw), key);
     return this.accepted(await this.limits.submission(owner.workspaceId, submit), request);
@@ -75,7 +75,7 @@ export class BatchesController {
   @HttpCode(202)
   @NoBody()
   async retry(@Caller() caller: Principal, @Param('id') id: string, @Req() request: FastifyRequest): Promise<object> {
-    const owner = ownerOf(caller);
+    const owner = ownerOf(caller, request);
     const key = readIdempotencyKey(request.headers['idempotency-key']);
     const submit = (): Promise<BatchView> => this.retries.retry(id, owner, key);
     return this.accepted(await this.limits.submission(owner.workspaceId, submit), request);
@@ -96,7 +96,7 @@ export class BatchesController {
   }
 }
 
-function ownerOf(caller: Principal): BatchCaller {
+function ownerOf(caller: Principal, request?: FastifyRequest): BatchCaller {
   const { organizationId, workspaceId, keyHash } = caller;
   if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
   const policies = readRoutePolicies(caller.policies ?? []);
@@ -109,5 +109,6 @@ function ownerOf(caller: Principal): BatchCaller {
     budgets: caller.budgets,
     policies,
     defaultCallbackUrl,
+    traceparent: request?.headers['traceparent']?.toString(),
   };
 }

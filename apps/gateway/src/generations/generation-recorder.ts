@@ -2,7 +2,8 @@ import type { LoggerService } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
 import type { GenerationOpening, GenerationSettlement, GenerationsRepository, HoldRefusal } from '@libs/persistence';
-import { counter, gauge } from '@libs/platform';
+import { counter, gauge, tracing } from '@libs/platform';
+import { callSpan } from './call-span';
 import { CallerCredits, type Granted } from './caller-credits';
 import { GenerationTicket, type CallOutcome } from './generation-ticket';
 import { SettlementQueue } from './settlement-queue';
@@ -68,15 +69,18 @@ export class GenerationRecorder {
     });
   }
 
-  /** @throws AppError provider_overloaded when too much waits for PostgreSQL */
-  open(opening: Opening, holdPicoUsd: PicoUsd): GenerationTicket {
+  /**
+   * @param cause `traceparent` of what caused the call
+   * @throws AppError provider_overloaded when too much waits for PostgreSQL
+   */
+  open(opening: Opening, holdPicoUsd: PicoUsd, cause: string | null = null): GenerationTicket {
     if (this.settlements.size >= MOST_WAITING || this.waiting.length >= MOST_WAITING) {
       throw new AppError('provider_overloaded', 'The service is overloaded', { retryAfterSeconds: 5 });
     }
     const isAhead = this.credits.covers(opening, holdPicoUsd);
     if (isAhead) this.credits.started(opening, holdPicoUsd);
     const row = { ...opening, holdUsd: formatUsd(holdPicoUsd) };
-    const ticket = new GenerationTicket(row, holdPicoUsd, isAhead, this.onEnd);
+    const ticket = new GenerationTicket(row, holdPicoUsd, isAhead, this.onEnd, cause);
     this.waiting.push(ticket);
     if (!isAhead) {
       this.isAwaited = true;
@@ -101,6 +105,7 @@ export class GenerationRecorder {
   }
 
   private readonly onEnd = (ticket: GenerationTicket, outcome: CallOutcome, isWithdrawn: boolean): void => {
+    tracing()?.record(callSpan(ticket.opening, outcome, Date.now()), ticket.cause);
     switch (ticket.state) {
       case 'waiting':
         this.endUnwritten(ticket, isWithdrawn ? null : outcome);

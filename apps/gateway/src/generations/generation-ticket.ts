@@ -37,6 +37,8 @@ export class GenerationTicket {
     /** The call runs ahead of its hold. */
     readonly isAhead: boolean,
     private readonly onEnd: (ticket: GenerationTicket, outcome: CallOutcome, isWithdrawn: boolean) => void,
+    /** `traceparent` of what caused the call, as its caller says. */
+    readonly cause: string | null = null,
   ) {
     this.holdDecided = isAhead ? null : Promise.withResolvers<void>();
     // Whoever waits is told; a call that has ended meanwhile does not wait any more.

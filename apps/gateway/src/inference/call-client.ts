@@ -10,6 +10,8 @@ export interface CallClient {
   /** How an application names itself: its address and its title. */
   readonly httpReferer: string | undefined;
   readonly appTitle: string | undefined;
+  /** The span of the caller that this call is part of (W3C Trace Context); as it says, so perhaps none. */
+  readonly traceparent?: string | undefined;
 }
 
 /** `serviceName` is the `<service>` of `X-<Service>-Title`. */
@@ -19,6 +21,7 @@ export function clientOf(headers: IncomingHttpHeaders, requestId: string, servic
     userAgent: storedText(headers['user-agent']),
     origin: storedText(headers.origin),
     httpReferer: storedText(headers['http-referer']),
+    traceparent: headers['traceparent']?.toString(),
     appTitle: storedText(headers[`x-${serviceName}-title`] ?? headers['x-title']),
   };
 }

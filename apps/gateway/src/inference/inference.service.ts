@@ -169,7 +169,7 @@ export class InferenceService {
     const tokens = { promptTokens, maxTokens: expected.maxTokens, answers };
     // On its way to Redis while the hold is on its way to PostgreSQL.
     const admission = this.limits?.admit(workspaceId, tokens) ?? null;
-    const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n));
+    const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n), causeOf(call));
     return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket, admission };
   }
 
@@ -259,6 +259,11 @@ function promptTokensOf(body: Buffer): number {
   } catch (error) {
     throw new AppError('invalid_request', 'The request body cannot be read: it is not valid JSON', { cause: error });
   }
+}
+
+/** `traceparent` of what caused the call, as its caller says. */
+export function causeOf({ client }: Pick<IncomingCall, 'client'>): string | undefined {
+  return client?.traceparent;
 }
 
 export function workspaceOf({ caller: { workspaceId } }: IncomingCall): string {

@@ -148,7 +148,8 @@ export class TranscriptionService {
       keyLimit: keyLimitOf(call.caller),
       budgets: call.caller.budgets,
     };
-    const ticket = this.recorder.open(opening, this.#holdFor(request.model, request.transcription.audio));
+    const holdPicoUsd = this.#holdFor(request.model, request.transcription.audio);
+    const ticket = this.recorder.open(opening, holdPicoUsd, call.client?.traceparent);
     return { recorded: { api: API, call, aim: { request } }, ticket, startedMs: this.nowMs() };
   }
 

@@ -26,6 +26,7 @@ import {
 } from '@libs/persistence';
 import { Egress, OutboxRelay } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
+import { tracedSubmission } from '../generations/submission-trace';
 import { InferenceRouting } from '../inference/inference-routing';
 import { routeWishOf } from '../inference/route-request';
 import { CallbackUrls } from '../webhooks/callback-urls';
@@ -53,6 +54,8 @@ export interface VideoSubmission {
   readonly policies: readonly RoutePolicy[];
   /** Of the workspace. */
   readonly defaultSort?: RoutedRequest['defaultSort'];
+  /** Of what caused it (W3C Trace Context), as the caller says. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Takes video jobs in and shows them (interface §4.8). */
@@ -83,9 +86,11 @@ export class VideosService {
     const { idempotency } = submission;
     const earlier = idempotency && (await this.intake.findSubmitted(owner, idempotency.key));
     if (earlier) return this.repeated(owner, earlier, idempotency);
+    const startMs = Date.now();
     const video = await this.prepare(owner, submission);
+    const trace = traceOf(video, startMs, submission.traceparent);
     try {
-      await this.intake.accept({ ...video, idempotency });
+      await this.intake.accept({ ...video, idempotency, trace });
     } catch (error) {
       if (!(error instanceof VideoSubmittedBefore) || idempotency === null) throw error;
       return this.repeated(owner, await this.intake.findSubmitted(owner, idempotency.key), idempotency);
@@ -197,4 +202,17 @@ function ranAt({ endpoint, credential }: Candidate, previous: VideoView): boolea
 
 function refusal(param: string, why: string, code: 'invalid_request' | 'not_found' = 'invalid_request'): AppError {
   return new AppError(code, `${param} ${why}`, { metadata: { param } });
+}
+
+function traceOf(
+  { id, model, workspaceId }: Omit<NewVideo, 'idempotency'>,
+  startMs: number,
+  cause: string | undefined,
+) {
+  return tracedSubmission({
+    name: `create_video ${model}`,
+    startMs,
+    cause,
+    attributes: { 'gen_ai.request.model': model, 'sluice.workspace.id': workspaceId, 'sluice.video.id': id },
+  });
 }

@@ -1,8 +1,9 @@
 import { IsOptional, IsString, IsUUID, Length } from 'class-validator';
 import { job } from '../messages/contract';
+import { JobPayload } from '../messages/job-payload';
 import { queues } from '../messages/queues';
 
-export class AdvanceBatchPayload {
+export class AdvanceBatchPayload extends JobPayload {
   @IsString()
   @Length(1, 100)
   batchId: string;

@@ -1,8 +1,9 @@
 import { IsString, Length } from 'class-validator';
 import { job } from '../messages/contract';
+import { JobPayload } from '../messages/job-payload';
 import { queues } from '../messages/queues';
 
-export class AdvanceVideoPayload {
+export class AdvanceVideoPayload extends JobPayload {
   @IsString()
   @Length(1, 100)
   videoId: string;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AdvanceVideo } from '@libs/contracts';
+import { AdvanceVideo, type JobPayload } from '@libs/contracts';
 import { Database, sqlStateOf, type Session } from '../database';
 import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
 import { LedgerRepository } from '../ledger/ledger.repository';
@@ -26,6 +26,8 @@ export interface NewVideo {
   readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
   /** How long the provider may take. */
   readonly lifetimeMs: number;
+  /** Joins the worker's part to what caused it; absent where nobody traces. */
+  readonly trace?: JobPayload;
 }
 
 const UNIQUE_VIOLATION = '23505';
@@ -61,7 +63,7 @@ export class VideoIntakeRepository {
           amountUsd: video.priceUsd,
           expiresAt: new Date(Date.now() + video.lifetimeMs + HOLD_SLACK_MS),
         });
-        await this.outbox.add(session, AdvanceVideo, { videoId: video.id });
+        await this.outbox.add(session, AdvanceVideo, { videoId: video.id, ...video.trace });
       });
     } catch (error) {
       throw isTakenKey(error) ? new VideoSubmittedBefore() : error;

@@ -1,6 +1,7 @@
 import { Secret } from '@libs/contracts';
 import { LOG_LEVELS, type LogLevel } from '../logging/log-levels';
-import { Int, OneOf, Port, SecretUrl, Text } from './env-decorators';
+import { IsOptional } from 'class-validator';
+import { Int, OneOf, Port, PublicUrl, SecretUrl, Text } from './env-decorators';
 
 /** What every app reads. An app's own env class extends it and gives `HEALTH_PORT` its default. */
 export class ServicesEnv {
@@ -22,6 +23,11 @@ export class ServicesEnv {
 
   @OneOf(LOG_LEVELS)
   LOG_LEVEL: LogLevel = 'info';
+
+  /** Base URL of an OTLP/HTTP receiver of traces and metrics; there are none when absent. */
+  @IsOptional()
+  @PublicUrl(['http', 'https'])
+  OTEL_EXPORTER_OTLP_ENDPOINT?: string;
 
   /** Port of health and metrics. */
   @Port()

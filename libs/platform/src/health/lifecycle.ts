@@ -3,6 +3,7 @@ import { EnvError } from '../config/env-error';
 import type { ServicesEnv } from '../config/services.env';
 import { createLogger, type AppLogger, type LogDestination } from '../logging/logger';
 import { metricsRegistry, startProcessMetrics } from '../telemetry/metrics';
+import type { Telemetry } from '../telemetry/open-telemetry';
 import { DrainSteps } from './drain-steps';
 import { startHealthServer, type HealthServer } from './health-server';
 import { Readiness } from './readiness';
@@ -44,11 +45,12 @@ export interface RunOptions {
 
 const DRAIN_TIMEOUT_MS = 25_000;
 const STOP_TIMEOUT_MS = 5_000;
+const TELEMETRY_TIMEOUT_MS = 2_000;
 
 /**
  * The life of an app's process. It boots or says in one line why not (exit code 1). Told to stop by SIGTERM
  * or SIGINT it is not ready at once, still serves for `DRAIN_DELAY_MS` while load balancers notice, runs the
- * drain steps (at most 25 s), stops (at most 5 s) and exits with 0, or 1 when a step failed. A second
+ * drain steps (at most 25 s), stops (at most 5 s), sends the last telemetry (at most 2 s) and exits with 0, or 1 when a step failed. A second
  * signal ends it at once, and so does an error that nobody caught (both exit code 1).
  */
 export async function runApp<Env extends ServicesEnv>(
@@ -65,6 +67,7 @@ class Lifecycle<Env extends ServicesEnv> {
   private logger: AppLogger;
   private health: HealthServer | null = null;
   private running: RunningApp | null = null;
+  private telemetry: Telemetry | null = null;
   private drainDelayMs = 0;
   private signalled = false;
   private ended = false;
@@ -88,6 +91,7 @@ class Lifecycle<Env extends ServicesEnv> {
         destination: this.options.logDestination,
       });
       startProcessMetrics(this.app.name);
+      this.telemetry = this.startTelemetry(env);
       const { readiness, drainSteps, logger } = this;
       this.health = await startHealthServer({ port: env.HEALTH_PORT, readiness, metrics: metricsRegistry });
       this.running = await this.app.start({ name: this.app.name, env, logger, readiness, drainSteps });
@@ -96,6 +100,14 @@ class Lifecycle<Env extends ServicesEnv> {
     } catch (error) {
       this.endBoot(error);
     }
+  }
+
+  /** The SDK is loaded only where it is wanted. */
+  private startTelemetry({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, SERVICE_NAME }: Env): Telemetry | null {
+    if (endpoint === undefined) return null;
+    const { startOpenTelemetry } =
+      require('../telemetry/open-telemetry') as typeof import('../telemetry/open-telemetry');
+    return startOpenTelemetry({ endpoint, app: this.app.name, serviceName: SERVICE_NAME, logger: this.logger });
   }
 
   private listenToProcess(): void {
@@ -135,6 +147,7 @@ class Lifecycle<Env extends ServicesEnv> {
     await delay(this.drainDelayMs);
     const drained = await this.drainSteps.run(this.options.drainTimeoutMs ?? DRAIN_TIMEOUT_MS, this.logger);
     const stopped = await this.stop(this.running);
+    await this.telemetry?.stop(TELEMETRY_TIMEOUT_MS);
     this.logger.log('Stopped');
     this.exit(drained && stopped ? 0 : 1);
   }

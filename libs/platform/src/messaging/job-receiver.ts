@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { JobContract, Contract, QueueSpec } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { tracing } from '../telemetry/tracing';
 import { validateInstance } from '../validation/validate';
 import { describeFailure } from './broker-failure';
 import type { Invoke } from './call-receiver';
@@ -77,7 +78,34 @@ export class JobReceiver {
     }
   }
 
-  async #run({ contract, payload }: Job): Promise<AppError | undefined> {
+  async #run(job: Job): Promise<AppError | undefined> {
+    const startMs = tracing() === null ? 0 : Date.now();
+    const failure = await this.#invoke(job);
+    if (startMs > 0) this.#trace(job, startMs, failure);
+    return failure;
+  }
+
+  #trace({ contract, payload }: Job, startMs: number, failure: AppError | undefined): void {
+    const { traceparent, batchId, videoId } = payload as Readonly<Record<string, string | undefined>>;
+    const attributes = {
+      'messaging.system': 'rabbitmq',
+      'messaging.operation.type': 'process',
+      'messaging.operation.name': contract.name,
+      'messaging.destination.name': this.queue.name,
+      'sluice.batch.id': batchId,
+      'sluice.video.id': videoId,
+    };
+    const span = {
+      name: `process ${contract.name}`,
+      kind: 'consumer',
+      startMs,
+      endMs: Date.now(),
+      attributes,
+    } as const;
+    tracing()?.record({ ...span, errorType: failure?.code }, traceparent);
+  }
+
+  async #invoke({ contract, payload }: Job): Promise<AppError | undefined> {
     try {
       await this.invoke(contract, payload);
       return undefined;

@@ -3,3 +3,4 @@ export { selfSignedCertificate, type SelfSignedCertificate } from '../egress/tes
 export { FakeMessageBus, type Sent } from '../messaging/testing/fake-message-bus';
 export { TcpProxy } from './tcp-proxy';
 export { eventually, TestBroker } from '../messaging/testing/test-broker';
+export { OtlpReceiver, type ReceivedMetric, type ReceivedSpan } from './otlp-receiver';
