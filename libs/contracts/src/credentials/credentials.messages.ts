@@ -1,7 +1,8 @@
-import { IsBoolean, IsIn, IsInt, IsOptional, IsUUID, Matches, Max, MaxLength, Min } from 'class-validator';
+import { IsBoolean, IsIn, IsOptional, IsUUID, Matches, MaxLength } from 'class-validator';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, MayBeAbsent } from '../organizations/member-rules';
+import { Page } from '../organizations/page';
 import {
   AreKeyHashes,
   AreModelSlugs,
@@ -129,7 +130,7 @@ export const CreateCredential = call({
   response: CredentialRecord,
 });
 
-export class ListCredentialsRequest {
+export class ListCredentialsRequest extends Page {
   @IsUUID()
   organizationId: string;
 
@@ -141,16 +142,6 @@ export class ListCredentialsRequest {
   @IsOptional()
   @Matches(PROVIDER_SLUG)
   provider?: string | null;
-
-  @IsInt()
-  @Min(0)
-  @Max(1_000_000)
-  offset: number;
-
-  @IsInt()
-  @Min(1)
-  @Max(100)
-  limit: number;
 }
 
 export class ListCredentialsResponse {

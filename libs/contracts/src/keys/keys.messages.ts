@@ -1,7 +1,8 @@
-import { ArrayMaxSize, IsArray, IsBoolean, IsIn, IsInt, IsOptional, IsUUID, Matches, Max, Min } from 'class-validator';
+import { ArrayMaxSize, IsArray, IsBoolean, IsIn, IsOptional, IsUUID, Matches } from 'class-validator';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';
+import { Page } from '../organizations/page';
 import { IsRoutingPolicy, type OwnedPolicy, type RoutingPolicy } from '../routing/routing-policy';
 import type { WorkspaceSettings } from '../workspaces/workspace-settings';
 import type { ApiKeyKind } from './api-key-format';
@@ -155,7 +156,7 @@ export const CreateKey = call({
   response: KeyRecord,
 });
 
-export class ListKeysRequest {
+export class ListKeysRequest extends Page {
   @IsUUID()
   organizationId: string;
 
@@ -177,16 +178,6 @@ export class ListKeysRequest {
 
   @IsBoolean()
   includeDisabled: boolean;
-
-  @IsInt()
-  @Min(0)
-  @Max(1_000_000)
-  offset: number;
-
-  @IsInt()
-  @Min(1)
-  @Max(100)
-  limit: number;
 }
 
 export class ListKeysResponse {

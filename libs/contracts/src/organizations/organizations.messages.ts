@@ -1,7 +1,7 @@
-import { IsInt, Max, Min } from 'class-validator';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText } from './member-rules';
+import { Page } from './page';
 
 /** A tenant: it holds credits, management keys and workspaces. */
 export class OrganizationRecord {
@@ -26,17 +26,7 @@ export const CreateOrganization = call({
   response: OrganizationRecord,
 });
 
-export class ListOrganizationsRequest {
-  @IsInt()
-  @Min(0)
-  @Max(1_000_000)
-  offset: number;
-
-  @IsInt()
-  @Min(1)
-  @Max(100)
-  limit: number;
-}
+export class ListOrganizationsRequest extends Page {}
 
 export class ListOrganizationsResponse {
   /** Oldest first. */

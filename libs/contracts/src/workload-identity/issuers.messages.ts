@@ -1,7 +1,8 @@
-import { IsInt, IsOptional, IsUUID, Max, Min } from 'class-validator';
+import { IsOptional, IsUUID } from 'class-validator';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
+import { Page } from '../organizations/page';
 
 const MAX_URL_LENGTH = 2_048;
 
@@ -41,19 +42,9 @@ export const CreateIssuer = call({
 });
 
 /** A page of what an organization has, oldest first. */
-export class ListIssuersRequest {
+export class ListIssuersRequest extends Page {
   @IsUUID()
   organizationId: string;
-
-  @IsInt()
-  @Min(0)
-  @Max(1_000_000)
-  offset: number;
-
-  @IsInt()
-  @Min(1)
-  @Max(100)
-  limit: number;
 }
 
 export class ListIssuersResponse {

@@ -1,8 +1,9 @@
-import { IsBoolean, IsInt, IsOptional, IsUUID, Matches, Max, Min } from 'class-validator';
+import { IsBoolean, IsOptional, IsUUID, Matches } from 'class-validator';
 import { API_KEY_HASH } from '../keys/keys.messages';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
+import { Page } from '../organizations/page';
 import { ArePolicyChecks, MAX_CLAIM_LENGTH, type PolicyCheck } from './policy-checks';
 
 /** Which tokens of an issuer may act as which key of the organization. */
@@ -77,19 +78,9 @@ export const CreatePolicy = call({
   response: PolicyRecord,
 });
 
-export class ListPoliciesRequest {
+export class ListPoliciesRequest extends Page {
   @IsUUID()
   organizationId: string;
-
-  @IsInt()
-  @Min(0)
-  @Max(1_000_000)
-  offset: number;
-
-  @IsInt()
-  @Min(1)
-  @Max(100)
-  limit: number;
 }
 
 export class ListPoliciesResponse {

@@ -1,7 +1,8 @@
-import { ArrayMaxSize, ArrayMinSize, IsArray, IsInt, Max, Min } from 'class-validator';
+import { ArrayMaxSize, ArrayMinSize, IsArray, IsUUID } from 'class-validator';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText } from '../organizations/member-rules';
+import { Page } from '../organizations/page';
 import { WorkspaceReference } from './workspaces.messages';
 
 export const MAX_USER_ID_LENGTH = 200;
@@ -18,16 +19,12 @@ export class MemberRecord {
   createdAt: string;
 }
 
-export class ListMembersRequest extends WorkspaceReference {
-  @IsInt()
-  @Min(0)
-  @Max(1_000_000)
-  offset: number;
+export class ListMembersRequest extends Page implements WorkspaceReference {
+  @IsUUID()
+  organizationId: string;
 
-  @IsInt()
-  @Min(1)
-  @Max(100)
-  limit: number;
+  @IsUUID()
+  id: string;
 }
 
 export class ListMembersResponse {

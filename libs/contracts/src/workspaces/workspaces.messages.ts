@@ -1,7 +1,8 @@
-import { IsInt, IsOptional, IsUUID, Matches, Max, MaxLength, Min } from 'class-validator';
+import { IsOptional, IsUUID, Matches, MaxLength } from 'class-validator';
 import { call } from '../messages/contract';
 import { queues } from '../messages/queues';
 import { IsNameText, IsStoredText, MayBeAbsent } from '../organizations/member-rules';
+import { Page } from '../organizations/page';
 import { IsRoutingPolicy, type RoutingPolicy } from '../routing/routing-policy';
 import { IsWorkspaceSettings, type WorkspaceSettings, type WorkspaceSettingsChanges } from './workspace-settings';
 
@@ -65,19 +66,9 @@ export const CreateWorkspace = call({
   response: WorkspaceRecord,
 });
 
-export class ListWorkspacesRequest {
+export class ListWorkspacesRequest extends Page {
   @IsUUID()
   organizationId: string;
-
-  @IsInt()
-  @Min(0)
-  @Max(1_000_000)
-  offset: number;
-
-  @IsInt()
-  @Min(1)
-  @Max(100)
-  limit: number;
 }
 
 export class ListWorkspacesResponse {
