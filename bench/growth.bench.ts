@@ -1,6 +1,6 @@
-import { runBenchmark, startContest } from './support/comparison';
+import { runBenchmark, startContest, type Contest } from './support/comparison';
 import { measureLoad } from './support/load';
-import { rounded } from './support/statistics';
+import { median, rounded } from './support/statistics';
 import { measureStreams } from './support/stream-load';
 
 /**
@@ -9,6 +9,7 @@ import { measureStreams } from './support/stream-load';
  */
 const CATALOGUES = [10, 1_000];
 const STREAMS = [16, 64, 256, 1_024];
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 4);
 const SECONDS = Number(process.env.BENCH_ROUND_SECONDS ?? 5);
 const CONNECTIONS = 64;
 const STREAM_CALLERS = 16;
@@ -22,16 +23,25 @@ const bodyOf = (stream: boolean): string =>
     stream,
   });
 
-async function microsPerRequest(models: number): Promise<number> {
-  const { installation, stop } = await startContest({ catalogue: { models } });
+/** By size of the catalogue: gateways that run side by side, and are asked round by round in turns. */
+async function microsPerRequest(sizes: readonly number[]): Promise<object> {
+  const contests: Contest[] = [];
   try {
-    const { gateway, gatewayUrl, apiKey } = installation;
-    const target = { process: gateway, url: gatewayUrl + PATH, apiKey, body: bodyOf(false) };
-    const load = { connections: CONNECTIONS, seconds: SECONDS };
-    await measureLoad(target, load);
-    return Math.round((await measureLoad(target, load)).cpuMicrosPerRequest);
+    for (const models of sizes) contests.push(await startContest({ catalogue: { models } }));
+    const rounds = contests.map((): number[] => []);
+    for (let round = 0; round <= ROUNDS; round += 1) {
+      for (const [index, { installation }] of contests.entries()) {
+        const { gateway, gatewayUrl, apiKey } = installation;
+        const target = { process: gateway, url: gatewayUrl + PATH, apiKey, body: bodyOf(false) };
+        const load = { connections: CONNECTIONS, seconds: SECONDS };
+        const { cpuMicrosPerRequest } = await measureLoad(target, load);
+        // The first round warms up.
+        if (round > 0) rounds[index]!.push(cpuMicrosPerRequest);
+      }
+    }
+    return Object.fromEntries(sizes.map((models, index) => [models, Math.round(median(rounds[index]!))]));
   } finally {
-    await stop();
+    for (const { stop } of contests) await stop();
   }
 }
 
@@ -58,6 +68,6 @@ async function each(sizes: readonly number[], measure: (size: number) => Promise
 
 runBenchmark(async () => ({
   benchmark: 'growth',
-  cpu_micros_per_request_by_models: await each(CATALOGUES, microsPerRequest),
+  cpu_micros_per_request_by_models: await microsPerRequest(CATALOGUES),
   cpu_micros_per_event_by_events: await each(STREAMS, microsPerEvent),
 }));
