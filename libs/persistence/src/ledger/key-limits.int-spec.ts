@@ -1,12 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  GenerationsRepository,
-  type GenerationOpening,
-  type GenerationSettlement,
-} from '../generations/generations.repository';
-import { anOpening, aSettlement, atOnce, openTestDatabase, storeKey, type OpenTestDatabase } from '../testing';
+import type { GenerationOpening, GenerationSettlement } from '../generations/generations.repository';
+import { anOpening, aSettlement, atOnce, booksOfSpec, storeKey } from '../testing';
 import type { KeyLimit } from './key-limit';
-import { LedgerRepository } from './ledger.repository';
 
 interface Key {
   readonly organizationId: string;
@@ -16,32 +11,18 @@ interface Key {
 const TEN: KeyLimit = { amountUsd: '10', reset: null, includesByok: false };
 
 describe('the spending limit of a key', () => {
-  let opened: OpenTestDatabase;
-  let ledger: LedgerRepository;
-  let generations: GenerationsRepository;
+  const books = booksOfSpec();
   let key: Key;
-
-  beforeAll(async () => {
-    opened = await openTestDatabase();
-    ledger = new LedgerRepository(opened.database);
-    generations = new GenerationsRepository(opened.database);
-  });
-
-  afterAll(() => opened.close());
 
   beforeEach(async () => {
     key = await newKey('1000');
   });
 
-  afterEach(async () => {
-    expect(await ledger.audit()).toEqual([]);
-  });
-
   async function newKey(creditsUsd: string): Promise<Key> {
     const organizationId = randomUUID();
-    await ledger.topUp(organizationId, creditsUsd, randomUUID());
+    await books.ledger.topUp(organizationId, creditsUsd, randomUUID());
     const apiKeyHash = randomBytes(32).toString('hex');
-    await storeKey(opened.database, organizationId, apiKeyHash);
+    await storeKey(books.database, organizationId, apiKeyHash);
     return { organizationId, apiKeyHash };
   }
 
@@ -55,18 +36,18 @@ describe('the spending limit of a key', () => {
 
   /** Opens one call on its own. */
   async function refusalOf(call: GenerationOpening): Promise<string | null> {
-    const [verdict] = await generations.open([call]);
+    const [verdict] = await books.generations.open([call]);
     return verdict!.refusedBy;
   }
 
   async function spend(costUsd: string, keyLimit: KeyLimit | null = TEN, upstreamCostUsd?: string): Promise<void> {
     const call = opening(costUsd, keyLimit);
     expect(await refusalOf(call)).toBeNull();
-    await generations.settle([settlement(call, costUsd, upstreamCostUsd)]);
+    await books.generations.settle([settlement(call, costUsd, upstreamCostUsd)]);
   }
 
   async function left(limit: KeyLimit = TEN): Promise<string> {
-    return (await ledger.leftOf(key, new Map([[key.apiKeyHash, limit]]))).get(key.apiKeyHash)!;
+    return (await books.ledger.leftOf(key, new Map([[key.apiKeyHash, limit]]))).get(key.apiKeyHash)!;
   }
 
   function holdRequest(amountUsd: string, keyLimit: KeyLimit | null) {
@@ -74,8 +55,8 @@ describe('the spending limit of a key', () => {
   }
 
   async function isHeld(amountUsd: string, keyLimit: KeyLimit | null): Promise<boolean> {
-    return opened.database
-      .transaction((session) => ledger.openHold(session, holdRequest(amountUsd, keyLimit)))
+    return books.database
+      .transaction((session) => books.ledger.openHold(session, holdRequest(amountUsd, keyLimit)))
       .then(
         () => true,
         () => false,
@@ -84,7 +65,7 @@ describe('the spending limit of a key', () => {
 
   /** As if the last charge of the key were so many days ago. */
   async function age(days: number): Promise<void> {
-    await opened.database.execute({
+    await books.database.execute({
       sql: 'UPDATE ledger_keys SET spent_on = spent_on - $2::integer WHERE api_key_hash = $1',
       values: [key.apiKeyHash, days],
     });
@@ -95,7 +76,7 @@ describe('the spending limit of a key', () => {
     const refusals = await atOnce(400, () => refusalOf(opening('1', limit)));
     expect(refusals.filter((refusal) => refusal === null)).toHaveLength(100);
     expect(refusals.filter((refusal) => refusal === 'key_limit')).toHaveLength(300);
-    expect(await ledger.accountOf(key.organizationId)).toMatchObject({ heldUsd: '100.000000000000' });
+    expect(await books.ledger.accountOf(key.organizationId)).toMatchObject({ heldUsd: '100.000000000000' });
   });
 
   it('lets exactly as many of 400 concurrent calls through as the balance covers', async () => {
@@ -117,7 +98,7 @@ describe('the spending limit of a key', () => {
       const asked = opening('1', limit);
       if ((await refusalOf(asked)) !== null) return;
       through += 1;
-      await generations.settle([settlement(asked, '1')]);
+      await books.generations.settle([settlement(asked, '1')]);
     };
     const batch = async (): Promise<void> => {
       if (await isHeld('1', limit)) through += 1;
@@ -141,17 +122,17 @@ describe('the spending limit of a key', () => {
     expect(await refusalOf(first)).toBeNull();
     expect(await left()).toBe('4.000000000000');
     expect(await refusalOf(second)).toBe('key_limit');
-    await generations.settle([settlement(first, '1')]);
+    await books.generations.settle([settlement(first, '1')]);
     expect(await left()).toBe('9.000000000000');
     expect(await refusalOf(second)).toBeNull();
-    await generations.abandonOlderThan(0);
+    await books.generations.abandonOlderThan(0);
     expect(await left()).toBe('9.000000000000');
   });
 
   it('refuses the calls of one key and not those of another in the same group', async () => {
     const other = { ...key, apiKeyHash: randomBytes(32).toString('hex') };
     const calls = [opening('6'), opening('5'), opening('11', null, other)];
-    const verdicts = await generations.open(calls);
+    const verdicts = await books.generations.open(calls);
     expect(new Map(verdicts.map(({ id, refusedBy }) => [id, refusedBy]))).toEqual(
       new Map([
         [calls[0]!.id, 'key_limit'],
@@ -163,7 +144,7 @@ describe('the spending limit of a key', () => {
   });
 
   it('that changed a moment ago counts in its strictest form for all calls of a group', async () => {
-    const verdicts = await generations.open([
+    const verdicts = await books.generations.open([
       opening('3', null),
       opening('3', { ...TEN, amountUsd: '5' }),
       opening('3'),
@@ -221,7 +202,7 @@ describe('the spending limit of a key', () => {
     expect(await left(all)).toBe('1.600000000000');
     expect(await refusalOf(opening('2', all))).toBe('key_limit');
     expect(await refusalOf(opening('2'))).toBeNull();
-    expect((await ledger.spendingOf(key, [key.apiKeyHash])).get(key.apiKeyHash)).toMatchObject({
+    expect((await books.ledger.spendingOf(key, [key.apiKeyHash])).get(key.apiKeyHash)).toMatchObject({
       totalUsd: '0.400000000000',
       byokTotalUsd: '8.000000000000',
       byokDailyUsd: '8.000000000000',
@@ -231,15 +212,15 @@ describe('the spending limit of a key', () => {
 
   it('has room again for what a batch set aside and did not need', async () => {
     const hold = holdRequest('9', TEN);
-    await opened.database.transaction((session) => ledger.openHold(session, hold));
+    await books.database.transaction((session) => books.ledger.openHold(session, hold));
     expect(await left()).toBe('1.000000000000');
     expect(await isHeld('2', TEN)).toBe(false);
-    await opened.database.transaction((session) => ledger.resolveHold(session, hold.id));
+    await books.database.transaction((session) => books.ledger.resolveHold(session, hold.id));
     expect(await left()).toBe('10.000000000000');
   });
 
   it('tells what is left after each call', async () => {
-    expect(await generations.open([opening('4')])).toMatchObject([{ keyLeftUsd: '6.000000000000' }]);
-    expect(await generations.open([opening('4')])).toMatchObject([{ keyLeftUsd: '2.000000000000' }]);
+    expect(await books.generations.open([opening('4')])).toMatchObject([{ keyLeftUsd: '6.000000000000' }]);
+    expect(await books.generations.open([opening('4')])).toMatchObject([{ keyLeftUsd: '2.000000000000' }]);
   });
 });

@@ -1,24 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { GenerationsRepository, type GenerationOpening } from '../generations/generations.repository';
-import { anOpening, aSettlement, atOnce, openTestDatabase, type OpenTestDatabase } from '../testing';
+import type { GenerationOpening } from '../generations/generations.repository';
+import { anOpening, aSettlement, atOnce, booksOfSpec } from '../testing';
 import { LedgerRepository } from './ledger.repository';
 
 describe(LedgerRepository.name, () => {
-  let opened: OpenTestDatabase;
-  let ledger: LedgerRepository;
-  let generations: GenerationsRepository;
-
-  beforeAll(async () => {
-    opened = await openTestDatabase();
-    ledger = new LedgerRepository(opened.database);
-    generations = new GenerationsRepository(opened.database);
-  });
-
-  afterAll(() => opened.close());
-
-  afterEach(async () => {
-    expect(await ledger.audit()).toEqual([]);
-  });
+  const books = booksOfSpec();
 
   function opening(organizationId: string, holdUsd: string): GenerationOpening {
     return anOpening({ organizationId, holdUsd });
@@ -34,8 +20,8 @@ describe(LedgerRepository.name, () => {
       amountUsd,
       expiresAt: new Date(),
     };
-    return opened.database
-      .transaction((session) => ledger.openHold(session, hold))
+    return books.database
+      .transaction((session) => books.ledger.openHold(session, hold))
       .then(
         () => true,
         (error: unknown) => {
@@ -48,17 +34,17 @@ describe(LedgerRepository.name, () => {
   it('counts a top-up with the same reference once', async () => {
     const organizationId = randomUUID();
     const reference = randomUUID();
-    expect(await ledger.topUp(organizationId, '5', reference)).toBe(true);
-    expect(await ledger.topUp(organizationId, '5', reference)).toBe(false);
-    expect((await ledger.accountOf(organizationId)).balanceUsd).toBe('5.000000000000');
+    expect(await books.ledger.topUp(organizationId, '5', reference)).toBe(true);
+    expect(await books.ledger.topUp(organizationId, '5', reference)).toBe(false);
+    expect((await books.ledger.accountOf(organizationId)).balanceUsd).toBe('5.000000000000');
   });
 
   it('grants exactly as many concurrent holds as the balance covers', async () => {
     const organizationId = randomUUID();
-    await ledger.topUp(organizationId, '100', randomUUID());
+    await books.ledger.topUp(organizationId, '100', randomUUID());
     const granted = await atOnce(400, () => isGranted(organizationId, '1'));
     expect(granted.filter(Boolean)).toHaveLength(100);
-    expect((await ledger.accountOf(organizationId)).availableUsd).toBe('0.000000000000');
+    expect((await books.ledger.accountOf(organizationId)).availableUsd).toBe('0.000000000000');
   });
 
   it('grants a hold of nothing to an organization that never bought credits', async () => {
@@ -69,15 +55,15 @@ describe(LedgerRepository.name, () => {
 
   it('settles a call once, to the last digit, and gives its hold back', async () => {
     const organizationId = randomUUID();
-    await ledger.topUp(organizationId, '1', randomUUID());
+    await books.ledger.topUp(organizationId, '1', randomUUID());
     const call = opening(organizationId, '0.25');
-    expect(await generations.open([call])).toEqual([
+    expect(await books.generations.open([call])).toEqual([
       { id: call.id, refusedBy: null, availableUsd: '0.750000000000', keyLeftUsd: null, workspaceLeftUsd: null },
     ]);
     const settled = aSettlement(call, '0.000000000001');
-    await generations.settle([settled]);
-    await generations.settle([settled]);
-    expect(await ledger.accountOf(organizationId)).toEqual({
+    await books.generations.settle([settled]);
+    await books.generations.settle([settled]);
+    expect(await books.ledger.accountOf(organizationId)).toEqual({
       balanceUsd: '0.999999999999',
       heldUsd: '0.000000000000',
       availableUsd: '0.999999999999',
@@ -86,11 +72,11 @@ describe(LedgerRepository.name, () => {
 
   it('gives the hold of a call back that was broken off before it cost anything', async () => {
     const organizationId = randomUUID();
-    await ledger.topUp(organizationId, '1', randomUUID());
+    await books.ledger.topUp(organizationId, '1', randomUUID());
     const call = opening(organizationId, '0.25');
-    await generations.open([call]);
-    await generations.settle([{ ...aSettlement(call, '0'), statusCode: 499, outcome: 'cancelled' }]);
-    expect(await ledger.accountOf(organizationId)).toMatchObject({
+    await books.generations.open([call]);
+    await books.generations.settle([{ ...aSettlement(call, '0'), statusCode: 499, outcome: 'cancelled' }]);
+    expect(await books.ledger.accountOf(organizationId)).toMatchObject({
       heldUsd: '0.000000000000',
       availableUsd: '1.000000000000',
     });
@@ -98,17 +84,17 @@ describe(LedgerRepository.name, () => {
 
   it('settles a call whose answer came before it was opened', async () => {
     const organizationId = randomUUID();
-    await ledger.topUp(organizationId, '1', randomUUID());
-    await generations.settle([aSettlement(opening(organizationId, '0'), '0.5')]);
-    expect((await ledger.accountOf(organizationId)).balanceUsd).toBe('0.500000000000');
+    await books.ledger.topUp(organizationId, '1', randomUUID());
+    await books.generations.settle([aSettlement(opening(organizationId, '0'), '0.5')]);
+    expect((await books.ledger.accountOf(organizationId)).balanceUsd).toBe('0.500000000000');
   });
 
   it('opens nothing for an organization whose balance does not cover the group, and all for another', async () => {
     const [poor, rich] = [randomUUID(), randomUUID()];
-    await ledger.topUp(poor, '1', randomUUID());
-    await ledger.topUp(rich, '10', randomUUID());
+    await books.ledger.topUp(poor, '1', randomUUID());
+    await books.ledger.topUp(rich, '10', randomUUID());
     const calls = [opening(poor, '0.6'), opening(poor, '0.6'), opening(rich, '0.6')];
-    const done = await generations.open(calls);
+    const done = await books.generations.open(calls);
     expect(new Map(done.map(({ id, refusedBy }) => [id, refusedBy]))).toEqual(
       new Map<string, string | null>([
         [calls[0]!.id, 'credits'],
@@ -116,16 +102,16 @@ describe(LedgerRepository.name, () => {
         [calls[2]!.id, null],
       ]),
     );
-    await generations.settle([aSettlement(calls[2]!, '0')]);
+    await books.generations.settle([aSettlement(calls[2]!, '0')]);
   });
 
   it('explains a balance below zero by the overage', async () => {
     const organizationId = randomUUID();
-    await ledger.topUp(organizationId, '0.1', randomUUID());
+    await books.ledger.topUp(organizationId, '0.1', randomUUID());
     const call = opening(organizationId, '0.1');
-    await generations.open([call]);
-    await generations.settle([aSettlement(call, '0.15')]);
-    const [row] = await opened.database.rows<{ balance: string; overage: string }>({
+    await books.generations.open([call]);
+    await books.generations.settle([aSettlement(call, '0.15')]);
+    const [row] = await books.database.rows<{ balance: string; overage: string }>({
       sql: 'SELECT balance_usd::text AS balance, overage_usd::text AS overage FROM ledger_accounts WHERE id = $1',
       values: [`org:${organizationId}`],
     });
@@ -134,27 +120,27 @@ describe(LedgerRepository.name, () => {
 
   it('gives back the holds of calls that nobody settled', async () => {
     const organizationId = randomUUID();
-    await ledger.topUp(organizationId, '1', randomUUID());
+    await books.ledger.topUp(organizationId, '1', randomUUID());
     const call = opening(organizationId, '0.4');
-    await generations.open([call]);
-    await generations.abandonOlderThan(0);
-    expect((await ledger.accountOf(organizationId)).availableUsd).toBe('1.000000000000');
-    expect(await ledger.audit()).toEqual([]);
+    await books.generations.open([call]);
+    await books.generations.abandonOlderThan(0);
+    expect((await books.ledger.accountOf(organizationId)).availableUsd).toBe('1.000000000000');
+    expect(await books.ledger.audit()).toEqual([]);
 
-    await generations.settle([aSettlement(call, '0.1')]);
-    expect((await ledger.accountOf(organizationId)).availableUsd).toBe('0.900000000000');
+    await books.generations.settle([aSettlement(call, '0.1')]);
+    expect((await books.ledger.accountOf(organizationId)).availableUsd).toBe('0.900000000000');
   });
 
   it('finds a cent that left the books', async () => {
     const organizationId = randomUUID();
-    await ledger.topUp(organizationId, '1', randomUUID());
+    await books.ledger.topUp(organizationId, '1', randomUUID());
     const change = (by: string): Promise<number> =>
-      opened.database.execute({
+      books.database.execute({
         sql: 'UPDATE ledger_accounts SET balance_usd = balance_usd + $2::numeric WHERE id = $1',
         values: [`org:${organizationId}`, by],
       });
     await change('-0.01');
-    expect(await ledger.audit()).toEqual([
+    expect(await books.ledger.audit()).toEqual([
       { accountId: `org:${organizationId}`, balanceDriftUsd: '-0.010000000000', heldDriftUsd: '0.000000000000' },
     ]);
     await change('0.01');

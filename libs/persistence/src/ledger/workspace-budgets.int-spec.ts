@@ -1,20 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  GenerationsRepository,
-  type GenerationOpening,
-  type GenerationSettlement,
-} from '../generations/generations.repository';
-import {
-  anOpening,
-  aSettlement,
-  atOnce,
-  openTestDatabase,
-  storeKeyIn,
-  storeVideo,
-  type OpenTestDatabase,
-} from '../testing';
+import type { GenerationOpening, GenerationSettlement } from '../generations/generations.repository';
+import { anOpening, aSettlement, atOnce, booksOfSpec, storeKeyIn, storeVideo } from '../testing';
 import type { SpendingLimit } from './key-limit';
-import { LedgerRepository } from './ledger.repository';
 
 interface Payer {
   readonly organizationId: string;
@@ -26,36 +13,22 @@ const HUNDRED: SpendingLimit = { amountUsd: '100', reset: null, includesByok: fa
 const TEN: SpendingLimit = { ...HUNDRED, amountUsd: '10' };
 
 describe('the budgets of a workspace', () => {
-  let opened: OpenTestDatabase;
-  let ledger: LedgerRepository;
-  let generations: GenerationsRepository;
+  const books = booksOfSpec();
   let payer: Payer;
-
-  beforeAll(async () => {
-    opened = await openTestDatabase();
-    ledger = new LedgerRepository(opened.database);
-    generations = new GenerationsRepository(opened.database);
-  });
-
-  afterAll(() => opened.close());
 
   beforeEach(async () => {
     payer = await newPayer();
   });
 
-  afterEach(async () => {
-    expect(await ledger.audit()).toEqual([]);
-  });
-
   async function newPayer(creditsUsd = '1000'): Promise<Payer> {
     const organizationId = randomUUID();
-    await ledger.topUp(organizationId, creditsUsd, randomUUID());
+    await books.ledger.topUp(organizationId, creditsUsd, randomUUID());
     return anotherKey({ organizationId, workspaceId: randomUUID() });
   }
 
   async function anotherKey(of: Pick<Payer, 'organizationId' | 'workspaceId'>): Promise<Payer> {
     const apiKeyHash = randomBytes(32).toString('hex');
-    await storeKeyIn(opened.database, of, apiKeyHash);
+    await storeKeyIn(books.database, of, apiKeyHash);
     return { organizationId: of.organizationId, workspaceId: of.workspaceId, apiKeyHash };
   }
 
@@ -68,20 +41,20 @@ describe('the budgets of a workspace', () => {
   }
 
   async function refusalOf(call: GenerationOpening): Promise<string | null> {
-    return (await generations.open([call]))[0]!.refusedBy;
+    return (await books.generations.open([call]))[0]!.refusedBy;
   }
 
   /** What a call without budgets spends, unless it is told some. */
   async function spend(costUsd: string, of = payer, upstreamCostUsd?: string): Promise<void> {
     const call = anOpening({ ...of, holdUsd: costUsd });
     expect(await refusalOf(call)).toBeNull();
-    await generations.settle([settlement(call, costUsd, upstreamCostUsd)]);
+    await books.generations.settle([settlement(call, costUsd, upstreamCostUsd)]);
   }
 
   function isHeld(amountUsd: string, budgets: SpendingLimit[] | undefined, of = payer): Promise<boolean> {
     const hold = { ...of, id: randomUUID(), keyLimit: null, amountUsd, budgets, expiresAt: new Date() };
-    return opened.database
-      .transaction((session) => ledger.openHold(session, hold))
+    return books.database
+      .transaction((session) => books.ledger.openHold(session, hold))
       .then(
         () => true,
         (error: { code?: string }) => {
@@ -92,7 +65,7 @@ describe('the budgets of a workspace', () => {
   }
 
   async function rowOf({ workspaceId }: Payer): Promise<{ held: string; total: string } | null> {
-    return opened.database.firstRow({
+    return books.database.firstRow({
       sql: `SELECT held_usd::float8::text AS held, total_usd::float8::text AS total FROM ledger_workspaces WHERE workspace_id = $1`,
       values: [workspaceId],
     });
@@ -103,7 +76,7 @@ describe('the budgets of a workspace', () => {
     const refusals = await atOnce(400, (index) => refusalOf(opening('1', [HUNDRED], keys[index % keys.length])));
     expect(refusals.filter((refusal) => refusal === null)).toHaveLength(100);
     expect(refusals.filter((refusal) => refusal === 'budget')).toHaveLength(300);
-    expect(await ledger.accountOf(payer.organizationId)).toMatchObject({ heldUsd: '100.000000000000' });
+    expect(await books.ledger.accountOf(payer.organizationId)).toMatchObject({ heldUsd: '100.000000000000' });
   });
 
   it('hold from their first moment on, while calls, batches and charges come at the same time', async () => {
@@ -120,7 +93,7 @@ describe('the budgets of a workspace', () => {
       const call = anOpening({ ...of, holdUsd: '1', budgets });
       if ((await refusalOf(call)) !== null) return;
       through += 1;
-      await generations.settle([settlement(call, '1')]);
+      await books.generations.settle([settlement(call, '1')]);
     });
     expect(through).toBe(100);
   });
@@ -130,11 +103,11 @@ describe('the budgets of a workspace', () => {
     await spend('3');
     await spend('2', other);
     const running = anOpening({ ...payer, holdUsd: '4' });
-    await generations.open([running]);
+    await books.generations.open([running]);
     expect(await rowOf(payer)).toBeNull();
     expect(await refusalOf(opening('2'))).toBe('budget');
     expect(await rowOf(payer)).toEqual({ held: '4', total: '5' });
-    await generations.settle([settlement(running, '1')]);
+    await books.generations.settle([settlement(running, '1')]);
     expect(await refusalOf(opening('4'))).toBeNull();
     expect(await refusalOf(opening('1'))).toBe('budget');
   });
@@ -143,15 +116,17 @@ describe('the budgets of a workspace', () => {
     const daily: SpendingLimit = { ...HUNDRED, amountUsd: '5', reset: 'daily' };
     const lifetime: SpendingLimit = { ...HUNDRED, amountUsd: '8' };
     expect(await refusalOf(opening('4', [lifetime, daily]))).toBeNull();
-    await generations.abandonOlderThan(0);
+    await books.generations.abandonOlderThan(0);
     await spend('4');
     expect(await refusalOf(opening('2', [lifetime, daily]))).toBe('budget');
-    await opened.database.execute({
+    await books.database.execute({
       sql: 'UPDATE ledger_workspaces SET spent_on = spent_on - 1 WHERE workspace_id = $1',
       values: [payer.workspaceId],
     });
     const next = opening('4', [lifetime, daily]);
-    expect(await generations.open([next])).toMatchObject([{ refusedBy: null, workspaceLeftUsd: '0.000000000000' }]);
+    expect(await books.generations.open([next])).toMatchObject([
+      { refusedBy: null, workspaceLeftUsd: '0.000000000000' },
+    ]);
     expect(await refusalOf(opening('0.000000000001', [lifetime, daily]))).toBe('budget');
     expect(await refusalOf(opening('1', [{ ...daily, amountUsd: '9' }]))).toBeNull();
   });
@@ -159,7 +134,7 @@ describe('the budgets of a workspace', () => {
   it('bind one workspace and none of its neighbours', async () => {
     const neighbour = await anotherKey({ ...payer, workspaceId: randomUUID() });
     const calls = [opening('6'), opening('5'), anOpening({ ...neighbour, holdUsd: '50' })];
-    const verdicts = new Map((await generations.open(calls)).map(({ id, refusedBy }) => [id, refusedBy]));
+    const verdicts = new Map((await books.generations.open(calls)).map(({ id, refusedBy }) => [id, refusedBy]));
     expect(calls.map(({ id }) => verdicts.get(id))).toEqual(['budget', 'budget', null]);
     expect(await rowOf(payer)).toEqual({ held: '0', total: '0' });
     expect(await rowOf(neighbour)).toEqual({ held: '50', total: '0' });
@@ -177,7 +152,7 @@ describe('the budgets of a workspace', () => {
   it('bind an organization that never had credits, once it has some', async () => {
     payer = await anotherKey({ organizationId: randomUUID(), workspaceId: randomUUID() });
     expect(await refusalOf(opening('1'))).toBe('credits');
-    await ledger.topUp(payer.organizationId, '100', randomUUID());
+    await books.ledger.topUp(payer.organizationId, '100', randomUUID());
     await spend('9');
     expect(await refusalOf(opening('2'))).toBe('budget');
   });
@@ -190,20 +165,20 @@ describe('the budgets of a workspace', () => {
 
   it('have room again for what a batch set aside and did not need, and for calls that were given up', async () => {
     const hold = { ...payer, id: randomUUID(), keyLimit: null, amountUsd: '9', budgets: [TEN], expiresAt: new Date() };
-    await opened.database.transaction((session) => ledger.openHold(session, hold));
+    await books.database.transaction((session) => books.ledger.openHold(session, hold));
     expect(await isHeld('2', [TEN])).toBe(false);
-    await opened.database.transaction((session) => ledger.resolveHold(session, hold.id));
+    await books.database.transaction((session) => books.ledger.resolveHold(session, hold.id));
     expect(await refusalOf(opening('10'))).toBeNull();
     expect(await refusalOf(opening('1'))).toBe('budget');
-    await generations.abandonOlderThan(0);
+    await books.generations.abandonOlderThan(0);
     expect(await rowOf(payer)).toEqual({ held: '0', total: '0' });
   });
 
   it('are asked when a video is taken in', async () => {
-    await expect(storeVideo(opened.database, { ...payer, priceUsd: '11', budgets: [TEN] })).rejects.toMatchObject({
+    await expect(storeVideo(books.database, { ...payer, priceUsd: '11', budgets: [TEN] })).rejects.toMatchObject({
       code: 'payment_required',
     });
-    await storeVideo(opened.database, { ...payer, priceUsd: '9', budgets: [TEN] });
+    await storeVideo(books.database, { ...payer, priceUsd: '9', budgets: [TEN] });
     expect(await rowOf(payer)).toEqual({ held: '9', total: '0' });
   });
 
