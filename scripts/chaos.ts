@@ -6,7 +6,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Mutant } from '../test/chaos/mutant';
+import { editsOf, type Mutant } from '../test/chaos/mutant';
 import { mutants } from '../test/chaos/mutants';
 import { root, runMain, say } from './checkout';
 import { runNode } from './node-child';
@@ -46,12 +46,15 @@ function literally(text: string): string {
 
 /** The tests that turned red with the defect in place. */
 async function redTestsWith(mutant: Mutant, copy: string, environment: NodeJS.ProcessEnv): Promise<string[]> {
-  const file = join(copy, mutant.file);
-  const text = readFileSync(file, 'utf8');
-  writeFileSync(
-    file,
-    text.replace(mutant.find, () => mutant.replace),
-  );
+  const changed = editsOf(mutant).map(({ file: name, find, replace }) => {
+    const file = join(copy, name);
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(
+      file,
+      text.replace(find, () => replace),
+    );
+    return { file, text };
+  });
   const report = join(copy, 'report.json');
   try {
     const jest = join(root, 'node_modules/jest/bin/jest.js');
@@ -62,7 +65,7 @@ async function redTestsWith(mutant: Mutant, copy: string, environment: NodeJS.Pr
     await runNode([...command, '--json', `--outputFile=${report}`, ...flags, mutant.spec], environment, 'ignore');
     return redTestsOf(report);
   } finally {
-    writeFileSync(file, text);
+    for (const { file, text } of changed) writeFileSync(file, text);
     rmSync(report, { force: true });
   }
 }

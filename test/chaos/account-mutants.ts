@@ -1,4 +1,11 @@
-import type { Mutant } from './mutant';
+import type { Edit, Mutant } from './mutant';
+
+/** The statements of a tenant see everybody's rows (ADR 0025). */
+const NO_ROW_POLICIES: Edit = {
+  file: 'libs/persistence/src/tenants/tenant.ts',
+  find: "    set('role', `'${TENANT_ROLE}'`),\n",
+  replace: '',
+};
 
 const CLAIM_OF_TOKEN_ID = `    const rows = await this.database.execute({
       name: 'claim-token-id',
@@ -180,9 +187,17 @@ export const accountMutants: readonly Mutant[] = [
     file: 'apps/credentials/src/vault/credentials.repository.ts',
     find: 'return { organizationId, id, deletedAt: IsNull() };',
     replace: 'return { id, deletedAt: IsNull() };',
+    fence: NO_ROW_POLICIES,
     project: 'integration',
     spec: 'apps/credentials/src/vault/credentials.int',
     test: 'answers for a foreign credential as for an unknown one, whatever is asked, and changes nothing',
+  },
+  {
+    name: 'M-r-rows',
+    defect: 'the statements of a tenant run as the owner of the tables',
+    ...NO_ROW_POLICIES,
+    project: 'integration',
+    spec: 'libs/persistence/src/tenants/tenant-database.int',
   },
   {
     name: 'M-x',
