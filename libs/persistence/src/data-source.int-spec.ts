@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createDataSource } from './data-source';
 import { Database } from './database';
 import { createTestDatabase, type TestDatabase } from './testing';
@@ -16,18 +18,30 @@ describe(createDataSource.name, () => {
 
   afterAll(() => created.drop());
 
+  it('survives a connection that ends in the packet that opened it', async () => {
+    const door = await EndingDoor.before(created.url);
+    const dataSource = await createDataSource({ url: door.url, poolSize: 2 }).initialize();
+    const database = new Database(dataSource);
+    const unheard = await uncaughtDuring(async () => {
+      door.endsAtOnce = true;
+      // The connection of the beginning is still good; the second of two at once is a new one.
+      const asked = [1, 2].map(() => database.rows({ sql: 'SELECT pg_sleep(0.05)' }));
+      const outcomes = await Promise.allSettled(asked);
+      expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+      door.endsAtOnce = false;
+      expect(await database.rows({ sql: 'SELECT 1 AS one' })).toEqual([{ one: 1 }]);
+    });
+    await dataSource.destroy();
+    door.close();
+    expect(unheard).toEqual([]);
+  });
+
   it('survives connections that are ended at any moment, the first one of their life included', async () => {
     const dataSource = await createDataSource({ url: created.url, poolSize: WORKERS }).initialize();
     const killer = await createDataSource({ url: created.url, poolSize: 1, applicationName: 'killer' }).initialize();
     const database = new Database(dataSource);
     const tenant = database.asTenant({ organizationId: randomUUID() });
-    const unheard: unknown[] = [];
-    const note = (error: unknown): void => void unheard.push(error);
-    // Jest takes uncaught errors for its own; here they are what is looked for.
-    const listeners = process.listeners('uncaughtException');
-    process.removeAllListeners('uncaughtException');
-    process.on('uncaughtException', note);
-    try {
+    const unheard = await uncaughtDuring(async () => {
       let stopped = false;
       const ask = async (): Promise<void> => {
         while (!stopped) {
@@ -47,11 +61,65 @@ describe(createDataSource.name, () => {
       await Promise.all(asking);
       expect(await database.rows({ sql: 'SELECT 1 AS one' })).toEqual([{ one: 1 }]);
       expect(await tenant.rows({ sql: 'SELECT 1 AS one' })).toEqual([{ one: 1 }]);
-    } finally {
-      process.off('uncaughtException', note);
-      for (const listener of listeners) process.on('uncaughtException', listener);
-      await Promise.all([dataSource.destroy(), killer.destroy()]);
-    }
+    });
+    await Promise.all([dataSource.destroy(), killer.destroy()]);
     expect(unheard).toEqual([]);
   });
 });
+
+/** What nobody listened to while the work was done. Jest takes such errors for its own; here they are looked for. */
+async function uncaughtDuring(work: () => Promise<void>): Promise<readonly unknown[]> {
+  const unheard: unknown[] = [];
+  const note = (error: unknown): void => void unheard.push(error);
+  const listeners = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException');
+  process.on('uncaughtException', note);
+  try {
+    await work();
+    return unheard;
+  } finally {
+    process.off('uncaughtException', note);
+    for (const listener of listeners) process.on('uncaughtException', listener);
+  }
+}
+
+/** `ReadyForQuery` and `ErrorResponse` of PostgreSQL's protocol (version 3). */
+const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
+const FIELDS = Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0');
+const TERMINATED = Buffer.concat([Buffer.from([0x45, 0, 0, 0, FIELDS.length + 4]), FIELDS]);
+
+/** A way to PostgreSQL on which, if a test wants it, a connection is ready and ended in one packet. */
+class EndingDoor {
+  endsAtOnce = false;
+  private constructor(
+    private readonly server: Server,
+    readonly url: string,
+  ) {}
+
+  static async before(databaseUrl: string): Promise<EndingDoor> {
+    const target = new URL(databaseUrl);
+    const server = createServer();
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const url = new URL(databaseUrl);
+    url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const door = new EndingDoor(server, url.href);
+    server.on('connection', (caller) => door.relay(caller, connect(Number(target.port || 5432), target.hostname)));
+    return door;
+  }
+
+  close(): void {
+    this.server.close();
+  }
+
+  private relay(caller: Socket, postgres: Socket): void {
+    for (const socket of [caller, postgres]) socket.on('error', () => undefined);
+    caller.pipe(postgres);
+    caller.on('close', () => postgres.destroy());
+    postgres.on('close', () => caller.destroy());
+    const endsAtOnce = this.endsAtOnce;
+    postgres.on('data', (chunk: Buffer) => {
+      if (endsAtOnce && chunk.includes(READY)) caller.end(Buffer.concat([chunk, TERMINATED]));
+      else caller.write(chunk);
+    });
+  }
+}
