@@ -1,13 +1,13 @@
 import { request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { runBenchmark } from './support/comparison';
-import { startInstallation, type Installation } from './support/installation';
+import { runBenchmark, startBare, startContest, type Contest } from './support/comparison';
+import type { Installation } from './support/installation';
 import { PacedLine } from './support/paced-line';
 import { median, rounded } from './support/statistics';
 
 /**
- * What an upload of 25 MiB costs at the gateway, beside the same upload to the provider itself: its time and the
- * memory that it adds. Once every line is as fast as memory, and the three processes share the processors; once
+ * What an upload of 25 MiB costs at the gateway, beside the same upload to the provider itself and to a process that
+ * only passes bytes through: its time and the memory that it adds. Once every line is as fast as memory, and the three processes share the processors; once
  * the lines from the caller and to the provider have 100 Mbit/s each. Forms with the file in front, which are
  * passed on when they are whole, are measured beside the others.
  */
@@ -75,20 +75,23 @@ async function upload(baseUrl: string, apiKey: string, body: Buffer): Promise<nu
   return performance.now() - startedMs;
 }
 
-/** The two ways that an upload can take, and what it says on each. */
+/** The ways that an upload can take, and what it says on each. */
 interface Ways {
   readonly directUrl: string;
   readonly gatewayUrl: string;
+  /** Of a process that only passes bytes through. */
+  readonly bareUrl: string;
   readonly model: string;
 }
 
 /** Round by round in turns; the first of each warms it up and does not count. */
 async function compareTimes({ gateway: process, apiKey }: Installation, ways: Ways): Promise<object> {
   const bodies = { passed_on: form(ways.model, FILE_BYTES), held: form(ways.model, FILE_BYTES, true) };
-  const times = { direct: [] as number[], passed_on: [] as number[], held: [] as number[] };
+  const times = { direct: [] as number[], bare: [] as number[], passed_on: [] as number[], held: [] as number[] };
   let cpuMicros = 0;
   for (let round = 0; round <= ROUNDS; round += 1) {
     const direct = await upload(ways.directUrl, 'key', bodies.passed_on);
+    const bare = await upload(ways.bareUrl, 'key', bodies.passed_on);
     const cpuBefore = process.cpuMicros();
     const passedOn = await upload(ways.gatewayUrl, apiKey, bodies.passed_on);
     const spent = process.cpuMicros() - cpuBefore;
@@ -96,14 +99,18 @@ async function compareTimes({ gateway: process, apiKey }: Installation, ways: Wa
     if (round === 0) continue;
     cpuMicros += spent;
     times.direct.push(direct);
+    times.bare.push(bare);
     times.passed_on.push(passedOn);
     times.held.push(held);
   }
   const direct = median(times.direct);
+  const bare = median(times.bare);
   const passedOn = median(times.passed_on);
   const held = median(times.held);
   return {
     direct_ms: rounded(direct, 1),
+    bare_pass_through_ms: rounded(bare, 1),
+    bare_pass_through_ratio: rounded(bare / direct, 3),
     gateway_ms: rounded(passedOn, 1),
     ratio: rounded(passedOn / direct, 3),
     gateway_cpu_ms: rounded(cpuMicros / ROUNDS / 1_000, 1),
@@ -128,15 +135,17 @@ async function settled(gateway: Installation['gateway']): Promise<void> {
   if (gateway.hasEnded) throw new Error('the gateway has ended');
 }
 
-async function measure(installation: Installation, lines: readonly PacedLine[]): Promise<object> {
+async function measure({ installation, bare, farBare }: Contestants, lines: readonly PacedLine[]): Promise<object> {
   const { gateway, gatewayUrl, upstreamUrl, apiKey } = installation;
-  const [fromCaller, toProvider] = lines;
+  const [fromCaller, toProvider, toBare] = lines;
   fromCaller!.targetUrl = gatewayUrl;
+  toBare!.targetUrl = farBare.url;
   toProvider!.targetUrl = upstreamUrl;
-  const near: Ways = { directUrl: `${upstreamUrl}/v1`, gatewayUrl, model: 'bench/transcription' };
+  const near: Ways = { directUrl: `${upstreamUrl}/v1`, gatewayUrl, bareUrl: bare.url, model: 'bench/transcription' };
   const far: Ways = {
     directUrl: `${toProvider!.url}/v1`,
     gatewayUrl: fromCaller!.url + new URL(gatewayUrl).pathname,
+    bareUrl: toBare!.url + new URL(farBare.url).pathname,
     model: 'bench/far',
   };
   for (let i = 0; i < 20; i += 1) await upload(gatewayUrl, apiKey, form(near.model, WARM_UP_BYTES));
@@ -152,13 +161,21 @@ async function measure(installation: Installation, lines: readonly PacedLine[]):
   };
 }
 
+/** The gateway, and processes that pass bytes through: to the upstream itself, and over a line. */
+interface Contestants extends Pick<Contest, 'installation' | 'bare'> {
+  readonly farBare: Contest['bare'];
+}
+
 runBenchmark(async () => {
-  const lines = [await PacedLine.open(LINE_BYTES_PER_MS), await PacedLine.open(LINE_BYTES_PER_MS)];
-  const installation = await startInstallation({ creditUsd: '100000', catalogue: { farUrl: lines[1]!.url } });
+  const open = (): Promise<PacedLine> => PacedLine.open(LINE_BYTES_PER_MS);
+  const lines = [await open(), await open(), await open()];
+  const contest = await startContest({ catalogue: { farUrl: lines[1]!.url } });
+  const farBare = await startBare(lines[1]!.url, contest.installation.upstreamKey);
   try {
-    return await measure(installation, lines);
+    return await measure({ ...contest, farBare }, lines);
   } finally {
-    await installation.stop();
+    await farBare.process.stop();
+    await contest.stop();
     for (const line of lines) line.close();
   }
 });

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import fastify from 'fastify';
 import { Pool } from 'undici';
 
@@ -8,13 +9,21 @@ const upstream = new Pool(origin, { connections: 1_024, pipelining: 1 });
 const app = fastify();
 app.removeAllContentTypeParsers();
 app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 33_554_432 }, (_request, body, done) => done(null, body));
+// A form is passed on as it comes.
+app.addContentTypeParser('multipart/form-data', (_request, payload, done) => done(null, payload));
 app.get('/health', async () => ({}));
 app.post('/api/v1/*', async (request, reply) => {
+  const { 'content-type': formType, 'content-length': length } = request.headers;
   const answer = await upstream.request({
     method: 'POST',
     path: `${prefix}/v1${request.url.slice('/api/v1'.length)}`,
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${process.env.SANDBOX_API_KEY ?? ''}` },
-    body: request.body as Buffer,
+    headers: {
+      ...(request.body instanceof Readable
+        ? { 'content-type': formType, 'content-length': length }
+        : { 'content-type': 'application/json' }),
+      authorization: `Bearer ${process.env.SANDBOX_API_KEY ?? ''}`,
+    },
+    body: request.body as Buffer | Readable,
   });
   const type = String(answer.headers['content-type']);
   reply.status(answer.statusCode).header('content-type', type);

@@ -44,10 +44,10 @@ export async function startContest({ catalogue }: ContestOptions = {}): Promise<
   return { installation, bare, stop };
 }
 
-async function startBare(
+export async function startBare(
   upstreamUrl: string,
   upstreamKey: string,
-  nodeFlags: readonly string[],
+  nodeFlags: readonly string[] = [],
 ): Promise<Contest['bare']> {
   const [port = 0] = await freePorts(1);
   const started = BenchProcess.start('bare', [...nodeFlags, join(__dirname, 'bare-proxy.js')], {

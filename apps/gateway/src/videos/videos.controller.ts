@@ -43,10 +43,10 @@ export class VideosController {
     const { dto, names, hash } = await readVideoRequest(request);
     const idempotency = key === null ? null : { key, requestHash: hash() };
     const policies = readRoutePolicies(caller.policies ?? []);
-      const defaultSort = caller.settings?.default_provider_sort;
-      const traceparent = request.headers['traceparent']?.toString();
-      const scope = credentialScopeOf(caller);
-      const submission = { dto, idempotency, scope, policies, defaultSort, traceparent };
+    const defaultSort = caller.settings?.default_provider_sort;
+    const traceparent = request.headers['traceparent']?.toString();
+    const scope = credentialScopeOf(caller);
+    const submission = { dto, idempotency, scope, policies, defaultSort, traceparent };
     try {
       const video = await this.limits.submission(owner.workspaceId, () => this.videos.submit(owner, submission));
       return toVideoObject(video, publicUrlOf(this.env));

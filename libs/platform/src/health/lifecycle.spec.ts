@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { EnvError } from '../config/env-error';
 import { ServicesEnv } from '../config/services.env';
-import { metricsRegistry } from '../telemetry/metrics';
+import { forgetOwnMetrics } from '../testing/own-metrics';
 import { runApp, type AppContext, type AppDefinition, type RunOptions } from './lifecycle';
 
 class FakeProcess extends EventEmitter {
@@ -45,7 +45,7 @@ const healthPortOf = (lines: readonly string[]): number =>
   lines.map((line) => JSON.parse(line) as { healthPort?: number }).find(({ healthPort }) => healthPort)?.healthPort ??
   0;
 
-afterAll(() => metricsRegistry.clear());
+forgetOwnMetrics();
 
 describe(runApp.name, () => {
   it('is ready once it has started, and not before', async () => {

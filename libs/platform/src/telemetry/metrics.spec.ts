@@ -1,6 +1,7 @@
+import { forgetOwnMetrics } from '../testing/own-metrics';
 import { counter, durationHistogram, gauge, histogram, metricsRegistry, startProcessMetrics } from './metrics';
 
-afterAll(() => metricsRegistry.clear());
+forgetOwnMetrics();
 
 describe(startProcessMetrics.name, () => {
   it('measures the event loop and the heap, under the name of the app', async () => {
