@@ -92,6 +92,8 @@ describe(WebhookDeliveriesRepository.name, () => {
   it('gives two workers that claim at once different deliveries', async () => {
     for (let index = 0; index < 20; index += 1) await enqueue(`event-${index}`, `https://r${index}.example/`);
     const claims = await Promise.all([claim({ limit: 15 }), claim({ limit: 15 }), claim({ limit: 15 })]);
+    // Who sorts what is due has it all in hand for a moment, and may leave the others nothing but the next time.
+    claims.push(await claim({ limit: 15 }));
     const ids = claims.flat().map(({ id }) => id);
     expect(ids).toHaveLength(20);
     expect(new Set(ids).size).toBe(20);
