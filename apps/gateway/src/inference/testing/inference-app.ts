@@ -20,13 +20,6 @@ import {
   UpstreamHttp,
   type CatalogueSource,
 } from '@libs/inference';
-import type {
-  GenerationOpening,
-  GenerationSettlement,
-  GenerationView,
-  OpeningVerdict,
-  WorkspaceTenant,
-} from '@libs/persistence';
 import { AppExceptionFilter, Egress, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
 import { FakeMessageBus } from '@libs/platform/testing';
 import { AuthModule } from '../../auth/auth.module';
@@ -53,6 +46,8 @@ import { TranscriptionReplier } from '../transcription-replier';
 import { TranscriptionService } from '../transcription.service';
 import { UPLOAD_PACE } from '../transcription-upload';
 import { TranscriptionsController } from '../transcriptions.controller';
+import { FakeBooks } from './fake-books';
+import { catalogueText } from './inference-catalogue';
 
 /** What the upstream of the specs may take for a recording. */
 export const TRANSCRIPTION_TIMEOUT_MS = 1_000;
@@ -68,33 +63,6 @@ export interface UpstreamArrival {
 type Handler = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
 
 const silent = { log() {}, error() {}, warn() {}, debug() {} };
-
-/** Takes down what is opened and settled; money is there unless it is told otherwise. */
-export class FakeBooks {
-  readonly opened: GenerationOpening[] = [];
-  readonly settled: GenerationSettlement[] = [];
-  isBroke = false;
-  gate: Promise<void> = Promise.resolve();
-
-  async open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {
-    this.opened.push(...openings);
-    await this.gate;
-    return openings.map(({ id }) =>
-      this.isBroke ? { id, refusedBy: 'credits' } : { id, refusedBy: null, availableUsd: '1000', keyLeftUsd: null },
-    );
-  }
-
-  async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
-    this.settled.push(...settlements);
-    return settlements.length;
-  }
-
-  async find(id: string, createdOn: string, tenant: WorkspaceTenant): Promise<GenerationView | null> {
-    const call = this.settled.find((one) => one.id === id && one.createdOn === createdOn);
-    if (call?.workspaceId !== tenant.workspaceId) return null;
-    return { ...call, state: 'settled', createdAt: new Date(1_763_715_600_000) };
-  }
-}
 
 /** The gateway's inference routes over real HTTP, with an upstream whose every answer the test writes. */
 export class InferenceApp {
@@ -274,43 +242,4 @@ async function takeBody(request: IncomingMessage, arrival: UpstreamArrival): Pro
     throw error;
   }
   return Buffer.concat(chunks);
-}
-
-function catalogueText(port: number): string {
-  const endpoint = (provider: string, api: string, prices: string, able: string): string => `
-      - { provider: ${provider}, upstream_model: ${api}-model, apis: [${api}], pricing: ${prices}, context_length: 1000,
-          max_completion_tokens: 500, quantization: unknown, region: global, zdr: false, capabilities: ${able} }`;
-  const model = (slug: string, api: string, prices: string, providers = ['test'], able = '{}'): string => `
-  - slug: ${slug}
-    name: ${slug}
-    description: A model.
-    created: 1
-    context_length: 1000
-    architecture: { input_modalities: [text], output_modalities: [text], tokenizer: Other, instruct_type: null }
-    supported_parameters: []
-    endpoints:${providers.map((provider) => endpoint(provider, api, prices, able)).join('')}`;
-  const provider = (slug: string, name: string, protocol: string, path = '/v1'): string => `
-  - { slug: ${slug}, name: ${name}, base_url: "http://127.0.0.1:${port}${path}", protocol: ${protocol}, api_key_env: TEST_KEY,
-      headers: {}, regions: [global], data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: false },
-      batch: managed, max_concurrency: 64 }`;
-  const answered = '{ prompt: "0.000001", completion: "0.000002" }';
-  return `
-providers:${provider('test', 'Test', 'openai')}${provider('other', 'Other', 'anthropic')}${provider('second', 'Second', 'openai', '/second/v1')}
-models:${[
-    model('test/chat', 'chat', answered),
-    model('test/embed', 'embeddings', '{ prompt: "0.000001" }'),
-    model('test/responses', 'responses', answered),
-    model('test/messages', 'messages', answered, ['other']),
-    model('test/speech', 'transcription', '{ audio_second: "0.0001" }'),
-    model('test/either', 'transcription', '{ audio_second: "0.0001" }', ['test', 'second']),
-    model(
-      'test/verbose',
-      'transcription',
-      '{ audio_second: "0.0001" }',
-      ['test'],
-      '{ transcription: { verbose_json: true } }',
-    ),
-    model('test/spoken-tokens', 'transcription', '{ prompt: "0.000002", completion: "0.00001", audio: "0.000006" }'),
-  ].join('')}
-`;
 }

@@ -1,0 +1,34 @@
+import type {
+  GenerationOpening,
+  GenerationSettlement,
+  GenerationView,
+  OpeningVerdict,
+  WorkspaceTenant,
+} from '@libs/persistence';
+
+/** Takes down what is opened and settled; money is there unless it is told otherwise. */
+export class FakeBooks {
+  readonly opened: GenerationOpening[] = [];
+  readonly settled: GenerationSettlement[] = [];
+  isBroke = false;
+  gate: Promise<void> = Promise.resolve();
+
+  async open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {
+    this.opened.push(...openings);
+    await this.gate;
+    return openings.map(({ id }) =>
+      this.isBroke ? { id, refusedBy: 'credits' } : { id, refusedBy: null, availableUsd: '1000', keyLeftUsd: null },
+    );
+  }
+
+  async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
+    this.settled.push(...settlements);
+    return settlements.length;
+  }
+
+  async find(id: string, createdOn: string, tenant: WorkspaceTenant): Promise<GenerationView | null> {
+    const call = this.settled.find((one) => one.id === id && one.createdOn === createdOn);
+    if (call?.workspaceId !== tenant.workspaceId) return null;
+    return { ...call, state: 'settled', createdAt: new Date(1_763_715_600_000) };
+  }
+}

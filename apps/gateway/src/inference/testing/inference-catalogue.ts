@@ -1,0 +1,39 @@
+/** The catalogue of the specs: a model for each API, at providers that are all the upstream on this port of loopback. */
+export function catalogueText(port: number): string {
+  const endpoint = (provider: string, api: string, prices: string, able: string): string => `
+      - { provider: ${provider}, upstream_model: ${api}-model, apis: [${api}], pricing: ${prices}, context_length: 1000,
+          max_completion_tokens: 500, quantization: unknown, region: global, zdr: false, capabilities: ${able} }`;
+  const model = (slug: string, api: string, prices: string, providers = ['test'], able = '{}'): string => `
+  - slug: ${slug}
+    name: ${slug}
+    description: A model.
+    created: 1
+    context_length: 1000
+    architecture: { input_modalities: [text], output_modalities: [text], tokenizer: Other, instruct_type: null }
+    supported_parameters: []
+    endpoints:${providers.map((provider) => endpoint(provider, api, prices, able)).join('')}`;
+  const provider = (slug: string, name: string, protocol: string, path = '/v1'): string => `
+  - { slug: ${slug}, name: ${name}, base_url: "http://127.0.0.1:${port}${path}", protocol: ${protocol}, api_key_env: TEST_KEY,
+      headers: {}, regions: [global], data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: false },
+      batch: managed, max_concurrency: 64 }`;
+  const answered = '{ prompt: "0.000001", completion: "0.000002" }';
+  return `
+providers:${provider('test', 'Test', 'openai')}${provider('other', 'Other', 'anthropic')}${provider('second', 'Second', 'openai', '/second/v1')}
+models:${[
+    model('test/chat', 'chat', answered),
+    model('test/embed', 'embeddings', '{ prompt: "0.000001" }'),
+    model('test/responses', 'responses', answered),
+    model('test/messages', 'messages', answered, ['other']),
+    model('test/speech', 'transcription', '{ audio_second: "0.0001" }'),
+    model('test/either', 'transcription', '{ audio_second: "0.0001" }', ['test', 'second']),
+    model(
+      'test/verbose',
+      'transcription',
+      '{ audio_second: "0.0001" }',
+      ['test'],
+      '{ transcription: { verbose_json: true } }',
+    ),
+    model('test/spoken-tokens', 'transcription', '{ prompt: "0.000002", completion: "0.00001", audio: "0.000006" }'),
+  ].join('')}
+`;
+}
