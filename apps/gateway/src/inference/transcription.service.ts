@@ -22,7 +22,7 @@ import { answered, failed } from './call-outcome';
 import { routedRequest, type IncomingCall } from './checked-call';
 import { endpointsOf } from './hold-estimate';
 import type { InferenceRouting } from './inference-routing';
-import { dayOf, observeUpstream, workspaceOf } from './inference.service';
+import { causeOf, dayOf, observeUpstream, workspaceOf } from './inference.service';
 import { routeWishOf } from './route-request';
 import type { IncomingTranscription } from './incoming-transcription';
 import { UPLOAD_PACE } from './transcription-upload';
@@ -149,7 +149,7 @@ export class TranscriptionService {
       budgets: call.caller.budgets,
     };
     const holdPicoUsd = this.#holdFor(request.model, request.transcription.audio);
-    const ticket = this.recorder.open(opening, holdPicoUsd, call.client?.traceparent);
+    const ticket = this.recorder.open(opening, holdPicoUsd, causeOf(call));
     return { recorded: { api: API, call, aim: { request } }, ticket, startedMs: this.nowMs() };
   }
 
