@@ -94,11 +94,14 @@ export class TenantRows1763900000071 implements MigrationInterface {
   }
 }
 
+/** How often the role is looked for that another database made at the same moment; each wait is 50 ms. */
+const ATTEMPTS = 20;
+
 /**
  * Makes the role and lets this login act as it, or finds that a database administrator has done so.
  *
- * Two databases may migrate at once. Each attempt is a block of its own, so the one that comes second loses only that
- * and goes on with the role of the first.
+ * Roles belong to all databases of the cluster, and two of them may migrate at once. What comes second loses only a
+ * block of its own and tries again: the role may have been made and not be visible yet, to this session or at all.
  */
 export async function ensureTenantRole(runner: Pick<QueryRunner, 'query'>, role = ROLE): Promise<void> {
   await runner.query(`
@@ -106,41 +109,37 @@ export async function ensureTenantRole(runner: Pick<QueryRunner, 'query'>, role 
     DECLARE
       login text := quote_ident(session_user);
       help text := format('; as a superuser run: CREATE ROLE ${role} NOLOGIN; GRANT ${role} TO %s; then migrate again', login);
-      may_act boolean;
+      doing text;
     BEGIN
-      BEGIN
-        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${role}') THEN
-          CREATE ROLE ${role} NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT NOREPLICATION NOBYPASSRLS;
-        END IF;
-      EXCEPTION
-        WHEN duplicate_object OR unique_violation THEN NULL;
-        WHEN insufficient_privilege THEN
-          RAISE insufficient_privilege USING MESSAGE = login || ' may not create the role ${role}' || help;
-      END;
-      IF EXISTS (SELECT FROM pg_roles WHERE rolname = '${role}' AND (rolsuper OR rolbypassrls OR rolcanlogin)) THEN
-        RAISE insufficient_privilege USING MESSAGE = 'the role ${role} must be NOLOGIN NOSUPERUSER NOBYPASSRLS';
-      END IF;
-      -- From version 16 on one may be a member and still not act as the role.
-      may_act := pg_has_role(session_user, '${role}',
-        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END);
-      IF NOT may_act THEN
-        FOR attempt IN 1..5 LOOP
-          BEGIN
+      FOR attempt IN 1..${ATTEMPTS} LOOP
+        BEGIN
+          doing := 'create the role';
+          IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${role}') THEN
+            CREATE ROLE ${role} NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT NOREPLICATION NOBYPASSRLS;
+          END IF;
+          IF EXISTS (SELECT FROM pg_roles WHERE rolname = '${role}' AND (rolsuper OR rolbypassrls OR rolcanlogin)) THEN
+            RAISE invalid_role_specification USING MESSAGE = 'the role ${role} must be NOLOGIN NOSUPERUSER NOBYPASSRLS';
+          END IF;
+          doing := 'act as';
+          -- From version 16 on one may be a member and still not act as the role.
+          IF NOT pg_has_role(session_user, '${role}',
+            CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)
+          THEN
             EXECUTE format('GRANT ${role} TO %s', login);
-            EXIT;
-          EXCEPTION
-            WHEN unique_violation THEN EXIT;
-            WHEN insufficient_privilege THEN
-              RAISE insufficient_privilege USING MESSAGE = login || ' may not act as ${role}' || help;
-            -- "tuple concurrently updated": the other one has granted the role at this moment.
-            WHEN internal_error THEN
-              IF attempt = 5 THEN RAISE; END IF;
-              PERFORM pg_sleep(0.05);
-          END;
-        END LOOP;
-      END IF;
-      IF NOT has_schema_privilege('${role}', current_schema(), 'USAGE') THEN
-        EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${role}', current_schema());
-      END IF;
+          END IF;
+          doing := 'let into its schema';
+          IF NOT has_schema_privilege('${role}', current_schema(), 'USAGE') THEN
+            EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${role}', current_schema());
+          END IF;
+          EXIT;
+        EXCEPTION
+          WHEN insufficient_privilege THEN
+            RAISE insufficient_privilege USING MESSAGE = format('%s may not %s ${role}%s', login, doing, help);
+          -- The last is "tuple concurrently updated".
+          WHEN duplicate_object OR unique_violation OR undefined_object OR internal_error THEN
+            IF attempt = ${ATTEMPTS} THEN RAISE; END IF;
+            PERFORM pg_sleep(0.05);
+        END;
+      END LOOP;
     END $$`);
 }
