@@ -49,6 +49,11 @@ module.exports = {
       to: { dependencyTypesNot: ['local'], pathNot: '^libs/errors/' },
     },
     libImportsOnly(
+      'failpoints',
+      [],
+      'Failpoints are called from everywhere and are not there in production: nothing of the product may hang on them.',
+    ),
+    libImportsOnly(
       'contracts',
       ['errors'],
       'Contracts are what two processes agree on; they must not know how either of them works.',
@@ -71,12 +76,12 @@ module.exports = {
     ),
     libImportsOnly(
       'persistence',
-      ['contracts', 'errors'],
+      ['contracts', 'errors', 'failpoints'],
       'Tables know neither providers nor the broker: a migration must not need them.',
     ),
     libImportsOnly(
       'platform',
-      ['contracts', 'errors'],
+      ['contracts', 'errors', 'failpoints'],
       'How an app boots and talks is the same for every domain, so platform knows none.',
     ),
     {

@@ -11,7 +11,8 @@ export class PacedLine {
   targetUrl = '';
   readonly #server: Server;
 
-  private constructor(private readonly bytesPerMs: number) {
+  /** The speed may change between connections. */
+  private constructor(public bytesPerMs: number) {
     this.#server = createServer((socket) => this.#relay(socket));
   }
 

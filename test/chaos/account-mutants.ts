@@ -12,6 +12,7 @@ const CLAIM_OF_TOKEN_ID = `    const rows = await this.database.execute({
       sql: CLAIM,
       values: [hash('sha256', JSON.stringify([issuerId, tokenId]), 'hex'), expiresAtSeconds + KEPT_FOR_SECONDS],
     });
+    failpoint('token-id-claimed');
     return rows === 1;`;
 
 /** Defects of money, codes, tokens and sealed keys. */

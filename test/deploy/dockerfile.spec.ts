@@ -56,6 +56,13 @@ describe('Dockerfile', () => {
     expect(production).not.toContain('--omit=optional');
   });
 
+  it('builds the production form, the one without failpoints, and takes nothing else along', () => {
+    const builds = valuesOf(instructions, 'RUN').filter((rest) => rest.includes('build'));
+    expect(builds).toEqual(['node scripts/build.mjs']);
+    const copies = valuesOf(finalStage, 'COPY').filter((rest) => rest.startsWith('--from=build'));
+    expect(copies).toEqual(['--from=build /app/dist ./dist']);
+  });
+
   it('takes no secret and nothing from the network but packages', () => {
     expect(instructions.map(({ name }) => name)).not.toContain('ADD');
     const set = instructions.filter(({ name }) => name === 'ARG' || name === 'ENV').map(({ rest }) => rest);

@@ -93,6 +93,12 @@ async function inParallel(times: number, ask: (nth: number) => Promise<ApiAnswer
   return Promise.all(Array.from({ length: times }, (_, nth) => ask(nth)));
 }
 
+/** How often the gateway has decided by itself, as it does where Redis does not answer in time: a machine may be busy. */
+async function decidedAlone(): Promise<number> {
+  const text = await (await fetch(`${installation.healthUrlOf('gateway')}/metrics`)).text();
+  return Number(/^sluice_rate_limiter_local_decisions_total(?:{.*})? (\d+)$/m.exec(text)?.[1]);
+}
+
 /** One more may have been earned meanwhile, and another by a machine that is busy. */
 function expectMostOf(answers: readonly ApiAnswer[], limit: number): void {
   expect(allowedOf(answers).length).toBeGreaterThanOrEqual(limit);
@@ -108,12 +114,14 @@ describe('inference', () => {
   it('U51 lets a workspace make as many calls as it may, refuses the rest, and charges nothing for those', async () => {
     const client = await newWorkspace();
     const before = await countRows(installation.database);
+    const aloneBefore = await decidedAlone();
     const startedMs = performance.now();
     const answers = await inParallel(2 * CALLS, () => client.chat(CHAT));
     const refilled = Math.ceil((performance.now() - startedMs) / 2_000);
+    const alone = (await decidedAlone()) - aloneBefore;
     const allowed = allowedOf(answers);
     expect(allowed.length).toBeGreaterThanOrEqual(CALLS);
-    expect(allowed.length).toBeLessThanOrEqual(CALLS + refilled);
+    expect(allowed.length).toBeLessThanOrEqual(CALLS + refilled + alone);
     for (const answer of allowed) expect(answer.status).toBe(200);
     for (const answer of allowed) expect(TRIO.filter((name) => answer.headers[name] !== undefined)).toEqual([]);
     for (const answer of answers.filter(({ status }) => status === 429)) expectLimited(answer, CALLS);
@@ -247,12 +255,14 @@ describe('without Redis', () => {
 
 describe('management calls', () => {
   it('are counted for the organization, before anything is done', async () => {
+    const aloneBefore = await decidedAlone();
     const startedMs = performance.now();
     const answers = await inParallel(2 * MANAGEMENT_CALLS, () => manager.request('GET', '/keys'));
     const refilled = Math.ceil((performance.now() - startedMs) / 1_000);
+    const alone = (await decidedAlone()) - aloneBefore;
     const allowed = allowedOf(answers);
     expect(allowed.length).toBeGreaterThanOrEqual(MANAGEMENT_CALLS - 2 * clients.length);
-    expect(allowed.length).toBeLessThanOrEqual(MANAGEMENT_CALLS + refilled);
+    expect(allowed.length).toBeLessThanOrEqual(MANAGEMENT_CALLS + refilled + alone);
     for (const answer of answers.filter(({ status }) => status === 429)) expectLimited(answer, MANAGEMENT_CALLS);
   }, 30_000);
 });

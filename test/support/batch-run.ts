@@ -15,6 +15,8 @@ export interface BatchPlan {
   readonly prices: TestPrices;
   /** Default: chat. */
   readonly endpoint?: BatchHistory['endpoint'];
+  /** Default: none. */
+  readonly idempotencyKey?: string;
 }
 
 /** One look at the batch that brought no batch: the status, or 0 when there was no answer. */
@@ -54,7 +56,7 @@ export class BatchRun {
     const endpoint = plan.endpoint ?? '/v1/chat/completions';
     const lines = linesOf(plan.tag, plan.lines);
     const requests = endpoint === '/v1/embeddings' ? embeddingRequests(lines) : chatRequests(lines);
-    const answer = await client.submitBatch({ endpoint, model: plan.model, requests });
+    const answer = await client.submitBatch({ endpoint, model: plan.model, requests }, plan.idempotencyKey);
     if (answer.status !== 202) throw new Error(`the batch was answered with ${answer.status}: ${answer.text}`);
     const run = new BatchRun({ installation, upstream, client, plan, lines }, answer.body.id);
     run.#see(answer.body);

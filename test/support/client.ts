@@ -110,8 +110,10 @@ export class ApiClient {
     };
   }
 
-  submitBatch(submission: BatchSubmission): Promise<ApiAnswer<BatchBody>> {
-    return this.request<BatchBody>('POST', '/batches', submission);
+  submitBatch(submission: BatchSubmission, idempotencyKey?: string): Promise<ApiAnswer<BatchBody>> {
+    const headers: Record<string, string> = {};
+    if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
+    return this.request<BatchBody>('POST', '/batches', submission, headers);
   }
 
   getBatch(id: string): Promise<ApiAnswer<BatchBody>> {

@@ -1,64 +1,48 @@
 import { randomBytes } from 'node:crypto';
-import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import Redis from 'ioredis';
 import { createDataSource, Database } from '@libs/persistence';
-import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
+import type { TestDatabase } from '@libs/persistence/testing';
 import { root } from '../../scripts/checkout';
 import { AppLog } from '../../scripts/development/app-log';
 import { answersReady, waitUntilReady } from '../../scripts/development/readiness';
 import { developmentSecrets, type DevelopmentSecrets } from '../../scripts/development/secrets';
 import { SupervisedApp } from '../../scripts/development/supervised-app';
 import { freePorts } from '../../scripts/services/ports';
-import { startBroker, type InstallationBroker } from './broker';
+import type { InstallationBroker } from './broker';
 import { PROVIDER_KEY_VARIABLE } from './catalogue';
 import { ApiClient } from './client';
 import { eventually } from './eventually';
+import {
+  appsOf,
+  entryOf,
+  forgetRedisKeys,
+  plantSeed,
+  REDIS_URL,
+  startPlaces,
+  urlsForApps,
+  type AppName,
+  type InstallationOptions,
+  type Seed,
+  type ServiceUrls,
+} from './installation-parts';
 
-export const APP_NAMES = ['auth', 'batch-worker', 'credentials', 'gateway', 'video-worker'] as const;
-export type AppName = (typeof APP_NAMES)[number];
-
-export interface InstallationOptions {
-  /** The text of the catalogue file: see `catalogueOf`. */
-  readonly catalogue: string;
-  /** Default: all five. Who routes requests is given the credentials app too: without it none is routed. */
-  readonly apps?: readonly AppName[];
-  /** Beside what every app is given; may replace it. */
-  readonly environment?: Readonly<Record<string, string>>;
-  readonly environmentOf?: Readonly<Partial<Record<AppName, Readonly<Record<string, string>>>>>;
-  /** Something to stand between the apps and a service: takes the service's URL, gives the one for the apps. */
-  readonly between?: (url: string) => Promise<string>;
-}
-
-export interface Seed {
-  readonly apiKey: string;
-  readonly managementKey: string;
-  readonly workspaceId: string;
-}
+export { APP_NAMES, REDIS_URL, type AppName, type InstallationOptions, type Seed } from './installation-parts';
 
 /** The key that the apps send to every provider of the test's catalogue. */
 export const PROVIDER_KEY = `test-upstream-${'k'.repeat(24)}`;
 
-/** The Redis of the tests; an installation has keys of its own in it. */
-export const REDIS_URL = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
-
 const READY_TIMEOUT_MS = 60_000;
 const STOP_GRACE_MS = 15_000;
-const SEED_TIMEOUT_MS = 60_000;
 /** An app that keeps dying before it was ever ready will not be cured by waiting. */
 const HOPELESS_DEATHS = 3;
 const RESTART_TIMINGS = { firstDelayMs: 500, longestDelayMs: 500, settledAfterMs: 0 };
-const KEYS_PER_SCAN = 500;
 
-const run = promisify(execFile);
-
-interface ServiceUrls {
-  readonly database: string;
-  readonly broker: string;
-  readonly redis: string;
+interface LaunchedApp {
+  readonly app: AppName;
+  readonly name: string;
+  readonly lives: readonly Readonly<Record<string, string>>[];
 }
 
 /** An app under supervision; `another` is a second process of the same app. */
@@ -96,7 +80,7 @@ export class Installation {
 
   /** Resolves when every app is ready and the demo workspace is there. @throws Error with the last log lines */
   static async start(options: InstallationOptions): Promise<Installation> {
-    const missing = appsOf(options).filter((name) => !existsSync(entryOf(name)));
+    const missing = appsOf(options).filter((name) => !existsSync(entryOf(options, name)));
     if (missing.length > 0) throw new Error(`not built: ${missing.join(', ')}; npm run build does it`);
     const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
     writeFileSync(join(folder, 'catalogue.yaml'), options.catalogue);
@@ -193,9 +177,17 @@ export class Installation {
     await eventually(`${name} dies`, 10_000, () => (app.deaths > deaths ? true : undefined));
   }
 
-  /** Starts an app that was stopped, or one more process of it under another name, and waits until it is ready. */
-  async startApp(app: AppName, name: string = app): Promise<void> {
-    await this.#launch([{ app, name }]);
+  /**
+   * Starts an app that was stopped, or one more process of it under another name, and waits until it is ready.
+   *
+   * @param lives what it has in its environment besides, from death to death; the last one stays
+   */
+  async startApp(
+    app: AppName,
+    name: string = app,
+    lives: readonly Readonly<Record<string, string>>[] = [{}],
+  ): Promise<void> {
+    await this.#launch([{ app, name, lives }]);
   }
 
   /** Asks an app to end, and waits until it has; it stays away. */
@@ -225,7 +217,7 @@ export class Installation {
   async stop(): Promise<void> {
     const steps: readonly (() => Promise<unknown>)[] = [
       () => Promise.all([...this.#running.keys()].map((name) => this.stopApp(name))),
-      () => this.#forgetRedisKeys(),
+      () => forgetRedisKeys(this.#redisPrefix),
       () => this.parts.closeDatabase(),
       () => this.parts.broker.stop(),
       () => this.parts.testDatabase.drop(),
@@ -238,33 +230,27 @@ export class Installation {
 
   async #boot(): Promise<void> {
     const apps = appsOf(this.options);
-    await this.#launch(apps.map((app) => ({ app, name: app })));
-    if (apps.includes('auth')) this.#seed = await this.#plantSeed();
+    await this.#launch(apps.map((app) => ({ app, name: app, lives: [{}] })));
+    if (apps.includes('auth')) this.#seed = await plantSeed(this.#environmentOf('auth'));
   }
 
-  async #launch(apps: readonly { readonly app: AppName; readonly name: string }[]): Promise<void> {
+  async #launch(apps: readonly LaunchedApp[]): Promise<void> {
     const ports = await freePorts(apps.length);
-    for (const [index, { app, name }] of apps.entries()) {
+    for (const [index, { app, name, lives }] of apps.entries()) {
       if (this.#running.has(name)) throw new Error(`${name} runs already`);
       const healthPort = ports[index] ?? 0;
       const log = new AppLog({ name, file: join(this.folder, `${name}.log`), say: () => undefined });
-      const environment = { ...this.#environmentOf(app), HEALTH_PORT: String(healthPort) };
-      const spec = { name, entry: entryOf(app), folder: root, environment };
-      const supervised = new SupervisedApp(spec, log, () => undefined, RESTART_TIMINGS);
-      this.#running.set(name, { app: supervised, healthPort, log, kills: 0 });
+      const common = { ...this.#environmentOf(app), HEALTH_PORT: String(healthPort) };
+      const environment: Record<string, string> = { ...common, ...lives[0] };
+      const spec = { name, entry: entryOf(this.options, app), folder: root, environment };
+      const onChange = ({ deaths }: SupervisedApp, event: 'started' | 'died'): void => {
+        if (event === 'died') replaceAll(environment, { ...common, ...(lives[deaths] ?? lives.at(-1)) });
+      };
+      const supervised = new SupervisedApp(spec, log, onChange, RESTART_TIMINGS);
+      this.#running.set(name, { app: supervised, healthPort, log, kills: lives.length - 1 });
       supervised.start();
     }
     await this.untilReady();
-  }
-
-  async #plantSeed(): Promise<Seed> {
-    const script = join(root, 'dist/scripts/seed.js');
-    const { stdout } = await run(process.execPath, [script], {
-      env: this.#environmentOf('auth'),
-      timeout: SEED_TIMEOUT_MS,
-    });
-    const seed = JSON.parse(stdout) as { api_key: string; management_key: string; workspace_id: string };
-    return { apiKey: seed.api_key, managementKey: seed.management_key, workspaceId: seed.workspace_id };
   }
 
   /** Nothing of the caller's environment: what the apps read is what the test says. */
@@ -298,46 +284,9 @@ export class Installation {
     if (running === undefined) throw new Error(`${name} was not started`);
     return running;
   }
-
-  async #forgetRedisKeys(): Promise<void> {
-    const redis = new Redis(REDIS_URL, { lazyConnect: true });
-    try {
-      await redis.connect();
-      let cursor = '0';
-      do {
-        const [next, keys] = await redis.scan(cursor, 'MATCH', `${this.#redisPrefix}*`, 'COUNT', KEYS_PER_SCAN);
-        if (keys.length > 0) await redis.del(...keys);
-        cursor = next;
-      } while (cursor !== '0');
-    } finally {
-      redis.disconnect();
-    }
-  }
 }
 
-function appsOf({ apps = APP_NAMES }: InstallationOptions): readonly AppName[] {
-  const routes = apps.includes('gateway') || apps.includes('batch-worker');
-  return routes ? [...new Set<AppName>([...apps, 'credentials'])] : apps;
+function replaceAll(environment: Record<string, string>, next: Readonly<Record<string, string>>): void {
+  for (const name of Object.keys(environment)) delete environment[name];
+  Object.assign(environment, next);
 }
-
-async function urlsForApps({ between }: InstallationOptions, urls: ServiceUrls): Promise<ServiceUrls> {
-  if (between === undefined) return urls;
-  const [database, broker, redis] = await Promise.all([urls.database, urls.broker, urls.redis].map(between));
-  return { database: database!, broker: broker!, redis: redis! };
-}
-
-/** A broker and a database of its own, or neither. */
-async function startPlaces(folder: string): Promise<{ broker: InstallationBroker; testDatabase: TestDatabase }> {
-  const starting = [startBroker(join(folder, 'rabbitmq')), createTestDatabase()] as const;
-  try {
-    const [broker, testDatabase] = await Promise.all(starting);
-    return { broker, testDatabase };
-  } catch (error) {
-    const [broker, testDatabase] = starting;
-    await Promise.allSettled([broker.then((one) => one.stop()), testDatabase.then((one) => one.drop())]);
-    rmSync(folder, { recursive: true, force: true });
-    throw error;
-  }
-}
-
-const entryOf = (app: AppName): string => join(root, 'dist/apps', app, 'src/main.js');

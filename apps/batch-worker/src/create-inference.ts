@@ -46,6 +46,7 @@ export async function createInference(
       catalogue: () => catalogue.current(),
       health: new ProviderHealth(Date.now),
       dice: Math.random,
+      gathersAnswers: true,
     });
   return {
     engineWith,

@@ -1,9 +1,10 @@
 import { NestFactory } from '@nestjs/core';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppExceptionFilter, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
 import type { GatewayEnv } from './gateway.env';
 import { GatewayModule } from './gateway.module';
-import { API_PREFIX, edgeServerOptions, prepareEdge, ROOT_ROUTES } from './http/edge';
+import { API_PREFIX, prepareEdge, ROOT_ROUTES } from './http/edge';
+import { createEdgeAdapter } from './http/edge-adapter';
 import { drainRequests } from './http/drain-requests';
 import { countInFlight } from './http/http-metrics';
 import { InFlight } from './http/in-flight';
@@ -18,7 +19,7 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   countInFlight(() => inFlight.size);
   const gateway = GatewayModule.for(env, inFlight);
   const root = { ...gateway, imports: [PlatformModule.for(context), ...(gateway.imports ?? [])] };
-  const adapter = new FastifyAdapter({ ...edgeServerOptions(env.TRUSTED_PROXIES), skipMiddie: true });
+  const adapter = createEdgeAdapter(env.TRUSTED_PROXIES);
   const options = { ...nestOptions(context), bodyParser: false };
   const app = await NestFactory.create<NestFastifyApplication>(root, adapter, options);
   app.setGlobalPrefix(API_PREFIX, { exclude: ROOT_ROUTES });

@@ -24,6 +24,7 @@ import type { CanonicalRequest } from './model/canonical-request';
 import type { Turn, TurnRequest } from './model/conversation-turn';
 import type { InferenceRequest } from './model/inference-call';
 import { LossLog, NO_LOSS, type LossReport } from './model/loss-report';
+import { turnEnd } from './model/turn-end';
 import { DEFAULT_BYOK_FEE, type Share } from './pricing/byok-fee';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './providers/provider';
 import type { Api, Endpoint } from './routing/catalogue';
@@ -37,6 +38,11 @@ export interface CallerParts extends UpstreamCallParts {
   readonly byokFee?: Share;
   /** Every dialect that can be translated; only tests need others. */
   readonly translations?: Translations;
+  /**
+   * Reads whole answers that arrive in one turn of the event loop one after the other at its end. Of hundreds of calls
+   * at once each costs a tenth less CPU time; a call alone waits some microseconds longer.
+   */
+  readonly gathersAnswers?: boolean;
 }
 
 export interface Answered extends Answer {
@@ -127,10 +133,12 @@ export class EndpointCaller {
       const dialect = dialectOf(api);
       const sent = dialect.toUpstream(request.body, candidate.endpoint, false);
       const { body } = await this.#ask(api, 'whole', candidate, request, sent);
+      if (this.#parts.gathersAnswers) await turnEnd();
       return { ...dialect.readAnswer(body, context), losses: NO_LOSS };
     }
     const { sent, losses } = this.#translate(pair, candidate.endpoint, request.body, false);
     const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
+    if (this.#parts.gathersAnswers) await turnEnd();
     return { ...translateAnswer(body, context, pair), losses };
   }
 

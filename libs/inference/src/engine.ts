@@ -1,47 +1,27 @@
 import { AppError } from '@libs/errors';
-import type { CallableApi, StreamableApi, Translations } from './dialects/dialect-pairs';
-import { EndpointCaller, type Answered } from './endpoint-caller';
+import type { CallableApi, StreamableApi } from './dialects/dialect-pairs';
+import { EndpointCaller, type Answered, type CallerParts } from './endpoint-caller';
 import { attemptOf, failedTogether, type Attempt } from './model/attempt';
 import type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
 import type { StreamOutcome } from './model/answer-stream';
 import type { TurnRequest, TurnResult } from './model/conversation-turn';
 import { NO_LOSS } from './model/loss-report';
 import type { Usage } from './model/usage';
-import type { Share } from './pricing/byok-fee';
-import type { ProviderAdapter, UpstreamTimeouts } from './providers/provider';
 import { callCancelled } from './model/cancellation';
-import type { Catalogue } from './routing/catalogue';
-import type { CredentialSource, ProviderFilter } from './routing/credential-source';
 import { forbiddenByKeys, usableCandidates } from './routing/keyed-candidates';
-import type { ProviderHealth } from './routing/provider-health';
 import { failedOnRoute, noteAttempts } from './routing/failed-route';
-import { planRoute, type Candidate, type RoutePlan } from './routing/route-plan';
+import type { Candidate, RoutePlan } from './routing/route-plan';
+import { RoutePlanner, type PlannerParts, type RoutableApi } from './route-planner';
 import { allowedCandidates } from './routing/route-policy';
 import type { CallMeasure } from './routing/provider-statistics';
 import { SpeechCaller, type TranscriptionAnswer, type TranscriptionRequest } from './speech-caller';
 import { StickyRoutes } from './routing/sticky-routes';
-import { DEFAULT_TIMEOUTS, UpstreamCalls, type TimedRequest } from './upstream-calls';
+import { DEFAULT_TIMEOUTS, timedUntil, UpstreamCalls, type TimedRequest } from './upstream-calls';
 
 const MOST_ATTEMPTS = 3;
 
-export interface EngineParts {
-  /** Asked once per request, so that a reload of the catalogue reaches the next one. */
-  readonly catalogue: () => Catalogue;
-  /** By protocol. */
-  readonly adapters: ReadonlyMap<string, ProviderAdapter>;
-  readonly credentials: CredentialSource;
-  readonly health: ProviderHealth;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
-  /** From 0 to below 1. */
-  readonly dice: () => number;
-  /** Of every call that asks for no others. */
-  readonly timeouts?: UpstreamTimeouts;
-  /** Of the list price, charged for calls on callers' own keys; 5 per cent when absent. */
-  readonly byokFee?: Share;
-  /** Every dialect that can be translated; only tests need others. */
-  readonly translations?: Translations;
-}
+/** What its parts need, each for itself. */
+export type EngineParts = PlannerParts & CallerParts;
 
 interface Attempted<T> extends Omit<Served, 'losses'> {
   readonly value: T;
@@ -60,8 +40,8 @@ export class InferenceEngine {
   readonly #calls: UpstreamCalls;
   readonly #caller: EndpointCaller;
   readonly #speech: SpeechCaller;
+  readonly #planner: RoutePlanner;
   readonly #sticky: StickyRoutes;
-  readonly #isSpoken: ProviderFilter = ({ protocol }) => this.#parts.adapters.has(protocol);
   readonly #admits: Admission = (candidate, tried) => this.#parts.health.admits(candidate, tried);
 
   constructor(parts: EngineParts) {
@@ -70,6 +50,7 @@ export class InferenceEngine {
     this.#caller = new EndpointCaller(parts, this.#calls);
     this.#speech = new SpeechCaller(parts, this.#calls);
     this.#sticky = new StickyRoutes(parts.clock);
+    this.#planner = new RoutePlanner(parts, this.#caller, this.#sticky);
   }
 
   /** A whole answer, in the dialect of `api`, from an endpoint that may speak another one. */
@@ -122,7 +103,7 @@ export class InferenceEngine {
    * endpoint in the first place cannot count.
    */
   async countTokens(request: RoutedRequest): Promise<number | null> {
-    const { candidates } = await this.#plan('messages', request);
+    const { candidates } = await this.#planner.plan('messages', request);
     const able = candidates.filter(this.#caller.canCount);
     if (able.length === 0 || able[0] !== candidates[0]) return null;
     const counted = await this.#try(
@@ -140,9 +121,11 @@ export class InferenceEngine {
   async callEndpoint(api: CallableApi, candidate: Candidate, request: InferenceRequest): Promise<InferenceResult> {
     const { credentials } = this.#parts;
     const { scope = {}, policies = [] } = request;
-    const hasKey = await credentials.availableProviders(scope);
-    const isShared = hasKey(candidate.endpoint.provider);
-    const candidates = usableCandidates(candidate, await credentials.ownCredentials(scope), scope, isShared);
+    const available = credentials.availableProviders(scope);
+    const hasKey = available instanceof Promise ? await available : available;
+    const found = credentials.ownCredentials(scope);
+    const own = found instanceof Promise ? await found : found;
+    const candidates = usableCandidates(candidate, own, scope, hasKey(candidate.endpoint.provider));
     if (candidates.length === 0) throw forbiddenByKeys(candidate);
     const allowed = allowedCandidates(candidates, policies, candidate.model.slug);
     return whole(await this.#try(allowed, request, this.#answerer(api), () => true));
@@ -154,7 +137,8 @@ export class InferenceEngine {
     run: Run<T>,
     prepare?: (plan: RoutePlan) => Promise<void>,
   ): Promise<Attempted<T>> {
-    const plan = await this.#plan(api, request);
+    const planned = this.#planner.plan(api, request);
+    const plan = planned instanceof Promise ? await planned : planned;
     try {
       if (prepare) await prepare(plan);
       const served = await this.#try(plan.candidates, request, run, this.#admits, plan);
@@ -171,29 +155,6 @@ export class InferenceEngine {
     if (key) this.#sticky.served(key, model.slug, endpoint);
   }
 
-  async #plan(api: RoutableApi, request: RoutedRequest): Promise<RoutePlan> {
-    const { catalogue, credentials, adapters, health, dice } = this.#parts;
-    const scope = request.scope ?? {};
-    const available = credentials.availableProviders(scope);
-    const hasKey = available instanceof Promise ? await available : available;
-    const own = credentials.ownCredentials(scope);
-    return planRoute(
-      { ...request, api },
-      {
-        catalogue: catalogue(),
-        health,
-        statistics: health.statistics,
-        sticky: this.#sticky,
-        credentials: own instanceof Promise ? await own : own,
-        isSpoken: this.#isSpoken,
-        canServe: this.#caller.canServe,
-        lostMembers: (endpoint) => (api === 'transcription' ? [] : this.#caller.lostMembers(api, endpoint, request)),
-        isAvailable: (provider) => adapters.has(provider.protocol) && hasKey(provider),
-        dice,
-      },
-    );
-  }
-
   async #try<T>(
     plan: readonly Candidate[],
     request: InferenceRequest,
@@ -203,7 +164,7 @@ export class InferenceEngine {
   ): Promise<Attempted<T>> {
     const { clock, health } = this.#parts;
     const { deadlineMs = this.deadlineMs() } = request;
-    const timed = { ...request, deadlineMs };
+    const timed = timedUntil(deadlineMs, request);
     const attempts: Attempt[] = [];
     const errors: AppError[] = [];
     const tried: Candidate[] = [];
@@ -270,9 +231,6 @@ export class InferenceEngine {
     this.#parts.health.failed(endpoint, retryAfterSeconds, { credential, isQuota });
   }
 }
-
-/** The APIs for which a route is planned. */
-type RoutableApi = CallableApi | 'transcription';
 
 /** Whether a candidate may be called now, after those that were tried. */
 type Admission = (candidate: Candidate, tried: readonly Candidate[]) => boolean;

@@ -42,6 +42,7 @@ export type * from './model/conversation';
 export type * from './model/canonical-request';
 export type * from './model/canonical-answer';
 export { estimatePromptTokens, tokensOfBytes } from './model/estimate';
+export { scanJsonShape, type JsonShape } from './model/json-shape';
 export { longestInputTokens } from './dialects/openai-embeddings-input';
 export type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
 export { FINISH_REASONS, type FinishReason } from './model/finish-reason';

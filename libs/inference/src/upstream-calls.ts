@@ -14,6 +14,11 @@ export interface TimedRequest extends InferenceRequest {
   readonly deadlineMs: number;
 }
 
+/** Most requests have no end of their own. */
+export function timedUntil(deadlineMs: number, request: InferenceRequest): TimedRequest {
+  return request.deadlineMs === deadlineMs ? (request as TimedRequest) : { ...request, deadlineMs };
+}
+
 export interface UpstreamCallParts {
   readonly credentials: CredentialSource;
   /** Milliseconds since the epoch. */

@@ -3,8 +3,8 @@
  * looks at every element twice with regular expressions, which costs more than running the statement.
  */
 
-/** For elements without a character that means something in a literal: numbers, decimal strings, ids. */
-export function plainArray(values: readonly (number | bigint | string | null)[]): string {
+/** For elements without a character that means something in a literal: numbers, decimal strings, ids, booleans. */
+export function plainArray(values: readonly (number | bigint | boolean | string | null)[]): string {
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
 }
 

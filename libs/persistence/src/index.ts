@@ -64,15 +64,17 @@ export {
   type GenerationContent,
   type StoredContent,
 } from './generations/generation-contents.repository';
+export type {
+  GenerationAttempt,
+  GenerationDetails,
+  GenerationOpening,
+  GenerationSettlement,
+  OpeningTerms,
+} from './generations/generation-records';
 export {
   GenerationsRepository,
-  type GenerationAttempt,
-  type GenerationDetails,
-  type GenerationOpening,
-  type GenerationSettlement,
   type GenerationView,
   type HoldRefusal,
-  type OpeningTerms,
   type OpeningVerdict,
 } from './generations/generations.repository';
 export { LedgerRepository, organizationAccount, type AccountDrift, type HoldRequest } from './ledger/ledger.repository';

@@ -50,5 +50,5 @@ export {
 export { tracing, type SpanAttributes, type SpanRecord, type Tracing } from './telemetry/tracing';
 export type { DurationSeries } from './telemetry/duration-histogram';
 export { keyIdOf, seal, SealingKeyPair, type SealingTarget } from './sealing/sealing';
-export { validateInstance, type ValidateOptions } from './validation/validate';
+export { plainValidator, validateInstance, type ValidateOptions } from './validation/validate';
 export * from './messaging';

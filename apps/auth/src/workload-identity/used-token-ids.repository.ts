@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { failpoint } from '@libs/failpoints';
 import { Database } from '@libs/persistence';
 
 /** Past the end of the token, for clocks that differ. */
@@ -20,6 +21,7 @@ export class UsedTokenIdsRepository {
       sql: CLAIM,
       values: [hash('sha256', JSON.stringify([issuerId, tokenId]), 'hex'), expiresAtSeconds + KEPT_FOR_SECONDS],
     });
+    failpoint('token-id-claimed');
     return rows === 1;
   }
 }

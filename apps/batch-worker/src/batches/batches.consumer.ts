@@ -1,5 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { AdvanceBatch, type AdvanceBatchPayload } from '@libs/contracts';
+import { failpoint } from '@libs/failpoints';
 import { Handles } from '@libs/platform';
 import { BatchRunnerService } from './batch-runner.service';
 
@@ -9,6 +10,7 @@ export class BatchesConsumer {
 
   @Handles(AdvanceBatch)
   advance({ batchId, workspaceId }: AdvanceBatchPayload): Promise<void> {
+    failpoint('batch-nudged');
     return this.runner.advance(batchId, workspaceId);
   }
 }

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { failpoint } from '@libs/failpoints';
 import { BatchesRepository, BatchQuotesRepository } from '@libs/persistence';
 import { toBatchUsage } from './batch-usage';
 import { countQuoteOutcome } from './quote-outcomes';
@@ -16,11 +17,14 @@ export class FinalizerService {
   /** Takes the batch to its end if nothing is left to do; harmless at any other time and when repeated. */
   async finishIfDone(number: bigint): Promise<void> {
     const id = await this.batches.beginFinalizing(number);
-    if (id !== null) await this.complete(id);
+    if (id === null) return;
+    failpoint('batch-finalizing');
+    await this.complete(id);
   }
 
   async complete(id: string): Promise<void> {
     if (!(await this.batches.complete(id, toBatchUsage))) return;
+    failpoint('batch-completed');
     this.logger.log(`batch ${id} completed`);
     await this.compareWithQuote(id);
   }

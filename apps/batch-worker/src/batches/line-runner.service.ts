@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Principal } from '@libs/contracts';
 import { AppError, type ErrorCode } from '@libs/errors';
+import { failpoint } from '@libs/failpoints';
 import {
   attemptsBefore,
   CatalogueSource,
@@ -57,6 +58,7 @@ export class LineRunnerService {
       return this.withoutKey(line, AppError.from(thrown));
     }
     const place = placeOf(line);
+    failpoint('line-leased');
     try {
       const candidate = candidateOf(claim, this.catalogue.current());
       const result = await this.engine.callEndpoint(apiOf(claim.endpoint), candidate, {
@@ -67,6 +69,7 @@ export class LineRunnerService {
         scope: scopeOf(claim),
         policies: principal.policies && readRoutePolicies(principal.policies),
       });
+      failpoint('line-answered');
       return { kind: 'outcome', outcome: answered(place, result) };
     } catch (thrown) {
       return this.afterFailure(line, AppError.from(thrown));

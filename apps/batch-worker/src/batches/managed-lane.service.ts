@@ -17,8 +17,8 @@ const CLAIM_LINES = 512;
 const CLAIM_SEGMENTS = 64;
 /** Full segments of 128 lines in a claim. */
 const LEAST_CLAIMED = 4;
-/** Ready lines per slot below which more are fetched, and held ones per slot above which none are. */
-const READY_PER_SLOT = 4;
+/** Ready lines per slot below which more are fetched, which takes some turns, and held ones above which none are. */
+const READY_PER_SLOT = 8;
 const HELD_PER_SLOT = 16;
 /** Bytes of lines that wait in memory; a claim is made only below it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;

@@ -1,3 +1,4 @@
+import { failpoint } from '@libs/failpoints';
 import type { BatchResultsRepository, LineOutcome } from '@libs/persistence';
 
 export interface ResultGroups {
@@ -91,6 +92,7 @@ export class ResultWriter {
       if (group.length === 0) return;
       this.inCommit = group.length;
       const report = await this.storeUntilDone(group);
+      failpoint('results-committed');
       this.inCommit = 0;
       this.options.onStored(group, report.batchesWithDoneSegments);
     } while (this.isHurried || this.isGroupFull());

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
+import { failpoint } from '@libs/failpoints';
 import { Cancellation, CatalogueSource, NativeBatchCaller } from '@libs/inference';
 import { BatchRemovalRepository, NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
 import { reach } from './native-reach';
@@ -24,6 +25,7 @@ export class NativeRemovalService {
     const outcomes = new Set<RemovalOutcome>();
     for (const order of await this.orders.ofBatch(batchId)) outcomes.add(await this.remove(order));
     const outcome = outcomes.has('refused') ? 'refused' : outcomes.has('unsupported') ? 'unsupported' : 'deleted';
+    failpoint('upstream-batch-removed');
     await this.removal.reportUpstream(batchId, outcome);
     this.logger.log(`what providers kept of batch ${batchId}: ${outcome}`);
   }

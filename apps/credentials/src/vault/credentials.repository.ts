@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CredentialReference } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { failpoint } from '@libs/failpoints';
 import { Database } from '@libs/persistence';
 import { IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { CredentialEntity } from './credential.entity';
@@ -140,14 +141,16 @@ export class CredentialsRepository {
 
   /** The row stays, its key goes. */
   async deleteCredential(reference: CredentialReference): Promise<void> {
-    const deleted = await this.database.asOrganization(reference).entities((manager) =>
-      manager.update(CredentialEntity, living(reference), {
+    const deleted = await this.database.asOrganization(reference).entities(async (manager) => {
+      const erased = await manager.update(CredentialEntity, living(reference), {
         deletedAt: () => 'now()',
         keyEncryptionKeyId: null,
         wrappedDataKey: null,
         sealedKey: null,
-      }),
-    );
+      });
+      failpoint('credential-erased');
+      return erased;
+    });
     if (deleted.affected !== 1) throw noSuchCredential();
   }
 }

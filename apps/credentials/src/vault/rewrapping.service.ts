@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { RewrapCredentialsRequest, RewrapCredentialsResponse } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { failpoint } from '@libs/failpoints';
 import { EnvelopeCipher } from './envelope-cipher';
 import { KeyWrapper } from './key-wrapper';
 import { SealedCredentialsRepository, type Rewrapping, type StoredSecret } from './sealed-credentials.repository';
@@ -37,6 +38,7 @@ export class RewrappingService {
       if (rewrapping === null) failedIds.push(stored.id);
       else rewrappings.push(rewrapping);
     }
+    failpoint('data-keys-rewrapped');
     const rewrapped = await this.repository.rewrap(currentKeyId, rewrappings);
     const remaining = await this.repository.countWrappedOtherwise(currentKeyId);
     const lastId = page.length === limit ? (page.at(-1)?.id ?? null) : null;

@@ -286,7 +286,7 @@ describe(BearerGuard.name, () => {
     const context = {
       getHandler: () => get,
       getClass: () => Routes,
-      switchToHttp: () => ({ getRequest: () => ({ raw: { rawHeaders } }) }),
+      getArgByIndex: () => ({ raw: { rawHeaders } }),
     };
     const refusals = new Map<string, number>();
     for (let i = 0; i < 10_000; i += 1) {

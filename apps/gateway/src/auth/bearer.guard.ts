@@ -3,6 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { KeyDirectory } from '@libs/platform';
+import { requestOf } from '../http/request-of';
 import { KEY_HEADER, ROUTE_ACCESS, type RouteAccess } from './access.decorators';
 import { AccessTokens, isTokenShaped } from './access-tokens';
 import { badCredential, readBearer, readBearerOrKey } from './bearer';
@@ -30,7 +31,7 @@ export class BearerGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const { access, takesKeyHeader } = this.ruleOf(context);
     if (access === 'public') return true;
-    const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
+    const request = requestOf<AuthenticatedRequest>(context);
     const { rawHeaders } = request.raw;
     const keyHash = this.knownKeys.hashOf(takesKeyHeader ? readBearerOrKey(rawHeaders) : readBearer(rawHeaders));
     if (keyHash === null) return this.admitToken(request, access);

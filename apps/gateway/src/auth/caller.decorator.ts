@@ -2,6 +2,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { FastifyRequest } from 'fastify';
+import { requestOf } from '../http/request-of';
 
 /** A request that passed the guard of a route that is not public. */
 export interface AuthenticatedRequest extends FastifyRequest {
@@ -16,5 +17,5 @@ export function principalOf(request: AuthenticatedRequest): Principal {
 
 /** The caller's Principal, as a parameter of a controller method. */
 export const Caller = createParamDecorator((_data: unknown, context: ExecutionContext): Principal =>
-  principalOf(context.switchToHttp().getRequest<AuthenticatedRequest>()),
+  principalOf(requestOf<AuthenticatedRequest>(context)),
 );

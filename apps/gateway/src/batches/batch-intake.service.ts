@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AdvanceBatch, mintId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { failpoint } from '@libs/failpoints';
 import {
   allowedCandidates,
   CallerCredentials,
@@ -96,6 +97,7 @@ export class BatchIntakeService {
     const idempotency = upload.takeIdempotency();
     try {
       await this.store(owner, upload, header, idempotency);
+      failpoint('batch-accepted');
       this.relay.wake();
       return upload.key.id;
     } catch (error) {
@@ -150,6 +152,7 @@ export class BatchIntakeService {
       });
       const trace = traceOf(owner, upload, header);
       await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id, workspaceId, ...trace });
+      failpoint('batch-stored');
     });
   }
 

@@ -1,6 +1,6 @@
-import type { GenerationAttempt, GenerationOpening } from '@libs/persistence';
+import type { GenerationAttempt } from '@libs/persistence';
 import type { SpanRecord } from '@libs/platform';
-import type { CallOutcome } from './generation-ticket';
+import type { CallOutcome, Opening } from './generation-ticket';
 
 /** Names of the GenAI semantic conventions; transcription has none there. */
 const OPERATIONS: Readonly<Record<string, string>> = {
@@ -16,7 +16,7 @@ const OPERATIONS: Readonly<Record<string, string>> = {
  * provider. Nobody takes the time at which those began: they follow one another, and the last one ends with the
  * call if it answered it. Says what the books say of a call, and nothing of what was asked or answered.
  */
-export function callSpan(opening: GenerationOpening, outcome: CallOutcome, nowMs: number): SpanRecord {
+export function callSpan(opening: Opening, outcome: CallOutcome, nowMs: number): SpanRecord {
   const operation = OPERATIONS[opening.api] ?? opening.api;
   const startMs = nowMs - (outcome.generationMs ?? 0);
   const isGood = outcome.outcome === 'completed' || outcome.outcome === 'incomplete';

@@ -3,7 +3,7 @@ import { CallerCredits, type Payer } from './caller-credits';
 
 const USD = 1_000_000_000_000n;
 const FORTY: KeyLimit = { amountUsd: '40', reset: 'daily', includesByok: false };
-const rich = { refusedBy: null, id: 'a', availableUsd: '1000' } as const;
+const rich = { refusedBy: null, availableUsd: '1000' } as const;
 
 function payer(keyLimit: KeyLimit | null, apiKeyHash = 'k'): Payer {
   return { organizationId: 'acme', workspaceId: 'w', apiKeyHash, keyLimit };

@@ -2,8 +2,8 @@ import { setImmediate as nextRound } from 'node:timers/promises';
 import { AppError } from '@libs/errors';
 import { formatUsd, parseUsd } from '@libs/inference';
 import type { GenerationOpening, GenerationSettlement, OpeningVerdict } from '@libs/persistence';
-import { GenerationRecorder, type Opening } from './generation-recorder';
-import type { CallOutcome } from './generation-ticket';
+import { GenerationRecorder } from './generation-recorder';
+import type { CallOutcome, Opening } from './generation-ticket';
 
 const USD = 1_000_000_000_000n;
 const silent = { log() {}, error() {}, warn() {} };
@@ -28,7 +28,8 @@ class Books {
     await this.gate;
     if (this.openFailure) throw this.openFailure;
     const byOrganization = Map.groupBy(openings, ({ organizationId }) => organizationId);
-    return [...byOrganization].flatMap(([organizationId, group]) => this.openGroup(organizationId, group));
+    const verdicts = new Map([...byOrganization].map(([payer, group]) => [payer, this.openGroup(payer, group)]));
+    return openings.map(({ organizationId }) => verdicts.get(organizationId)!);
   }
 
   async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
@@ -56,13 +57,13 @@ class Books {
     return this.held.get(organizationId) ?? 0n;
   }
 
-  private openGroup(organizationId: string, group: readonly GenerationOpening[]): OpeningVerdict[] {
+  private openGroup(organizationId: string, group: readonly GenerationOpening[]): OpeningVerdict {
     const [{ apiKeyHash, keyLimit }] = group as [GenerationOpening];
     const sum = group.reduce((total, { holdUsd }) => total + parseUsd(holdUsd), 0n);
     const left = keyLimit === null ? null : (this.left.get(apiKeyHash) ?? 0n) - sum;
-    if (left !== null && left < 0n) return group.map(({ id }) => ({ id, refusedBy: 'key_limit' }));
+    if (left !== null && left < 0n) return { refusedBy: 'key_limit' };
     const available = this.balanceOf(organizationId) - this.heldBy(organizationId);
-    if (available < sum) return group.map(({ id }) => ({ id, refusedBy: 'credits' }));
+    if (available < sum) return { refusedBy: 'credits' };
     this.held.set(organizationId, this.heldBy(organizationId) + sum);
     if (left !== null) this.left.set(apiKeyHash, left);
     for (const { id, holdUsd } of group) {
@@ -71,7 +72,7 @@ class Books {
     }
     const availableUsd = String(Number((available - sum) / 1_000_000n) / 1_000_000);
     const keyLeftUsd = left === null ? null : formatUsd(left);
-    return group.map(({ id }) => ({ id, refusedBy: null, availableUsd, keyLeftUsd }));
+    return { refusedBy: null, availableUsd, keyLeftUsd };
   }
 }
 

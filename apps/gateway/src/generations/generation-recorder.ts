@@ -1,19 +1,17 @@
 import type { LoggerService } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement, GenerationsRepository, HoldRefusal } from '@libs/persistence';
+import type { GenerationsRepository, GenerationSettlement, HoldRefusal, OpeningVerdict } from '@libs/persistence';
 import { counter, gauge, tracing } from '@libs/platform';
 import { callSpan } from './call-span';
-import { CallerCredits, type Granted } from './caller-credits';
-import { GenerationTicket, type CallOutcome } from './generation-ticket';
+import { CallerCredits } from './caller-credits';
+import { GenerationTicket, type CallOutcome, type Opening } from './generation-ticket';
 import { SettlementQueue } from './settlement-queue';
-
-export type Opening = Omit<GenerationOpening, 'holdUsd'>;
 
 const MOST_ROWS = 500;
 const MOST_WAITING = 10_000;
 /** How long rows that nobody waits for are gathered; a call that is over by then needs none. */
-const GATHER_MS = 10;
+const GATHER_MS = 25;
 
 const opened = counter({ name: 'sluice_generations_opened_total', help: 'Calls whose hold was committed' });
 const spared = counter({
@@ -30,11 +28,12 @@ const spared = counter({
  * - **Nobody spends money that is not there.** The hold is one guarded statement in PostgreSQL. A call waits
  *   for it unless the organization's credit and what is left of its key's limit and its workspace's budgets were,
  *   seconds ago, at least a dollar and twenty times the hold; then the call goes ahead and the hold is written beside it. Should it fail after all, the call is aborted.
- *   So the most that can be overdrawn is what such calls use in the few milliseconds of a commit, and it is
+ *   So the most that can be overdrawn is what such calls use while their group is gathered and committed, and it is
  *   charged and shown as overage like every bill above its hold.
  * - **A crash is visible.** The row is on its way as soon as the call is. A process that dies leaves open rows,
- *   which `abandonOlderThan` turns into abandoned ones, giving the holds back. Only a call that began in the
- *   last milliseconds of the process may leave nothing: nobody got an answer from it, and nobody is charged.
+ *   which `abandonOlderThan` turns into abandoned ones, giving the holds back. Only a call that began in
+ *   the last 25 ms, or one shorter than that whose charge was still on its way, may leave nothing and be charged to
+ *   nobody.
  * - **Every call is charged once.** A ticket ends once; the charge is keyed by the generation's id, so trying
  *   it again after an unknown outcome changes nothing. A call that is over before its row was written needs no
  *   row before: its charge writes it. A charge never runs beside the opening of its own row; it waits for it.
@@ -79,8 +78,7 @@ export class GenerationRecorder {
     }
     const isAhead = this.credits.covers(opening, holdPicoUsd);
     if (isAhead) this.credits.started(opening, holdPicoUsd);
-    const row = { ...opening, holdUsd: formatUsd(holdPicoUsd) };
-    const ticket = new GenerationTicket(row, holdPicoUsd, isAhead, this.onEnd, cause);
+    const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.onEnd, cause);
     this.waiting.push(ticket);
     if (!isAhead) {
       this.isAwaited = true;
@@ -127,7 +125,6 @@ export class GenerationRecorder {
   /** The row will not be written any more; the charge alone says it all. */
   private endUnwritten({ opening, holdPicoUsd, isAhead }: GenerationTicket, outcome: CallOutcome | null): void {
     if (isAhead) this.credits.started(opening, -holdPicoUsd);
-    spared.inc();
     if (outcome === null) return;
     this.credits.spent(opening, outcome.costPicoUsd);
     this.settlements.add(settlementOf(opening, outcome));
@@ -149,6 +146,7 @@ export class GenerationRecorder {
         if (!ticket.isEnded) group.push(ticket);
       }
       this.waiting.splice(0, taken);
+      spared.inc(taken - group.length);
       if (group.length > 0) await this.writeGroup(group);
     }
     this.writing = null;
@@ -186,13 +184,19 @@ export class GenerationRecorder {
   private async tryOpen(group: readonly GenerationTicket[]): Promise<UnpaidCall[]> {
     for (const ticket of group) ticket.state = 'writing';
     try {
-      const rows = await this.repository.open(group.map(({ opening }) => opening));
-      const verdicts = new Map(rows.map((row) => [row.id, row]));
+      const rows = group.map(({ opening, holdPicoUsd }) => ({ ...opening, holdUsd: formatUsd(holdPicoUsd) }));
+      const verdicts = await this.repository.open(rows);
+      const told = new Set<OpeningVerdict>();
       const missing: UnpaidCall[] = [];
-      for (const ticket of group) {
-        const verdict = verdicts.get(ticket.opening.id);
-        if (verdict?.refusedBy === null) this.onOpened(ticket, verdict);
-        else missing.push({ ticket, refusedBy: verdict?.refusedBy ?? 'credits' });
+      for (const [index, ticket] of group.entries()) {
+        const verdict = verdicts[index]!;
+        if (verdict.refusedBy !== null) {
+          missing.push({ ticket, refusedBy: verdict.refusedBy });
+          continue;
+        }
+        if (!told.has(verdict)) this.credits.learn(ticket.opening, verdict);
+        told.add(verdict);
+        this.onOpened(ticket);
       }
       opened.inc(group.length - missing.length);
       return missing;
@@ -207,8 +211,7 @@ export class GenerationRecorder {
     }
   }
 
-  private onOpened(ticket: GenerationTicket, verdict: Granted): void {
-    this.credits.learn(ticket.opening, verdict);
+  private onOpened(ticket: GenerationTicket): void {
     this.noLongerAhead(ticket);
     ticket.opened();
     this.settleDeferred(ticket);
@@ -258,7 +261,7 @@ interface UnpaidCall {
 }
 
 /** Written out: one of these is made per call, and copying what is left of two objects costs ten times as much. */
-function settlementOf(opening: GenerationOpening, outcome: CallOutcome): GenerationSettlement {
+function settlementOf(opening: Opening, outcome: CallOutcome): GenerationSettlement {
   return {
     id: opening.id,
     createdOn: opening.createdOn,

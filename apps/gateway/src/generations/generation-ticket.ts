@@ -14,6 +14,9 @@ const REFUSALS: Readonly<Record<HoldRefusal, string>> = {
   budget: 'The budget of this workspace does not cover the request',
 };
 
+/** A call that is about to be made; what is held for it is known apart. */
+export type Opening = Omit<GenerationOpening, 'holdUsd'>;
+
 /** What became of a call, without what its opening already says. */
 export type CallOutcome = Omit<GenerationSettlement, keyof Omit<GenerationOpening, OpeningTerms>> & {
   readonly costPicoUsd: PicoUsd;
@@ -32,7 +35,7 @@ export class GenerationTicket {
   private readonly holdDecided: PromiseWithResolvers<void> | null;
 
   constructor(
-    readonly opening: GenerationOpening,
+    readonly opening: Opening,
     readonly holdPicoUsd: PicoUsd,
     /** The call runs ahead of its hold. */
     readonly isAhead: boolean,

@@ -5,7 +5,7 @@ import { counter } from '@libs/platform';
 
 const MOST_ROWS = 500;
 /** Nobody waits for a charge; a commit that gathers them for a moment is shared by many. */
-const GATHER_MS = 10;
+const GATHER_MS = 25;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
 

@@ -4,15 +4,18 @@ import { takeExpectation } from './expectations';
 import { limitIdleTime } from './idle-limit';
 import type { LiveRequest } from './in-flight';
 import { parseForm } from './parse-form';
-import { parseJsonObject } from './parse-json';
+import { readJsonBody } from './parse-json';
 import { readBody, takeWholeBody } from './read-body';
 import { findBodyHeadProblem } from './request-head';
+import { requestOf } from './request-of';
 import { BODY_RULE, PLAIN_BODY, type BodyRule } from './streamed-body.decorator';
 
 /** A request whose route takes a parsed body. */
 export interface BodyRequest extends LiveRequest {
   /** The bytes that `body` was parsed from. */
   rawBody?: Buffer;
+  /** About how many tokens of a prompt those bytes hold; of forms nobody knows. */
+  promptTokens?: number;
 }
 
 const IDLE_MS = 60_000;
@@ -30,7 +33,7 @@ export class BodyGuard implements CanActivate {
   constructor(private readonly reflector: Reflector) {}
 
   canActivate(context: ExecutionContext): true | Promise<true> {
-    const request = context.switchToHttp().getRequest<BodyRequest>();
+    const request = requestOf<BodyRequest>(context);
     const { raw } = request;
     if (!METHODS_WITH_BODY.has(raw.method ?? '')) return true;
     const rule = this.ruleOf(context.getHandler());
@@ -52,8 +55,14 @@ export class BodyGuard implements CanActivate {
     const bytes =
       takeWholeBody(raw, rule.maxBytes) ??
       (await readBody(raw, { maxBytes: rule.maxBytes, idleMs: IDLE_MS, totalMs: TOTAL_MS }));
-    request.body = rule.kind === 'form' ? parseForm(bytes) : parseJsonObject(bytes, rule.rules);
     request.rawBody = bytes;
+    if (rule.kind === 'form') {
+      request.body = parseForm(bytes);
+    } else {
+      const { object, promptTokens } = readJsonBody(bytes, rule.rules);
+      request.body = object;
+      request.promptTokens = promptTokens;
+    }
     return true;
   }
 

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Body, Controller, Delete, Get, Global, Module, Param, Post, Req } from '@nestjs/common';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { hashApiKey, mintApiKey, VerifyKey, type Principal } from '@libs/contracts';
 import { AppExceptionFilter, MessageBus, Readiness } from '@libs/platform';
@@ -11,6 +11,7 @@ import { Public } from '../auth/access.decorators';
 import { AuthModule } from '../auth/auth.module';
 import type { BodyRequest } from './body.guard';
 import { API_PREFIX, edgeServerOptions, prepareEdge } from './edge';
+import { createEdgeAdapter } from './edge-adapter';
 import { HttpModule } from './http.module';
 import { InFlight } from './in-flight';
 import { InferenceBody, MAX_STREAMED_BYTES, StreamedBody } from './streamed-body.decorator';
@@ -99,7 +100,7 @@ describe('the public edge', () => {
       imports: [BusModule, AuthModule, HttpModule],
       controllers: [TinyController, GuardedController],
     }).compile();
-    const adapter = new FastifyAdapter({ ...edgeServerOptions(), skipMiddie: true });
+    const adapter = createEdgeAdapter();
     app = module.createNestApplication<NestFastifyApplication>(adapter, { bodyParser: false, logger: false });
     app.setGlobalPrefix(API_PREFIX);
     app.useGlobalFilters(new AppExceptionFilter({ log() {}, error() {}, warn() {}, debug() {} }));
@@ -168,6 +169,18 @@ describe('the public edge', () => {
     ])('knows nothing at %s (U22, P04, P05, P14)', async (path) => {
       expectEnvelope(await ask(request('GET', path)), 404);
       expectEnvelope(await ask(request('POST', path)), 404);
+    });
+
+    it.each(['*', 'ftp://gateway/api/v1/batches/x'])(
+      'finds nothing at a target that is no path: %s',
+      async (target) => {
+        for (const method of ['OPTIONS', 'GET']) expectEnvelope(await ask(request(method, target)), 404);
+      },
+    );
+
+    it('finds the path in an absolute target', async () => {
+      const answer = await ask(request('GET', 'http://elsewhere/api/v1/batches/x'));
+      expect([answer.status, answer.body]).toEqual([200, (await ask(request('GET', '/api/v1/batches/x'))).body]);
     });
 
     it('knows no id of thousands of characters (P05)', async () => {

@@ -71,29 +71,35 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
   instance.decorateRequest('life', null);
   keepExpectations(instance.server);
   instance.addHook('onRequest', (request, reply, done) => {
-    follow(request, reply, inFlight);
-    if (readiness.phase === 'draining') reply.header('connection', 'close');
-    reply.header('x-request-id', request.id);
-    reply.header('x-content-type-options', 'nosniff');
-    reply.header('access-control-allow-origin', '*');
-    if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', EXPOSED_HEADERS);
+    follow(request, reply, new RequestLife(commonHeaders(request, readiness)), inFlight);
     const problem = findHeadProblem(request.raw) ?? inFlight.problem;
     if (problem !== null) done(problem);
     else if (request.is404) answerUnrouted(request, reply, routes, done);
     else done();
   });
-  instance.addHook('onSend', sendBesideUpload);
+  instance.addHook('onSend', (request, reply, payload, done) => {
+    const { headers } = (request as LiveRequest).life;
+    for (let i = 0; i < headers.length; i += 2) reply.header(headers[i]!, headers[i + 1]);
+    sendBesideUpload(request, reply, payload, done);
+  });
   for (const path of ['/health/live', '/health/ready']) {
     instance.get(path, (_request, reply) => answerHealth(path, readiness, reply));
   }
 }
 
+/** Routes that write their answers past the framework write these too. */
+function commonHeaders({ id, headers }: FastifyRequest, { phase }: Readiness): string[] {
+  const common = ['x-request-id', id, 'x-content-type-options', 'nosniff', 'access-control-allow-origin', '*'];
+  if (headers.origin !== undefined) common.push('access-control-expose-headers', EXPOSED_HEADERS);
+  if (phase === 'draining') common.push('connection', 'close');
+  return common;
+}
+
 /** Counts the request until its answer is through or its connection gone, and measures it. */
-function follow(request: FastifyRequest, { raw }: FastifyReply, inFlight: InFlight): void {
-  const life = new RequestLife();
+function follow(request: FastifyRequest, { raw }: FastifyReply, life: RequestLife, inFlight: InFlight): void {
   (request as LiveRequest).life = life;
   inFlight.enter(life);
-  raw.once('close', () => {
+  raw.on('close', () => {
     if (!raw.writableFinished) life.endEarly('left');
     inFlight.leave(life);
     observeRequest(request, raw.statusCode, performance.now() - life.startedMs);

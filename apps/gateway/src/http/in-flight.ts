@@ -10,6 +10,9 @@ export class RequestLife {
   /** Whoever works on the request long enough to care. Called at most once. */
   onEarlyEnd: ((why: EarlyEnd) => void) | null = null;
 
+  /** @param headers what every answer to the request says: names in lower case and values, in turn */
+  constructor(readonly headers: readonly string[] = []) {}
+
   endEarly(why: EarlyEnd): void {
     const listener = this.onEarlyEnd;
     this.onEarlyEnd = null;

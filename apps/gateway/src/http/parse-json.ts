@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '@libs/errors';
-import { JsonCursor, MalformedJson } from '@libs/inference';
-import { scanJsonShape } from './json-shape';
+import { JsonCursor, MalformedJson, scanJsonShape, tokensOfBytes } from '@libs/inference';
 
 /**
  * `lenient` is for inference, where most of a body belongs to the provider: of doubled member names the last
@@ -12,19 +11,31 @@ export type JsonRules = 'lenient' | 'strict';
 
 export type JsonObject = Record<string, unknown>;
 
+/** What is in a body. */
+export interface JsonBody {
+  readonly object: JsonObject;
+  /** About how many tokens it holds for a model, if it is a request to one. */
+  readonly promptTokens: number;
+}
+
+/** The object of `readJsonBody` alone. */
+export function parseJsonObject(body: Buffer, rules: JsonRules): JsonObject {
+  return readJsonBody(body, rules).object;
+}
+
 /**
  * The one JSON object of a body (RFC 8259), or `invalid_request`; the refusal never repeats what was sent.
  *
  * Depth and counts are judged before a single object is built. Texts with an escaped key take the slow way:
  * V8 may mix up the names of such keys (nodejs/node#63785), and what is checked must be what is sent on.
  */
-export function parseJsonObject(body: Buffer, rules: JsonRules): JsonObject {
+export function readJsonBody(body: Buffer, rules: JsonRules): JsonBody {
   refuseOtherText(body);
   const shape = scanJsonShape(body);
   if (shape.problem !== null) throw bad(`it has ${shape.problem}`);
   const value = rules === 'strict' || shape.hasEscapedKey ? readExactly(body, rules) : parseFast(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it must be a JSON object');
-  return value as JsonObject;
+  return { object: value as JsonObject, promptTokens: tokensOfBytes(shape.promptBytes) };
 }
 
 function refuseOtherText(body: Buffer): void {

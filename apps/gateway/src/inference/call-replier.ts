@@ -16,6 +16,7 @@ import { writeStream } from './sse';
 interface Conversation {
   readonly call: IncomingCall;
   readonly life: CallLife;
+  readonly request: ExplainedRequest;
   readonly reply: FastifyReply;
   /** Null where nothing of this call is kept. */
   readonly contents: CallContents | null;
@@ -39,12 +40,12 @@ export class CallReplier {
   async reply(api: CallableApi, caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
     const talk = this.begin(caller, request, reply);
     const { parsed, generationId } = talk.call;
-    reply.header('x-generation-id', generationId);
     try {
       if (api !== 'embeddings' && InferenceService.wantsStream(parsed)) await this.stream(api, talk);
       else await this.answer(api, talk);
     } catch (thrown) {
-      const error = this.explain(talk, request, thrown);
+      const error = this.explain(talk, thrown);
+      reply.header('x-generation-id', generationId);
       talk.contents?.failed(api, talk.call, error);
       throw error;
     }
@@ -54,9 +55,9 @@ export class CallReplier {
   async replyTokenCount(caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
     const talk = this.begin(caller, request, reply);
     try {
-      send(reply, JSON.stringify({ input_tokens: await this.inference.countTokens(talk.call) }));
+      send(request, reply, JSON.stringify({ input_tokens: await this.inference.countTokens(talk.call) }));
     } catch (thrown) {
-      throw this.explain(talk, request, thrown);
+      throw this.explain(talk, thrown);
     }
   }
 
@@ -70,17 +71,18 @@ export class CallReplier {
       caller,
       body: request.rawBody!,
       parsed: request.body,
+      promptTokens: request.promptTokens,
       sessionId: typeof session === 'string' ? session : null,
       client: clientOf(headers, request.id, this.serviceName),
       abort: life.abort,
     };
     const metadataMember = metadataMemberFor(headers, this.serviceName);
     const contents = this.contents?.isWanted(call) ? this.contents : null;
-    return { call, life, reply, contents, metadataMember, startedMs: request.life.startedMs };
+    return { call, life, request, reply, contents, metadataMember, startedMs: request.life.startedMs };
   }
 
   /** The error as the caller shall read it, with the metadata beside it where they are asked for. */
-  private explain({ life, metadataMember }: Conversation, request: ExplainedRequest, thrown: unknown): AppError {
+  private explain({ life, request, metadataMember }: Conversation, thrown: unknown): AppError {
     const metadata = metadataMember === null ? null : this.inference.failureMetadata(thrown);
     if (metadataMember !== null && metadata !== null) request.besideError = { [metadataMember]: metadata };
     return life.explain(thrown);
@@ -88,28 +90,34 @@ export class CallReplier {
 
   private async answer(
     api: CallableApi,
-    { call, reply, contents, metadataMember, startedMs }: Conversation,
+    { call, request, reply, contents, metadataMember, startedMs }: Conversation,
   ): Promise<void> {
     const result = await this.inference.answer(api, call);
     contents?.answered(api, call, result);
-    if (metadataMember === null) return send(reply, result.body);
+    if (metadataMember === null) return send(request, reply, result.body, call.generationId);
     const metadata = this.metadataOf(api, result, startedMs);
-    send(reply, spliceMembers(result.body, { set: { [metadataMember]: metadata } }));
+    const body = spliceMembers(result.body, { set: { [metadataMember]: metadata } });
+    send(request, reply, body, call.generationId);
   }
 
   private async stream(api: StreamableApi, talk: Conversation): Promise<void> {
-    const { call, life, reply, contents, metadataMember: name, startedMs } = talk;
+    const { call, life, request, reply, contents, metadataMember: name, startedMs } = talk;
     const begun = await this.inference.stream(api, call);
     const opened = contents === null ? begun : { ...begun, stream: contents.listenTo(api, call, begun) };
     const value = (): string => this.metadataOf(api, opened, startedMs);
     const stream = name === null ? opened.stream : new MetadataStream(api, call.generationId, opened, { name, value });
     reply.hijack();
-    reply.raw.writeHead(200, {
-      ...(reply.getHeaders() as Record<string, string>),
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-      'x-accel-buffering': 'no',
-    });
+    reply.raw.writeHead(200, [
+      ...request.life.headers,
+      'x-generation-id',
+      call.generationId,
+      'content-type',
+      'text/event-stream; charset=utf-8',
+      'cache-control',
+      'no-cache',
+      'x-accel-buffering',
+      'no',
+    ]);
     await writeStream(reply.raw, stream, {
       serviceName: this.serviceName,
       lastWords: () => stream.lastWords(opened.refusal() ?? life.reason),
@@ -125,14 +133,18 @@ export class CallReplier {
 const SMALL_BODY_BYTES = 16 * 1024;
 
 /** Written to the socket's response as it is: the body is ready, so the framework has nothing left to do. */
-export function send(reply: FastifyReply, body: Buffer | string): void {
+export function send(
+  { life }: ExplainedRequest,
+  reply: FastifyReply,
+  body: Buffer | string,
+  generationId: string | null = null,
+): void {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const length = String(bytes.length);
+  const head = [...life.headers, 'content-type', 'application/json; charset=utf-8', 'content-length', length];
+  if (generationId !== null) head.push('x-generation-id', generationId);
   reply.hijack();
-  reply.raw.writeHead(200, {
-    ...(reply.getHeaders() as Record<string, string>),
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': bytes.length,
-  });
+  reply.raw.writeHead(200, head);
   atTurnEnd(() => {
     // Each character of Latin-1 is one byte, and comes out as the same byte.
     if (bytes.length <= SMALL_BODY_BYTES) reply.raw.end(bytes.toString('latin1'), 'latin1');

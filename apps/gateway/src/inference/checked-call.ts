@@ -18,7 +18,7 @@ import {
   type RoutedRequest,
   type StickyKey,
 } from '@libs/inference';
-import { validateInstance } from '@libs/platform';
+import { plainValidator } from '@libs/platform';
 import type { CallClient } from './call-client';
 import { credentialScopeOf } from './credential-scope';
 import { routeWishOf, type RouteWish } from './route-request';
@@ -29,6 +29,8 @@ export interface IncomingCall {
   readonly caller: Principal;
   readonly body: Buffer;
   readonly parsed: unknown;
+  /** About how many tokens the prompt of `body` holds, where whoever read it has counted them. */
+  readonly promptTokens?: number;
   /** The header `X-Session-Id`; the body's `session_id` wins over it. */
   readonly sessionId?: string | null;
   /** Who says to be calling; absent where nobody told. */
@@ -45,6 +47,11 @@ export interface CheckedCall {
   readonly answers: number;
 }
 
+const asChatCompletion = plainValidator(ChatCompletionDto);
+const asResponses = plainValidator(ResponsesDto);
+const asMessages = plainValidator(MessagesDto);
+const asEmbeddings = plainValidator(EmbeddingsDto);
+
 /**
  * The body as its API understands it. A chat completion or response that names no model means the one that its
  * workspace has set.
@@ -54,13 +61,13 @@ export interface CheckedCall {
 export function checkCall(api: CallableApi, parsed: unknown, settings?: WorkspaceSettings): CheckedCall {
   switch (api) {
     case 'chat':
-      return checkChat(validateInstance(ChatCompletionDto, parsed), settings);
+      return checkChat(asChatCompletion(parsed), settings);
     case 'responses':
-      return checkResponses(validateInstance(ResponsesDto, parsed), settings);
+      return checkResponses(asResponses(parsed), settings);
     case 'messages':
-      return checkMessages(validateInstance(MessagesDto, parsed));
+      return checkMessages(asMessages(parsed));
     case 'embeddings':
-      return checkEmbeddings(validateInstance(EmbeddingsDto, parsed));
+      return checkEmbeddings(asEmbeddings(parsed));
   }
 }
 

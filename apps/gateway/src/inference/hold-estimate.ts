@@ -1,12 +1,4 @@
-import {
-  emptyUsage,
-  priceUsage,
-  upstreamApiFor,
-  type Api,
-  type Catalogue,
-  type Endpoint,
-  type PicoUsd,
-} from '@libs/inference';
+import { priceTokens, upstreamApiFor, type Api, type Catalogue, type Endpoint, type PicoUsd } from '@libs/inference';
 
 /** What an answer without a cap is expected to hold; what goes beyond it is charged all the same. */
 const UNCAPPED_TOKENS = 1_024;
@@ -54,8 +46,5 @@ function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers }: E
     endpoint.maxCompletionTokens ?? MOST_HELD_TOKENS,
     MOST_HELD_TOKENS,
   );
-  const completionTokens = api === 'embeddings' ? 0 : cap * answers;
-  const totalTokens = promptTokens + completionTokens;
-  return priceUsage(endpoint.pricing, { ...emptyUsage('estimated'), promptTokens, completionTokens, totalTokens })
-    .totalCost;
+  return priceTokens(endpoint.pricing, promptTokens, api === 'embeddings' ? 0 : cap * answers);
 }

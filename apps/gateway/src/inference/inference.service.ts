@@ -1,5 +1,6 @@
 import { dayOfId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { failpoint } from '@libs/failpoints';
 import {
   estimatePromptTokens,
   failedRouteOf,
@@ -105,6 +106,7 @@ export class InferenceService {
       turns === null ? this.engine.stream(api, request) : turns.stream(request),
     );
     const firstByteMs = this.nowMs();
+    failpoint('stream-begun');
     void result.stream.outcome.then((outcome) =>
       settle(prepared, streamed(prepared, result, outcome, { startedMs, firstByteMs, endedMs: this.nowMs() })),
     );
@@ -118,7 +120,7 @@ export class InferenceService {
    */
   async countTokens(call: IncomingCall): Promise<number> {
     const { route } = checkCall('messages', call.parsed);
-    const promptTokens = promptTokensOf(call.body);
+    const promptTokens = promptTokensOf(call);
     const admission = this.limits?.admit(workspaceOf(call), NOTHING_GENERATED) ?? null;
     await admission?.decided;
     const counted = await this.engine.countTokens(routedRequest('messages', call, route, promptTokens));
@@ -144,10 +146,10 @@ export class InferenceService {
   private prepare(api: CallableApi, call: IncomingCall, isStream: boolean): PreparedCall {
     const checked = checkCall(api, call.parsed, call.caller.settings);
     const { route, ...expected } = checked;
-    const { generationId, body, abort } = call;
+    const { generationId, abort } = call;
     const { organizationId, keyHash } = call.caller;
     const workspaceId = workspaceOf(call);
-    const promptTokens = promptTokensOf(body);
+    const promptTokens = promptTokensOf(call);
     const aim = this.aimOf(api, call, checked, promptTokens);
     const plugins = api === 'embeddings' ? null : (this.plugins?.runFor(api, call, checked) ?? null);
     const models = [route.model, ...route.models];
@@ -196,6 +198,7 @@ export class InferenceService {
       const { covered } = ticket;
       if (covered === null) ticket.onRefused(() => abort.abort());
       else await covered;
+      failpoint('call-covered');
       const result = await ask(call.plugins === null ? call.aim : await this.aimThrough(call.plugins, call));
       observeUpstream(api, result.endpoint.provider.slug, (this.nowMs() - startedMs) / 1_000);
       return result;
@@ -221,11 +224,12 @@ export class InferenceService {
   /** Plugins may cost something, so they work once the money is there. */
   private async aimThrough(plugins: PluginRun, { api, checked }: PreparedCall): Promise<Aim> {
     const call = await plugins.prepare();
-    return this.aimOf(api, call, checked, promptTokensOf(call.body));
+    return this.aimOf(api, call, checked, promptTokensOf(call));
   }
 }
 
 function settle({ ticket, plugins, admission }: PreparedCall, outcome: CallOutcome): void {
+  failpoint('call-answered');
   admission?.used(outcome.promptTokens + outcome.completionTokens);
   ticket.settle(plugins === null ? outcome : plugins.charged(outcome));
 }
@@ -253,12 +257,8 @@ export function observeUpstream(api: Api, provider: string, seconds: number): vo
   (ofProvider[api] ??= upstreamTime.labels({ api, provider })).observe(seconds);
 }
 
-function promptTokensOf(body: Buffer): number {
-  try {
-    return estimatePromptTokens(body);
-  } catch (error) {
-    throw new AppError('invalid_request', 'The request body cannot be read: it is not valid JSON', { cause: error });
-  }
+function promptTokensOf({ promptTokens, body }: IncomingCall): number {
+  return promptTokens ?? estimatePromptTokens(body);
 }
 
 /** `traceparent` of what caused the call, as its caller says. */

@@ -26,15 +26,16 @@ export class TranscriptionReplier {
   /** @throws AppError */
   async reply(caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
     const generationId = mintId('gen');
-    reply.header('x-generation-id', generationId);
     const life = new CallLife(request.life);
     const member = metadataMemberFor(request.headers, this.serviceName);
     try {
       const incoming = await this.intake.read(request, life.abort);
       const call = this.#callOf(generationId, caller, request, incoming, life);
       const answer = await this.transcriptions.transcribe(call, incoming);
-      send(reply, member === null ? answer.body : withMetadata(answer, member, request.life.startedMs));
+      const body = member === null ? answer.body : withMetadata(answer, member, request.life.startedMs);
+      send(request, reply, body, generationId);
     } catch (thrown) {
+      reply.header('x-generation-id', generationId);
       const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
       if (member !== null && route !== null) {
         request.besideError = { [member]: routingMetadata({ ...route, served: null }) };

@@ -3,6 +3,7 @@ import { Reflector } from '@nestjs/core';
 import { ROUTE_ACCESS, type RouteAccess } from '../auth/access.decorators';
 import { principalOf, type AuthenticatedRequest } from '../auth/caller.decorator';
 import { GatewayEnv } from '../gateway.env';
+import { requestOf } from '../http/request-of';
 import { RateLimiter, rateLimitError, type RateLimit } from './rate-limiter';
 import { perMinute } from './rate-limits';
 import { sourceOf } from './source-address';
@@ -43,7 +44,7 @@ export class RateLimitGuard implements CanActivate {
   canActivate(context: ExecutionContext): true | Promise<true> {
     const found = this.limitOf(context);
     if (found === null) return true;
-    return this.count(found, context.switchToHttp().getRequest<AuthenticatedRequest>());
+    return this.count(found, requestOf<AuthenticatedRequest>(context));
   }
 
   private async count({ limit, entityOf }: RouteLimit, request: AuthenticatedRequest): Promise<true> {

@@ -1,11 +1,12 @@
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import type { OwnedPolicy, Principal } from '@libs/contracts';
 import { parseCatalogue, type Catalogue } from '@libs/inference';
 import { AppExceptionFilter } from '@libs/platform';
 import { Readiness } from '@libs/platform';
 import type { AuthenticatedRequest } from '../auth/caller.decorator';
-import { API_PREFIX, edgeServerOptions, prepareEdge } from '../http/edge';
+import { API_PREFIX, prepareEdge } from '../http/edge';
+import { createEdgeAdapter } from '../http/edge-adapter';
 import { InFlight } from '../http/in-flight';
 import { InferenceRouting } from '../inference/inference-routing';
 import { ModelListingService } from './model-listing.service';
@@ -84,7 +85,7 @@ describe(ModelsController.name, () => {
       controllers: [ModelsController, ProvidersController],
       providers: [ModelListingService, { provide: InferenceRouting, useValue: routing }],
     }).compile();
-    const adapter = new FastifyAdapter({ ...edgeServerOptions(), skipMiddie: true });
+    const adapter = createEdgeAdapter();
     adapter.getInstance().addHook('onRequest', (request, _reply, done) => {
       (request as AuthenticatedRequest).principal = { policies } as unknown as Principal;
       done();

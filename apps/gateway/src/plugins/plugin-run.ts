@@ -47,7 +47,7 @@ export class PluginRun {
       this.#spent += plugin.mostPicoUsd ?? 0n;
       this.#stages.push(preparation.stage);
     });
-    return { ...this.call, body: this.#body.bytes, parsed: this.#body.parsed };
+    return { ...this.call, body: this.#body.bytes, parsed: this.#body.parsed, promptTokens: undefined };
   }
 
   /** A whole answer, with what the plugins make of it. */

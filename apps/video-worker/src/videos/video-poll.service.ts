@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
+import { failpoint } from '@libs/failpoints';
 import {
   byokCost,
   formatUsd,
@@ -87,6 +88,7 @@ export class VideoPollService {
   ): Promise<VideoWait | null> {
     try {
       const outputs = await this.keeper.keep(job.id, status.outputs, api, accessFor(signal, DOWNLOAD_TIMEOUTS));
+      failpoint('video-fetched');
       const outputsExpireAt = new Date(Date.now() + this.env.VIDEO_RETENTION_HOURS * 3_600_000);
       const costs = this.costsOf(job, endpoint.pricing, status);
       await this.closer.finish(job, { status: 'completed', outputs, outputsExpireAt, ...costs });

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
+import { failpoint } from '@libs/failpoints';
 import { Cancellation, type VideoOperation, type VideoRequest, type VideoStart } from '@libs/inference';
 import { VideoJobsRepository, type VideoJob } from '@libs/persistence';
 import { counter } from '@libs/platform';
@@ -82,6 +83,7 @@ export class VideoSubmissionService {
       route.noteFailure(start.error);
       return this.refused(job, route, start.error);
     }
+    failpoint('video-submitted');
     await this.follow(job, start.operation);
   }
 

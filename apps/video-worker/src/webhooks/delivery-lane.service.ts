@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { failpoint } from '@libs/failpoints';
 import { WebhookDeliveriesRepository, type AttemptResult, type ClaimedWebhook } from '@libs/persistence';
 import { counter, durationHistogram } from '@libs/platform';
 import { MAX_ATTEMPTS, receiverVerdict, retryDelayMs, type AttemptOutcome } from './attempt-outcome';
@@ -131,6 +132,7 @@ export class DeliveryLaneService {
     } finally {
       this.judge(webhook, isProbe, outcome);
     }
+    failpoint('webhook-sent');
     if (outcome === null) await this.deliveries.release(webhook, 0);
     else await this.note(webhook, outcome);
   }

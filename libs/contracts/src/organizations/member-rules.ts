@@ -45,17 +45,21 @@ interface TextRule {
   readonly expected: string;
 }
 
+/** In code points, which are counted only where the number of code units, one or two for each, leaves a doubt. */
+function isLengthWithin(text: string, min: number, max: number): boolean {
+  if (text.length > max * 2) return false;
+  if (text.length <= max && text.length >= min * 2) return true;
+  const length = [...text].length;
+  return length >= min && length <= max;
+}
+
 function textRule(
   name: string,
   { minLength, maxLength, allows, expected }: TextRule,
   options?: ValidationOptions,
 ): PropertyDecorator {
-  const validate = (value: unknown): boolean => {
-    // A code point is at most two units, so longer text is refused before it is counted.
-    if (typeof value !== 'string' || value.length > maxLength * 2 || !value.isWellFormed()) return false;
-    const length = [...value].length;
-    return length >= minLength && length <= maxLength && allows(value);
-  };
+  const validate = (value: unknown): boolean =>
+    typeof value === 'string' && isLengthWithin(value, minLength, maxLength) && value.isWellFormed() && allows(value);
   const defaultMessage = buildMessage((each) => `${each}$property must be ${expected}`, options);
   return ValidateBy({ name, validator: { validate, defaultMessage } }, options);
 }

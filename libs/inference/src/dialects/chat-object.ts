@@ -2,6 +2,7 @@ import { toFinishReason, type FinishReason } from '../model/finish-reason';
 import { JsonCursor } from './json-cursor';
 import {
   findMember,
+  joinEdits,
   memberEdits,
   type ByteEdit,
   type JsonMember,
@@ -48,9 +49,9 @@ const NOT_CONTENT = new Set(['role', 'id', 'type', 'format', 'signature', 'data'
 export function readChatObject(bytes: Buffer, from = 0): ChatObject {
   const cursor = new JsonCursor(bytes, from);
   const reader = new ChatReader(cursor);
-  if (from === 0) cursor.readObject(reader.onMember);
-  else cursor.resumeObject(reader.onMember);
-  reader.closeBrace = cursor.position - 1;
+  if (from === 0) cursor.enterObject();
+  else cursor.resumeObject();
+  reader.readMembers();
   cursor.expectEnd();
   return reader;
 }
@@ -75,29 +76,39 @@ class ChatReader implements ChatObject {
     this.bytes = cursor.bytes;
   }
 
-  readonly onMember = (key: string, keyStart: number): void => {
+  /** Of the object that was entered. */
+  readMembers(): void {
     const cursor = this.#cursor;
-    const valueStart = cursor.position;
-    const isNull = cursor.isNull();
+    for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
+      const { keyStart, position: valueStart } = cursor;
+      const isNull = cursor.isNull();
+      this.#readMember(key);
+      const member = { key, keyStart, valueStart, valueEnd: cursor.position };
+      this.members.push(member);
+      if (key === 'error' && !isNull) this.error = member;
+    }
+    this.closeBrace = cursor.position - 1;
+  }
+
+  #readMember(key: string): void {
+    const cursor = this.#cursor;
     if (key === 'choices') this.#readChoices();
     else if (key === 'usage') this.usage = readUsage(cursor);
     else if (key === 'id') this.id = cursor.readStringOrNull();
     else if (key === 'service_tier') this.serviceTier = cursor.readStringOrNull();
     else cursor.skipValue();
-    const member = { key, keyStart, valueStart, valueEnd: cursor.position };
-    this.members.push(member);
-    if (key === 'error' && !isNull) this.error = member;
-  };
+  }
 
   #readChoices(): void {
     const cursor = this.#cursor;
     if (!cursor.isArray()) return cursor.skipValue();
     let count = 0;
     this.choiceEdits = [];
-    cursor.readArray(() => {
+    cursor.enterArray();
+    while (cursor.nextElement()) {
       count += 1;
       if (cursor.isObject()) this.#readChoice();
-    });
+    }
     this.choiceCount = count;
   }
 
@@ -106,8 +117,9 @@ class ChatReader implements ChatObject {
     const members: JsonMember[] = [];
     let native: string | null = null;
     let isWhole = false;
-    cursor.readObject((key, keyStart) => {
-      const valueStart = cursor.position;
+    cursor.enterObject();
+    for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
+      const { keyStart, position: valueStart } = cursor;
       if (key === 'message' && cursor.isObject()) {
         isWhole = true;
         this.#readMessage();
@@ -115,8 +127,12 @@ class ChatReader implements ChatObject {
       else if (key === 'native_finish_reason') native = cursor.readStringOrNull();
       else cursor.skipValue();
       members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
-    });
-    const choice = { bytes: this.bytes, members, closeBrace: cursor.position - 1 };
+    }
+    this.#endChoice({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, native, isWhole);
+  }
+
+  /** `isWhole`: of an answer that is no stream. */
+  #endChoice(choice: ScannedObject, native: string | null, isWhole: boolean): void {
     const finish = findMember(choice, 'finish_reason');
     const isFinished = finish !== undefined && this.bytes[finish.valueStart] === QUOTE;
     if (isFinished) this.#finish(finish, native);
@@ -126,11 +142,12 @@ class ChatReader implements ChatObject {
   #readMessage(): void {
     const cursor = this.#cursor;
     const members: JsonMember[] = [];
-    cursor.readObject((key, keyStart) => {
-      const valueStart = cursor.position;
+    cursor.enterObject();
+    for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
+      const { keyStart, position: valueStart } = cursor;
       this.#readContent(key);
       members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
-    });
+    }
     this.#complete({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, MESSAGE_MEMBERS);
   }
 
@@ -143,23 +160,24 @@ class ChatReader implements ChatObject {
 
   /** Puts our word in place of the upstream's, and keeps the upstream's as `native_finish_reason`. */
   #finish({ valueStart, valueEnd }: JsonMember, native: string | null): void {
-    const text = this.bytes.toString('utf8', valueStart, valueEnd);
-    const said = text.slice(1, -1);
+    const said = this.bytes.toString('utf8', valueStart + 1, valueEnd - 1);
     const reason = toFinishReason(said);
     this.finishReason = reason;
     this.nativeFinishReason = native ?? said;
     if (reason !== said) this.choiceEdits.push({ start: valueStart, end: valueEnd, text: `"${reason}"` });
     if (native === null) {
-      this.choiceEdits.push({ start: valueEnd, end: valueEnd, text: `,"native_finish_reason":${text}` });
+      this.choiceEdits.push({ start: valueEnd, end: valueEnd, text: `,"native_finish_reason":"${said}"` });
     }
   }
 
   #readContent(key: string): void {
     const cursor = this.#cursor;
     if (cursor.isObject()) {
-      cursor.readObject((name) => this.#readContent(name));
+      cursor.enterObject();
+      for (let name = cursor.nextKey(); name !== null; name = cursor.nextKey()) this.#readContent(name);
     } else if (cursor.isArray()) {
-      cursor.readArray(() => this.#readContent(key));
+      cursor.enterArray();
+      while (cursor.nextElement()) this.#readContent(key);
     } else {
       const isString = cursor.isString();
       const start = cursor.position;
@@ -183,22 +201,9 @@ export function chatEdits(
   { set = {}, remove = [] }: MemberEdits,
   more: readonly ByteEdit[] = [],
 ): readonly ByteEdit[] {
-  return inOrder(inOrder(memberEdits(chat, { set, remove }), chat.choiceEdits.toSorted(byStart)), more);
+  return joinEdits(joinEdits(memberEdits(chat, { set, remove }), sorted(chat.choiceEdits)), more);
 }
 
-function byStart(a: ByteEdit, b: ByteEdit): number {
-  return a.start - b.start;
-}
-
-/** Two lists of edits, each in order, as one. */
-function inOrder(some: readonly ByteEdit[], others: readonly ByteEdit[]): readonly ByteEdit[] {
-  if (others.length === 0) return some;
-  const edits: ByteEdit[] = [];
-  let next = 0;
-  for (const edit of some) {
-    while (next < others.length && others[next]!.start < edit.start) edits.push(others[next++]!);
-    edits.push(edit);
-  }
-  while (next < others.length) edits.push(others[next++]!);
-  return edits;
+function sorted(edits: readonly ByteEdit[]): readonly ByteEdit[] {
+  return edits.length < 2 ? edits : edits.toSorted((a, b) => a.start - b.start);
 }

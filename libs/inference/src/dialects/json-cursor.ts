@@ -1,5 +1,4 @@
 import {
-  BACKSLASH,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
   COLON,
@@ -12,20 +11,17 @@ import {
   QUOTE,
   decodeString,
   isDigit,
-  isEscaped,
   isSpace,
   literalEnd,
   numberBetween,
   numberEnd,
+  stringEnd,
 } from './json-grammar';
 
 export { MalformedJson } from './json-grammar';
 
 /** Deeper text is refused: twice what the public door lets in. */
 export const MAX_JSON_DEPTH = 128;
-
-/** Below this length a byte loop beats the call into native `indexOf`. */
-const SHORT_STRING = 48;
 
 /** Which container is open at each depth of the skip that is running; a skip never calls back. */
 const openContainers = new Uint8Array(MAX_JSON_DEPTH + 1);
@@ -39,6 +35,12 @@ const openContainers = new Uint8Array(MAX_JSON_DEPTH + 1);
  */
 export class JsonCursor {
   position: number;
+  /** Offset of the opening quote of the key that was read last. */
+  keyStart = 0;
+  /** Of the member or element that was moved to last. */
+  #valueStart = -1;
+  /** Whether a container was entered and nothing of it has been read. */
+  #isFresh = false;
   #depth = 0;
 
   constructor(
@@ -75,63 +77,77 @@ export class JsonCursor {
    * the key's opening quote.
    */
   readObject(onMember: (key: string, keyStart: number) => void): void {
-    this.#open(OPEN_OBJECT);
-    if (this.peek() === CLOSE_OBJECT) this.#close();
-    else this.#readMembers(onMember);
+    this.enterObject();
+    for (let key = this.nextKey(); key !== null; key = this.nextKey()) onMember(key, this.keyStart);
   }
 
-  /** Like `readObject`, with the cursor on the key of some member of an object that has been entered before. */
-  resumeObject(onMember: (key: string, keyStart: number) => void): void {
+  /** Enters the object that starts here; `nextKey` reads on, and calls nobody back for it. */
+  enterObject(): void {
+    this.#open(OPEN_OBJECT, 'an object is missing');
+  }
+
+  /** Enters an object that has been entered before, with the cursor on the key of some member. */
+  resumeObject(): void {
     this.#depth += 1;
-    this.#readMembers(onMember);
+    this.#isFresh = true;
   }
 
-  #readMembers(onMember: (key: string, keyStart: number) => void): void {
-    for (;;) {
-      this.#expectPeek(QUOTE, 'a key is missing');
-      const keyStart = this.position;
-      const key = this.readString();
-      this.#expectPeek(COLON, 'a colon is missing');
-      this.position += 1;
-      this.peek();
-      const valueStart = this.position;
-      onMember(key, keyStart);
-      if (this.position === valueStart) this.skipValue();
-      const next = this.peek();
-      if (next === CLOSE_OBJECT) break;
-      if (next !== COMMA) throw new MalformedJson('a comma or brace is missing', this.position);
-      this.position += 1;
-    }
-    this.#close();
-  }
-
-  #close(): void {
+  /**
+   * The next key of the object that was entered last, decoded, with the cursor on the first byte of its value and
+   * `keyStart` on its opening quote; null when the object has ended, with the cursor behind it. A value that was not
+   * read is skipped.
+   */
+  nextKey(): string | null {
+    if (!this.#goOn(CLOSE_OBJECT)) return null;
+    this.#expectPeek(QUOTE, 'a key is missing');
+    this.keyStart = this.position;
+    const key = this.readString();
+    this.#expectPeek(COLON, 'a colon is missing');
     this.position += 1;
-    this.#depth -= 1;
+    this.peek();
+    this.#valueStart = this.position;
+    return key;
+  }
+
+  /** Enters the array that starts here; `nextElement` reads on. */
+  enterArray(): void {
+    this.#open(OPEN_ARRAY, 'an array is missing');
+  }
+
+  /** Moves to the next element of the array that was entered last, like `nextKey`; false when it has ended. */
+  nextElement(): boolean {
+    if (!this.#goOn(CLOSE_ARRAY)) return false;
+    this.peek();
+    this.#valueStart = this.position;
+    return true;
+  }
+
+  /** To where the next member or element must start; false behind the end of the container. */
+  #goOn(close: number): boolean {
+    if (!this.#isFresh && this.position === this.#valueStart) this.skipValue();
+    const byte = this.peek();
+    if (byte === close) {
+      this.position += 1;
+      this.#depth -= 1;
+      this.#isFresh = false;
+      return false;
+    }
+    if (this.#isFresh) this.#isFresh = false;
+    else if (byte === COMMA) this.position += 1;
+    else throw new MalformedJson('a comma or bracket is missing', this.position);
+    return true;
   }
 
   /** Reads the array that starts here; `onElement` works like `onMember`. */
   readArray(onElement: (index: number) => void): void {
-    this.#open(OPEN_ARRAY);
-    if (this.peek() !== CLOSE_ARRAY) {
-      for (let index = 0; ; index += 1) {
-        this.peek();
-        const valueStart = this.position;
-        onElement(index);
-        if (this.position === valueStart) this.skipValue();
-        const next = this.peek();
-        if (next === CLOSE_ARRAY) break;
-        if (next !== COMMA) throw new MalformedJson('a comma or bracket is missing', this.position);
-        this.position += 1;
-      }
-    }
-    this.#close();
+    this.enterArray();
+    for (let index = 0; this.nextElement(); index += 1) onElement(index);
   }
 
   /** Reads the string that starts here. */
   readString(): string {
     const start = this.position;
-    const end = this.#stringEnd(start);
+    const end = stringEnd(this.bytes, start);
     this.position = end;
     return decodeString(this.bytes, start, end);
   }
@@ -155,8 +171,9 @@ export class JsonCursor {
   /** Reads the array that starts here and gives its length if it holds numbers only, else null. */
   readNumbers(): number | null {
     const start = this.position;
-    this.#open(OPEN_ARRAY);
+    this.enterArray();
     this.#depth -= 1;
+    this.#isFresh = false;
     let count = 0;
     for (;;) {
       const byte = this.peek();
@@ -216,7 +233,7 @@ export class JsonCursor {
   /** Consumes a scalar whole (returns 0) or only the opening bracket of a container (returns the bracket). */
   #skipScalarOrOpen(byte: number): number {
     if (byte === QUOTE) {
-      this.position = this.#stringEnd(this.position);
+      this.position = stringEnd(this.bytes, this.position);
       return 0;
     }
     if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
@@ -251,37 +268,20 @@ export class JsonCursor {
 
   #skipKey(): void {
     this.#expectPeek(QUOTE, 'a key is missing');
-    this.position = this.#stringEnd(this.position);
+    this.position = stringEnd(this.bytes, this.position);
     this.#expectPeek(COLON, 'a colon is missing');
     this.position += 1;
   }
 
-  #open(bracket: number): void {
-    this.#expectPeek(bracket, bracket === OPEN_OBJECT ? 'an object is missing' : 'an array is missing');
+  #open(bracket: number, otherwise: string): void {
+    this.#expectPeek(bracket, otherwise);
     this.#depth += 1;
     if (this.#depth > MAX_JSON_DEPTH) throw new MalformedJson('too deep', this.position);
     this.position += 1;
+    this.#isFresh = true;
   }
 
   #expectPeek(byte: number, reason: string): void {
     if (this.peek() !== byte) throw new MalformedJson(reason, this.position);
-  }
-
-  #stringEnd(openingQuote: number): number {
-    const { bytes } = this;
-    const { length } = bytes;
-    let at = openingQuote + 1;
-    for (;;) {
-      const near = Math.min(at + SHORT_STRING, length);
-      while (at < near) {
-        const byte = bytes[at]!;
-        if (byte === QUOTE) return at + 1;
-        at += byte === BACKSLASH ? 2 : 1;
-      }
-      const quote = at < length ? bytes.indexOf(QUOTE, at) : -1;
-      if (quote === -1) throw new MalformedJson('a string does not end', openingQuote);
-      if (isEscaped(bytes, quote, at)) at = quote + 1;
-      else return quote + 1;
-    }
   }
 }

@@ -59,8 +59,19 @@ export function scanMembersAt(cursor: JsonCursor): ScannedObject {
 }
 
 /** The member that counts: of doubled names the last, as JSON.parse has it. */
-export function findMember(scanned: ScannedObject, name: string): JsonMember | undefined {
-  return scanned.members.findLast((member) => member.key === name);
+export function findMember({ members }: ScannedObject, name: string): JsonMember | undefined {
+  for (let i = members.length - 1; i >= 0; i -= 1) if (members[i]!.key === name) return members[i];
+  return undefined;
+}
+
+/** Those of `required`, values as JSON text by name, that the object has not. */
+export function missingMembers(
+  object: ScannedObject,
+  required: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const missing: Record<string, string> = {};
+  for (const name in required) if (!findMember(object, name)) missing[name] = required[name]!;
+  return missing;
 }
 
 /** The bytes of the value at a path of object keys, without copying; undefined when there is none. */
@@ -114,11 +125,20 @@ function addMissing(
 ): void {
   const at = members.at(-1)?.valueEnd ?? closeBrace;
   let isFollowing = keptBefore;
-  for (const name of Object.keys(set)) {
+  let text = '';
+  for (const name in set) {
     if (isNamedFrom(members, 0, name)) continue;
-    edits.push({ start: at, end: at, text: withName(name, set[name]!, isFollowing) });
+    const value = set[name]!;
+    text += `${isFollowing ? ',' : ''}${JSON.stringify(name)}:`;
     isFollowing = true;
+    if (typeof value === 'string') {
+      text += value;
+    } else {
+      edits.push({ start: at, end: at, text }, { start: at, end: at, text: value });
+      text = '';
+    }
   }
+  if (text !== '') edits.push({ start: at, end: at, text });
 }
 
 function isNamedFrom(members: readonly JsonMember[], index: number, name: string): boolean {
@@ -126,16 +146,24 @@ function isNamedFrom(members: readonly JsonMember[], index: number, name: string
   return false;
 }
 
-function withName(name: string, value: string | Buffer, isFollowing: boolean): string | Buffer {
-  const head = `${isFollowing ? ',' : ''}${JSON.stringify(name)}:`;
-  return typeof value === 'string' ? head + value : Buffer.concat([Buffer.from(head), value]);
-}
-
 /** Takes out a member with the comma before it or, while none is kept before it, the comma after it. */
 function removal(members: readonly JsonMember[], index: number, keptBefore: boolean): ByteEdit {
   const member = members[index]!;
   if (keptBefore) return { start: members[index - 1]!.valueEnd, end: member.valueEnd, text: '' };
   return { start: member.keyStart, end: members[index + 1]?.keyStart ?? member.valueEnd, text: '' };
+}
+
+/** Two lists of edits, each in order, as one. */
+export function joinEdits(some: readonly ByteEdit[], others: readonly ByteEdit[]): readonly ByteEdit[] {
+  if (others.length === 0) return some;
+  const edits: ByteEdit[] = [];
+  let next = 0;
+  for (const edit of some) {
+    while (next < others.length && others[next]!.start < edit.start) edits.push(others[next++]!);
+    edits.push(edit);
+  }
+  while (next < others.length) edits.push(others[next++]!);
+  return edits;
 }
 
 /** What `applyEdits` puts around the text, and from which byte on it takes the text. */

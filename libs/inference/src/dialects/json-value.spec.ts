@@ -27,7 +27,17 @@ describe(parseJson.name, () => {
     expect(parseJson(Buffer.from('{"a":1,"a":2}'))).toEqual({ a: 2 });
   });
 
-  it.each(['', '{', '{"a":}', '[1,]', '{} x', 'NaN', '"\\x"', '['.repeat(200)])('refuses %j', (text) => {
-    expect(() => parseJson(Buffer.from(text))).toThrow(MalformedJson);
+  const nested = (depth: number, inside: string): string => '['.repeat(depth) + inside + ']'.repeat(depth);
+
+  it.each(['', '{', '{"a":}', '[1,]', '{} x', 'NaN', '"\\x"', '['.repeat(200), nested(129, ''), '{"a":[1e999]}'])(
+    'refuses %j',
+    (text) => {
+      expect(() => parseJson(Buffer.from(text))).toThrow(MalformedJson);
+    },
+  );
+
+  it.each(['1', '"\\n"'])('reads as deep as the bound, with %s inside', (inside) => {
+    const text = nested(128, inside);
+    expect(JSON.stringify(parseJson(Buffer.from(text)))).toBe(text);
   });
 });

@@ -34,6 +34,7 @@ export function booleanOf(value: unknown): boolean | undefined {
 
 /** The object without the members that are undefined: what is absent is not written. */
 export function defined<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  const entries = Object.entries(object).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
+  const found: Partial<T> = {};
+  for (const name in object) if (object[name] !== undefined) found[name] = object[name];
+  return found as { [K in keyof T]: Exclude<T[K], undefined> };
 }

@@ -1,4 +1,4 @@
-import { emptyUsage, type Usage } from '../model/usage';
+import type { Usage } from '../model/usage';
 import { isByok, upstreamCostText } from '../pricing/byok-fee';
 import { formatUsd } from '../pricing/money';
 import type { Cost } from '../pricing/price';
@@ -64,11 +64,12 @@ export function readUsageObject(cursor: JsonCursor, read: CountReader): Reported
   }
   const counts: ReportedCounts = { ...NO_COUNTS };
   const members: JsonMember[] = [];
-  cursor.readObject((key, keyStart) => {
-    const valueStart = cursor.position;
+  cursor.enterObject();
+  for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
+    const { keyStart, position: valueStart } = cursor;
     read(key, cursor, counts);
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
-  });
+  }
   return { counts, object: { bytes: cursor.bytes, members, closeBrace: cursor.position - 1 } };
 }
 
@@ -83,22 +84,24 @@ function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): voi
 
 function readPromptDetails(cursor: JsonCursor, counts: ReportedCounts): void {
   if (!cursor.isObject()) return cursor.skipValue();
-  cursor.readObject((key) => {
+  cursor.enterObject();
+  for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
     if (key === 'cached_tokens') counts.cached = cursor.readNumberOrNull();
     else if (key === 'cache_write_tokens') counts.cacheWrite = cursor.readNumberOrNull();
     else if (key === 'audio_tokens') counts.audioPrompt = cursor.readNumberOrNull();
     else if (key === 'video_tokens') counts.videoPrompt = cursor.readNumberOrNull();
     else if (key === 'file_tokens') counts.filePrompt = cursor.readNumberOrNull();
-  });
+  }
 }
 
 function readCompletionDetails(cursor: JsonCursor, counts: ReportedCounts): void {
   if (!cursor.isObject()) return cursor.skipValue();
-  cursor.readObject((key) => {
+  cursor.enterObject();
+  for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
     if (key === 'reasoning_tokens') counts.reasoning = cursor.readNumberOrNull();
     else if (key === 'audio_tokens') counts.audioCompletion = cursor.readNumberOrNull();
     else if (key === 'image_tokens') counts.imageCompletion = cursor.readNumberOrNull();
-  });
+  }
 }
 
 /**
@@ -111,29 +114,22 @@ export function settleUsage(reported: ReportedCounts | null, bounds: UsageBounds
   const said = { prompt: whole(counts.prompt), completion: completionOf(counts, bounds) };
   const { promptTokens, completionTokens } = withinBounds(said, bounds);
   const isReported = promptTokens === said.prompt && completionTokens === said.completion;
-  return {
-    ...emptyUsage(isReported ? 'upstream' : bounds.fallback),
+  const usage: Usage = {
     promptTokens,
     completionTokens,
     totalTokens: promptTokens + completionTokens,
     cachedTokens: partOf(promptTokens, counts.cached),
     cacheWriteTokens: partOf(promptTokens, counts.cacheWrite),
-    audioPromptTokens: partOf(promptTokens, counts.audioPrompt),
     reasoningTokens: partOf(completionTokens, counts.reasoning),
+    audioPromptTokens: partOf(promptTokens, counts.audioPrompt),
     audioCompletionTokens: partOf(completionTokens, counts.audioCompletion),
-    ...mediaOf(counts, promptTokens, completionTokens),
+    provenance: isReported ? 'upstream' : bounds.fallback,
   };
-}
-
-type MediaTokens = Pick<Usage, 'videoPromptTokens' | 'filePromptTokens' | 'imageCompletionTokens'>;
-
-function mediaOf(counts: ReportedCounts, promptTokens: number, completionTokens: number): MediaTokens {
   const { videoPrompt, filePrompt, imageCompletion } = counts;
-  return {
-    ...(videoPrompt && { videoPromptTokens: partOf(promptTokens, videoPrompt) }),
-    ...(filePrompt && { filePromptTokens: partOf(promptTokens, filePrompt) }),
-    ...(imageCompletion && { imageCompletionTokens: partOf(completionTokens, imageCompletion) }),
-  };
+  if (videoPrompt) usage.videoPromptTokens = partOf(promptTokens, videoPrompt);
+  if (filePrompt) usage.filePromptTokens = partOf(promptTokens, filePrompt);
+  if (imageCompletion) usage.imageCompletionTokens = partOf(completionTokens, imageCompletion);
+  return usage;
 }
 
 function withinBounds(

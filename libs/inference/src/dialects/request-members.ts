@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { AppError } from '@libs/errors';
 import { MalformedJson } from './json-cursor';
 import { findMember, scanMembers, type ScannedObject } from './json-members';
@@ -55,5 +55,5 @@ export function hashedUser(scanned: ScannedObject): string | undefined {
   const text = memberText(scanned, 'user');
   if (text === undefined || text[0] !== 0x22) return undefined;
   const user = JSON.parse(text.toString()) as string;
-  return `"${createHash('sha256').update(user).digest('hex')}"`;
+  return `"${hash('sha256', user)}"`;
 }

@@ -17,14 +17,22 @@ const MOST_ITERATIONS = 100;
 /** Words and model names of upstreams. What is longer or has other characters is no word. */
 const WORD = /^[\w.:/@+-]{1,128}$/;
 
+interface SaidBeside {
+  readonly details?: UsageDetails;
+  readonly serviceTier?: string;
+}
+
+const NOTHING: SaidBeside = {};
+
 /** What an answer that was not parsed says beside its counts: in its usage, and as its tier. */
-export function saidBeside(usage: { readonly object: ScannedObject } | null, tier: string | null) {
-  return { ...(usage && scannedDetails(usage.object)), ...tierMember(tier) };
+export function saidBeside(usage: { readonly object: ScannedObject } | null, tier: string | null): SaidBeside {
+  const details = usage === null ? NOTHING : scannedDetails(usage.object);
+  return tier === null ? details : { ...details, ...tierMember(tier) };
 }
 
 /** The members need not be whole JSON. */
 function scannedDetails(usage: ScannedObject): { readonly details?: UsageDetails } {
-  if (!usage.members.some(({ key }) => DETAIL_MEMBERS.has(key))) return {};
+  if (!usage.members.some(({ key }) => DETAIL_MEMBERS.has(key))) return NOTHING;
   const found: Record<string, unknown> = {};
   for (const name of DETAIL_MEMBERS) {
     const member = findMember(usage, name);

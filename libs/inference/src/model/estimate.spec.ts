@@ -25,6 +25,21 @@ describe(estimatePromptTokens.name, () => {
     expect(estimate({ messages: [{ content: [{ input_audio: { data: 'A'.repeat(5_000_000) } }] }] })).toBe(1_000);
   });
 
+  it('counts text as it is written, and no white space around it', () => {
+    expect(estimatePromptTokens(Buffer.from('{ "input" : [ "\\n\\n" , true ] , "model" : "xxxx" }'))).toBe(2);
+  });
+
+  it('knows a member by its name, however that is written', () => {
+    expect(estimatePromptTokens(Buffer.from(`{"m\\u0065ssages":[{"content":"${'x'.repeat(400)}"}]}`))).toBe(100);
+    const media = `{"input":[{"d\\u0061ta":"${'A'.repeat(40_000)}"}]}`;
+    expect(estimatePromptTokens(Buffer.from(media))).toBe(1_000);
+  });
+
+  it('takes what is too deep to be looked at for text', () => {
+    const text = `{"input":${'['.repeat(100)}"${'x'.repeat(4_000)}"${']'.repeat(100)}}`;
+    expect(estimatePromptTokens(Buffer.from(text))).toBeGreaterThan(1_000);
+  });
+
   it('reads a prompt of a single letter at the very end', () => {
     expect(estimate({ input: 'a' })).toBe(1);
     expect(estimate({ input: '' })).toBe(0);

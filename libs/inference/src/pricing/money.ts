@@ -9,6 +9,7 @@ export type Rate = bigint;
 const AMOUNT_DECIMALS = 12;
 const RATE_DECIMALS = 18;
 const ZERO = 0x30;
+const LEADING_ZEROS = `0.${'0'.repeat(RATE_DECIMALS)}`;
 const DECIMAL = /^(-?)(0|[1-9]\d{0,17})(?:\.(\d{1,40}))?$/;
 
 /**
@@ -54,10 +55,12 @@ function readOrThrow(decimal: string, decimals: number, refusal: string): bigint
 
 function formatScaled(value: bigint, decimals: number): string {
   if (value === 0n) return '0';
-  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
-  const point = digits.length - decimals;
+  const sign = value < 0n ? '-' : '';
+  const digits = (value < 0n ? -value : value).toString();
   let end = digits.length;
-  while (end > point && digits.charCodeAt(end - 1) === ZERO) end -= 1;
-  const fraction = end === point ? '' : `.${digits.slice(point, end)}`;
-  return (value < 0n ? '-' : '') + digits.slice(0, point) + fraction;
+  while (digits.charCodeAt(end - 1) === ZERO) end -= 1;
+  const point = digits.length - decimals;
+  if (point <= 0) return sign + LEADING_ZEROS.slice(0, 2 - point) + digits.slice(0, end);
+  const whole = sign + digits.slice(0, point);
+  return end <= point ? whole : `${whole}.${digits.slice(point, end)}`;
 }

@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import fc from 'fast-check';
 import { emptyUsage, type Usage } from '../model/usage';
 import { parseRate, parseUsd } from './money';
-import { type PriceList, priceUsage } from './price';
+import { type PriceList, priceTokens, priceUsage } from './price';
 
 const free: PriceList = { prompt: 0n, completion: 0n };
 const mini: PriceList = {
@@ -202,5 +202,20 @@ describe(priceUsage.name, () => {
     expect(() => priceUsage(mini, usage({ promptTokens: count }))).toThrow(AppError);
     expect(() => priceUsage(mini, usage({ reasoningTokens: count }))).toThrow(AppError);
     expect(() => priceUsage(mini, usage({}), { audioMs: count })).toThrow(AppError);
+  });
+});
+
+describe(priceTokens.name, () => {
+  it('says of plain tokens what the price of such a usage is', () => {
+    fc.assert(
+      fc.property(anyPrices, anyCount, anyCount, (prices, promptTokens, completionTokens) => {
+        const { totalCost } = priceUsage(prices, usage({ promptTokens, completionTokens }));
+        expect(priceTokens(prices, promptTokens, completionTokens)).toBe(totalCost);
+      }),
+    );
+  });
+
+  it('has no price for what is no count', () => {
+    expect(() => priceTokens(mini, 1, Number.NaN)).toThrow(expect.objectContaining({ code: 'unmapped' }));
   });
 });

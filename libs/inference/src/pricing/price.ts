@@ -73,6 +73,7 @@ export interface Cost {
 /** Rates are 10^-18 USD; durations come in milliseconds, so sums are kept in 10^-21 USD. */
 const PER_UNIT = 1_000n;
 const ATTO_MILLIS_PER_PICO = 1_000_000_000n;
+const HALF_A_PICO = ATTO_MILLIS_PER_PICO / 2n;
 
 /**
  * The exact price of one call.
@@ -97,6 +98,15 @@ export function priceUsage(prices: PriceList, usage: Usage, units: BilledUnits =
   const totalCost = roundHalfUp(input + output);
   const promptCost = roundHalfUp(input);
   return { totalCost, promptCost, completionCost: totalCost - promptCost };
+}
+
+/**
+ * What `priceUsage` says of a call that used plain tokens and nothing else, for guesses about calls to come: these are
+ * made for every endpoint that a call may be routed to.
+ */
+export function priceTokens(prices: PriceList, promptTokens: number, completionTokens: number): PicoUsd {
+  const tokens = charge(promptTokens, prices.prompt) + charge(completionTokens, prices.completion);
+  return roundHalfUp(PER_UNIT * (tokens + (prices.request ?? 0n)));
 }
 
 function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigint {
@@ -191,5 +201,5 @@ function checked(count: number): number {
 }
 
 function roundHalfUp(attoMillis: bigint): PicoUsd {
-  return (attoMillis + ATTO_MILLIS_PER_PICO / 2n) / ATTO_MILLIS_PER_PICO;
+  return (attoMillis + HALF_A_PICO) / ATTO_MILLIS_PER_PICO;
 }

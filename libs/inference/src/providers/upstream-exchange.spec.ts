@@ -25,6 +25,7 @@ function openStream({ isAnswered = true } = {}) {
   const released: string[] = [];
   const exchange = new StreamExchange({
     provider: aProvider(),
+    apiKey: null,
     signal: abort.signal,
     totalMs: 60_000,
     largestBodyBytes: 1_024 * 1_024,

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { Dispatcher } from 'undici';
 import { callCancelled, type CancelSignal } from '../model/cancellation';
 import type { Provider } from '../routing/catalogue';
 import type { UpstreamStream } from './provider';
+import { BodyCollector } from './body-collector';
+import { withoutKey } from './scrub';
 import { brokenAnswer } from './upstream-error';
 
 /** A whole answer of any status. */
@@ -22,6 +25,8 @@ export interface ExchangeOptions {
   readonly timesFrom?: Promise<void> | null;
   /** Of an answer that is read whole; a longer one is broken. */
   readonly largestBodyBytes: number;
+  /** Taken out of refusals, whose words may be shown to callers. */
+  readonly apiKey: Secret | null;
   /** Called once, when the exchange no longer uses a connection. */
   readonly onRelease: () => void;
 }
@@ -114,6 +119,12 @@ abstract class Exchange implements Dispatcher.DispatchHandler {
     return this.status >= 200 && this.status < 300;
   }
 
+  protected replyOf(body: Buffer): UpstreamReply {
+    const { status, headers, isSuccess } = this;
+    const { apiKey } = this.options;
+    return { status, headers, body: isSuccess || apiKey === null ? body : withoutKey(body, apiKey.reveal()) };
+  }
+
   protected timedOut(limit: string): AppError {
     return new AppError('timeout', 'The provider did not answer in time', {
       metadata: { provider_name: this.options.provider.name },
@@ -131,23 +142,6 @@ abstract class Exchange implements Dispatcher.DispatchHandler {
       internal: `upstream ${provider.slug}: ${code}`,
       cause: error,
     });
-  }
-}
-
-/** Collects a body up to a bound. */
-class BodyCollector {
-  #chunks: Buffer[] = [];
-  #bytes = 0;
-
-  /** False when the bound is passed; the chunk is kept all the same. */
-  add(chunk: Buffer, bound: number): boolean {
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
-    return this.#bytes <= bound;
-  }
-
-  get body(): Buffer {
-    return this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#bytes);
   }
 }
 
@@ -178,7 +172,7 @@ export class ReplyExchange extends Exchange {
   }
 
   #finish(isEarly: boolean): void {
-    this.#resolve({ status: this.status, headers: this.headers, body: this.#collector.body });
+    this.#resolve(this.replyOf(this.#collector.body));
     if (isEarly) this.stop();
     else this.release();
   }
@@ -275,7 +269,7 @@ export class StreamExchange extends Exchange implements UpstreamStream {
   }
 
   #finishReply(isEarly: boolean): void {
-    this.#resolve({ status: this.status, headers: this.headers, body: this.#collector.body });
+    this.#resolve(this.replyOf(this.#collector.body));
     if (isEarly) this.stop();
     else this.release();
   }

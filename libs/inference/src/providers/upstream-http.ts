@@ -5,7 +5,6 @@ import { atTurnEnd } from '../model/turn-end';
 import type { Provider } from '../routing/catalogue';
 import type { UpstreamStream } from './provider';
 import type { UpstreamCall, UpstreamCallHead } from './upstream-call';
-import { withoutKey } from './scrub';
 import { ReplyExchange, StreamExchange, type UpstreamReply } from './upstream-exchange';
 
 const LARGEST_BODY_BYTES = 64 * 1024 * 1024;
@@ -79,12 +78,15 @@ export class UpstreamHttp {
     this.#largestBodyBytes = largestBodyBytes;
   }
 
-  /** POSTs (unless the call says otherwise) and waits for the whole answer, whatever its status. `headers` are name, value, …. */
-  async request(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply> {
+  /**
+   * POSTs (unless the call says otherwise) and waits for the whole answer, whatever its status. `headers` are
+   * name, value, …. Throws at once where the call is not let in.
+   */
+  request(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply> {
     const target = this.#admit(call);
     const exchange = new ReplyExchange(this.#options(target, call));
     this.#dispatch(target, path, headers, call, exchange);
-    return showable(await exchange.reply, call);
+    return exchange.reply;
   }
 
   /**
@@ -116,20 +118,18 @@ export class UpstreamHttp {
       },
       exchange,
     );
-    return showable(await exchange.reply, call);
+    return exchange.reply;
   }
 
-  /** POSTs JSON; a 2xx answer is handed out as soon as its head is there, any other comes whole. */
-  async stream(
-    path: string,
-    headers: readonly string[],
-    call: UpstreamRequest,
-  ): Promise<UpstreamReply | UpstreamStream> {
+  /**
+   * POSTs JSON; a 2xx answer is handed out as soon as its head is there, any other comes whole. Throws at once
+   * where the call is not let in.
+   */
+  stream(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply | UpstreamStream> {
     const target = this.#admit(call);
     const exchange = new StreamExchange(this.#options(target, call));
     this.#dispatch(target, path, headers, call, exchange);
-    const opened = await exchange.opened;
-    return 'read' in opened ? opened : showable(opened, call);
+    return exchange.opened;
   }
 
   /** Waits for calls in flight, then closes every connection. */
@@ -180,12 +180,13 @@ export class UpstreamHttp {
     return target;
   }
 
-  #options({ load }: Target, { endpoint, signal, timeouts }: UpstreamCallHead) {
+  #options({ load }: Target, { endpoint, apiKey, signal, timeouts }: UpstreamCallHead) {
     const onRelease = (): void => {
       load.calls -= 1;
     };
     const { totalMs } = timeouts;
-    return { provider: endpoint.provider, signal, totalMs, largestBodyBytes: this.#largestBodyBytes, onRelease };
+    const { provider } = endpoint;
+    return { provider, apiKey, signal, totalMs, largestBodyBytes: this.#largestBodyBytes, onRelease };
   }
 
   #connect(provider: Provider): Target {
@@ -224,10 +225,4 @@ function lend(load: Load, { whole }: Arrival): void {
   };
   load.arriving += 1;
   whole.then(giveBack, giveBack);
-}
-
-/** Words of a refusal may be shown to callers, so our key must not be among them. */
-function showable(reply: UpstreamReply, { apiKey }: UpstreamCallHead): UpstreamReply {
-  const isRefusal = reply.status < 200 || reply.status >= 300;
-  return isRefusal && apiKey !== null ? { ...reply, body: withoutKey(reply.body, apiKey.reveal()) } : reply;
 }

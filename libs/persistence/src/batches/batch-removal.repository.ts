@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AdvanceBatch } from '@libs/contracts';
+import { failpoint } from '@libs/failpoints';
 import { Database } from '../database';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import type { TenantSession } from '../tenants/tenant-database';
@@ -111,5 +112,6 @@ async function purge(session: TenantSession, number: string, createdOn: string):
       sql: `DELETE FROM ${table} WHERE batch_number = $1 AND created_on = $2`,
       values: [number, createdOn],
     });
+    failpoint('batch-table-purged');
   }
 }

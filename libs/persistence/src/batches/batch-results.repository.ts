@@ -95,10 +95,14 @@ const EMPTY = Buffer.alloc(0);
 
 function valuesOf(outcomes: readonly LineOutcome[]): SqlValue[] {
   const bodies = outcomes.map((outcome) => outcome.body ?? EMPTY);
+  // Hundreds of lines share a few leases.
+  const leases = [...new Set(outcomes.map(({ lease }) => lease))];
   return [
+    plainArray(leases.map((lease) => lease.batchNumber)),
+    plainArray(leases.map((lease) => lease.number)),
+    plainArray(leases.map((lease) => lease.fence)),
     plainArray(outcomes.map((o) => o.lease.batchNumber)),
     plainArray(outcomes.map((o) => o.lease.number)),
-    plainArray(outcomes.map((o) => o.lease.fence)),
     plainArray(outcomes.map((o) => o.seq)),
     textArray(outcomes.map((o) => o.customId)),
     plainArray(outcomes.map((o) => o.generationId)),
@@ -132,26 +136,23 @@ function offsetsOf(bodies: readonly Buffer[]): number[] {
 }
 
 const HELD_SEGMENTS = `batch_segments s
-    JOIN (SELECT DISTINCT batch_number, segment, fence FROM line) held
+    JOIN unnest($1::bigint[], $2::integer[], $3::bigint[]) AS held(batch_number, segment, fence)
       ON held.batch_number = s.batch_number AND held.segment = s.number AND held.fence = s.fence
     WHERE s.state = 'open'
     ORDER BY s.batch_number, s.number FOR UPDATE OF s`;
 
-const LOCK_SEGMENTS_SQL = `
-  WITH line AS (SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[]) AS t(batch_number, segment, fence))
-  SELECT s.number FROM ${HELD_SEGMENTS}`;
+const LOCK_SEGMENTS_SQL = `SELECT s.number FROM ${HELD_SEGMENTS}`;
 
 // All bodies travel as one binary parameter that SQL cuts up: an array of bytea would travel as hex text.
 /** `fees` are expressions for what is waived, `cost` is what a line is charged. */
 const storeSql = (fees: string, cost: string): string => `
   WITH line AS (
-    SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::integer[], $5::text[], $6::text[],
-        $7::smallint[], $8::text[], $10::integer[], $11::integer[], $12::text[], $13::bigint[], $14::bigint[],
-        $15::bigint[], $16::bigint[], $17::bigint[], $18::numeric[], $19::numeric[], $20::numeric[],
-        $21::text[], $22::text[])
-      AS t(batch_number, segment, fence, seq, custom_id, generation_id, status_code, request_id, body_start,
-        body_length, error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens,
-        prompt_cost_usd, completion_cost_usd, cost_usd, service_tier, usage_details)
+    SELECT * FROM unnest($4::bigint[], $5::integer[], $6::integer[], $7::text[], $8::text[], $9::smallint[],
+        $10::text[], $12::integer[], $13::integer[], $14::text[], $15::bigint[], $16::bigint[], $17::bigint[],
+        $18::bigint[], $19::bigint[], $20::numeric[], $21::numeric[], $22::numeric[], $23::text[], $24::text[])
+      AS t(batch_number, segment, seq, custom_id, generation_id, status_code, request_id, body_start, body_length,
+        error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, prompt_cost_usd,
+        completion_cost_usd, cost_usd, service_tier, usage_details)
   ), owned AS (
     SELECT s.batch_number, s.number, s.created_on FROM ${HELD_SEGMENTS}
   ), ${fees} stored AS (
@@ -159,7 +160,7 @@ const storeSql = (fees: string, cost: string): string => `
       error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, prompt_cost_usd,
       completion_cost_usd, cost_usd, service_tier, usage_details)
     SELECT owned.created_on, line.batch_number, line.seq, line.custom_id, line.generation_id, line.status_code,
-      line.request_id, substring($9::bytea FROM line.body_start FOR line.body_length), line.error::json,
+      line.request_id, substring($11::bytea FROM line.body_start FOR line.body_length), line.error::json,
       line.prompt_tokens, line.completion_tokens, line.cached_tokens, line.cache_write_tokens, line.reasoning_tokens,
       line.prompt_cost_usd, line.completion_cost_usd, ${cost},
       line.service_tier, line.usage_details::jsonb
@@ -174,19 +175,18 @@ const storeSql = (fees: string, cost: string): string => `
       b.api_key_hash
     FROM stored JOIN batches b ON b.number = stored.batch_number
     WHERE stored.cost_usd > 0
+  ), bill AS (
+    SELECT batch_number, sum(cost_usd) AS cost_usd, sum(byok_usd) AS byok_usd FROM stored GROUP BY batch_number
   ), spent AS (
     INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd, byok_usd)
-    SELECT b.api_key_hash, (now() AT TIME ZONE 'UTC')::date, sum(stored.cost_usd), sum(stored.byok_usd)
-    FROM stored JOIN batches b ON b.number = stored.batch_number GROUP BY b.api_key_hash ORDER BY b.api_key_hash
+    SELECT b.api_key_hash, (now() AT TIME ZONE 'UTC')::date, sum(bill.cost_usd), sum(bill.byok_usd)
+    FROM bill JOIN batches b ON b.number = bill.batch_number GROUP BY b.api_key_hash ORDER BY b.api_key_hash
     ON CONFLICT (api_key_hash, day) DO UPDATE SET
       charged_usd = k.charged_usd + excluded.charged_usd, byok_usd = k.byok_usd + excluded.byok_usd
-  ), cost AS (
-    SELECT b.id, sum(stored.cost_usd) AS cost_usd, sum(stored.byok_usd) AS byok_usd
-    FROM stored JOIN batches b ON b.number = stored.batch_number GROUP BY b.id
   ), settled AS (
-    UPDATE ledger_holds h SET settled_usd = h.settled_usd + cost.cost_usd,
-      settled_byok_usd = h.settled_byok_usd + cost.byok_usd
-    FROM cost WHERE h.id = cost.id AND h.state = 'open'
+    UPDATE ledger_holds h SET settled_usd = h.settled_usd + bill.cost_usd,
+      settled_byok_usd = h.settled_byok_usd + bill.byok_usd
+    FROM bill JOIN batches b ON b.number = bill.batch_number WHERE h.id = b.id AND h.state = 'open'
   ), progress AS (
     SELECT line.batch_number, line.segment,
       count(*) FILTER (WHERE NOT stored.failed) AS completed, count(*) FILTER (WHERE stored.failed) AS failed
@@ -211,12 +211,12 @@ const STORE_BYOK_SQL = storeSql(
     SELECT DISTINCT ON (line.generation_id) line.generation_id AS id, b.organization_id, fee.usd AS fee_usd,
       line.prompt_cost_usd + line.completion_cost_usd AS list_usd
     FROM line
-    JOIN unnest($6::text[], $23::numeric[]) AS fee(id, usd) ON fee.id = line.generation_id AND fee.usd IS NOT NULL
+    JOIN unnest($8::text[], $25::numeric[]) AS fee(id, usd) ON fee.id = line.generation_id AND fee.usd IS NOT NULL
     JOIN owned ON owned.batch_number = line.batch_number AND owned.number = line.segment
     JOIN batches b ON b.number = line.batch_number
     WHERE line.prompt_cost_usd + line.completion_cost_usd > 0 AND NOT EXISTS (
       SELECT FROM batch_results r
       WHERE r.created_on = owned.created_on AND r.batch_number = line.batch_number AND r.seq = line.seq)
-  ), ${waiveFees('due', '$24::numeric')},`,
+  ), ${waiveFees('due', '$26::numeric')},`,
   'line.cost_usd - coalesce((SELECT waived_usd FROM waived WHERE waived.id = line.generation_id), 0)',
 );

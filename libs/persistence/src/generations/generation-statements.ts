@@ -2,11 +2,6 @@ import { waiveFees } from '../ledger/byok-allowance';
 import { chargeKeys, chargeWorkspaces, leftOfLimit } from '../ledger/key-limit';
 import { budgetRows } from '../ledger/workspace-budgets';
 
-/** The members of a GenerationOpening that are rows of `generations` and nothing else, for `json_to_recordset`. */
-const OPENING_MEMBERS =
-  'id text, "createdOn" date, "organizationId" uuid, "workspaceId" uuid, "apiKeyHash" character(64), api text, ' +
-  'model text, streamed boolean';
-
 const LIMIT_COLUMNS = { amount: 'limited.amount', reset: 'limited.reset', includesByok: 'limited.includes_byok' };
 const BUDGET_COLUMNS = { amount: 'budget.amount', reset: 'budget.reset', includesByok: 'budget.includes_byok' };
 
@@ -23,8 +18,8 @@ const NO_BUDGETS: BudgetParts = { judged: '', condition: '', left: 'NULL', refus
 
 const BUDGETS: BudgetParts = {
   judged: `budget AS (
-    SELECT DISTINCT asked.workspace_id, asked.organization_id, given.*
-    FROM asked CROSS JOIN LATERAL (${budgetRows('asked.budgets')}) given
+    SELECT DISTINCT payer.workspace_id, payer.organization_id, given.*
+    FROM payer CROSS JOIN LATERAL (${budgetRows('payer.budgets')}) given
   ), locked_workspace AS (
     SELECT w.* FROM ledger_workspaces w
     WHERE w.workspace_id IN (SELECT workspace_id FROM budget) AND (SELECT count(*) FROM locked_key) >= 0
@@ -41,29 +36,34 @@ const BUDGETS: BudgetParts = {
        OR asked.workspace_id IN (SELECT workspace_id FROM budgeted WHERE workspace_left >= 0)`,
   left: 'budgeted.workspace_left',
   refusal: `WHEN budgeted.workspace_left < 0 THEN 'budget'
-              WHEN budgeted.workspace_id IS NULL AND asked.workspace_id IN (SELECT workspace_id FROM budget)
+              WHEN budgeted.workspace_id IS NULL AND payer.workspace_id IN (SELECT workspace_id FROM budget)
                 THEN 'new_workspace'`,
   join: 'LEFT JOIN budgeted USING (workspace_id)',
 };
 
-/** The calls that are to be opened, and the rows of those who pay for them, locked. */
+/** The calls that are to be opened, those who pay for them, and the rows of these, locked; see `openingValues`. */
 const LOCKED_PAYERS = `
-  WITH asked AS (
-    SELECT id, "createdOn" AS created_on, "organizationId" AS organization_id, "workspaceId" AS workspace_id,
-           "apiKeyHash" AS api_key_hash, api, model, streamed, "holdUsd" AS hold_usd,
+  WITH payer AS (
+    SELECT number, "organizationId" AS organization_id, "workspaceId" AS workspace_id, "apiKeyHash" AS api_key_hash,
            ("keyLimit"->>'amountUsd')::numeric AS amount, "keyLimit"->>'reset' AS reset,
            ("keyLimit"->>'includesByok')::boolean AS includes_byok, budgets
-    FROM json_to_recordset($1) AS t(${OPENING_MEMBERS}, "holdUsd" numeric, "keyLimit" json, budgets json)
+    FROM json_to_recordset($1) AS t(number integer, "organizationId" uuid, "workspaceId" uuid,
+                                    "apiKeyHash" character(64), "keyLimit" json, budgets json)
+  ), asked AS (
+    SELECT call.*, payer.organization_id, payer.workspace_id, payer.api_key_hash
+    FROM unnest($2::integer[], $3::text[], $4::date[], $5::text[], $6::text[], $7::boolean[], $8::numeric[])
+      AS call(payer, id, created_on, api, model, streamed, hold_usd)
+    JOIN payer ON payer.number = call.payer
   ), locked_account AS (
-    SELECT a.id, a.tracks_workspaces FROM ledger_accounts a WHERE a.id IN (SELECT 'org:' || organization_id FROM asked)
+    SELECT a.id, a.tracks_workspaces FROM ledger_accounts a WHERE a.id IN (SELECT 'org:' || organization_id FROM payer)
     ORDER BY a.id FOR UPDATE
   ), locked_key AS (
     SELECT k.* FROM ledger_keys k
-    WHERE k.api_key_hash IN (SELECT api_key_hash FROM asked) AND (SELECT count(*) FROM locked_account) >= 0
+    WHERE k.api_key_hash IN (SELECT api_key_hash FROM payer) AND (SELECT count(*) FROM locked_account) >= 0
     ORDER BY k.api_key_hash FOR UPDATE
   ), made_key AS (
     INSERT INTO ledger_keys (api_key_hash)
-    SELECT api_key_hash FROM asked EXCEPT SELECT api_key_hash FROM locked_key ORDER BY 1
+    SELECT api_key_hash FROM payer EXCEPT SELECT api_key_hash FROM locked_key ORDER BY 1
     ON CONFLICT DO NOTHING
   )`;
 
@@ -73,9 +73,10 @@ const LOCKED_PAYERS = `
  * organizations that have a budget somewhere: their account says so.
  */
 const openSql = (budgets: BudgetParts): string => `${LOCKED_PAYERS}, limited AS (
-    SELECT DISTINCT ON (api_key_hash) api_key_hash, sum(hold_usd) OVER (PARTITION BY api_key_hash) AS hold,
-           amount, reset, includes_byok
-    FROM asked ORDER BY api_key_hash, amount
+    SELECT DISTINCT ON (api_key_hash) api_key_hash, hold, amount, reset, includes_byok
+    FROM payer JOIN (SELECT api_key_hash, sum(hold_usd) AS hold FROM asked GROUP BY api_key_hash) given
+      USING (api_key_hash)
+    ORDER BY api_key_hash, amount
   ), covered AS (
     SELECT * FROM (
       SELECT k.api_key_hash, ${leftOfLimit('k', LIMIT_COLUMNS)} - limited.hold AS key_left
@@ -109,27 +110,34 @@ const openSql = (budgets: BudgetParts): string => `${LOCKED_PAYERS}, limited AS 
     SELECT id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, hold_usd, 'open'
     FROM admitted
   )
-  SELECT asked.id, funded.available::text AS available, covered.key_left::text AS key_left,
+  SELECT funded.available::text AS available, covered.key_left::text AS key_left,
          ${budgets.left}::text AS workspace_left,
          CASE WHEN locked_key.api_key_hash IS NULL THEN 'new_key'
               WHEN covered.api_key_hash IS NULL THEN 'key_limit'
               ${budgets.refusal}
               WHEN funded.id IS NULL THEN 'credits' END AS refused_by
-  FROM asked
+  FROM payer
   LEFT JOIN locked_key USING (api_key_hash)
   LEFT JOIN covered USING (api_key_hash)
   ${budgets.join}
-  LEFT JOIN funded ON funded.id = 'org:' || asked.organization_id`;
+  LEFT JOIN funded ON funded.id = 'org:' || payer.organization_id
+  ORDER BY payer.number`;
 
 /** For calls without budgets: what is set aside is written down for workspaces that have some, and nothing judged. */
 export const OPEN_SQL = openSql(NO_BUDGETS);
 
 export const OPEN_BUDGETED_SQL = openSql(BUDGETS);
 
-const SETTLEMENT = `json_to_recordset($1) AS t(${OPENING_MEMBERS}, provider text, "upstreamModel" text,
-      "upstreamId" text, "statusCode" smallint, outcome text, "finishReason" text, "usageProvenance" text,
-      "promptTokens" bigint, "completionTokens" bigint, "cachedTokens" bigint, "reasoningTokens" bigint,
-      "costUsd" numeric, "latencyMs" integer, "generationMs" integer, details json, "byokFeeUsd" numeric)`;
+/** See `settlementValues`. */
+const SETTLEMENT = `ROWS FROM (
+      unnest($1::text[], $2::date[], $3::uuid[], $4::uuid[], $5::character(64)[], $6::text[], $7::text[],
+        $8::boolean[], $9::text[], $10::text[], $11::text[], $12::smallint[], $13::text[], $14::text[], $15::text[],
+        $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::numeric[], $21::integer[], $22::integer[],
+        $23::numeric[]),
+      json_array_elements($24)
+    ) AS t(id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, provider,
+      upstream_model, upstream_id, status_code, outcome, finish_reason, usage_provenance, prompt_tokens,
+      completion_tokens, cached_tokens, reasoning_tokens, cost_usd, latency_ms, generation_ms, byok_fee_usd, details)`;
 
 /** `first` are the expressions before the charge, `cost` is what a call is charged. */
 const settleSql = (first: string, cost: string): string => `
@@ -138,9 +146,9 @@ const settleSql = (first: string, cost: string): string => `
       hold_usd, provider, upstream_model, upstream_id, status_code, outcome, finish_reason, usage_provenance,
       prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost_usd, latency_ms, generation_ms,
       details, state, settled_at)
-    SELECT id, "createdOn", "organizationId", "workspaceId", "apiKeyHash", api, model, streamed, 0, provider,
-      "upstreamModel", "upstreamId", "statusCode", outcome, "finishReason", "usageProvenance", "promptTokens",
-      "completionTokens", "cachedTokens", "reasoningTokens", ${cost}, "latencyMs", "generationMs", details,
+    SELECT id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, 0, provider,
+      upstream_model, upstream_id, status_code, outcome, finish_reason, usage_provenance, prompt_tokens,
+      completion_tokens, cached_tokens, reasoning_tokens, ${cost}, latency_ms, generation_ms, details,
       'settled', now()
     FROM ${SETTLEMENT}
     ON CONFLICT (id, created_on) DO UPDATE SET
@@ -187,31 +195,30 @@ const settleSql = (first: string, cost: string): string => `
   )
   ${chargeKeys('key_charge')}`;
 
-export const SETTLE_SQL = settleSql('', '"costUsd"');
+export const SETTLE_SQL = settleSql('', 'cost_usd');
 
 /** Rows for calls on own keys that have none yet: a row that is there can be locked. */
 export const ENSURE_BYOK_SQL = `
   INSERT INTO generations (id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, hold_usd,
                            state)
-  SELECT id, "createdOn", "organizationId", "workspaceId", "apiKeyHash", api, model, streamed, 0, 'open'
-  FROM ${SETTLEMENT} WHERE "byokFeeUsd" IS NOT NULL
+  SELECT id, created_on, organization_id, workspace_id, api_key_hash, api, model, streamed, 0, 'open'
+  FROM ${SETTLEMENT} WHERE byok_fee_usd IS NOT NULL
   ON CONFLICT (id, created_on) DO NOTHING`;
 
 const DUE_FEES = `unsettled AS (
     SELECT g.id FROM generations g
-    JOIN (SELECT id, "createdOn" FROM ${SETTLEMENT} WHERE "byokFeeUsd" IS NOT NULL) given
-      ON g.id = given.id AND g.created_on = given."createdOn"
+    JOIN (SELECT id, created_on FROM ${SETTLEMENT} WHERE byok_fee_usd IS NOT NULL) given
+      ON g.id = given.id AND g.created_on = given.created_on
     WHERE g.state <> 'settled' ORDER BY g.id FOR UPDATE OF g
   ), due AS (
-    SELECT id, "organizationId" AS organization_id, "byokFeeUsd" AS fee_usd,
-           (details->>'upstreamCostUsd')::numeric AS list_usd
+    SELECT id, organization_id, byok_fee_usd AS fee_usd, (details->>'upstreamCostUsd')::numeric AS list_usd
     FROM ${SETTLEMENT} JOIN unsettled USING (id) WHERE (details->>'upstreamCostUsd')::numeric > 0
-  ), ${waiveFees('due', '$2::numeric')},`;
+  ), ${waiveFees('due', '$25::numeric')},`;
 
 /** With what the organization's allowance spares of the fees; after ENSURE_BYOK_SQL, in the same transaction. */
 export const SETTLE_BYOK_SQL = settleSql(
   DUE_FEES,
-  '"costUsd" - coalesce((SELECT waived_usd FROM waived WHERE waived.id = t.id), 0)',
+  'cost_usd - coalesce((SELECT waived_usd FROM waived WHERE waived.id = t.id), 0)',
 );
 
 /** In the order of the others: accounts before keys. */

@@ -1,5 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import type { GenerationDetails } from './generations.repository';
+import type { GenerationDetails } from './generation-records';
 
 /**
  * One synchronous inference call. Opened while the upstream call is in flight and settled after it, so a

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { anOpening, aSettlement, openTestDatabase, type OpenTestDatabase } from '../testing';
-import { GenerationsRepository, type GenerationOpening } from './generations.repository';
+import type { GenerationOpening } from './generation-records';
+import { GenerationsRepository } from './generations.repository';
 
 describe(GenerationsRepository.name, () => {
   let opened: OpenTestDatabase;
@@ -20,7 +21,7 @@ describe(GenerationsRepository.name, () => {
     const outcome = {
       provider: 'vendor',
       upstreamModel: 'model',
-      upstreamId: 'up-1',
+      upstreamId: 'up-"1", {NULL} \\',
       statusCode: 200,
       outcome: 'completed',
       finishReason: 'stop',
@@ -59,6 +60,30 @@ describe(GenerationsRepository.name, () => {
       provider: null,
       outcome: null,
       details: null,
+    });
+  });
+
+  it('settles the calls of a group each as it ended', async () => {
+    const [answered, broken] = [opening(), opening()];
+    const nothing = { provider: null, upstreamModel: null, finishReason: null, latencyMs: null } as const;
+    const details = { requestId: 'req-1', attempts: [] };
+    await generations.settle([
+      aSettlement(broken, '0', { ...nothing, statusCode: 502, outcome: 'failed', usageProvenance: null }),
+      aSettlement(answered, '0.5', { finishReason: 'stop', details }),
+    ]);
+    expect(await generations.find(broken.id, broken.createdOn, broken)).toMatchObject({
+      ...nothing,
+      outcome: 'failed',
+      costUsd: '0.000000000000',
+      details: { attempts: [] },
+    });
+    expect(await generations.find(answered.id, answered.createdOn, answered)).toMatchObject({
+      provider: 'vendor',
+      finishReason: 'stop',
+      latencyMs: 5,
+      outcome: 'completed',
+      costUsd: '0.500000000000',
+      details,
     });
   });
 

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
 import { ByokAllowance, NO_ALLOWANCE } from '../ledger/byok-allowance';
-import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
 import { ensureWorkspaceRow, trackWorkspaces } from '../ledger/workspace-budgets';
 import type { WorkspaceTenant } from '../tenants/tenant';
+import type { GenerationDetails, GenerationOpening, GenerationSettlement } from './generation-records';
 import {
   ABANDON_SQL,
   ENSURE_BYOK_SQL,
@@ -12,107 +12,25 @@ import {
   SETTLE_BYOK_SQL,
   SETTLE_SQL,
 } from './generation-statements';
-
-/** A synchronous call that is about to go upstream. Money as exact decimal strings in US dollars. */
-export interface GenerationOpening {
-  readonly id: string;
-  /** UTC day named by the id, `YYYY-MM-DD`. */
-  readonly createdOn: string;
-  readonly organizationId: string;
-  readonly workspaceId: string;
-  readonly apiKeyHash: string;
-  readonly api: string;
-  readonly model: string;
-  readonly streamed: boolean;
-  readonly holdUsd: string;
-  /** Null: the key may spend what its organization has. */
-  readonly keyLimit: KeyLimit | null;
-  /** Of the workspace, each of which must cover the hold; absent where it has none. */
-  readonly budgets?: readonly SpendingLimit[] | undefined;
-}
-
-/** The members of an opening that only opening needs. */
-export type OpeningTerms = 'holdUsd' | 'keyLimit' | 'budgets';
-
-/** One call to a provider. */
-export interface GenerationAttempt {
-  /** Slugs. */
-  readonly model: string;
-  readonly provider: string;
-  /** 200, or the status of the error. */
-  readonly status: number;
-  readonly latencyMs: number;
-  readonly isByok?: true | undefined;
-}
-
-/**
- * What else is known of a call once it is over. A member that is not known, is nothing or is false is absent, so
- * that a plain call is a short line. Texts hold no NUL, which PostgreSQL could not store.
- */
-export interface GenerationDetails {
-  readonly requestId?: string | undefined;
-  readonly userAgent?: string | undefined;
-  readonly origin?: string | undefined;
-  readonly httpReferer?: string | undefined;
-  readonly appTitle?: string | undefined;
-  readonly sessionId?: string | undefined;
-  /** SHA-256 of what the caller calls its end user, in hexadecimal. */
-  readonly externalUser?: string | undefined;
-  /** Parts of the prompt that are no text, and how many of them are sound. */
-  readonly mediaParts?: number | undefined;
-  readonly audioParts?: number | undefined;
-  /** All calls to providers, in their order. */
-  readonly attempts: readonly GenerationAttempt[];
-  readonly nativeFinishReason?: string | undefined;
-  readonly serviceTier?: string | undefined;
-  readonly isByok?: true | undefined;
-  /** What the caller's own provider charges for it. Amounts are decimal strings in US dollars. */
-  readonly upstreamCostUsd?: string | undefined;
-  readonly cacheDiscountUsd?: string | undefined;
-  /** Pages that a tool of ours read for the model; absent where it had no tools of ours. */
-  readonly fetches?: number | undefined;
-}
-
-/** What became of it. */
-export interface GenerationSettlement extends Omit<GenerationOpening, OpeningTerms> {
-  readonly provider: string | null;
-  readonly upstreamModel: string | null;
-  readonly upstreamId: string | null;
-  readonly statusCode: number;
-  readonly outcome: 'completed' | 'incomplete' | 'failed' | 'cancelled';
-  readonly finishReason: string | null;
-  readonly usageProvenance: string | null;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly cachedTokens: number;
-  readonly reasoningTokens: number;
-  readonly costUsd: string;
-  /** What of `costUsd` is the fee for a call on an own key, of which an allowance may spare all or a part. */
-  readonly byokFeeUsd?: string | undefined;
-  readonly latencyMs: number | null;
-  readonly generationMs: number | null;
-  readonly details: GenerationDetails;
-}
+import { openingValues, payersOf, settlementValues, type Payer, type PayerGroups } from './generation-values';
 
 /** What the money of a call is refused by: its organization's credits, its key's limit or its workspace's budget. */
 export type HoldRefusal = 'credits' | 'key_limit' | 'budget';
 
-/** What became of an opening. */
+/** What became of the openings of one payer, which are opened together or not at all. */
 export type OpeningVerdict =
   | {
-      readonly id: string;
       readonly refusedBy: null;
-      /** What the organization can still spend after this hold. */
+      /** What the organization can still spend after these holds. */
       readonly availableUsd: string;
-      /** What is left of the key's limit after it; null without a limit. */
+      /** What is left of the key's limit after them; null without a limit. */
       readonly keyLeftUsd: string | null;
       /** What is left of the workspace's budgets, of the one with the least left; null or absent without budgets. */
       readonly workspaceLeftUsd?: string | null;
     }
-  | { readonly id: string; readonly refusedBy: HoldRefusal };
+  | { readonly refusedBy: HoldRefusal };
 
 interface VerdictRow {
-  readonly id: string;
   readonly refused_by: HoldRefusal | 'new_key' | 'new_workspace' | null;
   readonly available: string;
   readonly key_left: string | null;
@@ -164,22 +82,28 @@ export class GenerationsRepository {
    *
    * The row of a key is made when the key is first seen, that of a workspace when it first has a budget; only a row
    * that is there can be locked, so such calls are asked for again.
+   *
+   * @returns a verdict for each opening, in their order; calls of one payer have the same one
    */
-  async open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {
-    const verdicts: OpeningVerdict[] = [];
-    let asked = openings;
-    for (let round = 1; asked.length > 0; round += 1) {
-      const rows = await this.openKnown(asked);
-      const again = new Map(round < MOST_ROUNDS ? rows.filter(isNew).map((row) => [row.id, row.refused_by]) : []);
-      verdicts.push(...rows.filter(({ id }) => !again.has(id)).map(toVerdict));
-      asked = again.size === 0 ? [] : asked.filter(({ id }) => again.has(id));
-      await this.track(asked.filter(({ id }) => again.get(id) === 'new_workspace'));
-    }
-    return verdicts;
+  open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {
+    return this.openInRounds(openings, 1);
   }
 
-  private async track(openings: readonly GenerationOpening[]): Promise<void> {
-    const workspaces = new Map(openings.map(({ workspaceId, organizationId }) => [workspaceId, organizationId]));
+  private async openInRounds(openings: readonly GenerationOpening[], round: number): Promise<OpeningVerdict[]> {
+    const groups = payersOf(openings);
+    const { payers, numbers } = groups;
+    const rows = await this.openKnown(openings, groups);
+    const verdicts = rows.map(toVerdict);
+    const isAgain = rows.map((row) => round < MOST_ROUNDS && isNew(row));
+    const again = openings.filter((_, index) => isAgain[numbers[index]!]);
+    if (again.length === 0) return numbers.map((number) => verdicts[number]!);
+    await this.track(payers.filter((_, number) => rows[number]!.refused_by === 'new_workspace'));
+    const later = (await this.openInRounds(again, round + 1)).values();
+    return numbers.map((number) => (isAgain[number] ? later.next().value! : verdicts[number]!));
+  }
+
+  private async track(payers: readonly Payer[]): Promise<void> {
+    const workspaces = new Map(payers.map(({ workspaceId, organizationId }) => [workspaceId, organizationId]));
     for (const [workspaceId, organizationId] of workspaces) {
       await this.database.transaction(async (session) => {
         await trackWorkspaces(session, organizationId);
@@ -188,9 +112,10 @@ export class GenerationsRepository {
     }
   }
 
-  private openKnown(openings: readonly GenerationOpening[]): Promise<VerdictRow[]> {
-    const values = [JSON.stringify(openings)];
-    const isBudgeted = openings.some(({ budgets }) => budgets !== undefined);
+  /** A row for each payer, in their order. */
+  private openKnown(openings: readonly GenerationOpening[], groups: PayerGroups): Promise<VerdictRow[]> {
+    const values = openingValues(openings, groups);
+    const isBudgeted = groups.payers.some(({ budgets }) => budgets !== undefined);
     return this.database.rows<VerdictRow>(
       isBudgeted
         ? { name: 'generations-open-budgeted', sql: OPEN_BUDGETED_SQL, values }
@@ -204,15 +129,15 @@ export class GenerationsRepository {
    * own keys are charged as far as they are beyond the organization's allowance.
    */
   async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
-    const rows = JSON.stringify(settlements);
+    const values = settlementValues(settlements);
     const { freeUsdPerMonth } = this.allowance;
     if (freeUsdPerMonth === null || settlements.every(({ byokFeeUsd }) => byokFeeUsd === undefined)) {
-      return this.database.execute({ name: 'generations-settle', sql: SETTLE_SQL, values: [rows] });
+      return this.database.execute({ name: 'generations-settle', sql: SETTLE_SQL, values });
     }
     return this.database.transaction(async (session) => {
-      await session.execute({ name: 'generations-ensure-byok', sql: ENSURE_BYOK_SQL, values: [rows] });
-      const values = [rows, freeUsdPerMonth];
-      return session.execute({ name: 'generations-settle-byok', sql: SETTLE_BYOK_SQL, values });
+      await session.execute({ name: 'generations-ensure-byok', sql: ENSURE_BYOK_SQL, values });
+      const sql = SETTLE_BYOK_SQL;
+      return session.execute({ name: 'generations-settle-byok', sql, values: [...values, freeUsdPerMonth] });
     });
   }
 
@@ -249,21 +174,20 @@ function isNew({ refused_by: refusedBy }: VerdictRow): boolean {
 }
 
 function toVerdict(row: VerdictRow): OpeningVerdict {
-  const { id, refused_by: refusedBy } = row;
+  const { refused_by: refusedBy } = row;
   switch (refusedBy) {
     case null:
       return {
-        id,
         refusedBy,
         availableUsd: row.available,
         keyLeftUsd: row.key_left,
         workspaceLeftUsd: row.workspace_left,
       };
     case 'new_key':
-      return { id, refusedBy: 'key_limit' };
+      return { refusedBy: 'key_limit' };
     case 'new_workspace':
-      return { id, refusedBy: 'budget' };
+      return { refusedBy: 'budget' };
     default:
-      return { id, refusedBy };
+      return { refusedBy };
   }
 }

@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { BatchResultsRepository, type LineOutcome } from '../batches/batch-results.repository';
 import { BatchSegmentsRepository, type ClaimedSegment } from '../batches/batch-segments.repository';
-import { GenerationsRepository, type GenerationSettlement } from '../generations/generations.repository';
+import type { GenerationSettlement } from '../generations/generation-records';
+import { GenerationsRepository } from '../generations/generations.repository';
 import {
   aLineOutcome,
   anOpening,

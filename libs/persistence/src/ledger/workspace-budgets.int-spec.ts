@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { GenerationOpening, GenerationSettlement } from '../generations/generations.repository';
+import type { GenerationOpening, GenerationSettlement } from '../generations/generation-records';
 import { anOpening, aSettlement, atOnce, booksOfSpec, storeKeyIn, storeVideo } from '../testing';
 import type { SpendingLimit } from './key-limit';
 
@@ -134,8 +134,8 @@ describe('the budgets of a workspace', () => {
   it('bind one workspace and none of its neighbours', async () => {
     const neighbour = await anotherKey({ ...payer, workspaceId: randomUUID() });
     const calls = [opening('6'), opening('5'), anOpening({ ...neighbour, holdUsd: '50' })];
-    const verdicts = new Map((await books.generations.open(calls)).map(({ id, refusedBy }) => [id, refusedBy]));
-    expect(calls.map(({ id }) => verdicts.get(id))).toEqual(['budget', 'budget', null]);
+    const verdicts = await books.generations.open(calls);
+    expect(verdicts.map(({ refusedBy }) => refusedBy)).toEqual(['budget', 'budget', null]);
     expect(await rowOf(payer)).toEqual({ held: '0', total: '0' });
     expect(await rowOf(neighbour)).toEqual({ held: '50', total: '0' });
   });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { GenerationOpening, GenerationSettlement } from '../generations/generations.repository';
+import type { GenerationOpening, GenerationSettlement } from '../generations/generation-records';
 
 /** A chat about to be made by a key without a limit, for an organization of its own unless one is given. */
 export function anOpening(values: Partial<GenerationOpening> = {}): GenerationOpening {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { armFailpoint } from '@libs/failpoints';
 import { EnvError } from '../config/env-error';
 import type { ServicesEnv } from '../config/services.env';
 import { createLogger, type AppLogger, type LogDestination } from '../logging/logger';
@@ -6,6 +7,7 @@ import { metricsRegistry, startProcessMetrics } from '../telemetry/metrics';
 import type { Telemetry } from '../telemetry/open-telemetry';
 import { DrainSteps } from './drain-steps';
 import { startHealthServer, type HealthServer } from './health-server';
+import { limitProcessMemory } from './process-memory';
 import { Readiness } from './readiness';
 
 /** What an app is given to start with. */
@@ -57,6 +59,7 @@ export async function runApp<Env extends ServicesEnv>(
   app: AppDefinition<Env>,
   options: RunOptions = {},
 ): Promise<void> {
+  limitProcessMemory();
   await new Lifecycle(app, options).boot();
 }
 
@@ -84,6 +87,7 @@ class Lifecycle<Env extends ServicesEnv> {
     this.listenToProcess();
     try {
       const env = this.app.readEnv();
+      armFailpoint();
       this.drainDelayMs = env.DRAIN_DELAY_MS;
       this.logger = createLogger({
         app: this.app.name,

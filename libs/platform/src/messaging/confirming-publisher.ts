@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { ChannelModel, ConfirmChannel, Message } from 'amqplib';
 import type { QueueSpec } from '@libs/contracts';
+import { failpoint } from '@libs/failpoints';
 import type { BrokerConnection } from './broker-connection';
 import { brokerFailure, describeFailure } from './broker-failure';
 import { ManagedChannel } from './managed-channel';
@@ -132,6 +133,7 @@ export class ConfirmingPublisher {
           propertiesOf(message, correlationId),
           (error: unknown) => this.#onConfirm(message, pending, error),
         );
+        failpoint('job-published');
       } catch (error) {
         pending.settle(failed('not_connected', 'the channel closed before publishing', error));
       }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { JobContract, Contract, QueueSpec } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { failpoint } from '@libs/failpoints';
 import { tracing } from '../telemetry/tracing';
 import { validateInstance } from '../validation/validate';
 import { describeFailure } from './broker-failure';
@@ -58,6 +59,7 @@ export class JobReceiver {
       const target = waitMs === undefined ? deadQueueName(this.queue) : retryQueueName(this.queue, waitMs);
       await this.#moveOn(delivery, failure, { name, target });
     } else {
+      failpoint('job-handled');
       delivery.ack();
       jobsTotal.inc({ contract: name, outcome: 'done' });
     }

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Contract } from '@libs/contracts';
+import { failpoint } from '@libs/failpoints';
 import { describeFailure, brokerFailure } from './broker-failure';
 import type { JobSender } from './job-sender';
 import { encodeJob } from './message-codec';
@@ -94,11 +95,13 @@ export class OutboxRelay {
   }
 
   async #publish(messages: readonly OutboxMessage[]): Promise<{ confirmed: ReadonlySet<string>; failure: unknown }> {
+    failpoint('outbox-selected');
     const sendable = messages.filter((message) => this.#isSendable(message));
     const results = await Promise.allSettled(sendable.map((message) => this.#send(message)));
     const confirmed = new Set(
       sendable.filter((_, index) => results[index]?.status === 'fulfilled').map(({ id }) => id),
     );
+    failpoint('outbox-confirmed');
     const rejected = results.find((result) => result.status === 'rejected');
     return { confirmed, failure: rejected?.reason };
   }

@@ -31,6 +31,8 @@ type Constraint = {
 interface Check {
   readonly metadata: Metadata;
   readonly constraint: Constraint;
+  /** The name of the class, which costs more to ask for than most checks. */
+  readonly targetName: string;
 }
 
 interface Member {
@@ -43,8 +45,11 @@ interface Member {
 }
 
 interface Plan {
+  /** In the order in which their failures are told. */
   readonly members: readonly Member[];
-  readonly names: ReadonlySet<string>;
+  readonly byName: ReadonlyMap<string, Member>;
+  /** Those that are looked at although they are absent. */
+  readonly required: readonly Member[];
 }
 
 /** A name that may be repeated to the caller: nobody's secret looks like this and it fits a log line. */
@@ -58,9 +63,45 @@ export function collectFailures(instance: object, options: CollectOptions): Memb
   return walk.failures;
 }
 
+/**
+ * The same for objects that are no instances of their class, which must have no nested ones. What is faultless costs
+ * no more than the members that it has; what is not is walked once more, for the failures in their order.
+ */
+export function plainCollector(Class: Function, limit: number): (plain: object) => readonly MemberFailure[] {
+  const plan = planOf(Class);
+  return (plain) => {
+    if (isFaultless(plain as Members, plan)) return NO_FAILURES;
+    const walk = new Walk({ limit });
+    walk.visitMembers(plain, plan, '');
+    return walk.failures;
+  };
+}
+
+const NO_FAILURES: readonly MemberFailure[] = [];
+
+/** Whether the members of a class hold objects of other classes. */
+export function hasNestedClasses(Class: Function): boolean {
+  return planOf(Class).members.some(({ nested }) => nested);
+}
+
 /** The names of the members that carry at least one validator. */
 export function declaredMembers(Class: Function): ReadonlySet<string> {
-  return planOf(Class).names;
+  return new Set(planOf(Class).byName.keys());
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function isFaultless(plain: Members, { required, byName }: Plan): boolean {
+  for (const member of required) if (!fits(plain, plain[member.name], member)) return false;
+  for (const name of Object.keys(plain)) {
+    const member = byName.get(name);
+    if (member?.isOptional === true && !fits(plain, plain[name], member)) return false;
+  }
+  return true;
+}
+
+function fits(object: object, value: unknown, member: Member): boolean {
+  return isExempt(object, value, member) || findFailing(object, value, member) === null;
 }
 
 class Walk {
@@ -74,11 +115,14 @@ class Walk {
       this.fail(path, `${path || 'The value'} is of no known kind`, false);
       return;
     }
-    const plan = planOf(Class);
+    this.visitMembers(object, planOf(Class), path);
+  }
+
+  visitMembers(object: object, plan: Plan, path: string): void {
     if (this.options.refuseUnknown === true) this.refuseUnknown(object, plan, path);
     for (const member of plan.members) {
-      const value = (object as Record<string, unknown>)[member.name];
-      if (member.isOptional && (value === undefined || value === null)) continue;
+      const value = (object as Members)[member.name];
+      if (isExempt(object, value, member)) continue;
       if (this.isFull) return;
       this.visitMember(object, value, member, path);
     }
@@ -89,14 +133,13 @@ class Walk {
   }
 
   private visitMember(object: object, value: unknown, member: Member, parentPath: string): void {
-    for (const condition of member.conditions) if (!condition(object, value)) return;
-    for (const check of member.checks) {
-      if (passes(object, value, check)) continue;
+    const failing = findFailing(object, value, member);
+    if (failing !== null) {
       const path = join(parentPath, member.name);
-      this.fail(path, messageOf(object, value, check, path), value === undefined);
-      return;
+      this.fail(path, messageOf(object, value, failing, path), value === undefined);
+    } else if (member.nested && value !== undefined) {
+      this.visitNested(value, join(parentPath, member.name));
     }
-    if (member.nested && value !== undefined) this.visitNested(value, join(parentPath, member.name));
   }
 
   private visitNested(value: unknown, path: string): void {
@@ -114,7 +157,7 @@ class Walk {
   private refuseUnknown(object: object, plan: Plan, parentPath: string): void {
     for (const name of Object.keys(object)) {
       if (this.isFull) return;
-      if (plan.names.has(name)) continue;
+      if (plan.byName.has(name)) continue;
       const path = PLAIN_NAME.test(name) ? join(parentPath, name) : parentPath;
       this.fail(
         path,
@@ -156,7 +199,11 @@ function compilePlan(Class: Function): Plan {
     else byName.set(metadata.propertyName, [metadata]);
   }
   const members = [...byName].map(([name, metadatas]) => compileMember(Class, name, metadatas));
-  return { members, names: new Set(byName.keys()) };
+  return {
+    members,
+    byName: new Map(members.map((member) => [member.name, member])),
+    required: members.filter(({ isOptional }) => !isOptional),
+  };
 }
 
 function compileMember(Class: Function, name: string, metadatas: readonly Metadata[]): Member {
@@ -173,7 +220,7 @@ function compileMember(Class: Function, name: string, metadatas: readonly Metada
       .getTargetValidatorConstraints(metadata.constraintCls)
       .map((constraint) => {
         if (constraint.async) refuse('an asynchronous validator');
-        return { metadata, constraint: constraint.instance };
+        return { metadata, constraint: constraint.instance, targetName: Class.name };
       }),
   );
   const conditional = ofType(ValidationTypes.CONDITIONAL_VALIDATION);
@@ -188,17 +235,31 @@ function compileMember(Class: Function, name: string, metadatas: readonly Metada
   };
 }
 
-function passes(object: object, value: unknown, { metadata, constraint }: Check): boolean {
+/** Whether nobody asks what the member is: it is absent and may be, or a condition says so. */
+function isExempt(object: object, value: unknown, { isOptional, conditions }: Member): boolean {
+  if (isOptional && (value === undefined || value === null)) return true;
+  return conditions.length > 0 && !conditions.every((condition) => condition(object, value));
+}
+
+/** The first check that the value does not pass, or null. */
+function findFailing(object: object, value: unknown, { checks }: Member): Check | null {
+  for (const check of checks) if (!passes(object, value, check)) return check;
+  return null;
+}
+
+function passes(object: object, value: unknown, check: Check): boolean {
+  const { metadata, constraint } = check;
   if (metadata.validateIf && !metadata.validateIf(object, value)) return true;
-  const args = argumentsOf(object, value, metadata, metadata.propertyName);
+  const args = argumentsOf(object, value, check, metadata.propertyName);
   if (metadata.each && Array.isArray(value)) {
     return value.every((item: unknown) => constraint.validate(item, args) === true);
   }
   return constraint.validate(value, args) === true;
 }
 
-function messageOf(object: object, value: unknown, { metadata, constraint }: Check, path: string): string {
-  const args = argumentsOf(object, value, metadata, path);
+function messageOf(object: object, value: unknown, check: Check, path: string): string {
+  const { metadata, constraint } = check;
+  const args = argumentsOf(object, value, check, path);
   const template =
     typeof metadata.message === 'function'
       ? metadata.message(args)
@@ -213,8 +274,13 @@ function messageOf(object: object, value: unknown, { metadata, constraint }: Che
     .replaceAll('$value', () => 'the value');
 }
 
-function argumentsOf(object: object, value: unknown, metadata: Metadata, property: string): ValidationArguments {
-  return { targetName: classOf(object).name, property, object, value, constraints: metadata.constraints ?? [] };
+function argumentsOf(
+  object: object,
+  value: unknown,
+  { metadata, targetName }: Check,
+  property: string,
+): ValidationArguments {
+  return { targetName, property, object, value, constraints: metadata.constraints ?? [] };
 }
 
 function print(constraint: unknown): string {

@@ -23,6 +23,12 @@ export function toInstance<T extends object>(Class: Constructor<T>, plain: objec
   return builderOf(Class)(plain) as T;
 }
 
+/** Whether an instance differs in some member from the plain object that it is made of. */
+export function makesMembers(Class: Constructor, names: Iterable<string>): boolean {
+  if (usesExposure(Class) || Object.values(new Class()).some((preset) => preset !== undefined)) return true;
+  return [...names].some((name) => compileConverter(Class, name) !== null);
+}
+
 function builderOf(Class: Constructor): BuildInstance {
   let builder = builders.get(Class);
   if (!builder) {

@@ -14,7 +14,7 @@ import {
   validateSync,
 } from 'class-validator';
 import fc from 'fast-check';
-import { validateInstance } from './validate';
+import { plainValidator, validateInstance } from './validate';
 
 class TextPartDto {
   @IsIn(['text']) type: string;
@@ -280,5 +280,55 @@ describe(validateInstance.name, () => {
       { numRuns: 2_000 },
     );
     expect(Math.min(verdicts.accepted, verdicts.refused)).toBeGreaterThan(100);
+  });
+});
+
+class PlainBaseDto {
+  @IsString() model: string;
+}
+
+class PlainDto extends PlainBaseDto {
+  @IsOptional() @IsInt() @Min(1) maxTokens?: number | null;
+  @IsOptional() @IsString({ each: true }) stop?: string[];
+  @IsOptional() @IsString() @MaxLength(5) user?: string;
+  @ValidateIf((dto: PlainDto) => dto.maxTokens === 7) @IsDefined() @IsString() reason?: string;
+}
+
+describe(plainValidator.name, () => {
+  const validate = plainValidator(PlainDto);
+
+  it('gives back the object that it was given', () => {
+    const plain = { model: 'm', maxTokens: null, unknown: 1 };
+    expect(validate(plain)).toBe(plain);
+  });
+
+  it('finds what validateInstance finds, and says it in the same words and order', () => {
+    const refusalOf = (act: () => unknown): unknown => {
+      try {
+        act();
+        return null;
+      } catch (error) {
+        return error instanceof AppError && [error.code, error.message, error.metadata];
+      }
+    };
+    const any = fc.constantFrom<unknown>('m', 'longer', 7, 0, 1.5, null, undefined, true, ['x'], [1], {});
+    const member = fc.constantFrom('model', 'maxTokens', 'stop', 'user', 'reason', 'unknown', 'constructor');
+    let refused = 0;
+    fc.assert(
+      fc.property(fc.oneof(fc.dictionary(member, any), any), (plain) => {
+        const refusal = refusalOf(() => validate(plain));
+        expect(refusal).toEqual(refusalOf(() => validateInstance(PlainDto, plain)));
+        if (refusal !== null) refused += 1;
+      }),
+      { numRuns: 500 },
+    );
+    expect(refused).toBeGreaterThan(50);
+  });
+
+  it('takes no class whose instances are more than what they are made of', () => {
+    class Preset {
+      @IsInt() limit = 20;
+    }
+    for (const Class of [ChatDto, MessageDto, Preset]) expect(() => plainValidator<object>(Class)).toThrow(Class.name);
   });
 });

@@ -1,6 +1,12 @@
 import { AppError } from '@libs/errors';
-import { collectFailures, type MemberFailure } from './member-failures';
-import { toInstance, type Constructor } from './to-instance';
+import {
+  collectFailures,
+  declaredMembers,
+  hasNestedClasses,
+  plainCollector,
+  type MemberFailure,
+} from './member-failures';
+import { makesMembers, toInstance, type Constructor } from './to-instance';
 
 export interface ValidateOptions {
   /** Refuse members that the class does not declare; by default they are kept and not looked at. */
@@ -21,13 +27,34 @@ export function validateInstance<T extends object>(
   plain: unknown,
   options: ValidateOptions = {},
 ): T {
-  if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
-    throw new AppError('invalid_request', 'Expected a JSON object', { metadata: { param: null } });
-  }
-  const instance = toInstance(Class, plain);
+  const instance = toInstance(Class, asObject(plain));
   const failures = collectFailures(instance, { limit: REPORTED_FAILURES, refuseUnknown: options.refuseUnknown });
   if (failures.length > 0) throw invalidRequest(failures);
   return instance;
+}
+
+/**
+ * Judges plain objects of one class in the same words as `validateInstance`, and gives back the object itself. For
+ * whoever only reads the members: no instance is made, and members that are absent cost nothing.
+ *
+ * A class that converts or presets a member, or holds other classes, is refused with a plain Error.
+ */
+export function plainValidator<T extends object>(Class: Constructor<T>): (plain: unknown) => Readonly<T> {
+  if (hasNestedClasses(Class) || makesMembers(Class, declaredMembers(Class))) {
+    throw new Error(`${Class.name} needs an instance, which validateInstance makes`);
+  }
+  const collect = plainCollector(Class, REPORTED_FAILURES);
+  return (plain) => {
+    const object = asObject(plain);
+    const failures = collect(object);
+    if (failures.length > 0) throw invalidRequest(failures);
+    return object as T;
+  };
+}
+
+function asObject(plain: unknown): object {
+  if (typeof plain === 'object' && plain !== null && !Array.isArray(plain)) return plain;
+  throw new AppError('invalid_request', 'Expected a JSON object', { metadata: { param: null } });
 }
 
 function invalidRequest(failures: readonly MemberFailure[]): AppError {

@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Global, Module } from '@nestjs/common';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { hashApiKey, mintApiKey, VerifyKey, type Principal } from '@libs/contracts';
 import {
@@ -29,7 +29,8 @@ import { GenerationRecorder } from '../../generations/generation-recorder';
 import { GenerationsController } from '../../generations/generations.controller';
 import { GenerationsService } from '../../generations/generations.service';
 import type { FakeGenerationContents } from '../../generations/testing/fake-generation-contents';
-import { API_PREFIX, edgeServerOptions, prepareEdge } from '../../http/edge';
+import { API_PREFIX, prepareEdge } from '../../http/edge';
+import { createEdgeAdapter } from '../../http/edge-adapter';
 import { HttpModule } from '../../http/http.module';
 import { InFlight } from '../../http/in-flight';
 import { createServerToolEngine } from '../../server-tools/create-server-tool-engine';
@@ -173,7 +174,7 @@ export class InferenceApp {
         GenerationsController,
       ],
     }).compile();
-    const adapter = new FastifyAdapter({ ...edgeServerOptions(), skipMiddie: true });
+    const adapter = createEdgeAdapter();
     this.app = module.createNestApplication<NestFastifyApplication>(adapter, { bodyParser: false, logger: false });
     this.app.setGlobalPrefix(API_PREFIX);
     this.app.useGlobalFilters(new AppExceptionFilter(silent));

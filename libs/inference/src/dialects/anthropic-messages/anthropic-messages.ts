@@ -6,14 +6,14 @@ import type { Endpoint } from '../../routing/catalogue';
 import { ownMembers } from '../billing';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { JsonCursor } from '../json-cursor';
-import { applyEdits, findMember, memberEdits, scanMembers, spliceMembers } from '../json-members';
+import { applyEdits, findMember, memberEdits, missingMembers, scanMembers, spliceMembers } from '../json-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
 import { tierMember } from '../usage-details';
 import { billMessage, usageIn } from './message-billing';
 import { messageUsageEdits, messageUsageText } from './message-usage';
 import { MessagesStream } from './messages-stream';
 import { MESSAGES_GATEWAY_MEMBERS, maxTokensOf } from './request-members';
-import { MESSAGE_MEMBERS, missingMembers, STANDARD_TIER, USAGE_MEMBERS } from './required-members';
+import { MESSAGE_MEMBERS, STANDARD_TIER, USAGE_MEMBERS } from './required-members';
 import { errorAt, readOrRefuse, readUpstreamMessage } from './upstream-message';
 
 /** Anthropic's messages, asked of an upstream that speaks them too. */

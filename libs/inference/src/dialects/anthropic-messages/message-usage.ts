@@ -2,11 +2,11 @@ import type { Usage } from '../../model/usage';
 import { isByok, upstreamCostText } from '../../pricing/byok-fee';
 import { formatUsd, usdNumber } from '../../pricing/money';
 import type { BilledUnits, Cost } from '../../pricing/price';
-import { memberEdits, type ByteEdit, type ScannedObject } from '../json-members';
+import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '../json-members';
 import { settleUsage } from '../openai-usage';
 import { totalOf, type Bill } from '../translation';
 import { isObject, objectOf, objectsOf, type JsonObject } from '../loose-values';
-import { missingMembers, USAGE_MEMBERS } from './required-members';
+import { USAGE_MEMBERS } from './required-members';
 
 /**
  * The counts of a usage object of the Messages API; null stands for missing or unusable. `input` excludes

@@ -7,7 +7,15 @@ import { ownMembers, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
 import { JsonCursor } from '../json-cursor';
 import { MalformedJson } from '../json-grammar';
-import { applyEdits, findMember, memberEdits, scanMembersAt, type ByteEdit, type JsonMember } from '../json-members';
+import {
+  applyEdits,
+  findMember,
+  memberEdits,
+  missingMembers,
+  scanMembersAt,
+  type ByteEdit,
+  type JsonMember,
+} from '../json-members';
 import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
 import { objectOf } from '../loose-values';
@@ -22,7 +30,7 @@ import {
   startUsageEdits,
   type MessageCounts,
 } from './message-usage';
-import { DELTA_USAGE_MEMBERS, MESSAGE_MEMBERS, missingMembers } from './required-members';
+import { DELTA_USAGE_MEMBERS, MESSAGE_MEMBERS } from './required-members';
 import { readMessageEvent, type MessageEvent } from './stream-event';
 import { errorAt, readUpstreamMessage, valueOf } from './upstream-message';
 

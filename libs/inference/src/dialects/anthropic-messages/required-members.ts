@@ -1,4 +1,4 @@
-import { memberEdits, type ByteEdit, type ScannedObject } from '../json-members';
+import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '../json-members';
 
 type Members = Readonly<Record<string, string>>;
 
@@ -37,11 +37,6 @@ const BLOCK_MEMBERS: ReadonlyMap<string, Members> = new Map([
   ['web_search_tool_result', DIRECT_CALL],
   ['web_fetch_tool_result', DIRECT_CALL],
 ]);
-
-/** Those of `required` that the object has not. */
-export function missingMembers({ members }: ScannedObject, required: Members): Record<string, string> {
-  return Object.fromEntries(Object.entries(required).filter(([name]) => !members.some(({ key }) => key === name)));
-}
 
 /** Completes a block of content in place. */
 export function blockEdits(block: ScannedObject, type: string | null): ByteEdit[] {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AnswerPart, ServerToolPart, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningPart, TextPart } from '../../model/conversation';
 import { parseJson } from '../json-value';
@@ -15,7 +15,7 @@ const ID_LENGTH = 48;
 
 /** The id of an output item: the same for the same place of the same response. */
 export function itemId(kind: ItemKind, responseId: string, outputIndex: number): string {
-  const digest = createHash('sha256').update(`${responseId}/${outputIndex}`).digest('hex');
+  const digest = hash('sha256', `${responseId}/${outputIndex}`);
   return `${kind}_${digest.slice(0, ID_LENGTH)}`;
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Endpoint } from '../../routing/catalogue';
 import { spliceMembers, type ScannedObject } from '../json-members';
 import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
@@ -60,5 +60,5 @@ function hashedText(request: ScannedObject, name: string): string | null {
 }
 
 export function hashOfUser(user: string): string {
-  return createHash('sha256').update(user).digest('hex');
+  return hash('sha256', user);
 }

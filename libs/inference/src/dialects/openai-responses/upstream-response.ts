@@ -1,7 +1,15 @@
 import type { FinishReason } from '../../model/finish-reason';
 import type { AnswerContext } from '../dialect';
 import type { JsonCursor } from '../json-cursor';
-import { findMember, memberEdits, type ByteEdit, type JsonMember, type ScannedObject } from '../json-members';
+import {
+  findMember,
+  joinEdits,
+  memberEdits,
+  missingMembers,
+  type ByteEdit,
+  type JsonMember,
+  type ScannedObject,
+} from '../json-members';
 import type { ReportedUsage } from '../openai-usage';
 import { memberText, scanRequest } from '../request-members';
 import type { Bill } from '../translation';
@@ -31,8 +39,7 @@ const CALLS = new Set(['function_call', 'custom_tool_call']);
 /** Reads the response at the cursor, which ends up behind it. Throws MalformedJson. */
 export function readUpstreamResponse(cursor: JsonCursor): UpstreamResponse {
   const reader = new ResponseReader(cursor);
-  cursor.readObject(reader.onMember);
-  reader.closeBrace = cursor.position - 1;
+  reader.readMembers();
   return reader;
 }
 
@@ -56,15 +63,19 @@ class ResponseReader implements UpstreamResponse {
     this.bytes = cursor.bytes;
   }
 
-  readonly onMember = (key: string, keyStart: number): void => {
+  readMembers(): void {
     const cursor = this.#cursor;
-    const valueStart = cursor.position;
-    const isNull = cursor.isNull();
-    this.#readValue(key);
-    const member = { key, keyStart, valueStart, valueEnd: cursor.position };
-    this.members.push(member);
-    if (key === 'error') this.error = isNull ? null : member;
-  };
+    cursor.enterObject();
+    for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
+      const { keyStart, position: valueStart } = cursor;
+      const isNull = cursor.isNull();
+      this.#readValue(key);
+      const member = { key, keyStart, valueStart, valueEnd: cursor.position };
+      this.members.push(member);
+      if (key === 'error') this.error = isNull ? null : member;
+    }
+    this.closeBrace = cursor.position - 1;
+  }
 
   #readValue(key: string): void {
     const cursor = this.#cursor;
@@ -89,20 +100,30 @@ class ResponseReader implements UpstreamResponse {
     const cursor = this.#cursor;
     if (!cursor.isArray()) return cursor.skipValue();
     let count = 0;
-    cursor.readArray(() => {
+    cursor.enterArray();
+    while (cursor.nextElement()) {
       count += 1;
       this.#readItem('item', 0);
-    });
+    }
     this.outputCount = count;
   }
 
   #readItem(key: string, depth: number): void {
     const cursor = this.#cursor;
     if (cursor.isObject()) {
-      cursor.readObject((name) => this.#readItem(name, depth + 1));
+      cursor.enterObject();
+      for (let name = cursor.nextKey(); name !== null; name = cursor.nextKey()) this.#readItem(name, depth + 1);
     } else if (cursor.isArray()) {
-      cursor.readArray(() => this.#readItem(key, depth));
-    } else if (key === 'type' && depth === 1) {
+      cursor.enterArray();
+      while (cursor.nextElement()) this.#readItem(key, depth);
+    } else {
+      this.#readLeaf(key, depth);
+    }
+  }
+
+  #readLeaf(key: string, depth: number): void {
+    const cursor = this.#cursor;
+    if (key === 'type' && depth === 1) {
       if (CALLS.has(cursor.readStringOrNull() ?? '')) this.hasToolCalls = true;
     } else {
       const isContent = CONTENT.has(key) && cursor.isString();
@@ -169,11 +190,9 @@ export function ownResponseMembers(context: AnswerContext): OwnResponseMembers {
   const request = scanRequest(context.requestBody);
   const absent: Record<string, string> = { ...REQUIRED };
   for (const name of REPEATED) {
+    const text = memberText(request, name)?.toString();
     // In one line, as an event's data has to be; no string of JSON holds a line feed.
-    const text = memberText(request, name)
-      ?.toString()
-      .replace(/[\r\n]/g, ' ');
-    if (text !== undefined && text !== 'null') absent[name] = text;
+    if (text !== undefined && text !== 'null') absent[name] = text.replace(/[\r\n]/g, ' ');
   }
   return { set: ownWords(context, request), absent };
 }
@@ -193,22 +212,28 @@ function ownWords({ generationId, model }: AnswerContext, request: ScannedObject
 }
 
 /** The edits that turn an upstream's response into ours. Without a bill the usage is left as it is. */
-export function responseEdits(response: UpstreamResponse, own: OwnResponseMembers, bill: Bill | null): ByteEdit[] {
+export function responseEdits(
+  response: UpstreamResponse,
+  own: OwnResponseMembers,
+  bill: Bill | null,
+): readonly ByteEdit[] {
   const { serviceTier, usage } = response;
-  const set: Record<string, string> = { ...absentIn(response, own.absent), ...own.set };
+  const set = absentIn(response, own.absent);
+  Object.assign(set, own.set);
   if (serviceTier !== null) set['service_tier'] = JSON.stringify(toServiceTier(serviceTier));
   if (usage !== null) {
-    const inner = bill === null ? [] : responseUsageEdits(usage, bill);
-    return [...memberEdits(response, { set }), ...inner].sort((a, b) => a.start - b.start);
+    return joinEdits(memberEdits(response, { set }), bill === null ? [] : responseUsageEdits(usage, bill));
   }
   // Before the end of a stream there is none, which some upstreams write as null.
   if (bill === null) return memberEdits(response, { set, remove: ['usage'] });
-  return memberEdits(response, { set: { ...set, usage: responseUsageText(bill) } });
+  set['usage'] = responseUsageText(bill);
+  return memberEdits(response, { set });
 }
 
 function absentIn(response: UpstreamResponse, absent: Readonly<Record<string, string>>): Record<string, string> {
-  const all = { ...absent, created_at: String(Math.floor(Date.now() / 1_000)) };
-  return Object.fromEntries(Object.entries(all).filter(([name]) => findMember(response, name) === undefined));
+  const found = missingMembers(response, absent);
+  if (!findMember(response, 'created_at')) found['created_at'] = String(Math.floor(Date.now() / 1_000));
+  return found;
 }
 
 /** A failure as members of a response, as JSON text. */

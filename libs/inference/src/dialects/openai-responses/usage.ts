@@ -33,11 +33,12 @@ function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): voi
 
 function readDetails(cursor: JsonCursor, counts: ReportedCounts): void {
   if (!cursor.isObject()) return cursor.skipValue();
-  cursor.readObject((key) => {
+  cursor.enterObject();
+  for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
     if (key === 'cached_tokens') counts.cached = cursor.readNumberOrNull();
     else if (key === 'cache_write_tokens') counts.cacheWrite = cursor.readNumberOrNull();
     else if (key === 'reasoning_tokens') counts.reasoning = cursor.readNumberOrNull();
-  });
+  }
 }
 
 /** Completes the upstream's usage object in place: cost, required details, and every count billed differently. */

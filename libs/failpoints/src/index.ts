@@ -1,0 +1,2 @@
+export { FAILPOINTS, type Failpoint } from './failpoint-names';
+export { armFailpoint, failpoint } from './failpoint';

@@ -1,0 +1,82 @@
+import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
+
+/** A synchronous call that is about to go upstream. Money as exact decimal strings in US dollars. */
+export interface GenerationOpening {
+  readonly id: string;
+  /** UTC day named by the id, `YYYY-MM-DD`. */
+  readonly createdOn: string;
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  readonly apiKeyHash: string;
+  readonly api: string;
+  readonly model: string;
+  readonly streamed: boolean;
+  readonly holdUsd: string;
+  /** Null: the key may spend what its organization has. */
+  readonly keyLimit: KeyLimit | null;
+  /** Of the workspace, each of which must cover the hold; absent where it has none. */
+  readonly budgets?: readonly SpendingLimit[] | undefined;
+}
+
+/** The members of an opening that only opening needs. */
+export type OpeningTerms = 'holdUsd' | 'keyLimit' | 'budgets';
+
+/** One call to a provider. */
+export interface GenerationAttempt {
+  /** Slugs. */
+  readonly model: string;
+  readonly provider: string;
+  /** 200, or the status of the error. */
+  readonly status: number;
+  readonly latencyMs: number;
+  readonly isByok?: true | undefined;
+}
+
+/**
+ * What else is known of a call once it is over. A member that is not known, is nothing or is false is absent, so
+ * that a plain call is a short line. Texts hold no NUL, which PostgreSQL could not store.
+ */
+export interface GenerationDetails {
+  readonly requestId?: string | undefined;
+  readonly userAgent?: string | undefined;
+  readonly origin?: string | undefined;
+  readonly httpReferer?: string | undefined;
+  readonly appTitle?: string | undefined;
+  readonly sessionId?: string | undefined;
+  /** SHA-256 of what the caller calls its end user, in hexadecimal. */
+  readonly externalUser?: string | undefined;
+  /** Parts of the prompt that are no text, and how many of them are sound. */
+  readonly mediaParts?: number | undefined;
+  readonly audioParts?: number | undefined;
+  /** All calls to providers, in their order. */
+  readonly attempts: readonly GenerationAttempt[];
+  readonly nativeFinishReason?: string | undefined;
+  readonly serviceTier?: string | undefined;
+  readonly isByok?: true | undefined;
+  /** What the caller's own provider charges for it. Amounts are decimal strings in US dollars. */
+  readonly upstreamCostUsd?: string | undefined;
+  readonly cacheDiscountUsd?: string | undefined;
+  /** Pages that a tool of ours read for the model; absent where it had no tools of ours. */
+  readonly fetches?: number | undefined;
+}
+
+/** What became of it. */
+export interface GenerationSettlement extends Omit<GenerationOpening, OpeningTerms> {
+  readonly provider: string | null;
+  readonly upstreamModel: string | null;
+  readonly upstreamId: string | null;
+  readonly statusCode: number;
+  readonly outcome: 'completed' | 'incomplete' | 'failed' | 'cancelled';
+  readonly finishReason: string | null;
+  readonly usageProvenance: string | null;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly cachedTokens: number;
+  readonly reasoningTokens: number;
+  readonly costUsd: string;
+  /** What of `costUsd` is the fee for a call on an own key, of which an allowance may spare all or a part. */
+  readonly byokFeeUsd?: string | undefined;
+  readonly latencyMs: number | null;
+  readonly generationMs: number | null;
+  readonly details: GenerationDetails;
+}

@@ -1,0 +1,18 @@
+import { setFlagsFromString } from 'node:v8';
+
+/** Node's own is 64 KiB. */
+const SMALL_BUFFERS_TOGETHER_BYTES = 8 * 1024;
+/** V8's own is up to 300 where the machine has memory. */
+const HEAP_GROWTH_PERCENT = 50;
+
+/**
+ * Bounds what a process takes beyond what it uses, in the two ways that NODE_OPTIONS cannot.
+ *
+ * Small buffers are cut from common slabs, and one that is kept, as the body of a request is while its answer
+ * streams, keeps the whole slab with it. And what lived as long as a stream is old when it is left: unless the heap is
+ * looked through before it has grown by a multiple, hundreds of finished streams lie there at any time.
+ */
+export function limitProcessMemory(): void {
+  Buffer.poolSize = SMALL_BUFFERS_TOGETHER_BYTES;
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
+}

@@ -1,0 +1,89 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Failpoint } from '@libs/failpoints';
+import { root } from '../../scripts/checkout';
+import { eventually } from './eventually';
+import type { AppName, Installation } from './installation';
+
+const DEATH_MS = 60_000;
+/** Leases that a dead app leaves behind, by the app. Nobody else holds any of its kind. */
+const LEASES: Readonly<Partial<Record<AppName, readonly string[]>>> = {
+  'batch-worker': [
+    `UPDATE batch_segments SET available_at = now() WHERE available_at > now()`,
+    `UPDATE batches SET lease_until = now() WHERE lease_until > now() AND status <> 'receiving'`,
+  ],
+  'video-worker': ['videos', 'webhook_deliveries'].map(
+    (table) => `UPDATE ${table} SET lease_until = now() WHERE lease_until > now()`,
+  ),
+};
+
+/** Builds the form of the apps that has failpoints; seconds, or a moment when nothing changed. @returns its folder */
+export function buildWithFailpoints(): string {
+  const args = [join(root, 'scripts/build.mjs'), '--failpoints', '--quiet'];
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`there is no build with failpoints:\n${stderr}`);
+  return join(root, '.sluice/failpoint-build');
+}
+
+export interface Death {
+  readonly point: Failpoint;
+  /** At which pass, counted from the last start. */
+  readonly pass: number;
+  /**
+   * Brings the app there, unless what the last death left undone does so first. It may fail, as its answer may die
+   * with the app, and is tried again as long as the app lives.
+   */
+  readonly load: () => Promise<unknown>;
+}
+
+/** Lets apps die at their failpoints, one death after another, and counts where they did. */
+export class FailpointDeaths {
+  readonly hits = new Map<Failpoint, number>();
+
+  constructor(private readonly installation: Installation) {}
+
+  /**
+   * Starts the app anew and has it die these deaths in their order. After each its leases are over, as if half a
+   * minute had passed, and it comes back to meet the next. At the end it lives, without a failpoint.
+   */
+  async die(app: AppName, deaths: readonly Death[], environment: Readonly<Record<string, string>> = {}): Promise<void> {
+    const doomed = deaths.map(({ point, pass }) => ({ ...environment, FAILPOINT: `${point}:kill9@${pass}` }));
+    await this.installation.stopApp(app);
+    await this.installation.startApp(app, app, [...doomed, environment]);
+    for (const [index, { load }] of deaths.entries()) {
+      await Promise.all([this.#death(app, index + 1), this.#bring(app, index + 1, load)]);
+      await this.installation.untilReady();
+    }
+    expect(this.#wordsOf(app)).toEqual(
+      deaths.map(({ point, pass }) => `Killed at the failpoint ${point}, pass ${pass}`),
+    );
+    for (const { point } of deaths) this.hits.set(point, (this.hits.get(point) ?? 0) + 1);
+  }
+
+  #hasDied(app: AppName, count: number): boolean {
+    return this.installation.deathsOf(app) >= count;
+  }
+
+  /** A connection that died with the app before this one fails the first try. */
+  async #bring(app: AppName, count: number, load: () => Promise<unknown>): Promise<void> {
+    await eventually(`${app} is brought to its death`, DEATH_MS, async () => {
+      if (this.#hasDied(app, count)) return true;
+      return load().then(
+        () => true,
+        () => undefined,
+      );
+    });
+  }
+
+  async #death(app: AppName, count: number): Promise<void> {
+    await eventually(`${app} dies for the ${count}. time`, DEATH_MS, () => this.#hasDied(app, count) || undefined);
+    for (const sql of LEASES[app] ?? []) await this.installation.database.execute({ sql });
+  }
+
+  /** What the app said when it died; its log begins anew each time it is started by hand. */
+  #wordsOf(app: AppName): string[] {
+    const log = readFileSync(join(this.installation.folder, `${app}.log`), 'utf8');
+    return log.split('\n').filter((line) => line.startsWith('Killed at the failpoint'));
+  }
+}

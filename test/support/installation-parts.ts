@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import Redis from 'ioredis';
+import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
+import { root } from '../../scripts/checkout';
+import { startBroker, type InstallationBroker } from './broker';
+
+/** The Redis of the tests; an installation has keys of its own in it. */
+export const REDIS_URL = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
+
+const SEED_TIMEOUT_MS = 60_000;
+const KEYS_PER_SCAN = 500;
+
+const run = promisify(execFile);
+
+export const APP_NAMES = ['auth', 'batch-worker', 'credentials', 'gateway', 'video-worker'] as const;
+export type AppName = (typeof APP_NAMES)[number];
+
+export interface InstallationOptions {
+  /** The text of the catalogue file: see `catalogueOf`. */
+  readonly catalogue: string;
+  /** Default: all five. Who routes requests is given the credentials app too: without it none is routed. */
+  readonly apps?: readonly AppName[];
+  /** Beside what every app is given; may replace it. */
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly environmentOf?: Readonly<Partial<Record<AppName, Readonly<Record<string, string>>>>>;
+  /** Something to stand between the apps and a service: takes the service's URL, gives the one for the apps. */
+  readonly between?: (url: string) => Promise<string>;
+  /** Where the apps were built. Default: `dist`, the production form. */
+  readonly build?: string;
+}
+
+export interface Seed {
+  readonly apiKey: string;
+  readonly managementKey: string;
+  readonly workspaceId: string;
+}
+
+export interface ServiceUrls {
+  readonly database: string;
+  readonly broker: string;
+  readonly redis: string;
+}
+
+export function appsOf({ apps = APP_NAMES }: InstallationOptions): readonly AppName[] {
+  const routes = apps.includes('gateway') || apps.includes('batch-worker');
+  return routes ? [...new Set<AppName>([...apps, 'credentials'])] : apps;
+}
+
+export async function urlsForApps({ between }: InstallationOptions, urls: ServiceUrls): Promise<ServiceUrls> {
+  if (between === undefined) return urls;
+  const [database, broker, redis] = await Promise.all([urls.database, urls.broker, urls.redis].map(between));
+  return { database: database!, broker: broker!, redis: redis! };
+}
+
+/** A broker and a database of its own, or neither. */
+export async function startPlaces(folder: string): Promise<{ broker: InstallationBroker; testDatabase: TestDatabase }> {
+  const starting = [startBroker(join(folder, 'rabbitmq')), createTestDatabase()] as const;
+  try {
+    const [broker, testDatabase] = await Promise.all(starting);
+    return { broker, testDatabase };
+  } catch (error) {
+    const [broker, testDatabase] = starting;
+    await Promise.allSettled([broker.then((one) => one.stop()), testDatabase.then((one) => one.drop())]);
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+export const entryOf = ({ build = join(root, 'dist') }: InstallationOptions, app: AppName): string =>
+  join(build, 'apps', app, 'src/main.js');
+
+/** Deletes every key of Redis that begins with the prefix. */
+export async function forgetRedisKeys(prefix: string): Promise<void> {
+  const redis = new Redis(REDIS_URL, { lazyConnect: true });
+  try {
+    await redis.connect();
+    let cursor = '0';
+    do {
+      const [next, keys] = await redis.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', KEYS_PER_SCAN);
+      if (keys.length > 0) await redis.del(...keys);
+      cursor = next;
+    } while (cursor !== '0');
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Makes the demo workspace, in the environment of the auth app. */
+export async function plantSeed(environment: Readonly<Record<string, string>>): Promise<Seed> {
+  const script = join(root, 'dist/scripts/seed.js');
+  const { stdout } = await run(process.execPath, [script], { env: environment, timeout: SEED_TIMEOUT_MS });
+  const seed = JSON.parse(stdout) as { api_key: string; management_key: string; workspace_id: string };
+  return { apiKey: seed.api_key, managementKey: seed.management_key, workspaceId: seed.workspace_id };
+}
