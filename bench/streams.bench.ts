@@ -1,23 +1,23 @@
 import type { BenchProcess } from './support/child-process';
 import { percentiles, runBenchmark, startContest, type Contest } from './support/comparison';
 import { rounded } from './support/statistics';
-import { measureStreams, type StreamLoad } from './support/stream-load';
+import { measureStreams, type StreamLoad, type StreamTarget } from './support/stream-load';
 
 /**
- * 512 callers at once that read streams of 64 events, one every 50 ms: how long the first byte takes by way of
- * the gateway, by way of a bare pass-through, and directly from the provider; what an event costs; and how much
- * memory the processes take.
+ * 512 callers at once that read streams of 64 events: how long the first byte takes by way of the gateway, by way of a
+ * bare pass-through, and directly from the provider; what an event costs; and how much memory the processes take.
+ *
+ * At two paces, each with processes of its own: an event every 100 ms, and one every 50. All processes share the
+ * machine, and where the second asks more of it than it has, what is waited for is the machine: `core_busy` tells.
  */
 const EVENTS = 64;
-const EVERY_MS = 50;
-const LOAD: StreamLoad = {
-  callers: Number(process.env.BENCH_CALLERS ?? 512),
-  seconds: Number(process.env.BENCH_ROUND_SECONDS ?? 15),
-  spreadMs: EVENTS * EVERY_MS,
-};
+const PACES_MS = (process.env.BENCH_PACES_MS ?? '100,50').split(',').map(Number);
+const CALLERS = Number(process.env.BENCH_CALLERS ?? 512);
+const SECONDS = Number(process.env.BENCH_ROUND_SECONDS ?? 15);
+/** Until V8 has compiled what a stream runs through; before, the compiler is what is waited for. */
+const WARM_UP_SECONDS = 5;
 const SAMPLE_EVERY_MS = 250;
 const PATH = '/chat/completions';
-const PREFIX = `stream-${EVENTS}-${EVERY_MS}`;
 
 const BODY = JSON.stringify({
   model: 'bench/chat',
@@ -26,8 +26,13 @@ const BODY = JSON.stringify({
   stream: true,
 });
 
-/** The most memory that a process took while something went on. */
-async function watched<T>(process: BenchProcess, run: () => Promise<T>): Promise<{ result: T; peakMebibytes: number }> {
+interface Watched<T> {
+  readonly result: T;
+  /** The most memory that the process took meanwhile. */
+  readonly peakMebibytes: number;
+}
+
+async function watched<T>(process: BenchProcess, run: () => Promise<T>): Promise<Watched<T>> {
   let peakMebibytes = process.residentMebibytes();
   const timer = setInterval(() => {
     peakMebibytes = Math.max(peakMebibytes, process.residentMebibytes());
@@ -39,44 +44,71 @@ async function watched<T>(process: BenchProcess, run: () => Promise<T>): Promise
   }
 }
 
-async function measureThrough(process: BenchProcess, url: string, apiKey: string) {
+function loadAt(everyMs: number): StreamLoad {
+  return { callers: CALLERS, seconds: SECONDS, spreadMs: EVENTS * everyMs };
+}
+
+/** What does not count, then what does. */
+async function measureWarm(target: StreamTarget, load: StreamLoad) {
+  await measureStreams(target, { ...load, seconds: WARM_UP_SECONDS });
+  return measureStreams(target, load);
+}
+
+async function measureThrough(process: BenchProcess, target: StreamTarget, load: StreamLoad) {
   const idleMebibytes = process.residentMebibytes();
-  const cpuBefore = process.cpuMicros();
-  const { result, peakMebibytes } = await watched(process, () => measureStreams({ url, apiKey, body: BODY }, LOAD));
+  const { peakMebibytes: warmUpPeak } = await watched(process, () =>
+    measureStreams(target, { ...load, seconds: WARM_UP_SECONDS }),
+  );
+  const [cpuBefore, startedMs] = [process.cpuMicros(), performance.now()];
+  const { result, peakMebibytes } = await watched(process, () => measureStreams(target, load));
+  const [cpuMicros, tookMs] = [process.cpuMicros() - cpuBefore, performance.now() - startedMs];
   const { firstByteMs, streams, failed } = result;
   return {
     first_byte_ms: percentiles(firstByteMs),
     streams,
     failed,
-    cpu_micros_per_event: rounded((process.cpuMicros() - cpuBefore) / Math.max(1, streams * EVENTS), 2),
-    rss_mebibytes: { idle: idleMebibytes, peak: peakMebibytes },
+    cpu_micros_per_event: rounded(cpuMicros / Math.max(1, streams * EVENTS), 2),
+    core_busy: rounded(cpuMicros / 1_000 / tookMs, 2),
+    rss_mebibytes: { idle: idleMebibytes, peak: Math.max(peakMebibytes, warmUpPeak) },
   };
 }
 
-async function measure({ installation, bare }: Contest): Promise<object> {
+async function measure({ installation, bare }: Contest, everyMs: number): Promise<object> {
   const { apiKey, gateway, gatewayUrl, upstreamUrl } = installation;
-  const direct = await measureStreams({ url: `${upstreamUrl}/${PREFIX}/v1${PATH}`, apiKey, body: BODY }, LOAD);
-  const passedOn = await measureThrough(bare.process, bare.url + PATH, apiKey);
-  const served = await measureThrough(gateway, gatewayUrl + PATH, apiKey);
+  const load = loadAt(everyMs);
+  const at = (url: string): StreamTarget => ({ url: url + PATH, apiKey, body: BODY });
+  const direct = await measureWarm(at(`${upstreamUrl}/${prefixOf(everyMs)}/v1`), load);
+  const passedOn = await measureThrough(bare.process, at(bare.url), load);
+  const served = await measureThrough(gateway, at(gatewayUrl), load);
   const directMs = percentiles(direct.firstByteMs);
   return {
-    benchmark: 'streams',
-    callers: LOAD.callers,
-    events_per_stream: EVENTS,
+    event_every_ms: everyMs,
     direct: { first_byte_ms: directMs, streams: direct.streams, failed: direct.failed },
     bare_pass_through: passedOn,
     gateway: served,
     added_first_byte_p50_ms: rounded(served.first_byte_ms.p50 - directMs.p50, 3),
     added_first_byte_p99_ms: rounded(served.first_byte_ms.p99 - directMs.p99, 3),
+    first_byte_p99_ratio: rounded(served.first_byte_ms.p99 / directMs.p99, 2),
+    bare_first_byte_p99_ratio: rounded(passedOn.first_byte_ms.p99 / directMs.p99, 2),
     events_per_core_ratio: rounded(passedOn.cpu_micros_per_event / served.cpu_micros_per_event, 2),
   };
 }
 
-runBenchmark(async () => {
-  const contest = await startContest({ catalogue: { upstreamPrefix: PREFIX } });
+function prefixOf(everyMs: number): string {
+  return `stream-${EVENTS}-${everyMs}`;
+}
+
+async function measureAt(everyMs: number): Promise<object> {
+  const contest = await startContest({ catalogue: { upstreamPrefix: prefixOf(everyMs) } });
   try {
-    return await measure(contest);
+    return await measure(contest, everyMs);
   } finally {
     await contest.stop();
   }
+}
+
+runBenchmark(async () => {
+  const paces = [];
+  for (const everyMs of PACES_MS) paces.push(await measureAt(everyMs));
+  return { benchmark: 'streams', callers: CALLERS, events_per_stream: EVENTS, paces };
 });

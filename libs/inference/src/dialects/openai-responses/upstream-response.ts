@@ -5,7 +5,6 @@ import {
   findMember,
   joinEdits,
   memberEdits,
-  missingMembers,
   type ByteEdit,
   type JsonMember,
   type ScannedObject,
@@ -148,7 +147,7 @@ export function finishOfResponse(response: UpstreamResponse): {
 const HASHED = ['user', 'safety_identifier'] as const;
 
 /** Settings of the request that a response repeats: where the upstream leaves one out, the caller's own word holds. */
-const REPEATED = [
+const REPEATED: ReadonlySet<string> = new Set([
   'instructions',
   'metadata',
   'parallel_tool_calls',
@@ -158,10 +157,10 @@ const REPEATED = [
   'frequency_penalty',
   'tool_choice',
   'tools',
-] as const;
+]);
 
 /** What has to be there, for upstreams that leave it out (interface §2.11), as JSON text. */
-const REQUIRED: Readonly<Record<string, string>> = {
+const REQUIRED = {
   object: '"response"',
   completed_at: 'null',
   error: 'null',
@@ -176,25 +175,28 @@ const REQUIRED: Readonly<Record<string, string>> = {
   frequency_penalty: 'null',
   tool_choice: '"auto"',
   tools: '[]',
-};
+} as const;
+const REQUIRED_NAMES = Object.keys(REQUIRED) as RequiredMember[];
+
+type RequiredMember = keyof typeof REQUIRED;
 
 /** Our words about the responses of one upstream, as JSON text; the same for a whole stream. */
 export interface OwnResponseMembers {
   /** In place of the upstream's. */
   readonly set: Readonly<Record<string, string>>;
-  /** Where the upstream says nothing. */
-  readonly absent: Readonly<Record<string, string>>;
+  /** Where the upstream says nothing about a member that has to be there. */
+  readonly absent: (name: RequiredMember) => string;
 }
 
 export function ownResponseMembers(context: AnswerContext): OwnResponseMembers {
   const request = scanRequest(context.requestBody);
-  const absent: Record<string, string> = { ...REQUIRED };
-  for (const name of REPEATED) {
-    const text = memberText(request, name)?.toString();
-    // In one line, as an event's data has to be; no string of JSON holds a line feed.
-    if (text !== undefined && text !== 'null') absent[name] = text.replace(/[\r\n]/g, ' ');
-  }
-  return { set: ownWords(context, request), absent };
+  return { set: ownWords(context, request), absent: (name) => repeatedFrom(request, name) ?? REQUIRED[name] };
+}
+
+function repeatedFrom(request: ScannedObject, name: RequiredMember): string | undefined {
+  const text = REPEATED.has(name) ? memberText(request, name)?.toString() : undefined;
+  // In one line, as an event's data has to be; no string of JSON holds a line feed.
+  return text === 'null' ? undefined : text?.replace(/[\r\n]/g, ' ');
 }
 
 function ownWords({ generationId, model }: AnswerContext, request: ScannedObject): Record<string, string> {
@@ -230,8 +232,9 @@ export function responseEdits(
   return memberEdits(response, { set });
 }
 
-function absentIn(response: UpstreamResponse, absent: Readonly<Record<string, string>>): Record<string, string> {
-  const found = missingMembers(response, absent);
+function absentIn(response: UpstreamResponse, absent: OwnResponseMembers['absent']): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const name of REQUIRED_NAMES) if (!findMember(response, name)) found[name] = absent(name);
   if (!findMember(response, 'created_at')) found['created_at'] = String(Math.floor(Date.now() / 1_000));
   return found;
 }
