@@ -1,5 +1,5 @@
 import { createHmac, createPublicKey, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto';
-import { newIssuerKey, type IdentityIssuer, type IssuerKey } from './identity-issuer';
+import { newIssuerKey, type IdentityIssuer, type IssuerKey } from '../support/identity-issuer';
 
 type Part = object | string | Buffer;
 

@@ -15,7 +15,7 @@ import { eventually } from '../support/eventually';
 import { APP_NAMES, Installation, REDIS_URL } from '../support/installation';
 import { encodeSecret, SECRET_ENCODINGS, SecretHunt, type Find } from '../support/secret-hunt';
 import { WireTap } from '../support/wire-tap';
-import { IdentityIssuer, newIssuerKey } from './identity-issuer';
+import { IdentityIssuer, newIssuerKey } from '../support/identity-issuer';
 
 /** RFC 7636, appendix B, is public: this verifier is not. */
 const VERIFIER = randomBytes(48).toString('base64url');

@@ -8,7 +8,7 @@ import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
 import { fencesOf, readMarkdown } from '../docs/markdown';
 import { BAD_TOKENS, TokenForge, unfitKeys } from './bad-tokens';
-import { IdentityIssuer } from './identity-issuer';
+import { IdentityIssuer } from '../support/identity-issuer';
 import { Operator, type Tenant } from '../support/operator';
 import { CANARY, expectRefusal } from './refusals';
 
