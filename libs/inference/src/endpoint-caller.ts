@@ -164,7 +164,10 @@ export class EndpointCaller {
     const writer = pair.caller.writeStream(withEcho(context, sent));
     const reader = pair.upstream.readStream(candidate.endpoint);
     const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
-    return { stream: await TranslatedStream.open(upstream, context, { reader, writer }), losses };
+    const stream = await TranslatedStream.open(upstream, context, { reader, writer });
+    // Nothing is tried again, and the stream keeps the bytes of the request, so this would stay with them.
+    this.#read.delete(request.body);
+    return { stream, losses };
   }
 
   /** Says what the body of a turn stands for, so that nobody reads it in the caller's dialect. */

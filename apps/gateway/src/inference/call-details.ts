@@ -17,7 +17,7 @@ import type { IncomingCall } from './checked-call';
 /** A call as its record tells of it. */
 export interface RecordedCall {
   readonly api: Api;
-  readonly call: IncomingCall;
+  readonly call: Pick<IncomingCall, 'client' | 'parsed' | 'sessionId'>;
   readonly aim: { readonly request: Pick<RoutedRequest, 'mediaParts' | 'audioParts'> };
 }
 
@@ -26,6 +26,15 @@ export type Server = Served & Partial<LoopServed>;
 
 /** What an answer came to. */
 export type Ended = Pick<StreamOutcome, 'usage' | 'cost' | 'upstreamId' | 'finishReason' | 'nativeFinishReason'>;
+
+/** The same without its prompt, which may be long: a stream is recorded when it ends. */
+export function withoutPrompt({ api, call, aim }: RecordedCall): RecordedCall {
+  const { client, sessionId } = call;
+  const { session_id, user, safety_identifier, metadata } = call.parsed as Body;
+  const { mediaParts, audioParts } = aim.request;
+  const parsed: Body = { session_id, user, safety_identifier, metadata: { user_id: metadata?.user_id } };
+  return { api, call: { client, sessionId, parsed }, aim: { request: { mediaParts, audioParts } } };
+}
 
 /** For the record of a call that nobody answered. */
 export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly Attempt[]): GenerationDetails {

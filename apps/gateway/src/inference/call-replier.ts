@@ -26,6 +26,11 @@ interface Conversation {
   readonly startedMs: number;
 }
 
+/** A stream that has begun. */
+interface Writing {
+  readonly written: Promise<void>;
+}
+
 /** What the controllers of all APIs do alike: from a checked credential and a body to an answer or a stream. */
 export class CallReplier {
   constructor(
@@ -37,18 +42,10 @@ export class CallReplier {
   ) {}
 
   /** @throws AppError, until the first byte has left */
-  async reply(api: CallableApi, caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
+  reply(api: CallableApi, caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
     const talk = this.begin(caller, request, reply);
-    const { parsed, generationId } = talk.call;
-    try {
-      if (api !== 'embeddings' && InferenceService.wantsStream(parsed)) await this.stream(api, talk);
-      else await this.answer(api, talk);
-    } catch (thrown) {
-      const error = this.explain(talk, thrown);
-      reply.header('x-generation-id', generationId);
-      talk.contents?.failed(api, talk.call, error);
-      throw error;
-    }
+    const isStream = api !== 'embeddings' && InferenceService.wantsStream(talk.call.parsed);
+    return isStream ? this.replyStream(api, talk) : this.replyWhole(api, talk);
   }
 
   /** The tokens of a prompt for `messages`. @throws AppError */
@@ -88,6 +85,33 @@ export class CallReplier {
     return life.explain(thrown);
   }
 
+  private failed(api: CallableApi, talk: Conversation, thrown: unknown): AppError {
+    const { call, reply, contents } = talk;
+    const error = this.explain(talk, thrown);
+    reply.header('x-generation-id', call.generationId);
+    contents?.failed(api, call, error);
+    return error;
+  }
+
+  private async replyWhole(api: CallableApi, talk: Conversation): Promise<void> {
+    try {
+      await this.answer(api, talk);
+    } catch (thrown) {
+      throw this.failed(api, talk, thrown);
+    }
+  }
+
+  private async replyStream(api: StreamableApi, talk: Conversation): Promise<void> {
+    let writing: Writing;
+    try {
+      writing = await this.stream(api, talk);
+    } catch (thrown) {
+      throw this.failed(api, talk, thrown);
+    }
+    // Not awaited: this function would hold on to the conversation, and its prompt, until the stream is over.
+    return writing.written;
+  }
+
   private async answer(
     api: CallableApi,
     { call, request, reply, contents, metadataMember, startedMs }: Conversation,
@@ -100,7 +124,7 @@ export class CallReplier {
     send(request, reply, body, call.generationId);
   }
 
-  private async stream(api: StreamableApi, talk: Conversation): Promise<void> {
+  private async stream(api: StreamableApi, talk: Conversation): Promise<Writing> {
     const { call, life, request, reply, contents, metadataMember: name, startedMs } = talk;
     const begun = await this.inference.stream(api, call);
     const opened = contents === null ? begun : { ...begun, stream: contents.listenTo(api, call, begun) };
@@ -118,15 +142,23 @@ export class CallReplier {
       'x-accel-buffering',
       'no',
     ]);
-    await writeStream(reply.raw, stream, {
+    letGo(request);
+    const written = writeStream(reply.raw, stream, {
       serviceName: this.serviceName,
       lastWords: () => stream.lastWords(opened.refusal() ?? life.reason),
     });
+    return { written };
   }
 
   private metadataOf(api: CallableApi, served: Served, startedMs: number): string {
     return JSON.stringify(this.inference.metadataOf(api, served, performance.now() - startedMs));
   }
+}
+
+/** A prompt may be long, and so may the answer to it be: nobody reads what was asked any more. */
+function letGo(request: ExplainedRequest): void {
+  request.body = undefined;
+  request.rawBody = undefined;
 }
 
 /** Up to this many bytes a body leaves in one string with its head, which costs less than a vector of two parts. */

@@ -24,6 +24,7 @@ import type { PluginRun } from '../plugins/plugin-run';
 import type { Plugins } from '../plugins/plugins';
 import type { Admission, ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
 import type { LoopResult, LoopServed, ServerToolCall, ServerToolEngine } from '../server-tools/server-tool-engine';
+import { withoutPrompt } from './call-details';
 import { answered, failed, streamed } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
 import { estimateHold, HELD_TURNS } from './hold-estimate';
@@ -101,17 +102,11 @@ export class InferenceService {
   /** Resolves when the stream is one. @throws AppError until then */
   async stream(api: StreamableApi, call: IncomingCall): Promise<OpenedStream> {
     const prepared = this.prepare(api, call, true);
-    const { ticket, startedMs, plugins } = prepared;
     const result = await this.reach<StreamResult & Partial<LoopServed>>(prepared, ({ request, turns }) =>
       turns === null ? this.engine.stream(api, request) : turns.stream(request),
     );
-    const firstByteMs = this.nowMs();
     failpoint('stream-begun');
-    void result.stream.outcome.then((outcome) =>
-      settle(prepared, streamed(prepared, result, outcome, { startedMs, firstByteMs, endedMs: this.nowMs() })),
-    );
-    const opened = { ...result, refusal: () => ticket.refusal };
-    return plugins === null ? opened : plugins.told({ ...opened, stream: plugins.open(result) });
+    return this.opened(prepared, result);
   }
 
   /**
@@ -141,6 +136,19 @@ export class InferenceService {
     if (!(thrown instanceof AppError)) return null;
     const route = failedRouteOf(thrown);
     return route === null ? null : routingMetadata({ ...route, served: null });
+  }
+
+  /** What is kept as long as the stream goes on holds nothing of its prompt. */
+  private opened(prepared: PreparedCall, result: StreamResult & Partial<LoopServed>): OpenedStream {
+    const { ticket, plugins, admission, startedMs } = prepared;
+    const recorded = withoutPrompt(prepared);
+    const firstByteMs = this.nowMs();
+    void result.stream.outcome.then((outcome) => {
+      const times = { startedMs, firstByteMs, endedMs: this.nowMs() };
+      settle({ ticket, plugins, admission }, streamed(recorded, result, outcome, times));
+    });
+    const opened = { ...result, refusal: () => ticket.refusal };
+    return plugins === null ? opened : plugins.told({ ...opened, stream: plugins.open(result) });
   }
 
   private prepare(api: CallableApi, call: IncomingCall, isStream: boolean): PreparedCall {
@@ -228,7 +236,10 @@ export class InferenceService {
   }
 }
 
-function settle({ ticket, plugins, admission }: PreparedCall, outcome: CallOutcome): void {
+function settle(
+  { ticket, plugins, admission }: Pick<PreparedCall, 'ticket' | 'plugins' | 'admission'>,
+  outcome: CallOutcome,
+): void {
   failpoint('call-answered');
   admission?.used(outcome.promptTokens + outcome.completionTokens);
   ticket.settle(plugins === null ? outcome : plugins.charged(outcome));
