@@ -4,6 +4,7 @@ import { LedgerRepository } from '@libs/persistence';
 import { catalogueOf, type TestModel } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { amountOf } from '../support/decimal';
+import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';
 import { COUNTED, scriptOf } from '../support/provider-scripts';
 import { openStream } from './event-stream';
@@ -15,6 +16,7 @@ import { countRows, type StoredRows } from '../support/stored-rows';
 
 const PRICES = { prompt: '0.000000123', completion: '0.000000457' };
 const CONTEXT_LENGTH = 32_768;
+const HELD_MS = 5_000;
 const script = scriptOf('responses', CANARY);
 
 type Behaviour = (response: ServerResponse, isStream: boolean) => void;
@@ -245,7 +247,11 @@ function expectMessagesRefusal({ status, text, headers }: ApiAnswer<Members>, ex
 
 /** Nobody was asked, and nothing is stored but, at most, that a call came to nothing. */
 async function expectNothingLeft(): Promise<void> {
-  const { generations: _calls, ...kept } = await countRows(installation.database);
+  // A hold is given back a moment after the answer that refuses the call.
+  const { generations: _calls, ...kept } = await eventually('nothing is held for a refused call', HELD_MS, async () => {
+    const now = await countRows(installation.database);
+    return now.held_usd === before.held_usd ? now : undefined;
+  });
   expect(before).toMatchObject(kept);
   expect(upstream.requests).toEqual([]);
 }
