@@ -7,11 +7,14 @@ import { measureStreams, type StreamLoad, type StreamTarget } from './support/st
  * 512 callers at once that read streams of 64 events: how long the first byte takes by way of the gateway, by way of a
  * bare pass-through, and directly from the provider; what an event costs; and how much memory the processes take.
  *
- * At two paces, each with processes of its own: an event every 100 ms, and one every 50. All processes share the
- * machine, and where the second asks more of it than it has, what is waited for is the machine: `core_busy` tells.
+ * At three paces, each with processes of its own: an event every 100 ms, and one every 50, both from a provider that
+ * answers at once, which is the hardest to stand beside; and one every 50 ms from a provider whose first takes 200, as
+ * it does where a model reads its prompt. All processes share the machine, and where a pace asks more of it than it has,
+ * what is waited for is the machine: `core_busy` tells.
  */
 const EVENTS = 64;
-const PACES_MS = (process.env.BENCH_PACES_MS ?? '100,50').split(',').map(Number);
+/** Milliseconds between events, and behind a plus those before the first where it is not sent at once. */
+const PACES = (process.env.BENCH_PACES_MS ?? '100,50,50+200').split(',').map(paceOf);
 const CALLERS = Number(process.env.BENCH_CALLERS ?? 512);
 const SECONDS = Number(process.env.BENCH_ROUND_SECONDS ?? 15);
 /** Until V8 has compiled what a stream runs through; before, the compiler is what is waited for. */
@@ -25,6 +28,11 @@ const BODY = JSON.stringify({
   max_tokens: 256,
   stream: true,
 });
+
+interface Pace {
+  readonly everyMs: number;
+  readonly firstMs: number;
+}
 
 interface Watched<T> {
   readonly result: T;
@@ -44,8 +52,13 @@ async function watched<T>(process: BenchProcess, run: () => Promise<T>): Promise
   }
 }
 
-function loadAt(everyMs: number): StreamLoad {
-  return { callers: CALLERS, seconds: SECONDS, spreadMs: EVENTS * everyMs };
+function paceOf(text: string): Pace {
+  const [everyMs = 0, firstMs = 0] = text.split('+').map(Number);
+  return { everyMs, firstMs };
+}
+
+function loadAt({ everyMs, firstMs }: Pace): StreamLoad {
+  return { callers: CALLERS, seconds: SECONDS, spreadMs: firstMs + EVENTS * everyMs };
 }
 
 /** What does not count, then what does. */
@@ -73,16 +86,17 @@ async function measureThrough(process: BenchProcess, target: StreamTarget, load:
   };
 }
 
-async function measure({ installation, bare }: Contest, everyMs: number): Promise<object> {
+async function measure({ installation, bare }: Contest, pace: Pace): Promise<object> {
   const { apiKey, gateway, gatewayUrl, upstreamUrl } = installation;
-  const load = loadAt(everyMs);
+  const load = loadAt(pace);
   const at = (url: string): StreamTarget => ({ url: url + PATH, apiKey, body: BODY });
-  const direct = await measureWarm(at(`${upstreamUrl}/${prefixOf(everyMs)}/v1`), load);
+  const direct = await measureWarm(at(`${upstreamUrl}/${prefixOf(pace)}/v1`), load);
   const passedOn = await measureThrough(bare.process, at(bare.url), load);
   const served = await measureThrough(gateway, at(gatewayUrl), load);
   const directMs = percentiles(direct.firstByteMs);
   return {
-    event_every_ms: everyMs,
+    event_every_ms: pace.everyMs,
+    first_event_after_ms: pace.firstMs,
     direct: { first_byte_ms: directMs, streams: direct.streams, failed: direct.failed },
     bare_pass_through: passedOn,
     gateway: served,
@@ -94,14 +108,14 @@ async function measure({ installation, bare }: Contest, everyMs: number): Promis
   };
 }
 
-function prefixOf(everyMs: number): string {
-  return `stream-${EVENTS}-${everyMs}`;
+function prefixOf({ everyMs, firstMs }: Pace): string {
+  return `stream-${EVENTS}-${everyMs}${firstMs > 0 ? `-${firstMs}` : ''}`;
 }
 
-async function measureAt(everyMs: number): Promise<object> {
-  const contest = await startContest({ catalogue: { upstreamPrefix: prefixOf(everyMs) } });
+async function measureAt(pace: Pace): Promise<object> {
+  const contest = await startContest({ catalogue: { upstreamPrefix: prefixOf(pace) } });
   try {
-    return await measure(contest, everyMs);
+    return await measure(contest, pace);
   } finally {
     await contest.stop();
   }
@@ -109,6 +123,6 @@ async function measureAt(everyMs: number): Promise<object> {
 
 runBenchmark(async () => {
   const paces = [];
-  for (const everyMs of PACES_MS) paces.push(await measureAt(everyMs));
+  for (const pace of PACES) paces.push(await measureAt(pace));
   return { benchmark: 'streams', callers: CALLERS, events_per_stream: EVENTS, paces };
 });

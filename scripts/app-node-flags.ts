@@ -6,3 +6,13 @@
  * 512 streams, whose collections of young objects take about one per cent more of its time.
  */
 export const APP_NODE_FLAGS: readonly string[] = ['--max-semi-space-size=16'];
+
+/**
+ * What the C library is told in the environment of every app, as the image sets it. Each thread of V8 would have a place
+ * of its own for what it allocates, and what is freed there stays there: of the gateway some 10 MiB after a few seconds
+ * of load. The threshold lets go of what lies free at the end.
+ */
+export const APP_ALLOCATOR: Readonly<Record<string, string>> = {
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_TRIM_THRESHOLD_: '131072',
+};

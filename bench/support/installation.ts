@@ -8,7 +8,7 @@ import { CreateKey, CreateOrganization, hashApiKey, labelApiKey, mintApiKey, Sec
 import { createDataSource, Database, LedgerRepository } from '@libs/persistence';
 import { createTestDatabase } from '@libs/persistence/testing';
 import { MessageBus, MessagingModule } from '@libs/platform';
-import { APP_NODE_FLAGS } from '../../scripts/app-node-flags';
+import { APP_ALLOCATOR, APP_NODE_FLAGS } from '../../scripts/app-node-flags';
 import { freePorts } from '../../scripts/services/ports';
 import { benchCatalogue, type CatalogueOptions } from './catalogue';
 import { answers, BenchProcess, untilReady } from './child-process';
@@ -60,6 +60,7 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
   const amqpUrl = ownVirtualHost(process.env.AMQP_URL ?? 'amqp://guest:guest@127.0.0.1:5672', undo);
   const ports = await pickPorts();
   const common = {
+    ...APP_ALLOCATOR,
     ...process.env,
     NODE_ENV: 'production',
     DATABASE_URL: created.url,

@@ -2,8 +2,9 @@ import { createServer, type ServerResponse } from 'node:http';
 
 /**
  * A provider without latency, as cheap as an HTTP server in Node can be: what is measured is what stands in
- * front of it. It speaks the three APIs, and takes recordings. Below `/stream-EVENTS-MS` it streams chat completions: so many events,
- * the first at once and one every so many milliseconds; with 0, all as fast as they are taken.
+ * front of it. It speaks the three APIs, and takes recordings. Below `/stream-EVENTS-MS` it streams chat completions:
+ * so many events, the first at once and one every so many milliseconds; with 0, all as fast as they are taken. Below
+ * `/stream-EVENTS-MS-FIRST` the first takes FIRST milliseconds, as a model has to read its prompt.
  */
 const TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(8);
 const COUNTS = { prompt: 42, completion: 80 };
@@ -85,7 +86,7 @@ const END = Buffer.concat([
   Buffer.from('data: [DONE]\n\n'),
 ]);
 
-function stream(reply: ServerResponse, events: number, everyMs: number): void {
+function stream(reply: ServerResponse, events: number, everyMs: number, firstMs: number): void {
   reply.writeHead(200, { 'content-type': 'text/event-stream' });
   let left = events;
   const step = (): void => {
@@ -98,10 +99,11 @@ function stream(reply: ServerResponse, events: number, everyMs: number): void {
       if (!isTaken) return void reply.once('drain', step);
     }
   };
-  step();
+  if (firstMs > 0) setTimeout(step, firstMs);
+  else step();
 }
 
-const STREAM_PATH = /^\/stream-(\d+)-(\d+)\//;
+const STREAM_PATH = /^\/stream-(\d+)-(\d+)(?:-(\d+))?\//;
 
 const transcript = JSON.stringify({ text: TEXT, usage: { input_tokens: 42, output_tokens: 80, total_tokens: 122 } });
 
@@ -120,7 +122,7 @@ const server = createServer((request, reply) => {
   const streamed = STREAM_PATH.exec(path);
   const answer = answerFor(path);
   request.resume().on('end', () => {
-    if (streamed !== null) return stream(reply, Number(streamed[1]), Number(streamed[2]));
+    if (streamed !== null) return stream(reply, Number(streamed[1]), Number(streamed[2]), Number(streamed[3] ?? 0));
     reply
       .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer) })
       .end(answer);

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { APP_NODE_FLAGS } from '../app-node-flags';
+import { APP_ALLOCATOR, APP_NODE_FLAGS } from '../app-node-flags';
 import { root } from '../checkout';
 import type { AppLog } from './app-log';
 
@@ -71,7 +71,7 @@ export class SupervisedApp {
     const { entry, folder, environment } = this.spec;
     const child = spawn(process.execPath, [...APP_NODE_FLAGS, '--enable-source-maps', '-r', exitWithParent, entry], {
       cwd: folder,
-      env: environment,
+      env: { ...APP_ALLOCATOR, ...environment },
       // The pipe that is its stdin tells it when we die.
       stdio: ['pipe', 'pipe', 'pipe'],
       // Its own process group, so that a Ctrl-C in the terminal reaches only us.

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { APP_NODE_FLAGS } from '../../scripts/app-node-flags';
+import { APP_ALLOCATOR, APP_NODE_FLAGS } from '../../scripts/app-node-flags';
 
 const root = join(__dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -35,9 +35,12 @@ describe('Dockerfile', () => {
     expect(valuesOf(finalStage, 'STOPSIGNAL')).toEqual(['SIGTERM']);
   });
 
-  it('gives Node the flags that the apps are tested with', () => {
+  it('gives Node and its allocator what the apps are tested with', () => {
     const settings = valuesOf(finalStage, 'ENV').flatMap((rest) => rest.split(/\s+/));
     expect(settings).toContain(`NODE_OPTIONS=${APP_NODE_FLAGS.join(' ')}`);
+    expect(settings).toEqual(
+      expect.arrayContaining(Object.entries(APP_ALLOCATOR).map(([name, value]) => `${name}=${value}`)),
+    );
   });
 
   it('runs as a numbered user that is not root and owns no code', () => {

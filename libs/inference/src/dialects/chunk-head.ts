@@ -1,3 +1,4 @@
+import { keptBytes } from '../model/kept-bytes';
 import { nullNames, type ChatObject } from './chat-object';
 import { applyEdits, memberEdits } from './json-members';
 
@@ -36,7 +37,8 @@ export class ChunkHead {
     if (before.every(({ key }) => remove.includes(key))) return null;
     const edits = memberEdits(scanned, { set, remove });
     const suffix = Buffer.from(missing.map((name) => `"${name}":${own[name]},`).join(''));
-    return new ChunkHead(Buffer.from(head), applyEdits(head, edits, { prefix, suffix, from: 0 }));
+    const rewritten = applyEdits(head, edits, { prefix, suffix, from: 0 });
+    return new ChunkHead(keptBytes(head), keptBytes(rewritten));
   }
 
   static readonly none = new ChunkHead(NOTHING, NOTHING);

@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import { Pool, type Dispatcher } from 'undici';
 import { callCancelled } from '../model/cancellation';
+import { keptBytes } from '../model/kept-bytes';
 import { atTurnEnd } from '../model/turn-end';
 import type { Provider } from '../routing/catalogue';
 import type { UpstreamStream } from './provider';
@@ -128,7 +129,8 @@ export class UpstreamHttp {
   stream(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply | UpstreamStream> {
     const target = this.#admit(call);
     const exchange = new StreamExchange(this.#options(target, call));
-    this.#dispatch(target, path, headers, call, exchange);
+    // The client holds on to what it sent until the answer has ended.
+    this.#dispatch(target, path, headers, { ...call, body: keptBytes(call.body) }, exchange);
     return exchange.opened;
   }
 
