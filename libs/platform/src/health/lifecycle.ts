@@ -7,7 +7,6 @@ import { metricsRegistry, startProcessMetrics } from '../telemetry/metrics';
 import type { Telemetry } from '../telemetry/open-telemetry';
 import { DrainSteps } from './drain-steps';
 import { startHealthServer, type HealthServer } from './health-server';
-import { limitProcessMemory } from './process-memory';
 import { Readiness } from './readiness';
 
 /** What an app is given to start with. */
@@ -59,7 +58,6 @@ export async function runApp<Env extends ServicesEnv>(
   app: AppDefinition<Env>,
   options: RunOptions = {},
 ): Promise<void> {
-  limitProcessMemory();
   await new Lifecycle(app, options).boot();
 }
 

@@ -11,6 +11,9 @@ const HEAP_GROWTH_PERCENT = 50;
  * Small buffers are cut from common slabs, and one that is kept, as the body of a request is while its answer
  * streams, keeps the whole slab with it. And what lived as long as a stream is old when it is left: unless the heap is
  * looked through before it has grown by a multiple, hundreds of finished streams lie there at any time.
+ *
+ * For the gateway alone, which has thousands of callers at a time. A batch worker holds each line until its result is
+ * committed, so all of it is old when it is left: there the same bounds save 15 MiB in 350 and cost a fifth of its time.
  */
 export function limitProcessMemory(): void {
   Buffer.poolSize = SMALL_BUFFERS_TOGETHER_BYTES;
