@@ -282,6 +282,11 @@ describe(BatchEndingsRepository.name, () => {
     expect(await linesOf(batch)).toBe(4);
 
     expect(await remove(true)).toEqual({ kind: 'awaits-upstream' });
+    await removal.reportUpstream(batch.id, 'unreachable');
+    expect(await remove(false)).toEqual({ kind: 'upstream-unreachable' });
+    expect(await linesOf(batch)).toBe(4);
+
+    expect(await remove(true)).toEqual({ kind: 'awaits-upstream' });
     await removal.reportUpstream(batch.id, 'deleted');
     expect(await remove(false)).toEqual({ kind: 'removed', provider: 'vendor', upstream: 'deleted' });
     expect(await remove(true)).toEqual({ kind: 'unknown' });
