@@ -34,16 +34,18 @@ export async function storeAcceptedBatch(database: Database, batch: AcceptedBatc
   await ledger.topUp(owner.organizationId, CREDITS_USD, randomUUID());
   const key = await intake.reserve(mintId('batch'));
   const encoder = new BatchLineEncoder(key.createdOn, key.number, SLICE_BYTES);
+  let isBegun = false;
   for (const [seq, body] of batch.bodies.entries()) {
     encoder.add(seq, `line-${seq}`, body);
     if (encoder.size < SLICE_BYTES) continue;
     await intake.slice(async (session) => {
-      await intake.keepReceiving(session, key, owner, LEASE_MS);
+      await intake.keepReceiving(session, key, owner, { leaseMs: LEASE_MS, isBegun });
       await intake.copyLines(session, encoder.take());
     });
+    isBegun = true;
   }
   await intake.slice(async (session) => {
-    await intake.keepReceiving(session, key, owner, LEASE_MS);
+    await intake.keepReceiving(session, key, owner, { leaseMs: LEASE_MS, isBegun });
     await intake.copyLines(session, encoder.take());
     await intake.addSegments(session, key, segmentsOf(batch.bodies.length));
     const expiresAt = new Date(Date.now() + HOLD_MS);

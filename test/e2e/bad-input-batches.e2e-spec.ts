@@ -628,6 +628,17 @@ describe('an organization with one dollar', () => {
     for (const { body } of accepted) await finished(body.id, other.organization);
     expect((await readBooks(installation.database, accepted[0]!.body.id)).drift).toEqual([]);
   }, 30_000);
+
+  it('B40 may repeat a submission that took what it had left, and is told of the same batch', async () => {
+    const submit = (lines: number): Promise<ApiAnswer<BatchBody>> =>
+      other.organization.request<BatchBody>('POST', '/batches', priced(lines), { 'idempotency-key': 'all-there-was' });
+    let lines = 40;
+    let first = await submit(lines);
+    while (first.status === 402 && lines > 1) first = await submit((lines -= 1));
+    const again = await submit(lines);
+    expect([again.status, again.body.id]).toEqual([202, first.body.id]);
+    await finished(first.body.id, other.organization);
+  }, 30_000);
 });
 
 describe('reading a batch', () => {

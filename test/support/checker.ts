@@ -32,7 +32,7 @@ const TERMINAL = new Set(['completed', 'failed', 'expired', 'cancelled']);
 const LATER: Readonly<Record<string, readonly string[]>> = {
   validating: ['in_progress', 'finalizing', 'cancelling', 'completed', 'failed', 'expired', 'cancelled'],
   in_progress: ['finalizing', 'cancelling', 'completed', 'failed', 'expired', 'cancelled'],
-  finalizing: ['completed', 'failed'],
+  finalizing: ['cancelling', 'completed', 'failed', 'cancelled'],
   cancelling: ['cancelled'],
   completed: [],
   failed: [],

@@ -79,7 +79,7 @@ export * from './routing/catalogue-listing';
 export * from './routing/catalogue-parser';
 export * from './routing/catalogue-source';
 export { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
-export { keyRefusalOf, upstreamError } from './providers/upstream-error';
+export { keyRefusalOf, upstreamError, upstreamStatusOf } from './providers/upstream-error';
 export * from './routing/credential-source';
 export { accessWith, type KeyAccess } from './routing/own-key-access';
 export { keyedCandidates } from './routing/keyed-candidates';

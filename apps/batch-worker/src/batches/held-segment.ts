@@ -6,6 +6,8 @@ export interface HeldLine extends BatchLine {
   readonly segment: HeldSegment;
   /** Calls made for it since this worker holds it. */
   tries: number;
+  /** When the first of them was made, in milliseconds of the process's own clock; null before. */
+  firstTryMs: number | null;
 }
 
 /**
@@ -36,7 +38,7 @@ export class HeldSegment {
     readonly claim: ClaimedSegment,
     lines: readonly BatchLine[],
   ) {
-    this.ready = lines.map((line) => ({ ...line, segment: this, tries: 0 }));
+    this.ready = lines.map((line) => ({ ...line, segment: this, tries: 0, firstTryMs: null }));
     this.unstored = lines.length;
     this.bytes = lines.reduce((sum, line) => sum + line.body.length, 0);
   }
@@ -82,6 +84,11 @@ export class HeldSegment {
   stop(): void {
     this.stopped = true;
     this.ready.length = 0;
+  }
+
+  /** Lines that wait for a slot, or until they may be tried again. */
+  get waiting(): number {
+    return this.ready.length + this.resting;
   }
 
   get isStopped(): boolean {

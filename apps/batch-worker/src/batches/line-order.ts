@@ -54,3 +54,13 @@ export function readyByProvider(segments: Iterable<HeldSegment>): ReadonlyMap<st
   }
   return ready;
 }
+
+/** The same with those that wait until they may be tried again. */
+export function waitingByProvider(segments: Iterable<HeldSegment>): ReadonlyMap<string, number> {
+  const waiting = new Map<string, number>();
+  for (const segment of segments) {
+    const { provider } = segment.claim;
+    waiting.set(provider, (waiting.get(provider) ?? 0) + segment.waiting);
+  }
+  return waiting;
+}

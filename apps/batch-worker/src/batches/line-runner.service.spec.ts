@@ -142,6 +142,17 @@ describe(LineRunnerService.name, () => {
     });
   });
 
+  it('waits longer than that for a provider that gets too many calls, but not for ever, and not for a key of the caller', async () => {
+    upstream.answers(429, '', { 'retry-after': '1' });
+    const line = aLine('/v1/chat/completions', { messages: MESSAGES }, 100);
+    const minutesAgo = (minutes: number): number => performance.now() - minutes * 60_000;
+    expect(await run({ ...line, firstTryMs: minutesAgo(29) })).toMatchObject({ kind: 'retry', pausesProvider: true });
+    const givenUp = { outcome: { error: { error_type: 'rate_limit_exceeded' } } };
+    expect(await run({ ...line, firstTryMs: minutesAgo(31) })).toMatchObject(givenUp);
+    own = [OWN];
+    expect(await run({ ...line, firstTryMs: minutesAgo(1) })).toMatchObject(givenUp);
+  });
+
   it('uses the key of the caller, whose owner pays the provider', async () => {
     own = [OWN];
     upstream.answers(200, JSON.stringify(ANSWER));

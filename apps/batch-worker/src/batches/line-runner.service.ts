@@ -16,6 +16,7 @@ import { apiOf, candidateOf } from './batch-candidate';
 import { BatchKeys } from './batch-keys';
 import type { HeldLine } from './held-segment';
 import { answered, generationIdOf, refused, type LinePlace } from './line-outcome';
+import type { CallEnd } from './provider-windows';
 
 export type LineResult =
   | { readonly kind: 'outcome'; readonly outcome: LineOutcome }
@@ -29,6 +30,11 @@ export type LineResult =
     };
 
 const MAX_TRIES = 8;
+/**
+ * A provider that takes few calls at once refuses most lines more often than that, and answers them in the end. So
+ * for its refusals a line is not given up sooner.
+ */
+const LEAST_PATIENCE_MS = 30 * 60_000;
 const FIRST_BACKOFF_MS = 500;
 const LAST_BACKOFF_MS = 30_000;
 /** Until the auth app is asked again that did not answer. */
@@ -90,7 +96,7 @@ export class LineRunnerService {
   }
 
   private afterFailure(line: HeldLine, error: AppError): LineResult {
-    if (!error.retryable || line.tries >= MAX_TRIES) return { kind: 'outcome', outcome: refused(placeOf(line), error) };
+    if (isGivenUp(line, error)) return { kind: 'outcome', outcome: refused(placeOf(line), error) };
     const isCongestion = CONGESTION.has(error.code) && !isOfOwnKey(error);
     if (error.retryAfterSeconds !== undefined) {
       const delayMs = Math.min(MAX_RETRY_AFTER_MS, error.retryAfterSeconds * 1_000);
@@ -103,8 +109,21 @@ export class LineRunnerService {
   }
 }
 
+/** What it says of how much its provider can take. */
+export function callEndOf(result: LineResult): CallEnd {
+  if (result.kind === 'outcome') return result.outcome.error === null ? 'answered' : 'other';
+  return result.isCongestion ? 'congested' : 'other';
+}
+
 function scopeOf({ organizationId, workspaceId, apiKeyHash }: ClaimedSegment): CredentialScope {
   return { organizationId, workspaceId, apiKeyHash };
+}
+
+function isGivenUp({ tries, firstTryMs }: HeldLine, error: AppError): boolean {
+  if (!error.retryable) return true;
+  const isFull = error.code === 'rate_limit_exceeded' && !isOfOwnKey(error);
+  const waitedMs = firstTryMs === null ? 0 : performance.now() - firstTryMs;
+  return tries >= MAX_TRIES && (!isFull || waitedMs >= LEAST_PATIENCE_MS);
 }
 
 /** What is wrong with a caller's own key is no reason to keep the provider from others. */

@@ -4,10 +4,10 @@ import { BatchWorkerEnv } from '../batch-worker.env';
 import { FinalizerService } from './finalizer.service';
 import { HeldSegment, type HeldLine } from './held-segment';
 import { LaneMeter } from './lane-meter';
-import { nextLine, readyByProvider, WorkspaceShares } from './line-order';
-import { LineRunnerService, type LineResult } from './line-runner.service';
+import { nextLine, readyByProvider, waitingByProvider, WorkspaceShares } from './line-order';
+import { callEndOf, LineRunnerService } from './line-runner.service';
 import { ProviderPauses } from './provider-pauses';
-import { ProviderWindows, type CallEnd } from './provider-windows';
+import { ProviderWindows } from './provider-windows';
 import { RESULT_GROUPS, ResultWriter } from './result-writer';
 
 const LEASE_MS = 30_000;
@@ -53,7 +53,6 @@ export class ManagedLaneService {
   private readonly writer: ResultWriter;
   private readonly concurrency: number;
   private inFlight = 0;
-  private waitingToRetry = 0;
   private heldBytes = 0;
   private claiming = false;
   private claimWanted = false;
@@ -133,11 +132,12 @@ export class ManagedLaneService {
   }
 
   private claimWhenFew(): void {
-    let ready = 0;
-    for (const segment of this.held) ready += segment.ready.length;
-    const isRoomLeft =
-      this.heldBytes < MAX_HELD_BYTES && ready + this.waitingToRetry < this.concurrency * HELD_PER_SLOT;
-    if (this.countRunnable() < this.concurrency * READY_PER_SLOT && isRoomLeft) void this.claim();
+    if (this.heldBytes >= MAX_HELD_BYTES || this.countRunnable() >= this.concurrency * READY_PER_SLOT) return;
+    // What is held of a provider of which no more is fetched keeps nobody else out.
+    const enough = this.saturated();
+    let waiting = 0;
+    for (const [provider, lines] of waitingByProvider(this.held)) if (!enough.includes(provider)) waiting += lines;
+    if (waiting < this.concurrency * HELD_PER_SLOT) void this.claim();
   }
 
   private mayCall(provider: string): boolean {
@@ -159,8 +159,8 @@ export class ManagedLaneService {
 
   /** Providers whose lines are held in sufficient number: more of them would only keep out those of others. */
   private saturated(): string[] {
-    return [...readyByProvider(this.held)]
-      .filter(([provider, ready]) => ready >= this.enoughFor(provider) || this.pauses.remainingMs(provider) > 0)
+    return [...waitingByProvider(this.held)]
+      .filter(([provider, waiting]) => waiting >= this.enoughFor(provider) || this.pauses.remainingMs(provider) > 0)
       .map(([provider]) => provider);
   }
 
@@ -199,6 +199,7 @@ export class ManagedLaneService {
   private async run(line: HeldLine): Promise<void> {
     this.inFlight += 1;
     line.tries += 1;
+    line.firstTryMs ??= performance.now();
     const { segment } = line;
     const { workspaceId, provider } = segment.claim;
     this.shares.begin(workspaceId);
@@ -208,7 +209,7 @@ export class ManagedLaneService {
     this.meter.called(provider, performance.now() - beganMs, result.kind === 'outcome');
     this.inFlight -= 1;
     this.shares.end(workspaceId);
-    this.windows.end(ticket, callEnd(result));
+    this.windows.end(ticket, callEndOf(result));
     // What was called off has come to nothing: it is neither an answer nor the provider's failure.
     if (result.kind === 'outcome' && (result.outcome.error === null || !segment.calls.aborted)) {
       this.writer.add(result.outcome);
@@ -231,12 +232,10 @@ export class ManagedLaneService {
 
   private retryLater(line: HeldLine, { delayMs, pausesProvider }: { delayMs: number; pausesProvider: boolean }): void {
     if (pausesProvider) this.pauses.pause(line.segment.claim.provider, delayMs);
-    this.waitingToRetry += 1;
     line.segment.rest();
     setTimeout(() => {
-      this.waitingToRetry -= 1;
       line.segment.putBack(line);
-      this.pump();
+      this.pauses.whenOver(line.segment.claim.provider, () => this.pump());
     }, delayMs);
   }
 
@@ -288,11 +287,6 @@ export class ManagedLaneService {
     const deadline = Date.now() + timeoutMs;
     while (this.inFlight > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
   }
-}
-
-function callEnd(result: LineResult): CallEnd {
-  if (result.kind === 'outcome') return result.outcome.error === null ? 'answered' : 'other';
-  return result.isCongestion ? 'congested' : 'other';
 }
 
 function messageOf(error: unknown): string {

@@ -16,4 +16,11 @@ export class ProviderPauses {
     this.until.delete(provider);
     return 0;
   }
+
+  /** At once, or when the pause is over; timers may be a little ahead of the clock by which it is measured. */
+  whenOver(provider: string, then: () => void): void {
+    const remainingMs = this.remainingMs(provider);
+    if (remainingMs === 0) then();
+    else setTimeout(() => this.whenOver(provider, then), remainingMs);
+  }
 }

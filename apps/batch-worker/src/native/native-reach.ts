@@ -11,6 +11,9 @@ import {
 import type { NativeBatch } from '@libs/persistence';
 import { apiOf, candidateOf } from '../batches/batch-candidate';
 
+/** The caller's own key is gone, and will not be back. */
+export const KEY_GONE = 'precondition_failed';
+
 /** An order's provider, with the key it belongs to. */
 export interface Reach {
   readonly candidate: Candidate;
@@ -35,7 +38,7 @@ export function scopeOf({ organizationId, workspaceId, apiKeyHash }: NativeBatch
   return { organizationId, workspaceId, apiKeyHash };
 }
 
-/** @throws AppError provider_unavailable when the catalogue or the credentials no longer lead there */
+/** @throws AppError provider_unavailable when the catalogue no longer leads there, KEY_GONE when the credentials do not */
 export async function reach(
   order: NativeBatch,
   catalogue: Catalogue,
@@ -49,9 +52,14 @@ export async function reach(
   const candidate = isBegun
     ? await caller.withSameKey(plain, order.credentialId, scope)
     : await caller.withKey(plain, scope);
-  if (lane === null || candidate === null) {
+  if (lane === null) {
     throw new AppError('provider_unavailable', 'The provider of this batch is not available', {
-      internal: `order ${order.reference}: ${lane === null ? 'the protocol has no batches' : 'its key is gone'}`,
+      internal: `order ${order.reference}: the protocol has no batches`,
+    });
+  }
+  if (candidate === null) {
+    throw new AppError(KEY_GONE, 'The provider of this batch is not available', {
+      internal: `order ${order.reference}: its key is gone`,
     });
   }
   return { candidate, lane, access: await caller.accessTo(candidate, scope, signal) };

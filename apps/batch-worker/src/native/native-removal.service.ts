@@ -3,9 +3,11 @@ import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import { Cancellation, CatalogueSource, NativeBatchCaller } from '@libs/inference';
 import { BatchRemovalRepository, NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
-import { reach } from './native-reach';
+import { KEY_GONE, reach } from './native-reach';
 
-type RemovalOutcome = 'deleted' | 'unsupported' | 'refused';
+/** The worst comes first: it is what the batch's owner is told. */
+const OUTCOMES = ['unreachable', 'refused', 'unsupported', 'deleted'] as const;
+type RemovalOutcome = (typeof OUTCOMES)[number];
 
 /** Has providers delete what they keep of a batch that its owner deletes (interface §4.3). */
 @Injectable()
@@ -24,7 +26,7 @@ export class NativeRemovalService {
     if (!(await this.removal.isUpstreamRequested(batchId))) return;
     const outcomes = new Set<RemovalOutcome>();
     for (const order of await this.orders.ofBatch(batchId)) outcomes.add(await this.remove(order));
-    const outcome = outcomes.has('refused') ? 'refused' : outcomes.has('unsupported') ? 'unsupported' : 'deleted';
+    const outcome = OUTCOMES.find((one) => outcomes.has(one)) ?? 'deleted';
     failpoint('upstream-batch-removed');
     await this.removal.reportUpstream(batchId, outcome);
     this.logger.log(`what providers kept of batch ${batchId}: ${outcome}`);
@@ -37,9 +39,9 @@ export class NativeRemovalService {
       const at = await reach(order, this.catalogue.current(), this.caller, new Cancellation());
       return await at.lane.batches.remove({ id: upstreamId, inputFileId, outputs: outputIds }, at.access);
     } catch (thrown) {
-      const { internal, message } = AppError.from(thrown);
+      const { code, internal, message } = AppError.from(thrown);
       this.logger.warn(`order ${order.reference} stays at ${order.provider}: ${internal ?? message}`);
-      return 'refused';
+      return code === KEY_GONE ? 'unreachable' : 'refused';
     }
   }
 }

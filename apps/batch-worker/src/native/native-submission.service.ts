@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError, type ErrorCode } from '@libs/errors';
-import type { NativeJob } from '@libs/inference';
+import { upstreamStatusOf, type NativeJob } from '@libs/inference';
 import {
   BatchResultsRepository,
   NativeBatchesRepository,
@@ -11,7 +11,7 @@ import {
 import { refused } from '../batches/line-outcome';
 import { customIdOf, type Reach } from './native-reach';
 
-/** The provider read the order and said no: it does not have it. Every other failure leaves that open. */
+/** In words and in statuses: the provider said no, so it does not have the order. Every other failure leaves that open. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'invalid_request',
   'payload_too_large',
@@ -20,6 +20,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'content_policy_violation',
   'context_length_exceeded',
 ]);
+const OPEN_STATUSES: ReadonlySet<number> = new Set([408, 409]);
 /** An order is not submitted again before the provider was searched so often, over so long a time, in vain. */
 const LEAST_LOOKS = 4;
 const SETTLED_MS = 150_000;
@@ -154,10 +155,16 @@ export class NativeSubmissionService {
       return await created;
     } catch (thrown) {
       const error = AppError.from(thrown);
-      if (REFUSALS.has(error.code)) await this.orders.notSubmitted(order);
+      if (isRefusal(error)) await this.orders.notSubmitted(order);
       throw error;
     }
   }
 }
 
 const FIRST_POLL_MS = 1_000;
+
+/** Also of the key, or by a provider that knows no such model or route: to callers that reads as an outage. */
+function isRefusal(error: AppError): boolean {
+  const status = upstreamStatusOf(error) ?? 0;
+  return REFUSALS.has(error.code) || (status >= 400 && status < 500 && !OPEN_STATUSES.has(status));
+}

@@ -101,16 +101,19 @@ export class BatchIntakeService {
       this.relay.wake();
       return upload.key.id;
     } catch (error) {
-      if (!(error instanceof SubmittedBefore) || idempotency === null) throw error;
+      if (idempotency === null) throw error;
       await upload.discard();
-      return this.earlierBatch(owner, idempotency);
+      // Whatever is in the way of a second batch, such as a balance that the first one took, is not in the way of this.
+      const earlier = await this.earlierBatch(owner, idempotency);
+      if (earlier !== null) return earlier;
+      if (!(error instanceof SubmittedBefore)) throw error;
+      throw new AppError('conflict', 'The batch of this Idempotency-Key is being removed');
     }
   }
 
-  private async earlierBatch(owner: BatchOwner, { key, requestHash }: BatchIdempotency): Promise<string> {
+  private async earlierBatch(owner: BatchOwner, { key, requestHash }: BatchIdempotency): Promise<string | null> {
     const earlier = await this.intake.findSubmitted(owner, key);
-    if (earlier === null) throw new AppError('conflict', 'The batch of this Idempotency-Key is being removed');
-    if (earlier.requestHash === requestHash) return earlier.id;
+    if (earlier === null || earlier.requestHash === requestHash) return earlier?.id ?? null;
     throw new AppError('unprocessable', 'Idempotency-Key was used before with another body', {
       metadata: { param: 'Idempotency-Key' },
     });

@@ -33,7 +33,7 @@ export class BatchRemovalService {
   ) {}
 
   /**
-   * @throws AppError not_found, conflict (not in a terminal status), provider_unavailable (the provider did not
+   * @throws AppError not_found, conflict (not in a terminal status, or the key that it ran with is gone), provider_unavailable (the provider did not
    *   delete its part; nothing was removed and the caller may try again)
    */
   async remove(id: string, tenant: WorkspaceTenant): Promise<BatchDeletedObject> {
@@ -54,6 +54,11 @@ export class BatchRemovalService {
         throw batchNotFound();
       case 'unfinished':
         throw new AppError('conflict', 'Only a completed, failed, expired or cancelled batch can be deleted');
+      case 'upstream-unreachable':
+        throw new AppError(
+          'conflict',
+          'The provider key that this batch ran with is gone, so its provider cannot delete it',
+        );
       case 'awaits-upstream':
       case 'upstream-refused':
         throw new AppError('provider_unavailable', 'The provider has not deleted its part of the batch yet');

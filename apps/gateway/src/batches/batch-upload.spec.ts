@@ -15,7 +15,16 @@ class FakeIntake {
     return work({} as Session);
   }
 
-  async keepReceiving(): Promise<void> {}
+  readonly leases: { readonly leaseMs: number; readonly isBegun: boolean }[] = [];
+
+  async keepReceiving(
+    _session: Session,
+    _key: unknown,
+    _owner: unknown,
+    lease: { readonly leaseMs: number; readonly isBegun: boolean },
+  ): Promise<void> {
+    this.leases.push(lease);
+  }
 
   async copyLines(_session: Session, lines: Buffer): Promise<void> {
     this.sliceBytes.push(lines.length);
@@ -30,8 +39,8 @@ class FakeIntake {
   }
 }
 
-function uploadInto(intake: FakeIntake): BatchUpload {
-  return new BatchUpload(KEY, OWNER, intake as unknown as BatchIntakeRepository, null);
+function uploadInto(intake: FakeIntake, nowMs?: () => number): BatchUpload {
+  return new BatchUpload(KEY, OWNER, intake as unknown as BatchIntakeRepository, null, nowMs);
 }
 
 const line = (customId: string): string =>
@@ -84,5 +93,23 @@ describe(BatchUpload.name, () => {
     const plain = uploadInto(new FakeIntake());
     await plain.write(Buffer.from(`{${header},"requests":[${line('x'.repeat(64))}]}`));
     plain.requirePlainIds();
+  });
+
+  it('keeps what is stored of it alive, however slowly the rest arrives', async () => {
+    const intake = new FakeIntake();
+    let nowMs = 0;
+    const upload = uploadInto(intake, () => nowMs);
+    const body = JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(4 * MEBIBYTE) }] });
+    const large = (id: string): string => `{"custom_id":"${id}","body":${body}}`;
+    await upload.write(Buffer.from(`{${header},"requests":[${large('a')},${large('b')}`));
+    expect(intake.leases).toEqual([expect.objectContaining({ isBegun: false })]);
+    for (let index = 0; index < 100; index += 1) {
+      nowMs += 10_000;
+      await upload.write(Buffer.from(`,${line(`slow-${index}`)}`));
+    }
+    expect(intake.leases.length).toBeGreaterThan(20);
+    expect(intake.leases.slice(1).every(({ isBegun }) => isBegun)).toBe(true);
+    await upload.write(Buffer.from(']}'));
+    upload.finish();
   });
 });

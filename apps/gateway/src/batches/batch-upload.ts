@@ -29,6 +29,11 @@ const PLAIN_CUSTOM_ID = /^[a-zA-Z0-9_-]{1,64}$/;
 /** How much is gathered in memory before it is written. */
 const SLICE_BYTES = 8 * 1024 * 1024;
 const RECEIVING_LEASE_MS = 120_000;
+/**
+ * What a slow sender has sent is written after so long, however little it is, because that renews the lease. Together
+ * with the longest silence that a sender may keep it is less than the lease.
+ */
+const LONGEST_SLICE_MS = 30_000;
 
 /** A segment is what a worker leases: small enough to spread, large enough to be worth a claim. */
 const SEGMENT_LINES = 128;
@@ -48,6 +53,7 @@ export class BatchUpload {
   private bytes = 0;
   private lines = 0;
   private sliceWritten = false;
+  private sliceWrittenAtMs = 0;
   private lineModel: { name: string; index: number } | null = null;
   private firstUnusualId: number | null = null;
   private segments: SegmentRange[] = [];
@@ -60,6 +66,7 @@ export class BatchUpload {
     private readonly owner: BatchOwner,
     private readonly intake: BatchIntakeRepository,
     private readonly idempotencyKey: string | null,
+    private readonly nowMs: () => number = () => performance.now(),
   ) {
     this.hash = idempotencyKey === null ? null : createHash('sha256');
     this.encoder = new BatchLineEncoder(key.createdOn, key.number, SLICE_BYTES);
@@ -82,10 +89,15 @@ export class BatchUpload {
     if (this.bytes > MAX_BATCH_BYTES) throw tooLarge();
     this.hash?.update(chunk);
     this.splitter.write(chunk);
-    if (this.encoder.size >= SLICE_BYTES) {
+    if (this.encoder.size >= SLICE_BYTES || this.isLeaseOld()) {
       await this.intake.slice((session) => this.writeSlice(session));
       this.sliceWritten = true;
+      this.sliceWrittenAtMs = this.nowMs();
     }
+  }
+
+  private isLeaseOld(): boolean {
+    return this.sliceWritten && this.nowMs() - this.sliceWrittenAtMs >= LONGEST_SLICE_MS;
   }
 
   /** The header of the finished body. @throws AppError invalid_request | unprocessable */
@@ -115,7 +127,8 @@ export class BatchUpload {
 
   /** Writes what is still in memory, in the transaction that accepts the batch. */
   async writeSlice(session: Session): Promise<void> {
-    await this.intake.keepReceiving(session, this.key, this.owner, RECEIVING_LEASE_MS);
+    const lease = { leaseMs: RECEIVING_LEASE_MS, isBegun: this.sliceWritten };
+    await this.intake.keepReceiving(session, this.key, this.owner, lease);
     await this.intake.copyLines(session, this.encoder.take());
     const segments = this.segments;
     this.segments = [];

@@ -68,7 +68,7 @@ export class BatchesService {
    * Begins to end a batch: no line is begun from now on, those in flight have seconds to come to a result.
    * Repeating it changes nothing.
    *
-   * @throws AppError not_found, conflict (it is over, or at its end already)
+   * @throws AppError not_found, conflict (it is over, or ends by itself already)
    */
   async cancel(id: string, tenant: WorkspaceTenant): Promise<BatchView> {
     const answer = isBatchId(id) ? await this.endings.cancel(id, tenant) : 'unknown';

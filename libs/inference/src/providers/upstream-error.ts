@@ -92,7 +92,7 @@ export function complaintError(
     retryAfterSeconds,
     internal: `upstream ${provider.slug} answered ${status} ${isSecretive ? '' : hint}`.trimEnd(),
   });
-  if (isSecretive) keyRefusals.set(error, status);
+  statuses.set(error, status);
   return error;
 }
 
@@ -101,12 +101,18 @@ function wordsOf(code: ErrorCode, { message }: UpstreamComplaint): string {
   return OWN_WORDS[code] ?? (scrub(message ?? '') || 'The provider refused the request');
 }
 
-/** Beside the errors: callers are not told that it was the key. */
-const keyRefusals = new WeakMap<AppError, 401 | 403>();
+/** Beside the errors: callers are not told all of them, such as that it was the key. */
+const statuses = new WeakMap<AppError, number>();
+
+/** The status with which the upstream refused; null for an error that is no answer of an upstream. */
+export function upstreamStatusOf(error: AppError): number | null {
+  return statuses.get(error) ?? null;
+}
 
 /** The status with which the upstream refused the key itself; null for every other error. */
 export function keyRefusalOf(error: AppError): 401 | 403 | null {
-  return keyRefusals.get(error) ?? null;
+  const status = upstreamStatusOf(error);
+  return status === 401 || status === 403 ? status : null;
 }
 
 function errorCode(status: number, { message, code }: UpstreamComplaint): ErrorCode {

@@ -173,16 +173,30 @@ describe(BatchEndingsRepository.name, () => {
     }
   });
 
-  it('answers a cancel that meets the last result with one of the two ends', async () => {
+  it('cancels a batch whose last result is there already, with all of its results', async () => {
     for (let round = 0; round < 10; round += 1) {
       const batch = await started(1);
       const [held] = await segments.claim(1, LEASE_MS);
       await results.store([aLineOutcome(held!, 0)]);
-      const [answer, finalizing] = await Promise.all([cancel(batch), batches.beginFinalizing(batch.number)]);
-      expect(finalizing === null).toBe(answer === 'stopping');
-      if (finalizing === null) expect(await endings.finish(batch.number, usage)).toBe('cancelled');
-      else expect(await batches.complete(batch.id, usage)).toBe(true);
+      const [answer] = await Promise.all([cancel(batch), batches.beginFinalizing(batch.number)]);
+      expect(answer).toBe('stopping');
+      expect(await batches.complete(batch.id, usage)).toBe(false);
+      expect(await endings.finish(batch.number, usage)).toBe('cancelled');
+      expect(await viewOf(batch)).toMatchObject({ status: 'cancelled', completed: 1, failed: 0 });
+    }
+  });
+
+  it('answers a cancel that meets the end with one of the two ends', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const batch = await started(1);
+      const [held] = await segments.claim(1, LEASE_MS);
+      await results.store([aLineOutcome(held!, 0)]);
+      await batches.beginFinalizing(batch.number);
+      const [answer, isComplete] = await Promise.all([cancel(batch), batches.complete(batch.id, usage)]);
+      expect(answer).toBe(isComplete ? 'settled' : 'stopping');
+      if (!isComplete) expect(await endings.finish(batch.number, usage)).toBe('cancelled');
       expect(await viewOf(batch)).toMatchObject({ completed: 1, failed: 0 });
+      expect(await cancel(batch)).toBe('settled');
     }
   });
 
@@ -265,6 +279,11 @@ describe(BatchEndingsRepository.name, () => {
     expect(await removal.reportUpstream(batch.id, 'refused')).toBe(true);
     expect(await removal.reportUpstream(batch.id, 'deleted')).toBe(false);
     expect(await remove(false)).toEqual({ kind: 'upstream-refused' });
+    expect(await linesOf(batch)).toBe(4);
+
+    expect(await remove(true)).toEqual({ kind: 'awaits-upstream' });
+    await removal.reportUpstream(batch.id, 'unreachable');
+    expect(await remove(false)).toEqual({ kind: 'upstream-unreachable' });
     expect(await linesOf(batch)).toBe(4);
 
     expect(await remove(true)).toEqual({ kind: 'awaits-upstream' });

@@ -23,6 +23,8 @@ interface LockedBatch {
   readonly ends_as: BatchEnding | null;
 }
 
+const CANCELLABLE: ReadonlySet<BatchStatus> = new Set<BatchStatus>(['validating', 'in_progress', 'finalizing']);
+
 /** How long lines in flight have for their results once nothing new is begun. */
 export const WIND_UP_MS = 6_000;
 
@@ -44,7 +46,7 @@ export class BatchEndingsRepository {
     private readonly announcements: BatchAnnouncementsRepository,
   ) {}
 
-  /** validating | in_progress → cancelling, with the nudge that makes a worker wind it up. */
+  /** validating | in_progress | finalizing → cancelling, with the nudge that makes a worker wind it up. */
   async cancel(id: string, tenant: WorkspaceTenant): Promise<CancelAnswer> {
     return this.database.asTenant(tenant, [id]).transaction(async (session) => {
       const batch = await session.firstRow<LockedBatch>({
@@ -55,7 +57,7 @@ export class BatchEndingsRepository {
       });
       if (batch === null) return 'unknown';
       if (batch.status === 'cancelling') return 'stopping';
-      if (batch.ends_as !== null || !['validating', 'in_progress'].includes(batch.status)) return 'settled';
+      if (batch.ends_as !== null || !CANCELLABLE.has(batch.status)) return 'settled';
       await session.execute({
         name: 'batch-cancel',
         sql: `UPDATE batches SET status = 'cancelling', ends_as = 'cancelled', lease_until = NULL, fence = fence + 1,

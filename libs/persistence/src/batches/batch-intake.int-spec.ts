@@ -48,7 +48,7 @@ describe(BatchIntakeRepository.name, () => {
     const key = await intake.reserve('batch-twice');
     const write = (customId: string, seq: number): Promise<void> =>
       intake.slice(async (session) => {
-        await intake.keepReceiving(session, key, owner, 60_000);
+        await intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: seq > 0 });
         const encoder = new BatchLineEncoder(key.createdOn, key.number, 1024);
         encoder.add(seq, customId, Buffer.from('{}'));
         await intake.copyLines(session, encoder.take());
@@ -67,10 +67,22 @@ describe(BatchIntakeRepository.name, () => {
   it('sweeps an upload whose gateway died, and never an accepted batch', async () => {
     const accepted = await storeBatch(opened.database, 2);
     const key = await intake.reserve('batch-stale');
-    await intake.slice((session) => intake.keepReceiving(session, key, owner, -1));
+    await intake.slice((session) => intake.keepReceiving(session, key, owner, { leaseMs: -1, isBegun: false }));
     expect(await intake.discardStale(10)).toBe(1);
     expect(await rowsOf(key.number)).toEqual([0, 0, 0]);
     await intake.discard(accepted);
     expect((await rowsOf(accepted.number))[0]).toBe(1);
+  });
+
+  it('does not begin anew what was swept while it was being sent: the batch would lack its first lines', async () => {
+    const key = await intake.reserve('batch-swept');
+    await intake.slice((session) => intake.keepReceiving(session, key, owner, { leaseMs: -1, isBegun: false }));
+    await intake.slice((session) => intake.keepReceiving(session, key, owner, { leaseMs: -1, isBegun: true }));
+    expect(await intake.discardStale(10)).toBe(1);
+    const goOn = intake.slice((session) =>
+      intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: true }),
+    );
+    await expect(goOn).rejects.toMatchObject({ code: 'server' });
+    expect(await rowsOf(key.number)).toEqual([0, 0, 0]);
   });
 });

@@ -73,17 +73,29 @@ export class BatchIntakeRepository {
     return this.database.transaction(work);
   }
 
-  /** Makes the batch row exist, or says that its upload is alive for another `leaseMs`. */
-  async keepReceiving(session: Session, key: BatchKey, owner: BatchOwner, leaseMs: number): Promise<void> {
-    await session.execute({
+  /**
+   * Makes the batch row exist, or says that its upload is alive for another `leaseMs`.
+   *
+   * @param isBegun whether something of the batch was stored before
+   * @throws AppError server when that was swept meanwhile: what follows would be a batch without its first lines
+   */
+  async keepReceiving(
+    session: Session,
+    key: BatchKey,
+    owner: BatchOwner,
+    { leaseMs, isBegun }: { readonly leaseMs: number; readonly isBegun: boolean },
+  ): Promise<void> {
+    const row = await session.firstRow<{ created: boolean }>({
       name: 'batch-receiving',
       sql: `
         INSERT INTO batches (id, number, created_on, organization_id, workspace_id, api_key_hash, endpoint, model,
                              status, lease_until, expires_at)
         VALUES ($1, $2, $3, $4, $5, $6, '', '', 'receiving', now() + $7 * interval '1 millisecond', now() + ${WINDOW})
-        ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until WHERE batches.status = 'receiving'`,
+        ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until WHERE batches.status = 'receiving'
+        RETURNING xmax = 0 AS created`,
       values: [key.id, key.number, key.createdOn, owner.organizationId, owner.workspaceId, owner.apiKeyHash, leaseMs],
     });
+    if (row === null || row.created === isBegun) throw swept(key);
   }
 
   /**
@@ -147,9 +159,7 @@ export class BatchIntakeRepository {
     const touched = await accepted.catch((error: unknown) => {
       throw isTakenKey(error) ? new SubmittedBefore() : error;
     });
-    if (touched !== 1) {
-      throw new AppError('server', 'Internal error', { internal: `batch ${key.id} was swept during its upload` });
-    }
+    if (touched !== 1) throw swept(key);
   }
 
   /** The batch that the workspace submitted under this key within the last 24 hours. */
@@ -204,6 +214,10 @@ function isTakenKey(error: unknown): boolean {
     sqlStateOf(error) === UNIQUE_VIOLATION &&
     (error as { constraint?: string }).constraint === 'batches_idempotency_key'
   );
+}
+
+function swept({ id }: BatchKey): AppError {
+  return new AppError('server', 'Internal error', { internal: `batch ${id} was swept during its upload` });
 }
 
 async function discardRows(session: Session, key: BatchKey): Promise<void> {

@@ -10,10 +10,11 @@ import type { BatchStatus, UpstreamDeletion } from './batch.entity';
 /**
  * What a removal came to. `unknown`: no such batch, or removed before. `unfinished`: it is not in a terminal
  * status. `awaits-upstream`: what the provider holds must go first, and a worker was asked to see to it.
- * `upstream-refused`: the provider would not; nothing was removed here.
+ * `upstream-refused`: the provider would not; nothing was removed here. `upstream-unreachable`: nor could it be asked, as the
+ * key that the batch ran with is gone.
  */
 export type RemovalAnswer =
-  | { readonly kind: 'unknown' | 'unfinished' | 'awaits-upstream' | 'upstream-refused' }
+  | { readonly kind: 'unknown' | 'unfinished' | 'awaits-upstream' | 'upstream-refused' | 'upstream-unreachable' }
   | {
       readonly kind: 'removed';
       readonly provider: string | null;
@@ -48,19 +49,20 @@ export class BatchRemovalRepository {
       const batch = await lock(session, id, tenant.workspaceId);
       if (batch === null) return { kind: 'unknown' };
       if (!batch.finalized) return { kind: 'unfinished' };
-      if (batch.upstream_deletion === 'due' || (batch.upstream_deletion === 'refused' && begin)) {
+      const failure = failureOf(batch);
+      if (batch.upstream_deletion === 'due' || (failure !== null && begin)) {
         await this.requestUpstream(session, id, tenant.workspaceId);
         return { kind: 'awaits-upstream' };
       }
       if (batch.upstream_deletion === 'requested') return { kind: 'awaits-upstream' };
-      if (batch.upstream_deletion === 'refused') return { kind: 'upstream-refused' };
+      if (failure !== null) return { kind: failure };
       await purge(session, batch.number, batch.created_on);
       await session.execute({
         name: 'batch-mark-deleted',
         sql: 'UPDATE batches SET deleted_at = now(), idempotency_key = NULL, request_hash = NULL WHERE id = $1',
         values: [id],
       });
-      return { kind: 'removed', provider: batch.provider, upstream: batch.upstream_deletion };
+      return { kind: 'removed', provider: batch.provider, upstream: upstreamOf(batch) };
     });
   }
 
@@ -75,7 +77,7 @@ export class BatchRemovalRepository {
   }
 
   /** What the provider answered; counts once per request. */
-  async reportUpstream(id: string, outcome: 'deleted' | 'unsupported' | 'refused'): Promise<boolean> {
+  async reportUpstream(id: string, outcome: 'deleted' | 'unsupported' | 'refused' | 'unreachable'): Promise<boolean> {
     const touched = await this.database.execute({
       name: 'batch-upstream-answer',
       sql: `UPDATE batches SET upstream_deletion = $2 WHERE id = $1 AND upstream_deletion = 'requested'`,
@@ -92,6 +94,14 @@ export class BatchRemovalRepository {
     });
     await this.outbox.add(session, AdvanceBatch, { batchId: id, workspaceId });
   }
+}
+
+function failureOf({ upstream_deletion: deletion }: LockedBatch): 'upstream-refused' | 'upstream-unreachable' | null {
+  return deletion === 'refused' || deletion === 'unreachable' ? `upstream-${deletion}` : null;
+}
+
+function upstreamOf({ upstream_deletion: deletion }: LockedBatch): 'deleted' | 'unsupported' | null {
+  return deletion === 'deleted' || deletion === 'unsupported' ? deletion : null;
 }
 
 function lock(session: TenantSession, id: string, workspaceId: string): Promise<LockedBatch | null> {

@@ -12,7 +12,7 @@ export type BatchEnding = 'cancelled' | 'expired' | 'failed';
  * `due`: a provider holds a batch that must be deleted there before ours is. `requested`: a worker is to do it
  * now. The others are the provider's answer; after `refused` it may be requested again.
  */
-export type UpstreamDeletion = 'due' | 'requested' | 'deleted' | 'unsupported' | 'refused';
+export type UpstreamDeletion = 'due' | 'requested' | 'deleted' | 'unsupported' | 'refused' | 'unreachable';
 
 @Entity({ name: 'batches' })
 @Unique('batches_number_key', ['number'])
@@ -31,7 +31,7 @@ export type UpstreamDeletion = 'due' | 'requested' | 'deleted' | 'unsupported' |
 @Check('batches_deleted_is_finalized', `deleted_at IS NULL OR finalized_at IS NOT NULL`)
 @Check(
   'batches_upstream_deletion_known',
-  `upstream_deletion IN ('due', 'requested', 'deleted', 'unsupported', 'refused')`,
+  `upstream_deletion IN ('due', 'requested', 'deleted', 'unsupported', 'refused', 'unreachable')`,
 )
 @Index('batches_by_workspace', { synchronize: false })
 @Index('batches_unfinished', { synchronize: false })

@@ -21,6 +21,7 @@ import { WebhookRedeliveries1763900000081 } from './1763900000081-webhook-redeli
 import { WorkspaceSpending1763900000090 } from './1763900000090-workspace-spending';
 import { WorkspaceSettings1763900000091 } from './1763900000091-workspace-settings';
 import { LineUsage1763900000100 } from './1763900000100-line-usage';
+import { UnreachableUpstream1763900000101 } from './1763900000101-unreachable-upstream';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -47,4 +48,5 @@ export const migrations = [
   WorkspaceSpending1763900000090,
   WorkspaceSettings1763900000091,
   LineUsage1763900000100,
+  UnreachableUpstream1763900000101,
 ];

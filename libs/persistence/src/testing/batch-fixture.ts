@@ -23,7 +23,7 @@ export async function storeBatch(database: Database, total: number, holdUsd = '1
   await ledger.topUp(owner.organizationId, '10', randomUUID());
   const key = await intake.reserve(`batch-test-${randomUUID()}`);
   await intake.slice(async (session) => {
-    await intake.keepReceiving(session, key, owner, 60_000);
+    await intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: false });
     const encoder = new BatchLineEncoder(key.createdOn, key.number, SLICE_BYTES);
     for (let seq = 0; seq < total; seq += 1) encoder.add(seq, `line-${seq}`, Buffer.from(`{"seq":${seq}}`));
     await intake.copyLines(session, encoder.take());

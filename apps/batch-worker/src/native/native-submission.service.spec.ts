@@ -1,0 +1,55 @@
+import { AppError } from '@libs/errors';
+import { upstreamError, type Provider } from '@libs/inference';
+import type { NativeBatch, NativeBatchesRepository } from '@libs/persistence';
+import type { Reach } from './native-reach';
+import { NativeSubmissionService } from './native-submission.service';
+
+const ORDER = { reference: 'nb1', state: 'uploaded', inputFileId: 'file-1' } as unknown as NativeBatch;
+const PROVIDER = { slug: 'acme', name: 'Acme' } as Provider;
+
+/** What is written of an order, in its order. */
+class FakeOrders {
+  readonly written: string[] = [];
+
+  async submitting(): Promise<boolean> {
+    this.written.push('submitting');
+    return true;
+  }
+
+  async notSubmitted(): Promise<boolean> {
+    this.written.push('not submitted');
+    return true;
+  }
+}
+
+function reachOf(refusal: AppError): Reach {
+  const batches = { upload: async () => 'file-1', create: () => Promise.reject(refusal) };
+  return { lane: { batches, upstreamApi: 'chat' }, access: {} } as unknown as Reach;
+}
+
+async function writtenAfter(refusal: AppError): Promise<readonly string[]> {
+  const orders = new FakeOrders();
+  const unused = null as never;
+  const service = new NativeSubmissionService(orders as unknown as NativeBatchesRepository, unused, unused);
+  await expect(service.submit(ORDER, reachOf(refusal))).rejects.toBe(refusal);
+  return orders.written;
+}
+
+const answered = (status: number): AppError => upstreamError(PROVIDER, status, {}, Buffer.alloc(0));
+
+describe(NativeSubmissionService.name, () => {
+  it.each([400, 401, 403, 404, 413, 422, 429])(
+    'knows that a provider which answered %i has no such order, so that its lines are soon run elsewhere',
+    async (status) => {
+      expect(await writtenAfter(answered(status))).toEqual(['submitting', 'not submitted']);
+    },
+  );
+
+  it.each([408, 409, 500, 502, 503, 529])('leaves open what a provider did that answered %i', async (status) => {
+    expect(await writtenAfter(answered(status))).toEqual(['submitting']);
+  });
+
+  it('leaves open what became of an order whose connection broke', async () => {
+    expect(await writtenAfter(new AppError('provider_unavailable', 'gone'))).toEqual(['submitting']);
+  });
+});
