@@ -20,7 +20,7 @@ describe('a chat completion', () => {
     { prediction: { type: 'content', content: [{ type: 'text', text: 'x' }] } },
     { prompt_cache_key: 'k', prompt_cache_options: { mode: 'explicit' }, cache_control: { type: 'ephemeral' } },
     { route: 'sort', trace: { trace_id: 'x', mine: 1 }, debug: { echo_upstream_body: true } },
-    { tool_choice: 'required' },
+    { tool_choice: 'required', max_tool_calls: 30 },
     { tool_choice: { type: 'function', function: { name: 'f' } } },
     { tool_choice: { type: 'sluice:web_search' } },
     { reasoning: null, modalities: null, prediction: null, tool_choice: null, route: null, min_p: null, debug: null },
@@ -50,6 +50,8 @@ describe('a chat completion', () => {
     [{ debug: { echo_upstream_body: 'yes' } }, 'debug.echo_upstream_body must be a boolean'],
     [{ tool_choice: 1 }, 'tool_choice must be a string or an object'],
     [{ tool_choice: { type: 'function' } }, 'tool_choice.function.name must be a non-empty string'],
+    [{ max_tool_calls: 31 }, 'max_tool_calls must not be greater than 30'],
+    [{ max_tool_calls: 0 }, 'max_tool_calls must not be less than 1'],
     [{ image_config: [] }, 'image_config must be an object'],
   ])('may not say %j', (members, problem) => {
     expect(problemsOf(members)).toContainEqual(expect.stringContaining(problem));
