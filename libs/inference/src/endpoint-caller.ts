@@ -131,10 +131,11 @@ export class EndpointCaller {
     const context = this.#contextOf(candidate, request);
     if (pair === null) {
       const dialect = dialectOf(api);
-      const sent = dialect.toUpstream(request.body, candidate.endpoint, false);
+      const log = new LossLog();
+      const sent = dialect.toUpstream(request.body, candidate.endpoint, false, log);
       const { body } = await this.#ask(api, 'whole', candidate, request, sent);
       if (this.#parts.gathersAnswers) await turnEnd();
-      return { ...dialect.readAnswer(body, context), losses: NO_LOSS };
+      return { ...dialect.readAnswer(body, context), losses: log.report() };
     }
     const { sent, losses } = this.#translate(pair, candidate.endpoint, request.body, false);
     const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
@@ -156,9 +157,10 @@ export class EndpointCaller {
     if (pair === null) {
       const dialect = dialectOf(api);
       if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
-      const sent = dialect.toUpstream(request.body, candidate.endpoint, true);
+      const log = new LossLog();
+      const sent = dialect.toUpstream(request.body, candidate.endpoint, true, log);
       const upstream = await this.#ask(api, 'stream', candidate, request, sent);
-      return { stream: await dialect.openStream(upstream, withEcho(context, sent)), losses: NO_LOSS };
+      return { stream: await dialect.openStream(upstream, withEcho(context, sent)), losses: log.report() };
     }
     const { sent, losses } = this.#translate(pair, candidate.endpoint, request.body, true);
     const writer = pair.caller.writeStream(withEcho(context, sent));

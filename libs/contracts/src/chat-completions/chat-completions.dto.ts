@@ -1,6 +1,20 @@
-import { IsBoolean, IsInt, IsObject, IsOptional, Max, Min, MinLength } from 'class-validator';
+import {
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsNumber,
+  IsObject,
+  IsOptional,
+  IsString,
+  Max,
+  MaxLength,
+  Min,
+  MinLength,
+} from 'class-validator';
+import { findCacheControlProblem } from '../inference/cache-control';
 import { MAX_MODEL_LENGTH, MAX_OUTPUT_TOKENS, OpenAiConversationDto } from '../inference/inference.dto';
 import { IsStoredText } from '../organizations/member-rules';
+import { findPromptCacheOptionsProblem, findTraceProblem } from '../responses/responses-settings';
 import { IsWellFormed } from '../validation/well-formed';
 import {
   findMessagesProblem,
@@ -9,6 +23,16 @@ import {
   findStopProblem,
   findToolsProblem,
 } from './chat-messages';
+import {
+  findChatDebugProblem,
+  findChatModalitiesProblem,
+  findChatReasoningProblem,
+  findChatToolChoiceProblem,
+  findLogitBiasProblem,
+  findPredictionProblem,
+} from './chat-settings';
+
+const NUMBER = { allowInfinity: false, allowNaN: false };
 
 /** `POST /chat/completions` and the body of a batch line on it. */
 export class ChatCompletionDto extends OpenAiConversationDto {
@@ -52,8 +76,77 @@ export class ChatCompletionDto extends OpenAiConversationDto {
   logprobs?: boolean | null;
 
   @IsOptional()
+  @IsWellFormed(findLogitBiasProblem)
+  logit_bias?: Record<string, number> | null;
+
+  @IsOptional()
+  @IsNumber(NUMBER)
+  min_p?: number | null;
+
+  @IsOptional()
+  @IsNumber(NUMBER)
+  top_a?: number | null;
+
+  @IsOptional()
+  @IsNumber(NUMBER)
+  repetition_penalty?: number | null;
+
+  @IsOptional()
+  @IsWellFormed(findChatReasoningProblem)
+  reasoning?: object | null;
+
+  /** Some providers have words of their own for it. */
+  @IsOptional()
+  @IsString()
+  @MaxLength(64)
+  reasoning_effort?: string | null;
+
+  @IsOptional()
+  @IsBoolean()
+  include_reasoning?: boolean | null;
+
+  @IsOptional()
+  @IsString()
+  @MaxLength(64)
+  verbosity?: string | null;
+
+  @IsOptional()
+  @IsWellFormed(findChatModalitiesProblem)
+  modalities?: string[] | null;
+
+  @IsOptional()
+  @IsWellFormed(findPredictionProblem)
+  prediction?: object | null;
+
+  @IsOptional()
   @IsObject()
-  logit_bias?: object | null;
+  image_config?: object | null;
+
+  @IsOptional()
+  @IsString()
+  @MaxLength(1_024)
+  prompt_cache_key?: string | null;
+
+  @IsOptional()
+  @IsWellFormed(findPromptCacheOptionsProblem)
+  prompt_cache_options?: object | null;
+
+  @IsOptional()
+  @IsWellFormed(findCacheControlProblem)
+  cache_control?: object | null;
+
+  /** An older way to say `provider.sort.partition`. */
+  @IsOptional()
+  @IsIn(['fallback', 'sort'])
+  route?: string | null;
+
+  @IsOptional()
+  @IsWellFormed(findTraceProblem)
+  trace?: object | null;
+
+  @IsOptional()
+  @IsWellFormed(findChatDebugProblem)
+  debug?: object | null;
 
   @IsOptional()
   @IsWellFormed(findStopProblem)
@@ -62,6 +155,10 @@ export class ChatCompletionDto extends OpenAiConversationDto {
   @IsOptional()
   @IsWellFormed(findToolsProblem)
   tools?: object[] | null;
+
+  @IsOptional()
+  @IsWellFormed(findChatToolChoiceProblem)
+  tool_choice?: string | object | null;
 
   @IsOptional()
   @IsWellFormed(findResponseFormatProblem)

@@ -73,6 +73,13 @@ export class ConversationDto extends InferenceDto {
   @Min(0)
   top_k?: number | null;
 
+  /** Turns in which the gateway's own tools are used; counted where nothing else says when they end. */
+  @IsOptional()
+  @IsInt()
+  @Min(1)
+  @Max(30)
+  max_tool_calls?: number | null;
+
   @IsOptional()
   @IsWellFormed(findStopConditionsProblem)
   stop_server_tools_when?: object[] | null;

@@ -68,12 +68,6 @@ export class ResponsesDto extends OpenAiConversationDto {
   max_output_tokens?: number | null;
 
   @IsOptional()
-  @IsInt()
-  @Min(1)
-  @Max(30)
-  max_tool_calls?: number | null;
-
-  @IsOptional()
   @IsWellFormed(findResponseMetadataProblem)
   metadata?: Record<string, string> | null;
 

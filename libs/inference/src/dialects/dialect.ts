@@ -1,3 +1,4 @@
+import type { LossLog } from '../model/loss-report';
 import type { FinishReason } from '../model/finish-reason';
 import type { Usage, UsageDetails } from '../model/usage';
 import type { Share } from '../pricing/byok-fee';
@@ -48,8 +49,11 @@ export interface Answer {
 export interface Dialect {
   readonly name: string;
   readonly api: Api;
-  /** The caller's body as the endpoint's upstream shall see it. Throws `invalid_request` for what is no object. */
-  toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer;
+  /**
+   * The caller's body as the endpoint's upstream shall see it. The few members that it has other words for go to
+   * the log where it is not said exactly. Throws `invalid_request` for what is no object.
+   */
+  toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer;
   /** Throws `provider_unavailable` when the upstream's 200 is no answer. */
   readAnswer(body: Buffer, context: AnswerContext): Answer;
   /**

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '@libs/errors';
+import { LossLog } from '../model/loss-report';
 import { aModel, anEndpoint } from '../testing';
 import type { AnswerContext } from './dialect';
 import { openAiChat } from './openai-chat';
@@ -76,6 +77,47 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
       '{"model":"acme-large-2026","stream_options":{"include_usage":true, "x":1},"stream":true}',
     );
     expect(toUpstream('{"model":"m","stream_options":null}', true)).toContain('{"include_usage":true}');
+  });
+
+  it.each([
+    ['{"effort":"high"}', '', 'high'],
+    ['{"effort":"max"}', '', 'xhigh'],
+    ['{"enabled":true}', '', 'medium'],
+    ['{"enabled":false}', '', 'none'],
+    ['{"max_tokens":200}', '"max_tokens":1000,', 'low'],
+    ['{"effort":"high"}', '"reasoning_effort":"low",', 'high'],
+    ['{"exclude":true}', '"reasoning_effort":"low",', 'low'],
+  ])('tells the reasoning %s beside %s as the effort %s', (reasoning, others, effort) => {
+    const sent = JSON.parse(toUpstream(`{"model":"m",${others}"reasoning":${reasoning}}`)) as object;
+    expect(sent).toHaveProperty('reasoning_effort', effort);
+    expect(sent).not.toHaveProperty('reasoning');
+  });
+
+  it('says nothing of reasoning where its object asks for nothing', () => {
+    expect(toUpstream('{"model":"m","reasoning":null,"seed":1}')).toBe('{"model":"acme-large-2026","seed":1}');
+    expect(toUpstream('{"model":"m","reasoning":{},"seed":1}')).toBe('{"model":"acme-large-2026","seed":1}');
+  });
+
+  it('names in the loss report what an effort does not say', () => {
+    const log = new LossLog();
+    openAiChat.toUpstream(Buffer.from('{"reasoning":{"max_tokens":9,"summary":"auto"}}'), endpoint, false, log);
+    expect(log.report()).toEqual({ dropped: ['reasoning.summary'], approximated: ['reasoning.max_tokens'] });
+  });
+
+  it('refuses reasoning of another shape', () => {
+    expect(() => toUpstream('{"model":"m","reasoning":"high"}')).toThrow('reasoning must be an object');
+  });
+
+  it('leaves the reasoning to an upstream that takes the object', () => {
+    const body = '{"model":"acme-large-2026","reasoning":{"effort":"high"}}';
+    const taking = anEndpoint({ capabilities: { chat: { reasoning: true } } });
+    expect(openAiChat.toUpstream(Buffer.from(body), taking, false).toString()).toBe(body);
+  });
+
+  it('names tiers as the upstream does', () => {
+    expect(toUpstream('{"model":"m","service_tier":"fast"}')).toContain('"service_tier":"priority"');
+    expect(toUpstream('{"model":"m","service_tier":"ultrafast"}')).toContain('"service_tier":"priority"');
+    expect(toUpstream('{"model":"m","service_tier":"flex"}')).toContain('"service_tier":"flex"');
   });
 
   it('never asks for a stream when none is wanted', () => {

@@ -1,6 +1,7 @@
 import { brokenAnswer, errorInside, readComplaintAt } from '../providers/upstream-error';
 import type { UpstreamStream } from '../providers/upstream-stream';
 import type { AnswerStream } from '../model/answer-stream';
+import type { LossLog } from '../model/loss-report';
 import type { Endpoint } from '../routing/catalogue';
 import { ownMembers } from './billing';
 import { billAnswer } from './answer-billing';
@@ -10,6 +11,7 @@ import { JsonCursor } from './json-cursor';
 import { MalformedJson } from './json-grammar';
 import { applyEdits, spliceMembers } from './json-members';
 import { OpenAiChatStream } from './openai-chat-stream';
+import { rewordedMembers } from './openai-chat/reworded-members';
 import { usageEdits, usageText } from './openai-usage';
 import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
 import { saidBeside } from './usage-details';
@@ -17,7 +19,7 @@ import { saidBeside } from './usage-details';
 /** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
 export const openAiChat: Dialect = { name: 'openai-chat', api: 'chat', toUpstream, readAnswer, openStream };
 
-function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer {
+function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) {
@@ -28,7 +30,9 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  return spliceMembers(request, { set, remove: GATEWAY_MEMBERS });
+  const reworded = rewordedMembers(request, endpoint, log);
+  Object.assign(set, reworded.set);
+  return spliceMembers(request, { set, remove: [...GATEWAY_MEMBERS, ...reworded.remove] });
 }
 
 /** The caller's stream options with the usage asked for: without it a stream could not be billed. */

@@ -23,6 +23,7 @@ export class LossLog {
   }
 
   report(): LossReport {
+    if (this.dropped.size + this.approximated.size === 0) return NO_LOSS;
     return { dropped: [...this.dropped], approximated: [...this.approximated] };
   }
 }

@@ -176,8 +176,9 @@ describe('round trips of answers', () => {
           parts: parts.flatMap(kept),
           logprobs: [],
           usage: textual(usage),
-          finishReason: 'stop',
-          nativeFinishReason: 'end_turn',
+          ...(parts.some(({ type }) => type === 'tool-call')
+            ? { finishReason: 'tool_calls', nativeFinishReason: 'tool_use' }
+            : { finishReason: 'stop', nativeFinishReason: 'end_turn' }),
         });
       }),
       { numRuns: 300 },
@@ -237,7 +238,7 @@ describe('an answer that is written as a message', () => {
           caller: { type: 'direct' },
         },
       ],
-      stop_reason: 'end_turn',
+      stop_reason: 'tool_use',
       stop_sequence: null,
       stop_details: null,
       usage: {
@@ -276,6 +277,24 @@ describe('an answer that is written as a message', () => {
     expect(message['stop_details']).toEqual(
       told === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null,
     );
+  });
+});
+
+describe('calls after which an upstream just stops', () => {
+  const call = { type: 'tool-call' as const, id: 'toolu_1', name: 'look', arguments: '{}' };
+
+  it('are what the message stopped for', () => {
+    const choice = { parts: [call], finishReason: 'stop' as const, nativeFinishReason: 'stop' };
+    expect(write(anAnswer([], { choices: [choice] }))).toMatchObject({ stop_reason: 'tool_use' });
+    const events = stream(
+      [
+        { type: 'part-start', part: 0, kind: 'tool-call', id: call.id, name: call.name },
+        { type: 'part-end', part: 0 },
+        { type: 'finish', finishReason: 'stop', nativeFinishReason: 'stop' },
+      ],
+      emptyUsage('upstream'),
+    );
+    expect(JSON.parse(events.at(-2)!.data)).toMatchObject({ delta: { stop_reason: 'tool_use' } });
   });
 });
 

@@ -14,7 +14,10 @@ export function writeAnswer(answer: CanonicalAnswer, bill: Bill, context: Answer
   return {
     ...rest,
     content: [...content, ...(choice?.parts ?? []).flatMap(writePart)],
-    ...endOf(choice ?? null),
+    ...endOf(
+      choice ?? null,
+      choice?.parts.some(({ type }) => type === 'tool-call'),
+    ),
     usage: messageUsageObject(bill, wireTier(answer.serviceTier)),
   };
 }
@@ -33,8 +36,8 @@ export function emptyMessage({ generationId, model, endpoint }: AnswerContext) {
 }
 
 /** The members that tell how a message ended; all null while it has not. */
-export function endOf(ending: Ending | null): object {
-  const stopReason = ending && stopReasonOf(ending);
+export function endOf(ending: Ending | null, hasCalls = false): object {
+  const stopReason = ending && stopReasonOf(ending, hasCalls);
   const isRefusal = stopReason === 'refusal';
   return {
     stop_reason: stopReason,

@@ -86,6 +86,18 @@ describe('a messages request for an upstream that speaks messages', () => {
     expect(toUpstream('{"user":"anna@example.org","max_tokens":1,"model":"m"}')).not.toContain('anna');
   });
 
+  it.each([
+    ['auto', 'auto'],
+    ['standard_only', 'standard_only'],
+    ['default', 'standard_only'],
+    ['fast', 'auto'],
+    ['priority', 'auto'],
+    ['flex', 'auto'],
+  ])('names the tier %s as the upstream does: %s', (tier, sent) => {
+    const body = `{"model":"m","max_tokens":1,"service_tier":"${tier}"}`;
+    expect(JSON.parse(toUpstream(body))).toMatchObject({ service_tier: sent });
+  });
+
   it('asks for a stream exactly when one is wanted', () => {
     expect(toUpstream('{"model":"m","max_tokens":1}', true)).toContain('"stream":true');
     expect(toUpstream('{"model":"m","max_tokens":1,"stream":true}')).toContain('"stream":false');

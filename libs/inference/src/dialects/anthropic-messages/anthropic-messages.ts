@@ -25,12 +25,25 @@ export const anthropicMessages: Dialect = {
   openStream,
 };
 
+/** Tiers that exist between the caller and us, in the upstream's words: it may serve a request first, or never. */
+const TIERS: Readonly<Record<string, string>> = {
+  '"default"': '"standard_only"',
+  '"standard"': '"standard_only"',
+  '"fast"': '"auto"',
+  '"priority"': '"auto"',
+  '"ultrafast"': '"auto"',
+  '"flex"': '"auto"',
+  '"scale"': '"auto"',
+};
+
 function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer {
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
   if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
+  const tier = memberText(request, 'service_tier')?.toString() ?? '';
+  if (Object.hasOwn(TIERS, tier)) set['service_tier'] = TIERS[tier]!;
   const user = hashedUser(request);
   const metadata = user === undefined ? undefined : withUser(memberText(request, 'metadata'), user);
   if (metadata !== undefined) set['metadata'] = metadata;

@@ -49,7 +49,10 @@ export function writeReasoning(
 ): ThinkingSettings {
   const plain = defined({ effort, isThinking: false });
   if (isOff(reasoning)) return { ...plain, thinking: { type: 'disabled' } };
-  if (!isAsked(reasoning)) return plain;
+  if (!isAsked(reasoning)) {
+    if (reasoning.summary !== undefined) log.drop('reasoning.summary');
+    return plain;
+  }
   const display = writeDisplay(reasoning, log);
   if (isAdaptive(endpoint)) {
     const depth = adaptiveEffort(reasoning, maxTokens, log) ?? effort;

@@ -27,8 +27,16 @@ export interface Ending {
   readonly stopSequence?: string;
 }
 
-/** The stop reason for a caller: the upstream's own where it is one of this API, null for an error. */
-export function stopReasonOf({ finishReason, nativeFinishReason, stopSequence }: Ending): string | null {
+/**
+ * The stop reason for a caller: the upstream's own where it is one of this API, null for an error. Some upstreams
+ * just stop after calls, as OpenAI's does where one was forced; callers of this API run tools for `tool_use` only.
+ */
+export function stopReasonOf(ending: Ending, hasCalls: boolean): string | null {
+  const reason = wordOf(ending);
+  return hasCalls && reason === BY_FINISH.stop ? BY_FINISH.tool_calls : reason;
+}
+
+function wordOf({ finishReason, nativeFinishReason, stopSequence }: Ending): string | null {
   const isNative = nativeFinishReason !== null && STOP_REASONS.has(nativeFinishReason);
   if (isNative && toFinishReason(nativeFinishReason) === finishReason) return nativeFinishReason;
   return finishReason === 'stop' && stopSequence !== undefined ? 'stop_sequence' : BY_FINISH[finishReason];

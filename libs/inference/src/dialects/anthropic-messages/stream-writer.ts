@@ -24,6 +24,7 @@ export class MessagesStreamWriter implements StreamWriter {
   readonly #open = new Map<number, OpenPart>();
   #blocks = 0;
   #hasStart = false;
+  #hasCalls = false;
   #usage: Usage | null = null;
   #finish: Extract<AnswerEvent, { type: 'finish' }> | null = null;
 
@@ -45,7 +46,7 @@ export class MessagesStreamWriter implements StreamWriter {
 
   complete(bill: Bill): Buffer[] {
     const usage = messageUsageObject(bill, wireTier(this.#finish?.serviceTier));
-    const delta = { ...endOf(this.#finish), container: null };
+    const delta = { ...endOf(this.#finish, this.#hasCalls), container: null };
     return [
       ...this.#start(),
       ...[...this.#open.keys()].flatMap((part) => this.#end(part)),
@@ -95,6 +96,7 @@ export class MessagesStreamWriter implements StreamWriter {
     this.#open.set(event.part, open);
     if (event.kind === 'reasoning') return [];
     const isCall = event.kind === 'tool-call';
+    this.#hasCalls ||= isCall;
     return this.#begin(open, isCall ? toolUse(event.id, event.name, {}) : { type: 'text', text: '', citations: null });
   }
 

@@ -28,6 +28,8 @@ const READERS: Readonly<Record<string, (part: CheckedObject) => Part>> = {
   input_audio: readAudio,
   file: readFile,
   video_url: readVideo,
+  // An older name of the same.
+  input_video: readVideo,
 };
 
 function readText(part: CheckedObject): TextPart {

@@ -137,7 +137,7 @@ function readModalities(body: CheckedObject): CanonicalRequest['outputModalities
 }
 
 /** `reasoning`, and the two older members that say parts of it. */
-function readReasoningRequest(body: CheckedObject): ReasoningRequest | undefined {
+export function readReasoningRequest(body: CheckedObject): ReasoningRequest | undefined {
   const reasoning = body.object('reasoning') ?? new CheckedObject({});
   const request: ReasoningRequest = defined({
     isEnabled: reasoning.boolean('enabled'),

@@ -194,6 +194,19 @@ describe('a chat request', () => {
     expect(approximated).toEqual(['messages.tool_result']);
   });
 
+  it('names sources that a plain upstream is not shown', () => {
+    const annotation = {
+      type: 'url-citation' as const,
+      url: 'https://a.example',
+      title: '',
+      startIndex: 0,
+      endIndex: 1,
+    };
+    const part = { type: 'text' as const, text: 'x', annotations: [annotation] };
+    const { dropped } = write({ ...read({ messages: [] }), messages: [{ role: 'assistant', parts: [part] }] });
+    expect(dropped).toEqual(['annotations']);
+  });
+
   it('takes the older spellings', () => {
     const request = read({
       max_tokens: 5,
@@ -202,6 +215,7 @@ describe('a chat request', () => {
       include_reasoning: false,
       messages: [
         { role: 'user', content: [{ type: 'image_url', image_url: 'data:image/png;base64,AAAA' }] },
+        { role: 'user', content: [{ type: 'input_video', video_url: { url: 'https://a.example/b.mp4' } }] },
         { role: 'assistant', content: null, reasoning_content: 'why' },
         { role: 'assistant', content: '', tool_calls: [{ id: 'a', function: { name: 'f' } }] },
       ],
@@ -212,6 +226,7 @@ describe('a chat request', () => {
       reasoning: { effort: 'low', isHidden: true },
       messages: [
         { parts: [{ type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'AAAA' } }] },
+        { parts: [{ type: 'video', source: { kind: 'url', url: 'https://a.example/b.mp4' } }] },
         { parts: [{ type: 'reasoning', text: 'why' }] },
         { parts: [{ type: 'tool-call', id: 'a', name: 'f', arguments: '' }] },
       ],

@@ -143,7 +143,8 @@ export class MessageWriter {
     }
   }
 
-  #text({ text, cache }: TextPart): object {
+  #text({ text, cache, annotations }: TextPart): object {
+    if (annotations) this.log.drop('annotations');
     return { type: 'text', text, ...this.#cache(cache) };
   }
 

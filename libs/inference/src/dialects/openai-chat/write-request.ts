@@ -144,13 +144,13 @@ function writeReasoning(
     return { reasoning: defined(object) };
   }
   if (summary !== undefined) log.drop('reasoning.summary');
-  return { reasoning_effort: writeEffort(reasoning, request, endpoint, log) };
+  return { reasoning_effort: writeEffort(reasoning, request.maxOutputTokens, endpoint, log) };
 }
 
 /** The word nearest to what was asked for. Whether thoughts are shown is settled where the answer is written. */
-function writeEffort(
+export function writeEffort(
   { isEnabled, effort, maxTokens }: ReasoningRequest,
-  { maxOutputTokens }: CanonicalRequest,
+  maxOutputTokens: number | undefined,
   { maxCompletionTokens }: Endpoint,
   log: LossLog,
 ): ReasoningEffort | undefined {

@@ -54,6 +54,7 @@ function nothingStored(): AppError {
 function addMessage(messages: Message[], item: JsonObject, unread: Set<string>): void {
   const role = ROLES.find((known) => known === item['role']) ?? 'user';
   const parts = readContent(item['content'], unread);
+  if (stringOf(item['phase']) !== undefined) unread.add('input.phase');
   if (role === 'assistant') addToTurn(messages, parts);
   else messages.push({ role, parts });
 }
@@ -70,6 +71,7 @@ function readContent(content: unknown, unread: Set<string>): Part[] {
   return objectsOf(content).flatMap((part) => {
     const read = readPart(part);
     if (read === null) unread.add(`input.content.${stringOf(part['type']) ?? 'type'}`);
+    if (objectsOf(part['annotations']).some(({ type }) => type !== 'url_citation')) unread.add('input.annotations');
     return read ?? [];
   });
 }
@@ -85,7 +87,9 @@ export function customArguments(input: string): string {
 }
 
 function toolResult(item: JsonObject, unread: Set<string>): ToolResultPart {
-  const parts = readContent(item['output'], unread).filter(isResultPart);
+  const output = readContent(item['output'], unread);
+  const parts = output.filter(isResultPart);
+  if (parts.length < output.length) unread.add('input.output');
   return { type: 'tool-result', callId: callIdOf(item), parts };
 }
 

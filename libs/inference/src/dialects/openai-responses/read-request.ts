@@ -55,8 +55,8 @@ const UNDERSTOOD = new Set([
   'truncation',
 ]);
 
-/** Extra output that every answer has. */
-const ALWAYS_INCLUDED = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs']);
+/** Extra output that every answer has, or has because of it. */
+const INCLUDED = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs']);
 
 const MODALITIES = ['text', 'image', 'audio'] as const;
 const VERBOSITIES = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
@@ -77,7 +77,7 @@ export function readRequest(body: JsonObject): CanonicalRequest {
     maxOutputTokens: numberOf(body['max_output_tokens']),
     stopSequences: [],
     reasoning: readReasoningRequest(body['reasoning'], unread),
-    topLogprobs: numberOf(body['top_logprobs']),
+    topLogprobs: readTopLogprobs(body),
     verbosity: oneOf(VERBOSITIES, objectOf(body['text'])['verbosity']),
     outputModalities: readModalities(body['modalities']),
     cache: readCache(body['cache_control']),
@@ -97,7 +97,13 @@ function oneOf<T>(known: readonly T[], value: unknown): T | undefined {
 function noteUnmet({ include, truncation }: JsonObject, unread: Set<string>): void {
   if (truncation === 'auto') unread.add('truncation');
   const extra: readonly unknown[] = Array.isArray(include) ? include : [];
-  if (extra.some((entry) => !ALWAYS_INCLUDED.has(String(entry)))) unread.add('include');
+  if (extra.some((entry) => !INCLUDED.has(String(entry)))) unread.add('include');
+}
+
+/** Asked for as extra output, they are wanted without alternatives. */
+function readTopLogprobs({ top_logprobs: most, include }: JsonObject): number | undefined {
+  const isIncluded = Array.isArray(include) && include.includes('message.output_text.logprobs');
+  return numberOf(most) ?? (isIncluded ? 0 : undefined);
 }
 
 function readFormat(body: JsonObject): ResponseFormat | undefined {

@@ -270,11 +270,28 @@ describe('a request of this API', () => {
     });
   });
 
+  it('asks for log probabilities by their number, or by wanting them in the answer', () => {
+    expect(read({ input: 'x', top_logprobs: 3 }).topLogprobs).toBe(3);
+    const asked = read({ input: 'x', include: ['message.output_text.logprobs'] });
+    expect(asked).toMatchObject({ topLogprobs: 0, unread: [] });
+    expect(read({ input: 'x' })).not.toHaveProperty('topLogprobs');
+  });
+
   it('names what has no place in a conversation', () => {
     const { unread } = read({
       input: [
         { type: 'web_search_call', id: 'x' },
         { role: 'user', content: [{ type: 'hologram' }] },
+        {
+          role: 'assistant',
+          phase: 'commentary',
+          content: [{ type: 'output_text', text: 'x', annotations: [{ type: 'file_citation', file_id: 'f' }] }],
+        },
+        {
+          type: 'function_call_output',
+          call_id: 'c',
+          output: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } }],
+        },
       ],
       reasoning: { context: 'auto', effort: 'low' },
       include: ['file_search_call.results'],
@@ -289,7 +306,10 @@ describe('a request of this API', () => {
     expect(unread.toSorted()).toEqual([
       'image_config',
       'include',
+      'input.annotations',
       'input.content.hologram',
+      'input.output',
+      'input.phase',
       'input.web_search_call',
       'reasoning.context',
       'some_future_member',

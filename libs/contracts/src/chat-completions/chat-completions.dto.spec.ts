@@ -1,0 +1,59 @@
+import 'reflect-metadata';
+import { validateSync } from 'class-validator';
+import { ChatCompletionDto } from './chat-completions.dto';
+
+const CHAT = { model: 'a', messages: [{ role: 'user', content: 'x' }] };
+
+/** What is wrong with the members, one line each. */
+function problemsOf(members: object): readonly string[] {
+  const dto = Object.assign(new ChatCompletionDto(), structuredClone({ ...CHAT, ...members }));
+  return validateSync(dto).flatMap(({ constraints = {} }) => Object.values(constraints));
+}
+
+describe('a chat completion', () => {
+  it.each<object>([
+    { reasoning: { effort: 'high', exclude: true, enabled: null, max_tokens: 5, summary: 'auto' } },
+    { reasoning_effort: 'default', verbosity: 'low', include_reasoning: false },
+    { modalities: ['text', 'image', 'audio'], image_config: { aspect_ratio: '1:1' } },
+    { min_p: 0.1, top_a: 0.2, repetition_penalty: 1.1, logit_bias: { 50256: -100 } },
+    { prediction: { type: 'content', content: 'x' } },
+    { prediction: { type: 'content', content: [{ type: 'text', text: 'x' }] } },
+    { prompt_cache_key: 'k', prompt_cache_options: { mode: 'explicit' }, cache_control: { type: 'ephemeral' } },
+    { route: 'sort', trace: { trace_id: 'x', mine: 1 }, debug: { echo_upstream_body: true } },
+    { tool_choice: 'required', max_tool_calls: 30 },
+    { tool_choice: { type: 'function', function: { name: 'f' } } },
+    { tool_choice: { type: 'sluice:web_search' } },
+    { reasoning: null, modalities: null, prediction: null, tool_choice: null, route: null, min_p: null, debug: null },
+    { some_future_member: 1 },
+  ])('may say %j', (members) => {
+    expect(problemsOf(members)).toEqual([]);
+  });
+
+  it.each<[object, string]>([
+    [{ reasoning: 'high' }, 'reasoning must be an object'],
+    [{ reasoning: { effort: 'ultra' } }, 'reasoning.effort must be one of'],
+    [{ reasoning: { exclude: 1 } }, 'reasoning.exclude must be a boolean'],
+    [{ reasoning_effort: 1 }, 'reasoning_effort must be a string'],
+    [{ include_reasoning: 'no' }, 'include_reasoning must be a boolean'],
+    [{ verbosity: [] }, 'verbosity must be a string'],
+    [{ modalities: [] }, 'modalities must be an array of 1 to 3'],
+    [{ modalities: ['smell'] }, 'modalities[0] must be one of'],
+    [{ min_p: '0.1' }, 'min_p must be a number'],
+    [{ logit_bias: { a: 'b' } }, 'logit_bias must be an object of numbers'],
+    [{ prediction: { type: 'x' } }, 'prediction.type must be content'],
+    [{ prediction: { type: 'content', content: [{}] } }, 'prediction.content[0].text must be a string'],
+    [{ prompt_cache_key: 5 }, 'prompt_cache_key must be a string'],
+    [{ prompt_cache_options: {} }, 'prompt_cache_options.mode must be one of explicit'],
+    [{ cache_control: { type: 'forever' } }, 'cache_control.type must be ephemeral'],
+    [{ route: 'x' }, 'route must be one of'],
+    [{ trace: 'x' }, 'trace must be an object'],
+    [{ debug: { echo_upstream_body: 'yes' } }, 'debug.echo_upstream_body must be a boolean'],
+    [{ tool_choice: 1 }, 'tool_choice must be a string or an object'],
+    [{ tool_choice: { type: 'function' } }, 'tool_choice.function.name must be a non-empty string'],
+    [{ max_tool_calls: 31 }, 'max_tool_calls must not be greater than 30'],
+    [{ max_tool_calls: 0 }, 'max_tool_calls must not be less than 1'],
+    [{ image_config: [] }, 'image_config must be an object'],
+  ])('may not say %j', (members, problem) => {
+    expect(problemsOf(members)).toContainEqual(expect.stringContaining(problem));
+  });
+});

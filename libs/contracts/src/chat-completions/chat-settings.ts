@@ -1,0 +1,46 @@
+import { findReasoningSettingsProblem } from '../responses/responses-settings';
+import { findElementsProblem, findMembersProblem, isBoolean, oneOf } from '../validation/member-checks';
+import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
+
+/** Checks `reasoning` of a chat completion: that of responses, and whether thoughts are left out of the answer. */
+export function findChatReasoningProblem(reasoning: unknown): string | null {
+  return findReasoningSettingsProblem(reasoning) ?? findMembersProblem(reasoning, { exclude: isBoolean });
+}
+
+/** Checks `modalities`: at least one of text, image and audio. */
+export function findChatModalitiesProblem(modalities: unknown): string | null {
+  return findElementsProblem(modalities, 1, 3, oneOf('text', 'image', 'audio'));
+}
+
+/** Checks `debug`. */
+export function findChatDebugProblem(debug: unknown): string | null {
+  return findMembersProblem(debug, { echo_upstream_body: isBoolean });
+}
+
+/** Checks `logit_bias`: a number for each token. */
+export function findLogitBiasProblem(bias: unknown): string | null {
+  const fits = isPlainObject(bias) && Object.values(bias).every((value) => typeof value === 'number');
+  return fits ? null : ' must be an object of numbers';
+}
+
+/** Checks `prediction`: what the answer will mostly be, as text or parts of text. */
+export function findPredictionProblem(prediction: unknown): string | null {
+  if (!isPlainObject(prediction) || prediction['type'] !== 'content') return '.type must be content';
+  const { content } = prediction;
+  if (typeof content === 'string') return null;
+  const problem = findElementsProblem(content, 0, 10_000, (part) =>
+    isPlainObject(part) && typeof part['text'] === 'string' ? null : '.text must be a string',
+  );
+  return problem === null ? null : `.content${problem}`;
+}
+
+/** Checks `tool_choice`: a word, a function by its name, or a tool by its type. Providers have words of their own. */
+export function findChatToolChoiceProblem(choice: unknown): string | null {
+  if (isNonEmptyString(choice)) return null;
+  if (!isPlainObject(choice)) return ' must be a string or an object';
+  if (!isNonEmptyString(choice['type'])) return '.type must be a non-empty string';
+  if (choice['type'] !== 'function') return null;
+  const called = choice['function'];
+  const hasName = isPlainObject(called) && isNonEmptyString(called['name']);
+  return hasName ? null : '.function.name must be a non-empty string';
+}

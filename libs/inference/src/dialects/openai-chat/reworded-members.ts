@@ -1,0 +1,51 @@
+import { LossLog } from '../../model/loss-report';
+import type { Endpoint } from '../../routing/catalogue';
+import { JsonCursor } from '../json-cursor';
+import type { ScannedObject } from '../json-members';
+import { parseJson } from '../json-value';
+import { memberText } from '../request-members';
+import { CheckedObject } from '../checked-object';
+import { takes } from './extensions';
+import { readReasoningRequest } from './read-request';
+import { writeEffort } from './write-request';
+
+/** Tiers that exist between the caller and us, in the upstream's words. */
+const TIERS: Readonly<Record<string, string>> = { '"fast"': '"priority"', '"ultrafast"': '"priority"' };
+
+const NONE: readonly string[] = [];
+
+export interface RewordedMembers {
+  /** JSON texts by the names of the members. */
+  readonly set: Readonly<Record<string, string>>;
+  readonly remove: readonly string[];
+}
+
+/**
+ * Members of a chat request that callers of this API have and OpenAI's does not, in the words of an upstream that
+ * speaks the latter: it would refuse the whole request for them.
+ *
+ * @throws AppError invalid_request by the member's path
+ */
+export function rewordedMembers(request: ScannedObject, endpoint: Endpoint, log?: LossLog): RewordedMembers {
+  const set: Record<string, string> = {};
+  const tier = memberText(request, 'service_tier')?.toString() ?? '';
+  if (Object.hasOwn(TIERS, tier)) set['service_tier'] = TIERS[tier]!;
+  const reasoning = memberText(request, 'reasoning');
+  if (reasoning === undefined || takes(endpoint, 'reasoning')) return { set, remove: NONE };
+  const effort = effortOf(request, endpoint, log);
+  if (effort !== undefined) set['reasoning_effort'] = JSON.stringify(effort);
+  return { set, remove: ['reasoning'] };
+}
+
+function effortOf(request: ScannedObject, endpoint: Endpoint, log = new LossLog()): string | undefined {
+  const names = ['reasoning', 'reasoning_effort', 'max_completion_tokens', 'max_tokens'];
+  const members = names.flatMap((name) => {
+    const text = memberText(request, name);
+    return text === undefined || new JsonCursor(text).isNull() ? [] : [[name, parseJson(text)] as const];
+  });
+  const body = new CheckedObject(Object.fromEntries(members));
+  const maxOutputTokens = body.integer('max_completion_tokens') ?? body.integer('max_tokens');
+  const reasoning = readReasoningRequest(body);
+  if (reasoning?.summary !== undefined) log.drop('reasoning.summary');
+  return reasoning && writeEffort(reasoning, maxOutputTokens, endpoint, log);
+}
