@@ -2,7 +2,7 @@
  * `npm test`: finds or starts the services, then runs every jest project. Arguments go to jest:
  * `npm test -- libs/errors`, `npm test -- --selectProjects unit`. The last line is `N passed, N failed`.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, runMain, say, stateFolder } from './checkout';
 import { runNode } from './node-child';
@@ -54,6 +54,8 @@ async function runProject(
   const exitCode = await runNode(
     ['--experimental-vm-modules', '--no-warnings', jest, ...flags, ...how, ...jestArguments],
     environment,
+    'inherit',
+    () => existsSync(reportFile),
   );
   try {
     return countsOf(JSON.parse(readFileSync(reportFile, 'utf8')) as JestReport, exitCode);
