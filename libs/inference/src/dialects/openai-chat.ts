@@ -11,13 +11,15 @@ import { JsonCursor } from './json-cursor';
 import { MalformedJson } from './json-grammar';
 import { applyEdits, spliceMembers } from './json-members';
 import { OpenAiChatStream } from './openai-chat-stream';
-import { rewordedMembers } from './openai-chat/reworded-members';
+import { reword } from './openai-chat/reworded-members';
 import { usageEdits, usageText } from './openai-usage';
 import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
 import { saidBeside } from './usage-details';
 
 /** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
 export const openAiChat: Dialect = { name: 'openai-chat', api: 'chat', toUpstream, readAnswer, openStream };
+
+const REMOVED_WITH_REASONING = [...GATEWAY_MEMBERS, 'reasoning'];
 
 function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
   const request = scanRequest(body);
@@ -30,9 +32,8 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: L
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  const reworded = rewordedMembers(request, endpoint, log);
-  Object.assign(set, reworded.set);
-  return spliceMembers(request, { set, remove: [...GATEWAY_MEMBERS, ...reworded.remove] });
+  const remove = reword(request, endpoint, set, log) ? REMOVED_WITH_REASONING : GATEWAY_MEMBERS;
+  return spliceMembers(request, { set, remove });
 }
 
 /** The caller's stream options with the usage asked for: without it a stream could not be billed. */

@@ -10,20 +10,26 @@ export const NO_LOSS: LossReport = { dropped: [], approximated: [] };
 
 /** Gathers losses while a request is read and written; a member is named once. */
 export class LossLog {
-  private readonly dropped = new Set<string>();
-  private readonly approximated = new Set<string>();
+  /** Null while nothing is lost, as of most requests. */
+  private lost: { readonly dropped: Set<string>; readonly approximated: Set<string> } | null = null;
 
   drop(member: string): void {
-    this.dropped.add(member);
-    this.approximated.delete(member);
+    const { dropped, approximated } = this.begun();
+    dropped.add(member);
+    approximated.delete(member);
   }
 
   approximate(member: string): void {
-    if (!this.dropped.has(member)) this.approximated.add(member);
+    const { dropped, approximated } = this.begun();
+    if (!dropped.has(member)) approximated.add(member);
   }
 
   report(): LossReport {
-    if (this.dropped.size + this.approximated.size === 0) return NO_LOSS;
-    return { dropped: [...this.dropped], approximated: [...this.approximated] };
+    if (this.lost === null) return NO_LOSS;
+    return { dropped: [...this.lost.dropped], approximated: [...this.lost.approximated] };
+  }
+
+  private begun(): { readonly dropped: Set<string>; readonly approximated: Set<string> } {
+    return (this.lost ??= { dropped: new Set(), approximated: new Set() });
   }
 }

@@ -10,31 +10,29 @@ import { readReasoningRequest } from './read-request';
 import { writeEffort } from './write-request';
 
 /** Tiers that exist between the caller and us, in the upstream's words. */
-const TIERS: Readonly<Record<string, string>> = { '"fast"': '"priority"', '"ultrafast"': '"priority"' };
-
-const NONE: readonly string[] = [];
-
-export interface RewordedMembers {
-  /** JSON texts by the names of the members. */
-  readonly set: Readonly<Record<string, string>>;
-  readonly remove: readonly string[];
-}
+const PRIORITY = { service_tier: '"priority"' };
+const TIERS: Readonly<Record<string, object>> = { '"fast"': PRIORITY, '"ultrafast"': PRIORITY };
 
 /**
  * Members of a chat request that callers of this API have and OpenAI's does not, in the words of an upstream that
  * speaks the latter: it would refuse the whole request for them.
  *
+ * @param set JSON texts by the names of members, to which those are added that are told otherwise
+ * @returns whether `reasoning` is not told as it is
  * @throws AppError invalid_request by the member's path
  */
-export function rewordedMembers(request: ScannedObject, endpoint: Endpoint, log?: LossLog): RewordedMembers {
-  const set: Record<string, string> = {};
-  const tier = memberText(request, 'service_tier')?.toString() ?? '';
-  if (Object.hasOwn(TIERS, tier)) set['service_tier'] = TIERS[tier]!;
-  const reasoning = memberText(request, 'reasoning');
-  if (reasoning === undefined || takes(endpoint, 'reasoning')) return { set, remove: NONE };
+export function reword(
+  request: ScannedObject,
+  endpoint: Endpoint,
+  set: Record<string, string | Buffer>,
+  log?: LossLog,
+): boolean {
+  const tier = memberText(request, 'service_tier');
+  if (tier !== undefined) Object.assign(set, TIERS[tier.toString()]);
+  if (memberText(request, 'reasoning') === undefined || takes(endpoint, 'reasoning')) return false;
   const effort = effortOf(request, endpoint, log);
   if (effort !== undefined) set['reasoning_effort'] = JSON.stringify(effort);
-  return { set, remove: ['reasoning'] };
+  return true;
 }
 
 function effortOf(request: ScannedObject, endpoint: Endpoint, log = new LossLog()): string | undefined {
