@@ -6,7 +6,7 @@
  * the canonical type named in `wireType`.
  *
  * `retryable` says whether the same request may succeed elsewhere or later. Routing falls back to
- * another endpoint on this flag and on nothing else.
+ * another endpoint of the same model on this flag and on nothing else.
  */
 interface ErrorCodeEntry {
   readonly status: number;

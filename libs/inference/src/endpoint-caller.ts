@@ -120,10 +120,11 @@ export class EndpointCaller {
   }
 
   answer(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Answered> {
-    return orCutShort(api, this.#answer(api, candidate, request), (error) => ({
+    const cut = (error: AppError): Answered => ({
       ...cutAnswer(error, this.#contextOf(candidate, request)),
       losses: NO_LOSS,
-    }));
+    });
+    return orCutShort(api, this.#answer(api, candidate, request), cut, request.hasOtherModel);
   }
 
   async #answer(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Answered> {
@@ -145,10 +146,11 @@ export class EndpointCaller {
 
   /** Resolves when the stream is committed to this endpoint. */
   openStream(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
-    return orCutShort(api, this.#openStream(api, candidate, request), (error) => ({
+    const cut = (error: AppError): Opened => ({
       stream: cutStream(error, this.#contextOf(candidate, request)),
       losses: NO_LOSS,
-    }));
+    });
+    return orCutShort(api, this.#openStream(api, candidate, request), cut, request.hasOtherModel);
   }
 
   async #openStream(api: CallableApi, candidate: Candidate, request: TimedRequest): Promise<Opened> {
@@ -180,7 +182,8 @@ export class EndpointCaller {
   /** One turn of a conversation that was made known; translated even where the endpoint speaks the caller's API. */
   openTurn(api: StreamableApi, candidate: Candidate, request: TimedRequest, isStream: boolean): Promise<OpenedTurn> {
     const opened = this.#openTurn(api, candidate, request, isStream);
-    return orCutShort(api, opened, (error) => ({ turn: cutTurn(error), losses: NO_LOSS }));
+    const cut = (error: AppError): OpenedTurn => ({ turn: cutTurn(error), losses: NO_LOSS });
+    return orCutShort(api, opened, cut, request.hasOtherModel);
   }
 
   async #openTurn(

@@ -8,6 +8,7 @@ import type { TurnRequest, TurnResult } from './model/conversation-turn';
 import { NO_LOSS } from './model/loss-report';
 import type { Usage } from './model/usage';
 import { callCancelled } from './model/cancellation';
+import { CandidateQueue } from './routing/candidate-queue';
 import { forbiddenByKeys, usableCandidates } from './routing/keyed-candidates';
 import { failedOnRoute, noteAttempts } from './routing/failed-route';
 import type { Candidate, RoutePlan } from './routing/route-plan';
@@ -16,9 +17,7 @@ import { allowedCandidates } from './routing/route-policy';
 import type { CallMeasure } from './routing/provider-statistics';
 import { SpeechCaller, type TranscriptionAnswer, type TranscriptionRequest } from './speech-caller';
 import { StickyRoutes } from './routing/sticky-routes';
-import { DEFAULT_TIMEOUTS, timedUntil, UpstreamCalls, type TimedRequest } from './upstream-calls';
-
-const MOST_ATTEMPTS = 3;
+import { DEFAULT_TIMEOUTS, spareable, timedUntil, UpstreamCalls, type TimedRequest } from './upstream-calls';
 
 /** What its parts need, each for itself. */
 export type EngineParts = PlannerParts & CallerParts;
@@ -30,10 +29,11 @@ interface Attempted<T> extends Omit<Served, 'losses'> {
 /**
  * From a valid request to a provider's answer: plan, try, fall back, stop.
  *
- * At most three endpoints are tried, one after the other, and only while the error's `retryable` says that
- * another might do better, the caller is there, and time is left. Once an answer or the first event of a
- * stream is there nothing is tried again. A request that failed everywhere throws the last error, with
- * every attempt in `metadata.previous_errors` and the shortest `Retry-After` of them all.
+ * At most three endpoints of a model are tried, one after the other, and only while the error's `retryable` says
+ * that another might do better, the caller is there, and time is left. Any other error leads to the next model that
+ * the request names, if it does: there even a refused prompt may be welcome. Once an answer or the first event of
+ * a stream is there nothing is tried again. A request that failed everywhere throws the last error, with every
+ * attempt in `metadata.previous_errors` and the shortest `Retry-After` of them all.
  */
 export class InferenceEngine {
   readonly #parts: EngineParts;
@@ -42,7 +42,7 @@ export class InferenceEngine {
   readonly #speech: SpeechCaller;
   readonly #planner: RoutePlanner;
   readonly #sticky: StickyRoutes;
-  readonly #admits: Admission = (candidate, tried) => this.#parts.health.admits(candidate, tried);
+  readonly #admits: Admission = (candidate, failed) => this.#parts.health.admits(candidate, failed);
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
@@ -167,21 +167,24 @@ export class InferenceEngine {
     const timed = timedUntil(deadlineMs, request);
     const attempts: Attempt[] = [];
     const errors: AppError[] = [];
-    const tried: Candidate[] = [];
-    for (const candidate of plan) {
-      if (!this.#mayGoOn(request, deadlineMs) || tried.length === MOST_ATTEMPTS) break;
-      if (!admits(candidate, tried)) continue;
-      tried.push(candidate);
-      const outcome = await this.#attempt(candidate, timed, run);
+    /** Those whose upstreams are in trouble. */
+    const ailing: Candidate[] = [];
+    const queue = new CandidateQueue(plan);
+    for (let candidate = queue.next(); candidate !== null; candidate = queue.next()) {
+      if (!this.#mayGoOn(request, deadlineMs)) break;
+      if (!admits(candidate, ailing)) continue;
+      queue.tried(candidate);
+      const outcome = await this.#attempt(candidate, spareable(timed, queue.hasOtherModel(candidate)), run);
       attempts.push(outcome.attempt);
       if (outcome.error === null) {
         const { model, endpoint, credential } = candidate;
         return { model, endpoint, credential, status: 200, attempts, plan: route, value: outcome.value };
       }
       errors.push(outcome.error);
-      if (!outcome.error.retryable) break;
+      if (outcome.error.retryable) ailing.push(candidate);
+      else queue.refused(candidate);
     }
-    if (tried.length === 0 && clock() < deadlineMs) throw health.restingError(plan);
+    if (attempts.length === 0 && clock() < deadlineMs) throw health.restingError(plan);
     throw noteAttempts(failedTogether(attempts, errors), attempts);
   }
 
@@ -232,8 +235,8 @@ export class InferenceEngine {
   }
 }
 
-/** Whether a candidate may be called now, after those that were tried. */
-type Admission = (candidate: Candidate, tried: readonly Candidate[]) => boolean;
+/** Whether a candidate may be called now, after those that failed. */
+type Admission = (candidate: Candidate, failed: readonly Candidate[]) => boolean;
 
 type AttemptOutcome<T> = { readonly attempt: Attempt } & (
   | { readonly error: null; readonly value: T }

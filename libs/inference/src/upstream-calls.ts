@@ -12,11 +12,17 @@ export const DEFAULT_TIMEOUTS: UpstreamTimeouts = { headersMs: 300_000, idleMs: 
 
 export interface TimedRequest extends InferenceRequest {
   readonly deadlineMs: number;
+  /** Another model is to be tried where this one does not serve, so a refusal is no answer yet. */
+  readonly hasOtherModel?: boolean;
 }
 
 /** Most requests have no end of their own. */
 export function timedUntil(deadlineMs: number, request: InferenceRequest): TimedRequest {
   return request.deadlineMs === deadlineMs ? (request as TimedRequest) : { ...request, deadlineMs };
+}
+
+export function spareable(request: TimedRequest, hasOtherModel: boolean): TimedRequest {
+  return hasOtherModel ? { ...request, hasOtherModel } : request;
 }
 
 export interface UpstreamCallParts {

@@ -18,10 +18,16 @@ const NOTHING_USED: Bill = {
 
 /**
  * What an endpoint answers, or `cut` where it finds the request too long and the caller's API tells that as an
- * answer: a response that is `incomplete` for `max_output_tokens`, even before the first word.
+ * answer: a response that is `incomplete` for `max_output_tokens`, even before the first word. While another model
+ * may be tried it stays an error.
  */
-export function orCutShort<T>(api: CallableApi, answered: Promise<T>, cut: (error: AppError) => T): Promise<T> {
-  if (api !== 'responses') return answered;
+export function orCutShort<T>(
+  api: CallableApi,
+  answered: Promise<T>,
+  cut: (error: AppError) => T,
+  hasOtherModel = false,
+): Promise<T> {
+  if (api !== 'responses' || hasOtherModel) return answered;
   return answered.catch((thrown: unknown) => {
     if (thrown instanceof AppError && isLengthError(thrown)) return cut(thrown);
     throw thrown;
