@@ -86,6 +86,7 @@ export { keyedCandidates } from './routing/keyed-candidates';
 export * from './routing/provider-health';
 export * from './routing/metadata';
 export { readRouteFacts } from './routing/route-facts';
+export { endpointsNamed, resolveModel } from './routing/route-model';
 export { isInRegion, isNamedIn } from './routing/route-names';
 export { traitsOf, type EndpointTier } from './routing/route-traits';
 export { AVAILABILITY_CODES } from './routing/route-refusal';

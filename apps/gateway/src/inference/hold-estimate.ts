@@ -1,4 +1,12 @@
-import { priceTokens, upstreamApiFor, type Api, type Catalogue, type Endpoint, type PicoUsd } from '@libs/inference';
+import {
+  endpointsNamed,
+  priceTokens,
+  upstreamApiFor,
+  type Api,
+  type Catalogue,
+  type Endpoint,
+  type PicoUsd,
+} from '@libs/inference';
 
 /** What an answer without a cap is expected to hold; what goes beyond it is charged all the same. */
 const UNCAPPED_TOKENS = 1_024;
@@ -13,7 +21,7 @@ export const HELD_TURNS = 4n;
 
 export interface ExpectedUsage {
   readonly api: Api;
-  /** Slugs, the one asked for first and those it may fall back to. */
+  /** As the request names them: the first, and those it may fall back to. */
   readonly models: readonly string[];
   readonly promptTokens: number;
   /** The caller's cap on one answer, or null. */
@@ -24,20 +32,14 @@ export interface ExpectedUsage {
 /** What a call is expected to cost at most, at the dearest endpoint it may be routed to. */
 export function estimateHold(catalogue: Catalogue, expected: ExpectedUsage): PicoUsd {
   let dearest = 0n;
-  for (const slug of expected.models) {
-    for (const endpoint of endpointsOf(catalogue, slug)) {
+  for (const name of expected.models) {
+    for (const endpoint of endpointsNamed(name, catalogue)) {
       if (upstreamApiFor(expected.api, endpoint, undefined) === null) continue;
       const cost = costAt(endpoint, expected);
       if (cost > dearest) dearest = cost;
     }
   }
   return dearest;
-}
-
-/** A suffix that only says how to sort leaves the endpoints as they are. */
-export function endpointsOf(catalogue: Catalogue, slug: string): readonly Endpoint[] {
-  const model = catalogue.findModel(slug) ?? catalogue.findModel(slug.replace(/:[a-z]+$/, ''));
-  return model?.endpoints ?? [];
 }
 
 function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers }: ExpectedUsage): PicoUsd {

@@ -1,6 +1,7 @@
 import type { TranscriptionDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
+  endpointsNamed,
   expectedTranscriptionCost,
   failedRouteOf,
   transcriptionNeeds,
@@ -20,7 +21,6 @@ import type { ExpectedTokens, InferenceLimits } from '../limits/inference-limits
 import type { RecordedCall } from './call-details';
 import { answered, failed } from './call-outcome';
 import { routedRequest, type IncomingCall } from './checked-call';
-import { endpointsOf } from './hold-estimate';
 import type { InferenceRouting } from './inference-routing';
 import { causeOf, dayOf, observeUpstream, workspaceOf } from './inference.service';
 import { routeWishOf } from './route-request';
@@ -156,7 +156,7 @@ export class TranscriptionService {
   /** What the recording costs at the dearest endpoint; where nobody knows its length, the longest that is taken. */
   #holdFor(model: string, audio: AudioInput): bigint {
     const seconds = audio.length()?.seconds;
-    return endpointsOf(this.routing.catalogue(), model)
+    return endpointsNamed(model, this.routing.catalogue())
       .filter(({ apis }) => apis.includes(API))
       .map((endpoint) => expectedTranscriptionCost(endpoint, seconds ?? transcriptionTraitsOf(endpoint).maxSeconds))
       .reduce((dearest, cost) => (cost > dearest ? cost : dearest), 0n);

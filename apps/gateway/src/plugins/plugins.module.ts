@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { parseUsd } from '@libs/inference';
+import { parseUsd, resolveModel } from '@libs/inference';
 import { Egress } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
 import { InferenceRouting } from '../inference/inference-routing';
@@ -48,7 +48,7 @@ import { Plugins } from './plugins';
           egress,
           pdf,
           moderation: moderationOf(env),
-          findModel: (slug) => routing.catalogue().findModel(slug),
+          findModel: (name) => resolveModel(name, routing.catalogue()).model,
         }),
     },
   ],

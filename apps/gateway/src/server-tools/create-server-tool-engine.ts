@@ -1,5 +1,4 @@
-import type { InferenceEngine } from '@libs/inference';
-import { endpointsOf } from '../inference/hold-estimate';
+import { endpointsNamed, type InferenceEngine } from '@libs/inference';
 import type { InferenceRouting } from '../inference/inference-routing';
 import type { ServerTool } from './server-tool';
 import { ServerToolEngine } from './server-tool-engine';
@@ -21,7 +20,7 @@ export function createServerToolEngine({
 }: ServerToolEngineParts): ServerToolEngine {
   const hasNativeResponses = (models: readonly string[]): boolean =>
     models
-      .flatMap((slug) => endpointsOf(routing.catalogue(), slug))
+      .flatMap((name) => endpointsNamed(name, routing.catalogue()))
       .some((endpoint) => routing.upstreamApi(endpoint, 'responses') === 'responses');
   return new ServerToolEngine(engine, new ServerToolPlanner({ serviceName, tools, hasNativeResponses }));
 }

@@ -65,6 +65,14 @@ export function resolveModel(name: string, catalogue: Catalogue): ResolvedModel 
   return UNKNOWN;
 }
 
+/** The endpoints that a name stands for, whatever it is used for; none where nobody knows it. */
+export function endpointsNamed(name: string, catalogue: Catalogue): readonly Endpoint[] {
+  const resolved = resolveModel(name, catalogue);
+  if (resolved.model === null) return [];
+  const { model, variant } = resolved;
+  return model.endpoints.filter((endpoint) => isOfVariant(model, endpoint, variant));
+}
+
 /**
  * Whether an endpoint is of the variant asked for. What costs nothing is free, also without saying so; a
  * model that has the variant in its own slug needs no asking.

@@ -1,0 +1,47 @@
+import { endpointsNamed, parseRate } from '@libs/inference';
+import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
+import { estimateHold } from './hold-estimate';
+
+const DEAR = { prompt: parseRate('0.00001'), completion: parseRate('0.00002') };
+const FREE = { prompt: 0n, completion: 0n };
+
+const catalogue = aCatalogue(
+  aModel({ slug: 'acme/talker-1', created: 1 }),
+  aModel({
+    slug: 'acme/talker-2',
+    created: 2,
+    endpoints: [
+      anEndpoint({ pricing: DEAR }),
+      anEndpoint({
+        provider: aProvider({ slug: 'giver' }),
+        pricing: FREE,
+        capabilities: { variant: 'free' },
+      }),
+    ],
+  }),
+);
+
+const holdOf = (model: string): bigint =>
+  estimateHold(catalogue, { api: 'chat', models: [model], promptTokens: 100, maxTokens: 10, answers: 1 });
+
+describe('the hold of a call', () => {
+  it.each(['acme/talker-2', 'acme/talker-2:nitro', '~acme/talker-latest', '~acme/talker-latest:floor'])(
+    'is that of the model that is meant: %s',
+    (name) => {
+      // 100 tokens at 10 and 10 tokens at 20 dollars per million.
+      expect(holdOf(name)).toBe(1_200_000_000n);
+    },
+  );
+
+  it.each(['acme/talker-2:free', 'acme/talker-2:free:nitro', '~acme/talker-latest:floor:free'])(
+    'is nothing where only free endpoints are meant: %s',
+    (name) => {
+      expect(endpointsNamed(name, catalogue).map(({ provider }) => provider.slug)).toEqual(['giver']);
+      expect(holdOf(name)).toBe(0n);
+    },
+  );
+
+  it('is nothing for a model that nobody knows', () => {
+    expect(holdOf('acme/none')).toBe(0n);
+  });
+});
