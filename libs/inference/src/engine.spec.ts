@@ -257,6 +257,20 @@ describe(InferenceEngine.name, () => {
     first.answers(200, ANSWER);
     expect((await engine.answer('chat', aRequest())).status).toBe(200);
   });
+
+  it('takes no provider for broken because calls are refused here', async () => {
+    first.behaviour = () => undefined;
+    const engine = oneProvider(1);
+    const running = [engine.answer('chat', aRequest()), engine.answer('chat', aRequest())].map(refusal);
+    const refused = await Promise.all(Array.from({ length: 30 }, () => refusal(engine.answer('chat', aRequest()))));
+    controller.abort();
+    await Promise.all(running);
+    // Each was refused for want of room, and none because the endpoint was given a rest.
+    expect(new Set(refused.map(({ availability }) => availability))).toEqual(new Set([undefined]));
+    controller = new AbortController();
+    first.answers(200, ANSWER);
+    expect((await engine.answer('chat', aRequest())).status).toBe(200);
+  });
 });
 
 describe('a streamed answer', () => {

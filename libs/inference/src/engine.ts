@@ -9,6 +9,7 @@ import { NO_LOSS } from './model/loss-report';
 import type { Usage } from './model/usage';
 import { callCancelled } from './model/cancellation';
 import { CandidateQueue } from './routing/candidate-queue';
+import { wasAsked } from './providers/upstream-error';
 import { forbiddenByKeys, usableCandidates } from './routing/keyed-candidates';
 import { failedOnRoute, noteAttempts } from './routing/failed-route';
 import type { Candidate, RoutePlan } from './routing/route-plan';
@@ -204,7 +205,7 @@ export class InferenceEngine {
       return { attempt: attemptOf(candidate, 200, null, clock() - startMs), error: null, value };
     } catch (thrown) {
       const error = AppError.from(thrown);
-      if (error.retryable) this.#failed(candidate, error);
+      if (error.retryable && wasAsked(error)) this.#failed(candidate, error);
       this.#calls.keys.note(candidate, request.scope ?? {}, error);
       return { attempt: attemptOf(candidate, error.status, error.code, clock() - startMs), error, value: null };
     }

@@ -115,6 +115,24 @@ export function keyRefusalOf(error: AppError): 401 | 403 | null {
   return status === 401 || status === 403 ? status : null;
 }
 
+/** Errors of our own that say nothing of the upstream, which was not asked. */
+const unasked = new WeakSet<AppError>();
+
+/** A call beyond those that may run and wait at the provider in this process. */
+export function tooManyCalls(provider: Provider): AppError {
+  const error = new AppError('provider_overloaded', 'The provider is overloaded', {
+    metadata: { provider_name: provider.name },
+    internal: `too many calls to ${provider.slug} wait in this process`,
+  });
+  unasked.add(error);
+  return error;
+}
+
+/** Whether an error of a call came of asking the upstream; only then it is news of the upstream's health. */
+export function wasAsked(error: AppError): boolean {
+  return !unasked.has(error);
+}
+
 function errorCode(status: number, { message, code }: UpstreamComplaint): ErrorCode {
   const byStatus = BY_STATUS[status] ?? 'provider_unavailable';
   const isAboutUs = code !== null && OUR_ACCOUNT.test(code);

@@ -1,4 +1,3 @@
-import { AppError } from '@libs/errors';
 import { Pool, type Dispatcher } from 'undici';
 import { callCancelled } from '../model/cancellation';
 import { keptBytes } from '../model/kept-bytes';
@@ -6,6 +5,7 @@ import { atTurnEnd } from '../model/turn-end';
 import type { Provider } from '../routing/catalogue';
 import type { UpstreamStream } from './provider';
 import type { UpstreamCall, UpstreamCallHead } from './upstream-call';
+import { tooManyCalls } from './upstream-error';
 import { ReplyExchange, StreamExchange, type UpstreamReply } from './upstream-exchange';
 
 const LARGEST_BODY_BYTES = 64 * 1024 * 1024;
@@ -172,12 +172,7 @@ export class UpstreamHttp {
   #admit({ endpoint: { provider }, signal }: UpstreamCallHead): Target {
     if (signal.aborted) throw callCancelled();
     const target = this.#targetOf(provider);
-    if (target.load.calls >= provider.maxConcurrency * 2) {
-      throw new AppError('provider_overloaded', 'The provider is overloaded', {
-        metadata: { provider_name: provider.name },
-        internal: `too many calls to ${provider.slug} wait in this process`,
-      });
-    }
+    if (target.load.calls >= provider.maxConcurrency * 2) throw tooManyCalls(provider);
     target.load.calls += 1;
     return target;
   }
