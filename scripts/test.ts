@@ -55,7 +55,7 @@ async function runProject(
     ['--experimental-vm-modules', '--no-warnings', jest, ...flags, ...how, ...jestArguments],
     environment,
     'inherit',
-    () => existsSync(reportFile),
+    { isDone: () => existsSync(reportFile) },
   );
   try {
     return countsOf(JSON.parse(readFileSync(reportFile, 'utf8')) as JestReport, exitCode);
