@@ -1,6 +1,5 @@
 import {
   IsBoolean,
-  IsIn,
   IsInt,
   IsNumber,
   IsObject,
@@ -11,10 +10,8 @@ import {
   Min,
   MinLength,
 } from 'class-validator';
-import { findCacheControlProblem } from '../inference/cache-control';
 import { MAX_MODEL_LENGTH, MAX_OUTPUT_TOKENS, OpenAiConversationDto } from '../inference/inference.dto';
 import { IsStoredText } from '../organizations/member-rules';
-import { findPromptCacheOptionsProblem, findTraceProblem } from '../responses/responses-settings';
 import { IsWellFormed } from '../validation/well-formed';
 import {
   findMessagesProblem,
@@ -117,32 +114,6 @@ export class ChatCompletionDto extends OpenAiConversationDto {
   @IsOptional()
   @IsWellFormed(findPredictionProblem)
   prediction?: object | null;
-
-  @IsOptional()
-  @IsObject()
-  image_config?: object | null;
-
-  @IsOptional()
-  @IsString()
-  @MaxLength(1_024)
-  prompt_cache_key?: string | null;
-
-  @IsOptional()
-  @IsWellFormed(findPromptCacheOptionsProblem)
-  prompt_cache_options?: object | null;
-
-  @IsOptional()
-  @IsWellFormed(findCacheControlProblem)
-  cache_control?: object | null;
-
-  /** An older way to say `provider.sort.partition`. */
-  @IsOptional()
-  @IsIn(['fallback', 'sort'])
-  route?: string | null;
-
-  @IsOptional()
-  @IsWellFormed(findTraceProblem)
-  trace?: object | null;
 
   @IsOptional()
   @IsWellFormed(findChatDebugProblem)

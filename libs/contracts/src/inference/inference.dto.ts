@@ -5,6 +5,7 @@ import {
   IsIn,
   IsInt,
   IsNumber,
+  IsObject,
   IsOptional,
   IsString,
   Max,
@@ -12,7 +13,9 @@ import {
   Min,
   MinLength,
 } from 'class-validator';
+import { findCacheControlProblem } from './cache-control';
 import { IsStoredText } from '../organizations/member-rules';
+import { findPromptCacheOptionsProblem, findTraceProblem } from '../responses/responses-settings';
 import { findStopConditionsProblem } from '../responses/responses-tools';
 import { findProviderPreferencesProblem, type ProviderPreferences } from '../routing/provider-preferences';
 import { IsWellFormed } from '../validation/well-formed';
@@ -112,4 +115,30 @@ export class OpenAiConversationDto extends ConversationDto {
   @IsOptional()
   @IsIn(['auto', 'default', 'fast', 'flex', 'priority', 'scale', 'ultrafast'])
   service_tier?: string | null;
+
+  @IsOptional()
+  @IsObject()
+  image_config?: object | null;
+
+  @IsOptional()
+  @IsString()
+  @MaxLength(1_024)
+  prompt_cache_key?: string | null;
+
+  @IsOptional()
+  @IsWellFormed(findPromptCacheOptionsProblem)
+  prompt_cache_options?: object | null;
+
+  @IsOptional()
+  @IsWellFormed(findCacheControlProblem)
+  cache_control?: object | null;
+
+  /** An older way to say `provider.sort.partition`. */
+  @IsOptional()
+  @IsIn(['fallback', 'sort'])
+  route?: string | null;
+
+  @IsOptional()
+  @IsWellFormed(findTraceProblem)
+  trace?: object | null;
 }

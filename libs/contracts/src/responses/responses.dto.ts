@@ -1,5 +1,4 @@
-import { IsIn, IsInt, IsObject, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
-import { findCacheControlProblem } from '../inference/cache-control';
+import { IsIn, IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
 import { MAX_MODEL_LENGTH, MAX_OUTPUT_TOKENS, OpenAiConversationDto } from '../inference/inference.dto';
 import { isLength } from '../validation/member-checks';
 import { IsWellFormed } from '../validation/well-formed';
@@ -9,12 +8,10 @@ import {
   findDeferredToolsProblem,
   findIncludeProblem,
   findModalitiesProblem,
-  findPromptCacheOptionsProblem,
   findPromptTemplateProblem,
   findReasoningSettingsProblem,
   findResponseMetadataProblem,
   findTextSettingsProblem,
-  findTraceProblem,
 } from './responses-settings';
 import { findPluginsProblem, findResponsesToolsProblem, findToolChoiceProblem } from './responses-tools';
 
@@ -104,18 +101,9 @@ export class ResponsesDto extends OpenAiConversationDto {
   @IsIn(['auto', 'disabled'])
   truncation?: string | null;
 
-  /** An older way to say `provider.sort.partition`. */
-  @IsOptional()
-  @IsIn(['fallback', 'sort'])
-  route?: string | null;
-
   @IsOptional()
   @IsWellFormed(findPluginsProblem)
   plugins?: object[] | null;
-
-  @IsOptional()
-  @IsWellFormed(findTraceProblem)
-  trace?: object | null;
 
   @IsOptional()
   @IsWellFormed(findDebugProblem)
@@ -126,23 +114,6 @@ export class ResponsesDto extends OpenAiConversationDto {
   prompt?: object | null;
 
   @IsOptional()
-  @IsString()
-  @MaxLength(1_024)
-  prompt_cache_key?: string | null;
-
-  @IsOptional()
-  @IsWellFormed(findPromptCacheOptionsProblem)
-  prompt_cache_options?: object | null;
-
-  @IsOptional()
-  @IsWellFormed(findCacheControlProblem)
-  cache_control?: object | null;
-
-  @IsOptional()
   @IsWellFormed(findDeferredToolsProblem)
   deferred_tools?: object | null;
-
-  @IsOptional()
-  @IsObject()
-  image_config?: object | null;
 }
