@@ -1,6 +1,7 @@
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { waveFile } from '@libs/inference/testing';
 import OpenAI, { toFile } from 'openai';
 import {
@@ -16,6 +17,8 @@ import {
 } from './client-installation';
 import { FORECAST, GREETING, PROMPTS, REPORT, TOKENS } from './spoken-turn';
 
+/** Polled without a pause, a fast machine comes to the limit of requests first. */
+const POLL_MS = 50;
 const TOOL = {
   name: 'get_weather',
   description: 'The weather of a city.',
@@ -203,7 +206,10 @@ describe('the OpenAI client', () => {
     const submission = { endpoint: '/v1/chat/completions', model: CONVERSING[0], requests };
     let batch = await client.post<OpenAI.Batch>('/batches', { body: submission });
     expect(batch).toMatchObject({ object: 'batch', status: 'validating', request_counts: { total: 2 } });
-    while (batch.status !== 'completed' && batch.status !== 'failed') batch = await client.batches.retrieve(batch.id);
+    while (batch.status !== 'completed' && batch.status !== 'failed') {
+      await delay(POLL_MS);
+      batch = await client.batches.retrieve(batch.id);
+    }
     expect(batch).toMatchObject({ status: 'completed', request_counts: { total: 2, completed: 2, failed: 0 } });
   }, 60_000);
 
