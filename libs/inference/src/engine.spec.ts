@@ -258,6 +258,16 @@ describe(InferenceEngine.name, () => {
     expect((await engine.answer('chat', aRequest())).status).toBe(200);
   });
 
+  it('leaves a provider alone for as long as an error inside its answer says', async () => {
+    const said = { message: 'Rate limit reached. Please try again in 6.4s.', code: 'rate_limit_exceeded' };
+    first.answers(200, JSON.stringify({ error: said }));
+    const engine = oneProvider();
+    const told = { code: 'rate_limit_exceeded', retryAfterSeconds: 7 };
+    expect(await refusal(engine.answer('chat', aRequest()))).toMatchObject(told);
+    expect(await refusal(engine.answer('chat', aRequest()))).toMatchObject({ ...told, availability: {} });
+    expect(first.requests).toHaveLength(1);
+  });
+
   it('takes no provider for broken because calls are refused here', async () => {
     first.behaviour = () => undefined;
     const engine = oneProvider(1);

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { AppError, type ErrorCode } from '@libs/errors';
 import { JsonCursor, MalformedJson } from '../dialects/json-cursor';
 import type { Provider } from '../routing/catalogue';
-import { readRetryAfterSeconds } from './retry-after';
+import { readRetryAfterSeconds, retryAfterSecondsIn } from './retry-after';
 import { scrub } from './scrub';
 
 /** What an upstream says about its failure, as far as it can be read. */
@@ -73,7 +73,12 @@ export function errorInside(provider: Provider, complaint: UpstreamComplaint): A
   const { status, code } = complaint;
   const isStatus = status !== null && status >= 400 && status < 600;
   const worded = STATUS_BY_WORD.find(([pattern]) => pattern.test(code ?? ''))?.[1];
-  return complaintError(provider, isStatus ? status : (worded ?? 502), complaint);
+  return complaintError(
+    provider,
+    isStatus ? status : (worded ?? 502),
+    complaint,
+    retryAfterSecondsIn(complaint.message ?? ''),
+  );
 }
 
 /** The same for what has been read of a refusal, where the wire has it elsewhere than in the body. */
