@@ -17,8 +17,10 @@ const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: nul
 
 /** Conditions that are ours to settle with the provider; the caller only learns that it is unavailable. */
 const OUR_ACCOUNT = /insufficient_quota|billing|account_deactivated|credit/i;
+/** How a key is refused by those who tell it as a 400. */
+const KEY_REFUSAL = /^(?:incorrect|invalid) api[ -]?key\b/i;
 const CONTEXT_LENGTH =
-  /context_length|context length|context limit|context window|maximum context|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed/i;
+  /context_length|context length|context limit|context size|context window|maximum context|maximum prompt length|input token count is|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed/i;
 const CONTENT_POLICY = /content_policy|content_filter|content policy|ResponsibleAI|moderation_blocked/i;
 const PROVIDER_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
@@ -84,10 +86,11 @@ export function errorInside(provider: Provider, complaint: UpstreamComplaint): A
 /** The same for what has been read of a refusal, where the wire has it elsewhere than in the body. */
 export function complaintError(
   provider: Provider,
-  status: number,
+  told: number,
   complaint: UpstreamComplaint,
   retryAfterSeconds?: number,
 ): AppError {
+  const status = told === 400 && KEY_REFUSAL.test(complaint.message ?? '') ? 401 : told;
   const code = errorCode(status, complaint);
   const isSecretive = status === 401 || status === 403;
   const said = complaint.code ?? '';
