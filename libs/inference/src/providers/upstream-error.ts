@@ -90,7 +90,7 @@ export function complaintError(
   complaint: UpstreamComplaint,
   retryAfterSeconds?: number,
 ): AppError {
-  const status = told === 400 && KEY_REFUSAL.test(complaint.message ?? '') ? 401 : told;
+  const status = meantStatus(told, complaint);
   const code = errorCode(status, complaint);
   const isSecretive = status === 401 || status === 403;
   const said = complaint.code ?? '';
@@ -102,6 +102,10 @@ export function complaintError(
   });
   if (isSecretive) keyRefusals.set(error, status);
   return error;
+}
+
+function meantStatus(status: number, { message }: UpstreamComplaint): number {
+  return status === 400 && KEY_REFUSAL.test(message ?? '') ? 401 : status;
 }
 
 /** Ours, or those of an upstream that blames the caller. */
