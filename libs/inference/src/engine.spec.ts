@@ -139,6 +139,17 @@ describe(InferenceEngine.name, () => {
     ]);
   });
 
+  it('asks first who takes links where a picture stands behind one', async () => {
+    second.answers(200, ANSWER);
+    const provider = { ...providers().cheap, protocol: 'bedrock' };
+    const pricing = { prompt: 4_000_000_000_000n, completion: 8_000_000_000_000n };
+    const endpoints = [anEndpoint({ provider }), anEndpoint({ provider: providers().dear, pricing })];
+    const { engine, http } = anEngine([aModel({ endpoints })]);
+    closers.push(() => http.close());
+    await engine.answer('chat', aRequest({ hasLinkedMedia: true }));
+    expect([first.requests.length, second.requests.length]).toEqual([0, 1]);
+  });
+
   it('does not fall back when the caller is to blame', async () => {
     first.answers(400, '{"error":{"message":"bad temperature"}}');
     expect(await refusal(twoProviders().answer('chat', aRequest()))).toMatchObject({ code: 'invalid_request' });
