@@ -139,6 +139,17 @@ describe(InferenceEngine.name, () => {
     ]);
   });
 
+  it('asks first who takes links where a picture stands behind one', async () => {
+    second.answers(200, ANSWER);
+    const provider = { ...providers().cheap, protocol: 'bedrock' };
+    const pricing = { prompt: 4_000_000_000_000n, completion: 8_000_000_000_000n };
+    const endpoints = [anEndpoint({ provider }), anEndpoint({ provider: providers().dear, pricing })];
+    const { engine, http } = anEngine([aModel({ endpoints })]);
+    closers.push(() => http.close());
+    await engine.answer('chat', aRequest({ hasLinkedMedia: true }));
+    expect([first.requests.length, second.requests.length]).toEqual([0, 1]);
+  });
+
   it('does not fall back when the caller is to blame', async () => {
     first.answers(400, '{"error":{"message":"bad temperature"}}');
     expect(await refusal(twoProviders().answer('chat', aRequest()))).toMatchObject({ code: 'invalid_request' });
@@ -256,6 +267,16 @@ describe(InferenceEngine.name, () => {
     controller = new AbortController();
     first.answers(200, ANSWER);
     expect((await engine.answer('chat', aRequest())).status).toBe(200);
+  });
+
+  it('leaves a provider alone for as long as an error inside its answer says', async () => {
+    const said = { message: 'Rate limit reached. Please try again in 6.4s.', code: 'rate_limit_exceeded' };
+    first.answers(200, JSON.stringify({ error: said }));
+    const engine = oneProvider();
+    const told = { code: 'rate_limit_exceeded', retryAfterSeconds: 7 };
+    expect(await refusal(engine.answer('chat', aRequest()))).toMatchObject(told);
+    expect(await refusal(engine.answer('chat', aRequest()))).toMatchObject({ ...told, availability: {} });
+    expect(first.requests).toHaveLength(1);
   });
 
   it('takes no provider for broken because calls are refused here', async () => {

@@ -61,6 +61,7 @@ export class RoutePlanner {
         credentials: own,
         isSpoken: this.#isSpoken,
         canServe: this.caller.canServe,
+        takesLinks: ({ provider }) => adapters.get(provider.protocol)?.takesLinks !== false,
         lostMembers: (endpoint) => (api === 'transcription' ? [] : this.caller.lostMembers(api, endpoint, request)),
         isAvailable: (provider) => adapters.has(provider.protocol) && hasKey(provider),
         dice,

@@ -56,6 +56,18 @@ describe(generationEntry.name, () => {
     });
   });
 
+  it('names the model that served, else the one that was asked for', () => {
+    const attempts = (...models: readonly (readonly [model: string, status: number])[]) => ({
+      attempts: models.map(([model, status]) => ({ model, provider: 'acme', status, latencyMs: 1 })),
+    });
+    const asked = { ...view, model: 'acme/large:nitro' };
+    const modelOf = (details: GenerationDetails | null): string => generationEntry({ ...asked, details }, nameOf).model;
+    expect(modelOf(attempts(['acme/large', 503], ['acme/other', 200]))).toBe('acme/other');
+    expect(modelOf(attempts(['acme/large', 503], ['acme/other', 400]))).toBe('acme/large:nitro');
+    expect(modelOf(attempts())).toBe('acme/large:nitro');
+    expect(modelOf(null)).toBe('acme/large:nitro');
+  });
+
   it('tells who called and every provider that was asked', () => {
     const attempt = { model: 'acme/large', provider: 'other', status: 503, latencyMs: 7 };
     const details: GenerationDetails = {

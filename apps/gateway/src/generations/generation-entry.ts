@@ -5,7 +5,7 @@ import type { GenerationDetails, GenerationView } from '@libs/persistence';
 export interface GenerationEntry {
   readonly id: string;
   readonly api_type: 'completions' | 'embeddings' | 'stt' | 'video';
-  /** As it was asked for. */
+  /** The one that served; where none did or nobody knows yet, what was asked for. */
   readonly model: string;
   readonly provider_name: string | null;
   /** Milliseconds from the call to its first byte, and to its end. */
@@ -54,7 +54,7 @@ export function generationEntry(view: GenerationView, nameOf: (slug: string) => 
     ...UNTOLD,
     id: view.id,
     api_type: API_TYPES[view.api] ?? 'completions',
-    model: view.model,
+    model: servedModelOf(view.details) ?? view.model,
     provider_name: view.provider === null ? null : nameOf(view.provider),
     upstream_id: view.upstreamId,
     workspace_id: view.workspaceId,
@@ -129,6 +129,12 @@ function countsOf({ mediaParts, audioParts, fetches }: GenerationDetails): objec
     num_input_audio_prompt: audioParts ?? 0,
     num_fetches: fetches ?? null,
   };
+}
+
+/** Of the endpoint that answered, which was asked last; null where none did. */
+function servedModelOf(details: GenerationDetails | null): string | null {
+  const last = details?.attempts.at(-1);
+  return last?.status === 200 ? last.model : null;
 }
 
 /** The last one is the one that answered, if one did, and has the answer's id. */

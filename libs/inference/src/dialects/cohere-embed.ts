@@ -27,6 +27,12 @@ const INPUT_TYPES: Readonly<Record<string, string>> = {
   'retrieval.query': 'search_query',
 };
 
+/** What vectors are for, in the upstream's words; what nobody knows is for the upstream to judge. */
+export function toInputType(asked: string = DEFAULT_INPUT_TYPE): string {
+  const word = asked.toLowerCase();
+  return Object.hasOwn(INPUT_TYPES, word) ? INPUT_TYPES[word]! : asked;
+}
+
 /** The body of one `POST /v2/embed`, and for how many vectors it asks. */
 export interface EmbedBatch {
   readonly body: Buffer;
@@ -43,10 +49,9 @@ export interface EmbedBatch {
  */
 export function toEmbedBatches(body: Buffer): readonly EmbedBatch[] {
   const { model, input, input_type: inputType, dimensions } = objectOf(parseJson(body));
-  const asked = stringOf(inputType) ?? DEFAULT_INPUT_TYPE;
   const settings = {
     model,
-    input_type: INPUT_TYPES[asked.toLowerCase()] ?? asked,
+    input_type: toInputType(stringOf(inputType)),
     embedding_types: ['float'],
     ...(typeof dimensions === 'number' && { output_dimension: dimensions }),
     truncate: 'NONE',

@@ -1,4 +1,5 @@
 import { CheckedObject } from '../dialects/checked-object';
+import { toInputType } from '../dialects/cohere-embed';
 import { parseJson } from '../dialects/json-value';
 import { MalformedJson } from '../dialects/json-grammar';
 import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
@@ -37,12 +38,25 @@ const TITAN: EmbeddingModels = {
   read: ({ embedding }) => [embedding],
 };
 
+/** Nova's words for the purposes that Cohere has names for. */
+const NOVA_PURPOSES: Readonly<Record<string, string>> = {
+  search_document: 'GENERIC_INDEX',
+  search_query: 'GENERIC_RETRIEVAL',
+  classification: 'CLASSIFICATION',
+  clustering: 'CLUSTERING',
+};
+
+function toNovaPurpose(inputType: string | undefined): string {
+  const purpose = toInputType(inputType);
+  return Object.hasOwn(NOVA_PURPOSES, purpose) ? NOVA_PURPOSES[purpose]! : purpose;
+}
+
 const NOVA: EmbeddingModels = {
   mostTexts: 1,
   write: ([value], { dimensions, inputType }) => ({
     taskType: 'SINGLE_EMBEDDING',
     singleEmbeddingParams: defined({
-      embeddingPurpose: inputType ?? 'GENERIC_INDEX',
+      embeddingPurpose: toNovaPurpose(inputType),
       embeddingDimension: dimensions,
       text: { truncationMode: 'NONE', value },
     }),
@@ -55,7 +69,7 @@ const COHERE: EmbeddingModels = {
   write: (texts, { dimensions, inputType }) =>
     defined({
       texts,
-      input_type: inputType ?? 'search_document',
+      input_type: toInputType(inputType),
       truncate: 'NONE',
       embedding_types: ['float'],
       output_dimension: dimensions,

@@ -264,6 +264,20 @@ describe(BedrockProvider.name, () => {
       });
     });
 
+    it.each([
+      ['cohere.embed-v4:0', 'query', { input_type: 'search_query' }],
+      ['cohere.embed-v4:0', 'Passage', { input_type: 'search_document' }],
+      ['cohere.embed-v4:0', 'image', { input_type: 'image' }],
+      ['amazon.nova-2-multimodal-embeddings-v1:0', 'search_query', 'GENERIC_RETRIEVAL'],
+      ['amazon.nova-2-multimodal-embeddings-v1:0', 'document', 'GENERIC_INDEX'],
+      ['amazon.nova-2-multimodal-embeddings-v1:0', 'TEXT_RETRIEVAL', 'TEXT_RETRIEVAL'],
+    ])('tell %s in its own words that they are for %s', async (model, inputType, told) => {
+      upstream.answers(200, '{"embeddings":[{"embedding":[1]}]}');
+      await embed(model, { input: 'a', input_type: inputType });
+      const expected = typeof told === 'string' ? { singleEmbeddingParams: { embeddingPurpose: told } } : told;
+      expect(asked()[0]).toMatchObject(expected);
+    });
+
     it('end with the first call that fails', async () => {
       upstream.behaviour = (response) => {
         if (upstream.requests.length === 8) response.writeHead(400).end('{"message":"Malformed input request"}');

@@ -24,6 +24,7 @@ const METRICS = 'amazon-bedrock-invocationMetrics';
  */
 export class BedrockProvider implements ProviderAdapter {
   readonly protocol = 'bedrock';
+  readonly takesLinks = false;
   readonly conversation = bedrockConverse;
   readonly #http: UpstreamHttp;
   readonly #clock: () => number;

@@ -136,7 +136,7 @@ describe(GoogleVertexProvider.name, () => {
     expect(upstream.requests).toHaveLength(2);
     expect(JSON.parse(upstream.requests[0]!.body)).toEqual({
       instances: [{ content: 'a', task_type: 'RETRIEVAL_DOCUMENT' }],
-      parameters: { outputDimensionality: 1 },
+      parameters: { autoTruncate: false, outputDimensionality: 1 },
     });
   });
 

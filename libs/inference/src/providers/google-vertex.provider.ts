@@ -104,7 +104,8 @@ export class GoogleVertexProvider implements ProviderAdapter {
   ): Promise<EmbeddedBatch> {
     const { endpoint } = call;
     const instances = texts.map((content) => defined({ content, task_type: taskType }));
-    const parameters = defined({ outputDimensionality: dimensions });
+    // Left to itself the upstream cuts off what is too long, and the vector is that of the beginning.
+    const parameters = defined({ autoTruncate: false, outputDimensionality: dimensions });
     const body = Buffer.from(JSON.stringify({ instances, parameters }));
     const result = await this.#request(`${vertexModelName(endpoint, 'google')}:predict`, { ...call, body });
     const predictions = objectsOf(parseEmbeddingsAnswer(result, endpoint)['predictions']);

@@ -24,6 +24,8 @@ export interface UpstreamResult {
 export interface ProviderAdapter {
   /** As `protocol` in the catalogue. */
   readonly protocol: string;
+  /** False where pictures and files must come with the request: one that only links to them loses them here. */
+  readonly takesLinks?: boolean;
   chat?(call: UpstreamCall): Promise<UpstreamResult>;
   chatStream?(call: UpstreamCall): Promise<UpstreamStream>;
   /** Body and answer in the shape of OpenAI's embeddings, whatever the wire has. */

@@ -29,6 +29,11 @@ describe(readRetryAfterSeconds.name, () => {
     ['try again in 1h2m3s', 3_723],
     ['try again in 2 seconds', 2],
     ['{"retryDelay": "34.07s"}', 35],
+    ['exceeded the call rate limit. Please retry after 6 seconds.', 6],
+    ['Please retry in 39.8371s.', 40],
+    ['Try again in 1 minute 5 seconds', 65],
+    ['Please retry after 20 milliseconds', 1],
+    ['try again in 5 months', undefined],
     ['try again later', undefined],
     ['', undefined],
   ])('reads the body %j as %s', (body, seconds) => {

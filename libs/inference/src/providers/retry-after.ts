@@ -6,9 +6,11 @@ const LONGEST_SECONDS = 86_400;
 const LONGEST_READ = 8_192;
 
 const RETRY_DELAY = /"retryDelay"\s*:\s*"(\d{1,7}(?:\.\d{1,9})?)s"/;
-const TRY_AGAIN = /try again in ((?:\d{1,7}(?:\.\d{1,9})? ?(?:ms|h|m|s) ?){1,4})/i;
-const DURATION = /(\d+(?:\.\d+)?) ?(ms|h|m|s)/gi;
-const SECONDS: Readonly<Record<string, number>> = { h: 3_600, m: 60, s: 1, ms: 0.001 };
+const UNIT = '(?:ms|milliseconds?|h(?:ours?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])';
+/** As OpenAI (`try again in`), Azure (`retry after`) and Google (`retry in`) say it. */
+const COME_BACK = new RegExp(`(?:try again|retry) (?:in|after) ((?:\\d{1,7}(?:\\.\\d{1,9})? ?${UNIT} ?){1,4})`, 'i');
+const DURATION = /(\d+(?:\.\d+)?) ?(ms|mil|h|m|s)/gi;
+const SECONDS: Readonly<Record<string, number>> = { h: 3_600, m: 60, s: 1, ms: 0.001, mil: 0.001 };
 const NUMBER = /^\d{1,10}(\.\d{1,9})?$/;
 
 /**
@@ -20,7 +22,15 @@ export function readRetryAfterSeconds(
   body: Buffer,
   nowMs: number = Date.now(),
 ): number | undefined {
-  const seconds = fromHeaders(headers, nowMs) ?? fromBody(body);
+  return wholeSeconds(fromHeaders(headers, nowMs) ?? fromText(body.toString('utf8', 0, LONGEST_READ)));
+}
+
+/** The same where there are only words, as in an error inside a stream. */
+export function retryAfterSecondsIn(text: string): number | undefined {
+  return wholeSeconds(fromText(text.slice(0, LONGEST_READ)));
+}
+
+function wholeSeconds(seconds: number | undefined): number | undefined {
   if (seconds === undefined || !Number.isFinite(seconds)) return undefined;
   return Math.min(Math.max(Math.ceil(seconds), 1), LONGEST_SECONDS);
 }
@@ -34,11 +44,10 @@ function fromHeaders(headers: IncomingHttpHeaders, nowMs: number): number | unde
   return Number.isNaN(atMs) ? undefined : (atMs - nowMs) / 1_000;
 }
 
-function fromBody(body: Buffer): number | undefined {
-  const text = body.toString('utf8', 0, LONGEST_READ);
+function fromText(text: string): number | undefined {
   const delay = RETRY_DELAY.exec(text);
   if (delay) return Number(delay[1]);
-  const again = TRY_AGAIN.exec(text)?.[1];
+  const again = COME_BACK.exec(text)?.[1];
   if (again === undefined) return undefined;
   return [...again.matchAll(DURATION)].reduce(
     (sum, [, count, unit]) => sum + Number(count) * SECONDS[unit!.toLowerCase()]!,

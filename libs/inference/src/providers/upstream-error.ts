@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { AppError, type ErrorCode } from '@libs/errors';
 import { JsonCursor, MalformedJson } from '../dialects/json-cursor';
 import type { Provider } from '../routing/catalogue';
-import { readRetryAfterSeconds } from './retry-after';
+import { readRetryAfterSeconds, retryAfterSecondsIn } from './retry-after';
 import { scrub } from './scrub';
 
 /** What an upstream says about its failure, as far as it can be read. */
@@ -17,8 +17,10 @@ const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: nul
 
 /** Conditions that are ours to settle with the provider; the caller only learns that it is unavailable. */
 const OUR_ACCOUNT = /insufficient_quota|billing|account_deactivated|credit/i;
+/** How a key is refused by those who tell it as a 400. */
+const KEY_REFUSAL = /^(?:incorrect|invalid) api[ -]?key\b/i;
 const CONTEXT_LENGTH =
-  /context_length|context length|context limit|context window|maximum context|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed/i;
+  /context_length|context length|context limit|context size|context window|maximum context|maximum prompt length|input token count is|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed/i;
 const CONTENT_POLICY = /content_policy|content_filter|content policy|ResponsibleAI|moderation_blocked/i;
 const PROVIDER_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
@@ -73,16 +75,22 @@ export function errorInside(provider: Provider, complaint: UpstreamComplaint): A
   const { status, code } = complaint;
   const isStatus = status !== null && status >= 400 && status < 600;
   const worded = STATUS_BY_WORD.find(([pattern]) => pattern.test(code ?? ''))?.[1];
-  return complaintError(provider, isStatus ? status : (worded ?? 502), complaint);
+  return complaintError(
+    provider,
+    isStatus ? status : (worded ?? 502),
+    complaint,
+    retryAfterSecondsIn(complaint.message ?? ''),
+  );
 }
 
 /** The same for what has been read of a refusal, where the wire has it elsewhere than in the body. */
 export function complaintError(
   provider: Provider,
-  status: number,
+  told: number,
   complaint: UpstreamComplaint,
   retryAfterSeconds?: number,
 ): AppError {
+  const status = meantStatus(told, complaint);
   const code = errorCode(status, complaint);
   const isSecretive = status === 401 || status === 403;
   const said = complaint.code ?? '';
@@ -94,6 +102,10 @@ export function complaintError(
   });
   statuses.set(error, status);
   return error;
+}
+
+function meantStatus(status: number, { message }: UpstreamComplaint): number {
+  return status === 400 && KEY_REFUSAL.test(message ?? '') ? 401 : status;
 }
 
 /** Ours, or those of an upstream that blames the caller. */

@@ -44,6 +44,27 @@ describe(readRouteFacts.name, () => {
     expect(readRouteFacts({ input: 'text' })).toMatchObject({ mediaParts: 0, audioParts: 0 });
   });
 
+  it.each([
+    { type: 'image_url', image_url: { url: 'https://acme.example/a.png' } },
+    { type: 'input_image', image_url: 'HTTP://acme.example/a.png' },
+    { type: 'image', source: { type: 'url', url: 'https://acme.example/a.png' } },
+    { type: 'document', source: { type: 'url', url: 'https://acme.example/a.pdf' } },
+    { type: 'file', file: { filename: 'a.pdf', file_data: 'https://acme.example/a.pdf' } },
+    { type: 'input_file', file_url: 'https://acme.example/a.pdf' },
+    { type: 'video_url', video_url: { url: 'https://acme.example/a.mp4' } },
+  ])('finds content behind a link: %j', (part) => {
+    expect(readRouteFacts({ messages: [{ role: 'user', content: [part] }] }).hasLinkedMedia).toBe(true);
+  });
+
+  it.each([
+    { type: 'text', text: 'https://acme.example/a.png' },
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+    { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+    { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
+  ])('finds no link where the content itself is there: %j', (part) => {
+    expect(readRouteFacts({ messages: [{ role: 'user', content: [part] }] }).hasLinkedMedia).toBe(false);
+  });
+
   it('finds the kinds of content that are wanted', () => {
     expect(readRouteFacts({ modalities: ['text', 'image'] }).outputModalities).toEqual(['image']);
   });

@@ -17,6 +17,7 @@ export function readRouteFacts(body: unknown): RouteFacts {
     inputModalities: [...media.kinds],
     mediaParts: media.parts,
     audioParts: media.audioParts,
+    hasLinkedMedia: media.hasLink,
     outputModalities: Array.isArray(modalities) ? modalities.filter((name) => name !== 'text').map(String) : [],
     maxOutputTokens: firstNumber(body.max_completion_tokens, body.max_output_tokens, body.max_tokens),
     serviceTier: typeof tier === 'string' ? tier : fast,
@@ -98,10 +99,11 @@ interface Media {
   readonly kinds: Set<string>;
   parts: number;
   audioParts: number;
+  hasLink: boolean;
 }
 
 function mediaOf({ messages, input }: Body): Media {
-  const found: Media = { kinds: new Set(), parts: 0, audioParts: 0 };
+  const found: Media = { kinds: new Set(), parts: 0, audioParts: 0, hasLink: false };
   for (const turns of [messages, input]) {
     if (!Array.isArray(turns)) continue;
     for (const turn of turns) if (isObject(turn)) readParts(turn.content, found, MOST_NESTING);
@@ -117,15 +119,24 @@ function readParts(content: unknown, found: Media, nesting: number): void {
   for (const part of content) {
     if (!isObject(part)) continue;
     const { type } = part;
-    if (typeof type === 'string' && Object.hasOwn(MODALITIES, type)) note(MODALITIES[type]!, found);
+    if (typeof type === 'string' && Object.hasOwn(MODALITIES, type)) note(part, MODALITIES[type]!, found);
     readParts(part.content, found, nesting - 1);
   }
 }
 
-function note(kind: string, found: Media): void {
+function note(part: Body, kind: string, found: Media): void {
   found.kinds.add(kind);
   found.parts += 1;
+  found.hasLink ||= LINK_MEMBERS.some((member) => isLinked(part[member]));
   if (kind === 'audio') found.audioParts += 1;
+}
+
+/** Where the dialects have the bytes of a part, or the link to them. */
+const LINK_MEMBERS = ['image_url', 'video_url', 'input_video', 'file_url', 'file', 'source'];
+
+function isLinked(media: unknown): boolean {
+  const link = isObject(media) ? (media['url'] ?? media['file_data'] ?? media['data']) : media;
+  return typeof link === 'string' && /^https?:/i.test(link);
 }
 
 function firstNumber(...values: readonly unknown[]): number | null {

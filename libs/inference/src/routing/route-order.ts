@@ -20,6 +20,7 @@ export interface OrderWish {
   readonly features: readonly string[];
   readonly minThroughput: Cutoffs | null;
   readonly maxLatency: Cutoffs | null;
+  readonly hasLinkedMedia: boolean;
   readonly estimatedPromptTokens: number;
   readonly stickyKey: StickyKey | null;
 }
@@ -28,6 +29,7 @@ export interface OrderWorld {
   readonly health: HealthView;
   readonly statistics: StatisticsView | null;
   readonly sticky: StickyView | null;
+  readonly takesLinks: (endpoint: Endpoint) => boolean;
   /** From 0 to below 1. */
   readonly dice: () => number;
 }
@@ -135,8 +137,14 @@ class Ordering {
     return (contender) => {
       const { model, endpoint, tierRank } = contender;
       const lacks = features.some((name) => !supportsParameter(model, endpoint, name));
-      return (this.#fits(contender) ? 0 : 1_000) + (lacks ? 100 : 0) + tierRank * 10 + (this.#isSlow(endpoint) ? 1 : 0);
+      return this.#misfits(contender) + (lacks ? 100 : 0) + tierRank * 10 + (this.#isSlow(endpoint) ? 1 : 0);
     };
+  }
+
+  /** An answer to half of what was sent is worse than a dear one. */
+  #misfits(contender: Contender): number {
+    const losesMedia = this.#wish.hasLinkedMedia && !this.#world.takesLinks(contender.endpoint);
+    return (this.#fits(contender) ? 0 : 2_000) + (losesMedia ? 1_000 : 0);
   }
 
   /** Whether the prompt fits, as far as an estimate can tell. */

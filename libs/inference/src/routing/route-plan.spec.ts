@@ -29,6 +29,7 @@ interface Given {
   readonly speed?: Readonly<Record<string, { readonly latency?: number; readonly throughput?: number }>>;
   /** Slug of the provider that served the conversation last. */
   readonly sticky?: string;
+  readonly takesLinks?: RouteWorld['takesLinks'];
 }
 
 const planOf = (request: Partial<RouteRequest> = {}, given: Given = {}): RoutePlan => {
@@ -47,6 +48,7 @@ const planOf = (request: Partial<RouteRequest> = {}, given: Given = {}): RoutePl
     },
     sticky: { find: (key) => (key === 'conversation' && stay ? traitsOf(stay).key : null) },
     credentials: given.credentials,
+    takesLinks: given.takesLinks,
     isAvailable: ({ slug }) => !without.includes(slug),
     dice: () => dice,
   };
@@ -425,6 +427,12 @@ describe('soft preferences', () => {
     expect(plan({ parameters: ['tools'] }, { models, dice: 0.999 })).toEqual(['able', 'plain']);
     expect(plan({ parameters: ['seed'] }, { models })).toEqual(['plain', 'able']);
     expect(plan({ parameters: ['verbosity'] }, { models })).toEqual(['plain', 'able']);
+  });
+
+  it('put endpoints last that lose pictures behind links', () => {
+    const world = { takesLinks: ({ provider }: Endpoint) => provider.slug !== 'cheap' };
+    expect(plan({ hasLinkedMedia: true }, world)).toEqual(['middle', 'dear', 'cheap']);
+    expect(plan({ hasLinkedMedia: false }, world)).toEqual(['cheap', 'middle', 'dear']);
   });
 
   it('put endpoints last that are known to be too slow', () => {

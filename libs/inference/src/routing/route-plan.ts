@@ -39,6 +39,8 @@ export interface RouteWorld {
   readonly isSpoken?: ProviderFilter;
   /** Whether an endpoint can serve an API; when absent, whether it speaks it natively. */
   readonly canServe?: (endpoint: Endpoint, api: Api) => boolean;
+  /** Whether an endpoint can be sent links to pictures and files; every one when absent. */
+  readonly takesLinks?: (endpoint: Endpoint) => boolean;
   /** What of this request an endpoint would not be sent; asked only where nothing may be lost. */
   readonly lostMembers?: LostMembers;
   /** Keys that the caller brought along. */
@@ -222,6 +224,7 @@ function orderWishOf(request: RouteRequest, { resolved, tiers }: Field): OrderWi
     features: parameters.filter((name) => FEATURES.includes(name)),
     minThroughput: preferences.preferredMinThroughput ?? null,
     maxLatency: preferences.preferredMaxLatency ?? null,
+    hasLinkedMedia: request.hasLinkedMedia === true,
     estimatedPromptTokens: request.estimatedPromptTokens ?? 0,
     stickyKey: request.stickyKey ?? null,
   };
@@ -250,6 +253,6 @@ function joined(fields: readonly Field[]): Field {
 function orderField(field: Field, request: RouteRequest, world: RouteWorld): readonly Contender[] {
   const { contenders } = field;
   if (contenders.length < 2) return contenders;
-  const { health, dice, statistics = null, sticky = null } = world;
-  return orderContenders(contenders, orderWishOf(request, field), { health, dice, statistics, sticky });
+  const { health, dice, statistics = null, sticky = null, takesLinks = () => true } = world;
+  return orderContenders(contenders, orderWishOf(request, field), { health, dice, statistics, sticky, takesLinks });
 }

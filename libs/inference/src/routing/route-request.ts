@@ -76,6 +76,8 @@ export interface RouteFacts {
   readonly mediaParts?: number;
   /** How many of those are sound. */
   readonly audioParts?: number;
+  /** Whether one of them stands elsewhere, behind a link. */
+  readonly hasLinkedMedia?: boolean;
   /** Beside text. */
   readonly outputModalities?: readonly string[];
   readonly maxOutputTokens?: number | null;
