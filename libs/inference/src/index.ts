@@ -87,6 +87,7 @@ export * from './routing/provider-health';
 export * from './routing/metadata';
 export { readRouteFacts } from './routing/route-facts';
 export { endpointsNamed, resolveModel } from './routing/route-model';
+export type { ResolvedModel, UnresolvedModel } from './routing/route-model';
 export { isInRegion, isNamedIn } from './routing/route-names';
 export { traitsOf, type EndpointTier } from './routing/route-traits';
 export { AVAILABILITY_CODES } from './routing/route-refusal';

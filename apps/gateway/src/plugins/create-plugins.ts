@@ -1,4 +1,4 @@
-import type { Model } from '@libs/inference';
+import type { ResolvedModel, UnresolvedModel } from '@libs/inference';
 import type { Egress } from '@libs/platform';
 import type { PageReader } from '../server-tools/web-fetch-pages/page-reader';
 import type { PdfReader } from '../server-tools/web-fetch-pages/pdf-reader';
@@ -19,14 +19,14 @@ export interface PluginParts {
   readonly pdf: PdfReader;
   /** Null where none is configured. */
   readonly moderation: ModerationService | null;
-  readonly findModel: (slug: string) => Model | null;
+  readonly resolve: (name: string) => ResolvedModel | UnresolvedModel;
 }
 
 /**
  * The plugins, one line each, in the order in which they work: what is to be judged comes first, what makes the
  * request longer before what makes it shorter.
  */
-export function createPlugins({ web, pages, egress, pdf, moderation, findModel }: PluginParts): Plugins {
+export function createPlugins({ web, pages, egress, pdf, moderation, resolve }: PluginParts): Plugins {
   const plugins = [
     new ModerationPlugin(moderation),
     new FileParserPlugin(new FileReader(egress, pdf)),
@@ -35,5 +35,5 @@ export function createPlugins({ web, pages, egress, pdf, moderation, findModel }
     new ContextCompressionPlugin(),
     new ResponseHealingPlugin(),
   ];
-  return new Plugins(plugins, findModel);
+  return new Plugins(plugins, resolve);
 }

@@ -48,7 +48,7 @@ import { Plugins } from './plugins';
           egress,
           pdf,
           moderation: moderationOf(env),
-          findModel: (name) => resolveModel(name, routing.catalogue()).model,
+          resolve: (name) => resolveModel(name, routing.catalogue()),
         }),
     },
   ],

@@ -22,6 +22,7 @@ describe(Plugins.name, () => {
   afterAll(() => bench.stop());
   beforeEach(() => {
     bench.isModerated = true;
+    bench.canSearch = true;
     bench.abort = new Cancellation();
     bench.service.requests.length = 0;
     bench.service.answer = { results: [] };
@@ -142,6 +143,30 @@ describe(Plugins.name, () => {
       const { body } = await bench.prepare(api, { ...request, plugins: [{ id: 'web' }] });
       expect(body).toMatchObject(expected);
       expect(bench.service.requests[0]!.url.searchParams.get('q')).toBe('What?');
+    });
+
+    it.each([
+      ['the model', { model: 'test/text:online' }],
+      ['the model, among other suffixes', { model: 'test/text:online:floor' }],
+      ['a model to fall back on', { models: ['test/files:online'] }],
+    ])('does so for :online on %s', async (_where, named) => {
+      bench.service.answer = found;
+      const { body } = await bench.prepare('chat', chat('What?', undefined, named));
+      expect(body).toMatchObject({ messages: [{ content: expect.stringMatching(/URL: .*What\?$/s) }] });
+      expect(bench.service.requests).toHaveLength(1);
+    });
+
+    it('goes by its entry where the request has both that and :online', async () => {
+      const online = { model: 'test/text:online' };
+      expect(bench.runFor('chat', chat('What?', [{ id: 'web', enabled: false }], online))).toBeNull();
+      await bench.prepare('chat', chat('What?', [{ id: 'web', include_domains: ['a.example'] }], online));
+      expect(bench.service.requests.map(({ url }) => url.searchParams.get('q'))).toEqual(['What? site:a.example']);
+    });
+
+    it('refuses :online, which no entry asks for, under the name of the model where nothing can search', () => {
+      bench.canSearch = false;
+      const refused = expect.objectContaining({ code: 'invalid_request', metadata: { param: 'model' } });
+      expect(() => bench.runFor('chat', chat('What?', undefined, { model: 'test/text:online' }))).toThrow(refused);
     });
 
     it.each([

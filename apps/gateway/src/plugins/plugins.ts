@@ -1,34 +1,50 @@
-import type { Model, StreamableApi } from '@libs/inference';
+import type { Model, ResolvedModel, StreamableApi, UnresolvedModel } from '@libs/inference';
 import type { CheckedCall, IncomingCall } from '../inference/checked-call';
 import { fieldsOf, refusal } from '../server-tools/named-tools';
 import type { BoundPlugin, Plugin } from './plugin';
 import { PluginRun } from './plugin-run';
 
+const ONLINE = ':online';
+
 /** The plugins that this installation offers, in the order in which they work. */
 export class Plugins {
   constructor(
     private readonly plugins: readonly Plugin[],
-    private readonly findModel: (slug: string) => Model | null,
+    private readonly resolve: (name: string) => ResolvedModel | UnresolvedModel,
   ) {}
 
   /**
-   * What a call's `plugins[]` ask for; null for a call without any that are enabled. The call is checked.
+   * What a call's `plugins[]` ask for, and the suffix `:online` of a model that it names; null for a call without any
+   * that are enabled. The call is checked.
    *
    * @throws AppError invalid_request naming the member
    */
   runFor(api: StreamableApi, call: IncomingCall, { route, maxTokens }: CheckedCall): PluginRun | null {
-    const entries: unknown = fieldsOf(call.parsed)['plugins'];
-    if (entries === undefined || entries === null) return null;
+    const entries: unknown = fieldsOf(call.parsed)['plugins'] ?? [];
     if (!Array.isArray(entries)) throw refusal('plugins', 'must be an array');
-    const bound = this.#bind(entries);
+    const isOnline = this.#isOnline(route.model) || route.models.some((name) => this.#isOnline(name));
+    if (entries.length === 0 && !isOnline) return null;
+    const bound = this.#bind(entries, isOnline);
     if (bound.length === 0) return null;
-    const model = this.findModel(route.model);
+    const model: Model | null = this.resolve(route.model).model;
     const context = { api, model, modelSlug: route.model, maxTokens, signal: call.abort.toAbortSignal() };
     return new PluginRun(bound, call, context);
   }
 
-  #bind(entries: readonly unknown[]): readonly BoundPlugin[] {
+  /** A model of the catalogue may have the suffix in a slug of its own. */
+  #isOnline(name: string): boolean {
+    if (!name.includes(ONLINE)) return false;
+    const resolved = this.resolve(name);
+    return resolved.model !== null && resolved.isOnline;
+  }
+
+  /** What an entry says of `web`, also that it is not enabled, goes before what a suffix asks for. */
+  #bind(entries: readonly unknown[], isOnline: boolean): readonly BoundPlugin[] {
     const bound = new Map<string, BoundPlugin>();
+    const web = isOnline ? this.plugins.find(({ id }) => id === 'web') : undefined;
+    if (web !== undefined && !entries.some((entry) => fieldsOf(entry)['id'] === web.id)) {
+      bound.set(web.id, web.bind({}, 'model'));
+    }
     for (const [index, entry] of entries.entries()) {
       const path = `plugins[${index}]`;
       const settings = fieldsOf(entry);

@@ -27,7 +27,11 @@ describe(resolveModel.name, () => {
     ['acme/large:exacto', 'acme/large', { sort: 'exacto', admits: null }],
     ['acme/large:free', 'acme/large', { variant: 'free' }],
     ['acme/large:extended:floor', 'acme/large', { variant: 'extended', sort: 'price' }],
-    ['acme/small:thinking', 'acme/small:thinking', { variant: null }],
+    ['acme/large:online', 'acme/large', { isOnline: true, variant: null, sort: null }],
+    ['acme/large:online:floor', 'acme/large', { isOnline: true, sort: 'price' }],
+    ['acme/large:free:online', 'acme/large', { isOnline: true, variant: 'free' }],
+    ['~acme/opus-latest:online', 'acme/opus-4.10', { isOnline: true, namedBy: 'latest' }],
+    ['acme/small:thinking', 'acme/small:thinking', { variant: null, isOnline: false }],
     ['acme/small:thinking:nitro', 'acme/small:thinking', { variant: null, sort: 'throughput' }],
     ['~acme/opus-latest', 'acme/opus-4.10', { namedBy: 'latest' }],
     ['~acme/opus-mini-latest:floor', 'acme/opus-mini-5', { namedBy: 'latest', sort: 'price' }],
@@ -46,15 +50,12 @@ describe(resolveModel.name, () => {
     ['acme/large:floor:nitro', 'model_not_found'],
     ['acme/large:__proto__', 'model_not_found'],
     ['acme/none:online', 'model_not_found'],
+    ['acme/large:online:online', 'model_not_found'],
     ['~acme/none-latest', 'model_not_found'],
     ['~acme/opus', 'model_not_found'],
     ['acme/large:batch', 'wrong_endpoint'],
     [`acme/large${':floor'.repeat(10_000)}`, 'model_not_found'],
   ])('knows no %s', (name, code) => {
     expect(resolve(name)).toMatchObject({ slug: null, code });
-  });
-
-  it('says what to use instead of :online', () => {
-    expect(resolve('acme/large:online')).toMatchObject({ slug: null, message: expect.stringContaining('web plugin') });
   });
 });

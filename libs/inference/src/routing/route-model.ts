@@ -14,6 +14,8 @@ export interface ResolvedModel {
   readonly variant: string | null;
   /** `:nitro` lets priority endpoints in, `:floor` flex ones. */
   readonly admits: 'priority' | 'flex' | null;
+  /** `:online` asks for the plugin `web`; it says nothing about endpoints. */
+  readonly isOnline: boolean;
 }
 
 export interface UnresolvedModel {
@@ -33,18 +35,22 @@ const SORT_SUFFIXES: Readonly<Record<string, SortSuffix>> = {
   exacto: { sort: 'exacto', admits: null },
 };
 const VARIANTS: readonly string[] = ['free', 'extended', 'thinking'];
-const NO_SUFFIX: Omit<ResolvedModel, 'model' | 'namedBy'> = { sort: null, variant: null, admits: null };
+const NO_SUFFIX: Omit<ResolvedModel, 'model' | 'namedBy'> = {
+  sort: null,
+  variant: null,
+  admits: null,
+  isOnline: false,
+};
 /** More than this many suffixes is no name. */
 const MOST_SUFFIXES = 4;
 
 const UNKNOWN = unresolved('model_not_found', 'The model does not exist');
 const NO_VARIANT = unresolved('model_not_found', 'The model does not exist in this variant');
-const NO_ONLINE = unresolved('model_not_found', 'The variant :online is no longer offered; use the web plugin');
 const BATCH_ONLY = unresolved('wrong_endpoint', 'The variant :batch can only be used in batches');
 
 /**
  * Finds the model of a slug. A model of the whole name comes first; then suffixes are taken off
- * from the right: a sorting one, or a variant that some endpoint of the model serves. `~vendor/name-latest`
+ * from the right: a sorting one, a variant that some endpoint of the model serves, or `:online`. `~vendor/name-latest`
  * is the newest release of that name.
  */
 export function resolveModel(name: string, catalogue: Catalogue): ResolvedModel | UnresolvedModel {
@@ -56,7 +62,6 @@ export function resolveModel(name: string, catalogue: Catalogue): ResolvedModel 
     if (found !== null) return wish === NO_SUFFIX ? found : withVariant({ ...found, ...wish });
     const colon = slug.lastIndexOf(':');
     const suffix = colon === -1 ? '' : slug.slice(colon + 1);
-    if (suffix === 'online') return findBySlug(slug.slice(0, colon), catalogue) === null ? UNKNOWN : NO_ONLINE;
     const next = withSuffix(wish, suffix);
     if (next === null) return UNKNOWN;
     wish = next;
@@ -88,6 +93,7 @@ function withSuffix(wish: typeof NO_SUFFIX, suffix: string): typeof NO_SUFFIX | 
     const { sort, admits } = SORT_SUFFIXES[suffix]!;
     return wish.sort === null ? { ...wish, sort, admits } : null;
   }
+  if (suffix === 'online') return wish.isOnline ? null : { ...wish, isOnline: true };
   return VARIANTS.includes(suffix) && wish.variant === null ? { ...wish, variant: suffix } : null;
 }
 
@@ -100,9 +106,9 @@ function withVariant(resolved: ResolvedModel): ResolvedModel | UnresolvedModel {
 
 function findBySlug(slug: string, catalogue: Catalogue): ResolvedModel | null {
   const model = slug.endsWith(BATCH_SUFFIX) ? null : catalogue.findModel(slug);
-  if (model !== null) return { model, namedBy: 'direct', sort: null, variant: null, admits: null };
+  if (model !== null) return { ...NO_SUFFIX, model, namedBy: 'direct' };
   const latest = findLatest(slug, catalogue);
-  return latest === null ? null : { model: latest, namedBy: 'latest', sort: null, variant: null, admits: null };
+  return latest === null ? null : { ...NO_SUFFIX, model: latest, namedBy: 'latest' };
 }
 
 const ALIAS = /^~([^/]+)\/(.+)-latest$/;

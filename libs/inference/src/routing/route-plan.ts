@@ -124,6 +124,7 @@ function fieldOf(
 ): Field | AppError {
   const { model, variant } = resolved;
   const { canServe = isNative } = world;
+  if (resolved.isOnline && !WITH_PLUGINS.includes(request.api)) return refusal(WRONG_ENDPOINT, [slug]);
   const serving = model.endpoints.filter(
     (endpoint) => canServe(endpoint, request.api) && isOfVariant(model, endpoint, variant),
   );
@@ -141,6 +142,9 @@ function fieldOf(
 function isNative(endpoint: Endpoint, api: Api): boolean {
   return endpoint.apis.includes(api);
 }
+
+/** Where the searches that `:online` asks for have a conversation to go into. */
+const WITH_PLUGINS: readonly Api[] = ['chat', 'responses', 'messages'];
 
 const WRONG_ENDPOINT: Reason = {
   error: 'invalid_request',

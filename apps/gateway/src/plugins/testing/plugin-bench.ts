@@ -2,8 +2,8 @@ import { Secret, type Principal } from '@libs/contracts';
 import {
   Cancellation,
   parseCatalogue,
+  resolveModel,
   type InferenceResult,
-  type Model,
   type PipelineStage,
   type StreamableApi,
 } from '@libs/inference';
@@ -31,6 +31,7 @@ export interface Prepared {
 /** The plugins with services on loopback: one that speaks JSON (searches, moderation) and one with pages. */
 export class PluginBench {
   isModerated = true;
+  canSearch = true;
   abort = new Cancellation();
 
   private constructor(
@@ -76,9 +77,9 @@ export class PluginBench {
       egress,
       pdf,
       pages: new PageReader(egress, pdf, 'test'),
-      web: new WebSearch(createSearchEngines({ SEARXNG_URL: this.service.url }), SEARCH_COST),
+      web: new WebSearch(this.canSearch ? createSearchEngines({ SEARXNG_URL: this.service.url }) : [], SEARCH_COST),
       moderation: this.isModerated ? { url: `${this.service.url}/moderations`, key, model: 'judge' } : null,
-      findModel: (slug) => MODELS.find((model) => model.slug === slug) ?? null,
+      resolve: (name) => resolveModel(name, CATALOGUE),
     });
   }
 }
@@ -124,7 +125,7 @@ function modelOf(slug: string, modalities: readonly string[], contextLength: num
   };
 }
 
-const MODELS: readonly Model[] = parseCatalogue([
+const CATALOGUE = parseCatalogue([
   {
     name: 'test.yaml',
     text: JSON.stringify({
@@ -145,4 +146,4 @@ const MODELS: readonly Model[] = parseCatalogue([
       models: [modelOf('test/text', ['text'], 1_000), modelOf('test/files', ['text', 'file'], 100_000)],
     }),
   },
-]).models();
+]);
