@@ -150,6 +150,25 @@ describe('a key that its provider refuses', () => {
     expect(vault.told).toEqual([['own', workspace, vault.key, status]]);
   });
 
+  it.each([401, 403])('with %d is for the caller to mend where nothing else is left', async (status) => {
+    vault.credential = { ...own, isByokOnly: true };
+    const asked = ask('chat', 'chat', {}, OWNER, () => refusing(status));
+    await expect(asked).rejects.toMatchObject({
+      code: 'authentication',
+      message: 'The provider refuses your own key: see last_error of the credential',
+    });
+    expect(keysSent()).toEqual([`Bearer ${OWN_KEY}`]);
+  });
+
+  it('is not what failed where shared capacity fails after it', async () => {
+    const asked = ask('chat', 'chat', {}, OWNER, () => {
+      upstream.behaviour = (response, request) => {
+        response.writeHead(request.headers.authorization === `Bearer ${OWN_KEY}` ? 401 : 503).end('{}');
+      };
+    });
+    await expect(asked).rejects.toMatchObject({ code: 'provider_overloaded' });
+  });
+
   it.each([402, 404, 429, 500, 503])('is another than one of a provider that answers %d', async (status) => {
     await ask('chat', 'chat', {}, OWNER, () => refusing(status));
     expect(vault.told).toEqual([]);
@@ -165,7 +184,7 @@ describe('a key that its provider refuses', () => {
   it.each([{ isByokOnly: true }, { isRequired: true }])('keeps shared capacity away all the same: %j', async (rule) => {
     vault.credential = { ...own, ...rule, wasRefused: true, refusedForMs: 60_000 };
     await expect(ask('chat', 'chat')).rejects.toMatchObject({
-      code: 'provider_unavailable',
+      code: 'authentication',
       message: 'The provider refuses your own key: see last_error of the credential',
       retryAfterSeconds: 60,
       availability: { code: 'temporarily_unavailable', retryable: true },

@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { CallableApi, StreamableApi } from './dialects/dialect-pairs';
 import { EndpointCaller, type Answered, type CallerParts } from './endpoint-caller';
-import { attemptOf, failedTogether, type Attempt } from './model/attempt';
+import { attemptOf, type Attempt } from './model/attempt';
 import type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
 import type { StreamOutcome } from './model/answer-stream';
 import type { TurnRequest, TurnResult } from './model/conversation-turn';
@@ -12,6 +12,7 @@ import { CandidateQueue } from './routing/candidate-queue';
 import { wasAsked } from './providers/upstream-error';
 import { forbiddenByKeys, usableCandidates } from './routing/keyed-candidates';
 import { failedOnRoute, noteAttempts } from './routing/failed-route';
+import { failedByAll } from './routing/key-outcomes';
 import type { Candidate, RoutePlan } from './routing/route-plan';
 import { RoutePlanner, type PlannerParts, type RoutableApi } from './route-planner';
 import { allowedCandidates } from './routing/route-policy';
@@ -186,7 +187,7 @@ export class InferenceEngine {
       else queue.refused(candidate);
     }
     if (attempts.length === 0 && clock() < deadlineMs) throw health.restingError(plan);
-    throw noteAttempts(failedTogether(attempts, errors), attempts);
+    throw noteAttempts(failedByAll(attempts, errors), attempts);
   }
 
   /** Whether there is time left. Throws where the caller has left. */

@@ -171,6 +171,15 @@ describe(LineRunnerService.name, () => {
     expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: false, isCongestion: false });
   });
 
+  it('tries a line again whose caller’s own key is refused, as it may be mended in time', async () => {
+    upstream.answers(401, '');
+    own = [OWN];
+    const line = aLine('/v1/chat/completions', { messages: MESSAGES });
+    expect(await run(line)).toMatchObject({ kind: 'retry', pausesProvider: false, isCongestion: false });
+    const last = await run({ ...line, tries: 8 });
+    expect(last).toMatchObject({ kind: 'outcome', outcome: { error: { error_type: 'authentication' } } });
+  });
+
   it('calls nobody where the caller forbids shared capacity and has no other key for this', async () => {
     own = [{ ...OWN, allowedModels: ['acme/small'] }];
     expect(await run(aLine('/v1/chat/completions', { messages: MESSAGES }))).toMatchObject({ kind: 'retry' });

@@ -120,7 +120,8 @@ function scopeOf({ organizationId, workspaceId, apiKeyHash }: ClaimedSegment): C
 }
 
 function isGivenUp({ tries, firstTryMs }: HeldLine, error: AppError): boolean {
-  if (!error.retryable) return true;
+  // A key of the caller's own that is refused may be mended while the batch is open.
+  if (!error.retryable && error.code !== 'authentication') return true;
   const isFull = error.code === 'rate_limit_exceeded' && !isOfOwnKey(error);
   const waitedMs = firstTryMs === null ? 0 : performance.now() - firstTryMs;
   return tries >= MAX_TRIES && (!isFull || waitedMs >= LEAST_PATIENCE_MS);

@@ -1,8 +1,22 @@
 import type { Secret } from '@libs/contracts';
-import type { AppError } from '@libs/errors';
+import { AppError } from '@libs/errors';
+import { failedTogether, type Attempt } from '../model/attempt';
 import { keyRefusalOf } from '../providers/upstream-error';
 import type { CredentialScope, CredentialSource } from './credential-source';
 import type { Candidate } from './planned-route';
+import { OWN_KEY_REFUSED } from './route-refusal';
+
+/**
+ * The error of a request whose attempts all failed, as `failedTogether` puts it; 401 where all that stood in its way
+ * were keys of the caller's own which their providers refuse: that is for the caller to mend.
+ */
+export function failedByAll(attempts: readonly Attempt[], errors: readonly AppError[]): AppError {
+  const error = failedTogether(attempts, errors);
+  const isCallersToMend = attempts.length > 0 && attempts.every(({ isByok }) => isByok) && errors.every(keyRefusalOf);
+  if (!isCallersToMend) return error;
+  const { metadata, retryAfterSeconds, internal } = error;
+  return new AppError('authentication', OWN_KEY_REFUSED, { metadata, retryAfterSeconds, internal, cause: error });
+}
 
 /** Passes on what calls say of the keys of callers' own that they are made with. */
 export class KeyOutcomes {

@@ -86,10 +86,12 @@ const RESTING: Reason = {
   message: 'No provider of the model is available at the moment',
 };
 
+/** For the caller to mend: no other key of the request is left. */
+export const OWN_KEY_REFUSED = 'The provider refuses your own key: see last_error of the credential';
 const REFUSED: Reason = {
-  error: 'provider_unavailable',
+  error: 'authentication',
   code: 'temporarily_unavailable',
-  message: 'The provider refuses your own key: see last_error of the credential',
+  message: OWN_KEY_REFUSED,
 };
 
 /**
