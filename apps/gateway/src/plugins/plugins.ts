@@ -4,6 +4,8 @@ import { fieldsOf, refusal } from '../server-tools/named-tools';
 import type { BoundPlugin, Plugin } from './plugin';
 import { PluginRun } from './plugin-run';
 
+const WEB = 'web';
+/** The suffix of a model that asks for it; what an entry says of it, also that it is not enabled, goes before. */
 const ONLINE = ':online';
 
 /** The plugins that this installation offers, in the order in which they work. */
@@ -24,7 +26,9 @@ export class Plugins {
     if (!Array.isArray(entries)) throw refusal('plugins', 'must be an array');
     const isOnline = this.#isOnline(route.model) || route.models.some((name) => this.#isOnline(name));
     if (entries.length === 0 && !isOnline) return null;
-    const bound = this.#bind(entries, isOnline);
+    const wanted = this.#bind(entries);
+    if (isOnline && !entries.some((entry) => fieldsOf(entry)['id'] === WEB)) this.#bindWeb(wanted);
+    const bound = this.plugins.flatMap(({ id }) => wanted.get(id) ?? []);
     if (bound.length === 0) return null;
     const model: Model | null = this.resolve(route.model).model;
     const context = { api, model, modelSlug: route.model, maxTokens, signal: call.abort.toAbortSignal() };
@@ -38,13 +42,13 @@ export class Plugins {
     return resolved.model !== null && resolved.isOnline;
   }
 
-  /** What an entry says of `web`, also that it is not enabled, goes before what a suffix asks for. */
-  #bind(entries: readonly unknown[], isOnline: boolean): readonly BoundPlugin[] {
+  #bindWeb(bound: Map<string, BoundPlugin>): void {
+    const web = this.plugins.find(({ id }) => id === WEB);
+    if (web !== undefined) bound.set(WEB, web.bind({}, 'model'));
+  }
+
+  #bind(entries: readonly unknown[]): Map<string, BoundPlugin> {
     const bound = new Map<string, BoundPlugin>();
-    const web = isOnline ? this.plugins.find(({ id }) => id === 'web') : undefined;
-    if (web !== undefined && !entries.some((entry) => fieldsOf(entry)['id'] === web.id)) {
-      bound.set(web.id, web.bind({}, 'model'));
-    }
     for (const [index, entry] of entries.entries()) {
       const path = `plugins[${index}]`;
       const settings = fieldsOf(entry);
@@ -58,6 +62,6 @@ export class Plugins {
       if (bound.has(id)) throw refusal(`${path}.id`, 'names a plugin that is there twice');
       bound.set(id, plugin.bind(settings, path));
     }
-    return this.plugins.flatMap(({ id }) => bound.get(id) ?? []);
+    return bound;
   }
 }
