@@ -18,6 +18,7 @@ import { parseRequest } from './dialects/request-members';
 import { TranslatedStream } from './dialects/translated-stream';
 import { translateAnswer } from './dialects/translated-answer';
 import type { CallerTranslation, Translation } from './dialects/translation';
+import { withoutUntaken } from './dialects/untaken-parameters';
 import { withEcho } from './dialects/upstream-echo';
 import type { AnswerStream } from './model/answer-stream';
 import type { CanonicalRequest } from './model/canonical-request';
@@ -91,13 +92,17 @@ export class EndpointCaller {
   };
 
   /**
-   * Members of the request that the endpoint would not be sent, found by translating it for nobody; none where
-   * it speaks the caller's API. A request that cannot be translated loses the member that stands in the way.
+   * Members of the request that the endpoint would not be sent, found by writing it for nobody. A request that cannot
+   * be written loses the member that stands in the way.
    */
   lostMembers(api: CallableApi, endpoint: Endpoint, { body }: Pick<InferenceRequest, 'body'>): readonly string[] {
     const pair = this.#pairOf(api, endpoint);
-    if (pair === null) return [];
     try {
+      if (pair === null) {
+        const log = new LossLog();
+        dialectOf(api).toUpstream(body, endpoint, false, log);
+        return log.report().dropped;
+      }
       return this.#translate(pair, endpoint, body, false).losses.dropped;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;
@@ -236,7 +241,8 @@ export class EndpointCaller {
     const request = this.#read.get(body) ?? caller.readRequest(parseRequest(body));
     this.#read.set(body, request);
     for (const member of request.unread) log.drop(member);
-    const sent = Buffer.from(JSON.stringify(upstream.writeRequest(request, endpoint, isStream, log)));
+    const taken = withoutUntaken(request, endpoint, log);
+    const sent = Buffer.from(JSON.stringify(upstream.writeRequest(taken, endpoint, isStream, log)));
     return { sent, losses: log.report() };
   }
 

@@ -35,10 +35,11 @@ async function ask(api: CallableApi, spoken: readonly Api[], members: object, va
         apiKeyEnv: null,
       }),
       apis: [one],
+      supportedParameters: SUPPORTED,
       ...(index > 0 && { pricing: DEAR }),
     }),
   );
-  const { engine, http } = anEngine([aModel({ endpoints, supportedParameters: SUPPORTED })]);
+  const { engine, http } = anEngine([aModel({ endpoints })]);
   const body = Buffer.from(JSON.stringify({ model: 'acme/large', ...BODIES[api], ...members }));
   const request = {
     generationId: 'gen-1-abc',
@@ -93,6 +94,14 @@ describe('require_parameters', () => {
       expect(failedRouteOf(error)?.plan.considered).toMatchObject([{ excludedBy: 'provider.require_parameters' }]);
     },
   );
+
+  it('keeps a member also from an endpoint that speaks the API of its caller, and would not be sent it', async () => {
+    const { error, asked } = await ask('chat', ['chat'], { image_config: { aspect_ratio: '1:1' } });
+    expect(asked).toEqual([]);
+    expect(error.availability).toMatchObject({
+      constraint: { detail: expect.stringContaining('not carried: image_config') },
+    });
+  });
 
   it('is not asked for by itself: without it a translation may leave members out', async () => {
     expect((await ask('chat', ['messages'], { seed: 7 }, { preferences: {} })).asked).toEqual(['messages']);

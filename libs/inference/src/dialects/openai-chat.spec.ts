@@ -57,9 +57,62 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
   });
 
   it('keeps members of these names where they are not at the top', () => {
-    const body =
-      '{"messages":[{"content":[{"cache_control":{"type":"ephemeral"},"provider":1}]}],"model":"acme-large-2026"}';
+    const body = '{"messages":[{"content":[{"usage":{"type":"ephemeral"},"provider":1}]}],"model":"acme-large-2026"}';
     expect(toUpstream(body)).toBe(body);
+  });
+
+  describe('with members that OpenAI does not have', () => {
+    const mark = { cache_control: { type: 'ephemeral' } };
+    const schema = { type: 'object', properties: { cache_control: { type: 'string' } } };
+    const marked = {
+      model: 'm',
+      messages: [
+        { role: 'system', content: [{ type: 'text', text: 'say "cache_control"', ...mark }] },
+        { role: 'user', content: 'Hi', ...mark },
+      ],
+      tools: [{ type: 'function', function: { name: 'f', parameters: schema }, ...mark }],
+      image_config: { aspect_ratio: '1:1' },
+    };
+    const sentTo = (capabilities: object) => {
+      const log = new LossLog();
+      const other = anEndpoint({ capabilities: { chat: capabilities } });
+      const sent = openAiChat.toUpstream(Buffer.from(JSON.stringify(marked)), other, false, log).toString();
+      return { sent: JSON.parse(sent) as object, ...log.report() };
+    };
+
+    it('goes without them, and says so', () => {
+      expect(sentTo({})).toEqual({
+        sent: {
+          model: 'acme-large-2026',
+          messages: [
+            { role: 'system', content: [{ type: 'text', text: 'say "cache_control"' }] },
+            { role: 'user', content: 'Hi' },
+          ],
+          tools: [{ type: 'function', function: { name: 'f', parameters: schema } }],
+        },
+        dropped: ['cache_control', 'image_config'],
+        approximated: [],
+      });
+    });
+
+    it('goes with them where the catalogue says that they are taken', () => {
+      expect(sentTo({ cache_control: true, image_config: true })).toEqual({
+        sent: { ...marked, model: 'acme-large-2026' },
+        dropped: [],
+        approximated: [],
+      });
+    });
+  });
+
+  it('goes without settings that the catalogue does not list for its endpoint, and says so', () => {
+    const listing = anEndpoint({ supportedParameters: ['seed', 'top_k'] });
+    const log = new LossLog();
+    const body = '{"model":"m","temperature":0.5,"top_k":3,"verbosity":"low","seed":1,"stop":["."],"unheard":2}';
+    expect(openAiChat.toUpstream(Buffer.from(body), listing, false, log).toString()).toBe(
+      '{"model":"acme-large-2026","top_k":3,"seed":1,"stop":["."],"unheard":2}',
+    );
+    expect(log.report().dropped).toEqual(['temperature', 'verbosity']);
+    expect(toUpstream('{"model":"m","temperature":0.5,"top_k":3}')).toContain('"temperature":0.5,"top_k":3');
   });
 
   it('never passes a user on, only a hash that stays the same', () => {

@@ -14,12 +14,11 @@ import { OpenAiChatStream } from './openai-chat-stream';
 import { reword } from './openai-chat/reworded-members';
 import { usageEdits, usageText } from './openai-usage';
 import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
+import { untakenMembers } from './untaken-parameters';
 import { saidBeside } from './usage-details';
 
 /** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
 export const openAiChat: Dialect = { name: 'openai-chat', api: 'chat', toUpstream, readAnswer, openStream };
-
-const REMOVED_WITH_REASONING = [...GATEWAY_MEMBERS, 'reasoning'];
 
 function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
   const request = scanRequest(body);
@@ -32,8 +31,13 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: L
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  const remove = reword(request, endpoint, set, log) ? REMOVED_WITH_REASONING : GATEWAY_MEMBERS;
-  return spliceMembers(request, { set, remove });
+  const reworded = reword(request, endpoint, set, log);
+  const untaken = untakenMembers(request, endpoint, log);
+  const isPlain = reworded.length + untaken.length === 0;
+  return spliceMembers(request, {
+    set,
+    remove: isPlain ? GATEWAY_MEMBERS : [...GATEWAY_MEMBERS, ...reworded, ...untaken],
+  });
 }
 
 /** The caller's stream options with the usage asked for: without it a stream could not be billed. */

@@ -177,10 +177,12 @@ class Parser {
 
   #readModel(slug: string, mapping: Mapping, earlier: Model | undefined): Model {
     const contextLength = mapping.member('context_length').scalar<number, null>(kinds.POSITIVE, null);
+    const supportedParameters = readWords(mapping.member('supported_parameters'));
+    const shared = earlier ?? { contextLength, supportedParameters };
     const endpoints = mapping
       .member('endpoints')
       .entries()
-      .map((place) => this.#readEndpoint(place, earlier ? earlier.contextLength : contextLength))
+      .map((place) => this.#readEndpoint(place, shared))
       .filter((endpoint) => endpoint !== null);
     const all = [...(earlier?.endpoints ?? []), ...endpoints];
     reportTwins(mapping.member('endpoints'), all);
@@ -191,29 +193,33 @@ class Parser {
       created: mapping.member('created').scalar(kinds.COUNT, 0),
       contextLength,
       architecture: readArchitecture(mapping.member('architecture'), endpoints),
-      supportedParameters: readWords(mapping.member('supported_parameters')),
+      supportedParameters,
       endpoints: all,
     };
     return earlier ? { ...earlier, endpoints: all } : entry;
   }
 
-  #readEndpoint(place: Located, modelContextLength: number | null): Endpoint | null {
+  /** `model` is what counts where the endpoint says nothing of its own. */
+  #readEndpoint(place: Located, model: Pick<Model, 'contextLength' | 'supportedParameters'>): Endpoint | null {
     const mapping = place.mapping(ENDPOINT_MEMBERS);
     if (!mapping) return null;
     const known = this.#readProviderReference(mapping.member('provider'));
     const provider = known ?? UNKNOWN_PROVIDER;
     const apis = mapping.member('apis').scalars(API);
+    const capabilities = readCapabilities(mapping.member('capabilities'));
+    const { supported_parameters: own } = capabilities;
     const endpoint: Endpoint = {
       provider,
       upstreamModel: mapping.member('upstream_model').scalar(kinds.NAME),
       apis,
       ...readPrices(mapping, apis, provider.batch),
-      contextLength: mapping.member('context_length').scalar(kinds.POSITIVE, modelContextLength),
+      contextLength: mapping.member('context_length').scalar(kinds.POSITIVE, model.contextLength),
       maxCompletionTokens: mapping.member('max_completion_tokens').scalar<number, null>(kinds.POSITIVE, null),
       quantization: mapping.member('quantization').scalar(kinds.WORD, 'unknown'),
       region: mapping.member('region').scalar(kinds.WORD, provider.regions[0]),
       zdr: mapping.member('zdr').scalar(kinds.FLAG, provider.dataPolicy.zdr),
-      capabilities: readCapabilities(mapping.member('capabilities')),
+      supportedParameters: Array.isArray(own) ? own.map(String) : model.supportedParameters,
+      capabilities,
     };
     return known ? endpoint : null;
   }

@@ -120,6 +120,23 @@ models:
     expect(model?.endpoints[1]?.contextLength).toBe(1000);
   });
 
+  it('lists what an endpoint supports: its own list, else that of its model, which the first file has', () => {
+    const own = `        capabilities: { supported_parameters: [seed] }\n`;
+    const listed = WHOLE.replace('    endpoints:', '    supported_parameters: [top_k]\n    endpoints:');
+    const second = `models:
+  - slug: acme/small
+    supported_parameters: [min_p]
+    endpoints:
+      - { provider: acme, upstream_model: small-eu, apis: [chat], region: eu, pricing: { prompt: "1", completion: "2" } }
+`;
+    const lists = parse(listed, second)
+      .findModel('acme/small')
+      ?.endpoints.map((one) => one.supportedParameters);
+    expect(lists).toEqual([['top_k'], ['top_k']]);
+    expect(parse(`${listed}${own}`).findModel('acme/small')?.endpoints[0]?.supportedParameters).toEqual(['seed']);
+    expect(parse(WHOLE).findModel('acme/small')?.endpoints[0]?.supportedParameters).toEqual([]);
+  });
+
   it('finds the provider of a model in whichever file it stands', () => {
     expect(parse(MODEL, PROVIDER).findModel('acme/small')?.endpoints[0]?.provider.slug).toBe('acme');
   });

@@ -93,7 +93,7 @@ function sizeFilters({ estimatedPromptTokens = 0, maxOutputTokens }: RouteReques
 function parameterFilter(parameters: readonly string[]): HardFilter {
   return {
     reason: UNSUPPORTED_PARAMETERS,
-    keeps: ({ model, endpoint }) => parameters.every((name) => supportsParameter(model, endpoint, name)),
+    keeps: ({ endpoint }) => parameters.every((name) => supportsParameter(endpoint, name)),
   };
 }
 

@@ -135,8 +135,8 @@ class Ordering {
   #demerits(): Value {
     const { features } = this.#wish;
     return (contender) => {
-      const { model, endpoint, tierRank } = contender;
-      const lacks = features.some((name) => !supportsParameter(model, endpoint, name));
+      const { endpoint, tierRank } = contender;
+      const lacks = features.some((name) => !supportsParameter(endpoint, name));
       return this.#misfits(contender) + (lacks ? 100 : 0) + tierRank * 10 + (this.#isSlow(endpoint) ? 1 : 0);
     };
   }

@@ -28,7 +28,7 @@ const endpoint: fc.Arbitrary<Endpoint> = fc
       ...values,
       provider: aProvider({ slug, name: slug, dataPolicy: { retainsPrompts, trainsOnPrompts, zdr: false } }),
       pricing: { prompt: BigInt(dollars) * 10n ** 12n, completion: 0n },
-      capabilities: { supported_parameters: parameters },
+      supportedParameters: parameters,
     }),
   );
 
@@ -135,8 +135,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   quantization: ({ endpoint: one }, { preferences }) =>
     !preferences?.quantizations || preferences.quantizations.includes(one.quantization.replace('mxfp8', 'fp8')),
   price: ({ endpoint: one }, { preferences }) => !preferences?.maxPrice || one.pricing.prompt <= 5n * 10n ** 12n,
-  parameters: ({ model, endpoint: one }, { preferences, parameters = [] }) =>
-    preferences?.requireParameters !== true || parameters.every((name) => supportsParameter(model, one, name)),
+  parameters: ({ endpoint: one }, { preferences, parameters = [] }) =>
+    preferences?.requireParameters !== true || parameters.every((name) => supportsParameter(one, name)),
   length: ({ endpoint: one }, { maxOutputTokens }) =>
     (maxOutputTokens ?? 0) <= (one.maxCompletionTokens ?? one.contextLength ?? Number.POSITIVE_INFINITY),
 };

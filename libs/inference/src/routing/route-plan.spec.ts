@@ -341,7 +341,7 @@ describe('hard filters', () => {
     [
       'parameters',
       { parameters: ['seed', 'max_tokens'], preferences: { requireParameters: true } },
-      at('yes', 1, { capabilities: { supported_parameters: ['seed', 'max_completion_tokens'] } }),
+      at('yes', 1, { supportedParameters: ['seed', 'max_completion_tokens'] }),
       at('no', 1),
       { code: 'constraint_filtered', excluded_by: 'require_parameters' },
     ],
@@ -425,8 +425,8 @@ describe('hard filters', () => {
 });
 
 describe('soft preferences', () => {
-  const plain = at('plain', 1, { capabilities: { supported_parameters: [] } });
-  const able = at('able', 9, { capabilities: { supported_parameters: ['tools'] } });
+  const plain = at('plain', 1);
+  const able = at('able', 9, { supportedParameters: ['tools'] });
 
   it('put endpoints first that know the tools of a request', () => {
     const models = [aModel({ endpoints: [plain, able] })];

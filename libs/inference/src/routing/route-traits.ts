@@ -1,6 +1,6 @@
 import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
-import type { Api, Endpoint, Model } from './catalogue-entries';
+import type { Api, Endpoint } from './catalogue-entries';
 
 /** How an endpoint sells its time; `standard` is what a request gets that asks for nothing else. */
 export type EndpointTier = 'standard' | 'priority' | 'flex' | 'ultrafast';
@@ -8,8 +8,7 @@ export type EndpointTier = 'standard' | 'priority' | 'flex' | 'ultrafast';
 /**
  * What routing reads out of an endpoint beside its plain members. The catalogue says it in `capabilities`:
  * `service_tier` (priority, fast, flex, ultrafast; else the last part of the provider's slug counts),
- * `variant` (served under `<model>:<variant>` only), `supported_parameters` (instead of the model's),
- * `distillable_text` (true where outputs may train other models) and `tool_call_quality` (a number, more is
+ * `variant` (served under `<model>:<variant>` only), `distillable_text` (true where outputs may train other models) and `tool_call_quality` (a number, more is
  * better).
  */
 export interface EndpointTraits {
@@ -20,7 +19,6 @@ export interface EndpointTraits {
   /** Suffixed slugs that name this endpoint and no other of the provider, in lower case. */
   readonly suffixedSlugs: readonly string[];
   readonly providerName: string;
-  readonly parameters: ReadonlySet<string> | null;
   readonly isDistillable: boolean;
   readonly toolCallQuality: number | null;
 }
@@ -45,7 +43,6 @@ export function traitsOf(endpoint: Endpoint): EndpointTraits {
 
 function readTraits(endpoint: Endpoint): EndpointTraits {
   const { provider, region, upstreamModel, quantization, capabilities } = endpoint;
-  const parameters = ownMember(capabilities, 'supported_parameters');
   const quality = ownMember(capabilities, 'tool_call_quality');
   const variant = ownMember(capabilities, 'variant');
   const traits = {
@@ -53,7 +50,6 @@ function readTraits(endpoint: Endpoint): EndpointTraits {
     tier: tierOf(endpoint),
     variant: typeof variant === 'string' ? variant : null,
     providerName: provider.name.toLowerCase(),
-    parameters: Array.isArray(parameters) ? new Set(parameters.map(String)) : null,
     isDistillable: ownMember(capabilities, 'distillable_text') === true,
     toolCallQuality: typeof quality === 'number' && Number.isFinite(quality) ? quality : null,
   };
@@ -86,10 +82,9 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   reasoning: ['reasoning', 'reasoning_effort'],
 };
 
-export function supportsParameter(model: Model, endpoint: Endpoint, parameter: string): boolean {
-  const own = traitsOf(endpoint).parameters;
+export function supportsParameter({ supportedParameters }: Endpoint, parameter: string): boolean {
   const names = SYNONYMS[parameter] ?? [parameter];
-  return names.some((name) => (own === null ? model.supportedParameters.includes(name) : own.has(name)));
+  return names.some((name) => supportedParameters.includes(name));
 }
 
 type Rates = (prices: PriceList) => readonly (readonly [Rate | undefined, bigint])[];

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LossLog } from '../../model/loss-report';
 import { aModel, anEndpoint } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { openAiResponses } from './openai-responses';
@@ -59,6 +60,15 @@ const anAnswer = (values: object = {}): object => ({
     total_tokens: 1500,
   },
   ...values,
+});
+
+it('goes without settings that the catalogue does not list for its endpoint, and says so', () => {
+  const listing = anEndpoint({ supportedParameters: ['top_p'] });
+  const log = new LossLog();
+  const body = Buffer.from('{"model":"m","input":"x","temperature":1,"top_p":0.5}');
+  const sent = openAiResponses.toUpstream(body, listing, false, log).toString();
+  expect(JSON.parse(sent)).toEqual({ model: 'acme-large-2026', input: 'x', top_p: 0.5, store: false });
+  expect(log.report().dropped).toEqual(['temperature']);
 });
 
 describe('a request for an upstream that speaks responses', () => {

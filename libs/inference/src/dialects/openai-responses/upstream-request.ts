@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
+import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../routing/catalogue';
 import { spliceMembers, type ScannedObject } from '../json-members';
 import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
+import { untakenMembers } from '../untaken-parameters';
 
 /**
  * Members that are between the caller and us, would make the upstream keep state, or try to reach past us:
@@ -24,7 +26,7 @@ const USERS = ['user', 'safety_identifier'];
 const QUOTE = 0x22;
 
 /** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
-export function toUpstreamRequest(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer {
+export function toUpstreamRequest(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
   const request = scanRequest(body);
   const set: Record<string, string> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
   if (isStream) set['stream'] = 'true';
@@ -35,7 +37,7 @@ export function toUpstreamRequest(body: Buffer, endpoint: Endpoint, isStream: bo
     const hash = hashedText(request, name);
     if (hash !== null) set[name] = hash;
   }
-  return spliceMembers(request, { set, remove: removedFrom(request) });
+  return spliceMembers(request, { set, remove: [...removedFrom(request), ...untakenMembers(request, endpoint, log)] });
 }
 
 function removedFrom(request: ScannedObject): readonly string[] {
