@@ -39,16 +39,21 @@ const NEVER_NULL = ['usage', 'system_fingerprint'];
 const NULL_START = 0x6e;
 const QUOTE = 0x22;
 
+/** Where upstreams put the thoughts of a model, in a message or a delta. */
+const THOUGHTS: readonly string[] = ['reasoning', 'reasoning_content', 'reasoning_details'];
+const NOTHING: Readonly<Record<string, string>> = {};
+
 /** Strings of a message or delta that no model wrote. */
 const NOT_CONTENT = new Set(['role', 'id', 'type', 'format', 'signature', 'data', 'url', 'expires_at']);
 
 /**
  * Reads the object in one pass. Throws MalformedJson for anything but one JSON object. With `from`, the offset
- * of a key of the object, the members before it are taken for known and are not read again.
+ * of a key of the object, the members before it are taken for known and are not read again. With `hidesThoughts` the
+ * thoughts of the model are to go from the choices; they are paid for all the same.
  */
-export function readChatObject(bytes: Buffer, from = 0): ChatObject {
+export function readChatObject(bytes: Buffer, from = 0, hidesThoughts = false): ChatObject {
   const cursor = new JsonCursor(bytes, from);
-  const reader = new ChatReader(cursor);
+  const reader = new ChatReader(cursor, hidesThoughts);
   if (from === 0) cursor.enterObject();
   else cursor.resumeObject();
   reader.readMembers();
@@ -71,8 +76,11 @@ class ChatReader implements ChatObject {
   choiceEdits: ByteEdit[] = [];
   readonly #cursor: JsonCursor;
 
-  constructor(cursor: JsonCursor) {
+  readonly #hidesThoughts: boolean;
+
+  constructor(cursor: JsonCursor, hidesThoughts: boolean) {
     this.#cursor = cursor;
+    this.#hidesThoughts = hidesThoughts;
     this.bytes = cursor.bytes;
   }
 
@@ -122,8 +130,9 @@ class ChatReader implements ChatObject {
       const { keyStart, position: valueStart } = cursor;
       if (key === 'message' && cursor.isObject()) {
         isWhole = true;
-        this.#readMessage();
-      } else if (key === 'delta' || key === 'message') this.#readContent(key);
+        this.#readMessage(MESSAGE_MEMBERS);
+      } else if (key === 'delta' && this.#hidesThoughts && cursor.isObject()) this.#readMessage(NOTHING);
+      else if (key === 'delta' || key === 'message') this.#readContent(key);
       else if (key === 'native_finish_reason') native = cursor.readStringOrNull();
       else cursor.skipValue();
       members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
@@ -139,7 +148,8 @@ class ChatReader implements ChatObject {
     if (isWhole) this.#complete(choice, isFinished ? FINISHED_CHOICE_MEMBERS : CHOICE_MEMBERS);
   }
 
-  #readMessage(): void {
+  /** Or a delta, which must have no member. */
+  #readMessage(required: Readonly<Record<string, string>>): void {
     const cursor = this.#cursor;
     const members: JsonMember[] = [];
     cursor.enterObject();
@@ -148,14 +158,16 @@ class ChatReader implements ChatObject {
       this.#readContent(key);
       members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
     }
-    this.#complete({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, MESSAGE_MEMBERS);
+    const message = { bytes: this.bytes, members, closeBrace: cursor.position - 1 };
+    this.#complete(message, required, this.#hidesThoughts ? THOUGHTS : undefined);
   }
 
-  /** Adds those of `required` that an object of the answer has not. */
-  #complete(object: ScannedObject, required: Readonly<Record<string, string>>): void {
+  /** Adds those of `required` that an object of the answer has not, and takes away what it has of `remove`. */
+  #complete(object: ScannedObject, required: Readonly<Record<string, string>>, remove?: readonly string[]): void {
     let missing: Record<string, string> | null = null;
     for (const name in required) if (!findMember(object, name)) (missing ??= {})[name] = required[name]!;
-    if (missing !== null) this.choiceEdits.push(...memberEdits(object, { set: missing }));
+    if (missing === null && remove === undefined) return;
+    this.choiceEdits.push(...memberEdits(object, { set: missing ?? NOTHING, remove }));
   }
 
   /** Puts our word in place of the upstream's, and keeps the upstream's as `native_finish_reason`. */

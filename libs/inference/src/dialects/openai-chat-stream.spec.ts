@@ -57,6 +57,39 @@ const anyChunk = fc
   );
 
 describe(OpenAiChatStream.name, () => {
+  it('leaves thoughts out of every chunk for a caller who does not want them', async () => {
+    const deltas = [
+      { role: 'assistant', content: '', reasoning: 'a' },
+      { reasoning_content: 'b' },
+      { reasoning_details: [{ type: 'reasoning.text', text: 'c' }], content: 'Hi' },
+      { content: '!', reasoning: null },
+    ];
+    const chunks = deltas.map((delta) => ({
+      id: 'c',
+      model: 'm',
+      choices: [{ index: 0, delta, finish_reason: null }],
+    }));
+    const body = Buffer.from(
+      [...chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`), 'data: [DONE]\n\n'].join(''),
+    );
+    const requestBody = Buffer.from('{"messages":[],"reasoning":{"exclude":true}}');
+    const stream = await OpenAiChatStream.open(bodyOf([body]), { ...context, requestBody });
+    const seen: unknown[] = [];
+    const parser = createParser({
+      onEvent: ({ data }) => {
+        if (data !== '[DONE]') seen.push(...(JSON.parse(data) as { choices: object[] }).choices);
+      },
+    });
+    for await (const buffer of stream) parser.feed(buffer.toString());
+    expect(seen.slice(0, 4)).toMatchObject([
+      { delta: { role: 'assistant', content: '' } },
+      { delta: {} },
+      { delta: { content: 'Hi' } },
+      { delta: { content: '!' } },
+    ]);
+    expect(JSON.stringify(seen)).not.toContain('reasoning');
+  });
+
   it('changes our names and the usage of any chunk, leaves out a usage and a fingerprint of null, and changes nothing else, wherever the network cuts', async () => {
     const chunks = fc.array(anyChunk, { minLength: 1, maxLength: 12 });
     await fc.assert(

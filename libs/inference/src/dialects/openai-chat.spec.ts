@@ -43,6 +43,37 @@ const anAnswer = (values: object = {}): object => ({
   ...values,
 });
 
+describe('a chat answer whose caller does not want the thoughts', () => {
+  const thoughts = {
+    reasoning: 'a',
+    reasoning_content: 'b',
+    reasoning_details: [{ type: 'reasoning.text', text: 'c' }],
+  };
+  const message = { role: 'assistant', ...thoughts, content: 'Hi', refusal: null };
+  const answer = anAnswer({ choices: [{ ...aChoice, message }] });
+  const messageFor = (request: string) => {
+    const { json } = readAnswer(answer, { requestBody: Buffer.from(request) });
+    return (json['choices'] as unknown as { message: object }[])[0]!.message;
+  };
+
+  it.each(['{"reasoning":{"exclude":true}}', '{"include_reasoning":false}'])('has none: %s', (request) => {
+    expect(messageFor(request)).toEqual({ role: 'assistant', content: 'Hi', refusal: null });
+  });
+
+  it.each(['{"reasoning":{"exclude":false}}', '{"include_reasoning":true}', '{"reasoning":{"effort":"high"}}'])(
+    'has them elsewhere: %s',
+    (request) => expect(messageFor(request)).toEqual(message),
+  );
+
+  it('is still completed with what clients expect, and pays for the thoughts that nobody counted', () => {
+    const bare = anAnswer({ choices: [{ message: { reasoning: 'x'.repeat(400) } }], usage: undefined });
+    const { json, usage } = readAnswer(bare, { requestBody: Buffer.from('{"reasoning":{"exclude":true}}') });
+    expect(json['choices']).toMatchObject([{ message: { role: 'assistant', content: null, refusal: null } }]);
+    expect(JSON.stringify(json)).not.toContain('xxx');
+    expect(usage.completionTokens).toBeGreaterThan(50);
+  });
+});
+
 describe('a chat request for an OpenAI-speaking upstream', () => {
   it('names the upstream model and keeps every other byte', () => {
     expect(

@@ -11,6 +11,7 @@ import { JsonCursor } from './json-cursor';
 import { MalformedJson } from './json-grammar';
 import { applyEdits, spliceMembers } from './json-members';
 import { OpenAiChatStream } from './openai-chat-stream';
+import { hidesReasoning } from './openai-chat/read-request';
 import { reword } from './openai-chat/reworded-members';
 import { usageEdits, usageText } from './openai-usage';
 import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
@@ -70,9 +71,9 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   };
 }
 
-function readOrRefuse(body: Buffer, { endpoint }: AnswerContext): ReturnType<typeof readChatObject> {
+function readOrRefuse(body: Buffer, { endpoint, requestBody }: AnswerContext): ReturnType<typeof readChatObject> {
   try {
-    return readChatObject(body);
+    return readChatObject(body, 0, hidesReasoning(requestBody));
   } catch (thrown) {
     if (thrown instanceof MalformedJson) throw brokenAnswer(endpoint.provider, 'the answer is not JSON', thrown);
     throw thrown;

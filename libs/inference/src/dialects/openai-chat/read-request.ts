@@ -9,7 +9,8 @@ import type {
   ToolDefinition,
 } from '../../model/canonical-request';
 import { CheckedObject } from '../checked-object';
-import { defined, type JsonObject } from '../loose-values';
+import { parseJson } from '../json-value';
+import { defined, objectOf, type JsonObject } from '../loose-values';
 import { GATEWAY_MEMBERS } from '../request-members';
 import { readCacheMark } from './read-content';
 import { readMessages } from './read-messages';
@@ -149,7 +150,11 @@ export function readReasoningRequest(body: CheckedObject): ReasoningRequest | un
   return Object.keys(request).length === 0 ? undefined : request;
 }
 
-/** Whether the caller asked not to be shown the model's thoughts. `members` is a request that has been read. */
-export function hidesReasoning(members: JsonObject): boolean {
-  return readReasoningRequest(new CheckedObject(members))?.isHidden === true;
+/** Keys with their quotes, which stand in no string of a body. Without them it is not parsed. */
+const HIDING = ['"exclude"', '"include_reasoning"'];
+
+/** Whether the caller asked not to be shown the model's thoughts. The body has been checked. */
+export function hidesReasoning(body: Buffer): boolean {
+  if (!HIDING.some((key) => body.includes(key))) return false;
+  return readReasoningRequest(new CheckedObject(objectOf(parseJson(body))))?.isHidden === true;
 }

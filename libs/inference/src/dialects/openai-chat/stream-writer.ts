@@ -4,8 +4,7 @@ import type { Annotation } from '../../model/conversation';
 import { ownMembers } from '../billing';
 import { chatChunk, DONE_EVENT, echoChunk, failureChunk, usageChunk } from '../chat-chunk';
 import type { AnswerContext } from '../dialect';
-import { parseJson } from '../json-value';
-import { defined, objectOf } from '../loose-values';
+import { defined } from '../loose-values';
 import type { Bill, StreamWriter } from '../translation';
 import { shifted, writeAnnotation } from './annotations';
 import { writeLogprobs } from './logprobs';
@@ -38,7 +37,7 @@ export class ChatStreamWriter implements StreamWriter {
   constructor(context: AnswerContext) {
     this.#own = ownMembers(context);
     this.#echoedBody = context.echoedBody;
-    this.#isReasoningHidden = hidesReasoning(objectOf(parseJson(context.requestBody)));
+    this.#isReasoningHidden = hidesReasoning(context.requestBody);
   }
 
   write(event: AnswerEvent): Buffer[] {

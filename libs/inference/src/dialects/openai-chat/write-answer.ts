@@ -2,8 +2,7 @@ import { toEnvelope } from '@libs/errors';
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import type { AnswerContext } from '../dialect';
-import { parseJson } from '../json-value';
-import { defined, objectOf } from '../loose-values';
+import { defined } from '../loose-values';
 import type { Bill } from '../translation';
 import { shifted, writeAnnotation } from './annotations';
 import { writeLogprobs } from './logprobs';
@@ -14,7 +13,7 @@ import { chatUsage } from './usage';
 /** A whole answer as a `chat.completion` (interface §2.1). */
 export function writeChatAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object {
   const { generationId, model, endpoint, requestBody } = context;
-  const isHidden = hidesReasoning(objectOf(parseJson(requestBody)));
+  const isHidden = hidesReasoning(requestBody);
   return defined({
     id: generationId,
     object: 'chat.completion',
