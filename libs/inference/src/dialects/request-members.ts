@@ -48,11 +48,12 @@ export function memberText(scanned: ScannedObject, name: string): Buffer | undef
 }
 
 /**
- * The caller's `user` for an upstream, as JSON text: a hash that is the same for the same user, because the
- * identifier itself is never passed on (interface §4.4). Undefined when there is no string to pass.
+ * The caller's `user`, or the member that says it elsewhere, for an upstream, as JSON text: a hash that is the same
+ * for the same user, because the identifier itself is never passed on (interface §4.4). Undefined when there is no
+ * string to pass.
  */
-export function hashedUser(scanned: ScannedObject): string | undefined {
-  const text = memberText(scanned, 'user');
+export function hashedUser(scanned: ScannedObject, name = 'user'): string | undefined {
+  const text = memberText(scanned, name);
   if (text === undefined || text[0] !== 0x22) return undefined;
   const user = JSON.parse(text.toString()) as string;
   return `"${hash('sha256', user)}"`;
