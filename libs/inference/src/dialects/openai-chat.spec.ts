@@ -52,13 +52,14 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
 
   it('loses what is between the caller and us', () => {
     const ours = ['provider', 'models', 'plugins', 'route', 'session_id', 'trace', 'debug', 'preset', 'usage'];
-    const members = [...ours, 'stop_server_tools_when', 'cache_control'].map((name) => `"${name}":{"only":["x"]}`);
+    const members = [...ours, 'stop_server_tools_when', 'max_tool_calls', 'include_reasoning'].map(
+      (name) => `"${name}":{"only":["x"]}`,
+    );
     expect(toUpstream(`{${members.join(',')},"model":"m","seed":1}`)).toBe('{"model":"acme-large-2026","seed":1}');
   });
 
   it('keeps members of these names where they are not at the top', () => {
-    const body =
-      '{"messages":[{"content":[{"cache_control":{"type":"ephemeral"},"provider":1}]}],"model":"acme-large-2026"}';
+    const body = '{"messages":[{"content":[{"cache_control":{"type":"ephemeral"},"provider":1}]}],"model":"acme-large-2026"}';
     expect(toUpstream(body)).toBe(body);
   });
 
@@ -130,6 +131,40 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
 });
 
 describe('a chat answer of an OpenAI-speaking upstream', () => {
+  const thinking = {
+    reasoning: 'Let me see',
+    reasoning_content: 'Let me see',
+    reasoning_details: [{ type: 'reasoning.text', text: 'Let me see' }],
+  };
+  const thought = anAnswer({
+    choices: [{ ...aChoice, message: { ...thinking, ...aChoice.message } }, { message: thinking }],
+    usage: null,
+  });
+
+  it.each([
+    ['{"reasoning":{"exclude":true}}'],
+    ['{"include_reasoning":false}'],
+    ['{"reasoning":{"effort":"high"},"include_reasoning":false}'],
+  ])('has no thoughts for %s, which are paid for all the same', (request) => {
+    const { json, text, usage } = readAnswer(thought, { requestBody: Buffer.from(request) });
+    expect(json['choices']).toMatchObject([
+      { message: aChoice.message },
+      { message: { role: 'assistant', content: null, refusal: null } },
+    ]);
+    expect(text).not.toMatch(/reasoning(_content|_details)?"|Let me see/);
+    expect(usage.completionTokens).toBe(readAnswer(thought).usage.completionTokens);
+  });
+
+  it.each([
+    ['{"reasoning":{"exclude":false},"include_reasoning":false}'],
+    ['{"include_reasoning":true}'],
+    ['{"messages":[{"role":"user","content":[{"exclude":true,"include_reasoning":false}]}]}'],
+    ['{"reasoning":{"effort":"high"}}'],
+  ])('has its thoughts for %s', (request) => {
+    const { json } = readAnswer(thought, { requestBody: Buffer.from(request) });
+    expect(json['choices']).toMatchObject([{ message: thinking }, { message: thinking }]);
+  });
+
   it('has every member that a choice and its message must have, also where the upstream left out what is empty', () => {
     const called = { tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }] };
     const { json } = readAnswer(

@@ -11,15 +11,17 @@ import { JsonCursor } from './json-cursor';
 import { MalformedJson } from './json-grammar';
 import { applyEdits, spliceMembers } from './json-members';
 import { OpenAiChatStream } from './openai-chat-stream';
+import { CHAT_GATEWAY_MEMBERS } from './openai-chat/gateway-members';
+import { hidesThoughts } from './openai-chat/hidden-thoughts';
 import { reword } from './openai-chat/reworded-members';
 import { usageEdits, usageText } from './openai-usage';
-import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
+import { hashedUser, memberText, scanRequest } from './request-members';
 import { saidBeside } from './usage-details';
 
 /** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
 export const openAiChat: Dialect = { name: 'openai-chat', api: 'chat', toUpstream, readAnswer, openStream };
 
-const REMOVED_WITH_REASONING = [...GATEWAY_MEMBERS, 'reasoning'];
+const REMOVED_WITH_REASONING = [...CHAT_GATEWAY_MEMBERS, 'reasoning'];
 
 function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
   const request = scanRequest(body);
@@ -32,7 +34,7 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: L
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  const remove = reword(request, endpoint, set, log) ? REMOVED_WITH_REASONING : GATEWAY_MEMBERS;
+  const remove = reword(request, endpoint, set, log) ? REMOVED_WITH_REASONING : CHAT_GATEWAY_MEMBERS;
   return spliceMembers(request, { set, remove });
 }
 
@@ -66,9 +68,9 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   };
 }
 
-function readOrRefuse(body: Buffer, { endpoint }: AnswerContext): ReturnType<typeof readChatObject> {
+function readOrRefuse(body: Buffer, { endpoint, requestBody }: AnswerContext): ReturnType<typeof readChatObject> {
   try {
-    return readChatObject(body);
+    return readChatObject(body, { hidesThoughts: hidesThoughts(requestBody) });
   } catch (thrown) {
     if (thrown instanceof MalformedJson) throw brokenAnswer(endpoint.provider, 'the answer is not JSON', thrown);
     throw thrown;

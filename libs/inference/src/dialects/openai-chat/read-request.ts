@@ -10,7 +10,7 @@ import type {
 } from '../../model/canonical-request';
 import { CheckedObject } from '../checked-object';
 import { defined, type JsonObject } from '../loose-values';
-import { GATEWAY_MEMBERS } from '../request-members';
+import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
 import { readCacheMark } from './read-content';
 import { readMessages } from './read-messages';
 
@@ -22,11 +22,11 @@ const MODALITIES = ['text', 'image', 'audio'] as const;
 const READ =
   'messages tools tool_choice parallel_tool_calls response_format temperature top_p top_k min_p top_a ' +
   'frequency_penalty presence_penalty repetition_penalty seed logit_bias max_tokens max_completion_tokens stop n ' +
-  'reasoning reasoning_effort include_reasoning logprobs top_logprobs verbosity modalities prompt_cache_key ' +
-  'service_tier metadata user';
+  'reasoning reasoning_effort logprobs top_logprobs verbosity modalities prompt_cache_key service_tier metadata ' +
+  'cache_control user';
 
 /** Members that are read, and those that are not the model's business. */
-const KNOWN = new Set([...GATEWAY_MEMBERS, 'model', 'stream', 'stream_options', ...READ.split(' ')]);
+const KNOWN = new Set([...CHAT_GATEWAY_MEMBERS, 'model', 'stream', 'stream_options', ...READ.split(' ')]);
 
 /** A chat request in no dialect. @throws AppError invalid_request by the member's path */
 export function readChatRequest(members: JsonObject): CanonicalRequest {
