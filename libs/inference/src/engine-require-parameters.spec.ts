@@ -35,6 +35,7 @@ async function ask(api: CallableApi, spoken: readonly Api[], members: object, va
         apiKeyEnv: null,
       }),
       apis: [one],
+      supportedParameters: SUPPORTED,
       ...(index > 0 && { pricing: DEAR }),
     }),
   );
@@ -93,6 +94,23 @@ describe('require_parameters', () => {
       expect(failedRouteOf(error)?.plan.considered).toMatchObject([{ excludedBy: 'provider.require_parameters' }]);
     },
   );
+
+  it.each<[CallableApi, object, string]>([
+    ['chat', { min_p: 0.1 }, 'min_p'],
+    ['chat', { image_config: { aspect_ratio: '1:1' } }, 'image_config'],
+    ['responses', { cache_control: { type: 'ephemeral' } }, 'cache_control'],
+  ])('refuses %s with %j also where the upstream speaks the API and does not take it', async (api, members, lost) => {
+    const { error, asked } = await ask(api, [api], members);
+    expect(asked).toEqual([]);
+    expect(error.availability).toMatchObject({
+      constraint: { detail: expect.stringContaining(`not carried: ${lost}`) },
+    });
+  });
+
+  it('says what is wrong with a member, not that nobody takes it, where the upstream speaks the API', async () => {
+    const { error } = await ask('chat', ['chat'], { reasoning: 'high' });
+    expect(error).toMatchObject({ code: 'invalid_request', message: 'reasoning must be an object' });
+  });
 
   it('is not asked for by itself: without it a translation may leave members out', async () => {
     expect((await ask('chat', ['messages'], { seed: 7 }, { preferences: {} })).asked).toEqual(['messages']);

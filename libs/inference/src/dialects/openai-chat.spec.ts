@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '@libs/errors';
 import { LossLog } from '../model/loss-report';
+import type { Endpoint } from '../routing/catalogue';
 import { aModel, anEndpoint } from '../testing';
 import type { AnswerContext } from './dialect';
 import { openAiChat } from './openai-chat';
@@ -59,7 +60,7 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
   });
 
   it('keeps members of these names where they are not at the top', () => {
-    const body = '{"messages":[{"content":[{"cache_control":{"type":"ephemeral"},"provider":1}]}],"model":"acme-large-2026"}';
+    const body = '{"messages":[{"content":[{"usage":{"type":"ephemeral"},"provider":1}]}],"model":"acme-large-2026"}';
     expect(toUpstream(body)).toBe(body);
   });
 
@@ -119,6 +120,54 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
     expect(toUpstream('{"model":"m","service_tier":"fast"}')).toContain('"service_tier":"priority"');
     expect(toUpstream('{"model":"m","service_tier":"ultrafast"}')).toContain('"service_tier":"priority"');
     expect(toUpstream('{"model":"m","service_tier":"flex"}')).toContain('"service_tier":"flex"');
+  });
+
+  const passed = (members: string, values: Partial<Endpoint> = {}) => {
+    const log = new LossLog();
+    const body = Buffer.from(`{"model":"m",${members}"seed":1}`);
+    const sent = openAiChat.toUpstream(body, anEndpoint(values), false, log).toString();
+    return { ...(JSON.parse(sent) as Record<string, unknown>), dropped: log.report().dropped };
+  };
+  const OPENAI = { supportedParameters: ['max_tokens', 'seed'] };
+  const MARK = '{"type":"ephemeral"}';
+
+  it.each(['top_k', 'min_p', 'top_a', 'repetition_penalty'])(
+    'leaves %s out for who is known not to take it',
+    (name) => {
+      expect(passed(`"${name}":0.5,`, OPENAI)).toEqual({ model: 'acme-large-2026', seed: 1, dropped: [name] });
+      expect(passed(`"${name}":null,`, OPENAI)).toEqual({ model: 'acme-large-2026', seed: 1, dropped: [] });
+      const refusing = { supportedParameters: [name], capabilities: { chat: { [name]: false } } };
+      expect(passed(`"${name}":0.5,`, refusing)).not.toHaveProperty(name);
+    },
+  );
+
+  it.each(['top_k', 'min_p', 'top_a', 'repetition_penalty'])('passes %s to a server that may take it', (name) => {
+    const takers = [
+      { supportedParameters: ['seed', name] },
+      { supportedParameters: ['seed'], capabilities: { chat: { [name]: true } } },
+      { supportedParameters: [] },
+    ];
+    for (const taker of takers) expect(passed(`"${name}":0.5,`, taker)).toMatchObject({ [name]: 0.5, dropped: [] });
+  });
+
+  it.each(['image_config', 'cache_control'])('passes %s only where the catalogue says that it is taken', (name) => {
+    expect(passed(`"${name}":${MARK},`)).toEqual({ model: 'acme-large-2026', seed: 1, dropped: [name] });
+    const taker = { capabilities: { chat: { [name]: true } } };
+    expect(passed(`"${name}":${MARK},`, taker)).toMatchObject({ [name]: { type: 'ephemeral' }, dropped: [] });
+  });
+
+  it('takes marks for the prompt cache out of content and tools, and out of nothing else', () => {
+    const properties = '{"cache_control":{"type":"string"}}';
+    const marked = (mark: string) =>
+      `"messages":[{"role":"user","content":"the \\"cache_control\\""},7,{"role":"user","content":[{"type":"text","text":"a"${mark}},"b"]}],` +
+      `"tools":[{"type":"function"${mark},"function":{"name":"f","parameters":{"properties":${properties}}}}],`;
+    const body = (mark: string) => `{"model":"acme-large-2026",${marked(mark)}"seed":1}`;
+    expect(toUpstream(body(`,"cache_control":${MARK}`))).toBe(body(''));
+    expect(passed(marked(`,"cache_control":${MARK}`)).dropped).toEqual(['cache_control']);
+    expect(passed(marked('')).dropped).toEqual([]);
+    const taker = anEndpoint({ capabilities: { chat: { cache_control: true } } });
+    const whole = body(`,"cache_control":${MARK}`);
+    expect(openAiChat.toUpstream(Buffer.from(whole), taker, false).toString()).toBe(whole);
   });
 
   it('never asks for a stream when none is wanted', () => {

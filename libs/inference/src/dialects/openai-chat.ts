@@ -9,19 +9,21 @@ import { chatEdits, readChatObject } from './chat-object';
 import type { Answer, AnswerContext, Dialect } from './dialect';
 import { JsonCursor } from './json-cursor';
 import { MalformedJson } from './json-grammar';
-import { applyEdits, spliceMembers } from './json-members';
+import { applyEdits, joinEdits, memberEdits, spliceMembers, type ScannedObject } from './json-members';
 import { OpenAiChatStream } from './openai-chat-stream';
 import { CHAT_GATEWAY_MEMBERS } from './openai-chat/gateway-members';
 import { hidesThoughts } from './openai-chat/hidden-thoughts';
 import { reword } from './openai-chat/reworded-members';
 import { usageEdits, usageText } from './openai-usage';
+import { cacheMarkEdits, leftOutMembers } from './own-members';
 import { hashedUser, memberText, scanRequest } from './request-members';
 import { saidBeside } from './usage-details';
 
 /** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
 export const openAiChat: Dialect = { name: 'openai-chat', api: 'chat', toUpstream, readAnswer, openStream };
 
-const REMOVED_WITH_REASONING = [...CHAT_GATEWAY_MEMBERS, 'reasoning'];
+/** Where a request can be marked for the prompt cache, beside its top. */
+const MARKED_LISTS = [['messages', 'content'], ['tools']] as const;
 
 function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
   const request = scanRequest(body);
@@ -34,8 +36,20 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: L
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  const remove = reword(request, endpoint, set, log) ? REMOVED_WITH_REASONING : CHAT_GATEWAY_MEMBERS;
-  return spliceMembers(request, { set, remove });
+  const remove = removedFrom(request, endpoint, reword(request, endpoint, set, log), log);
+  const edits = memberEdits(request, { set, remove });
+  return applyEdits(body, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'chat', log)));
+}
+
+function removedFrom(
+  request: ScannedObject,
+  endpoint: Endpoint,
+  isReworded: boolean,
+  log?: LossLog,
+): readonly string[] {
+  const leftOut = leftOutMembers(request, endpoint, 'chat', log);
+  if (leftOut.length === 0 && !isReworded) return CHAT_GATEWAY_MEMBERS;
+  return [...CHAT_GATEWAY_MEMBERS, ...leftOut, ...(isReworded ? ['reasoning'] : [])];
 }
 
 /** The caller's stream options with the usage asked for: without it a stream could not be billed. */

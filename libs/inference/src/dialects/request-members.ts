@@ -5,7 +5,7 @@ import { findMember, scanMembers, type ScannedObject } from './json-members';
 import { parseJson } from './json-value';
 import { isObject } from './loose-values';
 
-/** Members of a chat or embeddings body that are between the caller and us. */
+/** Members of a body in one of OpenAI's APIs that are between the caller and us. */
 export const GATEWAY_MEMBERS: readonly string[] = [
   'provider',
   'models',
@@ -16,7 +16,6 @@ export const GATEWAY_MEMBERS: readonly string[] = [
   'trace',
   'debug',
   'usage',
-  'cache_control',
   'stop_server_tools_when',
 ];
 

@@ -45,6 +45,8 @@ export interface Endpoint {
   readonly quantization: string;
   readonly region: string;
   readonly zdr: boolean;
+  /** Names of parameters: the endpoint's own list, else its model's; empty where the catalogue has neither. */
+  readonly supportedParameters: readonly string[];
   /** Free-form, per API, e.g. `transcription: { diarize: true }`. */
   readonly capabilities: Readonly<Record<string, unknown>>;
   /** Decimal strings under the names of the file, for listings. */

@@ -3,6 +3,7 @@ import { CatalogueError, type CatalogueProblem } from './catalogue-error';
 import { type Kind, type Located, type Mapping, isRecord, readDocument } from './catalogue-document';
 import { APIS, type Architecture, type Endpoint, type Model, type Provider } from './catalogue-entries';
 import * as kinds from './catalogue-kinds';
+import { ownParameters } from './endpoint-capabilities';
 import { readPrices } from './catalogue-pricing';
 
 /** The protocols that have an adapter. */
@@ -177,10 +178,12 @@ class Parser {
 
   #readModel(slug: string, mapping: Mapping, earlier: Model | undefined): Model {
     const contextLength = mapping.member('context_length').scalar<number, null>(kinds.POSITIVE, null);
+    const supportedParameters = readWords(mapping.member('supported_parameters'));
+    const ofModel = earlier ?? { contextLength, supportedParameters };
     const endpoints = mapping
       .member('endpoints')
       .entries()
-      .map((place) => this.#readEndpoint(place, earlier ? earlier.contextLength : contextLength))
+      .map((place) => this.#readEndpoint(place, ofModel))
       .filter((endpoint) => endpoint !== null);
     const all = [...(earlier?.endpoints ?? []), ...endpoints];
     reportTwins(mapping.member('endpoints'), all);
@@ -191,29 +194,31 @@ class Parser {
       created: mapping.member('created').scalar(kinds.COUNT, 0),
       contextLength,
       architecture: readArchitecture(mapping.member('architecture'), endpoints),
-      supportedParameters: readWords(mapping.member('supported_parameters')),
+      supportedParameters,
       endpoints: all,
     };
     return earlier ? { ...earlier, endpoints: all } : entry;
   }
 
-  #readEndpoint(place: Located, modelContextLength: number | null): Endpoint | null {
+  #readEndpoint(place: Located, ofModel: OfModel): Endpoint | null {
     const mapping = place.mapping(ENDPOINT_MEMBERS);
     if (!mapping) return null;
     const known = this.#readProviderReference(mapping.member('provider'));
     const provider = known ?? UNKNOWN_PROVIDER;
     const apis = mapping.member('apis').scalars(API);
+    const capabilities = readCapabilities(mapping.member('capabilities'));
     const endpoint: Endpoint = {
       provider,
       upstreamModel: mapping.member('upstream_model').scalar(kinds.NAME),
       apis,
       ...readPrices(mapping, apis, provider.batch),
-      contextLength: mapping.member('context_length').scalar(kinds.POSITIVE, modelContextLength),
+      contextLength: mapping.member('context_length').scalar(kinds.POSITIVE, ofModel.contextLength),
       maxCompletionTokens: mapping.member('max_completion_tokens').scalar<number, null>(kinds.POSITIVE, null),
       quantization: mapping.member('quantization').scalar(kinds.WORD, 'unknown'),
       region: mapping.member('region').scalar(kinds.WORD, provider.regions[0]),
       zdr: mapping.member('zdr').scalar(kinds.FLAG, provider.dataPolicy.zdr),
-      capabilities: readCapabilities(mapping.member('capabilities')),
+      supportedParameters: ownParameters(capabilities) ?? ofModel.supportedParameters,
+      capabilities,
     };
     return known ? endpoint : null;
   }
@@ -225,6 +230,9 @@ class Parser {
     return provider;
   }
 }
+
+/** What an endpoint has from its model where it says nothing of its own. */
+type OfModel = Pick<Model, 'contextLength' | 'supportedParameters'>;
 
 function readCapabilities(place: Located): Readonly<Record<string, unknown>> {
   place.optionalMapping('any');

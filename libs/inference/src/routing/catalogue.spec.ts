@@ -40,6 +40,15 @@ function problemsOf(...texts: string[]): string[] {
 }
 
 describe(parseCatalogue.name, () => {
+  it('tells an endpoint the parameters of its model, also of one in an earlier file, unless it has its own', () => {
+    const listing = MODEL.replace('    endpoints:', '    supported_parameters: [top_k]\n    endpoints:');
+    const another = MODEL.replace('small-1', 'small-2');
+    const own = MODEL.replace('small-1', 'small-3') + '        capabilities: { supported_parameters: [seed] }\n';
+    const endpoints = parse(PROVIDER + listing, another, own).findModel('acme/small')!.endpoints;
+    expect(endpoints.map(({ supportedParameters }) => supportedParameters)).toEqual([['top_k'], ['top_k'], ['seed']]);
+    expect(parse(WHOLE).findModel('acme/small')!.endpoints[0]!.supportedParameters).toEqual([]);
+  });
+
   it('fills in what a file may leave out', () => {
     const catalogue = parse(WHOLE);
     expect(catalogue.findProvider('acme')).toEqual({

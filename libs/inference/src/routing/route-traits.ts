@@ -1,6 +1,7 @@
 import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
 import type { Api, Endpoint, Model } from './catalogue-entries';
+import { ownMember, ownParameters } from './endpoint-capabilities';
 
 /** How an endpoint sells its time; `standard` is what a request gets that asks for nothing else. */
 export type EndpointTier = 'standard' | 'priority' | 'flex' | 'ultrafast';
@@ -45,7 +46,7 @@ export function traitsOf(endpoint: Endpoint): EndpointTraits {
 
 function readTraits(endpoint: Endpoint): EndpointTraits {
   const { provider, region, upstreamModel, quantization, capabilities } = endpoint;
-  const parameters = ownMember(capabilities, 'supported_parameters');
+  const parameters = ownParameters(capabilities);
   const quality = ownMember(capabilities, 'tool_call_quality');
   const variant = ownMember(capabilities, 'variant');
   const traits = {
@@ -53,7 +54,7 @@ function readTraits(endpoint: Endpoint): EndpointTraits {
     tier: tierOf(endpoint),
     variant: typeof variant === 'string' ? variant : null,
     providerName: provider.name.toLowerCase(),
-    parameters: Array.isArray(parameters) ? new Set(parameters.map(String)) : null,
+    parameters: parameters && new Set(parameters),
     isDistillable: ownMember(capabilities, 'distillable_text') === true,
     toolCallQuality: typeof quality === 'number' && Number.isFinite(quality) ? quality : null,
   };
@@ -135,8 +136,4 @@ export function typicalPrice(endpoint: Endpoint, api: Api): number {
     prices.set(api, (price = Number(sum)));
   }
   return price;
-}
-
-function ownMember(record: Readonly<Record<string, unknown>>, name: string): unknown {
-  return Object.hasOwn(record, name) ? record[name] : undefined;
 }

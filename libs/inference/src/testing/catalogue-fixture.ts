@@ -32,6 +32,7 @@ export function anEndpoint(values: Partial<Endpoint> = {}): Endpoint {
     quantization: 'unknown',
     region: 'global',
     zdr: false,
+    supportedParameters: [],
     capabilities: {},
     listedPricing: {},
     listedBatchPricing: {},

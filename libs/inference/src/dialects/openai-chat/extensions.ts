@@ -1,10 +1,10 @@
 import type { Endpoint } from '../../routing/catalogue';
-import { objectOf } from '../loose-values';
+import { isTaken } from '../own-members';
 
 /**
  * What some chat upstreams take beyond OpenAI's own members. OpenAI and those that copy it exactly refuse a
  * whole request for one of these, so they are sent only where the catalogue says so:
- * `capabilities: { chat: { <name>: true } }`.
+ * `capabilities: { chat: { <name>: true } }`, and samplers also where they are among the supported parameters.
  */
 export type ChatExtension =
   /** The object `reasoning` in place of `reasoning_effort`. */
@@ -30,5 +30,5 @@ export type ChatExtension =
   | 'max_tokens';
 
 export function takes(endpoint: Endpoint, extension: ChatExtension): boolean {
-  return objectOf(endpoint.capabilities['chat'])[extension] === true;
+  return isTaken(endpoint, 'chat', extension) === true;
 }
