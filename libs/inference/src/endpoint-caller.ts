@@ -11,7 +11,7 @@ import {
   type Translations,
   type UpstreamApi,
 } from './dialects/dialect-pairs';
-import type { Answer, AnswerContext } from './dialects/dialect';
+import type { Answer, AnswerContext, Dialect } from './dialects/dialect';
 import { openTurn, wholeTurn } from './dialects/conversation-turn';
 import { cutAnswer, cutStream, cutTurn, orCutShort } from './dialects/openai-responses/cut-short';
 import { parseRequest } from './dialects/request-members';
@@ -60,6 +60,12 @@ export interface OpenedTurn {
   readonly losses: LossReport;
 }
 
+interface Passed {
+  readonly dialect: Dialect;
+  readonly sent: Buffer;
+  readonly losses: LossReport;
+}
+
 /** An endpoint that is asked in another dialect than its caller's. */
 interface Pair {
   readonly upstreamApi: AskableApi;
@@ -93,19 +99,16 @@ export class EndpointCaller {
 
   /**
    * Members of the request that the endpoint would not be sent, found by writing it for nobody. A request that cannot
-   * be written loses the member that stands in the way.
+   * be translated loses the member that stands in the way; one that passes as it is is refused when it is sent.
    */
   lostMembers(api: CallableApi, endpoint: Endpoint, { body }: Pick<InferenceRequest, 'body'>): readonly string[] {
     const pair = this.#pairOf(api, endpoint);
     try {
-      if (pair === null) {
-        const log = new LossLog();
-        dialectOf(api).toUpstream(body, endpoint, false, log);
-        return log.report().dropped;
-      }
+      if (pair === null) return this.#pass(api, endpoint, body, false).losses.dropped;
       return this.#translate(pair, endpoint, body, false).losses.dropped;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;
+      if (pair === null) return [];
       const param = thrown.metadata?.['param'];
       return [typeof param === 'string' ? param : 'body'];
     }
@@ -136,12 +139,10 @@ export class EndpointCaller {
     const pair = this.#pairOf(api, candidate.endpoint);
     const context = this.#contextOf(candidate, request);
     if (pair === null) {
-      const dialect = dialectOf(api);
-      const log = new LossLog();
-      const sent = dialect.toUpstream(request.body, candidate.endpoint, false, log);
+      const { dialect, sent, losses } = this.#pass(api, candidate.endpoint, request.body, false);
       const { body } = await this.#ask(api, 'whole', candidate, request, sent);
       if (this.#parts.gathersAnswers) await turnEnd();
-      return { ...dialect.readAnswer(body, context), losses: log.report() };
+      return { ...dialect.readAnswer(body, context), losses };
     }
     const { sent, losses } = this.#translate(pair, candidate.endpoint, request.body, false);
     const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
@@ -162,12 +163,10 @@ export class EndpointCaller {
     const pair = this.#pairOf(api, candidate.endpoint);
     const context = this.#contextOf(candidate, request);
     if (pair === null) {
-      const dialect = dialectOf(api);
+      const { dialect, sent, losses } = this.#pass(api, candidate.endpoint, request.body, true);
       if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
-      const log = new LossLog();
-      const sent = dialect.toUpstream(request.body, candidate.endpoint, true, log);
       const upstream = await this.#ask(api, 'stream', candidate, request, sent);
-      return { stream: await dialect.openStream(upstream, withEcho(context, sent)), losses: log.report() };
+      return { stream: await dialect.openStream(upstream, withEcho(context, sent)), losses };
     }
     const { sent, losses } = this.#translate(pair, candidate.endpoint, request.body, true);
     const writer = pair.caller.writeStream(withEcho(context, sent));
@@ -229,6 +228,14 @@ export class EndpointCaller {
     const upstream =
       upstreamApi === 'conversation' ? adapter!.conversation! : this.#translations.get(upstreamApi)!.upstream;
     return { upstreamApi: upstreamApi as AskableApi, caller, upstream };
+  }
+
+  /** The request for an endpoint that speaks the caller's API. */
+  #pass(api: CallableApi, endpoint: Endpoint, body: Buffer, isStream: boolean): Passed {
+    const dialect = dialectOf(api);
+    const log = new LossLog();
+    const sent = dialect.toUpstream(body, endpoint, isStream, log);
+    return { dialect, sent, losses: log.report() };
   }
 
   #translate(

@@ -39,7 +39,7 @@ async function ask(api: CallableApi, spoken: readonly Api[], members: object, va
       ...(index > 0 && { pricing: DEAR }),
     }),
   );
-  const { engine, http } = anEngine([aModel({ endpoints })]);
+  const { engine, http } = anEngine([aModel({ endpoints, supportedParameters: SUPPORTED })]);
   const body = Buffer.from(JSON.stringify({ model: 'acme/large', ...BODIES[api], ...members }));
   const request = {
     generationId: 'gen-1-abc',
@@ -95,12 +95,21 @@ describe('require_parameters', () => {
     },
   );
 
-  it('keeps a member also from an endpoint that speaks the API of its caller, and would not be sent it', async () => {
-    const { error, asked } = await ask('chat', ['chat'], { image_config: { aspect_ratio: '1:1' } });
+  it.each<[CallableApi, object, string]>([
+    ['chat', { min_p: 0.1 }, 'min_p'],
+    ['chat', { image_config: { aspect_ratio: '1:1' } }, 'image_config'],
+    ['responses', { cache_control: { type: 'ephemeral' } }, 'cache_control'],
+  ])('refuses %s with %j also where the upstream speaks the API and does not take it', async (api, members, lost) => {
+    const { error, asked } = await ask(api, [api], members);
     expect(asked).toEqual([]);
     expect(error.availability).toMatchObject({
-      constraint: { detail: expect.stringContaining('not carried: image_config') },
+      constraint: { detail: expect.stringContaining(`not carried: ${lost}`) },
     });
+  });
+
+  it('says what is wrong with a member, not that nobody takes it, where the upstream speaks the API', async () => {
+    const { error } = await ask('chat', ['chat'], { reasoning: 'high' });
+    expect(error).toMatchObject({ code: 'invalid_request', message: 'reasoning must be an object' });
   });
 
   it('is not asked for by itself: without it a translation may leave members out', async () => {

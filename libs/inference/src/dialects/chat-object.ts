@@ -9,6 +9,7 @@ import {
   type MemberEdits,
   type ScannedObject,
 } from './json-members';
+import { THOUGHT_MEMBERS } from './openai-chat/hidden-thoughts';
 import { readUsage, type ReportedUsage } from './openai-usage';
 
 /** What one pass over a `chat.completion` or a `chat.completion.chunk` finds. */
@@ -36,24 +37,25 @@ const CHOICE_MEMBERS = { ...FINISHED_CHOICE_MEMBERS, native_finish_reason: 'null
 
 /** Members of a chunk that some upstreams write as null, which is no value of theirs: a chunk without them has none. */
 const NEVER_NULL = ['usage', 'system_fingerprint'];
+const NOTHING_HIDDEN: readonly string[] = [];
+const NOTHING_REQUIRED = {};
 const NULL_START = 0x6e;
 const QUOTE = 0x22;
-
-/** Where upstreams put the thoughts of a model, in a message or a delta. */
-const THOUGHTS: readonly string[] = ['reasoning', 'reasoning_content', 'reasoning_details'];
-const NOTHING: Readonly<Record<string, string>> = {};
 
 /** Strings of a message or delta that no model wrote. */
 const NOT_CONTENT = new Set(['role', 'id', 'type', 'format', 'signature', 'data', 'url', 'expires_at']);
 
-/**
- * Reads the object in one pass. Throws MalformedJson for anything but one JSON object. With `from`, the offset
- * of a key of the object, the members before it are taken for known and are not read again. With `hidesThoughts` the
- * thoughts of the model are to go from the choices; they are paid for all the same.
- */
-export function readChatObject(bytes: Buffer, from = 0, hidesThoughts = false): ChatObject {
+export interface ChatReading {
+  /** Offset of a key of the object; the members before it are taken for known and are not read again. */
+  readonly from?: number;
+  /** Thoughts are counted, and taken out by `choiceEdits`. */
+  readonly hidesThoughts?: boolean;
+}
+
+/** Reads the object in one pass. Throws MalformedJson for anything but one JSON object. */
+export function readChatObject(bytes: Buffer, { from = 0, hidesThoughts = false }: ChatReading = {}): ChatObject {
   const cursor = new JsonCursor(bytes, from);
-  const reader = new ChatReader(cursor, hidesThoughts);
+  const reader = new ChatReader(cursor, hidesThoughts ? THOUGHT_MEMBERS : NOTHING_HIDDEN);
   if (from === 0) cursor.enterObject();
   else cursor.resumeObject();
   reader.readMembers();
@@ -75,12 +77,12 @@ class ChatReader implements ChatObject {
   error: JsonMember | null = null;
   choiceEdits: ByteEdit[] = [];
   readonly #cursor: JsonCursor;
+  readonly #hidden: readonly string[];
 
-  readonly #hidesThoughts: boolean;
-
-  constructor(cursor: JsonCursor, hidesThoughts: boolean) {
+  /** `hidden`: members of messages and deltas that are taken out. */
+  constructor(cursor: JsonCursor, hidden: readonly string[]) {
     this.#cursor = cursor;
-    this.#hidesThoughts = hidesThoughts;
+    this.#hidden = hidden;
     this.bytes = cursor.bytes;
   }
 
@@ -131,7 +133,7 @@ class ChatReader implements ChatObject {
       if (key === 'message' && cursor.isObject()) {
         isWhole = true;
         this.#readMessage(MESSAGE_MEMBERS);
-      } else if (key === 'delta' && this.#hidesThoughts && cursor.isObject()) this.#readMessage(NOTHING);
+      } else if (key === 'delta' && this.#hidden.length > 0 && cursor.isObject()) this.#readMessage(NOTHING_REQUIRED);
       else if (key === 'delta' || key === 'message') this.#readContent(key);
       else if (key === 'native_finish_reason') native = cursor.readStringOrNull();
       else cursor.skipValue();
@@ -148,7 +150,6 @@ class ChatReader implements ChatObject {
     if (isWhole) this.#complete(choice, isFinished ? FINISHED_CHOICE_MEMBERS : CHOICE_MEMBERS);
   }
 
-  /** Or a delta, which must have no member. */
   #readMessage(required: Readonly<Record<string, string>>): void {
     const cursor = this.#cursor;
     const members: JsonMember[] = [];
@@ -158,16 +159,15 @@ class ChatReader implements ChatObject {
       this.#readContent(key);
       members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
     }
-    const message = { bytes: this.bytes, members, closeBrace: cursor.position - 1 };
-    this.#complete(message, required, this.#hidesThoughts ? THOUGHTS : undefined);
+    this.#complete({ bytes: this.bytes, members, closeBrace: cursor.position - 1 }, required, this.#hidden);
   }
 
-  /** Adds those of `required` that an object of the answer has not, and takes away what it has of `remove`. */
-  #complete(object: ScannedObject, required: Readonly<Record<string, string>>, remove?: readonly string[]): void {
-    let missing: Record<string, string> | null = null;
+  /** Adds those of `required` that an object of the answer has not, and takes out what is `hidden` of it. */
+  #complete(object: ScannedObject, required: Readonly<Record<string, string>>, hidden = NOTHING_HIDDEN): void {
+    let missing: Record<string, string> | undefined;
     for (const name in required) if (!findMember(object, name)) (missing ??= {})[name] = required[name]!;
-    if (missing === null && remove === undefined) return;
-    this.choiceEdits.push(...memberEdits(object, { set: missing ?? NOTHING, remove }));
+    if (missing === undefined && hidden.length === 0) return;
+    this.choiceEdits.push(...memberEdits(object, { set: missing, remove: hidden }));
   }
 
   /** Puts our word in place of the upstream's, and keeps the upstream's as `native_finish_reason`. */

@@ -56,38 +56,38 @@ const anyChunk = fc
       ) as Record<string, unknown>,
   );
 
+interface Chunk {
+  readonly choices: readonly { readonly delta: object }[];
+}
+
 describe(OpenAiChatStream.name, () => {
-  it('leaves thoughts out of every chunk for a caller who does not want them', async () => {
-    const deltas = [
-      { role: 'assistant', content: '', reasoning: 'a' },
-      { reasoning_content: 'b' },
-      { reasoning_details: [{ type: 'reasoning.text', text: 'c' }], content: 'Hi' },
-      { content: '!', reasoning: null },
-    ];
-    const chunks = deltas.map((delta) => ({
-      id: 'c',
-      model: 'm',
-      choices: [{ index: 0, delta, finish_reason: null }],
-    }));
+  it('shows no thoughts to who asked for none, also where chunks begin alike, and charges for them', async () => {
+    const chunk = (delta: object, finish: string | null = null) =>
+      `data: {"id":"c","model":"m","choices":[${JSON.stringify({ index: 0, delta, finish_reason: finish })}]}\n\n`;
     const body = Buffer.from(
-      [...chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`), 'data: [DONE]\n\n'].join(''),
+      [
+        chunk({ role: 'assistant', reasoning: 'Let me see' }),
+        chunk({ reasoning_content: 'Let me see', content: 'Yes' }),
+        chunk({ reasoning_details: [{ type: 'reasoning.text', text: 'Let me see' }] }),
+        chunk({ content: '!' }, 'stop'),
+        'data: [DONE]\n\n',
+      ].join(''),
     );
-    const requestBody = Buffer.from('{"messages":[],"reasoning":{"exclude":true}}');
-    const stream = await OpenAiChatStream.open(bodyOf([body]), { ...context, requestBody });
-    const seen: unknown[] = [];
-    const parser = createParser({
-      onEvent: ({ data }) => {
-        if (data !== '[DONE]') seen.push(...(JSON.parse(data) as { choices: object[] }).choices);
-      },
-    });
-    for await (const buffer of stream) parser.feed(buffer.toString());
-    expect(seen.slice(0, 4)).toMatchObject([
-      { delta: { role: 'assistant', content: '' } },
-      { delta: {} },
-      { delta: { content: 'Hi' } },
-      { delta: { content: '!' } },
-    ]);
-    expect(JSON.stringify(seen)).not.toContain('reasoning');
+    const read = async (request: string) => {
+      const requestBody = Buffer.from(request);
+      const stream = await OpenAiChatStream.open(bodyOf([body]), { ...context, requestBody });
+      const events: string[] = [];
+      const parser = createParser({ onEvent: ({ data }) => events.push(data) });
+      for await (const buffer of stream) parser.feed(buffer.toString());
+      const chunks = events.filter((data) => data !== '[DONE]').map((data) => JSON.parse(data) as Chunk);
+      const { usage } = await stream.outcome;
+      return { deltas: chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta)), usage };
+    };
+    const hidden = await read('{"messages":[],"reasoning":{"exclude":true}}');
+    const shown = await read('{"messages":[],"reasoning":{"effort":"low"}}');
+    expect(hidden.deltas).toEqual([{ role: 'assistant' }, { content: 'Yes' }, {}, { content: '!' }]);
+    expect(shown.deltas[1]).toEqual({ reasoning_content: 'Let me see', content: 'Yes' });
+    expect(hidden.usage.completionTokens).toBe(shown.usage.completionTokens);
   });
 
   it('changes our names and the usage of any chunk, leaves out a usage and a fingerprint of null, and changes nothing else, wherever the network cuts', async () => {

@@ -9,7 +9,7 @@ import { ChunkHead } from './chunk-head';
 import type { AnswerContext } from './dialect';
 import { JsonCursor } from './json-cursor';
 import { applyEdits, findMember, type ByteEdit } from './json-members';
-import { hidesReasoning } from './openai-chat/read-request';
+import { hidesThoughts } from './openai-chat/hidden-thoughts';
 import { usageEdits } from './openai-usage';
 import { RelayedStream } from './relayed-stream';
 import type { Bill } from './translation';
@@ -42,7 +42,7 @@ export class OpenAiChatStream extends RelayedStream {
     super(upstream, context);
     this.#own = ownMembers(context);
     this.#meter = new StreamMeter(context);
-    this.#hidesThoughts = hidesReasoning(context.requestBody);
+    this.#hidesThoughts = hidesThoughts(context.requestBody);
   }
 
   /** Resolves at the first valid event; throws AppError when there is none. */
@@ -78,9 +78,10 @@ export class OpenAiChatStream extends RelayedStream {
   /** Reads a chunk; only from its choices on where it begins like those before. */
   #read(data: Buffer): { chat: ChatObject; from: number } {
     const from = this.#head.matched(data);
-    const chat = readChatObject(data, from, this.#hidesThoughts);
+    const hidesThoughts = this.#hidesThoughts;
+    const chat = readChatObject(data, { from, hidesThoughts });
     const isRenamedLater = from > 0 && chat.members.some(({ key }) => Object.hasOwn(this.#own, key));
-    return isRenamedLater ? { chat: readChatObject(data, 0, this.#hidesThoughts), from: 0 } : { chat, from };
+    return isRenamedLater ? { chat: readChatObject(data, { hidesThoughts }), from: 0 } : { chat, from };
   }
 
   #learn(chat: ChatObject): void {

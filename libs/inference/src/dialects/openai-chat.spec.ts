@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '@libs/errors';
 import { LossLog } from '../model/loss-report';
+import type { Endpoint } from '../routing/catalogue';
 import { aModel, anEndpoint } from '../testing';
 import type { AnswerContext } from './dialect';
 import { openAiChat } from './openai-chat';
@@ -43,37 +44,6 @@ const anAnswer = (values: object = {}): object => ({
   ...values,
 });
 
-describe('a chat answer whose caller does not want the thoughts', () => {
-  const thoughts = {
-    reasoning: 'a',
-    reasoning_content: 'b',
-    reasoning_details: [{ type: 'reasoning.text', text: 'c' }],
-  };
-  const message = { role: 'assistant', ...thoughts, content: 'Hi', refusal: null };
-  const answer = anAnswer({ choices: [{ ...aChoice, message }] });
-  const messageFor = (request: string) => {
-    const { json } = readAnswer(answer, { requestBody: Buffer.from(request) });
-    return (json['choices'] as unknown as { message: object }[])[0]!.message;
-  };
-
-  it.each(['{"reasoning":{"exclude":true}}', '{"include_reasoning":false}'])('has none: %s', (request) => {
-    expect(messageFor(request)).toEqual({ role: 'assistant', content: 'Hi', refusal: null });
-  });
-
-  it.each(['{"reasoning":{"exclude":false}}', '{"include_reasoning":true}', '{"reasoning":{"effort":"high"}}'])(
-    'has them elsewhere: %s',
-    (request) => expect(messageFor(request)).toEqual(message),
-  );
-
-  it('is still completed with what clients expect, and pays for the thoughts that nobody counted', () => {
-    const bare = anAnswer({ choices: [{ message: { reasoning: 'x'.repeat(400) } }], usage: undefined });
-    const { json, usage } = readAnswer(bare, { requestBody: Buffer.from('{"reasoning":{"exclude":true}}') });
-    expect(json['choices']).toMatchObject([{ message: { role: 'assistant', content: null, refusal: null } }]);
-    expect(JSON.stringify(json)).not.toContain('xxx');
-    expect(usage.completionTokens).toBeGreaterThan(50);
-  });
-});
-
 describe('a chat request for an OpenAI-speaking upstream', () => {
   it('names the upstream model and keeps every other byte', () => {
     expect(
@@ -83,67 +53,15 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
 
   it('loses what is between the caller and us', () => {
     const ours = ['provider', 'models', 'plugins', 'route', 'session_id', 'trace', 'debug', 'preset', 'usage'];
-    const members = [...ours, 'stop_server_tools_when', 'cache_control'].map((name) => `"${name}":{"only":["x"]}`);
+    const members = [...ours, 'stop_server_tools_when', 'max_tool_calls', 'include_reasoning'].map(
+      (name) => `"${name}":{"only":["x"]}`,
+    );
     expect(toUpstream(`{${members.join(',')},"model":"m","seed":1}`)).toBe('{"model":"acme-large-2026","seed":1}');
   });
 
   it('keeps members of these names where they are not at the top', () => {
     const body = '{"messages":[{"content":[{"usage":{"type":"ephemeral"},"provider":1}]}],"model":"acme-large-2026"}';
     expect(toUpstream(body)).toBe(body);
-  });
-
-  describe('with members that OpenAI does not have', () => {
-    const mark = { cache_control: { type: 'ephemeral' } };
-    const schema = { type: 'object', properties: { cache_control: { type: 'string' } } };
-    const marked = {
-      model: 'm',
-      messages: [
-        { role: 'system', content: [{ type: 'text', text: 'say "cache_control"', ...mark }] },
-        { role: 'user', content: 'Hi', ...mark },
-      ],
-      tools: [{ type: 'function', function: { name: 'f', parameters: schema }, ...mark }],
-      image_config: { aspect_ratio: '1:1' },
-    };
-    const sentTo = (capabilities: object) => {
-      const log = new LossLog();
-      const other = anEndpoint({ capabilities: { chat: capabilities } });
-      const sent = openAiChat.toUpstream(Buffer.from(JSON.stringify(marked)), other, false, log).toString();
-      return { sent: JSON.parse(sent) as object, ...log.report() };
-    };
-
-    it('goes without them, and says so', () => {
-      expect(sentTo({})).toEqual({
-        sent: {
-          model: 'acme-large-2026',
-          messages: [
-            { role: 'system', content: [{ type: 'text', text: 'say "cache_control"' }] },
-            { role: 'user', content: 'Hi' },
-          ],
-          tools: [{ type: 'function', function: { name: 'f', parameters: schema } }],
-        },
-        dropped: ['cache_control', 'image_config'],
-        approximated: [],
-      });
-    });
-
-    it('goes with them where the catalogue says that they are taken', () => {
-      expect(sentTo({ cache_control: true, image_config: true })).toEqual({
-        sent: { ...marked, model: 'acme-large-2026' },
-        dropped: [],
-        approximated: [],
-      });
-    });
-  });
-
-  it('goes without settings that the catalogue does not list for its endpoint, and says so', () => {
-    const listing = anEndpoint({ supportedParameters: ['seed', 'top_k'] });
-    const log = new LossLog();
-    const body = '{"model":"m","temperature":0.5,"top_k":3,"verbosity":"low","seed":1,"stop":["."],"unheard":2}';
-    expect(openAiChat.toUpstream(Buffer.from(body), listing, false, log).toString()).toBe(
-      '{"model":"acme-large-2026","top_k":3,"seed":1,"stop":["."],"unheard":2}',
-    );
-    expect(log.report().dropped).toEqual(['temperature', 'verbosity']);
-    expect(toUpstream('{"model":"m","temperature":0.5,"top_k":3}')).toContain('"temperature":0.5,"top_k":3');
   });
 
   it('never passes a user on, only a hash that stays the same', () => {
@@ -204,6 +122,66 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
     expect(toUpstream('{"model":"m","service_tier":"flex"}')).toContain('"service_tier":"flex"');
   });
 
+  const passed = (members: string, values: Partial<Endpoint> = {}) => {
+    const log = new LossLog();
+    const body = Buffer.from(`{"model":"m",${members}"seed":1}`);
+    const sent = openAiChat.toUpstream(body, anEndpoint(values), false, log).toString();
+    return { ...(JSON.parse(sent) as Record<string, unknown>), dropped: log.report().dropped };
+  };
+  const OPENAI = { supportedParameters: ['max_tokens', 'seed'] };
+  const MARK = '{"type":"ephemeral"}';
+
+  it.each(['top_k', 'min_p', 'top_a', 'repetition_penalty'])(
+    'leaves %s out for who is known not to take it',
+    (name) => {
+      expect(passed(`"${name}":0.5,`, OPENAI)).toEqual({ model: 'acme-large-2026', seed: 1, dropped: [name] });
+      expect(passed(`"${name}":null,`, OPENAI)).toEqual({ model: 'acme-large-2026', seed: 1, dropped: [] });
+      const refusing = { supportedParameters: [name], capabilities: { chat: { [name]: false } } };
+      expect(passed(`"${name}":0.5,`, refusing)).not.toHaveProperty(name);
+    },
+  );
+
+  it.each(['top_k', 'min_p', 'top_a', 'repetition_penalty'])('passes %s to a server that may take it', (name) => {
+    const takers = [
+      { supportedParameters: ['seed', name] },
+      { supportedParameters: ['seed'], capabilities: { chat: { [name]: true } } },
+      { supportedParameters: [] },
+    ];
+    for (const taker of takers) expect(passed(`"${name}":0.5,`, taker)).toMatchObject({ [name]: 0.5, dropped: [] });
+  });
+
+  it.each(['image_config', 'cache_control'])('passes %s only where the catalogue says that it is taken', (name) => {
+    expect(passed(`"${name}":${MARK},`)).toEqual({ model: 'acme-large-2026', seed: 1, dropped: [name] });
+    const taker = { capabilities: { chat: { [name]: true } } };
+    expect(passed(`"${name}":${MARK},`, taker)).toMatchObject({ [name]: { type: 'ephemeral' }, dropped: [] });
+  });
+
+  it('takes marks for the prompt cache out of content and tools, and out of nothing else', () => {
+    const properties = '{"cache_control":{"type":"string"}}';
+    const marked = (mark: string) =>
+      `"messages":[{"role":"user","content":"the \\"cache_control\\""},7,{"role":"user","content":[{"type":"text","text":"a"${mark}},"b"]}],` +
+      `"tools":[{"type":"function"${mark},"function":{"name":"f","parameters":{"properties":${properties}}}}],`;
+    const body = (mark: string) => `{"model":"acme-large-2026",${marked(mark)}"seed":1}`;
+    expect(toUpstream(body(`,"cache_control":${MARK}`))).toBe(body(''));
+    expect(passed(marked(`,"cache_control":${MARK}`)).dropped).toEqual(['cache_control']);
+    expect(passed(marked('')).dropped).toEqual([]);
+    const taker = anEndpoint({ capabilities: { chat: { cache_control: true } } });
+    const whole = body(`,"cache_control":${MARK}`);
+    expect(openAiChat.toUpstream(Buffer.from(whole), taker, false).toString()).toBe(whole);
+  });
+
+  it('leaves out settings that the catalogue does not list for the endpoint', () => {
+    const members = '"temperature":0.5,"verbosity":"low","stop":["."],"unheard":2,';
+    expect(passed(members, OPENAI)).toEqual({
+      model: 'acme-large-2026',
+      stop: ['.'],
+      unheard: 2,
+      seed: 1,
+      dropped: ['temperature', 'verbosity'],
+    });
+    expect(passed(members)).toMatchObject({ temperature: 0.5, verbosity: 'low', dropped: [] });
+  });
+
   it('never asks for a stream when none is wanted', () => {
     expect(toUpstream('{"model":"m","stream":true}')).toContain('"stream":false');
   });
@@ -214,6 +192,40 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
 });
 
 describe('a chat answer of an OpenAI-speaking upstream', () => {
+  const thinking = {
+    reasoning: 'Let me see',
+    reasoning_content: 'Let me see',
+    reasoning_details: [{ type: 'reasoning.text', text: 'Let me see' }],
+  };
+  const thought = anAnswer({
+    choices: [{ ...aChoice, message: { ...thinking, ...aChoice.message } }, { message: thinking }],
+    usage: null,
+  });
+
+  it.each([
+    ['{"reasoning":{"exclude":true}}'],
+    ['{"include_reasoning":false}'],
+    ['{"reasoning":{"effort":"high"},"include_reasoning":false}'],
+  ])('has no thoughts for %s, which are paid for all the same', (request) => {
+    const { json, text, usage } = readAnswer(thought, { requestBody: Buffer.from(request) });
+    expect(json['choices']).toMatchObject([
+      { message: aChoice.message },
+      { message: { role: 'assistant', content: null, refusal: null } },
+    ]);
+    expect(text).not.toMatch(/reasoning(_content|_details)?"|Let me see/);
+    expect(usage.completionTokens).toBe(readAnswer(thought).usage.completionTokens);
+  });
+
+  it.each([
+    ['{"reasoning":{"exclude":false},"include_reasoning":false}'],
+    ['{"include_reasoning":true}'],
+    ['{"messages":[{"role":"user","content":[{"exclude":true,"include_reasoning":false}]}]}'],
+    ['{"reasoning":{"effort":"high"}}'],
+  ])('has its thoughts for %s', (request) => {
+    const { json } = readAnswer(thought, { requestBody: Buffer.from(request) });
+    expect(json['choices']).toMatchObject([{ message: thinking }, { message: thinking }]);
+  });
+
   it('has every member that a choice and its message must have, also where the upstream left out what is empty', () => {
     const called = { tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }] };
     const { json } = readAnswer(

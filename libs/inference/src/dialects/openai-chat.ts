@@ -9,17 +9,22 @@ import { chatEdits, readChatObject } from './chat-object';
 import type { Answer, AnswerContext, Dialect } from './dialect';
 import { JsonCursor } from './json-cursor';
 import { MalformedJson } from './json-grammar';
-import { applyEdits, spliceMembers } from './json-members';
+import { applyEdits, joinEdits, memberEdits, spliceMembers, type ScannedObject } from './json-members';
 import { OpenAiChatStream } from './openai-chat-stream';
-import { hidesReasoning } from './openai-chat/read-request';
+import { CHAT_GATEWAY_MEMBERS } from './openai-chat/gateway-members';
+import { hidesThoughts } from './openai-chat/hidden-thoughts';
 import { reword } from './openai-chat/reworded-members';
 import { usageEdits, usageText } from './openai-usage';
-import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
+import { cacheMarkEdits, leftOutMembers } from './own-members';
+import { hashedUser, memberText, scanRequest } from './request-members';
 import { untakenMembers } from './untaken-parameters';
 import { saidBeside } from './usage-details';
 
 /** OpenAI's chat completions (interface §2.1), asked of an upstream that speaks them too. */
 export const openAiChat: Dialect = { name: 'openai-chat', api: 'chat', toUpstream, readAnswer, openStream };
+
+/** Where a request can be marked for the prompt cache, beside its top. */
+const MARKED_LISTS = [['messages', 'content'], ['tools']] as const;
 
 function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
   const request = scanRequest(body);
@@ -32,13 +37,20 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: L
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  const reworded = reword(request, endpoint, set, log);
-  const untaken = untakenMembers(request, endpoint, log);
-  const isPlain = reworded.length + untaken.length === 0;
-  return spliceMembers(request, {
-    set,
-    remove: isPlain ? GATEWAY_MEMBERS : [...GATEWAY_MEMBERS, ...reworded, ...untaken],
-  });
+  const remove = removedFrom(request, endpoint, reword(request, endpoint, set, log), log);
+  const edits = memberEdits(request, { set, remove });
+  return applyEdits(body, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'chat', log)));
+}
+
+function removedFrom(
+  request: ScannedObject,
+  endpoint: Endpoint,
+  isReworded: boolean,
+  log?: LossLog,
+): readonly string[] {
+  const leftOut = [...leftOutMembers(request, endpoint, 'chat', log), ...untakenMembers(request, endpoint, log)];
+  if (leftOut.length === 0 && !isReworded) return CHAT_GATEWAY_MEMBERS;
+  return [...CHAT_GATEWAY_MEMBERS, ...leftOut, ...(isReworded ? ['reasoning'] : [])];
 }
 
 /** The caller's stream options with the usage asked for: without it a stream could not be billed. */
@@ -73,7 +85,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
 
 function readOrRefuse(body: Buffer, { endpoint, requestBody }: AnswerContext): ReturnType<typeof readChatObject> {
   try {
-    return readChatObject(body, 0, hidesReasoning(requestBody));
+    return readChatObject(body, { hidesThoughts: hidesThoughts(requestBody) });
   } catch (thrown) {
     if (thrown instanceof MalformedJson) throw brokenAnswer(endpoint.provider, 'the answer is not JSON', thrown);
     throw thrown;

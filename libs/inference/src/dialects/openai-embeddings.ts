@@ -19,7 +19,7 @@ function toUpstream(body: Buffer, endpoint: Endpoint): Buffer {
   const request = scanRequest(body);
   const traits = embeddingsTraitsOf(endpoint);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
-  const remove = [...GATEWAY_MEMBERS, ...traits.refuses];
+  const remove = [...GATEWAY_MEMBERS, 'cache_control', ...traits.refuses];
   const user = hashedUser(request);
   if (user !== undefined && !traits.refuses.includes('user')) set['user'] = user;
   const dimensions = chosenDimensions(request, traits);

@@ -5,7 +5,7 @@ import { findMember, scanMembers, type ScannedObject } from './json-members';
 import { parseJson } from './json-value';
 import { isObject } from './loose-values';
 
-/** Members of a chat or embeddings body that are between the caller and us. */
+/** Members of a body in one of OpenAI's APIs that are between the caller and us. */
 export const GATEWAY_MEMBERS: readonly string[] = [
   'provider',
   'models',
@@ -16,7 +16,6 @@ export const GATEWAY_MEMBERS: readonly string[] = [
   'trace',
   'debug',
   'usage',
-  'cache_control',
   'stop_server_tools_when',
 ];
 
@@ -48,11 +47,12 @@ export function memberText(scanned: ScannedObject, name: string): Buffer | undef
 }
 
 /**
- * The caller's `user` for an upstream, as JSON text: a hash that is the same for the same user, because the
- * identifier itself is never passed on (interface §4.4). Undefined when there is no string to pass.
+ * The caller's `user`, or the member that says it elsewhere, for an upstream, as JSON text: a hash that is the same
+ * for the same user, because the identifier itself is never passed on (interface §4.4). Undefined when there is no
+ * string to pass.
  */
-export function hashedUser(scanned: ScannedObject): string | undefined {
-  const text = memberText(scanned, 'user');
+export function hashedUser(scanned: ScannedObject, name = 'user'): string | undefined {
+  const text = memberText(scanned, name);
   if (text === undefined || text[0] !== 0x22) return undefined;
   const user = JSON.parse(text.toString()) as string;
   return `"${hash('sha256', user)}"`;

@@ -7,12 +7,8 @@ import { untakenMembers, withoutUntaken } from './untaken-parameters';
 const every = {
   temperature: 1,
   top_p: 1,
-  top_k: 1,
-  min_p: 0.1,
-  top_a: 0.1,
   frequency_penalty: 1,
   presence_penalty: 1,
-  repetition_penalty: 1,
   logit_bias: { 7: 1 },
   logprobs: true,
   top_logprobs: 2,
@@ -46,7 +42,7 @@ describe('settings that an endpoint does not list', () => {
 
   it('are kept from it in a translation too', () => {
     const log = new LossLog();
-    const listing = anEndpoint({ supportedParameters: ['top_k', 'logprobs'] });
+    const listing = anEndpoint({ supportedParameters: ['logprobs'] });
     const { verbosity: _verbosity, ...rest } = request;
     expect(withoutUntaken(request, listing, log)).toEqual({ ...rest, sampling: { topK: 3 } });
     expect(log.report()).toEqual({ dropped: ['temperature', 'logit_bias', 'seed', 'verbosity'], approximated: [] });

@@ -4,18 +4,14 @@ import type { Endpoint } from '../routing/catalogue';
 import type { ScannedObject } from './json-members';
 
 /**
- * Settings of how an answer is drawn, which callers leave in whatever model they ask. A provider would refuse the
- * whole request for one that its model does not have.
+ * Settings of how an answer is drawn that are part of OpenAI's API, and which callers leave in whatever model they ask.
+ * A provider would refuse the whole request for one that its model does not have.
  */
 const SETTINGS: ReadonlySet<string> = new Set([
   'temperature',
   'top_p',
-  'top_k',
-  'min_p',
-  'top_a',
   'frequency_penalty',
   'presence_penalty',
-  'repetition_penalty',
   'logit_bias',
   'logprobs',
   'top_logprobs',
@@ -27,12 +23,8 @@ const SETTINGS: ReadonlySet<string> = new Set([
 const SAMPLING: readonly (readonly [keyof Sampling, string])[] = [
   ['temperature', 'temperature'],
   ['topP', 'top_p'],
-  ['topK', 'top_k'],
-  ['minP', 'min_p'],
-  ['topA', 'top_a'],
   ['frequencyPenalty', 'frequency_penalty'],
   ['presencePenalty', 'presence_penalty'],
-  ['repetitionPenalty', 'repetition_penalty'],
   ['logitBias', 'logit_bias'],
   ['seed', 'seed'],
 ];

@@ -40,6 +40,15 @@ function problemsOf(...texts: string[]): string[] {
 }
 
 describe(parseCatalogue.name, () => {
+  it('tells an endpoint the parameters of its model, also of one in an earlier file, unless it has its own', () => {
+    const listing = MODEL.replace('    endpoints:', '    supported_parameters: [top_k]\n    endpoints:');
+    const another = MODEL.replace('small-1', 'small-2');
+    const own = MODEL.replace('small-1', 'small-3') + '        capabilities: { supported_parameters: [seed] }\n';
+    const endpoints = parse(PROVIDER + listing, another, own).findModel('acme/small')!.endpoints;
+    expect(endpoints.map(({ supportedParameters }) => supportedParameters)).toEqual([['top_k'], ['top_k'], ['seed']]);
+    expect(parse(WHOLE).findModel('acme/small')!.endpoints[0]!.supportedParameters).toEqual([]);
+  });
+
   it('fills in what a file may leave out', () => {
     const catalogue = parse(WHOLE);
     expect(catalogue.findProvider('acme')).toEqual({
@@ -118,23 +127,6 @@ models:
     expect(model?.name).toBe('Small');
     expect(model?.endpoints.map(({ upstreamModel }) => upstreamModel)).toEqual(['small-1', 'small-eu']);
     expect(model?.endpoints[1]?.contextLength).toBe(1000);
-  });
-
-  it('lists what an endpoint supports: its own list, else that of its model, which the first file has', () => {
-    const own = `        capabilities: { supported_parameters: [seed] }\n`;
-    const listed = WHOLE.replace('    endpoints:', '    supported_parameters: [top_k]\n    endpoints:');
-    const second = `models:
-  - slug: acme/small
-    supported_parameters: [min_p]
-    endpoints:
-      - { provider: acme, upstream_model: small-eu, apis: [chat], region: eu, pricing: { prompt: "1", completion: "2" } }
-`;
-    const lists = parse(listed, second)
-      .findModel('acme/small')
-      ?.endpoints.map((one) => one.supportedParameters);
-    expect(lists).toEqual([['top_k'], ['top_k']]);
-    expect(parse(`${listed}${own}`).findModel('acme/small')?.endpoints[0]?.supportedParameters).toEqual(['seed']);
-    expect(parse(WHOLE).findModel('acme/small')?.endpoints[0]?.supportedParameters).toEqual([]);
   });
 
   it('finds the provider of a model in whichever file it stands', () => {

@@ -8,7 +8,7 @@ import type { Reason } from './route-refusal';
 import type { EndpointNeed, MaxPrice, RouteRequest, RoutingPreferences } from './route-request';
 import { supportsParameter, traitsOf } from './route-traits';
 
-/** The members of a request that an endpoint would not be sent, because it is asked in another dialect. */
+/** The members of a request that an endpoint would not be sent, because its API has no word for them. */
 export type LostMembers = (endpoint: Endpoint) => readonly string[];
 
 /**

@@ -74,7 +74,11 @@ describe('a messages request for an upstream that speaks messages', () => {
     expect(JSON.parse(sent)).toMatchObject({ max_tokens: 4_096 });
   });
 
-  it('passes the hash of a user, unless the caller names one for the upstream', () => {
+  it('keeps the bound of our own tools to itself', () => {
+    expect(toUpstream('{"model":"m","max_tokens":1,"max_tool_calls":3}')).not.toContain('max_tool_calls');
+  });
+
+  it('passes users on by their hash alone, whichever member names them', () => {
     const hash = createHash('sha256').update('anna@example.org').digest('hex');
     const metadataOf = (members: string) =>
       (JSON.parse(toUpstream(`{"user":"anna@example.org","max_tokens":1,"model":"m"${members}}`)) as object)[
@@ -82,7 +86,10 @@ describe('a messages request for an upstream that speaks messages', () => {
       ];
     expect(metadataOf('')).toEqual({ user_id: hash });
     expect(metadataOf(',"metadata":{"user_id":null}')).toEqual({ user_id: hash });
-    expect(metadataOf(',"metadata":{"user_id":"u-1"}')).toEqual({ user_id: 'u-1' });
+    const own = createHash('sha256').update('u-1').digest('hex');
+    expect(metadataOf(',"metadata":{"user_id":"u-1"}')).toEqual({ user_id: own });
+    expect(toUpstream('{"metadata":{"user_id":"u-1"},"max_tokens":1,"model":"m"}')).toContain(`{"user_id":"${own}"}`);
+    expect(toUpstream('{"metadata":{"user_id":null},"max_tokens":1,"model":"m"}')).toContain('{"user_id":null}');
     expect(toUpstream('{"user":"anna@example.org","max_tokens":1,"model":"m"}')).not.toContain('anna');
   });
 

@@ -6,7 +6,15 @@ import type { Endpoint } from '../../routing/catalogue';
 import { ownMembers } from '../billing';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { JsonCursor } from '../json-cursor';
-import { applyEdits, findMember, memberEdits, missingMembers, scanMembers, spliceMembers } from '../json-members';
+import {
+  applyEdits,
+  findMember,
+  memberEdits,
+  missingMembers,
+  scanMembers,
+  spliceMembers,
+  type ScannedObject,
+} from '../json-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
 import { tierMember } from '../usage-details';
 import { billMessage, usageIn } from './message-billing';
@@ -44,17 +52,18 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer
   if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
   const tier = memberText(request, 'service_tier')?.toString() ?? '';
   if (Object.hasOwn(TIERS, tier)) set['service_tier'] = TIERS[tier]!;
-  const user = hashedUser(request);
-  const metadata = user === undefined ? undefined : withUser(memberText(request, 'metadata'), user);
+  const metadata = metadataOf(request);
   if (metadata !== undefined) set['metadata'] = metadata;
   return spliceMembers(request, { set, remove: MESSAGES_GATEWAY_MEMBERS });
 }
 
-/** The caller's metadata with the hashed user, unless it names one of its own. */
-function withUser(metadata: Buffer | undefined, user: string): string | Buffer | undefined {
-  if (metadata === undefined || !new JsonCursor(metadata).isObject()) return `{"user_id":${user}}`;
-  const scanned = scanMembers(metadata);
-  return isNothing(memberText(scanned, 'user_id')) ? spliceMembers(scanned, { set: { user_id: user } }) : undefined;
+/** The caller's metadata with whom the call is for, by either of its two names and only as a hash; undefined where nobody is named. */
+function metadataOf(request: ScannedObject): string | Buffer | undefined {
+  const text = memberText(request, 'metadata');
+  const metadata = text !== undefined && new JsonCursor(text).isObject() ? scanMembers(text) : undefined;
+  const user = (metadata && hashedUser(metadata, 'user_id')) ?? hashedUser(request);
+  if (user === undefined) return undefined;
+  return metadata ? spliceMembers(metadata, { set: { user_id: user } }) : `{"user_id":${user}}`;
 }
 
 function isNothing(text: Buffer | undefined): boolean {

@@ -12,6 +12,7 @@ export const MESSAGES_GATEWAY_MEMBERS: readonly string[] = [
   'trace',
   'debug',
   'user',
+  'max_tool_calls',
   'stop_server_tools_when',
 ];
 

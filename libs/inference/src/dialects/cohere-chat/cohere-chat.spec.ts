@@ -48,6 +48,12 @@ describe('a conversation for Cohere', () => {
     return { messages: body['messages'], documents: body['documents'], ...losses };
   };
 
+  it('says that a picture goes on without the name of its file, and keeps that of a text', () => {
+    const losses = { dropped: [], approximated: ['messages.file.filename'] };
+    expect(messagesOf([user(file('image/gif', 'GIF8', 'cat.gif'))])).toMatchObject(losses);
+    expect(messagesOf([user(file('text/plain', 'A', 'a.txt'))])).toMatchObject({ dropped: [], approximated: [] });
+  });
+
   it('begins with all instructions', () => {
     const [system, developer]: Message[] = [
       { role: 'system', parts: [text('Be brief.')] },

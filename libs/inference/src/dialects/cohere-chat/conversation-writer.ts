@@ -154,7 +154,11 @@ export class ConversationWriter {
   }
 
   #file(part: FilePart): Json[] {
-    if (isPicture(part)) return this.#image({ type: 'image', source: part.source });
+    if (isPicture(part)) {
+      // The picture itself is carried.
+      if (part.filename !== undefined) this.log.approximate('messages.file.filename');
+      return this.#image({ type: 'image', source: part.source });
+    }
     if (part.cache) this.log.drop('cache_control');
     const text = textOfFile(part);
     if (text === null) this.log.drop('messages.file');

@@ -38,7 +38,7 @@ export class PartWriter {
       case 'video':
         return this.#media(part);
       case 'file':
-        return this.#media(part, part.filename);
+        return this.#file(part);
     }
   }
 
@@ -81,6 +81,13 @@ export class PartWriter {
   #media(part: Extract<SpokenPart, { type: 'image' | 'file' | 'video' }>, filename?: string): WirePart | null {
     const written = writeMedia(part.source, part.type, this.endpoint, filename);
     if (written === null) this.log.drop(part.type);
+    return written;
+  }
+
+  #file(part: Extract<SpokenPart, { type: 'file' }>): WirePart | null {
+    const written = this.#media(part, part.filename);
+    // The file is carried: its name alone must not bar a request that may lose nothing from a model that reads it.
+    if (written !== null && part.filename !== undefined) this.log.approximate('messages.file.filename');
     return written;
   }
 

@@ -56,6 +56,15 @@ describe(writeRequest.name, () => {
       expect(losses.approximated).toEqual(['messages']);
     });
 
+    it('says that a file goes on without its name, which bars no endpoint that may lose nothing', () => {
+      const file = { type: 'file', source: { kind: 'base64', mediaType: 'application/pdf', data: 'YQ==' } } as const;
+      const namedFile: Part = { ...file, filename: 'bill.pdf' };
+      const named = write({ messages: [user(namedFile)] });
+      expect(JSON.stringify(named.contents)).not.toContain('bill.pdf');
+      expect(named.losses).toEqual({ dropped: [], approximated: ['messages.file.filename'] });
+      expect(write({ messages: [user(file)] }).losses.approximated).toEqual([]);
+    });
+
     it('leaves empty texts out', () => {
       expect(write({ messages: [user(text(''), text('Hello'))] }).contents[0]!.parts).toEqual([{ text: 'Hello' }]);
     });

@@ -1,10 +1,10 @@
 import type { Endpoint } from '../../routing/catalogue';
-import { objectOf } from '../loose-values';
+import { isTaken } from '../own-members';
 
 /**
  * What some chat upstreams take beyond OpenAI's own members. OpenAI and those that copy it exactly refuse a
  * whole request for one of these, so they are sent only where the catalogue says so:
- * `capabilities: { chat: { <name>: true } }`, or of a sampler its name in `supported_parameters`.
+ * `capabilities: { chat: { <name>: true } }`, and samplers also where they are among the supported parameters.
  */
 export type ChatExtension =
   /** The object `reasoning` in place of `reasoning_effort`. */
@@ -20,8 +20,6 @@ export type ChatExtension =
   | 'repetition_penalty'
   | 'cache_control'
   | 'metadata'
-  /** How pictures are to be made. */
-  | 'image_config'
   /** The role, in place of `system`. */
   | 'developer'
   /** Pictures that the model made in earlier turns. */
@@ -31,10 +29,6 @@ export type ChatExtension =
   /** In place of `max_completion_tokens`. */
   | 'max_tokens';
 
-/** Those that are parameters of the interface too, so that a model's list of what it supports may name them. */
-const PARAMETERS: ReadonlySet<ChatExtension> = new Set(['top_k', 'min_p', 'top_a', 'repetition_penalty']);
-
-export function takes({ capabilities, supportedParameters }: Endpoint, extension: ChatExtension): boolean {
-  if (objectOf(capabilities['chat'])[extension] === true) return true;
-  return PARAMETERS.has(extension) && supportedParameters.includes(extension);
+export function takes(endpoint: Endpoint, extension: ChatExtension): boolean {
+  return isTaken(endpoint, 'chat', extension) === true;
 }

@@ -9,9 +9,8 @@ import type {
   ToolDefinition,
 } from '../../model/canonical-request';
 import { CheckedObject } from '../checked-object';
-import { parseJson } from '../json-value';
-import { defined, objectOf, type JsonObject } from '../loose-values';
-import { GATEWAY_MEMBERS } from '../request-members';
+import { defined, type JsonObject } from '../loose-values';
+import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
 import { readCacheMark } from './read-content';
 import { readMessages } from './read-messages';
 
@@ -23,11 +22,11 @@ const MODALITIES = ['text', 'image', 'audio'] as const;
 const READ =
   'messages tools tool_choice parallel_tool_calls response_format temperature top_p top_k min_p top_a ' +
   'frequency_penalty presence_penalty repetition_penalty seed logit_bias max_tokens max_completion_tokens stop n ' +
-  'reasoning reasoning_effort include_reasoning logprobs top_logprobs verbosity modalities prompt_cache_key ' +
-  'service_tier metadata user';
+  'reasoning reasoning_effort logprobs top_logprobs verbosity modalities prompt_cache_key service_tier metadata ' +
+  'cache_control user';
 
 /** Members that are read, and those that are not the model's business. */
-const KNOWN = new Set([...GATEWAY_MEMBERS, 'model', 'stream', 'stream_options', ...READ.split(' ')]);
+const KNOWN = new Set([...CHAT_GATEWAY_MEMBERS, 'model', 'stream', 'stream_options', ...READ.split(' ')]);
 
 /** A chat request in no dialect. @throws AppError invalid_request by the member's path */
 export function readChatRequest(members: JsonObject): CanonicalRequest {
@@ -150,11 +149,7 @@ export function readReasoningRequest(body: CheckedObject): ReasoningRequest | un
   return Object.keys(request).length === 0 ? undefined : request;
 }
 
-/** Keys with their quotes, which stand in no string of a body. Without them it is not parsed. */
-const HIDING = ['"exclude"', '"include_reasoning"'];
-
-/** Whether the caller asked not to be shown the model's thoughts. The body has been checked. */
-export function hidesReasoning(body: Buffer): boolean {
-  if (!HIDING.some((key) => body.includes(key))) return false;
-  return readReasoningRequest(new CheckedObject(objectOf(parseJson(body))))?.isHidden === true;
+/** Whether the caller asked not to be shown the model's thoughts. `members` is a request that has been read. */
+export function hidesReasoning(members: JsonObject): boolean {
+  return readReasoningRequest(new CheckedObject(members))?.isHidden === true;
 }

@@ -3,10 +3,9 @@ import type { Endpoint } from '../../routing/catalogue';
 import { JsonCursor } from '../json-cursor';
 import type { ScannedObject } from '../json-members';
 import { parseJson } from '../json-value';
-import { isObject } from '../loose-values';
 import { memberText } from '../request-members';
 import { CheckedObject } from '../checked-object';
-import { takes, type ChatExtension } from './extensions';
+import { takes } from './extensions';
 import { readReasoningRequest } from './read-request';
 import { writeEffort } from './write-request';
 
@@ -14,18 +13,12 @@ import { writeEffort } from './write-request';
 const PRIORITY = { service_tier: '"priority"' };
 const TIERS: Readonly<Record<string, object>> = { '"fast"': PRIORITY, '"ultrafast"': PRIORITY };
 
-/** A key with its quotes, which stands in no string of a body: there they are escaped. */
-const CACHE_MARK = '"cache_control"';
-/** Members whose parts can be marked for the cache. */
-const MARKABLE = ['messages', 'tools'];
-const NO_REASONING: readonly string[] = ['reasoning'];
-
 /**
  * Members of a chat request that callers of this API have and OpenAI's does not, in the words of an upstream that
  * speaks the latter: it would refuse the whole request for them.
  *
  * @param set JSON texts by the names of members, to which those are added that are told otherwise
- * @returns the names of members that are not told as they are
+ * @returns whether `reasoning` is not told as it is
  * @throws AppError invalid_request by the member's path
  */
 export function reword(
@@ -33,41 +26,13 @@ export function reword(
   endpoint: Endpoint,
   set: Record<string, string | Buffer>,
   log?: LossLog,
-): readonly string[] {
+): boolean {
   const tier = memberText(request, 'service_tier');
   if (tier !== undefined) Object.assign(set, TIERS[tier.toString()]);
-  if (!takes(endpoint, 'cache_control') && request.bytes.includes(CACHE_MARK)) unmark(request, set, log);
-  const unknown = isUnknown('image_config', request, endpoint, log) ? ['image_config'] : [];
-  if (memberText(request, 'reasoning') === undefined || takes(endpoint, 'reasoning')) return unknown;
+  if (memberText(request, 'reasoning') === undefined || takes(endpoint, 'reasoning')) return false;
   const effort = effortOf(request, endpoint, log);
   if (effort !== undefined) set['reasoning_effort'] = JSON.stringify(effort);
-  return unknown.length === 0 ? NO_REASONING : [...unknown, ...NO_REASONING];
-}
-
-function isUnknown(name: ChatExtension, request: ScannedObject, endpoint: Endpoint, log?: LossLog): boolean {
-  if (memberText(request, name) === undefined || takes(endpoint, name)) return false;
-  log?.drop(name);
   return true;
-}
-
-/** Takes the marks off messages, their parts, and tools. The member of the whole request is the gateway's own. */
-function unmark(request: ScannedObject, set: Record<string, string | Buffer>, log?: LossLog): void {
-  for (const name of MARKABLE) {
-    const text = memberText(request, name);
-    if (!text?.includes(CACHE_MARK)) continue;
-    log?.drop('cache_control');
-    set[name] = JSON.stringify(unmarked(parseJson(text)));
-  }
-}
-
-/** Schemas and arguments may have a member of that name which is none of ours. */
-function unmarked(entries: unknown): unknown {
-  if (!Array.isArray(entries)) return entries;
-  return entries.map((entry: unknown) => {
-    if (!isObject(entry)) return entry;
-    const { cache_control: _mark, ...rest } = entry;
-    return Array.isArray(rest.content) ? { ...rest, content: unmarked(rest.content) } : rest;
-  });
 }
 
 function effortOf(request: ScannedObject, endpoint: Endpoint, log = new LossLog()): string | undefined {

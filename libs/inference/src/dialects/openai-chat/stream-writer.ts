@@ -8,7 +8,7 @@ import { defined } from '../loose-values';
 import type { Bill, StreamWriter } from '../translation';
 import { shifted, writeAnnotation } from './annotations';
 import { writeLogprobs } from './logprobs';
-import { hidesReasoning } from './read-request';
+import { hidesThoughts } from './hidden-thoughts';
 import { plainThought, writeDetails } from './reasoning-details';
 import { writeImage } from './write-answer';
 
@@ -37,7 +37,7 @@ export class ChatStreamWriter implements StreamWriter {
   constructor(context: AnswerContext) {
     this.#own = ownMembers(context);
     this.#echoedBody = context.echoedBody;
-    this.#isReasoningHidden = hidesReasoning(context.requestBody);
+    this.#isReasoningHidden = hidesThoughts(context.requestBody);
   }
 
   write(event: AnswerEvent): Buffer[] {

@@ -146,6 +146,13 @@ describe('a chat request', () => {
     expect(approximated).toEqual(['developer', 'reasoning.max_tokens']);
   });
 
+  it('writes a sampler that is listed among the parameters of the model, and no other', () => {
+    const request = read({ top_k: 5, min_p: 0.1 });
+    const { body, dropped } = write(request, anEndpoint({ supportedParameters: ['top_k'] }));
+    expect(body).toMatchObject({ top_k: 5 });
+    expect(dropped).toEqual(['min_p']);
+  });
+
   it('names the members that it has no place for, and none that are for the gateway', () => {
     const request = read({
       model: 'acme/large',

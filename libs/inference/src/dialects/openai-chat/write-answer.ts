@@ -6,14 +6,14 @@ import { defined } from '../loose-values';
 import type { Bill } from '../translation';
 import { shifted, writeAnnotation } from './annotations';
 import { writeLogprobs } from './logprobs';
-import { hidesReasoning } from './read-request';
+import { hidesThoughts } from './hidden-thoughts';
 import { plainThought, writeDetails } from './reasoning-details';
 import { chatUsage } from './usage';
 
 /** A whole answer as a `chat.completion` (interface §2.1). */
 export function writeChatAnswer(answer: CanonicalAnswer, bill: Bill, context: AnswerContext): object {
   const { generationId, model, endpoint, requestBody } = context;
-  const isHidden = hidesReasoning(requestBody);
+  const isHidden = hidesThoughts(requestBody);
   return defined({
     id: generationId,
     object: 'chat.completion',

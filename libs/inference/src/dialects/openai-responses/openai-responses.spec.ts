@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LossLog } from '../../model/loss-report';
+import type { Endpoint } from '../../routing/catalogue';
 import { aModel, anEndpoint } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { openAiResponses } from './openai-responses';
@@ -62,21 +63,64 @@ const anAnswer = (values: object = {}): object => ({
   ...values,
 });
 
-it('goes without settings that the catalogue does not list for its endpoint, and says so', () => {
-  const listing = anEndpoint({ supportedParameters: ['top_p'] });
-  const log = new LossLog();
-  const body = Buffer.from('{"model":"m","input":"x","temperature":1,"top_p":0.5}');
-  const sent = openAiResponses.toUpstream(body, listing, false, log).toString();
-  expect(JSON.parse(sent)).toEqual({ model: 'acme-large-2026', input: 'x', top_p: 0.5, store: false });
-  expect(log.report().dropped).toEqual(['temperature']);
-});
-
 describe('a request for an upstream that speaks responses', () => {
   it('names the upstream model, is never stored, and keeps every other byte', () => {
     expect(toUpstream('{ "model" : "acme/large", "input":"\\u00e9", "store":true , "top_p": 1.0}')).toBe(
       '{ "model" : "acme-large-2026", "input":"\\u00e9", "store":false , "top_p": 1.0}',
     );
     expect(toUpstream('{"model":"m","input":"x"}')).toBe('{"model":"acme-large-2026","input":"x","store":false}');
+  });
+
+  const passed = (members: string, values: Partial<Endpoint> = {}) => {
+    const log = new LossLog();
+    const body = Buffer.from(`{"model":"m",${members}"input":"x"}`);
+    const sent = openAiResponses.toUpstream(body, anEndpoint({ apis: ['responses'], ...values }), false, log);
+    const told = JSON.parse(sent.toString()) as Record<string, unknown>;
+    return { ...told, reasoning: told['reasoning'], losses: log.report() };
+  };
+
+  it('leaves out what callers have beyond the API, unless the catalogue says that it is taken', () => {
+    const own = '"top_k":7,"image_config":{"aspect_ratio":"1:1"},"cache_control":{"type":"ephemeral"},';
+    const names = ['top_k', 'image_config', 'cache_control'];
+    const left = passed(own, { supportedParameters: ['max_tokens'] });
+    for (const name of names) expect(left).not.toHaveProperty(name);
+    expect(left.losses.dropped).toEqual(names);
+    const capabilities = { responses: { image_config: true, cache_control: true } };
+    const taken = passed(own, { supportedParameters: ['top_k'], capabilities });
+    expect(Object.keys(taken)).toEqual(expect.arrayContaining(names));
+    expect(taken.losses.dropped).toEqual([]);
+  });
+
+  it('leaves out settings that the catalogue does not list for the endpoint', () => {
+    const sent = passed('"temperature":1,"top_p":0.5,', { supportedParameters: ['top_p'] });
+    expect(sent).toMatchObject({ top_p: 0.5, losses: { dropped: ['temperature'] } });
+    expect(sent).not.toHaveProperty('temperature');
+  });
+
+  it('takes marks for the prompt cache out of items, their content, what tools gave back, and tools', () => {
+    const body = (mark: string) =>
+      `{"model":"acme-large-2026","input":[{"role":"user"${mark},"content":[{"type":"input_text","text":"a"${mark}}]},` +
+      `{"type":"function_call_output","output":[{"type":"input_text","text":"b"${mark}}]}],` +
+      `"tools":[{"type":"function","name":"f"${mark}}],"store":false}`;
+    expect(toUpstream(body(',"cache_control":{"type":"ephemeral"}'))).toBe(body(''));
+  });
+
+  it.each([
+    ['{"enabled":false}', { effort: 'none' }, [], []],
+    ['{"enabled":true,"summary":"auto"}', { summary: 'auto' }, [], []],
+    ['{"max_tokens":200,"enabled":true}', { effort: 'low' }, [], ['reasoning.max_tokens']],
+    ['{"effort":"high","exclude":true}', { effort: 'high' }, ['reasoning.exclude'], []],
+  ])('tells the reasoning %s in the words of the API', (reasoning, told, dropped, approximated) => {
+    const members = `"max_output_tokens":1000,"reasoning":${reasoning},`;
+    expect(passed(members)).toMatchObject({ reasoning: told, losses: { dropped, approximated } });
+    expect(Object.keys(passed(members)['reasoning'] as object)).toEqual(Object.keys(told));
+    const taker = passed(members, { capabilities: { responses: { reasoning: true } } });
+    expect(taker).toMatchObject({ reasoning: JSON.parse(reasoning) as object, losses: { dropped: [] } });
+  });
+
+  it('leaves reasoning that the API has words for as it is', () => {
+    const body = '{"model":"acme-large-2026","input":"x","reasoning":{ "effort" : "max" },"store":false}';
+    expect(toUpstream(body)).toBe(body);
   });
 
   it('loses what is between the caller and us and what reaches past us', () => {

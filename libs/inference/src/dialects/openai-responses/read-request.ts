@@ -130,7 +130,8 @@ function readSampling(body: JsonObject): Sampling {
   });
 }
 
-function readReasoningRequest(value: unknown, unread: Set<string>): ReasoningRequest | undefined {
+/** `reasoning` in no dialect; what has no place there is named in `unread`. */
+export function readReasoningRequest(value: unknown, unread: Set<string>): ReasoningRequest | undefined {
   const reasoning = objectOrNull(value);
   if (reasoning === null) return undefined;
   for (const name of ['context', 'mode']) if (reasoning[name] != null) unread.add(`reasoning.${name}`);

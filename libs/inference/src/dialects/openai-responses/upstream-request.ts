@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../routing/catalogue';
-import { spliceMembers, type ScannedObject } from '../json-members';
+import { applyEdits, joinEdits, memberEdits, type ScannedObject } from '../json-members';
+import { cacheMarkEdits, leftOutMembers } from '../own-members';
 import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
 import { untakenMembers } from '../untaken-parameters';
+import { rewordedReasoning } from './reworded-reasoning';
 
 /**
  * Members that are between the caller and us, would make the upstream keep state, or try to reach past us:
@@ -22,13 +24,16 @@ const REMOVED: readonly string[] = [
 /** Tiers that exist between the caller and us (interface §4.4), in the upstream's words. */
 const TIERS: Readonly<Record<string, string>> = { '"fast"': '"priority"', '"ultrafast"': '"priority"' };
 
+/** Where a request can be marked for the prompt cache, beside its top. */
+const MARKED_LISTS = [['input'], ['input', 'content'], ['input', 'output'], ['tools']] as const;
+
 const USERS = ['user', 'safety_identifier'];
 const QUOTE = 0x22;
 
 /** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
 export function toUpstreamRequest(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
   const request = scanRequest(body);
-  const set: Record<string, string> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
+  const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
   const tier = memberText(request, 'service_tier')?.toString() ?? '';
@@ -37,7 +42,12 @@ export function toUpstreamRequest(body: Buffer, endpoint: Endpoint, isStream: bo
     const hash = hashedText(request, name);
     if (hash !== null) set[name] = hash;
   }
-  return spliceMembers(request, { set, remove: [...removedFrom(request), ...untakenMembers(request, endpoint, log)] });
+  const reasoning = rewordedReasoning(request, endpoint, log);
+  if (reasoning !== undefined) set['reasoning'] = reasoning;
+  const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
+  const remove = [...removedFrom(request), ...leftOut];
+  const edits = memberEdits(request, { set, remove });
+  return applyEdits(body, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'responses', log)));
 }
 
 function removedFrom(request: ScannedObject): readonly string[] {

@@ -1,5 +1,6 @@
 import type {
   CanonicalRequest,
+  ReasoningEffort,
   ReasoningRequest,
   ResponseFormat,
   Sampling,
@@ -94,12 +95,22 @@ function writeFormat(format: ResponseFormat): object {
 function writeReasoning(request: CanonicalRequest, endpoint: Endpoint, log: LossLog): object | undefined {
   const { reasoning, maxOutputTokens } = request;
   if (reasoning === undefined) return undefined;
-  const outputTokens = maxOutputTokens ?? endpoint.maxCompletionTokens ?? DEFAULT_OUTPUT_TOKENS;
-  const written = defined({ effort: effortOf(reasoning, outputTokens, log), summary: summaryOf(reasoning) });
+  const effort = effortOf(reasoning, outputTokensOf(maxOutputTokens, endpoint), log);
+  const written = defined({ effort, summary: summaryOf(reasoning) });
   return Object.keys(written).length > 0 ? written : undefined;
 }
 
-function effortOf({ isEnabled, effort, maxTokens }: ReasoningRequest, outputTokens: number, log: LossLog): unknown {
+/** What thinking may take of. */
+export function outputTokensOf(asked: number | undefined, { maxCompletionTokens }: Endpoint): number {
+  return asked ?? maxCompletionTokens ?? DEFAULT_OUTPUT_TOKENS;
+}
+
+/** The effort that says what was asked for, or nearly; undefined where nothing was. */
+export function effortOf(
+  { isEnabled, effort, maxTokens }: ReasoningRequest,
+  outputTokens: number,
+  log: LossLog,
+): ReasoningEffort | undefined {
   if (isEnabled === false) return 'none';
   if (maxTokens === undefined) return effort;
   log.approximate('reasoning.max_tokens');

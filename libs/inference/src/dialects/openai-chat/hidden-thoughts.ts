@@ -1,0 +1,25 @@
+import { parseJson } from '../json-value';
+import { objectOf } from '../loose-values';
+import { memberText, scanRequest } from '../request-members';
+import { hidesReasoning } from './read-request';
+
+/** Members in which a message or delta may have thoughts. */
+export const THOUGHT_MEMBERS: readonly string[] = ['reasoning', 'reasoning_content', 'reasoning_details'];
+
+const EXCLUDE = Buffer.from('"exclude"');
+const INCLUDE_REASONING = Buffer.from('"include_reasoning"');
+const MEMBERS = ['reasoning', 'include_reasoning'];
+
+/**
+ * Whether a chat request, as the caller's bytes, asks not to be shown the model's thoughts. Looks for the words
+ * first, because few requests have them and an answer should not wait for the others to be read once more.
+ */
+export function hidesThoughts(requestBody: Buffer): boolean {
+  if (!requestBody.includes(EXCLUDE) && !requestBody.includes(INCLUDE_REASONING)) return false;
+  const request = scanRequest(requestBody);
+  const members = MEMBERS.flatMap((name) => {
+    const text = memberText(request, name);
+    return text === undefined ? [] : [[name, parseJson(text)] as const];
+  });
+  return hidesReasoning(objectOf(Object.fromEntries(members)));
+}
