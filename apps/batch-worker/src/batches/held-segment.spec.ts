@@ -10,6 +10,8 @@ function held(attempts: number, lines = 3): HeldSegment {
 }
 
 describe(HeldSegment.name, () => {
+  afterEach(() => jest.useRealTimers());
+
   it('hands out every line once and is done when all are stored', () => {
     const segment = held(1);
     const seqs = [segment.next(), segment.next(), segment.next()].map((line) => line?.seq);
@@ -25,9 +27,11 @@ describe(HeldSegment.name, () => {
   it('hands a line that was put back out again, before the others', () => {
     const segment = held(1);
     const first = segment.next()!;
-    segment.rest();
-    segment.putBack(first);
-    expect(segment.next()).toBe(first);
+    jest.useFakeTimers();
+    segment.rest(first, 1_000, () => expect(segment.next()).toBe(first));
+    expect(segment.waiting).toBe(3);
+    jest.advanceTimersByTime(1_000);
+    expect.assertions(2);
   });
 
   it('goes one line at a time once its workers keep dying', () => {
@@ -54,7 +58,8 @@ describe(HeldSegment.name, () => {
   it('hands out nothing once it is stopped, and is idle when what was under way has ended', () => {
     const segment = held(1, 5);
     const [answered, waiting, calledOff] = [segment.next()!, segment.next()!, segment.next()!];
-    segment.rest();
+    jest.useFakeTimers();
+    segment.rest(waiting, 1_000, () => undefined);
     segment.stop();
     expect(segment.next()).toBeNull();
     expect(segment.isIdle).toBe(false);
@@ -62,9 +67,21 @@ describe(HeldSegment.name, () => {
     segment.drop();
     expect([answered.seq, calledOff.seq]).toEqual([0, 2]);
     expect(segment.isIdle).toBe(true);
-    segment.putBack(waiting);
+    jest.advanceTimersByTime(1_000);
     expect(segment.isIdle).toBe(true);
     expect(segment.next()).toBeNull();
     expect(segment.done).toBe(false);
+  });
+
+  it('keeps nothing in memory, and wakes nobody, once it is given back', () => {
+    jest.useFakeTimers();
+    const segment = held(1);
+    const woken = jest.fn();
+    segment.rest(segment.next()!, 1_000, woken);
+    segment.giveBack();
+    expect([segment.waiting, jest.getTimerCount()]).toEqual([0, 0]);
+    jest.advanceTimersByTime(1_000);
+    expect(woken).not.toHaveBeenCalled();
+    expect(segment.next()).toBeNull();
   });
 });

@@ -27,8 +27,8 @@ export class HeldSegment {
   /** Lines without a stored result. */
   private unstored: number;
   private handedOut = 0;
-  /** Handed out, and waiting until they may be tried again. */
-  private resting = 0;
+  /** Handed out, and waiting until they may be tried again: what wakes them. */
+  private readonly resting = new Map<HeldLine, NodeJS.Timeout>();
   private stopped = false;
   /** Ends the calls of its lines. */
   readonly calls = new Cancellation();
@@ -63,16 +63,15 @@ export class HeldSegment {
     return this.hasNext ? this.take() : null;
   }
 
-  /** A line waits until it may be tried again; `putBack` ends the wait. */
-  rest(): void {
-    this.resting += 1;
-  }
-
-  /** Puts a line back that will be tried again. */
-  putBack(line: HeldLine): void {
-    this.resting -= 1;
-    this.handedOut -= 1;
-    if (!this.stopped) this.ready.unshift(line);
+  /** A line waits until it may be tried again; it is ready by the time `then` is told. */
+  rest(line: HeldLine, delayMs: number, then: () => void): void {
+    const putBack = (): void => {
+      this.resting.delete(line);
+      this.handedOut -= 1;
+      if (!this.stopped) this.ready.unshift(line);
+      then();
+    };
+    this.resting.set(line, setTimeout(putBack, delayMs));
   }
 
   /** A line ends without a result. */
@@ -86,9 +85,17 @@ export class HeldSegment {
     this.ready.length = 0;
   }
 
+  /** Its lease ends unfinished: nothing of it is kept in memory. */
+  giveBack(): void {
+    this.lost = true;
+    this.ready.length = 0;
+    for (const timer of this.resting.values()) clearTimeout(timer);
+    this.resting.clear();
+  }
+
   /** Lines that wait for a slot, or until they may be tried again. */
   get waiting(): number {
-    return this.ready.length + this.resting;
+    return this.ready.length + this.resting.size;
   }
 
   get isStopped(): boolean {
@@ -97,7 +104,7 @@ export class HeldSegment {
 
   /** Nothing of it is being called or waits to be committed. */
   get isIdle(): boolean {
-    return this.handedOut === this.resting;
+    return this.handedOut === this.resting.size;
   }
 
   stored(): void {

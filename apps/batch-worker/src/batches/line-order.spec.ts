@@ -1,9 +1,9 @@
 import type { ClaimedSegment } from '@libs/persistence';
 import { HeldSegment } from './held-segment';
-import { nextLine, readyByProvider, WorkspaceShares } from './line-order';
+import { nextLine, readyBy, WorkspaceShares } from './line-order';
 
 function held(values: Partial<ClaimedSegment>, lines = 100): HeldSegment {
-  const claim = { attempts: 1, batchNumber: 1n, number: 0, expiresAtMs: 1_000, provider: 'acme', ...values };
+  const claim = { attempts: 1, batchNumber: 1n, number: 0, expiresAtMs: 1_000, quota: 'acme', ...values };
   const body = Buffer.alloc(1);
   return new HeldSegment(
     claim as ClaimedSegment,
@@ -32,19 +32,21 @@ describe(nextLine.name, () => {
     expect(lines.map(({ segment }) => segment)).toEqual([first, second]);
   });
 
-  it('passes over providers that may not be called now', () => {
-    const [resting, able] = [held({ workspaceId: 'one', provider: 'resting' }), held({ workspaceId: 'two' })];
+  it('passes over quotas that may not be called now', () => {
+    const [resting, able] = [held({ workspaceId: 'one', quota: 'resting' }), held({ workspaceId: 'two' })];
     const shares = new WorkspaceShares();
     for (let slot = 0; slot < 5; slot += 1) shares.begin('two');
-    expect(nextLine([resting, able], shares, (provider) => provider === 'acme')!.segment).toBe(able);
-    expect(nextLine([resting], shares, (provider) => provider === 'acme')).toBeNull();
+    expect(nextLine([resting, able], shares, (quota) => quota === 'acme')!.segment).toBe(able);
+    expect(nextLine([resting], shares, (quota) => quota === 'acme')).toBeNull();
   });
 
-  it('counts what is ready for each provider', () => {
-    const segments = [held({ provider: 'a' }, 3), held({ provider: 'a' }, 2), held({ provider: 'b' }, 1)];
-    expect([...readyByProvider(segments)]).toEqual([
-      ['a', 5],
-      ['b', 1],
-    ]);
+  it('counts what is ready for each provider, and for each key there', () => {
+    const segments = [
+      held({ provider: 'a', quota: 'a' }, 3),
+      held({ provider: 'a', quota: 'a:own' }, 2),
+      held({ provider: 'b', quota: 'b' }, 1),
+    ];
+    expect(Object.fromEntries(readyBy('provider', segments))).toEqual({ a: 5, b: 1 });
+    expect(Object.fromEntries(readyBy('quota', segments))).toEqual({ a: 3, 'a:own': 2, b: 1 });
   });
 });

@@ -26,11 +26,11 @@ export class WorkspaceShares {
 export function nextLine(
   segments: Iterable<HeldSegment>,
   shares: WorkspaceShares,
-  admits: (provider: string) => boolean,
+  admits: (quota: string) => boolean,
 ): HeldLine | null {
   let first: HeldSegment | null = null;
   for (const segment of segments) {
-    if (!segment.hasNext || !admits(segment.claim.provider)) continue;
+    if (!segment.hasNext || !admits(segment.claim.quota)) continue;
     if (first === null || compare(segment, first, shares) < 0) first = segment;
   }
   return first?.next() ?? null;
@@ -46,21 +46,19 @@ function compare({ claim: one }: HeldSegment, { claim: other }: HeldSegment, sha
   );
 }
 
-/** Ready lines per provider. */
-export function readyByProvider(segments: Iterable<HeldSegment>): ReadonlyMap<string, number> {
+/** Ready lines, by provider or by quota. */
+export function readyBy(key: 'provider' | 'quota', segments: Iterable<HeldSegment>): ReadonlyMap<string, number> {
   const ready = new Map<string, number>();
-  for (const { claim, ready: lines } of segments) {
-    ready.set(claim.provider, (ready.get(claim.provider) ?? 0) + lines.length);
-  }
+  for (const { claim, ready: lines } of segments) ready.set(claim[key], (ready.get(claim[key]) ?? 0) + lines.length);
   return ready;
 }
 
-/** The same with those that wait until they may be tried again. */
-export function waitingByProvider(segments: Iterable<HeldSegment>): ReadonlyMap<string, number> {
+/** Lines of each quota with those that wait until they may be tried again. */
+export function waitingByQuota(segments: Iterable<HeldSegment>): ReadonlyMap<string, number> {
   const waiting = new Map<string, number>();
   for (const segment of segments) {
-    const { provider } = segment.claim;
-    waiting.set(provider, (waiting.get(provider) ?? 0) + segment.waiting);
+    const { quota } = segment.claim;
+    waiting.set(quota, (waiting.get(quota) ?? 0) + segment.waiting);
   }
   return waiting;
 }

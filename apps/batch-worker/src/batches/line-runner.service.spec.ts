@@ -60,7 +60,7 @@ afterEach(async () => {
   await closeEngine();
 });
 
-function aLine(endpoint: string, body: object, tries = 1): HeldLine {
+function aLine(endpoint: string, body: object, tries = 1, isOwnKey = false): HeldLine {
   const claim: ClaimedSegment = {
     batchNumber: 1n,
     number: 0,
@@ -74,6 +74,8 @@ function aLine(endpoint: string, body: object, tries = 1): HeldLine {
     model: 'acme/large',
     provider: 'acme',
     upstreamModel: 'acme-large-2026',
+    quota: isOwnKey ? 'acme:own' : 'acme',
+    isOwnKey,
     ...OWNER,
     apiKeyHash: 'hash',
     expiresAtMs: 0,
@@ -111,7 +113,7 @@ describe(LineRunnerService.name, () => {
   it('keeps a line waiting, and counts no try, while nobody can say whether its key is good', async () => {
     principal = new Error('nobody answers');
     const line = aLine('/v1/chat/completions', { messages: MESSAGES }, 8);
-    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 1_000, pausesProvider: false, isCongestion: false });
+    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 1_000, pausesQuota: false, isCongestion: false });
     expect(line.tries).toBe(7);
     expect(upstream.requests).toHaveLength(0);
   });
@@ -136,21 +138,23 @@ describe(LineRunnerService.name, () => {
   it('tries a line again after what may pass, until it has been tried often enough', async () => {
     upstream.answers(503, '');
     const line = { messages: MESSAGES };
-    expect(await run(aLine('/v1/chat/completions', line))).toMatchObject({ kind: 'retry', pausesProvider: false });
+    expect(await run(aLine('/v1/chat/completions', line))).toMatchObject({ kind: 'retry', pausesQuota: false });
     expect(await run(aLine('/v1/chat/completions', line, 8))).toMatchObject({
       outcome: { statusCode: null, costUsd: '0', error: { type: 'server_error', error_type: 'provider_overloaded' } },
     });
   });
 
-  it('waits longer than that for a provider that gets too many calls, but not for ever, and not for a key of the caller', async () => {
+  it('waits longer than that for a provider that gets too many calls, but not for ever, with whosever key', async () => {
     upstream.answers(429, '', { 'retry-after': '1' });
     const line = aLine('/v1/chat/completions', { messages: MESSAGES }, 100);
     const minutesAgo = (minutes: number): number => performance.now() - minutes * 60_000;
-    expect(await run({ ...line, firstTryMs: minutesAgo(29) })).toMatchObject({ kind: 'retry', pausesProvider: true });
+    expect(await run({ ...line, firstTryMs: minutesAgo(29) })).toMatchObject({ kind: 'retry', pausesQuota: true });
     const givenUp = { outcome: { error: { error_type: 'rate_limit_exceeded' } } };
     expect(await run({ ...line, firstTryMs: minutesAgo(31) })).toMatchObject(givenUp);
     own = [OWN];
-    expect(await run({ ...line, firstTryMs: minutesAgo(1) })).toMatchObject(givenUp);
+    const ownLine = aLine('/v1/chat/completions', { messages: MESSAGES }, 100, true);
+    expect(await run({ ...ownLine, firstTryMs: minutesAgo(29) })).toMatchObject({ kind: 'retry', pausesQuota: true });
+    expect(await run({ ...ownLine, firstTryMs: minutesAgo(31) })).toMatchObject(givenUp);
   });
 
   it('uses the key of the caller, whose owner pays the provider', async () => {
@@ -163,19 +167,22 @@ describe(LineRunnerService.name, () => {
     expect(upstream.requests).toMatchObject([{ headers: { authorization: 'Bearer sk-own-0123456789' } }]);
   });
 
-  it('keeps no other caller from a provider that has enough of a key of the caller', async () => {
+  it('pauses the quota of the key that was refused, and no other', async () => {
     upstream.answers(429, '', { 'retry-after': '7' });
     const line = aLine('/v1/chat/completions', { messages: MESSAGES });
-    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: true, isCongestion: false });
+    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesQuota: true, isCongestion: false });
+    // A key that was added after the batch was accepted.
     own = [OWN];
-    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesProvider: false, isCongestion: false });
+    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesQuota: false, isCongestion: false });
+    const ownLine = aLine('/v1/chat/completions', { messages: MESSAGES }, 1, true);
+    expect(await run(ownLine)).toEqual({ kind: 'retry', delayMs: 7_000, pausesQuota: true, isCongestion: false });
   });
 
   it('tries a line again whose caller’s own key is refused, as it may be mended in time', async () => {
     upstream.answers(401, '');
     own = [OWN];
     const line = aLine('/v1/chat/completions', { messages: MESSAGES });
-    expect(await run(line)).toMatchObject({ kind: 'retry', pausesProvider: false, isCongestion: false });
+    expect(await run(line)).toMatchObject({ kind: 'retry', pausesQuota: false, isCongestion: false });
     const last = await run({ ...line, tries: 8 });
     expect(last).toMatchObject({ kind: 'outcome', outcome: { error: { error_type: 'authentication' } } });
   });

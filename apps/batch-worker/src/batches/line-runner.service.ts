@@ -16,16 +16,16 @@ import { apiOf, candidateOf } from './batch-candidate';
 import { BatchKeys } from './batch-keys';
 import type { HeldLine } from './held-segment';
 import { answered, generationIdOf, refused, type LinePlace } from './line-outcome';
-import type { CallEnd } from './provider-windows';
+import type { CallEnd } from './quota-windows';
 
 export type LineResult =
   | { readonly kind: 'outcome'; readonly outcome: LineOutcome }
   | {
       readonly kind: 'retry';
       readonly delayMs: number;
-      /** The provider asked everybody to wait, not only this line. */
-      readonly pausesProvider: boolean;
-      /** The provider had too much of everybody's calls. */
+      /** The provider asked everybody on this quota to wait, not only this line. */
+      readonly pausesQuota: boolean;
+      /** It was too much for the quota, of whichever of its lines. */
       readonly isCongestion: boolean;
     };
 
@@ -92,20 +92,20 @@ export class LineRunnerService {
   private withoutKey(line: HeldLine, error: AppError): LineResult {
     if (error.code === 'authentication') return { kind: 'outcome', outcome: refused(placeOf(line), error) };
     line.tries -= 1;
-    return { kind: 'retry', delayMs: ASK_AGAIN_MS, pausesProvider: false, isCongestion: false };
+    return { kind: 'retry', delayMs: ASK_AGAIN_MS, pausesQuota: false, isCongestion: false };
   }
 
   private afterFailure(line: HeldLine, error: AppError): LineResult {
     if (isGivenUp(line, error)) return { kind: 'outcome', outcome: refused(placeOf(line), error) };
-    const isCongestion = CONGESTION.has(error.code) && !isOfOwnKey(error);
+    const isCongestion = CONGESTION.has(error.code) && isOfQuota(line, error);
     if (error.retryAfterSeconds !== undefined) {
       const delayMs = Math.min(MAX_RETRY_AFTER_MS, error.retryAfterSeconds * 1_000);
-      const pausesProvider = error.code === 'rate_limit_exceeded' && isCongestion;
+      const pausesQuota = error.code === 'rate_limit_exceeded' && isCongestion;
       // A pause answers it already; fewer calls at once as well would make each refusal cost a pause of its own.
-      return { kind: 'retry', delayMs, pausesProvider, isCongestion: isCongestion && !pausesProvider };
+      return { kind: 'retry', delayMs, pausesQuota, isCongestion: isCongestion && !pausesQuota };
     }
     const ceilingMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (line.tries - 1));
-    return { kind: 'retry', delayMs: Math.ceil(Math.random() * ceilingMs), pausesProvider: false, isCongestion };
+    return { kind: 'retry', delayMs: Math.ceil(Math.random() * ceilingMs), pausesQuota: false, isCongestion };
   }
 }
 
@@ -122,14 +122,17 @@ function scopeOf({ organizationId, workspaceId, apiKeyHash }: ClaimedSegment): C
 function isGivenUp({ tries, firstTryMs }: HeldLine, error: AppError): boolean {
   // A key of the caller's own that is refused may be mended while the batch is open.
   if (!error.retryable && error.code !== 'authentication') return true;
-  const isFull = error.code === 'rate_limit_exceeded' && !isOfOwnKey(error);
+  const isFull = error.code === 'rate_limit_exceeded';
   const waitedMs = firstTryMs === null ? 0 : performance.now() - firstTryMs;
   return tries >= MAX_TRIES && (!isFull || waitedMs >= LEAST_PATIENCE_MS);
 }
 
-/** What is wrong with a caller's own key is no reason to keep the provider from others. */
-function isOfOwnKey(error: AppError): boolean {
-  return attemptsBefore(error).at(-1)?.isByok === true;
+/**
+ * Whether an error says something of the quota of its line. One that a caller's own key ran into does not where the
+ * line counts for the operator's: the key is a fallback, or was added later.
+ */
+function isOfQuota({ segment: { claim } }: HeldLine, error: AppError): boolean {
+  return claim.isOwnKey || attemptsBefore(error).at(-1)?.isByok !== true;
 }
 
 function placeOf({ seq, customId, segment: { claim } }: HeldLine): LinePlace {

@@ -27,43 +27,63 @@ const modelOf = (provider: string) =>
 
 /** Segments of two batches of one workspace, the first one's before the second one's. */
 class FakeSegments {
-  constructor(private readonly open: ClaimedSegment[]) {}
+  /** Times that segments were given back. */
+  released = 0;
+
+  constructor(
+    private readonly open: ClaimedSegment[],
+    private readonly body: Buffer = LINE.body,
+  ) {}
 
   async claim(
     limit: number,
     _leaseMs: number,
-    { exceptProviders }: { readonly exceptProviders: readonly string[] },
+    { exceptQuotas }: { readonly exceptQuotas: readonly string[] },
   ): Promise<ClaimedSegment[]> {
-    const claimed = this.open
-      .filter(({ provider }) => !exceptProviders.includes(provider))
-      .slice(0, Math.min(4, limit));
+    const claimed = this.open.filter(({ quota }) => !exceptQuotas.includes(quota)).slice(0, Math.min(4, limit));
     for (const segment of claimed) this.open.splice(this.open.indexOf(segment), 1);
     return claimed;
   }
 
   async unfinishedLines(segments: readonly ClaimedSegment[]): Promise<BatchLine[][]> {
-    return segments.map(({ firstSeq }) =>
-      Array.from({ length: SEGMENT_LINES }, (_, index) => ({ ...LINE, seq: firstSeq + index })),
-    );
+    return segments.map(({ batchNumber, firstSeq }) => {
+      const lines = Array.from({ length: SEGMENT_LINES }, (_, at) => ({
+        ...LINE,
+        body: this.body,
+        seq: firstSeq + at,
+      }));
+      return lines.filter(
+        ({ seq }) => !outcomes.some((one) => one.lease.batchNumber === batchNumber && one.seq === seq),
+      );
+    });
   }
 
-  async release(): Promise<void> {}
+  async release(segments: readonly ClaimedSegment[]): Promise<void> {
+    this.released += segments.length;
+    this.open.push(...segments);
+  }
 
   async renew(leases: readonly ClaimedSegment[]): Promise<readonly ClaimedSegment[]> {
     return leases;
   }
 }
 
+type Admission = (provider: string, workspaceId: string) => AppError | null;
+
 /** Answers whom it has room for, and asks the others to wait. */
 class FakeEngine {
   calls = 0;
 
-  constructor(private readonly admits: (provider: string) => AppError | null) {}
+  constructor(private readonly admits: Admission) {}
 
-  async callEndpoint(_api: unknown, { endpoint }: { endpoint: { provider: { slug: string } } }): Promise<object> {
+  async callEndpoint(
+    _api: unknown,
+    { endpoint }: { endpoint: { provider: { slug: string } } },
+    { scope }: { scope: { workspaceId: string } },
+  ): Promise<object> {
     this.calls += 1;
     await new Promise((resolve) => setTimeout(resolve, 2));
-    const refusal = this.admits(endpoint.provider.slug);
+    const refusal = this.admits(endpoint.provider.slug, scope.workspaceId);
     if (refusal !== null) throw refusal;
     const usage = { promptTokens: 1, completionTokens: 1, audioPromptTokens: 0, audioCompletionTokens: 0 };
     const cost = { promptCost: 0n, completionCost: 0n, totalCost: 0n };
@@ -71,7 +91,8 @@ class FakeEngine {
   }
 }
 
-function segmentsOf(provider: string, batchNumber: bigint, count: number): ClaimedSegment[] {
+/** `credential`: of the workspace's own, which has its name. */
+function segmentsOf(provider: string, batchNumber: bigint, count: number, credential?: string): ClaimedSegment[] {
   return Array.from({ length: count }, (_, number) => ({
     batchNumber,
     number,
@@ -85,8 +106,10 @@ function segmentsOf(provider: string, batchNumber: bigint, count: number): Claim
     model: `${provider}/model`,
     provider,
     upstreamModel: 'model',
+    quota: credential === undefined ? provider : `${provider}:${credential}`,
+    isOwnKey: credential !== undefined,
     organizationId: 'organization',
-    workspaceId: 'workspace',
+    workspaceId: credential ?? 'workspace',
     apiKeyHash: 'hash',
     expiresAtMs: 0,
   }));
@@ -95,7 +118,7 @@ function segmentsOf(provider: string, batchNumber: bigint, count: number): Claim
 const outcomes: LineOutcome[] = [];
 let lane: ManagedLaneService;
 
-function runLane(segments: ClaimedSegment[], admits: (provider: string) => AppError | null): void {
+function runLane(segments: FakeSegments, admits: Admission): void {
   const catalogue = aCatalogue(modelOf('narrow'), modelOf('wide'));
   const runner = new LineRunnerService(
     new FakeEngine(admits) as unknown as InferenceEngine,
@@ -110,7 +133,7 @@ function runLane(segments: ClaimedSegment[], admits: (provider: string) => AppEr
   };
   lane = new ManagedLaneService(
     { BATCH_CONCURRENCY: CONCURRENCY } as BatchWorkerEnv,
-    new FakeSegments(segments) as unknown as BatchSegmentsRepository,
+    segments as unknown as BatchSegmentsRepository,
     results as unknown as BatchResultsRepository,
     runner,
     {} as FinalizerService,
@@ -133,7 +156,7 @@ afterEach(() => lane.drain());
 describe(ManagedLaneService.name, () => {
   it('has every line answered by a provider that takes one at a time and asks for a moment of quiet', async () => {
     let nextAtMs = 0;
-    runLane(segmentsOf('narrow', 1n, 4), () => {
+    runLane(new FakeSegments(segmentsOf('narrow', 1n, 4)), () => {
       const nowMs = performance.now();
       if (nowMs < nextAtMs) return new AppError('rate_limit_exceeded', 'Too many', { retryAfterSeconds: 0.02 });
       nextAtMs = nowMs + 15;
@@ -150,11 +173,64 @@ describe(ManagedLaneService.name, () => {
     'keeps no lines of others waiting for a provider that refuses all %s',
     async (_how, options) => {
       const segments = [...segmentsOf('narrow', 1n, 200), ...segmentsOf('wide', 2n, 4)];
-      runLane(segments, (provider) =>
+      runLane(new FakeSegments(segments), (provider) =>
         provider === 'narrow' ? new AppError('rate_limit_exceeded', 'Too many', options) : null,
       );
       await untilOutcomes(4 * SEGMENT_LINES);
       expect(new Set(outcomes.map(({ lease }) => lease.batchNumber))).toEqual(new Set([2n]));
+    },
+    30_000,
+  );
+
+  it.each([
+    ['with a time to wait', { retryAfterSeconds: 60 }],
+    ['without one', {}],
+  ])(
+    'keeps nobody else from a provider that has enough of one key of a caller, and refuses %s',
+    async (_how, options) => {
+      const limited = segmentsOf('wide', 1n, 200, 'limited');
+      const others = [...segmentsOf('wide', 2n, 4), ...segmentsOf('wide', 3n, 4, 'another')];
+      const calls = { limited: 0 };
+      runLane(new FakeSegments([...limited, ...others]), (_provider, workspaceId) => {
+        if (workspaceId !== 'limited') return null;
+        calls.limited += 1;
+        return new AppError('rate_limit_exceeded', 'Too many', options);
+      });
+      await untilOutcomes(8 * SEGMENT_LINES);
+      expect(new Set(outcomes.map(({ lease }) => lease.batchNumber))).toEqual(new Set([2n, 3n]));
+      // Its own lines have waited for it.
+      expect(calls.limited).toBeLessThan(5 * CONCURRENCY);
+    },
+    30_000,
+  );
+
+  it('gives large lines back that may not be called now, where they take the room of lines that may', async () => {
+    const large = Buffer.alloc(1024 * 1024, ' ');
+    const segments = new FakeSegments([...segmentsOf('narrow', 1n, 8), ...segmentsOf('wide', 2n, 4)], large);
+    runLane(segments, (provider) =>
+      provider === 'narrow' ? new AppError('rate_limit_exceeded', 'Too many', { retryAfterSeconds: 60 }) : null,
+    );
+    await untilOutcomes(4 * SEGMENT_LINES);
+    expect(segments.released).toBeGreaterThanOrEqual(2);
+    expect(new Set(outcomes.map(({ lease }) => lease.batchNumber))).toEqual(new Set([2n]));
+  }, 30_000);
+
+  it.each([
+    ['was quiet for a moment', { retryAfterSeconds: 1 }],
+    ['takes few calls at once', {}],
+  ])(
+    'comes back without delay to large lines of a provider that %s',
+    async (_what, options) => {
+      const large = Buffer.alloc(1024 * 1024, ' ');
+      const segments = new FakeSegments([...segmentsOf('narrow', 1n, 8), ...segmentsOf('wide', 2n, 4)], large);
+      let refusals = 2 * CONCURRENCY;
+      runLane(segments, (provider) => {
+        if (provider !== 'narrow' || refusals === 0) return null;
+        refusals -= 1;
+        return new AppError('rate_limit_exceeded', 'Too many', options);
+      });
+      await untilOutcomes(12 * SEGMENT_LINES);
+      expect(outcomes.filter(({ error }) => error !== null)).toEqual([]);
     },
     30_000,
   );

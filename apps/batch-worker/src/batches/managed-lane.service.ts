@@ -1,13 +1,18 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { BatchResultsRepository, BatchSegmentsRepository, type LaneSpeed, type LineOutcome } from '@libs/persistence';
+import {
+  BatchResultsRepository,
+  BatchSegmentsRepository,
+  type ClaimedSegment,
+  type LaneSpeed,
+  type LineOutcome,
+} from '@libs/persistence';
 import { BatchWorkerEnv } from '../batch-worker.env';
 import { FinalizerService } from './finalizer.service';
 import { HeldSegment, type HeldLine } from './held-segment';
 import { LaneMeter } from './lane-meter';
-import { nextLine, readyByProvider, waitingByProvider, WorkspaceShares } from './line-order';
+import { LaneQuotas } from './lane-quotas';
+import { nextLine, readyBy, WorkspaceShares } from './line-order';
 import { callEndOf, LineRunnerService } from './line-runner.service';
-import { ProviderPauses } from './provider-pauses';
-import { ProviderWindows } from './provider-windows';
 import { RESULT_GROUPS, ResultWriter } from './result-writer';
 
 const LEASE_MS = 30_000;
@@ -17,11 +22,9 @@ const CLAIM_LINES = 512;
 const CLAIM_SEGMENTS = 64;
 /** Full segments of 128 lines in a claim. */
 const LEAST_CLAIMED = 4;
-/** Ready lines per slot below which more are fetched, which takes some turns, and held ones above which none are. */
-const READY_PER_SLOT = 8;
-const HELD_PER_SLOT = 16;
-/** Bytes of lines that wait in memory; a claim is made only below it. */
+/** What is held, in bytes of lines and in segments per slot; a claim is made only below it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
+const MAX_SEGMENTS_PER_SLOT = 32;
 /** Outcomes per slot that wait for no more company. */
 const FULL_GROUP_PER_SLOT = 4;
 /**
@@ -39,15 +42,15 @@ const CALL_OFF_MS = 4_000;
  * Segments are leased a few ahead, so a slow or large line holds up nobody: the next free slot takes the
  * next ready line of any segment. Outcomes go to the group commit, carrying the fence of their lease; a
  * lease that was lost meanwhile makes them void in the database, not here. A line that must wait (Retry-After,
- * backoff) holds no slot. A provider that has had too much gets fewer lines at once (ProviderWindows), and which line
- * comes next is a matter of fairness and deadlines (line-order). Every bound is on what is held: lines, bytes, and outcomes not yet committed.
+ * backoff) holds no slot. A key of which a provider has had too much gets fewer lines at once (LaneQuotas), and which
+ * line comes next is a matter of fairness and deadlines (line-order). Every bound is on what is held: segments, bytes,
+ * and outcomes not yet committed; what cannot run now gives way there to what can.
  */
 @Injectable()
 export class ManagedLaneService {
   private readonly logger = new Logger(ManagedLaneService.name);
   private readonly held = new Set<HeldSegment>();
-  private readonly pauses = new ProviderPauses();
-  private readonly windows: ProviderWindows;
+  private readonly quotas: LaneQuotas;
   private readonly shares = new WorkspaceShares();
   private readonly meter = new LaneMeter();
   private readonly writer: ResultWriter;
@@ -67,7 +70,7 @@ export class ManagedLaneService {
     private readonly finalizer: FinalizerService,
   ) {
     this.concurrency = env.BATCH_CONCURRENCY;
-    this.windows = new ProviderWindows(this.concurrency);
+    this.quotas = new LaneQuotas(this.concurrency);
     this.writer = new ResultWriter(results, {
       ...RESULT_GROUPS,
       fullGroupLines: Math.min(RESULT_GROUPS.fullGroupLines, this.concurrency * FULL_GROUP_PER_SLOT),
@@ -96,6 +99,7 @@ export class ManagedLaneService {
     if (this.renewTimer !== null) clearInterval(this.renewTimer);
     const unfinished = [...this.held].filter((segment) => !segment.done && !segment.lost);
     if (unfinished.length > 0) await this.segments.release(unfinished.map((segment) => segment.claim));
+    for (const segment of this.held) segment.giveBack();
     this.held.clear();
   }
 
@@ -114,8 +118,9 @@ export class ManagedLaneService {
   /** How fast lines are run, by provider; to be asked now and then by one. */
   speeds(): Record<string, LaneSpeed> {
     return this.meter.read({
-      waiting: readyByProvider(this.held),
-      slotsOf: (provider) => this.windows.limitOf(provider),
+      waiting: readyBy('provider', this.held),
+      // The quota of the operator's own key has the name of the provider.
+      slotsOf: (provider) => this.quotas.limitOf(provider),
     });
   }
 
@@ -123,7 +128,7 @@ export class ManagedLaneService {
   private pump(): void {
     if (this.stopping) return;
     while (this.inFlight < this.concurrency && this.writer.pending < this.concurrency * UNCOMMITTED_PER_SLOT) {
-      const line = nextLine(this.held, this.shares, (provider) => this.mayCall(provider));
+      const line = nextLine(this.held, this.shares, (quota) => this.quotas.mayCall(quota));
       if (line === null) break;
       void this.run(line);
     }
@@ -132,36 +137,33 @@ export class ManagedLaneService {
   }
 
   private claimWhenFew(): void {
-    if (this.heldBytes >= MAX_HELD_BYTES || this.countRunnable() >= this.concurrency * READY_PER_SLOT) return;
-    // What is held of a provider of which no more is fetched keeps nobody else out.
-    const enough = this.saturated();
-    let waiting = 0;
-    for (const [provider, lines] of waitingByProvider(this.held)) if (!enough.includes(provider)) waiting += lines;
-    if (waiting < this.concurrency * HELD_PER_SLOT) void this.claim();
+    if (!this.quotas.isShort(this.held)) return;
+    // With no slot free, what is held is being run.
+    if (this.isFull() && this.inFlight < this.concurrency) this.giveBackBlocked();
+    if (!this.isFull()) void this.claim();
   }
 
-  private mayCall(provider: string): boolean {
-    return this.pauses.remainingMs(provider) === 0 && this.windows.admits(provider);
+  private isFull(): boolean {
+    return this.heldBytes >= MAX_HELD_BYTES || this.held.size >= this.concurrency * MAX_SEGMENTS_PER_SLOT;
   }
 
-  /** Lines that wait for a slot only; of a provider that gets few at once no more than those will soon run. */
-  private countRunnable(): number {
-    let runnable = 0;
-    for (const [provider, ready] of readyByProvider(this.held)) {
-      if (this.pauses.remainingMs(provider) === 0) runnable += Math.min(ready, this.enoughFor(provider));
+  /** Down to half of what may be held, so that this is seldom done. The tries of their lines begin anew. */
+  private giveBackBlocked(): void {
+    const claims: ClaimedSegment[] = [];
+    for (const segment of this.quotas.blocked(this.held)) {
+      segment.giveBack();
+      this.letGo(segment);
+      claims.push(segment.claim);
+      const isHalf = this.held.size <= (this.concurrency * MAX_SEGMENTS_PER_SLOT) / 2;
+      if (isHalf && this.heldBytes <= MAX_HELD_BYTES / 2) break;
     }
-    return runnable;
-  }
-
-  private enoughFor(provider: string): number {
-    return this.windows.limitOf(provider) * READY_PER_SLOT;
-  }
-
-  /** Providers whose lines are held in sufficient number: more of them would only keep out those of others. */
-  private saturated(): string[] {
-    return [...waitingByProvider(this.held)]
-      .filter(([provider, waiting]) => waiting >= this.enoughFor(provider) || this.pauses.remainingMs(provider) > 0)
-      .map(([provider]) => provider);
+    if (claims.length === 0) return;
+    for (const quota of new Set(claims.map((claim) => claim.quota))) {
+      this.quotas.whenPauseOver(quota, () => this.wake());
+    }
+    this.segments
+      .release(claims)
+      .catch((error: unknown) => this.logger.warn(`segments wait for the end of their lease: ${messageOf(error)}`));
   }
 
   private async claim(): Promise<void> {
@@ -169,7 +171,7 @@ export class ManagedLaneService {
     this.claimWanted = false;
     try {
       const claims = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS, {
-        exceptProviders: this.saturated(),
+        exceptQuotas: this.quotas.keptOut(this.held),
         mostLines: CLAIM_LINES,
       });
       // With fewer there is no more.
@@ -201,15 +203,15 @@ export class ManagedLaneService {
     line.tries += 1;
     line.firstTryMs ??= performance.now();
     const { segment } = line;
-    const { workspaceId, provider } = segment.claim;
+    const { workspaceId, provider, quota } = segment.claim;
     this.shares.begin(workspaceId);
-    const ticket = this.windows.begin(provider);
+    const ticket = this.quotas.begin(quota);
     const beganMs = performance.now();
     const result = await this.runner.run(line, segment.calls);
     this.meter.called(provider, performance.now() - beganMs, result.kind === 'outcome');
     this.inFlight -= 1;
     this.shares.end(workspaceId);
-    this.windows.end(ticket, callEndOf(result));
+    this.quotas.end(ticket, callEndOf(result));
     // What was called off has come to nothing: it is neither an answer nor the provider's failure.
     if (result.kind === 'outcome' && (result.outcome.error === null || !segment.calls.aborted)) {
       this.writer.add(result.outcome);
@@ -230,13 +232,10 @@ export class ManagedLaneService {
       .catch((error: unknown) => this.logger.warn(`a stopped segment stays until its lease ends: ${messageOf(error)}`));
   }
 
-  private retryLater(line: HeldLine, { delayMs, pausesProvider }: { delayMs: number; pausesProvider: boolean }): void {
-    if (pausesProvider) this.pauses.pause(line.segment.claim.provider, delayMs);
-    line.segment.rest();
-    setTimeout(() => {
-      line.segment.putBack(line);
-      this.pauses.whenOver(line.segment.claim.provider, () => this.pump());
-    }, delayMs);
+  private retryLater(line: HeldLine, { delayMs, pausesQuota }: { delayMs: number; pausesQuota: boolean }): void {
+    const { quota } = line.segment.claim;
+    if (pausesQuota) this.quotas.pause(quota, delayMs);
+    line.segment.rest(line, delayMs, () => this.quotas.whenPauseOver(quota, () => this.pump()));
   }
 
   private onStored(outcomes: readonly LineOutcome[], batchesWithDoneSegments: readonly bigint[]): void {
@@ -259,8 +258,7 @@ export class ManagedLaneService {
   }
 
   private letGo(segment: HeldSegment): void {
-    this.held.delete(segment);
-    this.heldBytes -= segment.bytes;
+    if (this.held.delete(segment)) this.heldBytes -= segment.bytes;
   }
 
   private async renewLeases(): Promise<void> {

@@ -13,10 +13,13 @@ const ORDER = {
   credentialId: 'credential',
   upstreamId: 'job-1',
   inputFileId: null,
+  submittedAt: new Date(0),
   outputIds: [],
 } as unknown as NativeBatch;
 
-async function reportedWhere(remove: (() => Promise<'deleted' | 'unsupported'>) | null): Promise<readonly string[]> {
+type Removal = (() => Promise<'deleted' | 'unsupported'>) | null;
+
+async function reportedWhere(remove: Removal, ...orders: NativeBatch[]): Promise<readonly (string | null)[]> {
   const model = aModel({ endpoints: [anEndpoint({ provider: aProvider({ slug: 'acme' }), upstreamModel: 'large' })] });
   const catalogue = aCatalogue(model);
   const caller = {
@@ -24,16 +27,16 @@ async function reportedWhere(remove: (() => Promise<'deleted' | 'unsupported'>) 
     withSameKey: async (candidate: object) => (remove === null ? null : candidate),
     accessTo: async () => ({}),
   };
-  const reported: string[] = [];
+  const reported: (string | null)[] = [];
   const removal = {
     isUpstreamRequested: async () => true,
-    reportUpstream: async (_id: string, outcome: string) => reported.push(outcome),
+    reportUpstream: async (_id: string, outcome: string | null) => reported.push(outcome),
   };
   const service = new NativeRemovalService(
     { current: () => catalogue } as CatalogueSource,
     caller as unknown as NativeBatchCaller,
     removal as unknown as BatchRemovalRepository,
-    { ofBatch: async () => [ORDER] } as unknown as NativeBatchesRepository,
+    { ofBatch: async () => (orders.length > 0 ? orders : [ORDER]) } as unknown as NativeBatchesRepository,
   );
   await service.removeIfRequested('batch-1');
   return reported;
@@ -48,5 +51,17 @@ describe(NativeRemovalService.name, () => {
   it('tells a provider that fails, which may be asked again, from one that cannot be asked as its key is gone', async () => {
     expect(await reportedWhere(() => Promise.reject(new Error('down')))).toEqual(['refused']);
     expect(await reportedWhere(null)).toEqual(['unreachable']);
+  });
+
+  it('reports nothing of orders that were refused before anything of them was at the provider', async () => {
+    const refused = { ...ORDER, upstreamId: null, submittedAt: null };
+    expect(await reportedWhere(() => Promise.reject(new Error('not to be asked')), refused)).toEqual([null]);
+    expect(await reportedWhere(async () => 'deleted', refused, ORDER)).toEqual(['deleted']);
+  });
+
+  it('does not claim that an order is deleted of which nobody knows whether it was taken', async () => {
+    const lost = { ...ORDER, upstreamId: null };
+    expect(await reportedWhere(async () => 'deleted', lost)).toEqual(['unsupported']);
+    expect(await reportedWhere(async () => 'deleted', { ...lost, inputFileId: 'file-1' })).toEqual(['unsupported']);
   });
 });

@@ -6,7 +6,7 @@ import { BatchRemovalRepository, NativeBatchesRepository, type NativeBatch } fro
 import { KEY_GONE, reach } from './native-reach';
 
 /** The worst comes first: it is what the batch's owner is told. */
-const OUTCOMES = ['unreachable', 'refused', 'unsupported', 'deleted'] as const;
+const OUTCOMES = ['unreachable', 'refused', 'unsupported', 'deleted', 'nothing'] as const;
 type RemovalOutcome = (typeof OUTCOMES)[number];
 
 /** Has providers delete what they keep of a batch that its owner deletes (interface §4.3). */
@@ -26,18 +26,21 @@ export class NativeRemovalService {
     if (!(await this.removal.isUpstreamRequested(batchId))) return;
     const outcomes = new Set<RemovalOutcome>();
     for (const order of await this.orders.ofBatch(batchId)) outcomes.add(await this.remove(order));
-    const outcome = OUTCOMES.find((one) => outcomes.has(one)) ?? 'deleted';
+    const outcome = OUTCOMES.find((one) => outcomes.has(one)) ?? 'nothing';
     failpoint('upstream-batch-removed');
-    await this.removal.reportUpstream(batchId, outcome);
+    await this.removal.reportUpstream(batchId, outcome === 'nothing' ? null : outcome);
     this.logger.log(`what providers kept of batch ${batchId}: ${outcome}`);
   }
 
   private async remove(order: NativeBatch): Promise<RemovalOutcome> {
     const { upstreamId, inputFileId, outputIds } = order;
-    if (upstreamId === null && inputFileId === null) return 'deleted';
+    // Sent, and neither found nor known to have been refused: what there may be of it cannot be named.
+    const isLost = upstreamId === null && order.submittedAt !== null;
+    if (upstreamId === null && inputFileId === null) return isLost ? 'unsupported' : 'nothing';
     try {
       const at = await reach(order, this.catalogue.current(), this.caller, new Cancellation());
-      return await at.lane.batches.remove({ id: upstreamId, inputFileId, outputs: outputIds }, at.access);
+      const removed = await at.lane.batches.remove({ id: upstreamId, inputFileId, outputs: outputIds }, at.access);
+      return isLost ? 'unsupported' : removed;
     } catch (thrown) {
       const { code, internal, message } = AppError.from(thrown);
       this.logger.warn(`order ${order.reference} stays at ${order.provider}: ${internal ?? message}`);

@@ -27,6 +27,12 @@ const MOST_FAILURES = 5;
 /** And after which one that runs is given up, once it is late or nobody wants it. */
 const MOST_LATE_FAILURES = 8;
 
+/**
+ * So often an order is sent that is neither taken nor refused. Each time it is searched for until it may be sent again
+ * as it is not there; for the same reason its lines may be called then.
+ */
+const MOST_LOSSES = 3;
+
 /** Takes an order one step further, whichever is due: the row says. Safe to repeat in any worker. */
 @Injectable()
 export class NativeRunnerService {
@@ -60,6 +66,7 @@ export class NativeRunnerService {
   private async step(order: NativeBatch, at: Reach): Promise<void> {
     if (order.state === 'submitting') await this.submission.lookFor(order, at);
     else if (order.state === 'running') await this.follow(order, at);
+    else if (order.losses >= MOST_LOSSES) await this.finish(order, 'the provider did not take it');
     else {
       await this.checkAllowed(order, at);
       await this.submission.submit(order, at);

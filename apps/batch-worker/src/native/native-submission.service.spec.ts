@@ -16,6 +16,20 @@ class FakeOrders {
     return true;
   }
 
+  async notArrived(): Promise<boolean> {
+    this.written.push('not arrived');
+    return true;
+  }
+
+  async looked(): Promise<boolean> {
+    this.written.push('looked');
+    return true;
+  }
+
+  async takenFor(): Promise<ReadonlySet<string>> {
+    return new Set();
+  }
+
   async notSubmitted(): Promise<boolean> {
     this.written.push('not submitted');
     return true;
@@ -51,5 +65,19 @@ describe(NativeSubmissionService.name, () => {
 
   it('leaves open what became of an order whose connection broke', async () => {
     expect(await writtenAfter(new AppError('provider_unavailable', 'gone'))).toEqual(['submitting']);
+  });
+
+  it('takes an order for not arrived, and counts that, only after four vain searches and 150 seconds', async () => {
+    const lookedFor = async (looks: number, ageMs: number): Promise<readonly string[]> => {
+      const orders = new FakeOrders();
+      const unused = null as never;
+      const service = new NativeSubmissionService(orders as unknown as NativeBatchesRepository, unused, unused);
+      const order = { ...ORDER, state: 'submitting', looks, ageMs, notOurs: [] } as unknown as NativeBatch;
+      await service.lookFor(order, { lane: { batches: { find: async () => [] } }, access: {} } as unknown as Reach);
+      return orders.written;
+    };
+    expect(await lookedFor(2, 200_000)).toEqual(['looked']);
+    expect(await lookedFor(3, 149_000)).toEqual(['looked']);
+    expect(await lookedFor(3, 150_000)).toEqual(['not arrived']);
   });
 });

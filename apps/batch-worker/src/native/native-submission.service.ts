@@ -66,7 +66,7 @@ export class NativeSubmissionService {
     const isOpen = possible.length > 0 && (await this.hasUnknown(order, possible));
     const isLongAgo = order.looks + 1 >= LEAST_LOOKS && order.ageMs >= SETTLED_MS;
     if (!isOpen && isLongAgo) {
-      await this.orders.notSubmitted(order);
+      await this.orders.notArrived(order);
       this.logger.warn(`order ${order.reference} did not arrive at ${order.provider}`);
     } else {
       await this.orders.looked(order, LOOK_DELAYS_MS[order.looks] ?? LOOK_DELAYS_MS.at(-1)!);

@@ -45,8 +45,8 @@ export interface BatchCaller extends BatchOwner {
 
 interface ChosenEndpoint {
   readonly endpoint: Endpoint;
-  /** Whether it would be called with a key of the caller's own. */
-  readonly ownKey: boolean;
+  /** The key of the caller's own that it would be called with first; null for the operator's. */
+  readonly credentialId: string | null;
 }
 
 /** The window plus the time a batch may take to wind up. */
@@ -126,11 +126,18 @@ export class BatchIntakeService {
     idempotency: BatchIdempotency | null,
   ): Promise<void> {
     const callbackUrl = this.callbackUrls.resolve(owner, header.callbackUrl);
-    const { endpoint, ownKey } = await this.route(owner, header);
+    const { endpoint, credentialId } = await this.route(owner, header);
     if (takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
     const estimate = estimatedCost(upload, header, endpoint);
     const { workspaceId } = owner;
-    const quote = await this.quotes.quote({ workspaceId, header, endpoint, ownKey, lines: upload.lineCount, estimate });
+    const quote = await this.quotes.quote({
+      workspaceId,
+      header,
+      endpoint,
+      ownKey: credentialId !== null,
+      lines: upload.lineCount,
+      estimate,
+    });
     await this.intake.slice(async (session) => {
       await upload.writeSlice(session);
       await this.ledger.openHold(session, {
@@ -148,6 +155,7 @@ export class BatchIntakeService {
         model: header.model,
         provider: endpoint.provider.slug,
         upstreamModel: endpoint.upstreamModel,
+        credentialId,
         total: upload.lineCount,
         callbackUrl,
         idempotency,
@@ -176,9 +184,10 @@ export class BatchIntakeService {
       const allowed = allowedCandidates(endpoints.flatMap(keysFor), policies, header.model);
       return endpoints.filter((one) => allowed.some(({ endpoint }) => endpoint === one));
     };
-    const hasOwnKey = (endpoint: Endpoint): boolean => Boolean(keysFor(endpoint)[0]?.credential);
+    const credentialOf = (endpoint: Endpoint): string | null => keysFor(endpoint)[0]?.credential?.id ?? null;
+    const hasOwnKey = (endpoint: Endpoint): boolean => credentialOf(endpoint) !== null;
     const endpoint = routeBatch(header, catalogue, { isUsable, hasOwnKey, permit });
-    return { endpoint, ownKey: hasOwnKey(endpoint) };
+    return { endpoint, credentialId: credentialOf(endpoint) };
   }
 
   /** The refusal is what the caller must hear; rows that could not be removed now are swept later. */

@@ -9,7 +9,8 @@ const PAGE_LINES = 500;
 
 /**
  * A new batch of the lines of a finished one that have no response. It is submitted like any other, so it is
- * checked, priced and held for as if its caller had sent those lines again; it runs on the same provider.
+ * checked, priced and held for as if its caller had sent those lines again; it runs on the same provider, and its end
+ * is announced in the same place.
  */
 @Injectable()
 export class BatchRetryService {
@@ -32,12 +33,13 @@ export class BatchRetryService {
 
   /** The body that its caller would send. Pages are read as the intake takes them. */
   private async *submissionOf(owner: BatchCaller, batch: BatchView): AsyncGenerator<Buffer> {
-    const { endpoint, model, completionWindow, provider } = batch;
+    const { endpoint, model, completionWindow, provider, callbackUrl } = batch;
     const head = {
       endpoint,
       model,
       completion_window: completionWindow,
       ...(provider !== null && { provider: { only: [provider] } }),
+      ...(callbackUrl !== null && { callback_url: callbackUrl }),
     };
     yield Buffer.from(`${JSON.stringify(head).slice(0, -1)},"requests":[`);
     let afterSeq = -1;

@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { openTestDatabase, storeBatch, type OpenTestDatabase } from '../testing';
 import { BatchIntakeRepository } from './batch-intake.repository';
 import { BatchLineEncoder } from './batch-line-encoder';
+import { BatchViewsRepository } from './batch-views.repository';
 
 describe(BatchIntakeRepository.name, () => {
   let opened: OpenTestDatabase;
@@ -84,5 +86,28 @@ describe(BatchIntakeRepository.name, () => {
     );
     await expect(goOn).rejects.toMatchObject({ code: 'server' });
     expect(await rowsOf(key.number)).toEqual([0, 0, 0]);
+  });
+
+  it('keeps with whose key a batch is run, and where its end is announced', async () => {
+    const batch = await storeBatch(opened.database, 1);
+    const accepted = {
+      endpoint: '/v1/chat/completions',
+      model: 'vendor/model',
+      provider: 'vendor',
+      upstreamModel: 'model',
+      credentialId: randomUUID(),
+      callbackUrl: 'https://receiver.example/hook',
+      total: 1,
+      idempotency: null,
+    };
+    await opened.database.execute({ sql: `UPDATE batches SET status = 'receiving' WHERE id = $1`, values: [batch.id] });
+    await intake.slice((session) => intake.accept(session, batch, accepted));
+    const row = await opened.database.firstRow({
+      sql: 'SELECT credential_id FROM batches WHERE id = $1',
+      values: [batch.id],
+    });
+    expect(row).toEqual({ credential_id: accepted.credentialId });
+    const views = new BatchViewsRepository(opened.database);
+    expect(await views.findForWorkspace(batch.id, batch.owner)).toMatchObject({ callbackUrl: accepted.callbackUrl });
   });
 });

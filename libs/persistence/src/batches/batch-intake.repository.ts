@@ -32,6 +32,8 @@ export interface BatchAcceptance {
   readonly model: string;
   readonly provider: string;
   readonly upstreamModel: string;
+  /** The caller's own key that its lines are called with first; null or absent for the operator's. */
+  readonly credentialId?: string | null;
   readonly total: number;
   /** Where its end is announced; null or absent for nowhere. */
   readonly callbackUrl?: string | null;
@@ -141,6 +143,7 @@ export class BatchIntakeRepository {
       sql: `
         UPDATE batches SET status = 'validating', lease_until = NULL, endpoint = $2, model = $3, provider = $4,
                            upstream_model = $5, total = $6, idempotency_key = $7, request_hash = $8, callback_url = $9, quote = $10,
+                           credential_id = $11,
                            created_at = now(), expires_at = now() + ${WINDOW}
         WHERE id = $1 AND status = 'receiving'`,
       values: [
@@ -154,6 +157,7 @@ export class BatchIntakeRepository {
         acceptance.idempotency?.requestHash ?? null,
         acceptance.callbackUrl ?? null,
         acceptance.quote ? JSON.stringify(acceptance.quote) : null,
+        acceptance.credentialId ?? null,
       ],
     });
     const touched = await accepted.catch((error: unknown) => {

@@ -76,8 +76,11 @@ export class BatchRemovalRepository {
     return row !== null;
   }
 
-  /** What the provider answered; counts once per request. */
-  async reportUpstream(id: string, outcome: 'deleted' | 'unsupported' | 'refused' | 'unreachable'): Promise<boolean> {
+  /** What the provider answered, null where it held nothing after all; counts once per request. */
+  async reportUpstream(
+    id: string,
+    outcome: 'deleted' | 'unsupported' | 'refused' | 'unreachable' | null,
+  ): Promise<boolean> {
     const touched = await this.database.execute({
       name: 'batch-upstream-answer',
       sql: `UPDATE batches SET upstream_deletion = $2 WHERE id = $1 AND upstream_deletion = 'requested'`,

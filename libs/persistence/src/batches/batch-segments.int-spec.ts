@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { batchesOf, openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
 import { BatchSegmentsRepository } from './batch-segments.repository';
 
@@ -72,9 +73,27 @@ describe(BatchSegmentsRepository.name, () => {
     ]);
   });
 
-  it('takes nothing of a provider that is named', async () => {
-    await started(4);
-    expect(await segments.claim(8, LEASE_MS, { exceptProviders: ['vendor'] })).toEqual([]);
-    expect(await segments.claim(8, LEASE_MS, { exceptProviders: ['another'] })).toHaveLength(1);
+  it('takes nothing of a quota that is named: the one of the shared key, or of a key of a caller', async () => {
+    const [shared, own, another] = [await started(4), await started(4), await started(4)];
+    const keys = [randomUUID(), randomUUID()];
+    for (const [index, { id }] of [own, another].entries()) {
+      await opened.database.execute({
+        sql: 'UPDATE batches SET credential_id = $2 WHERE id = $1',
+        values: [id, keys[index]!],
+      });
+    }
+    const batchesBut = async (...exceptQuotas: string[]): Promise<bigint[]> => {
+      const claims = await segments.claim(8, LEASE_MS, { exceptQuotas });
+      await segments.release(claims);
+      return claims.map(({ batchNumber }) => batchNumber);
+    };
+    expect(await batchesBut('vendor')).toEqual([own.number, another.number]);
+    expect(await batchesBut(`vendor:${keys[0]}`)).toEqual([shared.number, another.number]);
+    expect(await batchesBut('another', ...keys.map((key) => `vendor:${key}`))).toEqual([shared.number]);
+    expect(await segments.claim(8, LEASE_MS)).toMatchObject([
+      { batchNumber: shared.number, quota: 'vendor', isOwnKey: false },
+      { batchNumber: own.number, quota: `vendor:${keys[0]}`, isOwnKey: true },
+      { batchNumber: another.number, quota: `vendor:${keys[1]}`, isOwnKey: true },
+    ]);
   });
 });

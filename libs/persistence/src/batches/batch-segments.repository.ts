@@ -20,6 +20,10 @@ export interface ClaimedSegment extends SegmentLease {
   readonly model: string;
   readonly provider: string;
   readonly upstreamModel: string;
+  /** Whose calls count together at the provider: its slug for the operator's key, one of its own for a caller's. */
+  readonly quota: string;
+  /** Whether that is the quota of a caller's own key. */
+  readonly isOwnKey: boolean;
   readonly organizationId: string;
   readonly workspaceId: string;
   /** Of the key that submitted the batch. */
@@ -41,6 +45,8 @@ interface ClaimRow {
   model: string;
   provider: string;
   upstream_model: string;
+  quota: string;
+  is_own_key: boolean;
   organization_id: string;
   workspace_id: string;
   api_key_hash: string;
@@ -49,6 +55,9 @@ interface ClaimRow {
 
 /** A segment that another follows is full: of so many lines, or of bytes. */
 const FULL_SEGMENT_LINES = 128;
+
+/** What a provider grants one key, by name. Null is the operator's. */
+const QUOTA = `(b.provider || coalesce(':' || b.credential_id::text, ''))`;
 
 /** How many lines come before each segment in the order in which they are taken. */
 const linesBefore = (segments: 'ranked' | 'locked'): string => `
@@ -62,8 +71,8 @@ const LOOK_AHEAD_BOUNDS = 16;
 const LEAST_RANKED = 64;
 
 export interface ClaimBounds {
-  /** By their slugs. */
-  readonly exceptProviders?: readonly string[];
+  /** As claimed segments name them. */
+  readonly exceptQuotas?: readonly string[];
   /** Small segments are taken many at a time, full ones few. */
   readonly mostLines?: number;
 }
@@ -79,13 +88,13 @@ export class BatchSegmentsRepository {
 
   /**
    * Leases segments, in turn from each workspace that has any, those of the batch that must end first before others:
-   * up to `limit`, and none after the one with which `mostLines` are reached. A provider that is named gets no more
-   * for now.
+   * up to `limit`, and none after the one with which `mostLines` are reached. A quota that is named gets no more for
+   * now.
    */
   async claim(
     limit: number,
     leaseMs: number,
-    { exceptProviders = [], mostLines }: ClaimBounds = {},
+    { exceptQuotas = [], mostLines }: ClaimBounds = {},
   ): Promise<ClaimedSegment[]> {
     const rows = await this.database.rows<ClaimRow>({
       name: 'segments-claim',
@@ -102,7 +111,7 @@ export class BatchSegmentsRepository {
             ORDER BY s.number LIMIT $4
           ) o
           WHERE b.finalized_at IS NULL AND b.status = 'in_progress' AND b.stop_by IS NULL
-            AND b.provider <> ALL($3::text[])
+            AND NOT EXISTS (SELECT 1 FROM unnest($3::text[]) AS kept_out(quota) WHERE kept_out.quota = ${QUOTA})
           ORDER BY turn, b.expires_at, b.number LIMIT $4
         ), near AS (
           SELECT * FROM (${linesBefore('ranked')}) r
@@ -124,9 +133,10 @@ export class BatchSegmentsRepository {
         FROM picked p JOIN batches b ON b.number = p.batch_number
         WHERE s.batch_number = p.batch_number AND s.number = p.number
         RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq,
-                  s.attempts, b.id, b.endpoint, b.model, b.provider, b.upstream_model, b.organization_id, b.workspace_id,
-                  b.api_key_hash, b.expires_at`,
-      values: [limit, leaseMs, exceptProviders, Math.max(LEAST_RANKED, limit * LOOK_AHEAD), mostLines ?? null],
+                  s.attempts, b.id, b.endpoint, b.model, b.provider, b.upstream_model, ${QUOTA} AS quota,
+                  b.credential_id IS NOT NULL AS is_own_key, b.organization_id, b.workspace_id, b.api_key_hash,
+                  b.expires_at`,
+      values: [limit, leaseMs, exceptQuotas, Math.max(LEAST_RANKED, limit * LOOK_AHEAD), mostLines ?? null],
     });
     return rows.map(toClaimedSegment).sort(byPosition);
   }
@@ -250,6 +260,8 @@ function toClaimedSegment(row: ClaimRow): ClaimedSegment {
     model: row.model,
     provider: row.provider,
     upstreamModel: row.upstream_model,
+    quota: row.quota,
+    isOwnKey: row.is_own_key,
     organizationId: row.organization_id,
     workspaceId: row.workspace_id,
     apiKeyHash: row.api_key_hash,

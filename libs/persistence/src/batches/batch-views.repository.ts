@@ -13,6 +13,8 @@ export interface BatchView extends BatchSnapshot {
   readonly provider: string | null;
   /** Older than the retention: requests and results are deleted or about to be. */
   readonly resultsGone: boolean;
+  /** Where its end is announced; null for nowhere. */
+  readonly callbackUrl: string | null;
   readonly quote: BatchQuote | null;
 }
 
@@ -41,6 +43,7 @@ export interface BatchViewRow {
   error_message: string | null;
   provider: string | null;
   results_gone: boolean;
+  callback_url: string | null;
   quote: StoredQuote | null;
 }
 
@@ -52,7 +55,8 @@ const VIEW_COLUMNS = `
   b.id, b.number, b.created_on::text AS created_on, b.endpoint, b.model, b.completion_window, b.status,
   extract(epoch FROM b.created_at)::float8 AS created_at, extract(epoch FROM b.finalized_at)::float8 AS finalized_at,
   b.total, coalesce(b.completed, p.completed)::integer AS completed, coalesce(b.failed, p.failed)::integer AS failed,
-  b.usage, b.error_message, b.provider, b.quote, b.created_at <= now() - interval '${RETENTION_DAYS} days' AS results_gone`;
+  b.usage, b.error_message, b.provider, b.quote, b.callback_url,
+  b.created_at <= now() - interval '${RETENTION_DAYS} days' AS results_gone`;
 const PROGRESS = `
   LATERAL (
     SELECT coalesce(sum(s.completed), 0) AS completed, coalesce(sum(s.failed), 0) AS failed
@@ -172,6 +176,7 @@ export function toBatchView(row: BatchViewRow): BatchView {
     errorMessage: row.error_message,
     provider: row.provider,
     resultsGone: row.results_gone,
+    callbackUrl: row.callback_url,
     quote: row.quote === null ? null : toBatchQuote(row.quote, row.created_at),
   };
 }

@@ -77,6 +77,10 @@ export class BatchEntity {
   @Column({ type: 'text', name: 'upstream_model', nullable: true })
   upstreamModel: string | null;
 
+  /** The caller's own key that its lines were to be called with first when it was accepted; null for the operator's. */
+  @Column({ type: 'uuid', name: 'credential_id', nullable: true })
+  credentialId: string | null;
+
   @Column({ type: 'text', name: 'completion_window', default: '24h' })
   completionWindow: string;
 

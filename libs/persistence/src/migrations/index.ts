@@ -22,6 +22,8 @@ import { WorkspaceSpending1763900000090 } from './1763900000090-workspace-spendi
 import { WorkspaceSettings1763900000091 } from './1763900000091-workspace-settings';
 import { LineUsage1763900000100 } from './1763900000100-line-usage';
 import { UnreachableUpstream1763900000101 } from './1763900000101-unreachable-upstream';
+import { BatchCredentials1763900000110 } from './1763900000110-batch-credentials';
+import { NativeLosses1763900000111 } from './1763900000111-native-losses';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -49,4 +51,6 @@ export const migrations = [
   WorkspaceSettings1763900000091,
   LineUsage1763900000100,
   UnreachableUpstream1763900000101,
+  BatchCredentials1763900000110,
+  NativeLosses1763900000111,
 ];

@@ -102,6 +102,10 @@ export class NativeBatchEntity {
   @Column({ type: 'integer', default: 0 })
   looks: number;
 
+  /** Times it was sent, searched for in vain, and taken for not arrived. */
+  @Column({ type: 'integer', default: 0 })
+  losses: number;
+
   /** Jobs that looked like it and were another's. */
   @Column({ type: 'text', array: true, name: 'not_ours', default: [] })
   notOurs: string[];

@@ -29,6 +29,8 @@ export interface NativeBatch {
   readonly sentLines: number | null;
   readonly submittedAt: Date | null;
   readonly looks: number;
+  /** Times it was sent and did not arrive. */
+  readonly losses: number;
   readonly notOurs: readonly string[];
   readonly failures: number;
   readonly isCancelled: boolean;
@@ -49,7 +51,7 @@ export const IS_WANTED = `coalesce(b.status = 'in_progress' AND b.stop_by IS NUL
 export const ORDER_COLUMNS = `n.reference, n.fence, n.batch_id, n.batch_number, n.created_on::text AS created_on, n.part,
   n.first_segment, n.last_segment, n.first_seq, n.last_seq, n.endpoint, n.model, n.provider, n.upstream_model,
   n.organization_id, n.workspace_id, n.api_key_hash, n.state, n.credential_id, n.input_file_id, n.upstream_id,
-  n.adopted, n.output_ids, n.sent_lines, n.submitted_at, n.looks, n.not_ours, n.failures, n.cancelled_at,
+  n.adopted, n.output_ids, n.sent_lines, n.submitted_at, n.looks, n.losses, n.not_ours, n.failures, n.cancelled_at,
   coalesce((extract(epoch FROM now() - n.submitted_at) * 1000)::bigint, 0) AS age_ms,
   ${IS_WANTED} AS is_wanted, n.finish_by <= now() AS is_late,
   coalesce(n.cancelled_at < now() - interval '15 minutes', false) AS is_stuck`;
@@ -81,6 +83,7 @@ export interface NativeRow {
   sent_lines: number | null;
   submitted_at: Date | null;
   looks: number;
+  losses: number;
   not_ours: string[];
   failures: number;
   cancelled_at: Date | null;
@@ -118,6 +121,7 @@ export function toNativeBatch(row: NativeRow): NativeBatch {
     sentLines: row.sent_lines,
     submittedAt: row.submitted_at,
     looks: row.looks,
+    losses: row.losses,
     notOurs: row.not_ours,
     failures: row.failures,
     isCancelled: row.cancelled_at !== null,

@@ -104,6 +104,19 @@ describe(NativeBatchesRepository.name, () => {
     expect(again).toMatchObject({ state: 'submitting', upstreamId: null, notOurs: ['job-2'] });
   });
 
+  it('counts how often an order did not arrive, and not how often it was refused', async () => {
+    await planned();
+    let order = await claimOne();
+    await orders.uploaded(order, 'file', 8);
+    await orders.submitting(order);
+    expect(await orders.notSubmitted(order)).toBe(true);
+    order = await claimOne();
+    expect(order).toMatchObject({ state: 'uploaded', submittedAt: null, losses: 0 });
+    await orders.submitting(order);
+    expect(await orders.notArrived(order)).toBe(true);
+    expect(await claimOne()).toMatchObject({ state: 'uploaded', submittedAt: null, losses: 1 });
+  });
+
   it('takes back under a new fence what has no result, and stores nothing of the order after that', async () => {
     const batch = await planned(8);
     const order = await claimOne();

@@ -7,6 +7,7 @@ export type { NativeBatch } from './native-batch';
 export type NativeLease = Pick<NativeBatch, 'reference' | 'fence'>;
 
 const UNIQUE_VIOLATION = '23505';
+const NOT_SUBMITTED = `state = 'uploaded', submitted_at = NULL, is_leased = false, available_at = now()`;
 
 /**
  * Orders at providers. A claim is one UPDATE by the database's clock that raises the fence; every other write
@@ -116,9 +117,14 @@ export class NativeBatchesRepository {
     );
   }
 
-  /** The provider does not have the order: it may be submitted again. */
+  /** The provider has refused the order: it may be submitted again. */
   async notSubmitted(order: NativeLease): Promise<boolean> {
-    return this.write(order, `state = 'uploaded', submitted_at = NULL, is_leased = false, available_at = now()`, []);
+    return this.write(order, NOT_SUBMITTED, []);
+  }
+
+  /** The provider was searched long enough for an order that it answered with no id: the same, and it is counted. */
+  async notArrived(order: NativeLease): Promise<boolean> {
+    return this.write(order, `${NOT_SUBMITTED}, losses = losses + 1`, []);
   }
 
   /** Whether the order is certainly not at the provider, so that it may be ended. */

@@ -1,12 +1,12 @@
-import { ProviderWindows, type CallEnd } from './provider-windows';
+import { QuotaWindows, type CallEnd } from './quota-windows';
 
-describe(ProviderWindows.name, () => {
+describe(QuotaWindows.name, () => {
   let nowMs: number;
-  let windows: ProviderWindows;
+  let windows: QuotaWindows;
 
   beforeEach(() => {
     nowMs = 0;
-    windows = new ProviderWindows(16, () => nowMs);
+    windows = new QuotaWindows(16, () => nowMs);
   });
 
   /** One window of calls, all ending alike. */
@@ -48,7 +48,7 @@ describe(ProviderWindows.name, () => {
     expect(slower).toBeGreaterThanOrEqual(14);
   });
 
-  it('keeps providers apart, and counts calls that failed for reasons of their own as nothing', () => {
+  it('keeps quotas apart, and counts calls that failed for reasons of their own as nothing', () => {
     round('congested');
     expect(windows.limitOf('other')).toBe(16);
     round('other');

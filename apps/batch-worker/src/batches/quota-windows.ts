@@ -1,8 +1,8 @@
-/** What the end of a call says about how much its provider can take. `other` says nothing. */
+/** What the end of a call says about how much its quota can take. `other` says nothing. */
 export type CallEnd = 'answered' | 'congested' | 'other';
 
 export interface WindowTicket {
-  readonly provider: string;
+  readonly quota: string;
   readonly startedAtMs: number;
   /** Cuts before the call began. */
   readonly cuts: number;
@@ -17,8 +17,8 @@ const RECENT_WEIGHT = 0.2;
 const USUAL_WEIGHT = 0.01;
 /** Lines differ in length: a comparison needs some of them. */
 const LEAST_SAMPLES = 20;
-/** Providers remembered; beyond it one goes that is not being called. */
-const MOST_PROVIDERS = 500;
+/** Quotas remembered; beyond it one goes that is not being called. */
+const MOST_QUOTAS = 500;
 
 interface Window {
   limit: number;
@@ -31,11 +31,11 @@ interface Window {
 }
 
 /**
- * How many calls a provider gets at once from this process: additive increase, multiplicative decrease. Each window
+ * How many calls are made at once on a quota, the operator's at a provider or that of a caller's own key: additive increase, multiplicative decrease. Each window
  * of answers raises the limit by one; a refusal for too much, or an overload, halves it, and answers that became
  * much slower cut it by a tenth, once per window. Never below 1, never above what the process may do in all.
  */
-export class ProviderWindows {
+export class QuotaWindows {
   private readonly windows = new Map<string, Window>();
 
   constructor(
@@ -43,23 +43,23 @@ export class ProviderWindows {
     private readonly nowMs: () => number = Date.now,
   ) {}
 
-  admits(provider: string): boolean {
-    const window = this.windows.get(provider);
+  admits(quota: string): boolean {
+    const window = this.windows.get(quota);
     return window === undefined || window.inFlight < Math.floor(window.limit);
   }
 
-  limitOf(provider: string): number {
-    return Math.floor(this.windows.get(provider)?.limit ?? this.most);
+  limitOf(quota: string): number {
+    return Math.floor(this.windows.get(quota)?.limit ?? this.most);
   }
 
-  begin(provider: string): WindowTicket {
-    const window = this.windowOf(provider);
+  begin(quota: string): WindowTicket {
+    const window = this.windowOf(quota);
     window.inFlight += 1;
-    return { provider, startedAtMs: this.nowMs(), cuts: window.cuts };
+    return { quota, startedAtMs: this.nowMs(), cuts: window.cuts };
   }
 
-  end({ provider, startedAtMs, cuts }: WindowTicket, end: CallEnd): void {
-    const window = this.windowOf(provider);
+  end({ quota, startedAtMs, cuts }: WindowTicket, end: CallEnd): void {
+    const window = this.windowOf(quota);
     window.inFlight = Math.max(0, window.inFlight - 1);
     if (end === 'congested') this.cut(window, cuts, REFUSED_FACTOR);
     else if (end === 'answered') this.answered(window, cuts, this.nowMs() - startedAtMs);
@@ -83,19 +83,19 @@ export class ProviderWindows {
     window.limit = Math.max(1, window.limit * factor);
   }
 
-  private windowOf(provider: string): Window {
-    const known = this.windows.get(provider);
+  private windowOf(quota: string): Window {
+    const known = this.windows.get(quota);
     if (known !== undefined) return known;
-    if (this.windows.size >= MOST_PROVIDERS) this.forgetOne();
+    if (this.windows.size >= MOST_QUOTAS) this.forgetOne();
     const window = { limit: this.most, inFlight: 0, cuts: 0, recentMs: 0, usualMs: 0, samples: 0 };
-    this.windows.set(provider, window);
+    this.windows.set(quota, window);
     return window;
   }
 
   private forgetOne(): void {
-    for (const [provider, { inFlight }] of this.windows) {
+    for (const [quota, { inFlight }] of this.windows) {
       if (inFlight > 0) continue;
-      this.windows.delete(provider);
+      this.windows.delete(quota);
       return;
     }
   }

@@ -1,0 +1,37 @@
+/** Pauses that are remembered before those that are over are looked for. */
+const LEAST_SWEPT = 256;
+
+/** Quotas whose provider asked for quiet (Retry-After): until when nobody of this process calls on them. */
+export class QuotaPauses {
+  private readonly until = new Map<string, number>();
+  private sweptFrom = LEAST_SWEPT;
+
+  constructor(private readonly nowMs: () => number = Date.now) {}
+
+  pause(quota: string, durationMs: number): void {
+    this.until.set(quota, Math.max(this.until.get(quota) ?? 0, this.nowMs() + durationMs));
+    if (this.until.size < this.sweptFrom) return;
+    this.sweptFrom = Math.max(LEAST_SWEPT, 2 * this.active().length);
+  }
+
+  remainingMs(quota: string): number {
+    const until = this.until.get(quota);
+    if (until === undefined) return 0;
+    const remaining = until - this.nowMs();
+    if (remaining > 0) return remaining;
+    this.until.delete(quota);
+    return 0;
+  }
+
+  /** Those that are paused now. */
+  active(): string[] {
+    return [...this.until.keys()].filter((quota) => this.remainingMs(quota) > 0);
+  }
+
+  /** At once, or when the pause is over; timers may be a little ahead of the clock by which it is measured. */
+  whenOver(quota: string, then: () => void): void {
+    const remainingMs = this.remainingMs(quota);
+    if (remainingMs === 0) then();
+    else setTimeout(() => this.whenOver(quota, then), remainingMs);
+  }
+}
