@@ -55,5 +55,10 @@ export function hashedUser(scanned: ScannedObject, name = 'user'): string | unde
   const text = memberText(scanned, name);
   if (text === undefined || text[0] !== 0x22) return undefined;
   const user = JSON.parse(text.toString()) as string;
-  return `"${hash('sha256', user)}"`;
+  return `"${hashOfUser(user)}"`;
+}
+
+/** What an upstream is told of an end user. */
+export function hashOfUser(user: string): string {
+  return hash('sha256', user);
 }

@@ -6,9 +6,9 @@ import type {
   Sampling,
 } from '../../model/canonical-request';
 import { booleanOf, defined, numberOf, objectOf, objectOrNull, stringOf, type JsonObject } from '../loose-values';
+import { hashOfUser } from '../request-members';
 import { readInput } from './read-input';
 import { readTools } from './read-tools';
-import { hashOfUser } from './upstream-request';
 
 /** Members that are read here, are the gateway's own business, or say what holds anyway. */
 const UNDERSTOOD = new Set([

@@ -1,9 +1,8 @@
-import { hash } from 'node:crypto';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../routing/catalogue';
 import { applyEdits, joinEdits, memberEdits, type ScannedObject } from '../json-members';
 import { cacheMarkEdits, leftOutMembers } from '../own-members';
-import { GATEWAY_MEMBERS, memberText, scanRequest } from '../request-members';
+import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
 import { untakenMembers } from '../untaken-parameters';
 import { rewordedReasoning } from './reworded-reasoning';
 
@@ -69,8 +68,4 @@ function isGiven(request: ScannedObject, name: string): boolean {
 function hashedText(request: ScannedObject, name: string): string | null {
   const text = memberText(request, name);
   return text?.[0] === QUOTE ? JSON.stringify(hashOfUser(JSON.parse(text.toString()) as string)) : null;
-}
-
-export function hashOfUser(user: string): string {
-  return hash('sha256', user);
 }
