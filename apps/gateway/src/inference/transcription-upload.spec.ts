@@ -261,11 +261,12 @@ describe(TranscriptionUpload.name, () => {
   });
 
   it.each(['stallMs', 'longestMs'] as const)('gives the provider free when it is too slow (%s)', async (bound) => {
-    app.uploadPace[bound] = 50;
+    // Long enough for a busy machine to have begun to pass it on.
+    app.uploadPace[bound] = 400;
     const upload = begin([model, file]);
     await upload.sendTo(HALF);
     await until(() => arrival() !== undefined);
-    await delay(60);
+    await delay(420);
     await upload.sendTo(HALF + 100_000);
     await until(() => arrival()!.state === 'broken');
     expect(upload.isEnded).toBe(false);
