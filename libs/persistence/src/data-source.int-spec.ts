@@ -18,22 +18,35 @@ describe(createDataSource.name, () => {
 
   afterAll(() => created.drop());
 
-  it('survives a connection that ends in the packet that opened it', async () => {
+  it('has no plans compiled', async () => {
+    const dataSource = await createDataSource({ url: created.url, poolSize: 1 }).initialize();
+    const rows = await new Database(dataSource).rows({ sql: 'SHOW jit' });
+    await dataSource.destroy();
+    expect(rows).toEqual([{ jit: 'off' }]);
+  });
+
+  it.each([
+    ['that opened it', 1],
+    ['that made it fit for use', 2],
+  ])('survives a connection that ends in the packet %s', async (_which, ready) => {
     const door = await EndingDoor.before(created.url);
     const dataSource = await createDataSource({ url: door.url, poolSize: 2 }).initialize();
     const database = new Database(dataSource);
-    const unheard = await uncaughtDuring(async () => {
-      door.endsAtOnce = true;
-      // The connection of the beginning is still good; the second of two at once is a new one.
-      const asked = [1, 2].map(() => database.rows({ sql: 'SELECT pg_sleep(0.05)' }));
-      const outcomes = await Promise.allSettled(asked);
-      expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
-      door.endsAtOnce = false;
-      expect(await database.rows({ sql: 'SELECT 1 AS one' })).toEqual([{ one: 1 }]);
-    });
-    await dataSource.destroy();
-    door.close();
-    expect(unheard).toEqual([]);
+    try {
+      const unheard = await uncaughtDuring(async () => {
+        door.endsAtReady = ready;
+        // The connection of the beginning is still good; the second of two at once is a new one.
+        const asked = [1, 2].map(() => database.rows({ sql: 'SELECT pg_sleep(0.05)' }));
+        const outcomes = await Promise.allSettled(asked);
+        expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+        door.endsAtReady = null;
+        expect(await database.rows({ sql: 'SELECT 1 AS one' })).toEqual([{ one: 1 }]);
+      });
+      expect(unheard).toEqual([]);
+    } finally {
+      await dataSource.destroy();
+      door.close();
+    }
   });
 
   it('survives connections that are ended at any moment, the first one of their life included', async () => {
@@ -88,9 +101,10 @@ const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 const FIELDS = Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0');
 const TERMINATED = Buffer.concat([Buffer.from([0x45, 0, 0, 0, FIELDS.length + 4]), FIELDS]);
 
-/** A way to PostgreSQL on which, if a test wants it, a connection is ready and ended in one packet. */
+/** A way to PostgreSQL on which, if a test wants it, a connection is ready for a statement and ended in one packet. */
 class EndingDoor {
-  endsAtOnce = false;
+  /** The how manieth time that it is ready; null: it is not ended. */
+  endsAtReady: number | null = null;
   private constructor(
     private readonly server: Server,
     readonly url: string,
@@ -116,9 +130,11 @@ class EndingDoor {
     caller.pipe(postgres);
     caller.on('close', () => postgres.destroy());
     postgres.on('close', () => caller.destroy());
-    const endsAtOnce = this.endsAtOnce;
+    const { endsAtReady } = this;
+    let ready = 0;
     postgres.on('data', (chunk: Buffer) => {
-      if (endsAtOnce && chunk.includes(READY)) caller.end(Buffer.concat([chunk, TERMINATED]));
+      ready += Number(chunk.includes(READY));
+      if (ready === endsAtReady) caller.end(Buffer.concat([chunk, TERMINATED]));
       else caller.write(chunk);
     });
   }

@@ -1,4 +1,4 @@
-import type { EventEmitter } from 'node:events';
+import type { ClientBase } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { AuditEntryEntity } from './audit/audit-entry.entity';
 import { BatchEntity } from './batches/batch.entity';
@@ -61,11 +61,14 @@ const sharedEntities = [
 ];
 
 /**
- * A connection that ends in the packet that opened it has left the pool's hands and is not in TypeORM's yet. Nobody
- * listens to it then, and an error that nobody listens to ends the process; whoever asks it something hears of it.
+ * Plans are not compiled: every statement here takes less time than that would, each time it is run. It is set by a
+ * statement because proxies of PostgreSQL refuse a connection that opens with options of a server's command line.
+ *
+ * Its round trip keeps a new connection in the pool's hands, which listens. Without it, one that ends in the packet
+ * that opened it would have left them and not be in TypeORM's yet; and an error to which nobody listens ends the process.
  */
-function survive(client: EventEmitter): void {
-  client.on('error', () => undefined);
+async function prepare(client: ClientBase): Promise<void> {
+  await client.query('SET jit = off');
 }
 
 /**
@@ -84,7 +87,7 @@ export function dataSourceOptions(options: PersistenceOptions): DataSourceOption
     // Without a handler a dropped idle connection would end the process; the pool replaces it by itself.
     poolErrorHandler: (error: Error) => options.onPoolError?.(error),
     extra: {
-      onConnect: survive,
+      onConnect: prepare,
       connectionTimeoutMillis: 2_000,
       keepAlive: true,
       statement_timeout: options.statementTimeoutMs ?? 5_000,

@@ -27,15 +27,15 @@ export class Database {
   }
 
   async rows<Row extends QueryResultRow>(statement: SqlStatement): Promise<Row[]> {
-    return this.session((session) => session.rows<Row>(statement));
+    return this.alone((session) => session.rows<Row>(statement));
   }
 
   async firstRow<Row extends QueryResultRow>(statement: SqlStatement): Promise<Row | null> {
-    return this.session((session) => session.firstRow<Row>(statement));
+    return this.alone((session) => session.firstRow<Row>(statement));
   }
 
   async execute(statement: SqlStatement): Promise<number> {
-    return this.session((session) => session.execute(statement));
+    return this.alone((session) => session.execute(statement));
   }
 
   /** See Session.copyEach. */
@@ -67,6 +67,11 @@ export class Database {
   async ping(): Promise<boolean> {
     await this.execute({ sql: 'SELECT 1' });
     return true;
+  }
+
+  /** A statement without a transaction is one by itself: what a deadlock ended left nothing behind. */
+  private alone<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    return retried(() => this.session(work));
   }
 }
 

@@ -73,6 +73,23 @@ describe(BatchSegmentsRepository.name, () => {
     ]);
   });
 
+  it('takes something of each of many workspaces at once, and then the rest of the one with the most', async () => {
+    const small: StoredBatch[] = [];
+    for (let count = 0; count < 20; count += 1) small.push(await started(1));
+    const [first, ...rest] = await Promise.all(Array.from({ length: 40 }, () => started(1)));
+    await opened.database.execute({
+      sql: 'UPDATE batches SET workspace_id = $1 WHERE id = ANY($2::text[])',
+      values: [first!.owner.workspaceId, rest.map(({ id }) => id)],
+    });
+    const numbers = async (): Promise<bigint[]> => (await claimed(64)).map(([number]) => number);
+    const atOnce = await numbers();
+    expect(atOnce).toEqual(expect.arrayContaining(small.map(({ number }) => number)));
+    expect(atOnce.length).toBeGreaterThan(30);
+    const all = [...atOnce, ...(await numbers()), ...(await numbers())];
+    expect(new Set(all).size).toBe(60);
+    expect(all).toHaveLength(60);
+  });
+
   it('takes nothing of a quota that is named: the one of the shared key, or of a key of a caller', async () => {
     const [shared, own, another] = [await started(4), await started(4), await started(4)];
     const keys = [randomUUID(), randomUUID()];

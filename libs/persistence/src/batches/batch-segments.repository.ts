@@ -59,6 +59,17 @@ const FULL_SEGMENT_LINES = 128;
 /** What a provider grants one key, by name. Null is the operator's. */
 const QUOTA = `(b.provider || coalesce(':' || b.credential_id::text, ''))`;
 
+const AT_WORK = `b.status = 'in_progress' AND b.stop_by IS NULL AND b.finalized_at IS NULL`;
+
+/** Found by as many steps through the index `batches_in_turn` as there are such workspaces, however many batches. */
+const WORKSPACES_AT_WORK = `
+          (SELECT b.workspace_id FROM batches b WHERE ${AT_WORK} ORDER BY b.workspace_id LIMIT 1)
+          UNION ALL
+          SELECT following.workspace_id FROM working w CROSS JOIN LATERAL (
+            SELECT b.workspace_id FROM batches b WHERE b.workspace_id > w.workspace_id AND ${AT_WORK}
+            ORDER BY b.workspace_id LIMIT 1
+          ) following`;
+
 /** How many lines come before each segment in the order in which they are taken. */
 const linesBefore = (segments: 'ranked' | 'locked'): string => `
   SELECT *, sum(lines) OVER (
@@ -69,6 +80,8 @@ const linesBefore = (segments: 'ranked' | 'locked'): string => `
 const LOOK_AHEAD = 4;
 const LOOK_AHEAD_BOUNDS = 16;
 const LEAST_RANKED = 64;
+/** Of each workspace, however many of them have work: what is ranked of one may be in others' hands. */
+const LEAST_OF_EACH = 16;
 
 export interface ClaimBounds {
   /** As claimed segments name them. */
@@ -101,18 +114,24 @@ export class BatchSegmentsRepository {
       // Ranks more than it takes, so that workers who claim at once find different ones; and locks as many as the
       // first of the ranked fill the bound with. If those that it gets are larger, some are free again afterwards.
       sql: `
-        WITH ranked AS (
-          SELECT b.number AS batch_number, o.number, b.expires_at,
-            CASE WHEN o.last_seq < b.total - 1 THEN ${FULL_SEGMENT_LINES} ELSE o.last_seq - o.first_seq + 1 END AS lines,
-            row_number() OVER (PARTITION BY b.workspace_id ORDER BY b.expires_at, b.number, o.number) AS turn
-          FROM batches b CROSS JOIN LATERAL (
-            SELECT s.number, s.first_seq, s.last_seq FROM batch_segments s
-            WHERE s.batch_number = b.number AND s.state = 'open' AND s.available_at <= now()
-            ORDER BY s.number LIMIT $4
+        WITH RECURSIVE working AS (${WORKSPACES_AT_WORK}
+        ), ranked AS (
+          SELECT o.*,
+            row_number() OVER (PARTITION BY w.workspace_id ORDER BY o.expires_at, o.batch_number, o.number) AS turn
+          FROM working w CROSS JOIN LATERAL (
+            SELECT b.number AS batch_number, s.number, b.expires_at,
+              CASE WHEN s.last_seq < b.total - 1 THEN ${FULL_SEGMENT_LINES} ELSE s.last_seq - s.first_seq + 1 END AS lines
+            FROM batches b CROSS JOIN LATERAL (
+              SELECT s.number, s.first_seq, s.last_seq FROM batch_segments s
+              WHERE s.batch_number = b.number AND s.state = 'open' AND s.available_at <= now()
+              ORDER BY s.number LIMIT $4
+            ) s
+            WHERE b.workspace_id = w.workspace_id AND ${AT_WORK}
+              AND NOT EXISTS (SELECT 1 FROM unnest($3::text[]) AS kept_out(quota) WHERE kept_out.quota = ${QUOTA})
+            ORDER BY b.expires_at, b.number, s.number
+            LIMIT greatest(${LEAST_OF_EACH}, $4 / (SELECT count(*) FROM working))
           ) o
-          WHERE b.finalized_at IS NULL AND b.status = 'in_progress' AND b.stop_by IS NULL
-            AND NOT EXISTS (SELECT 1 FROM unnest($3::text[]) AS kept_out(quota) WHERE kept_out.quota = ${QUOTA})
-          ORDER BY turn, b.expires_at, b.number LIMIT $4
+          ORDER BY turn, o.expires_at, o.batch_number LIMIT $4
         ), near AS (
           SELECT * FROM (${linesBefore('ranked')}) r
           WHERE $5::integer IS NULL OR r.lines_before < $5 * ${LOOK_AHEAD_BOUNDS}

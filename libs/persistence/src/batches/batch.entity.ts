@@ -36,6 +36,7 @@ export type UpstreamDeletion = 'due' | 'requested' | 'deleted' | 'unsupported' |
 @Index('batches_by_workspace', { synchronize: false })
 @Index('batches_unfinished', { synchronize: false })
 @Index('batches_stopping', { synchronize: false })
+@Index('batches_in_turn', { synchronize: false })
 @Index('batches_quoted', { synchronize: false })
 @Index('batches_idempotency_key', ['workspaceId', 'idempotencyKey'], {
   unique: true,

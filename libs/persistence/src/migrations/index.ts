@@ -24,6 +24,7 @@ import { LineUsage1763900000100 } from './1763900000100-line-usage';
 import { UnreachableUpstream1763900000101 } from './1763900000101-unreachable-upstream';
 import { BatchCredentials1763900000110 } from './1763900000110-batch-credentials';
 import { NativeLosses1763900000111 } from './1763900000111-native-losses';
+import { BatchesInTurn1763900000112 } from './1763900000112-batches-in-turn';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -53,4 +54,5 @@ export const migrations = [
   UnreachableUpstream1763900000101,
   BatchCredentials1763900000110,
   NativeLosses1763900000111,
+  BatchesInTurn1763900000112,
 ];

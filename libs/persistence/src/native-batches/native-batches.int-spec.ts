@@ -3,7 +3,7 @@ import { BatchSegmentsRepository } from '../batches/batch-segments.repository';
 import { aLineOutcome, openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
 import type { NativeBatch } from './native-batch';
 import { NativeBatchesRepository } from './native-batches.repository';
-import { NativePlansRepository } from './native-plans.repository';
+import { NativePlansRepository, type PartLimits } from './native-plans.repository';
 import { NativeSegmentsRepository } from './native-segments.repository';
 
 const LEASE_MS = 30_000;
@@ -29,7 +29,7 @@ describe(NativeBatchesRepository.name, () => {
   afterEach(() => test.database.execute({ sql: 'DELETE FROM native_batches' }));
 
   /** A batch in progress that is given to its provider. */
-  async function planned(lines = 8, mostLines = 1_000): Promise<StoredBatch> {
+  async function planned(lines = 8, mostLines = 1_000, inputs?: PartLimits['inputs']): Promise<StoredBatch> {
     const batch = await storeBatch(test.database, lines);
     await test.database.transaction(async (session) => {
       await session.execute({ sql: `UPDATE batches SET status = 'in_progress' WHERE id = $1`, values: [batch.id] });
@@ -40,7 +40,7 @@ describe(NativeBatchesRepository.name, () => {
       const plans = new NativePlansRepository();
       const beginning = (await plans.beginning(session, batch.number))!;
       const reference = (): string => `nb${(named += 1)}`;
-      const limits = { lines: mostLines, bytes: 1_000_000 };
+      const limits = { lines: mostLines, bytes: 1_000_000, inputs };
       await plans.plan(session, beginning, limits, { marginMs: 3_600_000, reference });
     });
     return batch;
@@ -62,6 +62,17 @@ describe(NativeBatchesRepository.name, () => {
     expect(claimed.every(({ isWanted, isLate }) => isWanted && !isLate)).toBe(true);
     const others = await managed.claim(10, LEASE_MS);
     expect(others.filter(({ batchNumber }) => batchNumber === batch.number)).toEqual([]);
+  });
+
+  it('counts the inputs of embeddings where a provider takes only so many in one order', async () => {
+    const ofLines = [1, 1, 1, 1, 9, 1, 1, 1, 1, 1, 1, 1];
+    await planned(12, 1_000, { most: 10, ofLines });
+    const claimed = await orders.claim(10, LEASE_MS);
+    expect(claimed.map(({ firstSeq, lastSeq }) => [firstSeq, lastSeq])).toEqual([
+      [0, 3],
+      [4, 7],
+      [8, 11],
+    ]);
   });
 
   it('gives an order to one of many that claim it at once', async () => {
@@ -86,6 +97,21 @@ describe(NativeBatchesRepository.name, () => {
     ];
     expect(await Promise.all(writes)).toEqual(writes.map(() => false));
     expect(await orders.uploaded(order, 'file', 8)).toBe(true);
+  });
+
+  it('gives an order back that has to wait for its turn, with its failures as they were', async () => {
+    await planned();
+    await orders.rest(await claimOne(), 0, 'the provider did not answer');
+    await orders.wait(await claimOne(), 0);
+    expect(await claimOne()).toMatchObject({ failures: 1 });
+  });
+
+  it('leaves an order to its rest that was given back while its lease was being extended', async () => {
+    await planned();
+    const order = await claimOne();
+    await orders.rest(order, 0);
+    expect(await orders.renew(order, LEASE_MS)).toBe(true);
+    expect((await claimOne()).fence).toBe(order.fence + 1n);
   });
 
   it('keeps the intent and then the id, and never lets two orders have the same job', async () => {
@@ -115,6 +141,32 @@ describe(NativeBatchesRepository.name, () => {
     await orders.submitting(order);
     expect(await orders.notArrived(order)).toBe(true);
     expect(await claimOne()).toMatchObject({ state: 'uploaded', submittedAt: null, losses: 1 });
+  });
+
+  it('has an order wait while others of the same key leave it no room, and only then', async () => {
+    await planned(8, 4);
+    const [first, second] = (await orders.claim(2, LEASE_MS)) as [NativeBatch, NativeBatch];
+    for (const order of [first, second]) {
+      await orders.pin(order, null);
+      await orders.uploaded(order, `file-${order.part}`, 4);
+      await orders.submitting(order);
+      await orders.running(order, `job-${order.part}`, false);
+    }
+    expect(await orders.postpone(second, 0)).toBe(true);
+    const again = await claimOne();
+    expect(again).toMatchObject({
+      reference: second.reference,
+      state: 'uploaded',
+      inputFileId: `file-${second.part}`,
+      upstreamId: null,
+      submittedAt: null,
+      notOurs: [`job-${second.part}`],
+    });
+    await orders.submitting(again);
+    await orders.running(again, 'job-again', false);
+    await orders.finish(first, null);
+    expect(await orders.postpone(again, 0)).toBe(false);
+    expect(await orders.postpone(first, 0)).toBe(false);
   });
 
   it('takes back under a new fence what has no result, and stores nothing of the order after that', async () => {
@@ -155,5 +207,38 @@ describe(NativeBatchesRepository.name, () => {
       values: [batch.number],
     });
     expect(open).toEqual([]);
+  });
+
+  it('begins no order of a batch that is being stopped while its lines are on their way', async () => {
+    const batch = await planned(4);
+    const order = await claimOne();
+    await orders.uploaded(order, 'file-1', 4);
+    await test.database.execute({
+      sql: `UPDATE batches SET status = 'cancelling', ends_as = 'cancelled', stop_by = now() WHERE id = $1`,
+      values: [batch.id],
+    });
+    expect(await orders.submitting(order)).toBe(false);
+    await orders.rest(order, 0);
+    expect(await claimOne()).toMatchObject({ state: 'uploaded', submittedAt: null, isWanted: false });
+  });
+
+  it('leaves orders of a batch that is being stopped to their rest whose provider did not answer, or is searched', async () => {
+    const batch = await planned(4);
+    const order = await claimOne();
+    await orders.submitting(order);
+    await orders.looked(order, 60_000);
+    await test.database.execute({
+      sql: `UPDATE batches SET status = 'cancelling', ends_as = 'cancelled', stop_by = now() WHERE id = $1`,
+      values: [batch.id],
+    });
+    await orders.hurryUnwanted();
+    expect(await orders.claim(1, LEASE_MS)).toEqual([]);
+    await orders.running(order, 'job-1', false);
+    await orders.rest(order, 60_000, 'it is down');
+    await orders.hurryUnwanted();
+    expect(await orders.claim(1, LEASE_MS)).toEqual([]);
+    await orders.rest(order, 60_000);
+    await orders.hurryUnwanted();
+    expect(await orders.claim(1, LEASE_MS)).toHaveLength(1);
   });
 });

@@ -37,9 +37,10 @@ export class NativeBatchesRepository {
     return rows.map(toNativeBatch);
   }
 
-  /** Extends the lease; false when it is another's. */
+  /** Extends the lease; false when it is another's. An order that was given back a moment ago is left as it is. */
   async renew(order: NativeLease, leaseMs: number): Promise<boolean> {
-    return this.write(order, `available_at = now() + $3 * interval '1 millisecond'`, [leaseMs]);
+    const set = `available_at = CASE WHEN is_leased THEN now() + $3 * interval '1 millisecond' ELSE available_at END`;
+    return this.write(order, set, [leaseMs]);
   }
 
   /** Looks at it again after this time; what went wrong is counted until something goes right. */
@@ -50,6 +51,12 @@ export class NativeBatchesRepository {
        failures = CASE WHEN $4::text IS NULL THEN 0 ELSE failures + 1 END`,
       [delayMs, problem],
     );
+  }
+
+  /** Gives it back untouched, to be looked at after this time. */
+  async wait(order: NativeLease, delayMs: number): Promise<boolean> {
+    const set = `available_at = now() + $3 * interval '1 millisecond', is_leased = false`;
+    return this.write(order, set, [delayMs]);
   }
 
   /** Before the first byte goes out: whose account it will be. */
@@ -75,9 +82,16 @@ export class NativeBatchesRepository {
     });
   }
 
-  /** The intent: from here on the provider may have the order. */
+  /** The intent: from here on the provider may have the order. False also where its batch is being stopped meanwhile. */
   async submitting(order: NativeLease): Promise<boolean> {
-    return this.write(order, `state = 'submitting', submitted_at = now(), looks = 0, not_ours = '{}'`, []);
+    const touched = await this.database.execute({
+      name: 'native-submitting',
+      sql: `UPDATE native_batches n SET state = 'submitting', submitted_at = now(), looks = 0
+            FROM batches b
+            WHERE n.reference = $1 AND n.fence = $2 AND n.state <> 'done' AND b.number = n.batch_number AND ${IS_WANTED}`,
+      values: [order.reference, order.fence],
+    });
+    return touched === 1;
   }
 
   /** The provider has it, under this id; false when the id belongs to another order, too. */
@@ -125,6 +139,26 @@ export class NativeBatchesRepository {
   /** The provider was searched long enough for an order that it answered with no id: the same, and it is counted. */
   async notArrived(order: NativeLease): Promise<boolean> {
     return this.write(order, `${NOT_SUBMITTED}, losses = losses + 1`, []);
+  }
+
+  /**
+   * The provider ran nothing of the order, as too much is waiting there: it may be submitted again later. False where
+   * no other order of ours is running with the same key and model, so that waiting would be for nothing.
+   */
+  async postpone(order: NativeLease, delayMs: number): Promise<boolean> {
+    const touched = await this.database.execute({
+      name: 'native-postpone',
+      sql: `UPDATE native_batches n
+            SET state = 'uploaded', submitted_at = NULL, upstream_id = NULL, adopted = false, output_ids = '{}',
+              not_ours = not_ours || n.upstream_id, failures = 0, is_leased = false,
+              available_at = now() + $3 * interval '1 millisecond'
+            WHERE n.reference = $1 AND n.fence = $2 AND n.state = 'running' AND EXISTS (
+              SELECT 1 FROM native_batches o
+              WHERE o.state = 'running' AND o.provider = n.provider AND o.upstream_model = n.upstream_model
+                AND o.credential_id IS NOT DISTINCT FROM n.credential_id AND o.reference <> n.reference)`,
+      values: [order.reference, order.fence, delayMs],
+    });
+    return touched === 1;
   }
 
   /** Whether the order is certainly not at the provider, so that it may be ended. */
@@ -182,12 +216,15 @@ export class NativeBatchesRepository {
   /**
    * Makes orders of batches that are being stopped due at once, and keeps those batches from their end meanwhile:
    * what a provider has finished belongs to them. An order that does not come to an end is given up by `isStuck`.
+   * One whose provider did not answer keeps its rest, or its failures would soon be too many, and what was finished
+   * lost; so does one that is being searched for.
    */
   async hurryUnwanted(): Promise<void> {
     await this.database.execute({
       name: 'native-hurry',
       sql: `UPDATE native_batches n SET available_at = now() FROM batches b
             WHERE b.number = n.batch_number AND n.state <> 'done' AND NOT n.is_leased AND n.cancelled_at IS NULL
+              AND (n.state IN ('planned', 'uploaded') OR (n.state = 'running' AND n.failures = 0))
               AND n.available_at > now() AND NOT ${IS_WANTED}`,
     });
     await this.database.execute({

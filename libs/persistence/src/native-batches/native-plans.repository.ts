@@ -19,6 +19,8 @@ export interface PartLimits {
   readonly lines: number;
   /** Of the callers' bodies. */
   readonly bytes: number;
+  /** Of lines of embeddings: inputs in all, and how many there are in each line of the batch. Absent: any number. */
+  readonly inputs?: { readonly most: number; readonly ofLines: readonly number[] } | undefined;
 }
 
 interface SegmentSize {
@@ -33,6 +35,7 @@ interface Part {
   last: SegmentSize;
   lines: number;
   bytes: number;
+  inputs: number;
 }
 
 /**
@@ -121,14 +124,25 @@ function partsOf(sizes: readonly SegmentSize[], limits: PartLimits): readonly Pa
   for (const segment of sizes) {
     const lines = segment.last_seq - segment.first_seq + 1;
     const bytes = Number(segment.bytes);
+    const inputs = inputsIn(segment, limits);
     const open = parts.at(-1);
-    if (open !== undefined && open.lines + lines <= limits.lines && open.bytes + bytes <= limits.bytes) {
-      open.last = segment;
-      open.lines += lines;
-      open.bytes += bytes;
-    } else {
-      parts.push({ first: segment, last: segment, lines, bytes });
-    }
+    const longer = open && {
+      first: open.first,
+      last: segment,
+      lines: open.lines + lines,
+      bytes: open.bytes + bytes,
+      inputs: open.inputs + inputs,
+    };
+    if (longer !== undefined && isWithin(longer, limits)) parts[parts.length - 1] = longer;
+    else parts.push({ first: segment, last: segment, lines, bytes, inputs });
   }
   return parts;
+}
+
+function isWithin({ lines, bytes, inputs }: Part, limits: PartLimits): boolean {
+  return lines <= limits.lines && bytes <= limits.bytes && inputs <= (limits.inputs?.most ?? Number.POSITIVE_INFINITY);
+}
+
+function inputsIn({ first_seq: first, last_seq: last }: SegmentSize, { inputs }: PartLimits): number {
+  return inputs === undefined ? 0 : inputs.ofLines.slice(first, last + 1).reduce((sum, count) => sum + count, 0);
 }

@@ -74,14 +74,21 @@ export class VideoJobsRepository {
     return rows.map((row) => ({ ...row, fence: BigInt(row.fence) }));
   }
 
-  /** Extends the leases of jobs that are still ours. */
+  /**
+   * Extends the leases of jobs that are still ours. One that was given back a moment ago keeps its fence but has no
+   * lease: it must stay free. One that is being written right now is renewed the next time.
+   */
   async renew(jobs: readonly Pick<VideoJob, 'id' | 'fence'>[], leaseMs: number): Promise<void> {
     await this.database.execute({
       name: 'videos-renew',
       sql: `
         UPDATE videos v SET lease_until = now() + $3 * interval '1 millisecond'
-        FROM unnest($1::text[], $2::bigint[]) AS held(id, fence)
-        WHERE v.id = held.id AND v.fence = held.fence AND v.finished_at IS NULL`,
+        FROM (
+          SELECT v.id FROM videos v JOIN unnest($1::text[], $2::bigint[]) AS held(id, fence) USING (id, fence)
+          WHERE v.finished_at IS NULL AND v.lease_until IS NOT NULL
+          FOR UPDATE OF v SKIP LOCKED
+        ) kept
+        WHERE v.id = kept.id`,
       values: [jobs.map(({ id }) => id), jobs.map(({ fence }) => fence), leaseMs],
     });
   }

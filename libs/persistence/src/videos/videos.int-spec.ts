@@ -150,6 +150,17 @@ describe(VideoJobsRepository.name, () => {
     expect(await claim()).toMatchObject({ step: 'poll', operation: { id: 'ours' } });
   });
 
+  it('leaves a job free that was given back while its lease was being extended', async () => {
+    await storeVideo(opened.database);
+    const job = await claim();
+    await jobs.renew([job], 3_600_000);
+    await leaseRunsOut();
+    const holder = await claim();
+    await jobs.retrySubmission(holder, 'submit', 0);
+    await jobs.renew([holder], 3_600_000);
+    expect(await claim()).toMatchObject({ id: job.id, fence: holder.fence + 1n });
+  });
+
   it('hands out a request once for each try, and drops it when it is submitted', async () => {
     const video = await storeVideo(opened.database);
     const job = await claim();
