@@ -1,6 +1,9 @@
 import { Secret } from '@libs/contracts';
 import { NativeBatchCaller } from './native-batch-caller';
+import { createProviderAdapters } from './providers';
 import { upstreamError } from './providers/upstream-error';
+import { UpstreamHttp } from './providers/upstream-http';
+import type { Api } from './routing/catalogue';
 import { CallerCredentials } from './routing/caller-credentials';
 import { SharedCredentials, type OwnCredential } from './routing/credential-source';
 import { aModel, anEndpoint, anOwnCredential, aProvider } from './testing';
@@ -50,6 +53,24 @@ describe(NativeBatchCaller.name, () => {
     }
     const { organizationId, workspaceId } = SCOPE;
     expect(told).toEqual([['own', { organizationId, workspaceId }, KEY, 'accepted']]);
+  });
+
+  it('leaves out settings that an endpoint does not list, in translated lines and in those that pass', () => {
+    const adapters = createProviderAdapters(new UpstreamHttp());
+    const credentials = new SharedCredentials({ ACME_API_KEY: 'shared' });
+    const batches = new NativeBatchCaller({ adapters, credentials, clock: Date.now });
+    const request = { messages: [{ role: 'user', content: 'Hello' }], temperature: 0.5, top_p: 0.5, verbosity: 'low' };
+    const written = (protocol: string, apis: readonly Api[]): string => {
+      const listing = anEndpoint({ provider: aProvider({ protocol }), apis, supportedParameters: ['top_p'] });
+      return batches
+        .laneOf('chat', listing)!
+        .write('nb-0', Buffer.from(JSON.stringify(request)))
+        .toString();
+    };
+    for (const line of [written('google', ['chat']), written('anthropic', ['messages']), written('openai', ['chat'])]) {
+      expect(line).toMatch(/"top_?p":0.5/i);
+      expect(line).not.toMatch(/temperature|verbosity/);
+    }
   });
 
   it('begins no batch with a refused key, and stays with the key of one that runs', async () => {

@@ -6,6 +6,7 @@ import { cutAnswer, orCutShort } from './dialects/openai-responses/cut-short';
 import { parseRequest } from './dialects/request-members';
 import { translateAnswer } from './dialects/translated-answer';
 import type { Translation } from './dialects/translation';
+import { withoutUntaken } from './dialects/untaken-parameters';
 import type { CallerParts } from './endpoint-caller';
 import { DEFAULT_TIMEOUTS } from './upstream-calls';
 import type { CancelSignal } from './model/cancellation';
@@ -157,6 +158,8 @@ async function readLine(
 
 function toUpstream(api: CallableApi, translation: Translation | null, body: Buffer, endpoint: Endpoint): Buffer {
   if (translation === null) return dialectOf(api).toUpstream(body, endpoint, false);
-  const request = translation.caller.readRequest(parseRequest(body));
-  return Buffer.from(JSON.stringify(translation.upstream.writeRequest(request, endpoint, false, new LossLog())));
+  // A batch has no metadata in which its caller could read what a line lost.
+  const log = new LossLog();
+  const request = withoutUntaken(translation.caller.readRequest(parseRequest(body)), endpoint, log);
+  return Buffer.from(JSON.stringify(translation.upstream.writeRequest(request, endpoint, false, log)));
 }

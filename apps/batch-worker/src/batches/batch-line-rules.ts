@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { PARTS_BEYOND_TEXT } from '@libs/contracts';
+import { countEmbeddingsInputs, PARTS_BEYOND_TEXT } from '@libs/contracts';
 import type { Api } from '@libs/inference';
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -21,7 +21,7 @@ const GOOGLE_PROTOCOLS = new Set(['google', 'google-vertex']);
 const OPENAI_PROTOCOLS = new Set(['openai', 'azure']);
 const OWN_ENGINES = new Set<unknown>([undefined, null, 'auto', 'native']);
 /** Tools of a provider that it runs only for who asks by a header, which a line has none of. */
-const BETA_TOOL = /^(computer|code_execution|mcp_toolset)/;
+const BETA_TOOL = /^(advisor|computer|code_execution|mcp_toolset)/;
 const DEPTH = 8;
 
 const CONVERSATION: readonly Rule[] = [
@@ -44,6 +44,8 @@ const RULES: Readonly<Partial<Record<Api, readonly Rule[]>>> = {
     ...['context_management', 'mcp_servers', 'container', 'betas'].map((name) =>
       absent(name, isGiven, 'cannot be used in a batch'),
     ),
+    ({ output_config: config }) =>
+      isObject(config) && isGiven(config.task_budget) ? 'output_config.task_budget cannot be used in a batch' : null,
     (body) => findOtherPart('messages', body.messages) ?? findOtherPart('system', body.system),
   ],
   embeddings: [
@@ -59,6 +61,8 @@ const RULES: Readonly<Partial<Record<Api, readonly Rule[]>>> = {
  * the lines of some providers must be alike.
  */
 export class BatchLineRules {
+  /** How many inputs each line embeds that was looked at; none for lines of other APIs. */
+  readonly embedded: number[] = [];
   private firstFormat: { readonly value: unknown } | null = null;
 
   constructor(private readonly route: BatchRoute) {}
@@ -69,7 +73,8 @@ export class BatchLineRules {
       const problem = rule(body, this.route);
       if (problem !== null) return problem;
     }
-    return this.findFormatProblem(body.response_format ?? null);
+    if (this.route.api === 'embeddings') this.embedded.push(countEmbeddingsInputs(body.input as string | unknown[]));
+    return this.findFormatProblem(demandOf(body.response_format));
   }
 
   private findFormatProblem(format: unknown): string | null {
@@ -78,6 +83,13 @@ export class BatchLineRules {
     if (isDeepStrictEqual(this.firstFormat.value, format)) return null;
     return 'response_format differs from that of the lines before, and this provider takes one for all of a batch';
   }
+}
+
+/** What of a format the provider is asked for: a schema's name is the caller's own, and text is what it writes anyway. */
+function demandOf(format: unknown): unknown {
+  if (!isObject(format) || format.type === 'text') return null;
+  const { type, json_schema: named } = format;
+  return type === 'json_schema' && isObject(named) ? { type, schema: named.schema ?? null } : format;
 }
 
 function absent(name: string, isThere: (value: unknown) => boolean, problem: string): Rule {

@@ -9,6 +9,8 @@ import { BatchValidationService } from './batch-validation.service';
 class OneBatch {
   failure: string | null = null;
   hasBegun = false;
+  /** Inputs in each line, as whoever decides on the lane is told. */
+  embedded: readonly number[] = [];
 
   constructor(
     readonly work: BatchWork,
@@ -28,7 +30,8 @@ class OneBatch {
     return lines.slice(afterSeq + 1);
   }
 
-  async beginProgress(): Promise<boolean> {
+  async beginProgress(_work: BatchWork, assign: (session: never) => Promise<void>): Promise<boolean> {
+    await assign(null as never);
     this.hasBegun = true;
     return true;
   }
@@ -65,7 +68,9 @@ async function validatedAt(told: Told | null, endpoint: string, ...bodies: objec
     fence: 1n,
   };
   const batch = new OneBatch(work, bodies);
-  const choice = { assign: () => Promise.resolve() } as unknown as NativeChoiceService;
+  const choice = {
+    assign: async (_session: unknown, _number: bigint, embedded: readonly number[]) => void (batch.embedded = embedded),
+  } as unknown as NativeChoiceService;
   const endpoints = told === null ? [] : [{ provider: { slug: 'acme', protocol: told.protocol }, apis: told.apis }];
   const catalogue = { current: () => ({ findModel: () => ({ endpoints }) }) };
   await new BatchValidationService(
@@ -151,6 +156,16 @@ describe(BatchValidationService.name, () => {
       { ...message, tools: [{ type: 'computer_20250124', name: 'computer' }] },
       'tools[0] cannot be used',
     ],
+    [
+      '/v1/messages',
+      { ...message, tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'acme/large' }] },
+      'tools[0] cannot be used',
+    ],
+    [
+      '/v1/messages',
+      { ...message, output_config: { effort: 'high', task_budget: { type: 'tokens', total: 64_000 } } },
+      'output_config.task_budget cannot be used',
+    ],
     ['/v1/messages', { ...message, messages: [...MESSAGES, toolResult] }, 'messages[1] holds more than text'],
     ['/v1/embeddings', { input: 'x', input_type: 'query' }, 'input_type cannot be used'],
     ['/v1/embeddings', { input: 'x', provider: { only: ['acme'] } }, 'provider cannot be used'],
@@ -167,6 +182,7 @@ describe(BatchValidationService.name, () => {
     ['/v1/chat/completions', { ...chat, tools: [{ type: 'function', function: { name: 'look' } }] }],
     ['/v1/responses', { input: 'Hello!', tools: [{ type: 'web_search', engine: 'native' }] }],
     ['/v1/messages', { ...message, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+    ['/v1/messages', { ...message, output_config: { effort: 'high', task_budget: null } }],
     ['/v1/embeddings', { input: [[1, 2], [3]] }],
   ])('begins a batch of %s with %j', async (endpoint, body) => {
     expect(await validated(endpoint, body)).toMatchObject({ failure: null, hasBegun: true });
@@ -194,6 +210,29 @@ describe(BatchValidationService.name, () => {
     expect((await validatedAt(google, '/v1/chat/completions', chat, one)).failure).toContain('requests[1].body');
     expect((await validatedAt(google, '/v1/chat/completions', chat, chat)).hasBegun).toBe(true);
     expect((await validated('/v1/chat/completions', ...all)).hasBegun).toBe(true);
+  });
+
+  it('takes formats for the same that ask for the same, whatever their schema is called', async () => {
+    const google = { protocol: 'google', apis: ['chat'] };
+    const named = (name: string, schema?: object): object => ({
+      ...chat,
+      response_format: { type: 'json_schema', json_schema: { name, description: `the ${name}`, schema } },
+    });
+    const object = { ...chat, response_format: { type: 'json_object' } };
+    const text = { ...chat, response_format: { type: 'text' } };
+    const begun = async (...bodies: object[]): Promise<boolean> =>
+      (await validatedAt(google, '/v1/chat/completions', ...bodies)).hasBegun;
+    expect(await begun(named('a', { type: 'object' }), named('b', { type: 'object' }))).toBe(true);
+    expect(await begun(chat, text, { ...chat, response_format: null })).toBe(true);
+    expect(await begun(named('a', { type: 'object' }), named('a'))).toBe(false);
+    expect(await begun(object, text)).toBe(false);
+  });
+
+  it('counts what each line embeds, as a provider takes so many inputs in one of its own batches', async () => {
+    const inputs = ['Hello!', ['a', 'b', 'c'], [1, 2, 3], [[1, 2], [3]]];
+    const batch = await validated('/v1/embeddings', ...inputs.map((input) => ({ input })));
+    expect(batch.embedded).toEqual([1, 3, 1, 2]);
+    expect((await validated('/v1/chat/completions', chat)).embedded).toEqual([]);
   });
 
   it('fails a batch of an endpoint that no line can run on', async () => {

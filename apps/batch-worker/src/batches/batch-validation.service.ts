@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { ChatCompletionDto, EmbeddingsDto, MessagesDto, ResponsesDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { CatalogueSource, type Api } from '@libs/inference';
-import { BatchesRepository, type BatchWork } from '@libs/persistence';
+import { BatchesRepository, type BatchWork, type Session } from '@libs/persistence';
 import { ServicesEnv, validateInstance } from '@libs/platform';
 import { NativeChoiceService } from '../native/native-choice.service';
 import { BatchLineRules, type BatchRoute } from './batch-line-rules';
@@ -16,6 +16,13 @@ type BodyClass = new () => object;
 interface LineFormat {
   readonly api: Api;
   readonly Body: BodyClass;
+}
+
+interface Checked {
+  /** What is wrong with the first offending line, naming it; null when all lines fit. */
+  readonly problem: string | null;
+  /** How many inputs each line embeds; none for lines of other APIs. */
+  readonly embedded: readonly number[];
 }
 
 const FORMAT_OF_ENDPOINT: Readonly<Record<string, LineFormat>> = {
@@ -44,20 +51,24 @@ export class BatchValidationService {
   async validateIfDue(batchId: string): Promise<void> {
     const work = await this.batches.claimValidation(batchId, LEASE_MS);
     if (work === null) return;
-    const problem = await this.findProblem(work);
+    const { problem, embedded } = await this.check(work);
     if (problem === null) {
-      const begun = await this.batches.beginProgress(work, (session) => this.choice.assign(session, work.number));
+      const assign = (session: Session): Promise<void> => this.choice.assign(session, work.number, embedded);
+      const begun = await this.batches.beginProgress(work, assign);
       if (begun) this.logger.log(`batch ${batchId} is in progress: ${work.total} lines`);
     } else if (await this.batches.failValidation(work, problem)) {
       this.logger.log(`batch ${batchId} failed validation`);
     }
   }
 
-  /** What is wrong with the first offending line, naming it; null when all lines fit. */
-  private async findProblem(work: BatchWork): Promise<string | null> {
+  private async check(work: BatchWork): Promise<Checked> {
     const format = FORMAT_OF_ENDPOINT[work.endpoint];
-    if (format === undefined) return `Requests on ${work.endpoint} cannot be run`;
+    if (format === undefined) return { problem: `Requests on ${work.endpoint} cannot be run`, embedded: [] };
     const rules = new BatchLineRules(this.routeOf(work, format.api));
+    return { problem: await this.findProblem(work, format, rules), embedded: rules.embedded };
+  }
+
+  private async findProblem(work: BatchWork, format: LineFormat, rules: BatchLineRules): Promise<string | null> {
     let afterSeq = -1;
     for (;;) {
       const lines = await this.batches.linesAfter(work, afterSeq, PAGE);

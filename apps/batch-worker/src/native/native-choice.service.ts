@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import { CatalogueSource, NativeBatchCaller, type Candidate } from '@libs/inference';
-import { NativePlansRepository, type BeginningBatch, type Session } from '@libs/persistence';
+import { CatalogueSource, NativeBatchCaller, type Candidate, type NativeLane } from '@libs/inference';
+import { NativePlansRepository, type BeginningBatch, type PartLimits, type Session } from '@libs/persistence';
 import { apiOf, candidateOf } from '../batches/batch-candidate';
 
 /** What the provider has not answered this long before the window ends is run as single calls. */
@@ -22,15 +22,19 @@ export class NativeChoiceService {
     private readonly plans: NativePlansRepository,
   ) {}
 
-  /** Runs in the commit that puts the batch in progress. */
-  async assign(session: Session, batchNumber: bigint): Promise<void> {
+  /**
+   * Runs in the commit that puts the batch in progress.
+   *
+   * @param embedded inputs in each line of a batch of embeddings; empty for others
+   */
+  async assign(session: Session, batchNumber: bigint, embedded: readonly number[]): Promise<void> {
     const batch = await this.plans.beginning(session, batchNumber);
     if (batch === null || batch.remainingMs < LEAST_WINDOW_MS) return;
     const candidate = this.findCandidate(batch);
     const api = apiOf(batch.endpoint);
     const lane = candidate && this.caller.laneOf(api, candidate.endpoint);
     if (candidate === null || lane === null || !this.caller.isPreferred(api, candidate.endpoint)) return;
-    const limits = { lines: lane.batches.mostLines, bytes: MOST_BYTES };
+    const limits = { lines: lane.batches.mostLines, bytes: MOST_BYTES, inputs: inputLimitOf(lane, embedded) };
     const reference = (): string => `nb${randomBytes(14).toString('hex')}`;
     const parts = await this.plans.plan(session, batch, limits, { marginMs: MARGIN_MS, reference });
     this.logger.log(`batch ${batch.id} goes to ${batch.provider} as ${parts} batches of its own`);
@@ -44,4 +48,8 @@ export class NativeChoiceService {
       return null;
     }
   }
+}
+
+function inputLimitOf({ batches }: NativeLane, embedded: readonly number[]): PartLimits['inputs'] {
+  return batches.mostInputs === undefined ? undefined : { most: batches.mostInputs, ofLines: embedded };
 }

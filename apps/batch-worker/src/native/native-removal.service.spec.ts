@@ -17,13 +17,16 @@ const ORDER = {
   outputIds: [],
 } as unknown as NativeBatch;
 
-type Removal = (() => Promise<'deleted' | 'unsupported'>) | null;
+type Removal = ((job: { readonly outputs: readonly string[] }) => Promise<'deleted' | 'unsupported'>) | null;
+
+/** As its provider tells of it. */
+let job: { poll: () => Promise<object | null>; cancel: () => Promise<void> };
 
 async function reportedWhere(remove: Removal, ...orders: NativeBatch[]): Promise<readonly (string | null)[]> {
   const model = aModel({ endpoints: [anEndpoint({ provider: aProvider({ slug: 'acme' }), upstreamModel: 'large' })] });
   const catalogue = aCatalogue(model);
   const caller = {
-    laneOf: () => ({ batches: { remove } }),
+    laneOf: () => ({ batches: { remove, ...job } }),
     withSameKey: async (candidate: object) => (remove === null ? null : candidate),
     accessTo: async () => ({}),
   };
@@ -43,6 +46,34 @@ async function reportedWhere(remove: Removal, ...orders: NativeBatch[]): Promise
 }
 
 describe(NativeRemovalService.name, () => {
+  beforeEach(() => {
+    job = { poll: async () => ({ state: 'ended', outputs: [] }), cancel: async () => undefined };
+  });
+
+  it('has files removed that a job wrote after it was given up', async () => {
+    const removed: string[][] = [];
+    const remove: Removal = async ({ outputs }) => {
+      removed.push([...outputs]);
+      return 'deleted';
+    };
+    job.poll = async () => ({ state: 'ended', outputs: ['file-out'] });
+    expect(await reportedWhere(remove)).toEqual(['deleted']);
+    job.poll = async () => null;
+    expect(await reportedWhere(remove)).toEqual(['deleted']);
+    expect(await reportedWhere(remove, { ...ORDER, outputIds: ['file-known'] })).toEqual(['deleted']);
+    expect(removed).toEqual([['file-out'], [], ['file-known']]);
+  });
+
+  it('calls a job off that is not over at its provider, and does not say that it is deleted', async () => {
+    let calledOff = 0;
+    job = {
+      poll: async () => ({ state: 'running', outputs: [] }),
+      cancel: async () => void (calledOff += 1),
+    };
+    expect(await reportedWhere(async () => 'deleted')).toEqual(['refused']);
+    expect(calledOff).toBe(1);
+  });
+
   it('says what the provider made of it', async () => {
     expect(await reportedWhere(async () => 'deleted')).toEqual(['deleted']);
     expect(await reportedWhere(async () => 'unsupported')).toEqual(['unsupported']);

@@ -3,7 +3,7 @@ import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import { Cancellation, CatalogueSource, NativeBatchCaller } from '@libs/inference';
 import { BatchRemovalRepository, NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
-import { KEY_GONE, reach } from './native-reach';
+import { KEY_GONE, reach, type Reach } from './native-reach';
 
 /** The worst comes first: it is what the batch's owner is told. */
 const OUTCOMES = ['unreachable', 'refused', 'unsupported', 'deleted', 'nothing'] as const;
@@ -33,18 +33,33 @@ export class NativeRemovalService {
   }
 
   private async remove(order: NativeBatch): Promise<RemovalOutcome> {
-    const { upstreamId, inputFileId, outputIds } = order;
+    const { upstreamId, inputFileId } = order;
     // Sent, and neither found nor known to have been refused: what there may be of it cannot be named.
     const isLost = upstreamId === null && order.submittedAt !== null;
     if (upstreamId === null && inputFileId === null) return isLost ? 'unsupported' : 'nothing';
     try {
       const at = await reach(order, this.catalogue.current(), this.caller, new Cancellation());
-      const removed = await at.lane.batches.remove({ id: upstreamId, inputFileId, outputs: outputIds }, at.access);
+      const outputs = await this.outputsOf(order, at);
+      if (outputs === null) return 'refused';
+      const removed = await at.lane.batches.remove({ id: upstreamId, inputFileId, outputs }, at.access);
       return isLost ? 'unsupported' : removed;
     } catch (thrown) {
       const { code, internal, message } = AppError.from(thrown);
       this.logger.warn(`order ${order.reference} stays at ${order.provider}: ${internal ?? message}`);
       return code === KEY_GONE ? 'unreachable' : 'refused';
     }
+  }
+
+  /** What the provider wrote, also of a job that was given up before it had; null while it may write still. */
+  private async outputsOf(
+    { reference, upstreamId, outputIds }: NativeBatch,
+    { lane, access }: Reach,
+  ): Promise<readonly string[] | null> {
+    if (upstreamId === null || outputIds.length > 0) return outputIds;
+    const job = await lane.batches.poll(upstreamId, access);
+    if (job?.state !== 'running') return job?.outputs ?? [];
+    await lane.batches.cancel(upstreamId, access);
+    this.logger.warn(`order ${reference} is not over at its provider, and is called off`);
+    return null;
   }
 }

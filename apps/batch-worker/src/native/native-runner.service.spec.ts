@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import { Cancellation, type CatalogueSource, type NativeBatchCaller } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
 import type { NativeBatch, NativeBatchesRepository } from '@libs/persistence';
@@ -23,21 +24,36 @@ const ORDER = {
 } as unknown as NativeBatch;
 
 /** What is done with an order, in its order. */
-async function stepsOf(order: NativeBatch): Promise<readonly string[]> {
+async function stepsOf(order: NativeBatch, job: object | AppError = {}, hasOthers = true): Promise<readonly string[]> {
   const steps: string[] = [];
+  const poll = async (): Promise<object> => {
+    if (job instanceof AppError) throw job;
+    return { id: 'job', state: 'ended', failure: null, ...job };
+  };
   const model = aModel({ endpoints: [anEndpoint({ provider: aProvider({ slug: 'acme' }), upstreamModel: 'large' })] });
   const catalogue = aCatalogue(model);
   const caller = {
-    laneOf: () => ({}),
+    laneOf: () => ({ batches: { poll } }),
+    noteAnswer: () => undefined,
+    noteFailure: () => undefined,
     withSameKey: async (candidate: object) => candidate,
     accessTo: async () => ({}),
   };
   const runner = new NativeRunnerService(
     { current: () => catalogue } as CatalogueSource,
     caller as unknown as NativeBatchCaller,
-    { finish: async () => steps.push('finished') > 0 } as unknown as NativeBatchesRepository,
+    {
+      finish: async () => steps.push('finished') > 0,
+      postpone: async () => hasOthers && steps.push('postponed') > 0,
+      rest: async () => steps.push('rests') > 0,
+    } as unknown as NativeBatchesRepository,
     { submit: async () => void steps.push('submitted') } as unknown as NativeSubmissionService,
-    {} as NativeCollectionService,
+    {
+      collect: async () => {
+        steps.push('collected');
+        return { stored: 0, own: 0, foreign: 0 };
+      },
+    } as unknown as NativeCollectionService,
     { wake: () => steps.push('lane woken') } as unknown as ManagedLaneService,
     { finishIfDone: async () => undefined } as unknown as FinalizerService,
     { principalOf: async () => ({}) } as unknown as BatchKeys,
@@ -50,5 +66,29 @@ describe(NativeRunnerService.name, () => {
   it('sends an order again that did not arrive, and leaves its lines to single calls the third time', async () => {
     expect(await stepsOf({ ...ORDER, losses: 2 })).toEqual(['submitted', 'lane woken']);
     expect(await stepsOf({ ...ORDER, losses: 3 })).toEqual(['finished', 'lane woken']);
+  });
+
+  it('has an order wait for which others leave no room, unless there are none or its time is over', async () => {
+    const running = { ...ORDER, state: 'running', upstreamId: 'job' } as NativeBatch;
+    const full = { failure: 'token_limit_exceeded', isTooMuchNow: true };
+    const toSingleCalls = ['collected', 'finished', 'lane woken'];
+    expect(await stepsOf(running, full)).toEqual(['postponed']);
+    expect(await stepsOf(running, full, false)).toEqual(toSingleCalls);
+    expect(await stepsOf({ ...running, isLate: true, isCancelled: true }, full)).toEqual(toSingleCalls);
+    expect(await stepsOf(running, { failure: 'invalid_json_line', isTooMuchNow: false })).toEqual(toSingleCalls);
+  });
+
+  it('asks a silent provider longer for what nobody waits for than for what may still be called', async () => {
+    const silence = new AppError('provider_unavailable', 'The provider is not available');
+    const asked = { ...ORDER, state: 'running', upstreamId: 'job', isCancelled: true } as NativeBatch;
+    const after = (failures: number, values: Partial<NativeBatch>): Promise<readonly string[]> =>
+      stepsOf({ ...asked, failures: failures - 1, ...values }, silence);
+    const givenUp = ['finished', 'lane woken'];
+    expect(await after(7, { isLate: true })).toEqual(['rests']);
+    expect(await after(8, { isLate: true })).toEqual(givenUp);
+    expect(await after(15, { isWanted: false })).toEqual(['rests']);
+    expect(await after(16, { isWanted: false })).toEqual(givenUp);
+    expect(await after(2, { isWanted: false, isStuck: true })).toEqual(givenUp);
+    expect(await after(100, {})).toEqual(['rests']);
   });
 });

@@ -20,12 +20,16 @@ const FIRST_POLL_MS = 1_000;
 const LAST_POLL_MS = 5 * 60_000;
 /** After its order was called off a job ends soon. */
 const CANCELLED_POLL_MS = 1_000;
+/** Until an order is sent again for which other orders leave no room. */
+const TOO_MUCH_MS = 5 * 60_000;
 const FIRST_BACKOFF_MS = 2_000;
 const LAST_BACKOFF_MS = 2 * 60_000;
 /** Failures in a row after which an order that is not submitted is left to single calls. */
 const MOST_FAILURES = 5;
-/** And after which one that runs is given up, once it is late or nobody wants it. */
+/** And after which one that runs is given up once it is late: its lines have some time left as single calls. */
 const MOST_LATE_FAILURES = 8;
+/** The same once nobody wants it, after a quarter of an hour: what it finished is all that its batch can still get. */
+const MOST_UNWANTED_FAILURES = 16;
 
 /**
  * So often an order is sent that is neither taken nor refused. Each time it is searched for until it may be sent again
@@ -103,6 +107,10 @@ export class NativeRunnerService {
   }
 
   private async collect(order: NativeBatch, job: NativeJob, at: Reach): Promise<void> {
+    if (job.isTooMuchNow && !isOver(order) && (await this.orders.postpone(order, TOO_MUCH_MS))) {
+      this.logger.log(`order ${order.reference} waits for others at ${order.provider}`);
+      return;
+    }
     const { own, foreign } = await this.collection.collect(order, job, at);
     const isAnothers = order.isAdopted && own === 0 && foreign > 0;
     if (isAnothers) await this.orders.disown(order, job.id);
@@ -134,7 +142,8 @@ export class NativeRunnerService {
 
 /** Whether to leave an order's lines to the other lane. */
 function isHopeless(order: NativeBatch, error: AppError, failures: number): boolean {
-  if (mayBeUpstream(order)) return order.isStuck || (isOver(order) && failures >= MOST_LATE_FAILURES);
+  const mostOver = order.isWanted ? MOST_LATE_FAILURES : MOST_UNWANTED_FAILURES;
+  if (mayBeUpstream(order)) return order.isStuck || (isOver(order) && failures >= mostOver);
   const isFinal = !error.retryable && error.code !== 'request_timeout';
   return isFinal || failures >= MOST_FAILURES;
 }

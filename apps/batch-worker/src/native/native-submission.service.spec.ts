@@ -16,6 +16,21 @@ class FakeOrders {
     return true;
   }
 
+  async running(): Promise<boolean> {
+    this.written.push('runs');
+    return true;
+  }
+
+  async rest(): Promise<boolean> {
+    this.written.push('rests');
+    return true;
+  }
+
+  async wait(): Promise<boolean> {
+    this.written.push('waits');
+    return true;
+  }
+
   async notArrived(): Promise<boolean> {
     this.written.push('not arrived');
     return true;
@@ -61,6 +76,45 @@ describe(NativeSubmissionService.name, () => {
 
   it.each([408, 409, 500, 502, 503, 529])('leaves open what a provider did that answered %i', async (status) => {
     expect(await writtenAfter(answered(status))).toEqual(['submitting']);
+  });
+
+  it('orders from a file only after its provider has read it', async () => {
+    const orderedWhere = async (isReady: boolean): Promise<readonly string[]> => {
+      const orders = new FakeOrders();
+      const unused = null as never;
+      const service = new NativeSubmissionService(orders as unknown as NativeBatchesRepository, unused, unused);
+      const batches = {
+        upload: async () => 'file-1',
+        isReady: async () => isReady,
+        create: async () => ({ id: 'job' }),
+      };
+      await service.submit(ORDER, { lane: { batches, upstreamApi: 'chat' }, access: {} } as unknown as Reach);
+      return orders.written;
+    };
+    expect(await orderedWhere(false)).toEqual(['rests']);
+    expect(await orderedWhere(true)).toEqual(['submitting', 'runs', 'rests']);
+  });
+
+  it('has one order next while another is sent, and gives further ones back', async () => {
+    const orders = new FakeOrders();
+    const unused = null as never;
+    const service = new NativeSubmissionService(orders as unknown as NativeBatchesRepository, unused, unused);
+    let taken!: (job: object) => void;
+    const batches = { upload: async () => 'file-1', create: () => new Promise((resolve) => (taken = resolve)) };
+    const reach = { lane: { batches, upstreamApi: 'chat' }, access: {} } as unknown as Reach;
+    const settled = new Promise(setImmediate);
+    const [first, next] = [service.submit(ORDER, reach), service.submit(ORDER, reach)];
+    await service.submit(ORDER, reach);
+    await settled;
+    expect(orders.written).toEqual(['waits', 'submitting']);
+    taken({ id: 'job' });
+    await first;
+    await new Promise(setImmediate);
+    expect(orders.written).toEqual(['waits', 'submitting', 'runs', 'rests', 'submitting']);
+    taken({ id: 'job' });
+    await next;
+    await service.submit(ORDER, { ...reach, lane: { batches: { ...batches, create: async () => ({}) } } } as never);
+    expect(orders.written.slice(5)).toEqual(['runs', 'rests', 'submitting', 'runs', 'rests']);
   });
 
   it('leaves open what became of an order whose connection broke', async () => {

@@ -39,6 +39,7 @@ export class NativeSubmissionService {
   private readonly logger = new Logger(NativeSubmissionService.name);
   /** One order's lines in memory at a time. */
   private sending: Promise<void> = Promise.resolve();
+  private submissions = 0;
 
   constructor(
     private readonly orders: NativeBatchesRepository,
@@ -46,11 +47,20 @@ export class NativeSubmissionService {
     private readonly results: BatchResultsRepository,
   ) {}
 
-  /** From the first byte to the provider's id. */
-  submit(order: NativeBatch, reach: Reach): Promise<void> {
+  /** From the first byte to the provider's id; or not yet, where others of this process are before it. */
+  async submit(order: NativeBatch, reach: Reach): Promise<void> {
+    if (this.submissions >= MOST_SUBMISSIONS) {
+      await this.orders.wait(order, TURN_MS);
+      return;
+    }
+    this.submissions += 1;
     const turn = this.sending.then(() => this.send(order, reach));
     this.sending = turn.catch(() => undefined);
-    return turn;
+    try {
+      await turn;
+    } finally {
+      this.submissions -= 1;
+    }
   }
 
   /** For an order of which nobody knows whether it was taken. */
@@ -107,6 +117,14 @@ export class NativeSubmissionService {
     if (uploaded !== null) await this.create(uploaded, reach, isInline ? (prepared ?? []) : []);
   }
 
+  /** A file that its provider has not read yet is looked at again: an order from it would be refused. */
+  private async isReady(order: NativeBatch, { lane, access }: Reach): Promise<boolean> {
+    const { inputFileId } = order;
+    const isReady = inputFileId === null || ((await lane.batches.isReady?.(inputFileId, access)) ?? true);
+    if (!isReady) await this.orders.rest(order, FILE_LOOK_MS);
+    return isReady;
+  }
+
   /** The lines as the provider reads them. Those that cannot be sent to it have their outcome now. */
   private async prepare(order: NativeBatch, { lane }: Reach): Promise<readonly Buffer[]> {
     const lines: Buffer[] = [];
@@ -138,8 +156,13 @@ export class NativeSubmissionService {
     return isOurs ? { ...order, state: 'uploaded', credentialId, inputFileId, sentLines: lines.length } : null;
   }
 
-  private async create(order: NativeBatch, { lane, access }: Reach, lines: readonly Buffer[]): Promise<void> {
-    if (!(await this.orders.submitting(order))) return;
+  private async create(order: NativeBatch, reach: Reach, lines: readonly Buffer[]): Promise<void> {
+    const { lane, access } = reach;
+    if (!(await this.isReady(order, reach))) return;
+    if (!(await this.orders.submitting(order))) {
+      await this.orders.rest(order, 0);
+      return;
+    }
     const { reference, inputFileId } = order;
     const job = await this.orRefused(
       order,
@@ -162,6 +185,11 @@ export class NativeSubmissionService {
 }
 
 const FIRST_POLL_MS = 1_000;
+/** One that is sent and one that is next: more would take the places of orders that are only asked after. */
+const MOST_SUBMISSIONS = 2;
+const TURN_MS = 1_000;
+/** Files are read within seconds, large ones within minutes. */
+const FILE_LOOK_MS = 5_000;
 
 /** Also of the key, or by a provider that knows no such model or route: to callers that reads as an outage. */
 function isRefusal(error: AppError): boolean {

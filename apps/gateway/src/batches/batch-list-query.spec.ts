@@ -14,8 +14,9 @@ describe(readBatchListQuery.name, () => {
   it.each([
     ['seconds', '1700000000', '2023-11-14T22:13:20.000Z'],
     ['a date', '2026-02-28', '2026-02-28T00:00:00Z'],
-    ['a time without an offset', '2026-02-28T10:11', '2026-02-28T10:11Z'],
-    ['a time to the microsecond', '2026-02-28T10:11:12.123456+02:00', '2026-02-28T10:11:12.123456+02:00'],
+    ['a time without an offset', '2026-02-28T10:11', '2026-02-28T10:11:00Z'],
+    ['a time to the microsecond', '2026-02-28T10:11:12.123456+02:00', '2026-02-28T08:11:12.123456Z'],
+    ['an offset that PostgreSQL has no word for', '2026-01-01T00:00:00.5+23:00', '2025-12-31T01:00:00.5Z'],
   ])('takes %s', (_case, text, read) => {
     expect(readBatchListQuery({ created_after: text }).createdAfter).toBe(read);
   });
@@ -43,6 +44,8 @@ describe(readBatchListQuery.name, () => {
     ['created_after', { created_after: '2026-02-30' }],
     ['created_after', { created_after: 'yesterday' }],
     ['created_after', { created_after: '-5' }],
+    ['created_after', { created_after: '0000-01-01' }],
+    ['created_before', { created_before: '9999-12-31T24:00:00Z' }],
     ['created_before', { created_before: '2026-01-01T25:00:00Z' }],
     ['created_before', { created_before: '99999999999999' }],
     ['created_after', { created_after: '2026-01-01', created_before: '2026-01-01T00:00:00Z' }],

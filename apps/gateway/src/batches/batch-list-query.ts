@@ -23,6 +23,8 @@ const UNIX_SECONDS = /^\d{1,11}$/;
 /** Without an offset a time is UTC. */
 const ISO_TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/;
 const MAX_UNIX_SECONDS = 253_402_300_799;
+/** The year 1, before which PostgreSQL counts in another way than ISO 8601. */
+const FIRST_SECONDS = Date.parse('0001-01-01T00:00:00Z') / 1_000;
 
 type Query = Readonly<Record<string, unknown>>;
 
@@ -74,12 +76,15 @@ function readTime(query: Query, name: string): Moment | null {
     return { text: new Date(seconds * 1_000).toISOString(), valueOf: () => seconds };
   }
   const iso = ISO_TIME.test(text) ? withOffset(text) : '';
-  const milliseconds = Date.parse(iso);
-  if (Number.isNaN(milliseconds) || !isRealDay(iso.slice(0, 10))) {
+  const seconds = Math.floor(Date.parse(iso) / 1_000);
+  const isKnown = seconds >= FIRST_SECONDS && seconds <= MAX_UNIX_SECONDS;
+  if (!isKnown || !isRealDay(iso.slice(0, 10))) {
     throw refused(name, 'must be Unix seconds or an ISO 8601 date or time');
   }
-  const finer = Number(`0.${/\.(\d+)/.exec(iso)?.[1] ?? '0'}`);
-  return { text: iso, valueOf: () => Math.floor(milliseconds / 1_000) + finer };
+  const finer = /\.\d+/.exec(iso)?.[0] ?? '';
+  // In UTC, because PostgreSQL knows no offsets of more than sixteen hours.
+  const utc = `${new Date(seconds * 1_000).toISOString().slice(0, -'.000Z'.length)}${finer}Z`;
+  return { text: utc, valueOf: () => seconds + Number(`0${finer}`) };
 }
 
 function withOffset(text: string): string {

@@ -74,7 +74,7 @@ export class AnthropicBatches implements NativeBatches {
   async cancel(id: string, access: NativeBatchAccess): Promise<void> {
     const job = await this.poll(id, access);
     if (job?.state !== 'running') return;
-    await this.#rest.object(`${PATH}/${encodeURIComponent(id)}/cancel`, access, { body: EMPTY });
+    await this.#rest.callOff(`${PATH}/${encodeURIComponent(id)}/cancel`, access, EMPTY);
   }
 
   async remove({ id }: Parameters<NativeBatches['remove']>[0], access: NativeBatchAccess): Promise<'deleted'> {

@@ -8,6 +8,7 @@ import type { UpstreamHttp } from './upstream-http';
 const AZURE_BATCHES: BatchFlavour = {
   endpoints: { chat: '/chat/completions', embeddings: '/embeddings' },
   mostLines: 100_000,
+  readsFilesFirst: true,
 };
 
 /**

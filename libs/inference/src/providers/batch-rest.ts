@@ -1,3 +1,4 @@
+import type { AppError } from '@libs/errors';
 import { MalformedJson } from '../dialects/json-cursor';
 import { parseJson } from '../dialects/json-value';
 import { isObject, type JsonObject } from '../dialects/loose-values';
@@ -13,12 +14,16 @@ const JSON_TYPE = 'application/json';
 const NEWLINE = 0x0a;
 /** A longer line cannot be an answer that a single call would have been given. */
 const LONGEST_LINE = 64 * 1024 * 1024;
+/** How providers say that a job is in no state to be called off: it is being called off, or writes its results. */
+const CANNOT_BE_CALLED_OFF: ReadonlySet<number> = new Set([400, 409]);
 
 /** How one provider is spoken to. */
 export interface BatchManners {
   /** Key and whatever else every call carries: name, value, name, value, …. */
   readonly headersOf: (access: NativeBatchAccess) => readonly string[];
   readonly refusal: ToError;
+  /** Whether a refusal says that what was asked for is not there; a 404 always does. */
+  readonly isGone?: (status: number, body: Buffer) => boolean;
 }
 
 export interface BatchCall {
@@ -40,25 +45,32 @@ export class BatchRest {
     this.#manners = manners;
   }
 
-  /** The reply of any 2xx; null for a 404. */
+  /** The reply of any 2xx; null where there is no such thing. */
   async reply(path: string, access: NativeBatchAccess, call: BatchCall = {}): Promise<UpstreamReply | null> {
-    const reply = await this.#http.request(path, this.#headersOf(access, call), requestOf(access, call));
-    if (reply.status === 404) return null;
-    if (reply.status >= 200 && reply.status < 300) return reply;
-    throw this.#manners.refusal(access.endpoint.provider, reply.status, reply.headers, reply.body);
+    const reply = await this.#any(path, access, call);
+    if (isSuccess(reply)) return reply;
+    if (this.#isGone(reply)) return null;
+    throw this.#refused(reply, access);
   }
 
-  /** The object a call answers with; null for a 404. */
+  /** The object a call answers with; null where there is no such thing. */
   async object(path: string, access: NativeBatchAccess, call: BatchCall = {}): Promise<JsonObject | null> {
     const reply = await this.reply(path, access, call);
     return reply && objectIn(reply.body, access.endpoint.provider);
   }
 
-  /** The same where a 404 means that something is wrong. */
+  /** The same where that means that something is wrong. */
   async existing(path: string, access: NativeBatchAccess, call: BatchCall = {}): Promise<JsonObject> {
     const object = await this.object(path, access, call);
     if (object !== null) return object;
     throw this.#manners.refusal(access.endpoint.provider, 404, {}, Buffer.alloc(0));
+  }
+
+  /** Asks for the end of a job. One that cannot be called off any more ends by itself, so that is no error. */
+  async callOff(path: string, access: NativeBatchAccess, body: Buffer): Promise<void> {
+    const reply = await this.#any(path, access, { body });
+    if (isSuccess(reply) || this.#isGone(reply) || CANNOT_BE_CALLED_OFF.has(reply.status)) return;
+    throw this.#refused(reply, access);
   }
 
   /** Whether it was there. */
@@ -84,11 +96,27 @@ export class BatchRest {
     }
   }
 
+  #any(path: string, access: NativeBatchAccess, call: BatchCall): Promise<UpstreamReply> {
+    return this.#http.request(path, this.#headersOf(access, call), requestOf(access, call));
+  }
+
+  #isGone({ status, body }: UpstreamReply): boolean {
+    return status === 404 || (this.#manners.isGone?.(status, body) ?? false);
+  }
+
+  #refused({ status, headers, body }: UpstreamReply, { endpoint }: NativeBatchAccess): AppError {
+    return this.#manners.refusal(endpoint.provider, status, headers, body);
+  }
+
   #headersOf(access: NativeBatchAccess, { body, contentType = JSON_TYPE, headers = [] }: BatchCall): string[] {
     const list = ['accept', JSON_TYPE, ...this.#manners.headersOf(access), ...headers];
     if (body !== undefined) list.push('content-type', contentType);
     return list;
   }
+}
+
+function isSuccess({ status }: UpstreamReply): boolean {
+  return status >= 200 && status < 300;
 }
 
 function requestOf(access: NativeBatchAccess, call: BatchCall): UpstreamRequest {

@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import { findValue } from '../dialects/json-members';
 import { objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
 import { BatchRest, type BatchManners } from './batch-rest';
@@ -12,7 +13,7 @@ import type {
   NativeOrder,
 } from './native-batch';
 import { framed, valueAt } from './batch-files';
-import { brokenAnswer } from './upstream-error';
+import { brokenAnswer, upstreamStatusOf } from './upstream-error';
 import type { UpstreamHttp } from './upstream-http';
 
 const JSON_LINES = 'application/jsonl';
@@ -100,16 +101,28 @@ export class GoogleBatches implements NativeBatches {
   async cancel(id: string, access: NativeBatchAccess): Promise<void> {
     const job = await this.poll(id, access);
     if (job?.state !== 'running') return;
-    await this.#rest.object(`/${encodeURI(id)}:cancel`, access, { body: EMPTY_OBJECT });
+    await this.#rest.callOff(`/${encodeURI(id)}:cancel`, access, EMPTY_OBJECT);
   }
 
-  /** Files that a batch wrote live as long as the batch. */
+  /** The API gives files that a batch wrote names which it takes for too long itself: those stay as long as it keeps them. */
   async remove(
-    { id, inputFileId }: Parameters<NativeBatches['remove']>[0],
+    { id, inputFileId, outputs }: Parameters<NativeBatches['remove']>[0],
     access: NativeBatchAccess,
-  ): Promise<'deleted'> {
+  ): Promise<'deleted' | 'unsupported'> {
     for (const name of [id, inputFileId]) if (name !== null) await this.#rest.remove(`/${encodeURI(name)}`, access);
-    return 'deleted';
+    let outcome: 'deleted' | 'unsupported' = 'deleted';
+    for (const file of outputs) if (!(await this.#removeOutput(file, access))) outcome = 'unsupported';
+    return outcome;
+  }
+
+  async #removeOutput(file: string, access: NativeBatchAccess): Promise<boolean> {
+    try {
+      await this.#rest.remove(`/${encodeURI(file)}`, access);
+      return true;
+    } catch (thrown) {
+      if (thrown instanceof AppError && upstreamStatusOf(thrown) === 400) return false;
+      throw thrown;
+    }
   }
 }
 

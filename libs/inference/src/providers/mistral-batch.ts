@@ -84,7 +84,7 @@ export class MistralBatches implements NativeBatches {
   async cancel(id: string, access: NativeBatchAccess): Promise<void> {
     const job = await this.poll(id, access);
     if (job?.state !== 'running') return;
-    await this.#rest.object(`${PATH}/${encodeURIComponent(id)}/cancel`, access, { body: EMPTY });
+    await this.#rest.callOff(`${PATH}/${encodeURIComponent(id)}/cancel`, access, EMPTY);
   }
 
   remove(

@@ -27,6 +27,8 @@ export interface NativeJob {
   readonly outputs: readonly string[];
   /** Why nothing of it was run, in words that may be logged; null otherwise. */
   readonly failure: string | null;
+  /** Nothing of it was run because too much of the account's waits already: it may be ordered again when that is done. */
+  readonly isTooMuchNow?: boolean;
 }
 
 /** What became of one line. The id is the one it was sent with. */
@@ -64,12 +66,20 @@ export interface LostOrder {
 export interface NativeBatches {
   /** Requests in one batch. */
   readonly mostLines: number;
+  /** Inputs that one batch may embed in all; absent where nobody counts them. */
+  readonly mostInputs?: number | undefined;
   /** Whether requests in this dialect can be batched. */
   runs(api: BatchedApi): boolean;
   /** One request as a line of a batch. `customId` like a reference. `body` is the body of a single call. */
   line(customId: string, body: Buffer, api: BatchedApi): Buffer;
   /** Stores the lines and returns the file's id; absent where lines travel with the order. */
   upload?(order: Pick<NativeOrder, 'reference' | 'lines'>, access: NativeBatchAccess): Promise<string>;
+  /**
+   * Whether an uploaded file may be ordered from; absent where it may at once.
+   *
+   * @throws AppError unprocessable for one that the provider cannot read
+   */
+  isReady?(inputFileId: string, access: NativeBatchAccess): Promise<boolean>;
   create(order: NativeOrder, access: NativeBatchAccess): Promise<NativeJob>;
   /**
    * The jobs that may be the lost order: the one with its reference or, where the API keeps none, those that look

@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
 import { CLOCK_SKEW_MS, downloadFiles, framed, namesIn, removeFiles, uploadFile, withoutStream } from './batch-files';
 import { BatchRest, type BatchManners } from './batch-rest';
@@ -18,24 +19,38 @@ const LISTED = 100;
 const MOST_LISTS = 20;
 const REFERENCE = 'gateway_reference';
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'expired', 'cancelled']);
+/** More tokens wait in batches of the model than the account may have there. */
+const TOO_MUCH_NOW = 'token_limit_exceeded';
 const EMPTY = Buffer.alloc(0);
 
 export interface OpenAiBatchOptions extends BatchManners {
   /** What a batch and its lines call the endpoint they are for; an API that is absent cannot be batched. */
   readonly endpoints: Readonly<Partial<Record<BatchedApi, string>>>;
   readonly mostLines: number;
+  readonly mostInputs?: number;
+  /** The host refuses an order before it has read its file. */
+  readonly readsFilesFirst?: boolean;
 }
+
+/** States of a file as Azure has them, by their newer names and by those of its earlier versions. */
+const UNREAD_FILE: ReadonlySet<unknown> = new Set(['notRunning', 'pending', 'running']);
+const BROKEN_FILE: ReadonlySet<unknown> = new Set(['failed', 'canceled', 'error']);
 
 /** The batch API of OpenAI (`/files`, `/batches`), which Azure speaks too. A batch cannot be removed, its files can. */
 export class OpenAiBatches implements NativeBatches {
   readonly mostLines: number;
+  readonly mostInputs: number | undefined;
   readonly #rest: BatchRest;
   readonly #endpoints: OpenAiBatchOptions['endpoints'];
+  readonly #readsFilesFirst: boolean;
 
-  constructor(http: UpstreamHttp, { endpoints, mostLines, ...manners }: OpenAiBatchOptions) {
+  constructor(http: UpstreamHttp, options: OpenAiBatchOptions) {
+    const { endpoints, mostLines, mostInputs, readsFilesFirst = false, ...manners } = options;
     this.#rest = new BatchRest(http, manners);
     this.#endpoints = endpoints;
+    this.#readsFilesFirst = readsFilesFirst;
     this.mostLines = mostLines;
+    this.mostInputs = mostInputs;
   }
 
   runs(api: BatchedApi): boolean {
@@ -49,6 +64,16 @@ export class OpenAiBatches implements NativeBatches {
 
   async upload({ reference, lines }: Pick<NativeOrder, 'reference' | 'lines'>, access: NativeBatchAccess) {
     return uploadFile(this.#rest, reference, lines, access);
+  }
+
+  async isReady(inputFileId: string, access: NativeBatchAccess): Promise<boolean> {
+    if (!this.#readsFilesFirst) return true;
+    const file = await this.#rest.object(`/files/${encodeURIComponent(inputFileId)}`, access);
+    const status = file?.['status'];
+    if (!BROKEN_FILE.has(status)) return !UNREAD_FILE.has(status);
+    throw new AppError('unprocessable', 'The provider cannot read the requests', {
+      internal: `${access.endpoint.provider.slug}: the file of an order is in the state ${String(status)}`,
+    });
   }
 
   async create({ reference, api, inputFileId }: NativeOrder, access: NativeBatchAccess): Promise<NativeJob> {
@@ -91,7 +116,7 @@ export class OpenAiBatches implements NativeBatches {
   async cancel(id: string, access: NativeBatchAccess): Promise<void> {
     const job = await this.poll(id, access);
     if (job?.state !== 'running') return;
-    await this.#rest.object(`/batches/${encodeURIComponent(id)}/cancel`, access, { body: EMPTY });
+    await this.#rest.callOff(`/batches/${encodeURIComponent(id)}/cancel`, access, EMPTY);
   }
 
   async remove(
@@ -107,11 +132,13 @@ function jobOf(batch: JsonObject, { endpoint: { provider } }: NativeBatchAccess)
   if (id === undefined) throw brokenAnswer(provider, 'a batch has no id');
   const status = stringOf(batch['status']) ?? '';
   const [problem] = objectsOf(objectOf(batch['errors'])['data']);
+  const failure = status === 'failed' ? (stringOf(problem?.['code']) ?? 'no reason given') : null;
   return {
     id,
     state: ENDED.has(status) ? 'ended' : 'running',
     reference: stringOf(objectOf(batch['metadata'])[REFERENCE]) ?? null,
     outputs: namesIn([batch['output_file_id'], batch['error_file_id']]),
-    failure: status === 'failed' ? (stringOf(problem?.['code']) ?? 'no reason given') : null,
+    failure,
+    isTooMuchNow: failure === TOO_MUCH_NOW,
   };
 }

@@ -201,6 +201,28 @@ export function describeBatchConformance(protocol: string): void {
       expect(calls()).toEqual([recorded.poll, recorded.cancel, recorded.poll]);
     });
 
+    it.each([400, 409])(
+      'takes a job that is told with a %d to be beyond calling off for one that ends',
+      async (status) => {
+        upstream.behaviour = (response, { method, path }) => {
+          const isPoll = `${method} ${path}` === recorded.poll;
+          response.writeHead(isPoll ? 200 : status, { 'content-type': 'application/json' });
+          response.end(JSON.stringify(isPoll ? recorded.running[0] : { error: { message: 'Cannot cancel a batch' } }));
+        };
+        await expect(lane.batches.cancel(recorded.id, access)).resolves.toBeUndefined();
+        expect(calls()).toEqual([recorded.poll, recorded.cancel]);
+      },
+    );
+
+    it('says so where the provider did not hear that a job is called off', async () => {
+      upstream.behaviour = (response, { method, path }) => {
+        const isPoll = `${method} ${path}` === recorded.poll;
+        response.writeHead(isPoll ? 200 : 500, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(isPoll ? recorded.running[0] : {}));
+      };
+      await expect(lane.batches.cancel(recorded.id, access)).rejects.toMatchObject({ code: 'provider_unavailable' });
+    });
+
     it('removes what the provider keeps, also where some of it is gone already', async () => {
       const job = await polled(recorded.ended[0]!);
       const kept = { id: recorded.id, inputFileId: recorded.upload?.id ?? null, outputs: job!.outputs };
