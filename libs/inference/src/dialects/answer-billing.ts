@@ -3,7 +3,7 @@ import { emptyUsage, type Usage } from '../model/usage';
 import type { BilledUnits } from '../pricing/price';
 import { contextLengthOf, priceOf } from './billing';
 import type { AnswerContext } from './dialect';
-import { settleUsage, type ReportedCounts } from './openai-usage';
+import { settleUsage, whole, type ReportedCounts } from './openai-usage';
 import { memberText, scanRequest } from './request-members';
 import type { Bill } from './translation';
 
@@ -28,7 +28,8 @@ export function billAnswer(
     }),
     fallback,
   });
-  return { usage, cost: priceOf(usage, context, units) };
+  const searches = whole(reported?.searches ?? null);
+  return { usage, cost: priceOf(usage, context, searches === null ? units : { ...units, webSearches: searches }) };
 }
 
 /** `n` of the request: each choice may fill the context. */
@@ -61,6 +62,7 @@ export function countsOf(usage: Usage): ReportedCounts {
 export class StreamMeter {
   #contentBytes = 0;
   #reported: Report | null = null;
+  #units: BilledUnits | undefined;
 
   constructor(private readonly context: AnswerContext) {}
 
@@ -73,6 +75,11 @@ export class StreamMeter {
     this.#contentBytes += bytes;
   }
 
+  /** What has been used beside tokens up to now; a report that names units of its own takes its place. */
+  used(units: BilledUnits): void {
+    this.#units = units;
+  }
+
   report(counts: ReportedCounts, units?: BilledUnits): Bill {
     const bill = billAnswer(counts, this.#contentBytes, this.context, 'estimated', units);
     this.#reported = { counts, units, bill, contentBytes: this.#contentBytes };
@@ -83,16 +90,18 @@ export class StreamMeter {
   whole(): Bill {
     const reported = this.#reported;
     if (reported !== null && reported.counts.completion !== null) return reported.bill;
-    return billAnswer(reported?.counts ?? null, this.#contentBytes, this.context, 'estimated', reported?.units);
+    const units = reported?.units ?? this.#units;
+    return billAnswer(reported?.counts ?? null, this.#contentBytes, this.context, 'estimated', units);
   }
 
   /** For a stream that broke off: the last report and what came since, else an estimate, else nothing at all. */
   partial(): Bill {
     const reported = this.#reported;
     const isCounted = reported !== null && reported.counts.completion !== null;
-    if (!isCounted && this.#contentBytes === 0) return this.#nothing();
+    const units = reported?.units ?? this.#units;
+    if (!isCounted && this.#contentBytes === 0 && units === undefined) return this.#nothing();
     const counts = reported && grown(reported.counts, this.#contentBytes - reported.contentBytes);
-    const { usage, cost } = billAnswer(counts, this.#contentBytes, this.context, 'partial', reported?.units);
+    const { usage, cost } = billAnswer(counts, this.#contentBytes, this.context, 'partial', units);
     return { usage: { ...usage, provenance: 'partial' }, cost };
   }
 

@@ -9,6 +9,12 @@ export function readMediaUrl(url: string): Extract<MediaSource, { kind: 'url' | 
   return { kind: 'base64', mediaType: `${head[1]}${head[2]}` || null, data: url.slice(head[0].length) };
 }
 
+/** A media type without its parameters and by its registered name, as upstreams look it up; undefined for none. */
+export function plainMediaType(mediaType: string | null): string | undefined {
+  const plain = mediaType?.split(';', 1)[0]!.trim().toLowerCase();
+  return plain === 'image/jpg' ? 'image/jpeg' : plain || undefined;
+}
+
 /** The same, written; undefined for what has no URL. `fallbackType` is for bytes of unknown type. */
 export function writeMediaUrl(source: MediaSource, fallbackType: string): string | undefined {
   if (source.kind === 'url') return source.url;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '@libs/errors';
 import { LossLog } from '../model/loss-report';
+import { parseRate } from '../pricing/money';
 import type { Endpoint } from '../routing/catalogue';
 import { aModel, anEndpoint } from '../testing';
 import type { AnswerContext } from './dialect';
@@ -116,6 +117,14 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
     expect(openAiChat.toUpstream(Buffer.from(body), taking, false).toString()).toBe(body);
   });
 
+  it('asks no model for thoughts that lists none', () => {
+    const plain = anEndpoint({ supportedParameters: ['seed'] });
+    const log = new LossLog();
+    const body = Buffer.from('{"model":"m","reasoning_effort":"low","reasoning":{"effort":"high"},"seed":1}');
+    expect(openAiChat.toUpstream(body, plain, false, log).toString()).toBe('{"model":"acme-large-2026","seed":1}');
+    expect(log.report().dropped).toEqual(['reasoning_effort', 'reasoning']);
+  });
+
   it('names tiers as the upstream does', () => {
     expect(toUpstream('{"model":"m","service_tier":"fast"}')).toContain('"service_tier":"priority"');
     expect(toUpstream('{"model":"m","service_tier":"ultrafast"}')).toContain('"service_tier":"priority"');
@@ -192,6 +201,15 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
 });
 
 describe('a chat answer of an OpenAI-speaking upstream', () => {
+  it('is charged for the searches of the web that its provider counts', () => {
+    const priced = { ...endpoint, pricing: { ...endpoint.pricing, webSearch: parseRate('0.005') } };
+    const usage = { prompt_tokens: 1000, completion_tokens: 500, total_tokens: 1500, num_search_queries: 3 };
+    expect(readAnswer(anAnswer({ usage }), { endpoint: priced }).cost.totalCost).toBe(17_000_000_000n);
+    expect(readAnswer(anAnswer({ usage })).cost.totalCost).toBe(2_000_000_000n);
+    const absurd = anAnswer({ usage: { ...usage, num_search_queries: -1 } });
+    expect(readAnswer(absurd, { endpoint: priced }).cost.totalCost).toBe(2_000_000_000n);
+  });
+
   const thinking = {
     reasoning: 'Let me see',
     reasoning_content: 'Let me see',

@@ -19,6 +19,8 @@ export interface ReportedCounts {
   videoPrompt?: number | null;
   filePrompt?: number | null;
   imageCompletion?: number | null;
+  /** Searches of the web, which some providers charge beside the tokens (`num_search_queries` of Perplexity). */
+  searches?: number | null;
 }
 
 export const NO_COUNTS: Readonly<ReportedCounts> = {
@@ -79,6 +81,7 @@ function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): voi
   else if (key === 'total_tokens') counts.total = cursor.readNumberOrNull();
   else if (key === 'prompt_tokens_details') readPromptDetails(cursor, counts);
   else if (key === 'completion_tokens_details') readCompletionDetails(cursor, counts);
+  else if (key === 'num_search_queries') counts.searches = cursor.readNumberOrNull();
   else cursor.skipValue();
 }
 
@@ -143,7 +146,8 @@ function withinBounds(
   };
 }
 
-function whole(value: number | null): number | null {
+/** A count that an upstream may have written; null for anything else. */
+export function whole(value: number | null): number | null {
   return value !== null && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 

@@ -63,7 +63,7 @@ export function leftOutMembers(
 }
 
 /** A list of objects by the names that lead to it, each the member of the objects of the list before. */
-type ListPath = readonly [string, ...string[]];
+export type ListPath = readonly [string, ...string[]];
 
 /**
  * The edits that take marks for the prompt cache out of the objects of these lists, in order; none for an endpoint
@@ -78,18 +78,26 @@ export function cacheMarkEdits(
 ): readonly ByteEdit[] {
   // Few requests have a mark; looking for one takes a fraction of a microsecond.
   if (!request.bytes.includes(CACHE_MARK_KEY) || !isLeftOut(endpoint, api, CACHE_MARK)) return NO_EDITS;
-  const edits = lists.flatMap((path) =>
-    membersNamed(request, path[0]).flatMap((list) => unmarked(request, list, path)),
-  );
+  const edits = lists.flatMap((path) => removalsAt(request, path, CACHE_MARK));
   if (edits.length > 0) log?.drop(CACHE_MARK);
   return edits.sort((a, b) => a.start - b.start);
+}
+
+/** The edits, in order, that take a member out of the objects of a list. */
+export function removalsAt(request: ScannedObject, path: ListPath, name: string): ByteEdit[] {
+  return membersNamed(request, path[0]).flatMap((list) => removalsIn(request, list, path, name));
 }
 
 function membersNamed({ members }: ScannedObject, name: string): readonly JsonMember[] {
   return members.filter(({ key }) => key === name);
 }
 
-function unmarked({ bytes }: ScannedObject, { valueStart }: JsonMember, [, ...rest]: readonly string[]): ByteEdit[] {
+function removalsIn(
+  { bytes }: ScannedObject,
+  { valueStart }: JsonMember,
+  [, ...rest]: readonly string[],
+  name: string,
+): ByteEdit[] {
   const cursor = new JsonCursor(bytes, valueStart);
   if (!cursor.isArray()) return [];
   const edits: ByteEdit[] = [];
@@ -97,12 +105,12 @@ function unmarked({ bytes }: ScannedObject, { valueStart }: JsonMember, [, ...re
     if (!cursor.isObject()) return cursor.skipValue();
     const object = scanMembersAt(cursor);
     const [inner] = rest;
-    if (inner === undefined) edits.push(...withoutMark(object));
-    else for (const list of membersNamed(object, inner)) edits.push(...unmarked(object, list, rest));
+    if (inner === undefined) edits.push(...without(object, name));
+    else for (const list of membersNamed(object, inner)) edits.push(...removalsIn(object, list, rest, name));
   });
   return edits;
 }
 
-function withoutMark(object: ScannedObject): readonly ByteEdit[] {
-  return findMember(object, CACHE_MARK) ? memberEdits(object, { remove: [CACHE_MARK] }) : NO_EDITS;
+function without(object: ScannedObject, name: string): readonly ByteEdit[] {
+  return findMember(object, name) ? memberEdits(object, { remove: [name] }) : NO_EDITS;
 }

@@ -55,3 +55,42 @@ describe('settings that an endpoint does not list', () => {
     expect(log.report().dropped).toEqual([]);
   });
 });
+
+describe('what a model without thoughts is asked', () => {
+  const plain = anEndpoint({ supportedParameters: ['tools'] });
+  const asking = (reasoning: object): CanonicalRequest => ({ ...request, reasoning });
+
+  it.each(['reasoning', 'reasoning_effort'])('is kept from it, but not from one that lists %s', (listed) => {
+    const thinking = scanMembers(Buffer.from('{"reasoning":{"effort":"low"},"reasoning_effort":"low"}'));
+    const log = new LossLog();
+    expect(untakenMembers(thinking, plain, log)).toEqual(['reasoning', 'reasoning_effort']);
+    expect(log.report().dropped).toEqual(['reasoning', 'reasoning_effort']);
+    expect(untakenMembers(thinking, anEndpoint({ supportedParameters: [listed] }))).toEqual([]);
+    const kept = withoutUntaken(asking({ effort: 'low' }), anEndpoint({ supportedParameters: [listed] }), log);
+    expect(kept.reasoning).toEqual({ effort: 'low' });
+  });
+
+  it('is no loss where it is null', () => {
+    const log = new LossLog();
+    expect(untakenMembers(scanMembers(Buffer.from('{"reasoning":null}')), plain, log)).toEqual(['reasoning']);
+    expect(log.report().dropped).toEqual([]);
+  });
+
+  it.each([
+    [{ effort: 'high' }, ['reasoning']],
+    [{ maxTokens: 2_000, isHidden: true }, ['reasoning']],
+    [{ isEnabled: true }, ['reasoning']],
+    [{ effort: 'none' }, []],
+    [{ isEnabled: false, effort: 'high' }, []],
+    [{ isHidden: true }, []],
+  ] as const)('of %j loses %j in a translation', (reasoning, dropped) => {
+    const log = new LossLog();
+    const kept = withoutUntaken(
+      { ...asking(reasoning), sampling: {}, topLogprobs: undefined, verbosity: undefined },
+      plain,
+      log,
+    );
+    expect(log.report().dropped).toEqual(dropped);
+    expect(kept.reasoning).toEqual('isHidden' in reasoning ? { isHidden: true } : undefined);
+  });
+});

@@ -1,6 +1,7 @@
-import type { CanonicalRequest, Sampling } from '../model/canonical-request';
+import type { CanonicalRequest, ReasoningRequest, Sampling } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
 import type { Endpoint } from '../routing/catalogue';
+import { JsonCursor } from './json-cursor';
 import type { ScannedObject } from './json-members';
 
 /**
@@ -19,7 +20,10 @@ const SETTINGS: ReadonlySet<string> = new Set([
   'verbosity',
 ]);
 
-/** Where they stand in a request in no dialect. */
+/** Two ways to say how hard to think. A model that lists neither has no thoughts, and its provider no such setting. */
+const THINKING: readonly string[] = ['reasoning', 'reasoning_effort'];
+
+/** Where the settings stand in a request in no dialect. */
 const SAMPLING: readonly (readonly [keyof Sampling, string])[] = [
   ['temperature', 'temperature'],
   ['topP', 'top_p'],
@@ -30,11 +34,13 @@ const SAMPLING: readonly (readonly [keyof Sampling, string])[] = [
 ];
 
 /** Members of a body which the endpoint is not sent, because the catalogue tells what it supports and not these. */
-export function untakenMembers({ members }: ScannedObject, endpoint: Endpoint, log?: LossLog): readonly string[] {
+export function untakenMembers(request: ScannedObject, endpoint: Endpoint, log?: LossLog): readonly string[] {
   if (endpoint.supportedParameters.length === 0) return [];
-  const untaken = members.flatMap(({ key }) => (isUntaken(key, endpoint) ? [key] : []));
-  for (const key of untaken) log?.drop(key);
-  return untaken;
+  const untaken = request.members.filter(({ key }) => isUntaken(key, endpoint));
+  for (const { key, valueStart } of untaken) {
+    if (!new JsonCursor(request.bytes, valueStart).isNull()) log?.drop(key);
+  }
+  return untaken.map(({ key }) => key);
 }
 
 /** The same for a request in no dialect. */
@@ -47,15 +53,33 @@ export function withoutUntaken(request: CanonicalRequest, endpoint: Endpoint, lo
   };
   const sampling: Record<string, unknown> = { ...request.sampling };
   for (const [key, name] of SAMPLING) if (isLost(name, sampling[key])) delete sampling[key];
-  const { topLogprobs, verbosity, ...rest } = request;
+  const { topLogprobs, verbosity, reasoning: asked, ...rest } = request;
+  const reasoning = asked && (thinks(endpoint) ? asked : withoutThoughts(asked, log));
   return {
     ...rest,
     sampling,
+    ...(reasoning !== undefined && { reasoning }),
     ...(!isLost('logprobs', topLogprobs) && { topLogprobs }),
     ...(!isLost('verbosity', verbosity) && { verbosity }),
   };
 }
 
-function isUntaken(name: string, { supportedParameters }: Endpoint): boolean {
-  return SETTINGS.has(name) && !supportedParameters.includes(name);
+function isUntaken(name: string, endpoint: Endpoint): boolean {
+  if (THINKING.includes(name)) return !thinks(endpoint);
+  return SETTINGS.has(name) && !endpoint.supportedParameters.includes(name);
+}
+
+/** Whether the model has thoughts, or the catalogue does not tell. */
+export function thinks({ supportedParameters: listed }: Endpoint): boolean {
+  return listed.length === 0 || THINKING.some((name) => listed.includes(name));
+}
+
+/** What is left to ask of a model without thoughts: that they be not shown. */
+function withoutThoughts(
+  { isEnabled, effort, maxTokens, isHidden }: ReasoningRequest,
+  log: LossLog,
+): ReasoningRequest | undefined {
+  const isWanted = isEnabled === true || (effort ?? 'none') !== 'none' || maxTokens !== undefined;
+  if (isWanted && isEnabled !== false) log.drop('reasoning');
+  return isHidden === undefined ? undefined : { isHidden };
 }

@@ -66,6 +66,8 @@ export interface CanonicalRequest {
   /** Answers wanted; 1 when absent. */
   readonly choices?: number;
   readonly reasoning?: ReasoningRequest;
+  /** Thoughts are to come along in a form in which they can be sent back, also where nothing is said of them. */
+  readonly wantsSealedThoughts?: boolean;
   /** Log probabilities wanted, with so many alternatives per token. */
   readonly topLogprobs?: number;
   readonly verbosity?: 'low' | 'medium' | 'high' | 'xhigh' | 'max';

@@ -133,6 +133,15 @@ describe(BedrockProvider.name, () => {
       expect(upstream.requests[0]!.headers).not.toHaveProperty('anthropic-beta');
     });
 
+    it('have the mark for the cache on their last block', async () => {
+      upstream.answers(200, '{}');
+      const mark = '"cache_control":{"type":"ephemeral"}';
+      await provider().messages(call({ body: Buffer.from(`{${mark},"messages":[{"role":"user","content":"Hi"}]}`) }));
+      expect(upstream.requests[0]!.body).toBe(
+        `{"messages":[{"role":"user","content":[{"type":"text","text":"Hi",${mark}}]}],"anthropic_version":"bedrock-2023-05-31"}`,
+      );
+    });
+
     it('come out of their chunks as the events that they are', async () => {
       const bytes = Buffer.from('{"type":"ping", "amazon-bedrock-invocationMetrics":{"inputTokenCount":1}}');
       upstream.streams(bedrockEvent('chunk', { bytes: bytes.toString('base64'), p: 'abc' }));

@@ -1,3 +1,4 @@
+import { withPlacedMark } from '../dialects/anthropic-messages';
 import { bedrockConverse } from '../dialects/bedrock-converse';
 import { findMember, scanMembers, spliceMembers } from '../dialects/json-members';
 import { parseJson } from '../dialects/json-value';
@@ -102,7 +103,7 @@ function asInvocation({ body, headers = {} }: UpstreamCall): Pick<UpstreamCall, 
     ...(betas.length > 0 && { anthropic_beta: JSON.stringify(betas) }),
   };
   return {
-    body: spliceMembers(body, { set, remove: NOT_IN_BODY }),
+    body: spliceMembers(withPlacedMark(body), { set, remove: NOT_IN_BODY }),
     headers: Object.fromEntries(Object.entries(headers).filter((header) => !isBeta(header))),
   };
 }

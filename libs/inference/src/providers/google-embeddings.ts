@@ -15,6 +15,7 @@ export interface EmbeddingsRequest {
   /** One content each, its parts in the shape of the Gemini API. */
   readonly inputs: readonly (readonly WirePart[])[];
   readonly dimensions: number | undefined;
+  /** Undefined also where the inputs say it themselves. */
   readonly taskType: string | undefined;
   readonly isBase64: boolean;
 }
@@ -47,12 +48,39 @@ const TASK_TYPES: Readonly<Record<string, string>> = {
 export function readEmbeddingsRequest(body: Buffer, endpoint: Endpoint): EmbeddingsRequest {
   const root = new CheckedObject(objectOf(parseJson(body)));
   const purpose = root.string('input_type')?.toLowerCase() ?? '';
+  const taskType = Object.hasOwn(TASK_TYPES, purpose) ? TASK_TYPES[purpose] : undefined;
+  const inputs = inputsOf(root, endpoint);
+  const isSaid = taskType !== undefined && readsPurposes(endpoint);
   return {
-    inputs: inputsOf(root, endpoint),
+    inputs: isSaid ? inputs.map((parts) => withPurpose(parts, taskType)) : inputs,
     dimensions: root.integer('dimensions'),
-    taskType: Object.hasOwn(TASK_TYPES, purpose) ? TASK_TYPES[purpose] : undefined,
+    taskType: isSaid ? undefined : taskType,
     isBase64: root.string('encoding_format') === 'base64',
   };
+}
+
+/** How the models that read what a vector is for begin their texts. */
+const BEGINNINGS: Readonly<Record<string, string>> = {
+  RETRIEVAL_QUERY: 'task: search result | query: ',
+  RETRIEVAL_DOCUMENT: 'title: none | text: ',
+  CLASSIFICATION: 'task: classification | query: ',
+  CLUSTERING: 'task: clustering | query: ',
+  SEMANTIC_SIMILARITY: 'task: sentence similarity | query: ',
+  QUESTION_ANSWERING: 'task: question answering | query: ',
+  FACT_VERIFICATION: 'task: fact checking | query: ',
+  CODE_RETRIEVAL_QUERY: 'task: code retrieval | query: ',
+};
+
+/** From the second embedding model of the family on the purpose is part of the text; before, it is a task type. */
+export function readsPurposes({ upstreamModel }: Endpoint): boolean {
+  return upstreamModel.includes('gemini') && !upstreamModel.includes('gemini-embedding-001');
+}
+
+/** Media have no place for words about them. */
+function withPurpose(parts: readonly WirePart[], taskType: string): readonly WirePart[] {
+  const [only] = parts;
+  const isText = parts.length === 1 && typeof only?.['text'] === 'string';
+  return isText ? [{ text: `${BEGINNINGS[taskType]}${String(only['text'])}` }] : parts;
 }
 
 function inputsOf(root: CheckedObject, endpoint: Endpoint): readonly (readonly WirePart[])[] {

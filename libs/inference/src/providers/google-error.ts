@@ -9,6 +9,9 @@ import { errorInside, readComplaint, upstreamError } from './upstream-error';
 /** Reasons of a 400 that lie with our key or project (google.api.ErrorReason). */
 const ACCOUNT_REASON = /^(?:API_KEY_|CONSUMER_|SERVICE_DISABLED$|BILLING_DISABLED$)/;
 
+/** Files that were removed, such as by the API itself after 48 hours, are not told apart from those of others: a 403. */
+const NO_SUCH_FILE = /or it may not exist/i;
+
 /**
  * An error of one of Google's APIs (google.rpc.Status). A key that is not valid and a project that may not be
  * served from where it is are told as a 400; they are our matter, so they count as a 401: nothing of them is
@@ -22,6 +25,11 @@ export function googleError(provider: Provider, status: number, headers: Incomin
 export function googleErrorInside(provider: Provider, response: object): AppError {
   const complaint = readComplaint(Buffer.from(JSON.stringify(response)));
   return errorInside(provider, isAccountTrouble(response) ? { ...complaint, status: 401 } : complaint);
+}
+
+/** Whether a refusal of the Gemini API says that a file is not there. */
+export function isGoneFile(status: number, body: Buffer): boolean {
+  return status === 403 && NO_SUCH_FILE.test(readComplaint(body).message ?? '');
 }
 
 /** An error comes alone or, from a stream that never began, in a list. */

@@ -87,6 +87,18 @@ describe(GoogleVertexProvider.name, () => {
     expect(upstream.requests).toHaveLength(0);
   });
 
+  it('marks the last block of an Anthropic model for the cache where the caller marks the whole', async () => {
+    const cache_control = { type: 'ephemeral' };
+    const body = { max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] };
+    await provider.messages(call({ body: { ...body, cache_control }, key: FIXTURE_KEY }));
+    const content = [{ type: 'text', text: 'Hi', cache_control }];
+    expect(JSON.parse(upstream.requests[0]!.body)).toEqual({
+      ...body,
+      messages: [{ role: 'user', content }],
+      anthropic_version: 'vertex-2023-10-16',
+    });
+  });
+
   it('asks Anthropic models in their own API, the model in the path', async () => {
     const body = { model: 'claude-x@2026', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] };
     const claude = { upstreamModel: 'claude-x@2026', body, key: FIXTURE_KEY };

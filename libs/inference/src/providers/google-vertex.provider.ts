@@ -1,3 +1,4 @@
+import { withPlacedMark } from '../dialects/anthropic-messages';
 import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
 import { spliceMembers } from '../dialects/json-members';
 import { defined, numberOf, objectOf, objectsOf } from '../dialects/loose-values';
@@ -6,6 +7,7 @@ import { GoogleAccessTokens } from './google-access-token';
 import {
   parseEmbeddingsAnswer,
   readEmbeddingsRequest,
+  readsPurposes,
   textOf,
   vectorOf,
   writeEmbeddingsAnswer,
@@ -53,25 +55,26 @@ export class GoogleVertexProvider implements ProviderAdapter {
   }
 
   messages(call: UpstreamCall): Promise<UpstreamResult> {
-    const body = spliceMembers(call.body, { set: { anthropic_version: ANTHROPIC_VERSION }, remove: ['model'] });
+    const body = asPrediction(call.body, ['model']);
     return this.#request(`${vertexModelName(call.endpoint, 'anthropic')}:rawPredict`, { ...call, body });
   }
 
   messagesStream(call: UpstreamCall): Promise<UpstreamStream> {
-    const body = spliceMembers(call.body, { set: { anthropic_version: ANTHROPIC_VERSION }, remove: ['model'] });
+    const body = asPrediction(call.body, ['model']);
     return this.#stream(`${vertexModelName(call.endpoint, 'anthropic')}:streamRawPredict`, { ...call, body });
   }
 
   /** Here the model is in the body, because the path names the counter. */
   countTokens(call: UpstreamCall): Promise<UpstreamResult> {
-    const body = spliceMembers(call.body, { set: { anthropic_version: ANTHROPIC_VERSION } });
+    const body = asPrediction(call.body, []);
     return this.#request(`${ANTHROPIC_COUNTER}:rawPredict`, { ...call, body });
   }
 
   async embed(call: UpstreamCall): Promise<UpstreamResult> {
     const { endpoint } = call;
     const request = readEmbeddingsRequest(call.body, endpoint);
-    const embedded = isContentModel(endpoint)
+    // The first embedding model of the family, and all models before it, are asked for predictions.
+    const embedded = readsPurposes(endpoint)
       ? await callInOrder(request.inputs, call, MOST_CALLS_AT_ONCE, (parts, one) =>
           this.#embedContent(parts, request, one),
         )
@@ -83,11 +86,11 @@ export class GoogleVertexProvider implements ProviderAdapter {
 
   async #embedContent(
     parts: readonly WirePart[],
-    { dimensions, taskType }: EmbeddingsRequest,
+    { dimensions }: EmbeddingsRequest,
     call: UpstreamCall,
   ): Promise<EmbeddedBatch> {
     const { endpoint } = call;
-    const embedContentConfig = defined({ taskType, outputDimensionality: dimensions });
+    const embedContentConfig = defined({ outputDimensionality: dimensions });
     const body = Buffer.from(JSON.stringify({ content: { role: 'user', parts }, embedContentConfig }));
     const result = await this.#request(`${vertexModelName(endpoint, 'google')}:embedContent`, { ...call, body });
     const answer = parseEmbeddingsAnswer(result, endpoint);
@@ -130,9 +133,9 @@ export class GoogleVertexProvider implements ProviderAdapter {
   }
 }
 
-/** The first embedding model of the family, and all models before it, are asked for predictions. */
-function isContentModel({ upstreamModel }: Endpoint): boolean {
-  return upstreamModel.includes('gemini') && !isSingleTextModel(upstreamModel);
+/** Messages of Anthropic's as Vertex AI takes them. */
+function asPrediction(body: Buffer, remove: readonly string[]): Buffer {
+  return spliceMembers(withPlacedMark(body), { set: { anthropic_version: ANTHROPIC_VERSION }, remove });
 }
 
 function isSingleTextModel(upstreamModel: string): boolean {

@@ -34,6 +34,30 @@ describe(GoogleProvider.name, () => {
     };
   const sent = () => upstream.requests.map(({ body }) => JSON.parse(body) as { requests: object[] });
 
+  it('takes a file for removed of which the API says no more than that it may not exist', async () => {
+    const { batch } = new GoogleProvider(http);
+    const kept = { id: null, inputFileId: 'files/in1', outputs: [] };
+    const gone = 'You do not have permission to access the File in1 or it may not exist.';
+    upstream.answers(403, JSON.stringify({ error: { code: 403, message: gone, status: 'PERMISSION_DENIED' } }));
+    expect(await batch.remove(kept, call({}))).toBe('deleted');
+    const locked = 'Your API key was reported as leaked. Please use another API key.';
+    upstream.answers(403, JSON.stringify({ error: { code: 403, message: locked, status: 'PERMISSION_DENIED' } }));
+    await expect(batch.remove(kept, call({}))).rejects.toMatchObject({ code: 'provider_unavailable' });
+  });
+
+  it('does not say that the output of a batch is gone whose name the API takes for too long', async () => {
+    const tooLong = "* DeleteFileRequest.name: File ID (name excluding 'files/') cannot be more than 40 characters.";
+    upstream.behaviour = (response, { path }) => {
+      const isOutput = path.includes('batch-');
+      response.writeHead(isOutput ? 400 : 200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(isOutput ? { error: { code: 400, message: tooLong } } : {}));
+    };
+    const output = 'files/batch-7h9w4gzuqot3bb3fpd1e2nqcp980iwnmjs7n';
+    const kept = { id: 'batches/1', inputFileId: 'files/in1', outputs: [output] };
+    expect(await new GoogleProvider(http).batch.remove(kept, call({}))).toBe('unsupported');
+    expect(upstream.requests.map(({ path }) => path)).toEqual(['/v1/batches/1', '/v1/files/in1', `/v1/${output}`]);
+  });
+
   it('names the model in the path and asks for server-sent events', async () => {
     upstream.streams('data: {}\n\n');
     const stream = await new GoogleProvider(http).converseStream(call({}, 'gemini-3.5-flash'));
@@ -64,13 +88,24 @@ describe(GoogleProvider.name, () => {
     });
     expect(usage).toBeUndefined();
     expect(upstream.requests[0]!.path).toBe('/v1/models/gemini-embedding-2:batchEmbedContents');
-    const common = { model: 'models/gemini-embedding-2', taskType: 'RETRIEVAL_QUERY', outputDimensionality: 2 };
+    const common = { model: 'models/gemini-embedding-2', outputDimensionality: 2 };
     const png = { inlineData: { mimeType: 'image/png', data: 'YQ==' } };
     const pdf = { inlineData: { mimeType: 'application/pdf', data: 'YQ==' } };
     expect(sent()[0]!.requests).toEqual([
       { ...common, content: { parts: [{ text: 'a' }, png] } },
       { ...common, content: { parts: [pdf] } },
     ]);
+  });
+
+  it.each([
+    ['query', 'task: search result | query: a'],
+    ['search_document', 'title: none | text: a'],
+    ['semantic_similarity', 'task: sentence similarity | query: a'],
+    ['something_else', 'a'],
+  ])('says what a text is for in the text, as the model reads it: %s', async (input_type, text) => {
+    upstream.answers(200, '{"embeddings":[{"values":[1]}]}');
+    await embed({ input: 'a', input_type });
+    expect(sent()[0]!.requests).toEqual([{ model: 'models/gemini-embedding-2', content: { parts: [{ text }] } }]);
   });
 
   it('embeds more inputs than one call takes, in order, and adds the tokens up', async () => {

@@ -10,7 +10,7 @@ import {
   type EmbeddingsRequest,
 } from './google-embeddings';
 import { GoogleBatches } from './google-batch';
-import { googleError } from './google-error';
+import { googleError, isGoneFile } from './google-error';
 import { apiKeyCredential, GoogleRest } from './google-rest';
 import type { NativeBatches } from './native-batch';
 import { batchesOf, callInOrder } from './ordered-calls';
@@ -38,6 +38,7 @@ export class GoogleProvider implements ProviderAdapter {
     this.batch = new GoogleBatches(http, {
       headersOf: (access) => apiKeyCredential(access).header,
       refusal: googleError,
+      isGone: isGoneFile,
     });
     this.speech = new GoogleSpeech(http);
     this.video = new GoogleVideos(new VideoRest(http, (apiKey) => ['x-goog-api-key', apiKey], googleError));

@@ -13,4 +13,8 @@ describe(OpenAiProvider.name, () => {
     );
     expect(offered).toEqual(['chat', 'chatStream', 'responses', 'responsesStream', 'embed']);
   });
+
+  it('bounds its batches by requests and by what they embed', () => {
+    expect(new OpenAiProvider(new UpstreamHttp()).batch).toMatchObject({ mostLines: 50_000, mostInputs: 50_000 });
+  });
 });

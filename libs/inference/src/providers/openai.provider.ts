@@ -1,4 +1,5 @@
 import { asBearer, JsonExchange, type Authenticate } from './json-exchange';
+import type { BatchManners } from './batch-rest';
 import type { NativeBatches } from './native-batch';
 import { OpenAiBatches, type OpenAiBatchOptions } from './openai-batch';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
@@ -9,11 +10,12 @@ import { OpenAiVideos } from './videos/openai-videos';
 import { VideoRest } from './videos/video-rest';
 
 /** The batch API of a host that speaks this protocol. */
-export type BatchFlavour = Pick<OpenAiBatchOptions, 'endpoints' | 'mostLines'>;
+export type BatchFlavour = Omit<OpenAiBatchOptions, keyof BatchManners>;
 
 const OPENAI_BATCHES: BatchFlavour = {
   endpoints: { chat: '/v1/chat/completions', responses: '/v1/responses', embeddings: '/v1/embeddings' },
   mostLines: 50_000,
+  mostInputs: 50_000,
 };
 
 /** OpenAI's REST protocol, which most upstreams and self-hosted model servers speak. */

@@ -20,13 +20,16 @@ const OUR_ACCOUNT = /insufficient_quota|billing|account_deactivated|credit/i;
 /** How a key is refused by those who tell it as a 400. */
 const KEY_REFUSAL = /^(?:incorrect|invalid) api[ -]?key\b/i;
 const CONTEXT_LENGTH =
-  /context_length|context length|context limit|context size|context window|maximum context|maximum prompt length|input token count is|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed/i;
+  /context_length|context length|context limit|context size|context window|maximum context|maximum prompt length|maximum model length|input token count is|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed|`inputs` (?:must have less than|tokens \+)/i;
 const CONTENT_POLICY = /content_policy|content_filter|content policy|ResponsibleAI|moderation_blocked/i;
 const PROVIDER_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
+/** Those that blame the request, whichever of them an upstream has for a prompt that is too long. */
+const REFINED: ReadonlySet<number> = new Set([400, 413, 422]);
+
 /** For errors inside a 200 that name no status. */
 const STATUS_BY_WORD: readonly (readonly [RegExp, number])[] = [
-  [/rate_limit/i, 429],
+  [/rate_limit|too_many_requests|resource_exhausted/i, 429],
   [/overloaded/i, 529],
   [/timeout/i, 504],
   [/invalid_request|context_length|content_policy|content_filter/i, 400],
@@ -72,7 +75,9 @@ export function upstreamError(
 
 /** The same for an error that arrives inside a 200: in the body, or as an event of a stream. */
 export function errorInside(provider: Provider, complaint: UpstreamComplaint): AppError {
-  const { status, code } = complaint;
+  const { code } = complaint;
+  // Some gateways write the status as a text.
+  const status = complaint.status ?? (/^\d{3}$/.test(code ?? '') ? Number(code) : null);
   const isStatus = status !== null && status >= 400 && status < 600;
   const worded = STATUS_BY_WORD.find(([pattern]) => pattern.test(code ?? ''))?.[1];
   return complaintError(
@@ -149,7 +154,7 @@ function errorCode(status: number, { message, code }: UpstreamComplaint): ErrorC
   const byStatus = BY_STATUS[status] ?? 'provider_unavailable';
   const isAboutUs = code !== null && OUR_ACCOUNT.test(code);
   if (isAboutUs && (status === 400 || status === 429)) return 'provider_unavailable';
-  return status === 400 || status === 413 ? refine(byStatus, `${code ?? ''} ${message ?? ''}`) : byStatus;
+  return REFINED.has(status) ? refine(byStatus, `${code ?? ''} ${message ?? ''}`) : byStatus;
 }
 
 /** What the upstream's words say more exactly than its status. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LossLog } from '../../model/loss-report';
 import { parseRate } from '../../pricing/money';
 import { aModel, anEndpoint } from '../../testing';
 import type { AnswerContext } from '../dialect';
@@ -62,6 +63,17 @@ describe('a messages request for an upstream that speaks messages', () => {
     expect(toUpstream(`{${members.join(',')},"model":"m","max_tokens":1,${own}}`)).toBe(
       `{"model":"acme-large-2026","max_tokens":1,${own}}`,
     );
+  });
+
+  it('loses samplers that the model is not listed with, and says so', () => {
+    const body = Buffer.from('{"model":"m","max_tokens":1,"temperature":0.2,"top_k":5,"top_p":0.9,"system":"x"}');
+    const sent = (supportedParameters: string[], log?: LossLog) =>
+      anthropicMessages.toUpstream(body, anEndpoint({ supportedParameters }), false, log).toString();
+    const log = new LossLog();
+    expect(sent(['max_tokens'], log)).toBe('{"model":"acme-large-2026","max_tokens":1,"system":"x"}');
+    expect(log.report().dropped).toEqual(['temperature', 'top_p', 'top_k']);
+    expect(JSON.parse(sent(['max_tokens', 'temperature']))).toMatchObject({ temperature: 0.2 });
+    expect(JSON.parse(sent([]))).toMatchObject({ temperature: 0.2, top_k: 5, top_p: 0.9 });
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { toFinishReason } from '../../model/finish-reason';
 import type { AnswerStream } from '../../model/answer-stream';
+import type { LossLog } from '../../model/loss-report';
 import type { UpstreamStream } from '../../providers/provider';
 import { brokenAnswer } from '../../providers/upstream-error';
 import type { Endpoint } from '../../routing/catalogue';
@@ -44,7 +45,7 @@ const TIERS: Readonly<Record<string, string>> = {
   '"scale"': '"auto"',
 };
 
-function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer {
+function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) set['stream'] = 'true';
@@ -54,7 +55,17 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean): Buffer
   if (Object.hasOwn(TIERS, tier)) set['service_tier'] = TIERS[tier]!;
   const metadata = metadataOf(request);
   if (metadata !== undefined) set['metadata'] = metadata;
-  return spliceMembers(request, { set, remove: MESSAGES_GATEWAY_MEMBERS });
+  return spliceMembers(request, { set, remove: [...MESSAGES_GATEWAY_MEMBERS, ...unsampled(request, endpoint, log)] });
+}
+
+const SAMPLERS: readonly string[] = ['temperature', 'top_p', 'top_k'];
+
+/** The caller's samplers that the catalogue does not list, for which the upstream would refuse the whole request. */
+function unsampled(request: ScannedObject, { supportedParameters: listed }: Endpoint, log?: LossLog): string[] {
+  if (listed.length === 0) return [];
+  const names = SAMPLERS.filter((name) => !listed.includes(name) && memberText(request, name) !== undefined);
+  for (const name of names) log?.drop(name);
+  return names;
 }
 
 /** The caller's metadata with whom the call is for, by either of its two names and only as a hash; undefined where nobody is named. */

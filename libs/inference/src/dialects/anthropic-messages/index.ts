@@ -7,6 +7,7 @@ import { MessagesStreamReader } from './stream-reader';
 import { MessagesStreamWriter } from './stream-writer';
 
 export { anthropicMessages } from './anthropic-messages';
+export { withPlacedMark } from './cache-mark';
 export { readTokenCount, toTokenCount } from './count-tokens';
 export { messageErrorBody, type MessageErrorBody } from './message-error';
 

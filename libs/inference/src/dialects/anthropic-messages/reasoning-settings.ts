@@ -1,4 +1,4 @@
-import type { CanonicalRequest, ReasoningRequest } from '../../model/canonical-request';
+import type { CanonicalRequest, ReasoningEffort, ReasoningRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import { budgetOfEffort, effortOfBudget } from '../../model/reasoning-budget';
 import type { Endpoint } from '../../routing/catalogue';
@@ -39,7 +39,8 @@ function readDisplay(display: string | undefined): Pick<ReasoningRequest, 'isHid
 
 /**
  * How the upstream is told to think. Models whose endpoint has the capability `messages.thinking: adaptive`
- * are told an effort, all others a budget of tokens.
+ * are told an effort, all others a budget of tokens. Those with `messages.thinking: always` are adaptive too, and
+ * refuse to be told not to think.
  */
 export function writeReasoning(
   { reasoning = {}, verbosity: effort }: CanonicalRequest,
@@ -48,14 +49,16 @@ export function writeReasoning(
   log: LossLog,
 ): ThinkingSettings {
   const plain = defined({ effort, isThinking: false });
-  if (isOff(reasoning)) return { ...plain, thinking: { type: 'disabled' } };
+  if (isOff(reasoning)) {
+    return alwaysThinks(endpoint) ? leastThinking(effort, log) : { ...plain, thinking: { type: 'disabled' } };
+  }
   if (!isAsked(reasoning)) {
     if (reasoning.summary !== undefined) log.drop('reasoning.summary');
     return plain;
   }
-  const display = writeDisplay(reasoning, log);
+  const display = writeDisplay(reasoning, isAdaptive(endpoint), log);
   if (isAdaptive(endpoint)) {
-    const depth = adaptiveEffort(reasoning, maxTokens, log) ?? effort;
+    const depth = adaptiveEffort(reasoning, endpoint, maxTokens, log) ?? effort;
     return defined({ thinking: { type: 'adaptive', ...display }, effort: depth, isThinking: true });
   }
   const budget = budgetOf(reasoning, maxTokens, log);
@@ -74,29 +77,63 @@ function isAsked({ isEnabled, effort, maxTokens }: ReasoningRequest): boolean {
   return isEnabled !== undefined || effort !== undefined || maxTokens !== undefined;
 }
 
-export function isAdaptive({ capabilities }: Endpoint): boolean {
-  return objectOf(capabilities['messages'])['thinking'] === 'adaptive';
+/** Whether the model decides itself how long it thinks. */
+export function isAdaptive(endpoint: Endpoint): boolean {
+  return alwaysThinks(endpoint) || objectOf(endpoint.capabilities['messages'])['thinking'] === 'adaptive';
 }
 
-function writeDisplay({ isHidden, summary }: ReasoningRequest, log: LossLog): { readonly display?: string } {
+function alwaysThinks({ capabilities }: Endpoint): boolean {
+  return objectOf(capabilities['messages'])['thinking'] === 'always';
+}
+
+/** The nearest to not at all, which need not be asked for. */
+function leastThinking(effort: OutputEffort | undefined, log: LossLog): ThinkingSettings {
+  log.approximate('reasoning.effort');
+  return { effort: effort ?? 'low', isThinking: true };
+}
+
+/** The request without the demand for a tool, where its model decides itself: `messages.tool_choice: false`. */
+export function withFreeChoice(request: CanonicalRequest, { capabilities }: Endpoint, log: LossLog): CanonicalRequest {
+  const { toolChoice } = request;
+  const isForced = toolChoice?.type === 'required' || toolChoice?.type === 'tool';
+  if (!isForced || objectOf(capabilities['messages'])['tool_choice'] !== false) return request;
+  log.drop('tool_choice');
+  return { ...request, toolChoice: { type: 'auto' } };
+}
+
+/** Left to themselves the later ones of those that decide how long they think do not show what. */
+function writeDisplay(
+  { isHidden, summary }: ReasoningRequest,
+  isSilent: boolean,
+  log: LossLog,
+): { readonly display?: string } {
   if (isHidden) return { display: 'omitted' };
-  if (summary === undefined) return {};
+  if (summary === undefined) return isSilent ? { display: 'summarized' } : {};
   if (summary !== 'auto') log.approximate('reasoning.summary');
   return { display: 'summarized' };
 }
 
-/** An effort for a model that takes no budget: the one asked for, or the one nearest to the budget. */
+/** An effort for a model that takes no budget: the one asked for or nearest to the budget, as far as it is taken. */
 function adaptiveEffort(
   { effort, maxTokens }: ReasoningRequest,
+  endpoint: Endpoint,
   whole: number,
   log: LossLog,
 ): OutputEffort | undefined {
   const asked = effort ?? (maxTokens === undefined ? undefined : effortOfBudget(maxTokens, whole));
   if (asked === undefined) return undefined;
-  const known = EFFORTS.find((each) => each === asked);
+  const taken = takenEffort(asked, endpoint);
   if (effort === undefined) log.approximate('reasoning.max_tokens');
-  else if (known === undefined) log.approximate('reasoning.effort');
-  return known ?? 'low';
+  else if (taken !== asked) log.approximate('reasoning.effort');
+  return taken;
+}
+
+/** The effort or the next lower one of those that the model can be told (`messages.efforts`, else all), or the least. */
+function takenEffort(asked: ReasoningEffort, { capabilities }: Endpoint): OutputEffort {
+  const listed = objectOf(capabilities['messages'])['efforts'];
+  const efforts = Array.isArray(listed) ? EFFORTS.filter((effort) => listed.includes(effort)) : EFFORTS;
+  const most = EFFORTS.findIndex((effort) => effort === asked);
+  return efforts.findLast((effort) => EFFORTS.indexOf(effort) <= most) ?? efforts[0] ?? 'low';
 }
 
 /** Tokens to think, at least what the upstream asks for and less than the whole answer; null if none fit. */

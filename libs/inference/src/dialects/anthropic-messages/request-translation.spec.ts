@@ -10,6 +10,7 @@ import { writeRequest } from './request-writer';
 
 const endpoint = anEndpoint({ apis: ['messages'] });
 const adaptive = anEndpoint({ capabilities: { messages: { thinking: 'adaptive' } } });
+const thoughtful = anEndpoint({ capabilities: { messages: { thinking: 'always', tool_choice: false } } });
 
 const aRequest = (values: Partial<CanonicalRequest> = {}): CanonicalRequest => ({
   messages: [{ role: 'user', parts: [{ type: 'text', text: 'Say hello' }] }],
@@ -143,7 +144,9 @@ describe('round trips of requests', () => {
 
   it('keep every setting', () => {
     const name = fc.stringMatching(/^[\w-]{1,8}$/);
-    const schema = fc.dictionary(name, fc.string()).map((members) => ({ ...members, type: 'object' }));
+    const schema = fc
+      .dictionary(name, fc.record({ type: fc.constant('string'), description: words }))
+      .map((properties) => ({ type: 'object', properties, additionalProperties: false }));
     const anyTool = fc
       .tuple(fc.record({ name, description: words, parameters: schema, strict: fc.boolean() }), cache)
       .map(([definition, mark]) => ({ ...definition, ...mark }));
@@ -161,9 +164,9 @@ describe('round trips of requests', () => {
           schema: each,
           strict: true,
         })),
-        sampling: fc.record(
-          { temperature: fc.constantFrom(0, 0.5, 1), topP: fc.constant(0.5), topK: fc.nat(9) },
-          { requiredKeys: [] },
+        sampling: fc.oneof(
+          fc.record({ temperature: fc.constantFrom(0, 0.5, 1), topK: fc.nat(9) }, { requiredKeys: [] }),
+          fc.record({ topP: fc.constant(0.5), topK: fc.nat(9) }, { requiredKeys: [] }),
         ),
         maxOutputTokens: fc.integer({ min: 1, max: 99 }),
         stopSequences: fc.array(words),
@@ -187,7 +190,7 @@ describe('round trips of requests', () => {
     [{ isEnabled: true, maxTokens: 2_000 }, endpoint],
     [{ isEnabled: true, maxTokens: 2_000, isHidden: true }, endpoint],
     [{ isEnabled: true, maxTokens: 2_000, summary: 'auto' as const }, endpoint],
-    [{ isEnabled: true }, adaptive],
+    [{ isEnabled: true, summary: 'auto' as const }, adaptive],
     [{ isEnabled: true, effort: 'max' as const, isHidden: true }, adaptive],
   ])('keep the reasoning %j', (reasoning, to) => {
     const request = aRequest({ reasoning, maxOutputTokens: 4_000 });
@@ -462,6 +465,27 @@ describe('a request that is written for an upstream of messages', () => {
     ]);
   });
 
+  it('calls what is shown by the names that the upstream knows', () => {
+    const pdf = 'application/pdf;name=a.pdf';
+    expect(
+      messagesOf(
+        user(
+          { type: 'image', source: { kind: 'base64', mediaType: 'image/jpg', data: '/9j/' } },
+          { type: 'image', source: { kind: 'base64', mediaType: 'IMAGE/PNG;charset=utf-8', data: 'YQ==' } },
+          { type: 'file', source: { kind: 'base64', mediaType: pdf, data: 'YQ==' } },
+        ),
+      ),
+    ).toMatchObject([
+      {
+        content: [
+          { type: 'image', source: { media_type: 'image/jpeg' } },
+          { type: 'image', source: { media_type: 'image/png' } },
+          { type: 'document', source: { media_type: 'application/pdf' } },
+        ],
+      },
+    ]);
+  });
+
   it('keeps its own thoughts and drops those of others, by name', () => {
     const own: ReasoningPart = {
       type: 'reasoning',
@@ -513,6 +537,62 @@ describe('a request that is written for an upstream of messages', () => {
     expect(asked({ maxTokens: 5_000 }).body['output_config']).toEqual({ effort: 'medium' });
   });
 
+  it('tells no effort that an endpoint does not take', () => {
+    const messages = { thinking: 'adaptive', efforts: ['low', 'medium', 'high', 'max'] };
+    const told = (reasoning: CanonicalRequest['reasoning']) => {
+      const to = anEndpoint({ capabilities: { messages } });
+      const { body, approximated } = write({ reasoning, maxOutputTokens: 10_000 }, to);
+      return [(body['output_config'] as { effort: string }).effort, ...approximated];
+    };
+    expect(told({ effort: 'xhigh' })).toEqual(['high', 'reasoning.effort']);
+    expect(told({ maxTokens: 9_900 })).toEqual(['high', 'reasoning.max_tokens']);
+    expect(told({ effort: 'max' })).toEqual(['max']);
+    expect(told({ effort: 'minimal' })).toEqual(['low', 'reasoning.effort']);
+  });
+
+  it('shows the thoughts of an endpoint that decides itself, unless they are not wanted', () => {
+    const shown = (reasoning: CanonicalRequest['reasoning']) => write({ reasoning }, adaptive).body['thinking'];
+    expect(shown({ effort: 'high' })).toEqual({ type: 'adaptive', display: 'summarized' });
+    expect(shown({ effort: 'high', isHidden: true })).toEqual({ type: 'adaptive', display: 'omitted' });
+  });
+
+  it('lets an endpoint that always thinks do so as little as it can where it should not at all', () => {
+    const { body, approximated } = write({ reasoning: { effort: 'none' } }, thoughtful);
+    expect(body).not.toHaveProperty('thinking');
+    expect(body['output_config']).toEqual({ effort: 'low' });
+    expect(approximated).toEqual(['reasoning.effort']);
+  });
+
+  it('offers its tools to an endpoint that cannot be made to call one', () => {
+    for (const toolChoice of [{ type: 'required' as const }, { type: 'tool' as const, name: 'get_time' }]) {
+      const { body, dropped } = write({ tools: [tool], toolChoice, reasoning: { effort: 'high' } }, thoughtful);
+      expect(body).toMatchObject({ tool_choice: { type: 'auto' }, thinking: { type: 'adaptive' } });
+      expect(dropped).toEqual(['tool_choice']);
+    }
+    expect(write({ tools: [tool], toolChoice: { type: 'none' } }, thoughtful).body['tool_choice']).toEqual({
+      type: 'none',
+    });
+  });
+
+  it.each<[CanonicalRequest['sampling'], object, string[]]>([
+    [{ temperature: 0.2, topP: 0.9 }, { temperature: 0.2 }, ['top_p']],
+    [{ temperature: 0.2, topP: 1 }, { temperature: 0.2 }, []],
+    [{ temperature: 1, topP: 0.9 }, { top_p: 0.9 }, []],
+    [{ temperature: 1, topP: 1 }, { temperature: 1 }, []],
+    [{ topP: 0.9, topK: 5 }, { top_p: 0.9, top_k: 5 }, []],
+  ])('tells one of temperature and top_p, which the upstream refuses together: %j', (sampling, expected, lost) => {
+    const { body, dropped } = write({ sampling });
+    const { temperature, top_p, top_k } = body;
+    expect(JSON.parse(JSON.stringify({ temperature, top_p, top_k }))).toEqual(expected);
+    expect(dropped).toEqual(lost);
+  });
+
+  it('leaves out top_k for a model that is listed without it', () => {
+    const { body, dropped } = write({ sampling: { topK: 5 } }, anEndpoint({ supportedParameters: ['max_tokens'] }));
+    expect(body).not.toHaveProperty('top_k');
+    expect(dropped).toEqual(['top_k']);
+  });
+
   it('samples as it may while it thinks', () => {
     const { body, dropped } = write({
       reasoning: { maxTokens: 2_000 },
@@ -536,6 +616,18 @@ describe('a request that is written for an upstream of messages', () => {
       type: 'auto',
       disable_parallel_tool_use: true,
     });
+  });
+
+  it('closes the schemas that an answer and a strict call must keep to', () => {
+    const schema = { type: 'object', properties: { n: { type: 'integer' } } };
+    const { body, approximated } = write({
+      tools: [{ name: 'a', parameters: schema, strict: true }],
+      responseFormat: { type: 'json-schema', name: 'r', schema },
+    });
+    const closed = { ...schema, additionalProperties: false };
+    expect(body['output_config']).toEqual({ format: { type: 'json_schema', schema: closed } });
+    expect(body['tools']).toEqual([{ name: 'a', input_schema: closed, strict: true }]);
+    expect(approximated).toEqual([]);
   });
 
   it('describes tools without parameters', () => {

@@ -1,20 +1,17 @@
-import type {
-  CanonicalRequest,
-  ResponseFormat,
-  Sampling,
-  ToolChoice,
-  ToolDefinition,
-} from '../../model/canonical-request';
+import type { CanonicalRequest, ResponseFormat, ToolChoice, ToolDefinition } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../routing/catalogue';
 import { writeCache, type Block } from './content-writer';
 import { writeConversation, type Conversation } from './conversation-writer';
+import { inputSchema, outputSchema } from '../closed-schema';
 import { defined } from '../loose-values';
-import { isAdaptive, isOff, writeReasoning, type ThinkingSettings } from './reasoning-settings';
+import { isAdaptive, isOff, withFreeChoice, writeReasoning, type ThinkingSettings } from './reasoning-settings';
 import { maxTokensOf } from './request-members';
+import { writeModelSampling } from './sampling';
 
 /** The body for an upstream that speaks this API. What it cannot carry goes to the log. */
-export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
+export function writeRequest(asked: CanonicalRequest, endpoint: Endpoint, isStream: boolean, log: LossLog): object {
+  const request = withFreeChoice(asked, endpoint, log);
   logForeign(request, log);
   const conversation = writeConversation(request.messages, log);
   const maxTokens = request.maxOutputTokens ?? maxTokensOf(endpoint);
@@ -25,11 +22,11 @@ export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isSt
     max_tokens: maxTokens,
     system: writeSystem(conversation.system),
     messages: conversation.messages,
-    tools: request.tools.length === 0 ? undefined : request.tools.map(writeTool),
+    tools: request.tools.length === 0 ? undefined : request.tools.map((tool) => writeTool(tool, log)),
     tool_choice: writeToolChoice(request, log),
     thinking: settings.thinking,
     output_config: writeOutputConfig(request.responseFormat, settings, log),
-    ...writeSampling(request.sampling, settings.isThinking, log),
+    ...writeModelSampling(request.sampling, endpoint, settings.isThinking, log),
     stop_sequences: writeStopSequences(request.stopSequences, log),
     metadata: request.endUser === undefined ? undefined : { user_id: request.endUser },
     service_tier: writeServiceTier(request.serviceTier, log),
@@ -73,11 +70,11 @@ function writeSystem(system: readonly Block[]): string | readonly Block[] | unde
   return system.length === 1 && first['cache_control'] === undefined ? String(first['text']) : system;
 }
 
-function writeTool(tool: ToolDefinition): object {
+function writeTool(tool: ToolDefinition, log: LossLog): object {
   return {
     name: tool.name,
     ...defined({ description: tool.description }),
-    input_schema: { type: 'object', ...tool.parameters },
+    input_schema: inputSchema(tool, tool.strict === true, log),
     ...defined({ strict: tool.strict }),
     ...writeCache(tool),
   };
@@ -108,48 +105,10 @@ function writeOutputConfig(
 ): object | undefined {
   if (format?.type === 'json') log.drop('response_format');
   if (format?.type === 'json-schema' && format.description !== undefined) log.drop('response_format.description');
-  const schema = format?.type === 'json-schema' ? { type: 'json_schema', schema: format.schema } : undefined;
+  const schema =
+    format?.type === 'json-schema' ? { type: 'json_schema', schema: outputSchema(format.schema, log) } : undefined;
   const config = defined({ effort, format: schema });
   return Object.keys(config).length === 0 ? undefined : config;
-}
-
-const FOREIGN_SAMPLING: readonly (readonly [keyof Sampling, string])[] = [
-  ['minP', 'min_p'],
-  ['topA', 'top_a'],
-  ['frequencyPenalty', 'frequency_penalty'],
-  ['presencePenalty', 'presence_penalty'],
-  ['repetitionPenalty', 'repetition_penalty'],
-  ['seed', 'seed'],
-  ['logitBias', 'logit_bias'],
-];
-
-/** Where a model may not be told less than this while it thinks. */
-const LEAST_THINKING_TOP_P = 0.95;
-
-export function writeSampling(sampling: Sampling, isThinking: boolean, log: LossLog): Partial<WireSampling> {
-  for (const [name, wireName] of FOREIGN_SAMPLING) if (sampling[name] !== undefined) log.drop(wireName);
-  const { temperature, topP: top_p, topK: top_k } = sampling;
-  const asked = defined({ temperature, top_p, top_k });
-  if (isThinking) return whileThinking(asked, log);
-  if (asked.temperature === undefined || asked.temperature <= 1) return asked;
-  log.approximate('temperature');
-  return { ...asked, temperature: 1 };
-}
-
-interface WireSampling {
-  readonly temperature: number;
-  readonly top_p: number;
-  readonly top_k: number;
-}
-
-/** A model that thinks samples in its own way. */
-function whileThinking(asked: Partial<WireSampling>, log: LossLog): Partial<WireSampling> {
-  const { temperature = 1, top_p, top_k } = asked;
-  if (temperature !== 1) log.drop('temperature');
-  if (top_k !== undefined) log.drop('top_k');
-  const isLow = top_p !== undefined && top_p < LEAST_THINKING_TOP_P;
-  if (isLow) log.drop('top_p');
-  return isLow ? {} : defined({ top_p });
 }
 
 /** The upstream refuses a sequence of nothing but white space. */

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { MediaSource } from '../../model/conversation';
 import type { CheckedObject } from '../checked-object';
+import { plainMediaType } from '../media-url';
 
 const TEXT_TYPE = 'text/plain';
 const PDF_TYPE = 'application/pdf';
@@ -37,9 +38,9 @@ function plainText(text: string): MediaSource {
   return { kind: 'base64', mediaType: TEXT_TYPE, data: Buffer.from(text).toString('base64') };
 }
 
-/** The media type of a picture: the one it came with, or what its bytes look like. */
+/** The media type of a picture by its registered name: the one it came with, or what its bytes look like. */
 export function pictureTypeOf({ mediaType, data }: Extract<MediaSource, { kind: 'base64' }>): string | undefined {
-  return mediaType ?? PICTURES.find(([start]) => data.startsWith(start))?.[1];
+  return plainMediaType(mediaType) ?? PICTURES.find(([start]) => data.startsWith(start))?.[1];
 }
 
 /** The source of an image block, or null where nothing tells what kind of picture it is. */
@@ -52,7 +53,7 @@ export function writeImageSource(source: MediaSource): object | null {
 /** The source of a document block, or null where the upstream takes no such file. */
 export function writeDocumentSource(source: MediaSource, filename?: string): object | null {
   if (source.kind !== 'base64') return writeRemote(source);
-  const mediaType = source.mediaType ?? (/\.(txt|md)$/i.test(filename ?? '') ? TEXT_TYPE : PDF_TYPE);
+  const mediaType = plainMediaType(source.mediaType) ?? (/\.(txt|md)$/i.test(filename ?? '') ? TEXT_TYPE : PDF_TYPE);
   if (mediaType === PDF_TYPE) return { type: 'base64', media_type: PDF_TYPE, data: source.data };
   if (!/^text\/|^application\/json\b/.test(mediaType)) return null;
   const bytes = Buffer.from(source.data, 'base64');

@@ -4,7 +4,8 @@ import { effortOfBudget } from '../../model/reasoning-budget';
 import type { Endpoint } from '../../routing/catalogue';
 import { isAdaptive, isOff, writeReasoning } from '../anthropic-messages/reasoning-settings';
 import { maxTokensOf } from '../anthropic-messages/request-members';
-import { withoutReasoning, writeSampling } from '../anthropic-messages/request-writer';
+import { withoutReasoning } from '../anthropic-messages/request-writer';
+import { writeModelSampling, writeSampling } from '../anthropic-messages/sampling';
 import { defined, type JsonObject } from '../loose-values';
 import type { Conversation } from './conversation-writer';
 import type { ModelFamily } from './model-family';
@@ -47,7 +48,7 @@ function writeAnthropic(
   const maxTokens = request.maxOutputTokens ?? maxTokensOf(endpoint);
   const thoughtful = mayThink(request, conversation, endpoint) ? request : withoutReasoning(request, log);
   const { thinking, effort, isThinking } = writeReasoning(thoughtful, endpoint, maxTokens, log);
-  const { temperature, top_p: topP, top_k } = writeSampling(request.sampling, isThinking, log);
+  const { temperature, top_p: topP, top_k } = writeModelSampling(request.sampling, endpoint, isThinking, log);
   return {
     // A budget to think must be within what may be written.
     inference: defined({ maxTokens: isThinking ? maxTokens : request.maxOutputTokens, temperature, topP }),

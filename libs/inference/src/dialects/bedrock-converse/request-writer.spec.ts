@@ -55,12 +55,12 @@ describe(writeRequest.name, () => {
       ],
       tools: [{ name: 'look_up', description: 'Looks up.', parameters: { properties: {} }, strict: true }],
       toolChoice: { type: 'auto' },
-      sampling: { temperature: 0.5, topP: 0.9, topK: 40 },
+      sampling: { temperature: 0.5, topP: 1, topK: 40 },
       stopSequences: ['END'],
       maxOutputTokens: 100,
       serviceTier: 'flex',
       endUser: '0a1b2c',
-      responseFormat: { type: 'json-schema', name: 'thing', schema: { type: 'object' } },
+      responseFormat: { type: 'json-schema', name: 'thing', schema: { type: 'object', properties: {} } },
     });
     expect(body).toEqual({
       system: [{ text: 'Be brief.' }],
@@ -81,14 +81,14 @@ describe(writeRequest.name, () => {
           ],
         },
       ],
-      inferenceConfig: { maxTokens: 100, temperature: 0.5, topP: 0.9, stopSequences: ['END'] },
+      inferenceConfig: { maxTokens: 100, temperature: 0.5, stopSequences: ['END'] },
       toolConfig: {
         tools: [
           {
             toolSpec: {
               name: 'look_up',
               description: 'Looks up.',
-              inputSchema: { json: { type: 'object', properties: {} } },
+              inputSchema: { json: { type: 'object', properties: {}, additionalProperties: false } },
               strict: true,
             },
           },
@@ -100,7 +100,9 @@ describe(writeRequest.name, () => {
       outputConfig: {
         textFormat: {
           type: 'json_schema',
-          structure: { jsonSchema: { schema: '{"type":"object"}', name: 'thing' } },
+          structure: {
+            jsonSchema: { schema: '{"type":"object","properties":{},"additionalProperties":false}', name: 'thing' },
+          },
         },
       },
       serviceTier: { type: 'flex' },
@@ -365,9 +367,17 @@ describe(writeRequest.name, () => {
       const { body } = write(CLAUDE, { reasoning: { maxTokens: 2_000 } });
       expect(body['inferenceConfig']).toEqual({ maxTokens: 16_000 });
       expect(fields(CLAUDE, { reasoning: { effort: 'high' } }, { messages: { thinking: 'adaptive' } })[0]).toEqual({
-        thinking: { type: 'adaptive' },
+        thinking: { type: 'adaptive', display: 'summarized' },
         output_config: { effort: 'high' },
       });
+    });
+
+    it('neither keeps Claude from thinking nor makes it call a tool where it refuses to be', () => {
+      const tools = [{ name: 'look_up', parameters: null }];
+      const traits = { messages: { thinking: 'always', tool_choice: false } };
+      expect(
+        fields(CLAUDE, { reasoning: { effort: 'none' }, tools, toolChoice: { type: 'required' } }, traits),
+      ).toEqual([{ output_config: { effort: 'low' } }, ['tool_choice'], ['reasoning.effort']]);
     });
 
     it('does not let Claude think while a tool is forced or after calls without their thoughts', () => {

@@ -1,6 +1,8 @@
 import type { CanonicalRequest, ResponseFormat } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../routing/catalogue';
+import { withFreeChoice } from '../anthropic-messages/reasoning-settings';
+import { outputSchema } from '../closed-schema';
 import { defined } from '../loose-values';
 import { readTurns, writeTurns } from './conversation-writer';
 import { familyOf, type ModelFamily } from './model-family';
@@ -11,8 +13,9 @@ import { writeToolConfig } from './tool-config';
 const STOP_SEQUENCE_PATH = '/stop_sequence';
 
 /** The body of Converse and ConverseStream; the model stands in the path. What it cannot carry goes to the log. */
-export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, _isStream: boolean, log: LossLog): object {
+export function writeRequest(asked: CanonicalRequest, endpoint: Endpoint, _isStream: boolean, log: LossLog): object {
   const family = familyOf(endpoint);
+  const request = withFreeChoice(asked, endpoint, log);
   logForeign(request, log);
   const conversation = readTurns(request, family, log);
   const { inference, fields } = writeSettings(request, conversation, endpoint, family, log);
@@ -57,7 +60,7 @@ function writeOutputConfig(
     return undefined;
   }
   const { name, description, schema } = format;
-  const jsonSchema = defined({ schema: JSON.stringify(schema), name, description });
+  const jsonSchema = defined({ schema: JSON.stringify(outputSchema(schema, log)), name, description });
   return { textFormat: { type: 'json_schema', structure: { jsonSchema } } };
 }
 

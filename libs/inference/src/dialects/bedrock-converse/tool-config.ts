@@ -1,5 +1,6 @@
 import type { CanonicalRequest, ToolChoice, ToolDefinition } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
+import { inputSchema } from '../closed-schema';
 import { defined, objectOf, stringOf } from '../loose-values';
 import { cachePoint } from './cache-point';
 import type { Conversation } from './conversation-writer';
@@ -37,7 +38,7 @@ function writeUsed(
   if (toolChoice !== undefined && toolChoice.type !== 'none') log.drop('tool_choice');
   if (used === null) return undefined;
   log.approximate('tools');
-  return { tools: [...used].map((name) => specOf({ name, parameters: null })) };
+  return { tools: [...used].map((name) => specOf({ name, parameters: null }, false, log)) };
 }
 
 /** Names of the tools in a conversation that shows a use of one or its result, else null. */
@@ -53,15 +54,16 @@ function toolsUsed({ turns }: Conversation): ReadonlySet<string> | null {
 function writeTool(tool: ToolDefinition, family: ModelFamily, log: LossLog): readonly object[] {
   const isStrict = tool.strict === true && family.takesSchema;
   if (tool.strict === true && !isStrict) log.drop('strict');
-  return [specOf(tool, isStrict), ...cachePoint(tool.cache, 'tools', family, log)];
+  return [specOf(tool, isStrict, log), ...cachePoint(tool.cache, 'tools', family, log)];
 }
 
-function specOf({ name, description, parameters }: ToolDefinition, isStrict = false): object {
+function specOf(tool: ToolDefinition, isStrict: boolean, log: LossLog): object {
+  const { name, description } = tool;
   return {
     toolSpec: {
       name,
       ...(description && { description }),
-      inputSchema: { json: { type: 'object', ...parameters } },
+      inputSchema: { json: inputSchema(tool, isStrict, log) },
       ...(isStrict && { strict: true }),
     },
   };

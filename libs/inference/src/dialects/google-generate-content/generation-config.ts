@@ -26,7 +26,7 @@ export function writeGenerationConfig(
     ...writeSampling(request.sampling, log),
     maxOutputTokens,
     stopSequences: writeStops(request.stopSequences, log),
-    candidateCount: writeCount(request.choices, isStream, log),
+    candidateCount: writeCount(request.choices, isStream || generationOf(endpoint) >= THIRD_GENERATION, log),
     responseLogprobs: topLogprobs === undefined ? undefined : true,
     logprobs: topLogprobs === 0 ? undefined : topLogprobs,
     responseModalities: writeModalities(request.outputModalities, log),
@@ -64,11 +64,11 @@ function writeStops(sequences: readonly string[], log: LossLog): readonly string
   return kept.length === 0 ? undefined : kept;
 }
 
-/** A translated stream has one answer. */
-function writeCount(choices: number | undefined, isStream: boolean, log: LossLog): number | undefined {
+/** A translated stream has one answer, and so has a model from the third generation on. */
+function writeCount(choices: number | undefined, isOne: boolean, log: LossLog): number | undefined {
   if (choices === undefined || choices === 1) return undefined;
-  if (isStream) log.drop('n');
-  return isStream ? undefined : choices;
+  if (isOne) log.drop('n');
+  return isOne ? undefined : choices;
 }
 
 /** Sound that a model makes has no place in an answer, so none is asked for. */

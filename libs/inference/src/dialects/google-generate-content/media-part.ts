@@ -1,6 +1,7 @@
 import type { MediaSource } from '../../model/conversation';
 import type { Endpoint } from '../../routing/catalogue';
 import { defined } from '../loose-values';
+import { plainMediaType } from '../media-url';
 
 /** A part of a content on the wire. */
 export interface WirePart {
@@ -65,7 +66,7 @@ export function writeMedia(
 ): WirePart | null {
   if (source.kind === 'base64') {
     const named = filename === undefined ? undefined : typeByExtension(filename);
-    const mimeType = plainType(source.mediaType) ?? pictureType(source.data) ?? named ?? LIKELY_TYPE[kind];
+    const mimeType = plainMediaType(source.mediaType) ?? pictureType(source.data) ?? named ?? LIKELY_TYPE[kind];
     return { inlineData: { mimeType, data: source.data } };
   }
   if (source.kind === 'url') return fileData(source.url, typeByExtension(pathOf(source.url)) ?? LIKELY_TYPE[kind]);
@@ -80,11 +81,6 @@ export function writeAudio(data: string, format: string): WirePart {
 
 function fileData(fileUri: string, mimeType?: string): WirePart {
   return { fileData: defined({ mimeType, fileUri }) };
-}
-
-/** Without the parameters, which the upstream refuses. */
-function plainType(mediaType: string | null): string | undefined {
-  return mediaType?.split(';')[0]?.trim() || undefined;
 }
 
 function pictureType(data: string): string | undefined {

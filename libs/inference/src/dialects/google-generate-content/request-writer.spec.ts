@@ -197,6 +197,11 @@ describe(writeRequest.name, () => {
         { inlineData: { mimeType: 'text/plain', data: 'YQ==' } },
       ],
       [
+        'a picture by another name of its type',
+        { type: 'image', source: { kind: 'base64', mediaType: 'image/jpg', data: 'YQ==' } },
+        { inlineData: { mimeType: 'image/jpeg', data: 'YQ==' } },
+      ],
+      [
         'bytes that look like a picture',
         { type: 'image', source: { kind: 'base64', mediaType: null, data: 'iVBORw0KGgoAAA' } },
         { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgoAAA' } },
@@ -303,6 +308,15 @@ describe(writeRequest.name, () => {
         { effort: 'minimal' },
         [{ includeThoughts: true, thinkingLevel: 'LOW' }, 'reasoning.effort'],
       ],
+      ['gemini-3.6-flash', { effort: 'minimal' }, [{ includeThoughts: true, thinkingLevel: 'MINIMAL' }]],
+      [
+        'gemini-3.7-flash',
+        { effort: 'minimal' },
+        [{ includeThoughts: true, thinkingLevel: 'LOW' }, 'reasoning.effort'],
+      ],
+      ['gemini-3.8-flash', { isEnabled: false }, [{ thinkingLevel: 'LOW' }, 'reasoning.effort']],
+      ['gemini-3.8-flash-lite', { isEnabled: false }, [{ thinkingLevel: 'MINIMAL' }, 'reasoning.effort']],
+      ['gemini-flash-latest', { isEnabled: false }, [{ thinkingLevel: 'LOW' }, 'reasoning.effort']],
       ['gemini-flash-latest', { effort: 'medium' }, [{ includeThoughts: true, thinkingLevel: 'MEDIUM' }]],
       [FLASH_2, { maxTokens: 2_000 }, [{ includeThoughts: true, thinkingBudget: 2_000 }]],
       [FLASH_2, { maxTokens: 90_000 }, [{ includeThoughts: true, thinkingBudget: 24_576 }, 'reasoning.max_tokens']],
@@ -335,7 +349,7 @@ describe(writeRequest.name, () => {
 
   describe('of settings', () => {
     it('carries what the upstream has a word for', () => {
-      const { generationConfig, losses } = write({
+      const settings = {
         sampling: { temperature: 0.5, topP: 0.9, topK: 40, frequencyPenalty: 0.1, presencePenalty: 0.2, seed: 7 },
         maxOutputTokens: 99,
         stopSequences: ['END'],
@@ -343,7 +357,8 @@ describe(writeRequest.name, () => {
         topLogprobs: 3,
         outputModalities: ['text', 'image'],
         responseFormat: { type: 'json-schema', name: 'answer', schema: { type: 'object' } },
-      });
+      } as const;
+      const { generationConfig, losses } = write(settings, FLASH_2);
       expect(generationConfig).toEqual({
         temperature: 0.5,
         topP: 0.9,
@@ -381,8 +396,11 @@ describe(writeRequest.name, () => {
       expect(write(values).losses[how as 'dropped']).toEqual(members.split(' '));
     });
 
-    it('asks for one answer in a stream', () => {
-      const { generationConfig, losses } = write({ choices: 3 }, FLASH_3, true);
+    it.each([
+      ['in a stream', FLASH_2, true],
+      ['of the third generation', FLASH_3, false],
+    ])('asks for one answer %s', (_what, model, isStream) => {
+      const { generationConfig, losses } = write({ choices: 3 }, model, isStream);
       expect(generationConfig).toBeUndefined();
       expect(losses.dropped).toEqual(['n']);
     });

@@ -15,6 +15,9 @@ const LEVELS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, Level>> = {
   max: 'HIGH',
 };
 
+/** From here on Flash is told no less than to think a little. */
+const LOW_FLASH_GENERATION = 3.7;
+
 /** What an answer may hold where neither the request nor the catalogue bounds it, in tokens. */
 const LARGEST_OUTPUT = 65_536;
 
@@ -68,22 +71,32 @@ function isShown(reasoning: ReasoningRequest): boolean {
 /** These models always think; the least level is the nearest to not at all. */
 function levelOf(
   reasoning: ReasoningRequest,
-  { upstreamModel }: Endpoint,
+  endpoint: Endpoint,
   whole: number,
   log: LossLog,
 ): { readonly thinkingLevel?: Level } {
-  const isPro = /-pro\b/.test(upstreamModel);
+  const least = leastLevelOf(endpoint);
   if (isOff(reasoning)) {
     log.approximate('reasoning.effort');
-    return { thinkingLevel: isPro ? 'LOW' : 'MINIMAL' };
+    return { thinkingLevel: least };
   }
   const { effort, maxTokens } = reasoning;
   if (effort === undefined && maxTokens === undefined) return {};
   const asked = effort ?? leastThought(effortOfBudget(maxTokens!, whole));
-  const level = isPro && asked === 'minimal' ? 'LOW' : LEVELS[asked as Exclude<ReasoningEffort, 'none'>];
+  const level = asked === 'minimal' ? least : LEVELS[asked as Exclude<ReasoningEffort, 'none'>];
   if (effort === undefined) log.approximate('reasoning.max_tokens');
   else if (level !== effort.toUpperCase()) log.approximate('reasoning.effort');
   return { thinkingLevel: level };
+}
+
+/** Pro never takes the least of the levels, and Flash (apart from Flash-Lite) not any more. */
+function leastLevelOf(endpoint: Endpoint): Level {
+  const { upstreamModel } = endpoint;
+  if (/-pro\b/.test(upstreamModel)) return 'LOW';
+  if (!/-flash\b(?!-lite)/.test(upstreamModel)) return 'MINIMAL';
+  // Without a number it is the newest.
+  const isLate = generationOf(endpoint) >= LOW_FLASH_GENERATION || /\bgemini-flash\b/.test(upstreamModel);
+  return isLate ? 'LOW' : 'MINIMAL';
 }
 
 function leastThought(effort: ReasoningEffort): ReasoningEffort {

@@ -10,7 +10,7 @@ const PAUSE: JsonObject = { role: 'assistant', content: '.' };
 /** OpenAI's messages as the upstream takes them. */
 export function rewriteMessages(messages: unknown, log: LossLog): readonly JsonObject[] {
   const written: JsonObject[] = [];
-  for (const message of objectsOf(messages)) {
+  for (const message of inOrder(objectsOf(messages), log)) {
     if (message['role'] === 'user' && written.at(-1)?.['role'] === 'tool') {
       log.approximate('messages');
       written.push(PAUSE);
@@ -18,6 +18,32 @@ export function rewriteMessages(messages: unknown, log: LossLog): readonly JsonO
     written.push(rewrite(message, log));
   }
   return withPrefix(written);
+}
+
+/**
+ * Instructions may follow instructions and users, and may not be the last that is said. Others go to those at the
+ * start, and instructions alone are a question.
+ */
+function inOrder(messages: readonly JsonObject[], log: LossLog): readonly JsonObject[] {
+  const start = messages.findIndex(({ role }) => role !== 'system');
+  if (start === -1) return asQuestion(messages, log);
+  const end = messages.findLastIndex(({ role }) => role !== 'system');
+  const late = messages.filter(
+    ({ role }, index) => role === 'system' && index > start && (index > end || !isBehindUser(messages, index)),
+  );
+  if (late.length === 0) return messages;
+  log.approximate('messages.role');
+  const rest = messages.filter((message) => !late.includes(message));
+  return [...rest.slice(0, start), ...late, ...rest.slice(start)];
+}
+
+function isBehindUser(messages: readonly JsonObject[], index: number): boolean {
+  return messages.slice(0, index).findLast(({ role }) => role !== 'system')?.['role'] === 'user';
+}
+
+function asQuestion(messages: readonly JsonObject[], log: LossLog): readonly JsonObject[] {
+  if (messages.length > 0) log.approximate('messages.role');
+  return messages.map((message) => ({ ...message, role: 'user' }));
 }
 
 /** A last turn of the model's own is what its answer begins with, and has to be marked as that. */

@@ -158,6 +158,41 @@ describe('a conversation for Mistral', () => {
     ]);
   });
 
+  it('has instructions at the start that the upstream takes behind no turn of the model or of a tool', () => {
+    const system = (words: string): Message => ({ role: 'system', parts: [text(words)] });
+    const { body, approximated } = write({
+      messages: [
+        system('A'),
+        user(text('Hi')),
+        system('B'),
+        assistant(call('abcdefghi')),
+        result('abcdefghi', 'found'),
+        system('C'),
+        system('D'),
+        assistant(text('Hello')),
+        user(text('Go on')),
+      ],
+    });
+    const turns = body['messages'] as unknown as { role: string; content: string }[];
+    const order = turns.map(({ role, content }) => (role === 'system' ? content : role));
+    expect(order.join(' ')).toBe('A C D user B assistant tool assistant user');
+    expect(approximated).toEqual(['messages.role']);
+  });
+
+  it('does not end with instructions, which are a question where there is nothing else', () => {
+    const system = (words: string): Message => ({ role: 'system', parts: [text(words)] });
+    const inOrder = (...messages: Message[]) =>
+      write({ messages }).body['messages'] as unknown as { role: string; content: string }[];
+    const [a, b, hi] = [
+      { role: 'system', content: 'A' },
+      { role: 'system', content: 'B' },
+      { role: 'user', content: 'Hi' },
+    ];
+    expect(inOrder(system('A'), user(text('Hi')), system('B'))).toEqual([a, b, hi]);
+    expect(inOrder(system('A'))).toEqual([{ role: 'user', content: 'A' }]);
+    expect(inOrder(user(text('Hi')), system('A'), user(text('Hi')))).toEqual([hi, a, hi]);
+  });
+
   it('pauses between the result of a tool and the words of a user', () => {
     const { messages, approximated } = messagesOf([
       assistant(call('abcdefgh1')),

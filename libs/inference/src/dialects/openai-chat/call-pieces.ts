@@ -43,6 +43,8 @@ interface Call {
  */
 export class CallPieces {
   readonly #calls = new Map<number, Call>();
+  /** Where the newest call of an index is, for upstreams that give several calls the same one. */
+  readonly #newest = new Map<number, number>();
   #turn = 0;
   #balance = new JsonBalance();
   #heldCharacters = 0;
@@ -63,16 +65,32 @@ export class CallPieces {
     this.#endOpen();
   }
 
-  #find({ index, id }: CallPiece): Call {
+  #find(piece: CallPiece): Call {
+    const { index, id } = piece;
     const calls = this.#calls;
     // Without an index a new id begins a new call, and no id goes on with the last one.
     const place = index ?? (id && [...calls.values()].every((call) => call.id !== id) ? calls.size : calls.size - 1);
-    const known = calls.get(place);
-    if (known !== undefined) return known;
+    const known = calls.get(this.#newest.get(place) ?? place);
+    if (known !== undefined && !this.#isAnother(piece, known)) return known;
     if (calls.size === MOST_CALLS) this.listener.onBroken('too many tool calls');
     const call: Call = { id: null, name: '', held: '', state: 'waiting' };
-    calls.set(place, call);
+    const key = known === undefined ? place : -1 - calls.size;
+    calls.set(key, call);
+    this.#newest.set(place, key);
     return call;
+  }
+
+  /** Whether a piece begins another call: it has a name and an id of its own, and the known one lacks nothing. */
+  #isAnother({ id, name }: CallPiece, known: Call): boolean {
+    if (!id || !name || known.id === null || known.id === id) return false;
+    return name !== known.name || this.#isWhole(known);
+  }
+
+  #isWhole({ state, held }: Call): boolean {
+    if (state !== 'waiting') return state === 'over' || this.#balance.isClosed;
+    const balance = new JsonBalance();
+    balance.push(held);
+    return balance.isClosed;
   }
 
   #add(call: Call, text: string): void {

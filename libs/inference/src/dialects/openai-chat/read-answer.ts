@@ -8,7 +8,7 @@ import { usageDetails } from '../usage-details';
 import { readAnnotations } from './annotations';
 import { readLogprobs } from './logprobs';
 import { readThoughts, toReasoningParts } from './reasoning-details';
-import { readChatUsage } from './usage';
+import { readChatUnits, readChatUsage } from './usage';
 
 /** A `chat.completion` in no dialect. @throws AppError provider_unavailable, or the error that it holds */
 export function readChatAnswer(body: unknown, { provider }: Endpoint): CanonicalAnswer {
@@ -23,6 +23,7 @@ export function readChatAnswer(body: unknown, { provider }: Endpoint): Canonical
     createdAt: numberOf(answer['created']) ?? null,
     choices: choices.map(readChoice),
     usage: readChatUsage(answer['usage']),
+    ...readChatUnits(answer['usage']),
     ...usageDetails(answer['usage']),
     serviceTier: stringOf(answer['service_tier']),
     systemFingerprint: stringOf(answer['system_fingerprint']),

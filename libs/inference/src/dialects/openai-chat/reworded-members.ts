@@ -4,6 +4,7 @@ import { JsonCursor } from '../json-cursor';
 import type { ScannedObject } from '../json-members';
 import { parseJson } from '../json-value';
 import { memberText } from '../request-members';
+import { thinks } from '../untaken-parameters';
 import { CheckedObject } from '../checked-object';
 import { takes } from './extensions';
 import { readReasoningRequest } from './read-request';
@@ -29,7 +30,7 @@ export function reword(
 ): boolean {
   const tier = memberText(request, 'service_tier');
   if (tier !== undefined) Object.assign(set, TIERS[tier.toString()]);
-  if (memberText(request, 'reasoning') === undefined || takes(endpoint, 'reasoning')) return false;
+  if (memberText(request, 'reasoning') === undefined || takes(endpoint, 'reasoning') || !thinks(endpoint)) return false;
   const effort = effortOf(request, endpoint, log);
   if (effort !== undefined) set['reasoning_effort'] = JSON.stringify(effort);
   return true;

@@ -9,7 +9,7 @@ import { readLogprobs } from './logprobs';
 import { PartSequence } from './part-sequence';
 import { isComplaint, readImages, readStop, textOf } from './read-answer';
 import { readThoughts } from './reasoning-details';
-import { readChatUsage } from './usage';
+import { readChatUnits, readChatUsage } from './usage';
 
 const DONE_WORD = '[DONE]';
 
@@ -40,7 +40,8 @@ export class ChatStreamReader implements StreamReader {
     const choice = objectsOf(chunk['choices']).find(({ index }) => index === undefined || index === 0);
     if (choice !== undefined) this.#readChoice(choice);
     const usage = readChatUsage(chunk['usage']);
-    return [...this.#start(chunk), ...this.#parts.take(), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
+    const report = usage && { type: 'usage' as const, usage, ...readChatUnits(chunk['usage']) };
+    return [...this.#start(chunk), ...this.#parts.take(), ...(report ? [report] : [])];
   }
 
   end(): AnswerEvent[] {
@@ -64,7 +65,7 @@ export class ChatStreamReader implements StreamReader {
     if (usage === null) throw failure;
     this.#isOver = true;
     return [
-      { type: 'usage', usage },
+      { type: 'usage', usage, ...readChatUnits(chunk['usage']) },
       { type: 'finish', finishReason: 'error', nativeFinishReason: null, failure },
     ];
   }

@@ -389,6 +389,15 @@ describe('a chat answer', () => {
       ],
     });
   });
+
+  it('tells of the searches of the web that the upstream made, whole and streamed', () => {
+    const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7, num_search_queries: 2 };
+    const body = { choices: [{ message: { content: 'a' }, finish_reason: 'stop' }], usage };
+    expect(upstream.readAnswer(body, plainEndpoint).units).toEqual({ webSearches: 2 });
+    const chunk = JSON.stringify({ choices: [], usage });
+    const events = upstream.readStream(plainEndpoint).read({ data: chunk } as never);
+    expect(events).toContainEqual(expect.objectContaining({ type: 'usage', units: { webSearches: 2 } }));
+  });
 });
 
 describe('a chat stream', () => {
@@ -525,6 +534,34 @@ describe('a chat stream', () => {
   it('that reports an error throws it', () => {
     const text = `${chunk({ content: 'a' })}data: {"error":{"code":429,"message":"slow down"},"choices":[]}\n\n`;
     expect(() => readStream(Buffer.from(text))).toThrow(expect.objectContaining({ code: 'rate_limit_exceeded' }));
+  });
+
+  it('tells calls apart that upstreams give the same index', () => {
+    const whole = (id: string, name: string, text: string) =>
+      chunk({ tool_calls: [{ index: 0, id, function: { name, arguments: text } }] });
+    const stream =
+      whole('a', 'f', '{"x":1}') +
+      whole('b', 'f', '{"x"') +
+      chunk({ tool_calls: [{ index: 0, function: { arguments: ':2}' } }] }) +
+      whole('c', 'g', '') +
+      whole('d', 'h', '{}') +
+      END;
+    expect(foldAnswer(readStream(Buffer.from(stream))).parts).toMatchObject([
+      { id: 'a', name: 'f', arguments: '{"x":1}' },
+      { id: 'b', name: 'f', arguments: '{"x":2}' },
+      { id: 'c', name: 'g' },
+      { id: 'd', name: 'h', arguments: '{}' },
+    ]);
+  });
+
+  it('takes pieces for one call whose id changes on the way', () => {
+    const stream =
+      chunk({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: '{"x"' } }] }) +
+      chunk({ tool_calls: [{ index: 0, id: 'b', function: { name: 'f', arguments: ':1}' } }] }) +
+      END;
+    expect(foldAnswer(readStream(Buffer.from(stream))).parts).toMatchObject([
+      { id: 'a', name: 'f', arguments: '{"x":1}' },
+    ]);
   });
 
   it('refuses a tool call that goes on after its end', () => {

@@ -1,3 +1,4 @@
+import type { CanonicalAnswer } from '../../model/canonical-answer';
 import type { Usage } from '../../model/usage';
 import { numberOf, objectOf } from '../loose-values';
 import { settleUsage, usageText } from '../openai-usage';
@@ -28,6 +29,12 @@ export function readChatUsage(reported: unknown): Usage | null {
     estimate: () => ({ promptTokens: 0, completionTokens: 0 }),
     fallback: 'estimated',
   });
+}
+
+/** What a usage counts beside tokens that has a price of its own. */
+export function readChatUnits(reported: unknown): Pick<CanonicalAnswer, 'units'> {
+  const webSearches = count(objectOf(reported)['num_search_queries']);
+  return webSearches === null ? {} : { units: { webSearches } };
 }
 
 function count(value: unknown): number | null {

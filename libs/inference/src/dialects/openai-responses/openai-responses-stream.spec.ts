@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import fc from 'fast-check';
+import { parseRate } from '../../pricing/money';
 import type { UpstreamStream } from '../../providers/provider';
 import { aModel, anEndpoint, dataOfEventStream, findResponsesGrammarProblems } from '../../testing';
 import type { AnswerContext } from '../dialect';
@@ -165,6 +166,35 @@ describe(OpenAiResponsesStream.name, () => {
         upstream_inference_output_cost: 0.000008,
       },
       is_byok: false,
+    });
+  });
+
+  describe('in which the provider searches the web', () => {
+    const priced = { ...endpoint, pricing: { ...endpoint.pricing, webSearch: parseRate('0.01') } };
+    const search = { id: 'ws_1', type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'q' } };
+    const searched: readonly Event[] = [
+      ...OPENING,
+      { type: 'response.output_item.added', output_index: 0, item: { ...search, status: 'in_progress' } },
+      { type: 'response.output_item.done', output_index: 0, item: search },
+    ];
+
+    it('is charged for the search', async () => {
+      const body = bodyOf([sse([...searched, last('completed', { output: [search] })])]);
+      const { last: event, outcome } = await drain(body, { endpoint: priced });
+      expect(event.response['usage']).toMatchObject({ cost: 0.010018 });
+      expect(outcome.cost.totalCost).toBe(10_018_000_000n);
+    });
+
+    it('is charged for it also when the caller leaves', async () => {
+      const stream = await OpenAiResponsesStream.open(
+        bodyOf([sse(searched), sse(WHOLE)]),
+        context({ endpoint: priced }),
+      );
+      await stream.next();
+      stream.cancel();
+      const { cost, state } = await stream.outcome;
+      expect(state).toBe('cancelled');
+      expect(cost.totalCost).toBeGreaterThanOrEqual(10_000_000_000n);
     });
   });
 

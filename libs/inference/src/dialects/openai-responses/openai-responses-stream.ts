@@ -4,16 +4,19 @@ import { errorInside, readComplaintAt, type UpstreamComplaint } from '../../prov
 import { StreamMeter } from '../answer-billing';
 import type { AnswerContext } from '../dialect';
 import { JsonCursor } from '../json-cursor';
+import { parseJson } from '../json-value';
+import { objectOf, stringOf } from '../loose-values';
 import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
 import { failureOf, isLengthError } from './failure';
 import { ResponseEventRewriter } from './response-event-rewriter';
 import { readStreamEvent, type StreamEvent } from './stream-event';
-import { failureMembers, finishOfResponse } from './upstream-response';
+import { failureMembers, finishOfResponse, isWebSearch, type UpstreamResponse } from './upstream-response';
 
 const DONE_WORD = Buffer.from('[DONE]');
 const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
 const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
+const SEARCH_CALL = Buffer.from('"web_search_call"');
 const WHOLE = new Set(['response.completed', 'response.incomplete']);
 
 /** Why a stream ended before its time, and the upstream's own last event, if it sent one. */
@@ -36,6 +39,7 @@ export class OpenAiResponsesStream extends RelayedStream {
   readonly #meter: StreamMeter;
   #countedBytes = 0;
   #openItems = 0;
+  #webSearches = 0;
   #last: StreamEvent | null = null;
   #breakdown: Breakdown | null = null;
 
@@ -59,7 +63,7 @@ export class OpenAiResponsesStream extends RelayedStream {
     if (WHOLE.has(event.type)) return this.#onLast(event);
     this.#count(event.deltaBytes);
     if (event.type === 'response.output_item.added') this.#openItems += 1;
-    else if (event.type === 'response.output_item.done') this.#openItems -= 1;
+    else if (event.type === 'response.output_item.done') this.#onItemDone(event);
     this.#commit(event);
     this.output.push(this.#rewriter.rewrite(event, null));
   }
@@ -80,7 +84,7 @@ export class OpenAiResponsesStream extends RelayedStream {
     if (response === null) throw this.broken('the last event has no response');
     this.#commit(event);
     this.#count(response.contentBytes - this.#countedBytes);
-    if (response.usage !== null) this.#meter.report(response.usage.counts);
+    this.#report(response);
     this.stop = finishOfResponse(response);
     this.#last = event;
     this.isDone = true;
@@ -90,12 +94,28 @@ export class OpenAiResponsesStream extends RelayedStream {
   #onError(complaint: UpstreamComplaint, event: StreamEvent | null): void {
     const error = errorInside(this.context.endpoint.provider, complaint);
     if (!this.isCommitted) throw error;
-    const reported = event?.response?.usage;
-    if (reported) this.#meter.report(reported.counts);
+    if (event?.response) this.#report(event.response);
     this.#breakdown = { error, nativeCode: complaint.code, event: event?.response ? event : null };
     if (!isLengthError(error) || this.#openItems > 0) throw error;
     this.stop = { finishReason: 'length', nativeFinishReason: complaint.code };
     this.isDone = true;
+  }
+
+  /** Some upstreams leave finished items out of their last response. */
+  #report({ usage, webSearches }: UpstreamResponse): void {
+    if (usage === null) return;
+    this.#meter.report(usage.counts, { webSearches: Math.max(webSearches, this.#webSearches) });
+  }
+
+  #onItemDone({ bytes, item }: StreamEvent): void {
+    this.#openItems -= 1;
+    const text = bytes.subarray(item?.valueStart, item?.valueEnd);
+    if (item === null || !text.includes(SEARCH_CALL)) return;
+    const { type, status, action } = objectOf(parseJson(text));
+    const words = { type: stringOf(type), status: stringOf(status), action: stringOf(objectOf(action)['type']) };
+    if (!isWebSearch(words)) return;
+    this.#webSearches += 1;
+    this.#meter.used({ webSearches: this.#webSearches });
   }
 
   #count(bytes: number): void {

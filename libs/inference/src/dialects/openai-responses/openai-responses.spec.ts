@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LossLog } from '../../model/loss-report';
+import { parseRate } from '../../pricing/money';
 import type { Endpoint } from '../../routing/catalogue';
 import { aModel, anEndpoint } from '../../testing';
 import type { AnswerContext } from '../dialect';
@@ -118,6 +119,11 @@ describe('a request for an upstream that speaks responses', () => {
     expect(taker).toMatchObject({ reasoning: JSON.parse(reasoning) as object, losses: { dropped: [] } });
   });
 
+  it('asks no model for thoughts that lists none', () => {
+    const plain = passed('"reasoning":{"effort":"high","exclude":true},', { supportedParameters: ['seed'] });
+    expect(plain).toMatchObject({ reasoning: undefined, losses: { dropped: ['reasoning'], approximated: [] } });
+  });
+
   it('leaves reasoning that the API has words for as it is', () => {
     const body = '{"model":"acme-large-2026","input":"x","reasoning":{ "effort" : "max" },"store":false}';
     expect(toUpstream(body)).toBe(body);
@@ -165,6 +171,56 @@ describe('a request for an upstream that speaks responses', () => {
       expect(toUpstream(`{"model":"m","${name}":"ann\\u0061@example.org"}`)).toContain(`"${name}":"${hash}"`);
       expect(toUpstream(`{"model":"m","${name}":null}`)).toContain(`"${name}":null`);
     }
+  });
+
+  describe('with thoughts of earlier answers', () => {
+    const sent = (...items: string[]): unknown =>
+      (JSON.parse(toUpstream(`{"model":"m","input":[ ${items.join(' , ')} ]}`)) as { input: unknown }).input;
+    const said = '{"role":"user","content":"Hi"}';
+    const user = JSON.parse(said) as object;
+    const sealed = '{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"';
+    const kept = JSON.parse(`${sealed}}`) as object;
+
+    it('tells none of what only callers are told, which providers refuse', () => {
+      const told = `${sealed},"format":"openai-responses-v1","signature":"s","status":"completed"}`;
+      expect(sent(said, told, said)).toEqual([user, kept, user]);
+      const marked = `${sealed},"cache_control":{"type":"ephemeral"},"status":null}`;
+      expect(sent(marked)).toEqual([expect.objectContaining({ id: 'rs_1', encrypted_content: 'x' })]);
+    });
+
+    it.each([
+      [
+        'of which only the id is known',
+        '{"type":"reasoning","id":"rs_0","summary":[{"type":"summary_text","text":"a"}]}',
+      ],
+      ['without a seal', '{"type":"reasoning","id":"rs_0","summary":[],"encrypted_content":null,"content":[]}'],
+      ['of another kind of provider', `${sealed},"format":"anthropic-claude-v1"}`],
+    ])('leaves those out %s, wherever they stand', (_which, lost) => {
+      expect(sent(lost, said, `${sealed}}`)).toEqual([user, kept]);
+      expect(sent(lost, lost, said, lost, lost)).toEqual([user]);
+      expect(sent(said, lost, `${sealed}}`, lost)).toEqual([user, kept]);
+      const log = new LossLog();
+      openAiResponses.toUpstream(Buffer.from(`{"input":[${lost},${said}]}`), endpoint, false, log);
+      expect(log.report().dropped).toEqual(['reasoning']);
+    });
+
+    it('passes texts of thoughts, and input that only looks like one, byte for byte', () => {
+      const open = '{"type":"reasoning","content":[{"type":"reasoning_text","text":"a"}]}';
+      expect(sent(open)).toEqual([JSON.parse(open)]);
+      const words = '{ "role" : "user","content":"\\"reasoning\\"", "type":"message", "status":"completed"}';
+      expect(toUpstream(`{"model":"m","input":[${words}]}`)).toContain(words);
+    });
+  });
+
+  it('does not tell an upstream what the sources of an earlier answer say, which it refuses', () => {
+    const source = { type: 'url_citation', url: 'https://a.example', title: 'A', start_index: 0, end_index: 1 };
+    const inputOf = (annotation: object) => [
+      { role: 'user', content: 'Hi' },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'a', annotations: [annotation] }] },
+    ];
+    const sent = toUpstream(JSON.stringify({ model: 'm', input: inputOf({ ...source, content: 'Long.' }) }));
+    expect(JSON.parse(sent)).toMatchObject({ input: inputOf(source) });
+    expect(sent).not.toContain('Long.');
   });
 
   it('asks for tiers in words that upstreams know', () => {
@@ -215,6 +271,21 @@ describe('a response of an upstream that speaks responses', () => {
       finishReason: 'stop',
       nativeFinishReason: 'completed',
     });
+  });
+
+  it('is charged for the searches of the web that its provider made, and not for pages that it opened', () => {
+    const priced = { ...endpoint, pricing: { ...endpoint.pricing, webSearch: parseRate('0.01') } };
+    const call = (values: object): object => ({ id: 'ws_1', type: 'web_search_call', status: 'completed', ...values });
+    const output = [
+      call({ action: { type: 'search', query: 'a', sources: [{ type: 'url', url: 'https://a.example' }] } }),
+      call({ action: { type: 'open_page', url: 'https://a.example' } }),
+      call({}),
+      call({ action: { type: 'search', query: 'b' }, status: 'failed' }),
+      MESSAGE,
+    ];
+    const { cost, json } = readAnswer(anAnswer({ output }), { endpoint: priced });
+    expect(cost.totalCost).toBe(22_000_000_000n);
+    expect(json['usage']).toMatchObject({ cost: 0.022 });
   });
 
   it('keeps the bytes of what the model said', () => {

@@ -51,7 +51,8 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   }
   if (response.outputCount === null) throw brokenAnswer(provider, 'the answer has no output');
   if (UNFINISHED.has(response.status ?? '')) throw brokenAnswer(provider, 'the answer is not finished');
-  const bill = billAnswer(response.usage?.counts ?? null, response.contentBytes, context, 'estimated');
+  const { webSearches } = response;
+  const bill = billAnswer(response.usage?.counts ?? null, response.contentBytes, context, 'estimated', { webSearches });
   return {
     body: applyEdits(body, responseEdits(response, { set: { ...set, ...failed }, absent }, bill)),
     ...bill,

@@ -20,8 +20,38 @@ export function readInput(input: unknown, instructions: unknown, unread: Set<str
   const messages: Message[] = [];
   if (typeof instructions === 'string') messages.push(textMessage('system', instructions));
   if (typeof input === 'string') messages.push(textMessage('user', input));
-  for (const item of objectsOf(input)) addItem(messages, item, unread);
+  const items = objectsOf(input);
+  const orphans = orphanedThoughts(items);
+  for (const item of items) if (!orphans.has(item)) addItem(messages, item, unread);
   return messages;
+}
+
+/** Items that have a place in a conversation, beside thoughts. */
+const SAID = new Set(['message', 'function_call', 'custom_tool_call', ...RESULTS]);
+
+/**
+ * Thoughts that led to an item which is left out, and to nothing else: a provider refuses a thought without what it
+ * led to. One that also led to a call of the caller's own function stays with that.
+ */
+function orphanedThoughts(items: readonly JsonObject[]): ReadonlySet<JsonObject> {
+  const orphans = new Set<JsonObject>();
+  let thoughts: JsonObject[] = [];
+  let hasGap = false;
+  const endTurn = (isAnswered: boolean): void => {
+    if (hasGap && !isAnswered) for (const thought of thoughts) orphans.add(thought);
+    thoughts = [];
+    hasGap = false;
+  };
+  for (const item of items) {
+    const type = stringOf(item['type']) ?? 'message';
+    if (type === 'reasoning') {
+      if (hasGap) endTurn(false);
+      thoughts.push(item);
+    } else if (SAID.has(type)) endTurn(type.endsWith('_call') || item['role'] === 'assistant');
+    else hasGap = true;
+  }
+  endTurn(false);
+  return orphans;
 }
 
 function textMessage(role: Role, text: string): Message {

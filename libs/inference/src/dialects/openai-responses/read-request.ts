@@ -55,8 +55,10 @@ const UNDERSTOOD = new Set([
   'truncation',
 ]);
 
-/** Extra output that every answer has, or has because of it. */
-const INCLUDED = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs']);
+const SEALED_THOUGHTS = 'reasoning.encrypted_content';
+const LOGPROBS = 'message.output_text.logprobs';
+/** Extra output that an answer has because of it. */
+const INCLUDED = new Set([SEALED_THOUGHTS, LOGPROBS]);
 
 const MODALITIES = ['text', 'image', 'audio'] as const;
 const VERBOSITIES = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
@@ -77,6 +79,7 @@ export function readRequest(body: JsonObject): CanonicalRequest {
     maxOutputTokens: numberOf(body['max_output_tokens']),
     stopSequences: [],
     reasoning: readReasoningRequest(body['reasoning'], unread),
+    wantsSealedThoughts: includes(body, SEALED_THOUGHTS) || undefined,
     topLogprobs: readTopLogprobs(body),
     verbosity: oneOf(VERBOSITIES, objectOf(body['text'])['verbosity']),
     outputModalities: readModalities(body['modalities']),
@@ -101,9 +104,12 @@ function noteUnmet({ include, truncation }: JsonObject, unread: Set<string>): vo
 }
 
 /** Asked for as extra output, they are wanted without alternatives. */
-function readTopLogprobs({ top_logprobs: most, include }: JsonObject): number | undefined {
-  const isIncluded = Array.isArray(include) && include.includes('message.output_text.logprobs');
-  return numberOf(most) ?? (isIncluded ? 0 : undefined);
+function readTopLogprobs(body: JsonObject): number | undefined {
+  return numberOf(body['top_logprobs']) ?? (includes(body, LOGPROBS) ? 0 : undefined);
+}
+
+function includes({ include }: JsonObject, output: string): boolean {
+  return Array.isArray(include) && include.includes(output);
 }
 
 function readFormat(body: JsonObject): ResponseFormat | undefined {

@@ -6,6 +6,7 @@ import { parseJson } from '../json-value';
 import { numberOf, objectOf } from '../loose-values';
 import { isTaken } from '../own-members';
 import { memberText } from '../request-members';
+import { thinks } from '../untaken-parameters';
 import { readReasoningRequest } from './read-request';
 import { effortOf, outputTokensOf } from './write-request';
 
@@ -21,6 +22,7 @@ export function rewordedReasoning(request: ScannedObject, endpoint: Endpoint, lo
   if (text === undefined || !new JsonCursor(text).isObject() || isTaken(endpoint, 'responses', 'reasoning')) {
     return undefined;
   }
+  if (!thinks(endpoint)) return undefined;
   const settings = scanMembers(text);
   if (!settings.members.some(({ key }) => OWN_SETTINGS.includes(key))) return undefined;
   const asked = objectOf(parseJson(text));

@@ -53,6 +53,7 @@ function representable(request: CanonicalRequest): CanonicalRequest {
     sampling: { temperature, topP, frequencyPenalty, presencePenalty },
     stopSequences: [],
     ...(thinking && { reasoning: thinking }),
+    ...(reasoning && reasoning.isEnabled !== false && reasoning.effort !== 'none' && { wantsSealedThoughts: true }),
   });
 }
 
@@ -71,15 +72,25 @@ function representableMessage({ role, parts }: Message): Message {
 }
 
 function representablePart(part: Part, role: Message['role']): Part | null {
-  if (part.type === 'reasoning') return isOwn(part) ? part : null;
+  if (part.type === 'reasoning') return isOwn(part) ? withoutOurs(part) : null;
   if (part.type === 'image' && role === 'assistant') return null;
   if (part.type === 'tool-result') {
     return { ...part, parts: part.parts.map((inner) => representablePart(inner, 'user') as typeof inner) };
   }
   const { cache: _mark, ...kept } = part as Part & { cache?: object };
+  if (kept.type === 'text') return withoutContents(kept);
   if (kept.type !== 'image') return kept;
   const { detail, ...image } = kept;
   return detail === undefined || detail === 'auto' ? image : { ...image, detail };
+}
+
+function withoutContents({ annotations, ...text }: Extract<Part, { type: 'text' }>): Part {
+  return annotations ? { ...text, annotations: annotations.map(({ content: _content, ...source }) => source) } : text;
+}
+
+/** What callers are told of a thought and providers are not. */
+function withoutOurs({ format: _format, signature: _signature, ...part }: ReasoningPart): ReasoningPart {
+  return part;
 }
 
 function isOwn({ format, encrypted, text }: ReasoningPart): boolean {
@@ -158,6 +169,13 @@ describe('a request that goes through this API', () => {
       'message.output_text.logprobs',
     ]);
     expect(write({ ...request, reasoning: { effort: 'none' } })).not.toHaveProperty('include');
+    const { wantsSealedThoughts } = caller.readRequest({ input: 'Hi', include: ['reasoning.encrypted_content'] });
+    expect(write({ ...request, wantsSealedThoughts: wantsSealedThoughts! })['include']).toEqual([
+      'reasoning.encrypted_content',
+    ]);
+    const thoughtless = { ...endpoint, supportedParameters: ['tools'] };
+    const asked = upstream.writeRequest({ ...request, wantsSealedThoughts: true }, thoughtless, false, new LossLog());
+    expect(asked).not.toHaveProperty('include');
     expect(write({ ...request, serviceTier: 'fast' })['service_tier']).toBe('priority');
   });
 
@@ -175,9 +193,7 @@ describe('a request that goes through this API', () => {
       const written = upstream.writeRequest(request, there, false, new LossLog());
       return (written as { input: unknown[] }).input;
     };
-    expect(inputAt('xai')).toEqual([
-      { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x', format: 'xai-responses-v1' },
-    ]);
+    expect(inputAt('xai')).toEqual([{ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x' }]);
     for (const slug of ['openai', 'azure', 'amazon-bedrock', 'meta']) expect(inputAt(slug)).toEqual([]);
   });
 
@@ -275,6 +291,24 @@ describe('a request of this API', () => {
     const asked = read({ input: 'x', include: ['message.output_text.logprobs'] });
     expect(asked).toMatchObject({ topLogprobs: 0, unread: [] });
     expect(read({ input: 'x' })).not.toHaveProperty('topLogprobs');
+  });
+
+  it('keeps no thought that led to nothing but an item which is left out', () => {
+    const thought = (id: string) => ({ type: 'reasoning', id, summary: [], encrypted_content: `sealed ${id}` });
+    const tool = { type: 'sluice:web_search', id: 'st_1', status: 'completed' };
+    const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+    const idsOf = (...items: object[]) => {
+      const input = [{ role: 'user', content: 'Hi' }, ...items, { role: 'user', content: 'And?' }];
+      const parts = caller.readRequest({ model: 'm', input }).messages.flatMap((message) => message.parts);
+      return parts.flatMap((part) => (part.type === 'reasoning' ? [part.id] : []));
+    };
+    const answer = { type: 'message', role: 'assistant', content: 'So.' };
+    expect(idsOf(thought('a'), tool, tool, thought('b'), answer)).toEqual(['b']);
+    expect(idsOf(thought('a'), { type: 'web_search_call', id: 'ws_1' }, thought('b'))).toEqual(['b']);
+    expect(idsOf(thought('a'), tool, call, { type: 'function_call_output', call_id: 'c', output: '1' })).toEqual(['a']);
+    expect(idsOf(thought('a'), tool, answer)).toEqual(['a']);
+    expect(idsOf(thought('a'), tool)).toEqual([]);
+    expect(idsOf(thought('a'), thought('b'), call)).toEqual(['a', 'b']);
   });
 
   it('names what has no place in a conversation', () => {

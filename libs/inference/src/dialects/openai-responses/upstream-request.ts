@@ -1,9 +1,10 @@
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../routing/catalogue';
-import { applyEdits, joinEdits, memberEdits, type ScannedObject } from '../json-members';
-import { cacheMarkEdits, leftOutMembers } from '../own-members';
+import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject } from '../json-members';
+import { cacheMarkEdits, leftOutMembers, removalsAt } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
 import { untakenMembers } from '../untaken-parameters';
+import { returnedThoughtEdits } from './returned-thoughts';
 import { rewordedReasoning } from './reworded-reasoning';
 
 /**
@@ -26,6 +27,10 @@ const TIERS: Readonly<Record<string, string>> = { '"fast"': '"priority"', '"ultr
 /** Where a request can be marked for the prompt cache, beside its top. */
 const MARKED_LISTS = [['input'], ['input', 'content'], ['input', 'output'], ['tools']] as const;
 
+/** Where sources of an answer stand. What they say is only ours to tell. */
+const CITED_LISTS = ['input', 'content', 'annotations'] as const;
+const CITATION = Buffer.from('"url_citation"');
+
 const USERS = ['user', 'safety_identifier'];
 const QUOTE = 0x22;
 
@@ -46,7 +51,22 @@ export function toUpstreamRequest(body: Buffer, endpoint: Endpoint, isStream: bo
   const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
   const remove = [...removedFrom(request), ...leftOut];
   const edits = memberEdits(request, { set, remove });
-  return applyEdits(body, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'responses', log)));
+  const returned = returnedEdits(request, endpoint, log);
+  const marks = cacheMarkEdits(request, MARKED_LISTS, endpoint, 'responses', log);
+  return applyEdits(body, joinEdits(edits, joinApart(returned, marks)));
+}
+
+/** What we told the caller in an earlier answer beyond the API, of which an upstream refuses all. */
+function returnedEdits(request: ScannedObject, endpoint: Endpoint, log?: LossLog): readonly ByteEdit[] {
+  const thoughts = returnedThoughtEdits(request, endpoint, log);
+  if (!request.bytes.includes(CITATION)) return thoughts;
+  return joinApart(thoughts, removalsAt(request, CITED_LISTS, 'content'));
+}
+
+/** Both, without those of the others that would touch what the first change. */
+function joinApart(some: readonly ByteEdit[], others: readonly ByteEdit[]): readonly ByteEdit[] {
+  const apart = others.filter((other) => some.every(({ start, end }) => other.end <= start || end <= other.start));
+  return joinEdits(some, apart);
 }
 
 function removedFrom(request: ScannedObject): readonly string[] {

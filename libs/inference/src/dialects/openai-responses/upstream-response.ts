@@ -27,6 +27,8 @@ export interface UpstreamResponse extends ScannedObject {
   readonly hasToolCalls: boolean;
   /** Bytes of text, thoughts and tool arguments in `output`. */
   readonly contentBytes: number;
+  /** Searches of the web that the upstream made; pages that it opened are none. */
+  readonly webSearches: number;
   readonly usage: ReportedUsage | null;
   /** The member `error`, unless it is null. */
   readonly error: JsonMember | null;
@@ -34,6 +36,19 @@ export interface UpstreamResponse extends ScannedObject {
 
 const CONTENT = new Set(['text', 'refusal', 'arguments', 'input', 'code']);
 const CALLS = new Set(['function_call', 'custom_tool_call']);
+
+/** Words of one output item that say whether it has a price of its own. */
+interface ItemWords {
+  type?: string | null;
+  status?: string | null;
+  /** The type of what it did. */
+  action?: string | null;
+}
+
+/** Of what a search tool does, providers charge searches and not pages that it opens; one that failed costs nothing. */
+export function isWebSearch({ type, status, action }: ItemWords): boolean {
+  return type === 'web_search_call' && status !== 'failed' && (action ?? 'search') === 'search';
+}
 
 /** Reads the response at the cursor, which ends up behind it. Throws MalformedJson. */
 export function readUpstreamResponse(cursor: JsonCursor): UpstreamResponse {
@@ -53,9 +68,11 @@ class ResponseReader implements UpstreamResponse {
   outputCount: number | null = null;
   hasToolCalls = false;
   contentBytes = 0;
+  webSearches = 0;
   usage: ReportedUsage | null = null;
   error: JsonMember | null = null;
   readonly #cursor: JsonCursor;
+  #item: ItemWords = {};
 
   constructor(cursor: JsonCursor) {
     this.#cursor = cursor;
@@ -102,7 +119,9 @@ class ResponseReader implements UpstreamResponse {
     cursor.enterArray();
     while (cursor.nextElement()) {
       count += 1;
+      this.#item = {};
       this.#readItem('item', 0);
+      this.webSearches += Number(isWebSearch(this.#item));
     }
     this.outputCount = count;
   }
@@ -111,7 +130,10 @@ class ResponseReader implements UpstreamResponse {
     const cursor = this.#cursor;
     if (cursor.isObject()) {
       cursor.enterObject();
-      for (let name = cursor.nextKey(); name !== null; name = cursor.nextKey()) this.#readItem(name, depth + 1);
+      for (let name = cursor.nextKey(); name !== null; name = cursor.nextKey()) {
+        if (name === 'type' && key === 'action' && depth === 1) this.#item.action = cursor.readStringOrNull();
+        else this.#readItem(name, depth + 1);
+      }
     } else if (cursor.isArray()) {
       cursor.enterArray();
       while (cursor.nextElement()) this.#readItem(key, depth);
@@ -123,7 +145,10 @@ class ResponseReader implements UpstreamResponse {
   #readLeaf(key: string, depth: number): void {
     const cursor = this.#cursor;
     if (key === 'type' && depth === 1) {
-      if (CALLS.has(cursor.readStringOrNull() ?? '')) this.hasToolCalls = true;
+      this.#item.type = cursor.readStringOrNull();
+      if (CALLS.has(this.#item.type ?? '')) this.hasToolCalls = true;
+    } else if (key === 'status' && depth === 1) {
+      this.#item.status = cursor.readStringOrNull();
     } else {
       const isContent = CONTENT.has(key) && cursor.isString();
       const start = cursor.position;

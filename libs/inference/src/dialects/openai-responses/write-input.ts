@@ -76,7 +76,7 @@ class MessageWriter {
   #addReasoning(part: ReasoningPart): void {
     const isOwn = part.format === this.format && (part.encrypted !== undefined || part.text !== undefined);
     const mayBeOwn = part.encrypted !== undefined && (part.format === undefined || part.format === 'unknown');
-    if (isOwn || mayBeOwn) this.#push(reasoningItem(part));
+    if (isOwn || mayBeOwn) this.#push(thoughtOf(part));
     else this.log.drop('reasoning');
   }
 
@@ -135,11 +135,17 @@ function fileOf(source: Source): object {
   return { file_data: source.mediaType === null ? source.data : urlOfSource(source) };
 }
 
+/** A thought on its way back. What else we tell callers of it is no part of the API, and refused. */
+function thoughtOf({ format: _format, signature: _signature, ...part }: ReasoningPart): object {
+  return reasoningItem(part);
+}
+
 type TextPart = Extract<Part, { type: 'text' }>;
 
-/** A text that a model wrote, with its sources. */
+/** A text that a model wrote, with its sources on its way back: what they say is only ours to tell. */
 export function outputText({ text, annotations = [] }: TextPart): object {
-  return { type: 'output_text', text, annotations: annotations.map(writeAnnotation) };
+  const sources = annotations.map(({ content: _content, ...source }) => writeAnnotation(source));
+  return { type: 'output_text', text, annotations: sources };
 }
 
 export function writeAnnotation(annotation: NonNullable<TextPart['annotations']>[number]): object {

@@ -10,6 +10,7 @@ import type { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
 import type { Endpoint } from '../../routing/catalogue';
 import { defined } from '../loose-values';
+import { thinks } from '../untaken-parameters';
 import { reasoningFormatOf } from './reasoning-format';
 import { writeInput } from './write-input';
 
@@ -47,7 +48,7 @@ export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isSt
     presence_penalty: sampling.presencePenalty,
     max_output_tokens: request.maxOutputTokens,
     top_logprobs: topLogprobs,
-    include: writeInclude(request),
+    include: writeInclude(request, endpoint),
     metadata: request.metadata,
     prompt_cache_key: request.promptCacheKey,
     service_tier: serviceTier && (TIERS[serviceTier] ?? serviceTier),
@@ -122,10 +123,14 @@ function summaryOf({ summary, isHidden }: ReasoningRequest): unknown {
 }
 
 /** Nothing is stored, so thoughts must come along sealed if they are to be sent back. */
-function writeInclude({ reasoning, topLogprobs }: CanonicalRequest): readonly string[] | undefined {
+function writeInclude(
+  { reasoning, wantsSealedThoughts, topLogprobs }: CanonicalRequest,
+  endpoint: Endpoint,
+): readonly string[] | undefined {
   const isThinking = reasoning !== undefined && reasoning.isEnabled !== false && reasoning.effort !== 'none';
+  const isSealed = isThinking || (wantsSealedThoughts === true && thinks(endpoint));
   const include = [
-    ...(isThinking ? ['reasoning.encrypted_content'] : []),
+    ...(isSealed ? ['reasoning.encrypted_content'] : []),
     ...(topLogprobs === undefined ? [] : ['message.output_text.logprobs']),
   ];
   return include.length > 0 ? include : undefined;

@@ -1,0 +1,69 @@
+import { JsonCursor } from '../json-cursor';
+import {
+  applyEdits,
+  findMember,
+  joinEdits,
+  memberEdits,
+  scanMembers,
+  scanMembersAt,
+  type ByteEdit,
+  type ScannedObject,
+} from '../json-members';
+import { memberText } from '../request-members';
+
+const MARK = 'cache_control';
+const MARK_KEY = Buffer.from(`"${MARK}"`);
+
+/** Blocks that may not be marked. */
+const UNMARKED = /^"(?:redacted_)?thinking"$/;
+
+/**
+ * A messages request whose mark for the prompt cache stands on its last block and not on the whole, which means the
+ * same. Anthropic itself places such a mark; the clouds that serve its models refuse one.
+ *
+ * @throws MalformedJson for what is no object
+ */
+export function withPlacedMark(body: Buffer): Buffer {
+  if (!body.includes(MARK_KEY)) return body;
+  const request = scanMembers(body);
+  const mark = memberText(request, MARK);
+  if (mark === undefined) return body;
+  const isMark = new JsonCursor(mark).isObject();
+  const placed = isMark ? placedMark(request, mark) : [];
+  return applyEdits(body, joinEdits(memberEdits(request, { remove: [MARK] }), placed));
+}
+
+function placedMark(request: ScannedObject, mark: Buffer): readonly ByteEdit[] {
+  const message = lastObject(request, 'messages');
+  const content = message && findMember(message, 'content');
+  if (content === undefined) return [];
+  const { valueStart: start, valueEnd: end } = content;
+  if (new JsonCursor(request.bytes, start).isString()) {
+    const said = request.bytes.subarray(start, end);
+    const block = ['[{"type":"text","text":', said, `,"${MARK}":`, mark, '}]'].map((each) => Buffer.from(each));
+    return said.length === '""'.length ? [] : [{ start, end, text: Buffer.concat(block) }];
+  }
+  const block = lastObject(message!, 'content');
+  if (block === undefined || findMember(block, MARK) || !isMarkable(block)) return [];
+  return memberEdits(block, { set: { [MARK]: mark } });
+}
+
+function isMarkable(block: ScannedObject): boolean {
+  return (
+    !UNMARKED.test(memberText(block, 'type')?.toString() ?? '') && memberText(block, 'text')?.length !== '""'.length
+  );
+}
+
+/** The last element of a list, where it is an object. */
+function lastObject(owner: ScannedObject, name: string): ScannedObject | undefined {
+  const list = findMember(owner, name);
+  const cursor = list && new JsonCursor(owner.bytes, list.valueStart);
+  let last: ScannedObject | undefined;
+  if (!cursor?.isArray()) return undefined;
+  cursor.readArray(() => {
+    last = undefined;
+    if (cursor.isObject()) last = scanMembersAt(cursor);
+    else cursor.skipValue();
+  });
+  return last;
+}
