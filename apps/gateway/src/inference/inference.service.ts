@@ -185,8 +185,11 @@ export class InferenceService {
 
   private aimOf(api: CallableApi, call: IncomingCall, { route }: CheckedCall, promptTokens: number): Aim {
     const request = routedRequest(api, call, route, promptTokens);
+    if (api === 'embeddings') return { request, turns: null };
     const models = [route.model, ...route.models];
-    return { request, turns: api === 'embeddings' ? null : this.turnsFor(api, call, models) };
+    const turns = this.turnsFor(api, call, models);
+    const needs = turns === null ? (this.serverTools?.needsOf(api, call.parsed, models) ?? []) : [];
+    return { request: needs.length === 0 ? request : { ...request, needs }, turns };
   }
 
   private turnsFor(api: StreamableApi, call: IncomingCall, models: readonly string[]): ServerToolCall | null {

@@ -1,7 +1,8 @@
-import { findValue, formatUsd, parseUsd, spliceMembers, type PicoUsd, type StreamableApi } from '@libs/inference';
+import { findValue, spliceMembers, type PicoUsd, type StreamableApi } from '@libs/inference';
 import { fieldsOf, listOf, type Fields } from '../server-tools/named-tools';
 import type { ToolSource } from '../server-tools/server-tool';
 import { spanOf } from '../server-tools/source-placer';
+import { withCost } from './costed-stream';
 
 /** One text of an answer, which may be replaced. */
 export interface AnswerText {
@@ -21,7 +22,7 @@ const MEMBERS = { chat: 'choices', responses: 'output', messages: 'content' } as
 export class AnswerBody {
   #said: Fields[] | null = null;
   #isChanged = false;
-  #usage: string | null = null;
+  #cost: PicoUsd = 0n;
 
   constructor(
     readonly api: StreamableApi,
@@ -49,20 +50,15 @@ export class AnswerBody {
     this.#isChanged = true;
   }
 
-  /** Adds what a plugin cost to the bill that the caller sees. */
+  /** Adds what plugins cost to the bill that the caller sees. */
   addCost(cost: PicoUsd): void {
-    const usage = findValue(this.bytes, ['usage']);
-    const told = usage && findValue(usage, ['cost']);
-    if (usage === undefined || told === undefined) return;
-    const whole = parseUsd(Number(told.toString()).toFixed(12)) + cost;
-    this.#usage = spliceMembers(usage, { set: { cost: formatUsd(whole) } }).toString();
+    this.#cost += cost;
   }
 
   toBytes(): Buffer {
-    const set: Record<string, string> = {};
-    if (this.#isChanged) set[MEMBERS[this.api]] = JSON.stringify(this.#said);
-    if (this.#usage !== null) set['usage'] = this.#usage;
-    return Object.keys(set).length === 0 ? this.bytes : spliceMembers(this.bytes, { set });
+    const set = { [MEMBERS[this.api]]: JSON.stringify(this.#said) };
+    const bytes = this.#isChanged ? spliceMembers(this.bytes, { set }) : this.bytes;
+    return this.#cost === 0n ? bytes : withCost(bytes, this.#cost);
   }
 
   #places(): readonly Place[] {

@@ -6,9 +6,10 @@ import type { FileReader } from './file-reader';
 import type { BoundPlugin, Plugin, PluginContext, Preparation } from './plugin';
 import type { RequestBody } from './request-body';
 
-type PdfEngine = 'native' | 'pdf-text';
+/** The interface has two names for one engine, which reads the text of a file and no pictures of text. */
+const ENGINES = ['native', 'pdf-text', 'cloudflare-ai'] as const;
+type PdfEngine = (typeof ENGINES)[number];
 
-const ENGINES = ['native', 'pdf-text'] as const;
 const MOST_FILES = 20;
 
 /** Puts the text of PDF and text files in the place of the files, where the model does not read files itself. */

@@ -7,6 +7,8 @@ import type { FilePart } from './file-part';
 const LARGEST_FILE = 32 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 const PDF_START = Buffer.from('%PDF-');
+/** What the model is told of a file that is longer than what is read of one. */
+const CUT_NOTE = '(The rest of the file is left out.)';
 const TEXT_NAME =
   /\.(txt|md|markdown|csv|tsv|json|jsonl|ndjson|xml|html?|ya?ml|toml|ini|log|rst|tex|sql|[jt]sx?|py|rb|go|rs|java|c|h|cpp|sh)$/i;
 
@@ -33,8 +35,8 @@ export class FileReader {
         ? await this.#fetch(source.url, signal)
         : { mediaType: source.mediaType, bytes: Buffer.from(source.base64, 'base64') };
     if (file.bytes.subarray(0, PDF_START.length).equals(PDF_START)) {
-      const { text } = await this.pdf.read(new Uint8Array(file.bytes), signal);
-      return text;
+      const { text, isCut } = await this.pdf.read(new Uint8Array(file.bytes), signal);
+      return isCut ? `${text}\n\n${CUT_NOTE}` : text;
     }
     if (!isTextFile(file, name)) throw new AppError('invalid_request', 'The file is neither a PDF nor text');
     return new TextDecoder().decode(file.bytes);

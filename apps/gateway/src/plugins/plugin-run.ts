@@ -13,6 +13,7 @@ import type { Fields } from '../server-tools/named-tools';
 import type { ToolSource } from '../server-tools/server-tool';
 import type { LoopServed } from '../server-tools/server-tool-engine';
 import { AnswerBody, writeSource } from './answer-body';
+import { CostedStream } from './costed-stream';
 import { HeadedStream } from './headed-stream';
 import type { BoundPlugin, PluginContext } from './plugin';
 import { RequestBody } from './request-body';
@@ -62,9 +63,11 @@ export class PluginRun {
     return { ...result, body: answer.toBytes() };
   }
 
-  /** A stream; on chat it begins with the sources. */
-  open({ stream, model, endpoint }: StreamResult): AnswerStream {
-    if (this.context.api !== 'chat' || this.#sources.length === 0) return stream;
+  /** A stream; on chat it begins with the sources. Its usage tells what the plugins cost. */
+  open({ stream: inner, model, endpoint }: StreamResult): AnswerStream {
+    const { api } = this.context;
+    const stream = this.#spent > 0n ? new CostedStream(api, inner, this.#spent) : inner;
+    if (api !== 'chat' || this.#sources.length === 0) return stream;
     const annotations = this.#sources.map((source) => writeSource('chat', source));
     const chunk = {
       id: this.call.generationId,

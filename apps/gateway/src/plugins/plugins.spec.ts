@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import { Cancellation, type StreamResult } from '@libs/inference';
 import { tinyPdf } from '../server-tools/testing/tiny-pdf';
 import { Plugins } from './plugins';
@@ -253,6 +254,37 @@ describe(Plugins.name, () => {
       expect(cancelled).toBe(1);
     });
 
+    it.each([
+      ['chat', 'data: {"choices":[],"usage":{"total_tokens":1,"cost":0.001}}\n\ndata: [DONE]\n\n'],
+      ['responses', 'data: {"type":"response.completed","response":{"output":[],"usage":{"cost":0.001}}}\n\n'],
+      ['messages', 'event: message_delta\ndata: {"type":"message_delta","usage":{"cost":0.001}}\n\n'],
+    ] as const)('has a stream on %s tell what the search cost, and changes nothing else', async (api, end) => {
+      bench.service.answer = found;
+      const turns = { messages: [{ role: 'user', content: 'Q' }] };
+      const asked = { chat: turns, responses: { input: 'Q' }, messages: { ...turns, max_tokens: 5 } }[api];
+      const { run } = await bench.prepare(api, {
+        model: 'test/text',
+        ...asked,
+        plugins: [{ id: 'web' }],
+        stream: true,
+      });
+      const said = 'data: {"choices":[{"delta":{"content":"the \\"cost\\": 1"}}],"usage":null}\n\n';
+      const stream = {
+        outcome: new Promise(() => {}),
+        cancel: () => undefined,
+        lastWords: () => Buffer.from(end),
+        async *[Symbol.asyncIterator]() {
+          yield Buffer.from(said + end);
+        },
+      };
+      const served = { stream, model: { slug: 'test/text' }, endpoint: { provider: { name: 'Test' } } };
+      const opened = run.open(served as unknown as StreamResult);
+      let text = '';
+      for await (const bytes of opened) text += bytes.toString();
+      expect(text.endsWith(said + end.replace('0.001', '0.005'))).toBe(true);
+      expect(opened.lastWords(new AppError('server', 'Stop')).toString()).toBe(end.replace('0.001', '0.005'));
+    });
+
     it('leaves the request as it is when it finds nothing, or nobody said anything', async () => {
       const request = chat('Q', [{ id: 'web' }]);
       expect((await bench.prepare('chat', request)).bytes).toBe(JSON.stringify(request));
@@ -331,6 +363,13 @@ describe(Plugins.name, () => {
       expect(stages()).toMatchObject([{ type: 'plugin', name: 'file-parser', data: { engine: 'pdf-text', files: 1 } }]);
     });
 
+    it('tells the model of a file that is longer than what is read of one', async () => {
+      const long = pdf(...Array.from({ length: 201 }, (_, page) => `p${page}`));
+      const { body } = await bench.prepare('chat', chat([file(long)], plugins));
+      const [part] = userContent(body) as { text: string }[];
+      expect(part!.text).toContain('p199\n\n(The rest of the file is left out.)\n</file>');
+    });
+
     it('fetches a file by its URL, and reads text files as they are', async () => {
       bench.host.answerWith((_request, response) =>
         response.writeHead(200, { 'content-type': 'text/csv' }).end('a,b\n1,2'),
@@ -346,14 +385,17 @@ describe(Plugins.name, () => {
       ]);
     });
 
-    it('leaves files to a model that reads them, unless told otherwise', async () => {
-      const request = { ...chat([file(pdf('x'))], plugins), model: 'test/files' };
-      expect((await bench.prepare('chat', request)).bytes).toBe(JSON.stringify(request));
-      const parsed = { ...request, plugins: [{ id: 'file-parser', pdf: { engine: 'pdf-text' } }] };
-      expect((await bench.prepare('chat', parsed)).stages()).toHaveLength(1);
-      const native = chat([file(pdf('x'))], [{ id: 'file-parser', pdf: { engine: 'native' } }]);
-      expect((await bench.prepare('chat', native)).bytes).toBe(JSON.stringify(native));
-    });
+    it.each(['pdf-text', 'cloudflare-ai'])(
+      'leaves files to a model that reads them, unless %s is to',
+      async (engine) => {
+        const request = { ...chat([file(pdf('x'))], plugins), model: 'test/files' };
+        expect((await bench.prepare('chat', request)).bytes).toBe(JSON.stringify(request));
+        const parsed = { ...request, plugins: [{ id: 'file-parser', pdf: { engine } }] };
+        expect((await bench.prepare('chat', parsed)).stages()).toHaveLength(1);
+        const native = chat([file(pdf('x'))], [{ id: 'file-parser', pdf: { engine: 'native' } }]);
+        expect((await bench.prepare('chat', native)).bytes).toBe(JSON.stringify(native));
+      },
+    );
 
     it.each([
       [file('data:application/pdf;base64,AAAA'), 'messages[0].content[0]: The file is neither a PDF nor text'],

@@ -1,8 +1,8 @@
-import { endpointsNamed, type InferenceEngine } from '@libs/inference';
+import { endpointsNamed, type Endpoint, type InferenceEngine, type StreamableApi } from '@libs/inference';
 import type { InferenceRouting } from '../inference/inference-routing';
 import type { ServerTool } from './server-tool';
 import { ServerToolEngine } from './server-tool-engine';
-import { ServerToolPlanner } from './server-tool-plan';
+import { ServerToolPlanner, type NativeShare } from './server-tool-plan';
 
 export interface ServerToolEngineParts {
   readonly engine: InferenceEngine;
@@ -18,11 +18,14 @@ export function createServerToolEngine({
   serviceName,
   tools,
 }: ServerToolEngineParts): ServerToolEngine {
-  const hasNativeResponses = (models: readonly string[]): boolean =>
-    models
-      .flatMap((name) => endpointsNamed(name, routing.catalogue()))
-      .some((endpoint) => routing.upstreamApi(endpoint, 'responses') === 'responses');
-  return new ServerToolEngine(engine, new ServerToolPlanner({ serviceName, tools, hasNativeResponses }));
+  const isNative = (endpoint: Endpoint, api: StreamableApi): boolean => routing.upstreamApi(endpoint, api) === api;
+  const nativeShare = (models: readonly string[], api: StreamableApi): NativeShare => {
+    const endpoints = models.flatMap((name) => endpointsNamed(name, routing.catalogue()));
+    const natives = endpoints.filter((endpoint) => isNative(endpoint, api));
+    if (natives.length === 0) return 'none';
+    return natives.length === endpoints.length ? 'all' : 'some';
+  };
+  return new ServerToolEngine(engine, new ServerToolPlanner({ serviceName, tools, nativeShare, isNative }));
 }
 
 /** Slugs of the models that make pictures when they are asked in a chat, in the order of the catalogue. */

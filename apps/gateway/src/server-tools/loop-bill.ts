@@ -31,13 +31,14 @@ export class LoopBill {
     this.#tools = { ...this.#tools, requested: this.#tools.requested + 1 };
   }
 
-  addUse(tool: string, { costPicoUsd }: ToolOutcome): void {
+  /** A search that was refused or failed is none: nobody pays for it. */
+  addUse(tool: string, { costPicoUsd, isError }: ToolOutcome): void {
     const { executed, webSearches, webFetches, cost } = this.#tools;
     this.#uses.set(tool, (this.#uses.get(tool) ?? 0) + 1);
     this.#tools = {
       ...this.#tools,
       executed: executed + 1,
-      webSearches: webSearches + Number(tool === 'web_search'),
+      webSearches: webSearches + Number(tool === 'web_search' && !isError),
       webFetches: webFetches + Number(tool === 'web_fetch'),
       cost: cost + costPicoUsd,
     };
@@ -69,6 +70,15 @@ function sumOf(one: Usage, other: Usage): Usage {
     reasoningTokens: one.reasoningTokens + other.reasoningTokens,
     audioPromptTokens: one.audioPromptTokens + other.audioPromptTokens,
     audioCompletionTokens: one.audioCompletionTokens + other.audioCompletionTokens,
+    ...mediaOf(one, other),
     provenance: BEST_FIRST[rank] ?? 'partial',
   };
+}
+
+const MEDIA = ['videoPromptTokens', 'filePromptTokens', 'imageCompletionTokens'] as const;
+
+/** Counts that not every turn has. */
+function mediaOf(one: Usage, other: Usage): Partial<Usage> {
+  const known = MEDIA.filter((name) => one[name] !== undefined || other[name] !== undefined);
+  return Object.fromEntries(known.map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]));
 }

@@ -12,6 +12,14 @@ export interface ServiceCall {
 
 const TIMEOUT_MS = 15_000;
 const LARGEST_ANSWER = 8 * 1024 * 1024;
+const REFUSALS: ReadonlySet<number> = new Set([400, 422]);
+
+const refused = new WeakSet<object>();
+
+/** Whether a call failed because the service does not take what it was asked: asking for less may help. */
+export function isRefusal(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && refused.has(error);
+}
 
 /**
  * One call of a service that the operator chose, such as a search engine: its address is trusted and its key is
@@ -32,7 +40,9 @@ export async function callService(service: string, { url, headers, body, signal 
     });
     if (answer.statusCode !== 200) {
       await answer.body.dump();
-      throw unavailable(service, `status ${answer.statusCode}`);
+      const error = unavailable(service, `status ${answer.statusCode}`);
+      if (REFUSALS.has(answer.statusCode)) refused.add(error);
+      throw error;
     }
     return fieldsOf(JSON.parse(await readBounded(answer.body, service)));
   } catch (error) {

@@ -1,6 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { dataOfEventStream, findResponsesGrammarProblems } from '@libs/inference/testing';
-import { CHAT_ANSWER, chatChunk, DONE, CHAT_END, until } from '../inference/testing/answers';
+import {
+  CHAT_ANSWER,
+  chatChunk,
+  DONE,
+  CHAT_END,
+  MESSAGE_ANSWER,
+  RESPONSE_ANSWER,
+  until,
+} from '../inference/testing/answers';
 import { InferenceApp } from '../inference/testing/inference-app';
 import { ServerToolEngine } from './server-tool-engine';
 import { FakeTool, found } from './testing/fake-tool';
@@ -111,6 +119,26 @@ describe(ServerToolEngine.name, () => {
     const sent = app.upstreamCalls[0]!.toString();
     expect(sent).toContain('"tools":[{"type":"web_search"},{"type":"function","name":"f"}],  "input":"Hi"');
     expect(tool.bindings).toEqual([]);
+  });
+
+  it('goes past an endpoint that would not be told of a tool of its provider', async () => {
+    const tools = [{ type: 'file_search', vector_store_ids: ['vs_1'] }];
+    says(whole(RESPONSE_ANSWER));
+    const answer = await app.post('responses', { model: 'test/chat', models: ['test/responses'], input: 'Hi', tools });
+    expect(answer.status).toBe(200);
+    expect(app.upstreamArrivals.map(({ path }) => path)).toEqual(['/v1/responses']);
+    const refused = await app.post('responses', { model: 'test/chat', input: 'Hi', tools });
+    expect(refused.status).toBe(400);
+  });
+
+  it('does so on messages too, and where no endpoint would be told asks one all the same', async () => {
+    const tools = [{ type: 'web_search_20250305', name: 'web_search' }];
+    const body = { model: 'test/chat', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5, tools };
+    says(whole(MESSAGE_ANSWER), whole(CHAT_ANSWER));
+    const answer = await app.post('messages', { ...body, models: ['test/messages'] });
+    expect(answer.status).toBe(200);
+    expect((await app.post('messages', body)).status).toBe(200);
+    expect(app.upstreamArrivals.map(({ path }) => path)).toEqual(['/v1/messages', '/v1/chat/completions']);
   });
 
   it('asks for a whole answer in whole turns', async () => {

@@ -8,6 +8,7 @@ import {
   type AnswerContext,
   type Bill,
   type CanonicalAnswer,
+  type EndpointNeed,
   type InferenceResult,
   type PipelineStage,
   type RoutedRequest,
@@ -95,6 +96,11 @@ export class ServerToolEngine {
   callFor(api: StreamableApi, body: unknown, models: readonly string[], caller: Principal): ServerToolCall | null {
     const plan = this.planner.plan(api, body as Fields, models, caller.settings);
     return plan === null ? null : new ServerToolCall(this.engine, api, plan, caller);
+  }
+
+  /** What an endpoint must be able to do for a request that is not answered in turns. `body` is checked. */
+  needsOf(api: StreamableApi, body: unknown, models: readonly string[]): readonly EndpointNeed[] {
+    return this.planner.needsOf(api, body as Fields, models);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { StreamableApi } from '@libs/inference';
-import { ServerToolPlanner } from './server-tool-plan';
+import { ServerToolPlanner, type NativeShare } from './server-tool-plan';
 import { FakeTool } from './testing/fake-tool';
 import { ToolSearchTool } from './tool-search.tool';
 
@@ -10,14 +10,16 @@ const search = (): FakeTool => new FakeTool('web_search', undefined, {}, ['web_s
 interface Asked {
   readonly api?: StreamableApi;
   readonly isNative?: boolean;
+  readonly share?: NativeShare;
   readonly tools?: readonly (FakeTool | ToolSearchTool)[];
 }
 
 function plan(
   body: object,
-  { api = 'responses', isNative = false, tools = [search(), new FakeTool('look')] }: Asked = {},
+  { api = 'responses', isNative = false, share, tools = [search(), new FakeTool('look')] }: Asked = {},
 ) {
-  const planner = new ServerToolPlanner({ serviceName: 'sluice', tools, hasNativeResponses: () => isNative });
+  const nativeShare = () => share ?? (isNative ? 'all' : 'none');
+  const planner = new ServerToolPlanner({ serviceName: 'sluice', tools, nativeShare, isNative: () => false });
   const said = api === 'responses' ? { input: 'Hi' } : { messages: [{ role: 'user', content: 'Hi' }] };
   return planner.plan(api, { ...said, ...body }, ['some/model']);
 }
@@ -84,6 +86,18 @@ describe(ServerToolPlanner.name, () => {
     expect(plan({ max_tokens: 5, tools: [{ type: 'web_search_20250305' }] }, { api: 'messages' })).toBeNull();
   });
 
+  it('searches itself where only some endpoints could, if it has something to search with', () => {
+    const share = 'some';
+    expect(seen({ tools: [{ type: 'web_search' }] }, { share })).toEqual(['web_search']);
+    expect(plan({ tools: [{ type: 'web_search', engine: 'native' }] }, { share })).toBeNull();
+    const unable = Object.assign(search(), { isReady: false });
+    expect(plan({ tools: [{ type: 'web_search' }] }, { share, tools: [unable] })).toBeNull();
+  });
+
+  it('leaves no search on chat completions to a provider, whose API for them has none', () => {
+    expect(seen({ tools: [{ type: 'web_search' }] }, { api: 'chat', isNative: true })).toEqual(['web_search']);
+  });
+
   it.each([
     ['tools[1].type', { tools: [FUNCTION, { type: 'sluice:bash' }] }, false],
     ['tools[0].type', { tools: [{ type: 'file_search' }] }, false],
@@ -130,6 +144,12 @@ describe(ServerToolPlanner.name, () => {
         { type: 'function_call_output', call_id: 'a', output: 'ok' },
       ];
       expect(seen({ input, tools: [RARE], deferred_tools: deferral }, withSearch)).toEqual(['rare', 'tool_search']);
+    });
+
+    it('shows the one at once that the model must call', () => {
+      const asked = { tools: [FUNCTION, RARE], deferred_tools: deferral };
+      const choice = { type: 'function', name: 'rare' };
+      expect(seen({ ...asked, tool_choice: choice }, withSearch)).toEqual(['theirs', 'rare', 'tool_search']);
     });
   });
 

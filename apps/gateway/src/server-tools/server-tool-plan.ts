@@ -2,6 +2,8 @@ import type { WorkspaceSettings } from '@libs/contracts';
 import {
   callerSideOf,
   type CanonicalRequest,
+  type Endpoint,
+  type EndpointNeed,
   type StreamableApi,
   type ToolDefinition,
   type ToolChoice,
@@ -30,9 +32,13 @@ export interface ServerToolPlan {
 export interface PlannerParts {
   readonly serviceName: string;
   readonly tools: readonly ServerTool[];
-  /** Whether some endpoint of these models speaks responses itself, and so may run the tools of its provider. */
-  readonly hasNativeResponses: (models: readonly string[]) => boolean;
+  /** How many endpoints of these models speak the API themselves. */
+  readonly nativeShare: (models: readonly string[], api: StreamableApi) => NativeShare;
+  /** Whether the endpoint does, and so may run the tools of its provider. */
+  readonly isNative: (endpoint: Endpoint, api: StreamableApi) => boolean;
 }
+
+export type NativeShare = 'none' | 'some' | 'all';
 
 /** By this name a request's `deferred_tools` asks for a search without naming the tool. */
 const TOOL_SEARCH = 'tool_search';
@@ -40,9 +46,9 @@ const TOOL_SEARCH = 'tool_search';
 /**
  * Decides which requests are answered in turns, and with which tools.
  *
- * A tool under a plain name, e.g. `web_search`, is left to the provider where one of the models has an endpoint
- * that speaks responses, unless the request says otherwise: it names tools of ours beside it, or an engine. A
- * tool that only providers run is refused where none can.
+ * A tool under a plain name, e.g. `web_search`, is left to the provider where all endpoints of the models speak
+ * responses, or some do and we cannot search, unless the request says otherwise: it names tools of ours beside it, or
+ * an engine. A tool that only providers run is refused where none can. Chat completions and messages have no such tools.
  */
 export class ServerToolPlanner {
   readonly #names: NamedTools;
@@ -67,7 +73,7 @@ export class ServerToolPlanner {
     const sorted = this.#names.sort(api, entries);
     const deferred = deferredNames(sorted.rest);
     const search = searchSettings(body['deferred_tools']);
-    const named = once(this.#named(sorted, deferred.size > 0 ? search : null, models));
+    const named = once(this.#named(sorted, deferred.size > 0 ? search : null, () => this.#shareFor(api, models)));
     if (named.length === 0 && !this.#hasOwnItems(body['input'])) return null;
     if (Number(body['n'] ?? 1) > 1) throw refusal('n', 'must be 1 where server tools are used');
     const choice = this.#readChoice(body['tool_choice'], named);
@@ -76,14 +82,34 @@ export class ServerToolPlanner {
     return this.#bind(request, choice, surroundings, readStopConditions(body));
   }
 
+  /**
+   * What an endpoint must be able to do for a request that it answers by itself: a tool of a provider is lost where
+   * the request is translated. None where every endpoint would lose it. `body` is checked.
+   */
+  needsOf(api: StreamableApi, body: Fields, models: readonly string[]): readonly EndpointNeed[] {
+    if (!mayConcernUs(body)) return [];
+    const { plain, providers, rest } = this.#names.sort(api, listOf(body['tools']));
+    const isNeeded = api === 'messages' ? rest.some(isSpecial) : plain.length + providers.length > 0;
+    if (!isNeeded || this.#shareFor(api, models) === 'none') return [];
+    const message = 'No provider of the model that may serve runs the tools of the request';
+    return [{ member: 'tools', message, isMetBy: (endpoint) => this.parts.isNative(endpoint, api) }];
+  }
+
+  /** Chat completions have no words for tools that a provider runs. */
+  #shareFor(api: StreamableApi, models: readonly string[]): NativeShare {
+    return api === 'chat' ? 'none' : this.parts.nativeShare(models, api);
+  }
+
   /** The tools that we run. */
-  #named(sorted: SortedTools, search: Fields | null, models: readonly string[]): readonly NamedTool[] {
+  #named(sorted: SortedTools, search: Fields | null, nativeShare: () => NativeShare): readonly NamedTool[] {
     const { own, plain, providers } = sorted;
     const searchTool = search === null ? null : this.#searchTool(own, search);
     const mine = searchTool === null ? own : [...own.filter(({ tool }) => tool !== searchTool.tool), searchTool];
     if (providers.length + plain.length === 0) return mine;
-    const isNative = this.parts.hasNativeResponses(models);
-    if (isNative && mine.length === 0 && (providers.length > 0 || plain.every(isLeftToProvider))) return [];
+    const share = nativeShare();
+    const isNative = share !== 'none';
+    const isLeft = (tool: NamedTool): boolean => isLeftToProvider(tool, share);
+    if (isNative && mine.length === 0 && (providers.length > 0 || plain.every(isLeft))) return [];
     if (providers.length > 0) {
       const reason = isNative ? 'cannot be used beside server tools' : 'is a tool that no provider of the model runs';
       throw refusal(`${providers[0]}.type`, reason);
@@ -123,7 +149,7 @@ export class ServerToolPlanner {
     stopWhen: readonly StopCondition[],
   ): ServerToolPlan {
     const isSearched = named.some(({ tool }) => tool.name === TOOL_SEARCH);
-    const hidden = isSearched ? unusedOf(deferredNamed, request) : new Set<string>();
+    const hidden = isSearched ? unknownOf(deferredNamed, request) : new Set<string>();
     const deferred = request.tools.filter(({ name }) => hidden.has(name));
     const taken = new Set(request.tools.map(({ name }) => name));
     const tools = new Map<string, PlannedTool>();
@@ -184,9 +210,10 @@ function once(named: readonly NamedTool[]): readonly NamedTool[] {
   return named;
 }
 
-/** Who names no engine takes the provider's own search where there is one. */
-function isLeftToProvider({ parameters: { engine } }: NamedTool): boolean {
-  return engine === undefined || engine === 'auto' || engine === 'native';
+/** Who names no engine takes the provider's own search where there is one, whichever endpoint serves. */
+function isLeftToProvider({ tool, parameters: { engine } }: NamedTool, share: NativeShare): boolean {
+  if (engine === 'native') return true;
+  return (engine === undefined || engine === 'auto') && (share === 'all' || tool.isReady === false);
 }
 
 function deferredNames(tools: readonly Fields[]): ReadonlySet<string> {
@@ -204,11 +231,12 @@ function searchSettings(deferral: unknown): Fields | null {
   return fieldsOf(search);
 }
 
-/** A function that the conversation has used already is known to the model. */
-function unusedOf(names: ReadonlySet<string>, { messages }: CanonicalRequest): ReadonlySet<string> {
+/** A function that the conversation has used already, or that must be called now, is known to the model. */
+function unknownOf(names: ReadonlySet<string>, { messages, toolChoice }: CanonicalRequest): ReadonlySet<string> {
   const parts = messages.flatMap((message) => message.parts);
-  const used = new Set(parts.flatMap((part) => (part.type === 'tool-call' ? [part.name] : [])));
-  return new Set([...names].filter((name) => !used.has(name)));
+  const known = new Set(parts.flatMap((part) => (part.type === 'tool-call' ? [part.name] : [])));
+  if (toolChoice?.type === 'tool') known.add(toolChoice.name);
+  return new Set([...names].filter((name) => !known.has(name)));
 }
 
 /** A name that none of the caller's functions has. */

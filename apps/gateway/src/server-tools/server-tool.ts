@@ -61,6 +61,8 @@ export interface ServerTool {
   readonly name: string;
   /** Aliases without the service's prefix that mean the same, e.g. `web_search`. */
   readonly aliases?: readonly string[];
+  /** False where this installation lacks what the tool works with, so that it cannot be set up; true when absent. */
+  readonly isReady?: boolean;
   /**
    * Sets the tool up for one request. `parameters` is the entry's own settings object, empty where there is none.
    *

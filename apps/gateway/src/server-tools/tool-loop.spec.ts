@@ -21,7 +21,12 @@ function begin(
   { tools = [], body = {}, api = 'responses', signal }: Play,
 ) {
   const engine = new ScriptedEngine(script);
-  const planner = new ServerToolPlanner({ serviceName: 'sluice', tools, hasNativeResponses: () => false });
+  const planner = new ServerToolPlanner({
+    serviceName: 'sluice',
+    tools,
+    nativeShare: () => 'none',
+    isNative: () => false,
+  });
   const named = tools.map(({ name }) => ({ type: `sluice:${name}` }));
   const asked = api === 'responses' ? { input: 'Hi' } : { messages: [{ role: 'user', content: 'Hi' }] };
   const plan = planner.plan(api, { ...asked, tools: named, ...body }, ['test/scripted'])!;
@@ -189,6 +194,20 @@ describe(ToolLoop.name, () => {
     expect(loop.end).toMatchObject({ state: 'cancelled', error: null });
     expect(loop.bill.charge.cost.totalCost).toBe(TURN_COST.totalCost);
     expect(tool.uses[0]!.context.signal.aborted).toBe(true);
+  });
+
+  it('pays for every tool that was done when its caller left, told of it or not', async () => {
+    const tool = new FakeTool('look', () => found('Found.', { costPicoUsd: 5_000n }));
+    const { loop } = begin([{ calls: [call('look'), call('look', 'two')] }], { tools: [tool] });
+    await loop.open();
+    for await (const event of loop.events()) {
+      if (event.type !== 'tool-outcome') continue;
+      await new Promise(setImmediate);
+      loop.cancel();
+      break;
+    }
+    await loop.settled();
+    expect(loop.bill.bill.tools).toMatchObject({ requested: 2, executed: 2, cost: 10_000n });
   });
 
   it('pays for a turn that was left in the middle', async () => {

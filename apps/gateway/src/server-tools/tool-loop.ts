@@ -24,7 +24,7 @@ import type { ServerToolPlan } from './server-tool-plan';
 import type { ToolContext, ToolOutcome } from './server-tool';
 import { SourcePlacer } from './source-placer';
 import { metCondition } from './stop-conditions';
-import { runCalls } from './tool-runner';
+import { runCalls, type FinishedCall } from './tool-runner';
 import { outcomeEvents, TurnRelay, type RelayScope } from './turn-relay';
 
 /** Whoever answers a turn. */
@@ -176,8 +176,8 @@ export class ToolLoop {
     const context = { caller, generationId: routed.generationId, signal: this.#signal };
     const leftMs = this.#deadlineMs - this.clock();
     const results = new Map<string, ToolOutcome>();
-    for await (const { call, outcome, wasRun } of runCalls(calls, context, { leftMs })) {
-      if (wasRun) this.bill.addUse(call.tool.name, outcome);
+    const onEnd = ({ call, outcome }: FinishedCall): void => this.bill.addUse(call.tool.name, outcome);
+    for await (const { call, outcome } of runCalls(calls, context, { leftMs, onEnd })) {
       results.set(call.id, outcome);
       this.#sources.add(outcome.sources ?? []);
       yield* outcomeEvents(call, outcome, this.#scope);

@@ -23,9 +23,11 @@ const MOST_AT_ONCE = 8;
 const MOST_CALLS = 64;
 const DEFAULT_TIMEOUT_MS = 60_000;
 
-export interface RunLimits {
+export interface RunSettings<Call extends ToolCall> {
   /** How long all of it may take. */
   readonly leftMs: number;
+  /** Told of each call that was run as soon as it has ended, however late the results are read. */
+  readonly onEnd?: (finished: FinishedCall<Call>) => void;
 }
 
 /**
@@ -39,7 +41,7 @@ export interface RunLimits {
 export async function* runCalls<Call extends ToolCall>(
   calls: readonly Call[],
   context: ToolContext,
-  { leftMs }: RunLimits,
+  settings: RunSettings<Call>,
 ): AsyncGenerator<FinishedCall<Call>> {
   const group = new AbortController();
   const signal = AbortSignal.any([context.signal, group.signal]);
@@ -52,7 +54,7 @@ export async function* runCalls<Call extends ToolCall>(
     while (waiting.length > 0 || running.size > 0) {
       while (running.size < MOST_AT_ONCE && waiting.length > 0) {
         const call = waiting.shift()!;
-        running.set(call, runCall(call, { ...context, signal }, leftMs));
+        running.set(call, runCall(call, { ...context, signal }, settings));
       }
       const finished = await Promise.race(running.values());
       running.delete(finished.call);
@@ -68,7 +70,7 @@ export async function* runCalls<Call extends ToolCall>(
 async function runCall<Call extends ToolCall>(
   call: Call,
   context: ToolContext,
-  leftMs: number,
+  { leftMs, onEnd }: RunSettings<Call>,
 ): Promise<FinishedCall<Call>> {
   const args = parsedArguments(call.arguments);
   if (args === INVALID) {
@@ -76,7 +78,9 @@ async function runCall<Call extends ToolCall>(
   }
   const { bound } = call.tool;
   const timeoutMs = Math.max(1, Math.min(bound.timeoutMs ?? DEFAULT_TIMEOUT_MS, leftMs));
-  return { call, outcome: await withinTime(call, context, timeoutMs, args), wasRun: true };
+  const finished = { call, outcome: await withinTime(call, context, timeoutMs, args), wasRun: true };
+  onEnd?.(finished);
+  return finished;
 }
 
 async function withinTime(

@@ -28,6 +28,15 @@ describe(ToolSearchTool.name, () => {
     expect(await search({ type: 'regex' }, query)).toMatchObject({ isError: true });
   });
 
+  it('seeks no more patterns in a request of which two did not end', async () => {
+    const tool = new ToolSearchTool().bind({ type: 'regex' }, 'tools[0].parameters', { deferred });
+    const find = (query: string) => tool.run({ query }, {} as never);
+    for (const query of ['(', '(\\w|\\w)*!']) expect(await find(query)).toMatchObject({ isError: true });
+    expect(await find('^get_')).toMatchObject({ isError: false });
+    expect(await find('(\\w|\\w)*!')).toMatchObject({ isError: true });
+    expect(await find('^get_')).toMatchObject({ isError: true });
+  });
+
   it('says so when nothing matches', async () => {
     expect(await search({}, 'submarine')).toMatchObject({ isError: false, tools: [] });
   });

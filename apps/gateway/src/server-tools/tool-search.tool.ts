@@ -9,6 +9,8 @@ const MOST_RESULTS = 50;
 const MOST_QUERY_CHARACTERS = 1_000;
 /** A pattern can be made to take for ever; the functions of one request never need this long. */
 const REGEX_TIMEOUT_MS = 50;
+/** Nothing else of this process runs meanwhile, so a request may do it so often. */
+const MOST_ENDLESS_PATTERNS = 2;
 
 type Search = (query: string, most: number) => readonly ToolDefinition[] | null;
 
@@ -70,7 +72,9 @@ function wordSearch(deferred: readonly ToolDefinition[]): Search {
 
 /** Matches are sought in a context of their own, where they can be stopped. */
 function regexSearch(deferred: readonly ToolDefinition[]): Search {
+  let endless = 0;
   return (query, most) => {
+    if (endless >= MOST_ENDLESS_PATTERNS) return null;
     const context = createContext({ query, texts: deferred.map(textOf) });
     try {
       const script = new Script(
@@ -78,8 +82,9 @@ function regexSearch(deferred: readonly ToolDefinition[]): Search {
       );
       const hits = JSON.parse(String(script.runInContext(context, { timeout: REGEX_TIMEOUT_MS }))) as boolean[];
       return deferred.filter((_definition, index) => hits[index]).slice(0, most);
-    } catch {
+    } catch (thrown) {
       // The pattern is not one, or does not end.
+      endless += Number((thrown as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT');
       return null;
     }
   };

@@ -82,9 +82,9 @@ describe(WebFetchTool.name, () => {
 
   it('reads no more of a PDF file than it may', async () => {
     serves('application/pdf', tinyPdf(['First page', 'Second page', 'Third page']));
-    expect((await run(host.url(), tool({}, { maxPages: 2 }))).item).toMatchObject({
-      content: 'First page\n\nSecond page',
-    });
+    const two = await run(host.url(), tool({}, { maxPages: 2 }));
+    expect(two.item).toMatchObject({ content: 'First page\n\nSecond page' });
+    expect(two.parts[0]).toMatchObject({ text: expect.stringContaining('The rest of the page is left out') });
     const slow = await run(host.url(), tool({}, { timeoutMs: 0 }));
     expect(slow).toMatchObject({
       isError: true,
@@ -122,6 +122,13 @@ describe(WebFetchTool.name, () => {
     const outcome = await run(host.url(), tool({ max_content_tokens: 2 }));
     expect(outcome.item).toMatchObject({ content: 'abcdefgh' });
     expect(outcome.parts[0]).toMatchObject({ text: expect.stringContaining('The rest of the page is left out') });
+  });
+
+  it('says so too of a page of which only the beginning is read', async () => {
+    serves('text/html', `<p>beginning</p><!--${'x'.repeat(1_000_000)}--><p>end</p>`);
+    const { item, parts } = await run(host.url());
+    expect(item).toMatchObject({ content: 'beginning' });
+    expect(parts[0]).toMatchObject({ text: expect.stringContaining('The rest of the page is left out') });
   });
 
   it('reads a page that is nested beyond reason up to there', async () => {

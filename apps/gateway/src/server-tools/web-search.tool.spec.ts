@@ -89,6 +89,51 @@ describe(WebSearchTool.name, () => {
     });
   });
 
+  it('asks Tavily without a country that it does not know', async () => {
+    let asked = 0;
+    server.answer = (response) => {
+      asked += 1;
+      response.writeHead(asked === 1 ? 400 : 200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(results('https://a.example/')));
+    };
+    const parameters = { user_location: { country: 'AQ' } };
+    const outcome = await bound(parameters, [new TavilyEngine(KEY, server.url)]).run({ query: 'q' }, context());
+    expect(outcome.sources).toHaveLength(1);
+    expect(server.requests.map(({ body }) => (body as { country?: string }).country)).toEqual([
+      'antarctica',
+      undefined,
+    ]);
+  });
+
+  it.each([
+    [400, {}],
+    [500, { user_location: { country: 'US' } }],
+  ])('asks Tavily once where it answers %d to %j', async (status, parameters) => {
+    server.answer = (response) => void response.writeHead(status).end();
+    const outcome = await bound(parameters, [new TavilyEngine(KEY, server.url)]).run({ query: 'q' }, context());
+    expect(outcome.isError).toBe(true);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('tells Brave where the asker is as hints, which it does not refuse', async () => {
+    server.answer = { web: { results: [] } };
+    const location = { country: 'cz', city: 'Brno', region: 'Jihomoravský kraj' };
+    await bound({ user_location: location }, [new BraveEngine(KEY, server.url)]).run({ query: 'q' }, context());
+    const [{ url, headers }] = server.requests as [SearchServer['requests'][0]];
+    expect(headers).toMatchObject({ 'x-loc-country': 'CZ', 'x-loc-city': 'Brno' });
+    expect(headers).not.toHaveProperty('x-loc-state-name');
+    expect(url.searchParams.has('country')).toBe(false);
+  });
+
+  it.each([
+    ['letters', 'a'.repeat(500), 'a'.repeat(400 - ' site:a.example'.length)],
+    ['words', 'one '.repeat(60), 'one '.repeat(49).trim()],
+  ])('keeps the domains in a query of more %s than Brave takes', async (_what, query, text) => {
+    server.answer = { web: { results: [] } };
+    await bound({ allowed_domains: ['a.example'] }, [new BraveEngine(KEY, server.url)]).run({ query }, context());
+    expect(server.requests[0]!.url.searchParams.get('q')).toBe(`${text} site:a.example`);
+  });
+
   it('speaks to Brave', async () => {
     server.answer = {
       web: {
@@ -130,6 +175,18 @@ describe(WebSearchTool.name, () => {
     const third = await tool.run({ query: 'q' }, context());
     expect(third).toMatchObject({ isError: true, costPicoUsd: 0n });
     expect(server.requests).toHaveLength(2);
+  });
+
+  it('keeps to its results also where searches run at once, and counts none of one that failed', async () => {
+    server.answer = results('https://a.example/1', 'https://a.example/2');
+    const tool = bound({ max_total_results: 3, max_results: 2 });
+    const found = await Promise.all([1, 2, 3].map(() => tool.run({ query: 'q' }, context())));
+    expect(found.map(({ sources }) => sources?.length)).toEqual([2, 1, undefined]);
+    const other = bound({ max_total_results: 2 });
+    server.answer = (response) => void response.writeHead(500).end();
+    expect((await other.run({ query: 'q' }, context())).isError).toBe(true);
+    server.answer = results('https://a.example/1', 'https://a.example/2');
+    expect((await other.run({ query: 'q' }, context())).sources).toHaveLength(2);
   });
 
   it.each([[null], [{}], [{ query: ' ' }], [{ query: 5 }], ['q']])(

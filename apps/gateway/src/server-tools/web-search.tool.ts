@@ -29,6 +29,10 @@ export class WebSearchTool implements ServerTool {
 
   constructor(private readonly web: WebSearch) {}
 
+  get isReady(): boolean {
+    return this.web.hasEngine;
+  }
+
   bind(parameters: Fields, path: string): BoundTool {
     const names = { allowed: 'allowed_domains', excluded: 'excluded_domains' };
     return new BoundWebSearch(this.web, this.web.setUp(readSearchSettings(parameters, path, names), path));
@@ -39,6 +43,7 @@ class BoundWebSearch implements BoundTool {
   readonly definition = DEFINITION;
   readonly pendingItem = {};
   #uses = 0;
+  /** Also those that searches under way may still find. */
   #results = 0;
 
   constructor(
@@ -55,13 +60,15 @@ class BoundWebSearch implements BoundTool {
       return failedUse('No more searches are allowed in this request. Answer with what is there.');
     }
     this.#uses += 1;
+    this.#results += most;
     return await this.#search(query, most, signal);
   }
 
   async #search(query: string, most: number, signal: AbortSignal): Promise<ToolOutcome> {
+    let found = 0;
     try {
       const hits = await this.web.search(this.setup, query, { most, signal });
-      this.#results += hits.length;
+      found = hits.length;
       const text = hits.length === 0 ? 'The search found nothing.' : describeHits(hits);
       return {
         parts: [{ type: 'text', text }],
@@ -74,6 +81,8 @@ class BoundWebSearch implements BoundTool {
       signal.throwIfAborted();
       if (!(error instanceof AppError)) throw error;
       return failedUse(`${error.message}.`, { action: { type: 'search', query, sources: [] } });
+    } finally {
+      this.#results -= most - found;
     }
   }
 }

@@ -18,6 +18,10 @@ export class WebSearch {
     readonly costPicoUsd: bigint,
   ) {}
 
+  get hasEngine(): boolean {
+    return this.engines.length > 0;
+  }
+
   /** @throws AppError invalid_request for an engine that is not configured; `path` is where the settings stand */
   setUp(settings: SearchSettings, path: string): SearchSetup {
     const wanted = settings.engine === null || settings.engine === 'auto' ? null : settings.engine;

@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import type { Egress, EgressResponse } from '@libs/platform';
 import type { DomainRules } from '../web-domains';
 import { readHtml } from './html-text';
-import type { PdfReader } from './pdf-reader';
+import type { PdfReader, PdfText } from './pdf-reader';
 
 export interface PageRequest {
   readonly domains: DomainRules;
@@ -57,21 +57,22 @@ export class PageReader {
         throw new AppError('invalid_request', 'The URL is refused: its domain is not allowed');
       },
     });
-    const { title, text } = await this.#textOf(response, signal);
+    const { title, text, isCut: isReadInPart } = await this.#textOf(response, signal);
     const content = text.slice(0, maxCharacters);
-    const isCut = content.length < text.length;
+    const isCut = isReadInPart || content.length < text.length;
     return { url: response.url, httpStatus: response.status, title, content, isCut };
   }
 
-  async #textOf(response: EgressResponse, signal: AbortSignal): Promise<{ title: string | null; text: string }> {
+  async #textOf(response: EgressResponse, signal: AbortSignal): Promise<Omit<PdfText, 'pages'>> {
     const { type, charset } = contentTypeOf(response);
     if (type === 'application/pdf') return await this.pdf.read(new Uint8Array(response.body), signal);
     if (type === 'text/html' || type === 'application/xhtml+xml') {
       const declared = CHARSET_IN_HTML.exec(response.body.subarray(0, 1_024).toString('latin1'))?.[1];
-      const html = decode(response.body, charset ?? declared).slice(0, LONGEST_HTML);
-      return readHtml(html, new URL(response.url));
+      const html = decode(response.body, charset ?? declared);
+      const read = readHtml(html.slice(0, LONGEST_HTML), new URL(response.url));
+      return { ...read, isCut: html.length > LONGEST_HTML };
     }
-    if (isText(type)) return { title: null, text: decode(response.body, charset) };
+    if (isText(type)) return { title: null, text: decode(response.body, charset), isCut: false };
     throw new AppError('invalid_request', 'The page cannot be read: its content is no text');
   }
 }

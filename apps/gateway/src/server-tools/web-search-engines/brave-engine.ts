@@ -5,7 +5,9 @@ import { readHit, SearchEngine, withSiteOperators, type SearchHit, type SearchQu
 
 const MOST_RESULTS = 20;
 /** The service refuses longer queries. */
-const LONGEST_QUERY = 400;
+const MOST = { characters: 400, words: 50 } as const;
+/** A name that a header can carry. */
+const PLAIN = /^[\x20-\x7e]+$/;
 const HTML_TAG = /<[^<>]{1,20}>/g;
 
 /** Brave Search: `GET /res/v1/web/search`. */
@@ -21,13 +23,12 @@ export class BraveEngine extends SearchEngine {
 
   async search(query: SearchQuery): Promise<readonly SearchHit[]> {
     const url = new URL(`${this.baseUrl}/res/v1/web/search`);
-    url.searchParams.set('q', withSiteOperators(query).slice(0, LONGEST_QUERY));
+    url.searchParams.set('q', withSiteOperators(query, MOST));
     url.searchParams.set('count', String(Math.min(query.maxResults, MOST_RESULTS)));
     url.searchParams.set('extra_snippets', 'true');
-    if (query.location?.country) url.searchParams.set('country', query.location.country);
     const answer = await callService(`search engine ${this.name}`, {
       url,
-      headers: { 'x-subscription-token': this.key.reveal() },
+      headers: { 'x-subscription-token': this.key.reveal(), ...locationHeaders(query) },
       signal: query.signal,
     });
     return listOf(fieldsOf(answer['web'])['results']).flatMap((result) => {
@@ -36,6 +37,18 @@ export class BraveEngine extends SearchEngine {
       return readHit({ url: result['url'], title: result['title'], text, publishedAt: result['page_age'] }) ?? [];
     });
   }
+}
+
+/** Hints: as the parameter `country` a country would be refused that the service has no results of its own for. */
+function locationHeaders({ location }: SearchQuery): Record<string, string> {
+  const hints = {
+    'x-loc-country': location?.country,
+    'x-loc-city': location?.city,
+    'x-loc-state-name': location?.region,
+  };
+  return Object.fromEntries(
+    Object.entries(hints).flatMap(([name, value]) => (value && PLAIN.test(value) ? [[name, value]] : [])),
+  );
 }
 
 /** Descriptions mark the words that were searched for. */

@@ -47,9 +47,33 @@ export function readHit(hit: {
   };
 }
 
-/** For engines without parameters for domains: the operators that most of them understand in the query itself. */
-export function withSiteOperators({ text, domains: { allowed, blocked } }: SearchQuery): string {
+/** The longest query that an engine takes. */
+interface QueryBounds {
+  readonly characters: number;
+  readonly words: number;
+}
+
+/**
+ * For engines without parameters for domains: the operators that most of them understand in the query itself. A query
+ * that gets too long loses words of the text, and only what is longer still loses operators.
+ */
+export function withSiteOperators(
+  { text, domains: { allowed, blocked } }: SearchQuery,
+  { characters, words }: QueryBounds = UNBOUNDED,
+): string {
   const wanted = allowed.map(({ host, path }) => `site:${host}${path}`).join(' OR ');
   const unwanted = blocked.map(({ host, path }) => `-site:${host}${path}`);
-  return [text, ...(allowed.length > 1 ? [`(${wanted})`] : wanted === '' ? [] : [wanted]), ...unwanted].join(' ');
+  const operators = [...(allowed.length > 1 ? [`(${wanted})`] : wanted === '' ? [] : [wanted]), ...unwanted].join(' ');
+  if (operators === '') return cut(text, characters, words);
+  const rest = cut(text, characters - operators.length - 1, words - wordsOf(operators).length);
+  return cut(`${rest} ${operators}`.trim(), characters, words);
 }
+
+const UNBOUNDED: QueryBounds = { characters: Number.POSITIVE_INFINITY, words: Number.POSITIVE_INFINITY };
+
+function cut(text: string, characters: number, words: number): string {
+  const few = wordsOf(text).length > words ? wordsOf(text).slice(0, Math.max(0, words)).join(' ') : text;
+  return few.slice(0, Math.max(0, characters));
+}
+
+const wordsOf = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '');

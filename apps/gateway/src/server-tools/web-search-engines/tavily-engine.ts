@@ -1,6 +1,6 @@
 import type { Secret } from '@libs/contracts';
 import { listOf } from '../named-tools';
-import { callService } from '../operator-service';
+import { callService, isRefusal } from '../operator-service';
 import type { SearchMode, UserLocation } from '../web-search-settings';
 import { readHit, SearchEngine, type SearchHit, type SearchQuery } from './search-engine';
 
@@ -19,9 +19,19 @@ export class TavilyEngine extends SearchEngine {
     super();
   }
 
+  /** It knows fewer countries than there are, under names of its own; where the asker is only helps. */
   async search(query: SearchQuery): Promise<readonly SearchHit[]> {
-    const { domains, mode, signal } = query;
     const country = countryName(query.location);
+    try {
+      return await this.#search(query, country);
+    } catch (thrown) {
+      if (country === null || !isRefusal(thrown)) throw thrown;
+      return await this.#search(query, null);
+    }
+  }
+
+  async #search(query: SearchQuery, country: string | null): Promise<readonly SearchHit[]> {
+    const { domains, mode, signal } = query;
     const answer = await callService(`search engine ${this.name}`, {
       url: new URL(`${this.baseUrl}/search`),
       headers: { authorization: `Bearer ${this.key.reveal()}` },

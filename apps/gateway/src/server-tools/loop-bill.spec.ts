@@ -1,0 +1,26 @@
+import { emptyUsage } from '@libs/inference';
+import { LoopBill } from './loop-bill';
+import { failedUse } from './server-tool';
+import { found } from './testing/fake-tool';
+
+const COST = { totalCost: 3n, promptCost: 2n, completionCost: 1n };
+
+describe(LoopBill.name, () => {
+  it('sums up the tokens of media too, where a turn has any', () => {
+    const bill = new LoopBill();
+    bill.addTurn({ usage: { ...emptyUsage('upstream'), promptTokens: 5, videoPromptTokens: 3 }, cost: COST });
+    bill.addTurn({ usage: { ...emptyUsage('upstream'), promptTokens: 6, imageCompletionTokens: 2 }, cost: COST });
+    bill.addTurn({ usage: { ...emptyUsage('upstream'), videoPromptTokens: 4 }, cost: COST });
+    const { usage } = bill.bill;
+    expect(usage).toMatchObject({ promptTokens: 11, videoPromptTokens: 7, imageCompletionTokens: 2 });
+    expect(usage).not.toHaveProperty('filePromptTokens');
+  });
+
+  it('counts the searches that were made, and every use of a tool', () => {
+    const bill = new LoopBill();
+    bill.addUse('web_search', found('Found.', { costPicoUsd: 5n }));
+    bill.addUse('web_search', failedUse('No more searches are allowed in this request.'));
+    expect(bill.bill.tools).toMatchObject({ executed: 2, webSearches: 1, cost: 5n });
+    expect(bill.uses).toEqual({ web_search: 2 });
+  });
+});
