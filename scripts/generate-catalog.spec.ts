@@ -45,6 +45,18 @@ describe(generateCatalogue.name, () => {
     ]);
   });
 
+  it('lists no sampler for models that refuse it', () => {
+    const listed = (slug: string) => catalogue.findModel(slug)?.supportedParameters;
+    for (const version of ['opus-4.7', 'opus-4.8', 'opus-5', 'opus-5.5', 'sonnet-5', 'fable-5.1']) {
+      for (const sampler of ['temperature', 'top_p', 'top_k']) {
+        expect(listed(`anthropic/claude-${version}`)).not.toContain(sampler);
+      }
+    }
+    expect(listed('anthropic/claude-sonnet-4.6')).toContain('temperature');
+    expect(listed('google/gemini-2.5-flash')).toContain('seed');
+    expect(listed('google/gemini-2.5-flash')).not.toContain('presence_penalty');
+  });
+
   it('takes the prices that are in force on the day', () => {
     const on = (day: string) => parseCatalogue([...generateCatalogue(day)].map(([name, text]) => ({ name, text })));
     const price = (day: string) => on(day).findModel('openai/gpt-5.6-sol')?.endpoints[0]?.listedPricing['completion'];

@@ -4,10 +4,19 @@ const SEES = ['text', 'image'];
 const READS = ['text', 'image', 'file'];
 const GEMINI = ['text', 'image', 'file', 'audio', 'video'];
 
-/** Models that their makers serve themselves or through the large clouds. */
 /** Whose thinking can be switched on and off. */
 const MISTRAL_THINKERS: readonly string[] = ['mistral-medium-3-5', 'mistral-small-2603'];
+const SONAR_THINKERS: readonly string[] = ['sonar-reasoning-pro', 'sonar-deep-research'];
 
+/** What those that decide themselves how long they think are not to be told. */
+const CLAUDE_TRAITS: Readonly<Record<string, object>> = {
+  'opus-4.6': { thinking: 'adaptive', efforts: ['low', 'medium', 'high', 'max'] },
+  'sonnet-4.6': { thinking: 'adaptive', efforts: ['low', 'medium', 'high', 'max'] },
+  'fable-5.1': { thinking: 'always' },
+  'opus-5.5': { thinking: 'always', tool_choice: false },
+};
+
+/** Models that their makers serve themselves or through the large clouds. */
 export const CHAT_MODELS: readonly ChatFacts[] = [
   gpt('gpt-6-astra', 'GPT-6 Astra'),
   gpt('gpt-6-sol', 'GPT-6 Sol'),
@@ -155,7 +164,7 @@ export const CHAT_MODELS: readonly ChatFacts[] = [
     slug: `perplexity/${id}`,
     name,
     released,
-    family: 'sonar',
+    family: SONAR_THINKERS.includes(id) ? 'sonar-reasoning' : 'sonar',
     input: id === 'sonar-deep-research' ? ['text'] : SEES,
     endpoints: [`perplexity ${id}`],
   })),
@@ -178,7 +187,7 @@ export const CHAT_MODELS: readonly ChatFacts[] = [
     slug: `amazon/${id}`,
     name,
     released,
-    family: 'nova',
+    family: id === 'nova-2-lite-v1' ? 'nova-reasoning' : 'nova',
     input,
     maxCompletionTokens,
     endpoints: [`amazon-bedrock ${upstream}`],
@@ -186,7 +195,7 @@ export const CHAT_MODELS: readonly ChatFacts[] = [
   {
     slug: 'inception/mercury-2',
     name: 'Mercury 2',
-    family: 'open',
+    family: 'open-reasoning',
     endpoints: ['inception inception/mercury-2 mercury-2'],
   },
   {
@@ -199,7 +208,7 @@ export const CHAT_MODELS: readonly ChatFacts[] = [
   {
     slug: 'upstage/solar-pro-3',
     name: 'Solar Pro 3',
-    family: 'open',
+    family: 'open-reasoning',
     endpoints: ['upstage upstage/solar-pro-3 solar-pro3'],
   },
   {
@@ -245,16 +254,17 @@ function claude(
     ? [`amazon-bedrock global.anthropic.claude-${bedrock} global.anthropic.claude-${bedrockName}`]
     : [];
   const endpoints = [`anthropic ${id}`, ...onBedrock];
+  const generation = Number(version.replace(/^[a-z]+-/, ''));
   return {
     slug: `anthropic/claude-${version}`,
     name,
     released,
-    family: 'claude',
+    family: generation > 4.6 ? 'claude-unsampled' : 'claude',
     input: READS,
     maxCompletionTokens,
     endpoints,
     // Later ones decide themselves how long they think and refuse to be told a number of tokens.
-    ...(Number(version.replace(/^[a-z]+-/, '')) > 4.5 && { capabilities: { messages: { thinking: 'adaptive' } } }),
+    ...(generation > 4.5 && { capabilities: { messages: CLAUDE_TRAITS[version] ?? { thinking: 'adaptive' } } }),
   };
 }
 

@@ -10,6 +10,8 @@ const SAMPLING = ['max_tokens', 'temperature', 'top_p', 'stop'];
 const PENALTIES = ['frequency_penalty', 'presence_penalty', 'seed'];
 const REASONING = ['reasoning', 'include_reasoning', 'reasoning_effort'];
 const OPEN = [...SAMPLING, 'top_k', 'min_p', ...PENALTIES, 'repetition_penalty', 'logit_bias', ...TOOLS, ...FORMATS];
+const SONAR = [...SAMPLING, 'top_k', 'frequency_penalty', 'presence_penalty', 'response_format', 'web_search_options'];
+const NOVA = [...SAMPLING, 'top_k', 'tools', 'tool_choice'];
 
 export const FAMILIES: Readonly<Record<string, Family>> = {
   gpt: {
@@ -33,9 +35,15 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
     tokenizer: 'Claude',
     parameters: [...SAMPLING, 'top_k', ...TOOLS, ...FORMATS, 'reasoning', 'include_reasoning'],
   },
+  // They refuse every sampler.
+  'claude-unsampled': {
+    tokenizer: 'Claude',
+    parameters: ['max_tokens', 'stop', ...TOOLS, ...FORMATS, 'reasoning', 'include_reasoning'],
+  },
   gemini: {
     tokenizer: 'Gemini',
-    parameters: [...SAMPLING, 'top_k', ...PENALTIES, 'tools', 'tool_choice', ...FORMATS, ...REASONING],
+    // No penalties: these models refuse a request that has one.
+    parameters: [...SAMPLING, 'top_k', 'seed', 'tools', 'tool_choice', ...FORMATS, ...REASONING],
   },
   grok: {
     tokenizer: 'Grok',
@@ -54,18 +62,10 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
     tokenizer: 'Cohere',
     parameters: [...SAMPLING, 'top_k', ...PENALTIES, 'logprobs', 'tools', ...FORMATS],
   },
-  sonar: {
-    tokenizer: 'Other',
-    parameters: [
-      ...SAMPLING,
-      'top_k',
-      'frequency_penalty',
-      'presence_penalty',
-      'response_format',
-      'web_search_options',
-    ],
-  },
-  nova: { tokenizer: 'Nova', parameters: [...SAMPLING, 'top_k', 'tools', 'tool_choice'] },
+  sonar: { tokenizer: 'Other', parameters: SONAR },
+  'sonar-reasoning': { tokenizer: 'Other', parameters: [...SONAR, ...REASONING] },
+  nova: { tokenizer: 'Nova', parameters: NOVA },
+  'nova-reasoning': { tokenizer: 'Nova', parameters: [...NOVA, 'reasoning', 'include_reasoning'] },
   open: { tokenizer: 'Other', parameters: OPEN },
   'open-reasoning': { tokenizer: 'Other', parameters: [...OPEN, ...REASONING] },
   plain: { tokenizer: 'Other', parameters: SAMPLING },

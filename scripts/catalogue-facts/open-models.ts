@@ -107,7 +107,7 @@ export const OPEN_MODELS: readonly ChatFacts[] = [
   {
     slug: 'google/gemma-4-31b-it',
     name: 'Gemma 4 31B',
-    family: 'open',
+    family: 'open-reasoning',
     input: SEES,
     contextLength: 262_144,
     endpoints: ['cerebras gemma-4-31b', 'doubleword google/gemma-4-31B-it'],
@@ -140,7 +140,7 @@ export const OPEN_MODELS: readonly ChatFacts[] = [
     slug: 'nousresearch/hermes-4-405b',
     name: 'Hermes 4 405B',
     released: '2025-08-26',
-    family: 'open',
+    family: 'open-reasoning',
     endpoints: ['nebius NousResearch/Hermes-4-405B'],
   },
   {

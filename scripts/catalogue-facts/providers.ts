@@ -62,7 +62,7 @@ export const PROVIDERS: readonly ProviderFacts[] = [
     protocol: 'bedrock',
     apiKeyEnv: 'AWS_BEARER_TOKEN_BEDROCK',
     source: 'aws',
-    apisByFamily: { claude: ['chat', 'messages'] },
+    apisByFamily: { claude: ['chat', 'messages'], 'claude-unsampled': ['chat', 'messages'] },
     regions: ['us-east-1'],
     ...PRIVATE,
     maxConcurrency: 256,

@@ -69,7 +69,7 @@ export class SupervisedApp {
   start(): void {
     if (this.#stopping) return;
     const { entry, folder, environment } = this.spec;
-    const child = spawn(process.execPath, [...APP_NODE_FLAGS, '--enable-source-maps', '-r', exitWithParent, entry], {
+    const child = spawn(process.execPath, [...APP_NODE_FLAGS, '-r', exitWithParent, entry], {
       cwd: folder,
       env: { ...APP_ALLOCATOR, ...environment },
       // The pipe that is its stdin tells it when we die.
