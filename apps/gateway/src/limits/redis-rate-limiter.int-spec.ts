@@ -203,6 +203,18 @@ describe(RedisRateLimiter.name, () => {
     }, 'Redis decides again');
   });
 
+  it('waits a while longer for Redis where a limit refuses without it', async () => {
+    const limiter = await start(proxy.through(URL_OF_REDIS));
+    const strict: RateLimit = { ...LIMIT, withoutStore: 'refuse' };
+    expect((await limiter.take(strict, 'a')).allowed).toBe(true);
+    proxy.hold();
+    const verdict = limiter.take(strict, 'a');
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    proxy.release();
+    expect(await verdict).toMatchObject({ allowed: true, remaining: 18 });
+    expect(states).toEqual([]);
+  });
+
   it('starts and limits when there is no Redis at all', async () => {
     const limiter = await start('redis://127.0.0.1:1');
     expect((await limiter.take(LIMIT, 'a')).allowed).toBe(true);

@@ -17,6 +17,8 @@ export interface RedisRateLimiterOptions {
 }
 
 const ANSWER_TIMEOUT_MS = 75;
+/** Of a limit that refuses without Redis: a moment's wait is better than a refusal where Redis or a core is busy. */
+const STRICT_ANSWER_TIMEOUT_MS = 1_000;
 /** A connection on which nothing is answered for so long is given up for a new one. */
 const SILENCE_MS = 2_000;
 /** After a failure, so that a Redis that hangs slows one request and not every one. */
@@ -73,7 +75,8 @@ const refusals = counter({
  * One limit for all processes, decided in one Lua call. When Redis is down or hangs each process decides by
  * itself with its share of the limit, or refuses, as the limit says: a limit keeps the service fair, and money
  * never depends on it. While Redis is away one request in `PAUSE_MS` looks whether it is back, and so does each
- * that would be refused otherwise; nobody waits longer than `ANSWER_TIMEOUT_MS`.
+ * that would be refused otherwise; nobody waits longer than `ANSWER_TIMEOUT_MS`, or `STRICT_ANSWER_TIMEOUT_MS`
+ * where the limit refuses.
  */
 export class RedisRateLimiter extends RateLimiter {
   private readonly redis: Commands;
@@ -167,7 +170,7 @@ export class RedisRateLimiter extends RateLimiter {
   private async ask<T>(command: () => Promise<T>, isStrict = false): Promise<T | null> {
     if (this.redis.status !== 'ready' || !(isStrict || this.mayAsk())) return null;
     try {
-      const answer = await inTime(command(), ANSWER_TIMEOUT_MS);
+      const answer = await inTime(command(), isStrict ? STRICT_ANSWER_TIMEOUT_MS : ANSWER_TIMEOUT_MS);
       this.back();
       return answer;
     } catch {
