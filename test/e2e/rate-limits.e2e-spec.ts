@@ -267,7 +267,9 @@ describe('without Redis', () => {
 
 describe('management calls', () => {
   it('are counted for the organization, before anything is done', async () => {
-    const { answers, most } = await hurried(MANAGEMENT_CALLS, 60_000 / MANAGEMENT_CALLS, () => manager.request('GET', '/keys'));
+    const { answers, most } = await hurried(MANAGEMENT_CALLS, 60_000 / MANAGEMENT_CALLS, () =>
+      manager.request('GET', '/keys'),
+    );
     const allowed = allowedOf(answers);
     expect(allowed.length).toBeGreaterThanOrEqual(MANAGEMENT_CALLS - 2 * clients.length);
     expect(allowed.length).toBeLessThanOrEqual(most);
