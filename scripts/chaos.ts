@@ -1,7 +1,8 @@
 /**
  * `npm run chaos`: the long form of the chaos tests, minutes to hours; arguments go to jest, and
  * `SLUICE_CHAOS_SEED=N` runs one schedule again. `npm run chaos -- --mutants [NAME …]` puts each defect of
- * test/chaos/mutants.ts into a copy of the checkout, runs the tests beside it and names the one that turned red, as it must.
+ * test/chaos/mutants.ts into a copy of the checkout, runs the tests beside it and names the one that turned red, as it
+ * must.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

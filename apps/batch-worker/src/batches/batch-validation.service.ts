@@ -33,8 +33,8 @@ const FORMAT_OF_ENDPOINT: Readonly<Record<string, LineFormat>> = {
 };
 
 /**
- * Checks every line of an accepted batch against the format of its endpoint and the rules of batches. The first line that does not
- * fit fails the batch before anything ran (interface §3.1): nothing is charged and the hold goes back.
+ * Checks every line of an accepted batch against the format of its endpoint and the rules of batches. The first line
+ * that does not fit fails the batch before anything ran (interface §3.1): nothing is charged and the hold goes back.
  */
 @Injectable()
 export class BatchValidationService {

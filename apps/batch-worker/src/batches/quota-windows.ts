@@ -31,9 +31,10 @@ interface Window {
 }
 
 /**
- * How many calls are made at once on a quota, the operator's at a provider or that of a caller's own key: additive increase, multiplicative decrease. Each window
- * of answers raises the limit by one; a refusal for too much, or an overload, halves it, and answers that became
- * much slower cut it by a tenth, once per window. Never below 1, never above what the process may do in all.
+ * How many calls are made at once on a quota, the operator's at a provider or that of a caller's own key: additive
+ * increase, multiplicative decrease. Each window of answers raises the limit by one; a refusal for too much, or an
+ * overload, halves it, and answers that became much slower cut it by a tenth, once per window. Never below 1, never
+ * above what the process may do in all.
  */
 export class QuotaWindows {
   private readonly windows = new Map<string, Window>();

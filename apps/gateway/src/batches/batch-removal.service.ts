@@ -33,8 +33,8 @@ export class BatchRemovalService {
   ) {}
 
   /**
-   * @throws AppError not_found, conflict (not in a terminal status, or the key that it ran with is gone), provider_unavailable (the provider did not
-   *   delete its part; nothing was removed and the caller may try again)
+   * @throws AppError not_found, conflict (not in a terminal status, or the key that it ran with is gone),
+   *   provider_unavailable (the provider did not delete its part; nothing was removed and the caller may try again)
    */
   async remove(id: string, tenant: WorkspaceTenant): Promise<BatchDeletedObject> {
     if (!isBatchId(id)) throw batchNotFound();

@@ -78,8 +78,8 @@ export class BatchesService {
   }
 
   /**
-   * A finished batch as the bytes of its object. Results are read page by page as fast as the reader takes them, so neither a
-   * large batch nor a slow reader costs memory or holds a database snapshot.
+   * A finished batch as the bytes of its object. Results are read page by page as fast as the reader takes them, so
+   * neither a large batch nor a slow reader costs memory or holds a database snapshot.
    */
   async *write(batch: BatchView, tenant: WorkspaceTenant): AsyncGenerator<Buffer> {
     const object = JSON.stringify(toBatchObject(batch));

@@ -15,7 +15,8 @@ const COMFORT_FACTOR = 20n;
 
 /**
  * What payers (organizations, keys with a limit or workspaces with a budget) could spend when the books were last
- * asked, carried forward by what this process did since. A guess that decides whether a call waits for its hold, never whether it is paid for.
+ * asked, carried forward by what this process did since. A guess that decides whether a call waits for its hold, never
+ * whether it is paid for.
  */
 export class KnownCredits {
   private readonly credits = new Map<string, Credit>();

@@ -25,9 +25,9 @@ const DONE_WORD = Buffer.from('[DONE]');
  * Rewrites a stream of `chat.completion.chunk` events.
  *
  * Every event passes as the bytes it came in, except for `id`, `model`, `provider`, the finish reasons, the cost
- * inside `usage`, and a usage or fingerprint of null. However the upstream behaves, the caller sees exactly one end: `[DONE]` after the
- * usage, or an event with `error` and then `[DONE]`. A body that just stops counts as whole only if a finish
- * reason was seen. Whoever leaves early is charged for what was sent, and nobody pays for nothing.
+ * inside `usage`, and a usage or fingerprint of null. However the upstream behaves, the caller sees exactly one end:
+ * `[DONE]` after the usage, or an event with `error` and then `[DONE]`. A body that just stops counts as whole only if
+ * a finish reason was seen. Whoever leaves early is charged for what was sent, and nobody pays for nothing.
  */
 export class OpenAiChatStream extends RelayedStream {
   /** Our `id`, `model` and `provider` as JSON text. */

@@ -8,8 +8,8 @@ export type EndpointTier = 'standard' | 'priority' | 'flex' | 'ultrafast';
 /**
  * What routing reads out of an endpoint beside its plain members. The catalogue says it in `capabilities`:
  * `service_tier` (priority, fast, flex, ultrafast; else the last part of the provider's slug counts),
- * `variant` (served under `<model>:<variant>` only), `distillable_text` (true where outputs may train other models) and `tool_call_quality` (a number, more is
- * better).
+ * `variant` (served under `<model>:<variant>` only), `distillable_text` (true where outputs may train other models) and
+ * `tool_call_quality` (a number, more is better).
  */
 export interface EndpointTraits {
   /** Tells endpoints apart, across reloads of the catalogue. */

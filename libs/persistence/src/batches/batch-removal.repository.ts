@@ -10,8 +10,8 @@ import type { BatchStatus, UpstreamDeletion } from './batch.entity';
 /**
  * What a removal came to. `unknown`: no such batch, or removed before. `unfinished`: it is not in a terminal
  * status. `awaits-upstream`: what the provider holds must go first, and a worker was asked to see to it.
- * `upstream-refused`: the provider would not; nothing was removed here. `upstream-unreachable`: nor could it be asked, as the
- * key that the batch ran with is gone.
+ * `upstream-refused`: the provider would not; nothing was removed here. `upstream-unreachable`: nor could it be asked,
+ * as the key that the batch ran with is gone.
  */
 export type RemovalAnswer =
   | { readonly kind: 'unknown' | 'unfinished' | 'awaits-upstream' | 'upstream-refused' | 'upstream-unreachable' }

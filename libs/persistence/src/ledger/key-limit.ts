@@ -14,8 +14,8 @@ export const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
 
 /**
  * SQL for what is left of a limit: null where there is none. `key` is the alias of the row of `ledger_keys` or
- * `ledger_workspaces`, the others are expressions for the members of a SpendingLimit. It reads that row and nothing else, so a statement that
- * had to wait for the row judges by what the row says afterwards.
+ * `ledger_workspaces`, the others are expressions for the members of a SpendingLimit. It reads that row and nothing
+ * else, so a statement that had to wait for the row judges by what the row says afterwards.
  */
 export function leftOfLimit(key: string, limit: { amount: string; reset: string; includesByok: string }): string {
   const period = (column: string): string =>

@@ -129,7 +129,8 @@ export class LedgerRepository {
   /**
    * Sets money aside in the caller's transaction, which must end with it when it is refused.
    *
-   * @throws AppError payment_required when the organization's credits, the key's limit or a budget of the workspace do not cover it
+   * @throws AppError payment_required when the organization's credits, the key's limit or a budget of the workspace
+   *   do not cover it
    */
   async openHold(session: Session, hold: HoldRequest): Promise<void> {
     const account = organizationAccount(hold.organizationId);

@@ -48,7 +48,8 @@ export async function declareTopology(model: ChannelModel, spec: QueueSpec): Pro
  * shortly before the broker died. What it held is lost, which is why jobs are only nudges.
  *
  * A queue that shows a message or a consumer is alive and is left alone. A dead one shows neither, but so
- * does a busy one now and then, hence more than one look. The broker itself refuses to delete a replicated queue whose other members may come back.
+ * does a busy one now and then, hence more than one look. The broker itself refuses to delete a replicated queue whose
+ * other members may come back.
  *
  * @returns whether the queue was replaced
  */

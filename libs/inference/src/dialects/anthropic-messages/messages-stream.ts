@@ -53,9 +53,10 @@ export function eventOf(name: string, data: string): Buffer {
  * Rewrites a stream of message events.
  *
  * Every event passes as the bytes it came in, except for the names in `message_start`, the usage in `message_delta`,
- * and what has to be there though the upstream left it out. Nothing is handed out before the first content: an upstream that opens a message only to
- * report an overload can still be replaced by another. The end is `message_stop` or an `error` event, one of
- * them and once. Both `message_start` and `message_delta` count the prompt; the last count is billed.
+ * and what has to be there though the upstream left it out. Nothing is handed out before the first content: an upstream
+ * that opens a message only to report an overload can still be replaced by another. The end is `message_stop` or an
+ * `error` event, one of them and once. Both `message_start` and `message_delta` count the prompt; the last count is
+ * billed.
  */
 export class MessagesStream extends RelayedStream {
   #hasStart = false;
