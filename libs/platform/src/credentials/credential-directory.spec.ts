@@ -8,6 +8,9 @@ const WORKSPACE = 'workspace';
 const one = { id: '1' } as OwnCredentialRecord;
 const two = { id: '2' } as OwnCredentialRecord;
 
+/** Lets what hangs on a resolved promise run. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 describe(CredentialDirectory.name, () => {
   let nowMs: number;
   let bus: FakeMessageBus;
@@ -25,9 +28,21 @@ describe(CredentialDirectory.name, () => {
   it('asks once for all who ask at the same time, and knows the answer at once after that', async () => {
     const [first, second] = [find(), find()];
     expect([await first, await second]).toEqual([[one], [one]]);
-    nowMs += 749;
+    nowMs += 399;
     expect(find()).toEqual([one]);
     expect(bus.calls).toHaveLength(1);
+  });
+
+  it('asks anew for a workspace in use before the answer is too old, and keeps nobody waiting', async () => {
+    await find();
+    answer = () => ({ credentials: [two], totalCount: 1 });
+    nowMs += 400;
+    for (let time = 0; time < 3; time += 1) expect(find()).toEqual([one]);
+    expect(bus.calls).toHaveLength(2);
+    await settled();
+    nowMs += 399;
+    expect(find()).toEqual([two]);
+    expect(bus.calls).toHaveLength(2);
   });
 
   it('lets a change be felt within a second of the question, not of its answer', async () => {

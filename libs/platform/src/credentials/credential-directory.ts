@@ -5,6 +5,8 @@ import type { MessageBus } from '../messaging/message-bus';
 export interface CredentialDirectoryOptions {
   /** How long an answer may be used, counted from the moment the question was asked. */
   readonly freshForMs: number;
+  /** From this age on the next one who uses an answer has it asked for anew, and waits for nothing. */
+  readonly renewAfterMs: number;
   /** How long it may be used while the credentials app does not answer. */
   readonly staleForMs: number;
   readonly maxEntries: number;
@@ -28,6 +30,7 @@ interface Lookup {
 const DEFAULTS: CredentialDirectoryOptions = {
   // Short of the promised second by what asking anew may take.
   freshForMs: 750,
+  renewAfterMs: 400,
   staleForMs: 300_000,
   maxEntries: 10_000,
   maxLookups: 1_000,
@@ -38,7 +41,8 @@ const DEFAULTS: CredentialDirectoryOptions = {
  * Which credentials workspaces have, as the credentials app last said; no keys.
  *
  * A change is felt within a second in every process: an answer ages from the moment its question was asked, and
- * nobody joins a question that is older than that. While the credentials app is away, what is known of a
+ * nobody joins a question that is older than that. An answer that is in use is asked for anew before it is too old,
+ * so a busy workspace keeps nobody waiting. While the credentials app is away, what is known of a
  * workspace stays in use for five minutes without anybody waiting. That lets nobody use a key for longer than
  * it is good, because the key itself has to be asked for; of a workspace of which nothing is known, requests
  * are refused, because it may have forbidden to be served by anything but its own keys.
@@ -63,15 +67,24 @@ export class CredentialDirectory {
   ): readonly OwnCredentialRecord[] | Promise<readonly OwnCredentialRecord[]> {
     const nowMs = this.#options.monotonicNowMs();
     const known = this.#entries.get(workspaceId);
-    if (known && nowMs - known.askedAtMs < this.#options.freshForMs) return known.credentials;
-    const lookup = this.#lookups.get(workspaceId);
-    const isUnderWay = lookup !== undefined && nowMs - lookup.askedAtMs < this.#options.freshForMs;
-    if (known?.isStale && this.#isBearable(known, nowMs)) {
-      // Asked for behind the back of the caller: the answer is for the next one.
-      if (lookup === undefined) this.#ask(organizationId, workspaceId, nowMs).catch(() => undefined);
+    if (known && this.#isServedAtOnce(known, nowMs)) {
+      if (nowMs - known.askedAtMs >= this.#options.renewAfterMs) this.#renew(organizationId, workspaceId, nowMs);
       return known.credentials;
     }
+    const lookup = this.#lookups.get(workspaceId);
+    const isUnderWay = lookup !== undefined && nowMs - lookup.askedAtMs < this.#options.freshForMs;
     return isUnderWay ? lookup.answer : this.#ask(organizationId, workspaceId, nowMs);
+  }
+
+  #isServedAtOnce(known: Entry, nowMs: number): boolean {
+    if (nowMs - known.askedAtMs < this.#options.freshForMs) return true;
+    return known.isStale && this.#isBearable(known, nowMs);
+  }
+
+  /** Behind the back of the caller: the answer is for the next one, and a failure is in the entry. */
+  #renew(organizationId: string, workspaceId: string, nowMs: number): void {
+    if (this.#lookups.has(workspaceId)) return;
+    this.#ask(organizationId, workspaceId, nowMs).catch(() => undefined);
   }
 
   #isBearable({ askedAtMs }: Entry, nowMs: number): boolean {

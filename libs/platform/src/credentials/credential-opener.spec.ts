@@ -8,6 +8,9 @@ import { CredentialOpener } from './credential-opener';
 const KEY = 'sk-canary-0123456789';
 const owner = { organizationId: 'organization', workspaceId: 'workspace', apiKeyHash: 'hash' };
 
+/** Answers are decrypted, which takes some turns of the event loop. */
+const untilAnswered = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
+
 describe(CredentialOpener.name, () => {
   let nowMs: number;
   let bus: FakeMessageBus;
@@ -29,12 +32,47 @@ describe(CredentialOpener.name, () => {
 
   it('asks once for a burst of calls, and again when the second is over', async () => {
     await Promise.all([opener.open('c1', owner), opener.open('c1', owner)]);
-    nowMs += 749;
+    nowMs += 399;
     await opener.open('c1', owner);
     expect(bus.calls).toHaveLength(1);
-    nowMs += 1;
+    nowMs += 351;
     await opener.open('c1', owner);
     expect(bus.calls).toHaveLength(2);
+  });
+
+  it('asks anew for a key in use before it is too old, and keeps no call waiting', async () => {
+    const first = opener.open('c1', owner);
+    await first;
+    nowMs += 400;
+    for (let time = 0; time < 3; time += 1) expect(opener.open('c1', owner)).toBe(first);
+    expect(bus.calls).toHaveLength(2);
+    await untilAnswered();
+    nowMs += 399;
+    const renewed = opener.open('c1', owner);
+    expect(renewed).not.toBe(first);
+    expect((await renewed)?.reveal()).toBe(`${KEY} of c1`);
+    expect(bus.calls).toHaveLength(2);
+  });
+
+  it('gives no longer a key that is gone when it is asked for anew', async () => {
+    await opener.open('c1', owner);
+    bus.failure = new AppError('not_found', 'No such credential');
+    nowMs += 400;
+    expect(await opener.open('c1', owner)).not.toBeNull();
+    await untilAnswered();
+    expect(await opener.open('c1', owner)).toBeNull();
+  });
+
+  it('goes on with a key that could not be asked for anew until it is too old', async () => {
+    await opener.open('c1', owner);
+    bus.failure = new AppError('timeout', 'The request took too long');
+    nowMs += 400;
+    await opener.open('c1', owner);
+    await untilAnswered();
+    nowMs += 349;
+    expect(await opener.open('c1', owner)).not.toBeNull();
+    nowMs += 1;
+    await expect(opener.open('c1', owner)).rejects.toMatchObject({ code: 'timeout' });
   });
 
   it('knows of a key whether it had been refused when it was asked for', async () => {

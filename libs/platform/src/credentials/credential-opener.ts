@@ -13,6 +13,7 @@ export interface CredentialOwner {
 interface Opening {
   readonly askedAtMs: number;
   readonly key: Promise<Secret | null>;
+  isRenewed: boolean;
 }
 
 /**
@@ -20,6 +21,8 @@ interface Opening {
  * is longer in memory than this is in use.
  */
 const KEPT_FOR_MS = 750;
+/** From this age on the next call that uses a key has it asked for anew, and waits for nothing. */
+const RENEWED_AFTER_MS = 400;
 
 /**
  * Gets keys of credentials from the credentials app. Each question has a key pair of its own, so its answer can
@@ -47,16 +50,31 @@ export class CredentialOpener {
     const name = `${id} ${owner.workspaceId} ${owner.apiKeyHash ?? ''}`;
     const askedAtMs = this.#nowMs();
     const known = this.#openings.get(name);
-    if (known && askedAtMs - known.askedAtMs < KEPT_FOR_MS) return known.key;
-    const opening = { askedAtMs, key: this.#ask(id, owner) };
+    if (known === undefined || askedAtMs - known.askedAtMs >= KEPT_FOR_MS) {
+      return this.#keep(name, askedAtMs, this.#ask(id, owner));
+    }
+    if (!known.isRenewed && askedAtMs - known.askedAtMs >= RENEWED_AFTER_MS) {
+      known.isRenewed = true;
+      const renewed = this.#ask(id, owner);
+      // Without an answer, who comes when the key is too old asks again and is told why.
+      renewed.then(
+        () => this.#keep(name, askedAtMs, renewed),
+        () => undefined,
+      );
+    }
+    return known.key;
+  }
+
+  #keep(name: string, askedAtMs: number, key: Promise<Secret | null>): Promise<Secret | null> {
+    const opening = { askedAtMs, key, isRenewed: false };
     this.#openings.set(name, opening);
     const forget = (): void => {
       if (this.#openings.get(name) === opening) this.#openings.delete(name);
     };
     // Also while nobody asks: a key is not left lying around.
-    setTimeout(forget, KEPT_FOR_MS).unref();
-    opening.key.then((key) => key ?? forget(), forget);
-    return opening.key;
+    setTimeout(forget, KEPT_FOR_MS - (this.#nowMs() - askedAtMs)).unref();
+    key.then((opened) => opened ?? forget(), forget);
+    return key;
   }
 
   /** Which of the keys of its credential this one is; undefined where the credentials app did not say. */

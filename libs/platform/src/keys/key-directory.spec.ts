@@ -56,6 +56,7 @@ describe(KeyDirectory.name, () => {
   function directory(options: Partial<KeyDirectoryOptions> = {}): KeyDirectory {
     return new KeyDirectory(bus, {
       freshForMs: 1_000,
+      renewAfterMs: 1_000,
       monotonicNowMs: () => nowMs,
       wallNowMs: () => nowMs,
       ...options,
@@ -77,6 +78,53 @@ describe(KeyDirectory.name, () => {
     nowMs += 999;
     expect(keys.find(HASH)).toEqual(principal());
     expect(bus.asked).toHaveLength(1);
+  });
+
+  it('asks anew for a key in use before the answer is too old, and keeps nobody waiting', async () => {
+    const keys = directory({ renewAfterMs: 500 });
+    void keys.find(HASH);
+    await bus.answer(0, principal());
+    nowMs += 499;
+    expect(keys.find(HASH)).toEqual(principal());
+    expect(bus.asked).toHaveLength(1);
+    nowMs += 1;
+    for (let time = 0; time < 3; time += 1) expect(keys.find(HASH)).toEqual(principal());
+    expect(bus.asked).toHaveLength(2);
+    await bus.answer(1, { ...principal(), name: 'newer' });
+    nowMs += 499;
+    expect(keys.find(HASH)).toMatchObject({ name: 'newer' });
+    nowMs += 499;
+    expect(keys.find(HASH)).toMatchObject({ name: 'newer' });
+    nowMs += 2;
+    expect(keys.find(HASH)).toBeInstanceOf(Promise);
+  });
+
+  it('refuses a key that turns out to be revoked when it is asked for anew', async () => {
+    const keys = directory({ renewAfterMs: 500 });
+    void keys.find(HASH);
+    await bus.answer(0, principal());
+    nowMs += 500;
+    expect(keys.find(HASH)).toEqual(principal());
+    await bus.answer(1, null);
+    const again = keys.find(HASH);
+    await bus.answer(2, null);
+    expect(await again).toBeNull();
+  });
+
+  it('goes on with an answer that could not be asked for anew until it is too old, and tells nobody before', async () => {
+    const keys = directory({ renewAfterMs: 500 });
+    void keys.find(HASH);
+    await bus.answer(0, principal());
+    nowMs += 500;
+    expect(keys.find(HASH)).toEqual(principal());
+    bus.asked[1]?.answer.reject(new Error('auth is away'));
+    await settled();
+    nowMs += 499;
+    expect(keys.find(HASH)).toEqual(principal());
+    nowMs += 1;
+    const late = Promise.resolve(keys.find(HASH));
+    bus.asked[2]?.answer.reject(new Error('auth is away'));
+    await expect(late).rejects.toThrow('auth is away');
   });
 
   it('lets an answer age from the question, so that a revoked key is refused within a second', async () => {

@@ -5,6 +5,8 @@ import type { MessageBus } from '../messaging/message-bus';
 export interface KeyDirectoryOptions {
   /** How long an answer may be used, counted from the moment the question was asked. */
   readonly freshForMs: number;
+  /** From this age on the next one who uses an answer has it asked for anew, and waits for nothing. */
+  readonly renewAfterMs: number;
   readonly maxEntries: number;
   /** Questions on their way at once; more are refused as overload. */
   readonly maxLookups: number;
@@ -28,6 +30,7 @@ interface Lookup {
 const DEFAULTS: KeyDirectoryOptions = {
   // Short of the promised second by what asking anew may take.
   freshForMs: 750,
+  renewAfterMs: 400,
   maxEntries: 10_000,
   maxLookups: 1_000,
   monotonicNowMs: () => performance.now(),
@@ -39,8 +42,9 @@ const DEFAULTS: KeyDirectoryOptions = {
  *
  * A revoked key stops working within a second in every process, without any message between them: an
  * answer ages from the moment its question was asked, not from its arrival, and nobody joins a question
- * that is older than that. Only principals are kept. What is no key is asked for every time, so a new key
- * works at once and invented keys fill no memory.
+ * that is older than that. An answer that is in use is asked for anew before it is too old, so a busy key keeps
+ * nobody waiting. Only principals are kept. What is no key is asked for every time, so a new key works at once and
+ * invented keys fill no memory.
  */
 export class KeyDirectory {
   private readonly options: KeyDirectoryOptions;
@@ -60,7 +64,10 @@ export class KeyDirectory {
   find(keyHash: string): Principal | Promise<Principal | null> {
     const nowMs = this.options.monotonicNowMs();
     const known = this.entries.get(keyHash);
-    if (known && this.isUsable(known, nowMs)) return known.principal;
+    if (known && this.isUsable(known, nowMs)) {
+      if (nowMs - known.askedAtMs >= this.options.renewAfterMs) this.renew(keyHash, nowMs);
+      return known.principal;
+    }
     const lookup = this.lookups.get(keyHash);
     if (lookup && nowMs - lookup.askedAtMs < this.options.freshForMs) return lookup.answer;
     return this.ask(keyHash, nowMs);
@@ -68,6 +75,12 @@ export class KeyDirectory {
 
   private isUsable(entry: Entry, nowMs: number): boolean {
     return nowMs - entry.askedAtMs < this.options.freshForMs && entry.expiresAtMs > this.options.wallNowMs();
+  }
+
+  /** Should it fail, who comes when the answer is too old asks again and is told why. */
+  private renew(keyHash: string, nowMs: number): void {
+    if (this.lookups.has(keyHash) || this.runningLookups >= this.options.maxLookups) return;
+    this.ask(keyHash, nowMs).catch(() => undefined);
   }
 
   private ask(keyHash: string, askedAtMs: number): Promise<Principal | null> {
