@@ -247,17 +247,22 @@ describe('without Redis', () => {
       expect((await client.chat(CHAT)).status).toBe(200);
       return performance.now() - startedMs;
     };
-    const before: number[] = [];
-    for (let nth = 0; nth < 8; nth += 1) before.push(await timed());
+    const times = async (): Promise<number[]> => {
+      const tookMs: number[] = [];
+      for (let nth = 0; nth < 8; nth += 1) tookMs.push(await timed());
+      return tookMs;
+    };
+    const usual = (await times()).toSorted((one, other) => one - other)[4]!;
+    // Eight calls of 200 ms last under two seconds: at most two of them look whether Redis is back.
+    const areQuick = (tookMs: readonly number[]): boolean =>
+      tookMs.filter((ms) => ms > usual + 60).length <= 3 && tookMs.filter((ms) => ms > usual + 100).length <= 1;
     proxy.hold();
     try {
-      const during: number[] = [];
-      for (let nth = 0; nth < 8; nth += 1) during.push(await timed());
+      // A busy machine may slow some of them; a gateway that waits for Redis slows all, every time.
+      let during = await times();
+      if (!areQuick(during)) during = await times();
+      expect({ usual, during, areQuick: areQuick(during) }).toMatchObject({ areQuick: true });
       await expectClosed(client, '198.51.100.2');
-      const usual = before.toSorted((one, other) => one - other)[4]!;
-      // Eight calls of 200 ms last under two seconds: at most two of them look whether Redis is back.
-      expect(during.filter((ms) => ms > usual + 60).length).toBeLessThanOrEqual(3);
-      expect(during.filter((ms) => ms > usual + 100).length).toBeLessThanOrEqual(1);
     } finally {
       proxy.release();
     }
