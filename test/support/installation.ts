@@ -86,7 +86,12 @@ export class Installation {
     writeFileSync(join(folder, 'catalogue.yaml'), options.catalogue);
     const { broker, testDatabase } = await startPlaces(folder);
     const [gatewayPort = 0] = await freePorts(1);
-    const dataSource = createDataSource({ url: testDatabase.url, poolSize: 2, applicationName: 'test' });
+    const dataSource = createDataSource({
+      url: testDatabase.url,
+      poolSize: 2,
+      applicationName: 'test',
+      connectTimeoutMs: READY_TIMEOUT_MS,
+    });
     await dataSource.initialize();
     const installation = new Installation(options, {
       folder,

@@ -30,6 +30,8 @@ export interface PersistenceOptions {
   readonly entities?: readonly EntityClass[];
   /** Connections this process may open. */
   readonly poolSize?: number;
+  /** Longest wait for a connection, a new one or one of the pool; who serves requests says soon that it has none. */
+  readonly connectTimeoutMs?: number;
   /** Longest time one statement may take. */
   readonly statementTimeoutMs?: number;
   /** Shown in pg_stat_activity. */
@@ -88,7 +90,7 @@ export function dataSourceOptions(options: PersistenceOptions): DataSourceOption
     poolErrorHandler: (error: Error) => options.onPoolError?.(error),
     extra: {
       onConnect: prepare,
-      connectionTimeoutMillis: 2_000,
+      connectionTimeoutMillis: options.connectTimeoutMs ?? 2_000,
       keepAlive: true,
       statement_timeout: options.statementTimeoutMs ?? 5_000,
       lock_timeout: 2_000,

@@ -4,6 +4,7 @@ import { createDataSource } from './data-source';
 /** Any number will do, as long as nobody else locks it. */
 const MIGRATION_LOCK = 7_205_471_001;
 const MIGRATION_TIMEOUT_MS = 600_000;
+const CONNECT_TIMEOUT_MS = 15_000;
 
 /**
  * Applies what is missing of the migration history. Two processes that start at the same time take turns:
@@ -12,12 +13,13 @@ const MIGRATION_TIMEOUT_MS = 600_000;
  * @returns the names of the migrations that were applied
  */
 export async function migrate(url: string): Promise<string[]> {
-  const lock = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  const lock = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   await lock.connect();
   const dataSource = createDataSource({
     url,
     poolSize: 1,
     applicationName: 'migrate',
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
     statementTimeoutMs: MIGRATION_TIMEOUT_MS,
   });
   try {

@@ -9,6 +9,8 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
+/** A busy machine may take long to begin one more process of PostgreSQL. */
+const CONNECT_TIMEOUT_MS = 20_000;
 const DEFAULT_URL = 'postgres://postgres@127.0.0.1:5432/postgres';
 
 /** A fresh database with every migration applied, on the server that DATABASE_URL names. */
@@ -46,7 +48,7 @@ export interface OpenTestDatabase {
 /** A fresh database and a connection pool on it, for a repository's own spec. */
 export async function openTestDatabase(): Promise<OpenTestDatabase> {
   const created = await createTestDatabase();
-  const dataSource = createDataSource({ url: created.url });
+  const dataSource = createDataSource({ url: created.url, connectTimeoutMs: CONNECT_TIMEOUT_MS });
   await dataSource.initialize();
   return {
     database: new Database(dataSource),
