@@ -4,6 +4,10 @@ import { ChatCompletionDto } from './chat-completions.dto';
 
 const CHAT = { model: 'a', messages: [{ role: 'user', content: 'x' }] };
 
+const TOOL = { type: 'function', function: { name: 'f', parameters: {} } };
+
+const marked = (marks: object): object => ({ role: 'user', content: [{ type: 'text', text: 'x', ...marks }] });
+
 /** What is wrong with the members, one line each. */
 function problemsOf(members: object): readonly string[] {
   const dto = Object.assign(new ChatCompletionDto(), structuredClone({ ...CHAT, ...members }));
@@ -19,6 +23,14 @@ describe('a chat completion', () => {
     { prediction: { type: 'content', content: 'x' } },
     { prediction: { type: 'content', content: [{ type: 'text', text: 'x' }] } },
     { prompt_cache_key: 'k', prompt_cache_options: { mode: 'explicit' }, cache_control: { type: 'ephemeral' } },
+    {
+      messages: [
+        marked({ cache_control: { type: 'ephemeral', ttl: '1h' }, prompt_cache_breakpoint: { mode: 'explicit' } }),
+      ],
+    },
+    { messages: [marked({ cache_control: null, prompt_cache_breakpoint: null })] },
+    { tools: [{ ...TOOL, cache_control: { type: 'ephemeral' } }] },
+    { stream_options: { include_usage: false } },
     { route: 'sort', trace: { trace_id: 'x', mine: 1 }, debug: { echo_upstream_body: true } },
     { tool_choice: 'required', max_tool_calls: 30 },
     { tool_choice: { type: 'function', function: { name: 'f' } } },
@@ -45,6 +57,18 @@ describe('a chat completion', () => {
     [{ prompt_cache_key: 5 }, 'prompt_cache_key must be a string'],
     [{ prompt_cache_options: {} }, 'prompt_cache_options.mode must be one of explicit'],
     [{ cache_control: { type: 'forever' } }, 'cache_control.type must be ephemeral'],
+    [
+      { messages: [marked({ cache_control: { type: 'ephemeral', ttl: '9h' } })] },
+      'messages[0].content[0].cache_control.ttl must be 5m or 1h',
+    ],
+    [
+      { messages: [marked({ prompt_cache_breakpoint: true })] },
+      'messages[0].content[0].prompt_cache_breakpoint.mode must be explicit',
+    ],
+    [{ tools: [{ ...TOOL, cache_control: 'ephemeral' }] }, 'tools[0].cache_control.type must be ephemeral'],
+    [{ tools: [{ type: 'function', function: { name: 'a b' } }] }, 'tools[0].function.name must be 1 to 64'],
+    [{ stream_options: { include_usage: 'yes' } }, 'stream_options.include_usage must be a boolean'],
+    [{ stream_options: true }, 'stream_options must be an object'],
     [{ route: 'x' }, 'route must be one of'],
     [{ trace: 'x' }, 'trace must be an object'],
     [{ debug: { echo_upstream_body: 'yes' } }, 'debug.echo_upstream_body must be a boolean'],

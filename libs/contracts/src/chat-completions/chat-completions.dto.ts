@@ -1,15 +1,4 @@
-import {
-  IsBoolean,
-  IsInt,
-  IsNumber,
-  IsObject,
-  IsOptional,
-  IsString,
-  Max,
-  MaxLength,
-  Min,
-  MinLength,
-} from 'class-validator';
+import { IsBoolean, IsInt, IsNumber, IsOptional, IsString, Max, MaxLength, Min, MinLength } from 'class-validator';
 import { MAX_MODEL_LENGTH, MAX_OUTPUT_TOKENS, OpenAiConversationDto } from '../inference/inference.dto';
 import { IsStoredText } from '../organizations/member-rules';
 import { IsWellFormed } from '../validation/well-formed';
@@ -27,6 +16,7 @@ import {
   findChatToolChoiceProblem,
   findLogitBiasProblem,
   findPredictionProblem,
+  findStreamOptionsProblem,
 } from './chat-settings';
 
 const NUMBER = { allowInfinity: false, allowNaN: false };
@@ -43,7 +33,7 @@ export class ChatCompletionDto extends OpenAiConversationDto {
   messages: object[];
 
   @IsOptional()
-  @IsObject()
+  @IsWellFormed(findStreamOptionsProblem)
   stream_options?: object | null;
 
   @IsOptional()

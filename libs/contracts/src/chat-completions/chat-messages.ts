@@ -1,3 +1,4 @@
+import { findCacheMarkProblem } from '../inference/cache-control';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
@@ -36,6 +37,8 @@ function findPartsProblem(content: unknown): string | null {
     const part: unknown = content[index];
     if (!isPlainObject(part) || !isNonEmptyString(part.type)) return `[${index}].type must be a non-empty string`;
     if (part.type === 'text' && typeof part.text !== 'string') return `[${index}].text must be a string`;
+    const problem = findCacheMarkProblem(part);
+    if (problem !== null) return `[${index}]${problem}`;
   }
   return null;
 }
@@ -53,27 +56,27 @@ function findToolCallsProblem(toolCalls: unknown): string | null {
   return null;
 }
 
-/** Checks `tools`: each has a type, and a function has a name of at most 64 characters and object parameters. */
+/** Checks `tools`: each has a type; a function has a name, object parameters and perhaps a mark for the prompt cache. */
 export function findToolsProblem(tools: unknown): string | null {
   if (!Array.isArray(tools)) return ' must be an array';
   for (let index = 0; index < tools.length; index += 1) {
     const tool: unknown = tools[index];
     if (!isPlainObject(tool) || !isNonEmptyString(tool.type)) return `[${index}].type must be a non-empty string`;
     if (tool.type !== 'function') continue;
-    const problem = findFunctionProblem(tool.function);
-    if (problem !== null) return `[${index}].function${problem}`;
+    const problem = findFunctionProblem(tool.function) ?? findCacheMarkProblem(tool);
+    if (problem !== null) return `[${index}]${problem}`;
   }
   return null;
 }
 
 function findFunctionProblem(definition: unknown): string | null {
-  if (!isPlainObject(definition)) return ' must be an object';
+  if (!isPlainObject(definition)) return '.function must be an object';
   const { name, parameters } = definition;
   if (!isNonEmptyString(name) || name.length > MAX_FUNCTION_NAME || !/^[\w-]+$/.test(name)) {
-    return `.name must be 1 to ${MAX_FUNCTION_NAME} letters, digits, underscores or dashes`;
+    return `.function.name must be 1 to ${MAX_FUNCTION_NAME} letters, digits, underscores or dashes`;
   }
   const isAbsent = parameters === undefined || parameters === null;
-  return isAbsent || isPlainObject(parameters) ? null : '.parameters must be an object';
+  return isAbsent || isPlainObject(parameters) ? null : '.function.parameters must be an object';
 }
 
 /** Checks `stop`: a string, or at most four. */

@@ -12,6 +12,11 @@ export function findChatModalitiesProblem(modalities: unknown): string | null {
   return findElementsProblem(modalities, 1, 3, oneOf('text', 'image', 'audio'));
 }
 
+/** Checks `stream_options`: whether usage is wanted, which every stream has anyway. */
+export function findStreamOptionsProblem(options: unknown): string | null {
+  return findMembersProblem(options, { include_usage: isBoolean });
+}
+
 /** Checks `debug`. */
 export function findChatDebugProblem(debug: unknown): string | null {
   return findMembersProblem(debug, { echo_upstream_body: isBoolean });

@@ -6,3 +6,13 @@ export function findCacheControlProblem(control: unknown): string | null {
   const { ttl } = control;
   return isAbsent(ttl) || ttl === '5m' || ttl === '1h' ? null : '.ttl must be 5m or 1h';
 }
+
+/** Checks the marks for the prompt cache that a part of the content may have. */
+export function findCacheMarkProblem(part: Readonly<Record<string, unknown>>): string | null {
+  const { prompt_cache_breakpoint: mark, cache_control: control } = part;
+  if (!isAbsent(mark) && !(isPlainObject(mark) && mark['mode'] === 'explicit')) {
+    return '.prompt_cache_breakpoint.mode must be explicit';
+  }
+  const problem = isAbsent(control) ? null : findCacheControlProblem(control);
+  return problem === null ? null : `.cache_control${problem}`;
+}

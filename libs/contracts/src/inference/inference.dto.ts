@@ -86,6 +86,15 @@ export class ConversationDto extends InferenceDto {
   @IsOptional()
   @IsWellFormed(findStopConditionsProblem)
   stop_server_tools_when?: object[] | null;
+
+  /** An older way to say `provider.sort.partition`. */
+  @IsOptional()
+  @IsIn(['fallback', 'sort'])
+  route?: string | null;
+
+  @IsOptional()
+  @IsWellFormed(findTraceProblem)
+  trace?: object | null;
 }
 
 /** What the two APIs of OpenAI have in common beyond that. */
@@ -132,13 +141,4 @@ export class OpenAiConversationDto extends ConversationDto {
   @IsOptional()
   @IsWellFormed(findCacheControlProblem)
   cache_control?: object | null;
-
-  /** An older way to say `provider.sort.partition`. */
-  @IsOptional()
-  @IsIn(['fallback', 'sort'])
-  route?: string | null;
-
-  @IsOptional()
-  @IsWellFormed(findTraceProblem)
-  trace?: object | null;
 }

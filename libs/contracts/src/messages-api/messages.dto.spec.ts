@@ -42,6 +42,8 @@ describe(MessagesDto.name, () => {
     ['fallbacks', { fallbacks: [{ model: 'a' }, { model: 'b' }, { model: 'c' }] }],
     ['fallbacks beside no models', { fallbacks: [{ model: 'a' }], models: null }],
     ['models', { models: ['a', 'b'] }],
+    ['a route', { route: 'sort' }],
+    ['a trace', { trace: { trace_id: 'a', ours: 1 } }],
   ])('takes %s', (_what, members) => {
     expect(problems(members)).toEqual([]);
   });
@@ -102,6 +104,9 @@ describe(MessagesDto.name, () => {
     [{ fallbacks: [{ model: 'a' }], models: ['b'] }, 'fallbacks must not be given together with models'],
     [{ metadata: { user_id: 1 } }, 'metadata.user_id must be a string of at most 512 characters'],
     [{ speed: 'slow' }, 'speed must be one of'],
+    [{ route: 'x' }, 'route must be one of'],
+    [{ trace: { trace_id: 1 } }, 'trace.trace_id must be text'],
+    [{ trace: 'x' }, 'trace must be an object'],
     [{ session_id: 'x'.repeat(257) }, 'session_id must be shorter than or equal to 256 characters'],
     [{ user: 1 }, 'user must'],
     [{ provider: { order: [] } }, 'provider.order must be an array'],

@@ -99,13 +99,4 @@ export class MessagesDto extends ConversationDto {
   @IsArray()
   @IsObject({ each: true })
   plugins?: object[] | null;
-
-  @IsOptional()
-  @IsString()
-  @MaxLength(64)
-  route?: string | null;
-
-  @IsOptional()
-  @IsObject()
-  trace?: object | null;
 }

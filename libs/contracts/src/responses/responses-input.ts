@@ -1,4 +1,4 @@
-import { findCacheControlProblem } from '../inference/cache-control';
+import { findCacheMarkProblem } from '../inference/cache-control';
 import { findElementsProblem, oneOf, text, type MemberCheck } from '../validation/member-checks';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 import { findMediaLinkProblem, isBase64 } from './media-links';
@@ -91,14 +91,6 @@ function findPartProblem(part: unknown): string | null {
   const { type } = part;
   if (typeof type !== 'string' || !Object.hasOwn(PART_CHECKS, type)) return '.type is no known kind of content';
   return findCacheMarkProblem(part) ?? PART_CHECKS[type]!(part);
-}
-
-function findCacheMarkProblem(part: Fields): string | null {
-  const { prompt_cache_breakpoint: mark, cache_control: control } = part;
-  if (mark !== undefined && mark !== null && !(isPlainObject(mark) && mark['mode'] === 'explicit')) {
-    return '.prompt_cache_breakpoint.mode must be explicit';
-  }
-  return control === undefined || control === null ? null : at('.cache_control', findCacheControlProblem(control));
 }
 
 function findOutputProblem(item: Fields): string | null {

@@ -3,7 +3,8 @@ import { isObject, type JsonObject } from './loose-values';
 
 /**
  * An object of a caller's request, read member by member. Null counts as absent. A member of the wrong type
- * is refused by its path, e.g. `messages[0].content[1].text`; its value is never repeated.
+ * is refused by its path, e.g. `messages[0].content[1].text`, in words and as `metadata.param`; its value is never
+ * repeated.
  */
 export class CheckedObject {
   constructor(
@@ -112,5 +113,5 @@ export class CheckedObject {
 }
 
 function refused(path: string, reason: string): AppError {
-  return new AppError('invalid_request', `${path} ${reason}`);
+  return new AppError('invalid_request', `${path} ${reason}`, { metadata: { param: path } });
 }

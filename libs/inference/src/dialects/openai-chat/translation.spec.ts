@@ -275,6 +275,7 @@ describe('a chat request', () => {
     const error = refusalOf(body);
     expect(error.code).toBe('invalid_request');
     expect(error.message).toMatch(message.startsWith('^') ? new RegExp(message) : message);
+    expect(error.metadata).toEqual({ param: error.message.split(' ', 1)[0] });
   });
 });
 
