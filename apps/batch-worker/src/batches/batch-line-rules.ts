@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { countEmbeddingsInputs, PARTS_BEYOND_TEXT } from '@libs/contracts';
+import { countEmbeddingsInputs, hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
 import type { Api } from '@libs/inference';
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -141,8 +141,12 @@ function problemOfTool({ type, engine }: JsonObject, { serviceName, isNative, ap
 
 function findOtherPart(member: string, entries: unknown): string | null {
   if (!Array.isArray(entries)) return null;
-  const index = entries.findIndex((entry) => holdsOtherPart(entry, DEPTH));
+  const index = entries.findIndex((entry) => holdsOtherPart(entry, DEPTH) || hasMedia(member, entry));
   return index === -1 ? null : `${member}[${index}] holds more than text, which a batch cannot carry`;
+}
+
+function hasMedia(member: string, entry: unknown): boolean {
+  return member === 'messages' && isObject(entry) && hasMediaBesideContent(entry);
 }
 
 /** Parts stand in messages, and results of tools have parts of their own. */

@@ -118,6 +118,8 @@ describe(BatchValidationService.name, () => {
       { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'image', source: { type: 'url', url: 'x' } }] },
     ],
   };
+  const painted = { role: 'assistant', content: 'Here.', images: [{ image_url: { url: 'https://a.example/b.png' } }] };
+  const spoken = { role: 'assistant', audio: { id: 'audio_1' } };
   const chat = { messages: MESSAGES };
   const message = { messages: MESSAGES, max_tokens: 5 };
   const search = { type: 'web_search', engine: 'exa' };
@@ -132,6 +134,8 @@ describe(BatchValidationService.name, () => {
     ['/v1/chat/completions', { ...chat, image_config: {} }, 'image_config cannot be used'],
     ['/v1/chat/completions', { ...chat, tools: [{ type: 'gate:datetime' }] }, 'tools[0] is run by the gateway'],
     ['/v1/chat/completions', { messages: [...MESSAGES, part] }, 'messages[1] holds more than text'],
+    ['/v1/chat/completions', { messages: [...MESSAGES, painted] }, 'messages[1] holds more than text'],
+    ['/v1/chat/completions', { messages: [...MESSAGES, spoken] }, 'messages[1] holds more than text'],
     ['/v1/responses', { input: 'Hello!', plugins: [{ id: 'web', enabled: true }] }, 'plugins run in the gateway'],
     ['/v1/responses', { input: 'Hello!', tools: [search] }, 'tools[0] is run by the gateway'],
     [
@@ -180,6 +184,11 @@ describe(BatchValidationService.name, () => {
     ['/v1/chat/completions', { ...chat, plugins: [], models: [], provider: {}, speed: null, modalities: ['text'] }],
     ['/v1/chat/completions', { ...chat, plugins: [{ id: 'web', enabled: false }], web_search_options: {} }],
     ['/v1/chat/completions', { ...chat, tools: [{ type: 'function', function: { name: 'look' } }] }],
+    ['/v1/chat/completions', { messages: [{ role: 'assistant', content: 'Here.', images: [] }, ...MESSAGES] }],
+    [
+      '/v1/chat/completions',
+      { messages: [{ role: 'assistant', content: 'Here.', images: null, audio: null }, ...MESSAGES] },
+    ],
     ['/v1/responses', { input: 'Hello!', tools: [{ type: 'web_search', engine: 'native' }] }],
     ['/v1/messages', { ...message, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
     ['/v1/messages', { ...message, output_config: { effort: 'high', task_budget: null } }],

@@ -80,6 +80,14 @@ describe(readBatchLine, () => {
       '400 requests[3].body.messages[0] holds more than text, which a batch cannot carry',
     ],
     [
+      { custom_id: 'a', body: { messages: [{ role: 'assistant', images: [{ image_url: { url: 'x' } }] }] } },
+      '400 requests[3].body.messages[0] holds more than text, which a batch cannot carry',
+    ],
+    [
+      { custom_id: 'a', body: { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] } },
+      '400 requests[3].body.messages[0] holds more than text, which a batch cannot carry',
+    ],
+    [
       { custom_id: 'a', body: { input: [{ type: 'input_image' }] } },
       '400 requests[3].body.input[0] holds more than text, which a batch cannot carry',
     ],

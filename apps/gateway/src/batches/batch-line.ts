@@ -1,4 +1,4 @@
-import { PARTS_BEYOND_TEXT } from '@libs/contracts';
+import { hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { findValue } from '@libs/inference';
 
@@ -101,10 +101,15 @@ function checkTextOnly(where: string, member: string, entries: unknown): void {
   for (const [index, entry] of entries.entries()) {
     if (!isObject(entry)) continue;
     const parts: unknown[] = Array.isArray(entry.content) ? entry.content : [entry];
-    if (parts.some((part) => isObject(part) && typeof part.type === 'string' && PARTS_BEYOND_TEXT.has(part.type))) {
+    const hasMedia = member === 'messages' && hasMediaBesideContent(entry);
+    if (hasMedia || parts.some(isBeyondText)) {
       throw refused(where, `${member}[${index}]`, 'holds more than text, which a batch cannot carry');
     }
   }
+}
+
+function isBeyondText(part: unknown): boolean {
+  return isObject(part) && typeof part.type === 'string' && PARTS_BEYOND_TEXT.has(part.type);
 }
 
 function readTokenCap(where: string, body: JsonObject): number | null {

@@ -12,3 +12,14 @@ export const PARTS_BEYOND_TEXT: ReadonlySet<string> = new Set([
   'input_file',
   'document',
 ]);
+
+/** Whether a message holds pictures or sound that the model made, which stand beside its content. */
+export function hasMediaBesideContent({
+  images,
+  audio,
+}: {
+  readonly images?: unknown;
+  readonly audio?: unknown;
+}): boolean {
+  return (Array.isArray(images) && images.length > 0) || (audio !== undefined && audio !== null);
+}
