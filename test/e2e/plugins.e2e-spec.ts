@@ -128,6 +128,14 @@ async function expectCharged(answer: ApiAnswer<Json>, extra: string): Promise<vo
   expect(textOf(amountOf(row.cost))).toBe(textOf(model + amountOf(extra)));
 }
 
+/** What `GET /generation` says of the searches of a call that is settled. */
+async function searchesOf(id: string): Promise<Json> {
+  await settledGeneration(installation.database, id);
+  const { body: told } = await client.request<{ data: Json }>('GET', `/generation?id=${id}`);
+  const { num_search_results: results, web_search_engine: engine } = told.data;
+  return { results, engine };
+}
+
 describe('plugins', () => {
   it.each([
     ['/chat/completions', body({}, 'chat'), 'annotations'],
@@ -142,6 +150,8 @@ describe('plugins', () => {
     expect(answer.text).toMatch(new RegExp(`"${member}":\\[\\{"type":"[a-z_]+"`));
     expect(stagesOf(answer)).toMatchObject([{ type: 'plugin', name: 'web-search', cost_usd: 0.004 }]);
     await expectCharged(answer, SEARCH_COST);
+    const searched = await searchesOf(String(answer.headers['x-generation-id']));
+    expect(searched).toEqual({ results: 1, engine: 'searxng' });
   });
 
   it('begin a streamed chat with what was found, and charge it', async () => {
@@ -155,6 +165,8 @@ describe('plugins', () => {
     const row = await settledGeneration(installation.database, opened.headers.get('x-generation-id')!);
     expect(amountOf(row.cost)).toBeGreaterThan(amountOf(SEARCH_COST));
     expect(row.charges.map((charge) => textOf(amountOf(charge)))).toEqual([textOf(amountOf(row.cost))]);
+    const searched = await searchesOf(opened.headers.get('x-generation-id')!);
+    expect(searched).toEqual({ results: 1, engine: 'searxng' });
   });
 
   it('do nothing for who cannot pay', async () => {
@@ -267,5 +279,7 @@ describe('server tools for the web', () => {
       cost_details: { server_tool_cost: 0.004 },
     });
     await expectCharged(answer, SEARCH_COST);
+    const searched = await searchesOf(String(answer.headers['x-generation-id']));
+    expect(searched).toEqual({ results: 1, engine: 'searxng' });
   });
 });

@@ -68,6 +68,7 @@ export type {
   GenerationAttempt,
   GenerationDetails,
   GenerationOpening,
+  GenerationSearch,
   GenerationSettlement,
   OpeningTerms,
 } from './generations/generation-records';

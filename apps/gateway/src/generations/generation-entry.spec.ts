@@ -81,6 +81,7 @@ describe(generationEntry.name, () => {
       isByok: true,
       upstreamCostUsd: '0.000000000002',
       cacheDiscountUsd: '-0.5',
+      search: { engine: 'exa', results: 7 },
       attempts: [attempt, { ...attempt, provider: 'acme', status: 200, isByok: true }],
     };
     expect(generationEntry({ ...view, details }, nameOf)).toMatchObject({
@@ -92,6 +93,8 @@ describe(generationEntry.name, () => {
       num_media_prompt: 3,
       num_input_audio_prompt: 1,
       num_fetches: null,
+      num_search_results: 7,
+      web_search_engine: 'exa',
       native_finish_reason: 'end_turn',
       service_tier: 'flex',
       is_byok: true,
@@ -111,6 +114,8 @@ describe(generationEntry.name, () => {
       user_agent: null,
       is_byok: false,
       upstream_inference_cost: null,
+      num_search_results: null,
+      web_search_engine: null,
     });
   });
 });

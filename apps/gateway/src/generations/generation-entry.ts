@@ -36,9 +36,6 @@ const UNTOLD = {
   // Providers count pictures they made in ways of their own, or among the other tokens.
   native_tokens_completion_images: null,
   num_media_completion: null,
-  // Searches are counted, what they find is not; which engine ran is a matter of the tool's settings.
-  num_search_results: null,
-  web_search_engine: null,
   // There are no presets and no models that choose another one.
   preset_id: null,
   router: null,
@@ -121,13 +118,21 @@ function answerOf(details: GenerationDetails): object {
   };
 }
 
-const NOTHING_COUNTED = { num_media_prompt: null, num_input_audio_prompt: null, num_fetches: null };
+const NOTHING_COUNTED = {
+  num_media_prompt: null,
+  num_input_audio_prompt: null,
+  num_fetches: null,
+  num_search_results: null,
+  web_search_engine: null,
+};
 
-function countsOf({ mediaParts, audioParts, fetches }: GenerationDetails): object {
+function countsOf({ mediaParts, audioParts, fetches, search }: GenerationDetails): object {
   return {
     num_media_prompt: mediaParts ?? 0,
     num_input_audio_prompt: audioParts ?? 0,
     num_fetches: fetches ?? null,
+    num_search_results: search?.results ?? null,
+    web_search_engine: search?.engine ?? null,
   };
 }
 

@@ -74,6 +74,7 @@ export function answerDetails(recorded: RecordedCall, server: Server, ended: End
     upstreamCostUsd: cost.upstreamCost === undefined ? undefined : formatUsd(cost.upstreamCost),
     cacheDiscountUsd: discount === 0n ? undefined : formatUsd(discount),
     fetches: fetchesOf(server),
+    search: server.search?.(),
   } satisfies Omit<GenerationDetails, 'attempts'>);
 }
 

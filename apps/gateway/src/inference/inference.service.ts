@@ -220,11 +220,12 @@ export class InferenceService {
 
   /** Ends a call that came to nothing; why it did. */
   private fail(call: PreparedCall, thrown: unknown, isAdmitted: boolean): AppError {
-    const { ticket, abort, startedMs, admission } = call;
+    const { ticket, abort, startedMs, admission, plugins } = call;
     const error = ticket.refusal ?? AppError.from(thrown);
     const attempts = (thrown instanceof AppError && failedRouteOf(thrown)?.attempts) || [];
     const times = { startedMs, endedMs: this.nowMs() };
-    const outcome = failed(call, { error, isCancelled: abort.aborted, attempts }, times);
+    const ended = failed(call, { error, isCancelled: abort.aborted, attempts }, times);
+    const outcome = plugins === null ? ended : plugins.recorded(ended);
     admission?.used(outcome.promptTokens + outcome.completionTokens);
     // A request that was not let in, or could not be routed, has asked no provider.
     if (isAdmitted && error.availability === undefined) ticket.settle(outcome);

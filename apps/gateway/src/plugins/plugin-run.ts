@@ -7,11 +7,13 @@ import {
   type PipelineStage,
   type StreamResult,
 } from '@libs/inference';
+import type { GenerationSearch } from '@libs/persistence';
 import type { CallOutcome } from '../generations/generation-ticket';
 import type { IncomingCall } from '../inference/checked-call';
 import type { Fields } from '../server-tools/named-tools';
 import type { ToolSource } from '../server-tools/server-tool';
 import type { LoopServed } from '../server-tools/server-tool-engine';
+import { joinSearches } from '../server-tools/web-search';
 import { AnswerBody, writeSource } from './answer-body';
 import { CostedStream } from './costed-stream';
 import { HeadedStream } from './headed-stream';
@@ -24,6 +26,7 @@ export class PluginRun {
   readonly #sources: ToolSource[] = [];
   #body: RequestBody;
   #spent = 0n;
+  #search: GenerationSearch | undefined;
 
   constructor(
     private readonly plugins: readonly BoundPlugin[],
@@ -46,6 +49,7 @@ export class PluginRun {
       this.#body = preparation.body;
       this.#sources.push(...(preparation.sources ?? []));
       this.#spent += plugin.mostPicoUsd ?? 0n;
+      this.#search = joinSearches(this.#search, preparation.search);
       this.#stages.push(preparation.stage);
     });
     return { ...this.call, body: this.#body.bytes, parsed: this.#body.parsed, promptTokens: undefined };
@@ -88,7 +92,14 @@ export class PluginRun {
   /** What comes into the books, with what the plugins cost. */
   charged(outcome: CallOutcome): CallOutcome {
     const costPicoUsd = outcome.costPicoUsd + this.#spent;
-    return { ...outcome, costPicoUsd, costUsd: formatUsd(costPicoUsd) };
+    return { ...this.recorded(outcome), costPicoUsd, costUsd: formatUsd(costPicoUsd) };
+  }
+
+  /** What is known of a call, with what the plugins searched for; also of one that nobody answered or pays. */
+  recorded(outcome: CallOutcome): CallOutcome {
+    const { details } = outcome;
+    const search = joinSearches(this.#search, details.search);
+    return search === undefined ? outcome : { ...outcome, details: { ...details, search } };
   }
 
   /** One after the other; whatever goes wrong when the caller has left is that the caller has left. */

@@ -1,4 +1,5 @@
 import type { Model, PipelineStage, StreamableApi } from '@libs/inference';
+import type { GenerationSearch } from '@libs/persistence';
 import type { Fields } from '../server-tools/named-tools';
 import type { ToolSource } from '../server-tools/server-tool';
 import type { AnswerBody } from './answer-body';
@@ -22,6 +23,8 @@ export interface Preparation {
   readonly body: RequestBody;
   /** What the metadata says of it. */
   readonly stage: PipelineStage;
+  /** The search of the web that was made, for the record of the call. */
+  readonly search?: GenerationSearch;
   /** What the answer is to cite. */
   readonly sources?: readonly ToolSource[];
 }

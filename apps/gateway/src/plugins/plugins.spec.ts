@@ -103,7 +103,21 @@ describe(Plugins.name, () => {
           data: { engine: 'searxng', results: 1 },
         },
       ]);
-      expect(run.charged({ costPicoUsd: 1n } as never)).toMatchObject({ costPicoUsd: SEARCH_COST + 1n });
+      expect(run.charged({ costPicoUsd: 1n, details: { attempts: [] } } as never)).toMatchObject({
+        costPicoUsd: SEARCH_COST + 1n,
+      });
+    });
+
+    it('has the record of a call tell of its search beside those of tools, whoever answers it', async () => {
+      bench.service.answer = found;
+      const { run } = await bench.prepare('chat', chat('Q', [{ id: 'web' }]));
+      const failed = { costPicoUsd: 0n, details: { attempts: [] } } as never;
+      expect(run.recorded(failed)).toEqual({
+        costPicoUsd: 0n,
+        details: { attempts: [], search: { engine: 'searxng', results: 1 } },
+      });
+      const searched = { costPicoUsd: 1n, details: { attempts: [], search: { engine: 'exa', results: 4 } } } as never;
+      expect(run.charged(searched)).toMatchObject({ details: { search: { engine: 'searxng', results: 5 } } });
     });
 
     it.each([
@@ -291,7 +305,7 @@ describe(Plugins.name, () => {
       const silent = chat([{ type: 'image_url', image_url: { url: 'x' } }], [{ id: 'web' }]);
       const { run, stages } = await bench.prepare('chat', silent);
       expect(stages()).toEqual([]);
-      expect(run.charged({ costPicoUsd: 1n } as never)).toMatchObject({ costPicoUsd: 1n });
+      expect(run.charged({ costPicoUsd: 1n, details: { attempts: [] } } as never)).toMatchObject({ costPicoUsd: 1n });
       expect(bench.service.requests).toHaveLength(1);
     });
 

@@ -41,6 +41,7 @@ export class WebPlugin implements Plugin {
     return {
       body: hits.length === 0 ? body : body.withContext(`${prompt}\n\n${describeHits(hits)}`),
       sources: hits.map(({ url, title, text: content }) => ({ type: 'url-citation', url, title, content })),
+      search: { engine: setup.engine.name, results: hits.length },
       stage: {
         type: 'plugin',
         name: 'web-search',

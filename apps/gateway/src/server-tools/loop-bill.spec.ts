@@ -23,4 +23,13 @@ describe(LoopBill.name, () => {
     expect(bill.bill.tools).toMatchObject({ executed: 2, webSearches: 1, cost: 5n });
     expect(bill.uses).toEqual({ web_search: 2 });
   });
+
+  it('counts what all searches found, and names the engine', () => {
+    const bill = new LoopBill();
+    expect(bill.search).toBeUndefined();
+    bill.addUse('web_search', found('None.', { search: { engine: 'exa', results: 0 } }));
+    bill.addUse('web_fetch', found('A page.'));
+    bill.addUse('web_search', found('Found.', { search: { engine: 'exa', results: 3 } }));
+    expect(bill.search).toEqual({ engine: 'exa', results: 3 });
+  });
 });

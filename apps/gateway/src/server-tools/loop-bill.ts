@@ -8,7 +8,9 @@ import {
   type ToolBill,
   type Usage,
 } from '@libs/inference';
+import type { GenerationSearch } from '@libs/persistence';
 import type { ToolOutcome } from './server-tool';
+import { joinSearches } from './web-search';
 
 type Provenance = Usage['provenance'];
 
@@ -20,6 +22,7 @@ export class LoopBill {
   #usage: Usage = emptyUsage('upstream');
   #cost: Cost = { totalCost: 0n, promptCost: 0n, completionCost: 0n };
   #tools: ToolBill = { requested: 0, executed: 0, webSearches: 0, webFetches: 0, cost: 0n };
+  #search: GenerationSearch | undefined;
   readonly #uses = new Map<string, number>();
 
   addTurn({ usage, cost }: Pick<StreamOutcome, 'usage' | 'cost'>): void {
@@ -32,7 +35,8 @@ export class LoopBill {
   }
 
   /** A search that was refused or failed is none: nobody pays for it. */
-  addUse(tool: string, { costPicoUsd, isError }: ToolOutcome): void {
+  addUse(tool: string, { costPicoUsd, isError, search }: ToolOutcome): void {
+    this.#search = joinSearches(this.#search, search);
     const { executed, webSearches, webFetches, cost } = this.#tools;
     this.#uses.set(tool, (this.#uses.get(tool) ?? 0) + 1);
     this.#tools = {
@@ -47,6 +51,11 @@ export class LoopBill {
   /** How often each tool ran. */
   get uses(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#uses);
+  }
+
+  /** Undefined where none was made. */
+  get search(): GenerationSearch | undefined {
+    return this.#search;
   }
 
   get bill(): Required<Bill> {

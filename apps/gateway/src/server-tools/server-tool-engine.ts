@@ -16,6 +16,7 @@ import {
   type StreamableApi,
   type StreamResult,
 } from '@libs/inference';
+import type { GenerationSearch } from '@libs/persistence';
 import { LoopStream } from './loop-stream';
 import type { Fields } from './named-tools';
 import type { ServerToolPlan, ServerToolPlanner } from './server-tool-plan';
@@ -25,6 +26,8 @@ import { ToolLoop, type LoopEnd, type TurnEngine } from './tool-loop';
 export interface LoopServed {
   /** What the metadata says of the tools, at the time of asking. */
   readonly stages: () => readonly PipelineStage[];
+  /** Searches of the web that tools made, at the time of asking. */
+  readonly search?: () => GenerationSearch | undefined;
 }
 
 export interface LoopResult extends InferenceResult, LoopServed {
@@ -62,6 +65,7 @@ export class ServerToolCall {
       upstreamId: end.upstreamId,
       interruption: interruptionOf(end, this.api),
       stages: () => [stageOf(loop)],
+      search: () => loop.bill.search,
     };
   }
 
@@ -70,7 +74,7 @@ export class ServerToolCall {
     const loop = await this.#open(routed, true);
     const writer = callerSideOf(this.api).writeStream(contextOf(loop.served, routed));
     const stream = new LoopStream(loop, writer);
-    return { ...loop.served, stream, stages: () => [stageOf(loop)] };
+    return { ...loop.served, stream, stages: () => [stageOf(loop)], search: () => loop.bill.search };
   }
 
   async #open(routed: RoutedRequest, isStream: boolean): Promise<ToolLoop> {

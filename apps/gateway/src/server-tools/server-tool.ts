@@ -1,5 +1,6 @@
 import type { Principal } from '@libs/contracts';
 import type { Annotation, ToolDefinition, ToolResultPart } from '@libs/inference';
+import type { GenerationSearch } from '@libs/persistence';
 
 /** What a tool may know of the request for which it runs. */
 export interface ToolContext {
@@ -22,6 +23,8 @@ export interface ToolOutcome {
   readonly item: Readonly<Record<string, unknown>>;
   /** Sources for the answer's text; offsets are set by whoever places them. */
   readonly sources?: readonly ToolSource[];
+  /** The search of the web that was made, for the record of the call. */
+  readonly search?: GenerationSearch;
   /** Pictures for the caller, as data URLs or links; shown where the caller's API has no output items. */
   readonly images?: readonly string[];
   /** Functions that the model may call from its next turn on. */

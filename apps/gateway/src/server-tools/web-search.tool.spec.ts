@@ -40,6 +40,7 @@ describe(WebSearchTool.name, () => {
     expect(await bound({}).run({ query: 'what is new' }, context())).toEqual({
       parts: [{ type: 'text', text: '[1] One\nURL: https://a.example/1\nPublished: 2026-01-02\nThe first.' }],
       isError: false,
+      search: { engine: 'searxng', results: 1 },
       item: {
         action: { type: 'search', query: 'what is new', sources: [{ type: 'url', url: 'https://a.example/1' }] },
       },

@@ -75,6 +75,7 @@ class BoundWebSearch implements BoundTool {
         isError: false,
         item: { action: { type: 'search', query, sources: hits.map(({ url }) => ({ type: 'url', url })) } },
         sources: hits.map(({ url, title, text: content }) => ({ type: 'url-citation', url, title, content })),
+        search: { engine: this.setup.engine.name, results: found },
         costPicoUsd: this.web.costPicoUsd,
       };
     } catch (error) {

@@ -1,3 +1,4 @@
+import type { GenerationSearch } from '@libs/persistence';
 import { refusal } from './named-tools';
 import type { SearchEngine, SearchHit } from './web-search-engines/search-engine';
 import type { SearchSettings } from './web-search-settings';
@@ -61,6 +62,15 @@ export class WebSearch {
       .slice(0, most)
       .map((hit) => ({ ...hit, text: hit.text.slice(0, maxCharacters) }));
   }
+}
+
+/** Searches of one call as one. */
+export function joinSearches(
+  one: GenerationSearch | undefined,
+  other: GenerationSearch | undefined,
+): GenerationSearch | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return { engine: one.engine, results: one.results + other.results };
 }
 
 /** The results as text that a model can read and cite. */

@@ -32,6 +32,14 @@ export interface GenerationAttempt {
   readonly isByok?: true | undefined;
 }
 
+/** Searches of the web that we made for a call. */
+export interface GenerationSearch {
+  /** The one that was asked, first where several were. */
+  readonly engine: string;
+  /** Of all searches. */
+  readonly results: number;
+}
+
 /**
  * What else is known of a call once it is over. A member that is not known, is nothing or is false is absent, so
  * that a plain call is a short line. Texts hold no NUL, which PostgreSQL could not store.
@@ -58,6 +66,8 @@ export interface GenerationDetails {
   readonly cacheDiscountUsd?: string | undefined;
   /** Pages that a tool of ours read for the model; absent where it had no tools of ours. */
   readonly fetches?: number | undefined;
+  /** Absent where we made none; those of a provider are its own matter. */
+  readonly search?: GenerationSearch | undefined;
 }
 
 /** What became of it. */
