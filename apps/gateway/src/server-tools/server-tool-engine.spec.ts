@@ -112,6 +112,44 @@ describe(ServerToolEngine.name, () => {
     });
   });
 
+  describe('of a model that thinks, at a provider that keeps nothing', () => {
+    const thought = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'sealed' };
+    const called = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'datetime', arguments: '{}' };
+    const turns = { messages: [{ role: 'user', content: 'Hi' }] };
+    const asked = (more: object) => ({ model: 'test/thinking', tools: TOOLS, ...more });
+
+    it.each<[string, object, boolean]>([
+      ['responses', asked({ input: 'Hi' }), false],
+      ['responses', asked({ input: 'Hi', include: ['reasoning.encrypted_content'] }), true],
+      ['responses', asked({ input: 'Hi', reasoning: { effort: 'low' } }), true],
+      ['chat/completions', asked(turns), false],
+      ['chat/completions', asked({ ...turns, reasoning_effort: 'low' }), true],
+      ['messages', asked({ ...turns, max_tokens: 50 }), false],
+    ])(
+      'gives each turn of %s the thoughts before it, for %j with the caller seeing seals: %j',
+      async (path, body, isSeen) => {
+        const { encrypted_content: _seal, ...bare } = thought;
+        says((response) => {
+          const isSealed = app.upstreamCalls[0]!.includes('reasoning.encrypted_content');
+          whole({ ...RESPONSE_ANSWER, output: [isSealed ? thought : bare, called] })(response);
+        }, whole(RESPONSE_ANSWER));
+        const answer = await app.post(path, body);
+        expect(answer.status).toBe(200);
+        expect((await answer.text()).includes('sealed')).toBe(isSeen);
+        const sent = app.upstreamCalls.map((bytes) => JSON.parse(bytes.toString()) as { input: object[] });
+        expect(sent).toHaveLength(2);
+        for (const each of sent) expect(each).toMatchObject({ include: ['reasoning.encrypted_content'], store: false });
+        expect(sent[1]!.input).toContainEqual(thought);
+      },
+    );
+
+    it('asks for no seals where the catalogue does not say that the model thinks', async () => {
+      says(whole({ ...RESPONSE_ANSWER, output: [called] }), whole(RESPONSE_ANSWER));
+      await app.post('responses', { ...asked({ input: 'Hi' }), model: 'test/responses' });
+      expect(app.upstreamCalls.map(String).join()).not.toContain('include');
+    });
+  });
+
   it('passes a request without tools of ours on byte for byte', async () => {
     const body =
       '{"model":"test/responses","tools":[{"type":"web_search"},{"type":"function","name":"f"}],  "input":"Hi"}';

@@ -90,7 +90,7 @@ export class ToolLoop {
     const { routed, plan, api } = request;
     this.#signal = AbortSignal.any([toAbortSignal(routed.signal), this.#abort.signal]);
     this.#deadlineMs = routed.deadlineMs ?? engine.deadlineMs();
-    this.#conversation = plan.conversation;
+    this.#conversation = { ...plan.conversation, isContinued: true };
     let parts = 0;
     this.#scope = {
       tools: plan.tools,
@@ -131,7 +131,7 @@ export class ToolLoop {
     yield { type: 'start', upstreamId: null, createdAt: null };
     try {
       for (;;) {
-        const relay = new TurnRelay(this.#scope, !this.#isLastTurn);
+        const relay = new TurnRelay(this.#scope, !this.#isLastTurn, this.#hidesSeals());
         const outcome = yield* this.#speak(relay);
         if (!(yield* this.#goesOn(relay, outcome))) return;
         this.#turn = await this.#converse();
@@ -139,6 +139,12 @@ export class ToolLoop {
     } catch (thrown) {
       this.#fail(AppError.from(thrown));
     }
+  }
+
+  /** Whether thoughts of this turn are sealed for the next one alone: the caller asked neither for seals nor for thoughts. */
+  #hidesSeals(): boolean {
+    const { reasoning, wantsSealedThoughts } = this.request.plan.conversation;
+    return reasoning === undefined && wantsSealedThoughts !== true && this.served.endpoint.apis.includes('responses');
   }
 
   async *#speak(relay: TurnRelay): AsyncGenerator<AnswerEvent, StreamOutcome> {

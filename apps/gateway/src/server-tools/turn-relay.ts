@@ -38,6 +38,7 @@ export class TurnRelay {
     private readonly scope: RelayScope,
     /** In a turn that may not call tools a call of ours is no call. */
     private readonly mayCall: boolean,
+    private readonly hidesSeals = false,
   ) {}
 
   /** Calls of the caller's own functions. */
@@ -76,7 +77,13 @@ export class TurnRelay {
     if (event.type === 'finish') this.#serviceTier = event.serviceTier;
     if (!('part' in event)) return [];
     const part = this.#places.get(event.part) ?? null;
-    return part === null ? [] : [{ ...event, part }];
+    return part === null ? [] : [this.#shown({ ...event, part })];
+  }
+
+  #shown(event: AnswerEvent): AnswerEvent {
+    if (!this.hidesSeals || event.type !== 'reasoning-delta' || event.delta.encrypted === undefined) return event;
+    const { encrypted: _encrypted, ...delta } = event.delta;
+    return { ...event, delta };
   }
 
   /** Some upstreams number the calls of every answer anew, and the conversation would have an id twice. */

@@ -74,6 +74,11 @@ export function thinks({ supportedParameters: listed }: Endpoint): boolean {
   return listed.length === 0 || THINKING.some((name) => listed.includes(name));
 }
 
+/** Whether the catalogue tells that the model has thoughts. */
+export function isKnownToThink(endpoint: Endpoint): boolean {
+  return endpoint.supportedParameters.length > 0 && thinks(endpoint);
+}
+
 /** What is left to ask of a model without thoughts: that they be not shown. */
 function withoutThoughts(
   { isEnabled, effort, maxTokens, isHidden }: ReasoningRequest,

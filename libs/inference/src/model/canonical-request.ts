@@ -68,6 +68,8 @@ export interface CanonicalRequest {
   readonly reasoning?: ReasoningRequest;
   /** Thoughts are to come along in a form in which they can be sent back, also where nothing is said of them. */
   readonly wantsSealedThoughts?: boolean;
+  /** The answer is to be gone on with here, for which its thoughts must come along where the model is known to have any. */
+  readonly isContinued?: boolean;
   /** Log probabilities wanted, with so many alternatives per token. */
   readonly topLogprobs?: number;
   readonly verbosity?: 'low' | 'medium' | 'high' | 'xhigh' | 'max';

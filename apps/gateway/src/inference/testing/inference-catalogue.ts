@@ -3,14 +3,21 @@ export function catalogueText(port: number): string {
   const endpoint = (provider: string, api: string, prices: string, able: string): string => `
       - { provider: ${provider}, upstream_model: ${api}-model, apis: [${api}], pricing: ${prices}, context_length: 1000,
           max_completion_tokens: 500, quantization: unknown, region: global, zdr: false, capabilities: ${able} }`;
-  const model = (slug: string, api: string, prices: string, providers = ['test'], able = '{}'): string => `
+  const model = (
+    slug: string,
+    api: string,
+    prices: string,
+    providers = ['test'],
+    able = '{}',
+    supported = '',
+  ): string => `
   - slug: ${slug}
     name: ${slug}
     description: A model.
     created: 1
     context_length: 1000
     architecture: { input_modalities: [text], output_modalities: [text], tokenizer: Other, instruct_type: null }
-    supported_parameters: []
+    supported_parameters: [${supported}]
     endpoints:${providers.map((provider) => endpoint(provider, api, prices, able)).join('')}`;
   const provider = (slug: string, name: string, protocol: string, path = '/v1'): string => `
   - { slug: ${slug}, name: ${name}, base_url: "http://127.0.0.1:${port}${path}", protocol: ${protocol}, api_key_env: TEST_KEY,
@@ -23,6 +30,7 @@ models:${[
     model('test/chat', 'chat', answered),
     model('test/embed', 'embeddings', '{ prompt: "0.000001" }'),
     model('test/responses', 'responses', answered),
+    model('test/thinking', 'responses', answered, ['test'], '{}', 'reasoning, tools'),
     model('test/messages', 'messages', answered, ['other']),
     model('test/speech', 'transcription', '{ audio_second: "0.0001" }'),
     model('test/either', 'transcription', '{ audio_second: "0.0001" }', ['test', 'second']),

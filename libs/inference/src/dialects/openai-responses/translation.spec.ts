@@ -176,6 +176,13 @@ describe('a request that goes through this API', () => {
     const thoughtless = { ...endpoint, supportedParameters: ['tools'] };
     const asked = upstream.writeRequest({ ...request, wantsSealedThoughts: true }, thoughtless, false, new LossLog());
     expect(asked).not.toHaveProperty('include');
+    const writeContinued = (more: Partial<CanonicalRequest>, supportedParameters: readonly string[]): object => {
+      const continued = { ...request, isContinued: true, ...more };
+      return upstream.writeRequest(continued, { ...endpoint, supportedParameters }, false, new LossLog());
+    };
+    expect(writeContinued({}, ['reasoning'])).toMatchObject({ include: ['reasoning.encrypted_content'], store: false });
+    expect(writeContinued({ reasoning: { effort: 'none' } }, ['reasoning'])).not.toHaveProperty('include');
+    for (const listed of [['tools'], []]) expect(writeContinued({}, listed)).not.toHaveProperty('include');
     expect(write({ ...request, serviceTier: 'fast' })['service_tier']).toBe('priority');
   });
 

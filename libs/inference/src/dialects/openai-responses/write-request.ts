@@ -10,7 +10,7 @@ import type { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
 import type { Endpoint } from '../../routing/catalogue';
 import { defined } from '../loose-values';
-import { thinks } from '../untaken-parameters';
+import { isKnownToThink, thinks } from '../untaken-parameters';
 import { reasoningFormatOf } from './reasoning-format';
 import { writeInput } from './write-input';
 
@@ -122,16 +122,17 @@ function summaryOf({ summary, isHidden }: ReasoningRequest): unknown {
   return isHidden === true ? undefined : summary;
 }
 
-/** Nothing is stored, so thoughts must come along sealed if they are to be sent back. */
-function writeInclude(
-  { reasoning, wantsSealedThoughts, topLogprobs }: CanonicalRequest,
-  endpoint: Endpoint,
-): readonly string[] | undefined {
-  const isThinking = reasoning !== undefined && reasoning.isEnabled !== false && reasoning.effort !== 'none';
-  const isSealed = isThinking || (wantsSealedThoughts === true && thinks(endpoint));
+function writeInclude(request: CanonicalRequest, endpoint: Endpoint): readonly string[] | undefined {
   const include = [
-    ...(isSealed ? ['reasoning.encrypted_content'] : []),
-    ...(topLogprobs === undefined ? [] : ['message.output_text.logprobs']),
+    ...(needsSeals(request, endpoint) ? ['reasoning.encrypted_content'] : []),
+    ...(request.topLogprobs === undefined ? [] : ['message.output_text.logprobs']),
   ];
   return include.length > 0 ? include : undefined;
+}
+
+/** Nothing is stored, so thoughts must come along sealed if they are to be sent back. */
+function needsSeals({ reasoning, wantsSealedThoughts, isContinued }: CanonicalRequest, endpoint: Endpoint): boolean {
+  if (wantsSealedThoughts === true && thinks(endpoint)) return true;
+  if (reasoning === undefined) return isContinued === true && isKnownToThink(endpoint);
+  return reasoning.isEnabled !== false && reasoning.effort !== 'none';
 }
