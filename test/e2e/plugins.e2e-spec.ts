@@ -2,7 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
+import {
+  dataOfEventStream,
+  FakeUpstream,
+  findResponsesGrammarProblems,
+  type ReceivedRequest,
+} from '@libs/inference/testing';
 import { HttpsHost } from '@libs/platform/testing';
 import { tinyPdf } from '../../apps/gateway/src/server-tools/testing/tiny-pdf';
 import { catalogueOf } from '../support/catalogue';
@@ -167,6 +172,46 @@ describe('plugins', () => {
     expect(row.charges.map((charge) => textOf(amountOf(charge)))).toEqual([textOf(amountOf(row.cost))]);
     const searched = await searchesOf(opened.headers.get('x-generation-id')!);
     expect(searched).toEqual({ results: 1, engine: 'searxng' });
+  });
+
+  it('have a streamed response cite what was found, in all events that show its text', async () => {
+    const request = { model: 'plugins/chat', input: 'What is new?', plugins: [{ id: 'web' }] };
+    const whole = await ask('/responses', request);
+    const opened = await openStream(installation.baseUrl, '/responses', installation.seed.apiKey, {
+      ...request,
+      stream: true,
+    });
+    const data = eventsOf(await opened.rest());
+    expect(findResponsesGrammarProblems(data)).toEqual([]);
+    const events = data.slice(0, -1).map((one) => JSON.parse(one) as Json);
+    const [item] = whole.body['output'] as { content: { annotations: object[] }[] }[];
+    const { annotations } = item!.content[0]!;
+    expect(annotations).toMatchObject([{ url: FOUND.url, start_index: 4, end_index: 30 }]);
+    const typed = (type: string): Json => events.find((event) => event['type'] === type)!;
+    expect(typed('response.output_text.annotation.added')).toMatchObject({
+      annotation_index: 0,
+      annotation: annotations[0]!,
+    });
+    expect(typed('response.content_part.done')).toMatchObject({ part: { annotations } });
+    expect(typed('response.output_item.done')).toMatchObject({ item: { content: [{ annotations }] } });
+    expect(typed('response.completed')).toMatchObject({ response: { output: [{ content: [{ annotations }] }] } });
+  });
+
+  it('have a streamed message cite what was found', async () => {
+    const request = body({ max_tokens: 50, plugins: [{ id: 'web' }] }, 'messages');
+    const whole = await ask('/messages', request);
+    const [block] = whole.body['content'] as { citations: object[] }[];
+    const opened = await openStream(installation.baseUrl, '/messages', installation.seed.apiKey, {
+      ...request,
+      stream: true,
+    });
+    const events = dataOfEventStream(await opened.rest()).map((one) => JSON.parse(one) as Json);
+    const at = events.findIndex(({ type }) => type === 'content_block_stop');
+    expect(events[at - 1]).toEqual({
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'citations_delta', citation: block!.citations[0] },
+    });
   });
 
   it('do nothing for who cannot pay', async () => {

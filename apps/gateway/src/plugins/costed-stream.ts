@@ -8,9 +8,8 @@ import {
   type StreamableApi,
   type StreamOutcome,
 } from '@libs/inference';
+import { dataOf, splitEvents, withData } from './stream-events';
 
-const EVENT_END = Buffer.from('\n\n');
-const DATA = Buffer.from('data: ');
 const COST = Buffer.from('"cost":');
 
 /** A stream whose usage also tells what plugins cost. Events without a cost pass as they are. */
@@ -37,25 +36,15 @@ export class CostedStream implements AnswerStream {
     return this.#costed(this.inner.lastWords(error));
   }
 
-  /** Whoever writes a stream writes whole events, each of which ends with an empty line. */
   #costed(events: Buffer): Buffer {
     if (!events.includes(COST)) return events;
-    const pieces: Buffer[] = [];
-    for (let start = 0; start < events.length;) {
-      const found = events.indexOf(EVENT_END, start);
-      const end = found === -1 ? events.length : found + EVENT_END.length;
-      pieces.push(this.#costedEvent(events.subarray(start, end)));
-      start = end;
-    }
-    return Buffer.concat(pieces);
+    return Buffer.concat(splitEvents(events).map((event) => this.#costedEvent(event)));
   }
 
   #costedEvent(event: Buffer): Buffer {
-    const start = event.indexOf(DATA) + DATA.length;
-    if (start < DATA.length || !event.includes(COST)) return event;
-    const end = event.length - EVENT_END.length;
-    const data = event.subarray(start, end);
-    return Buffer.concat([event.subarray(0, start), this.#costedData(data), event.subarray(end)]);
+    if (!event.includes(COST)) return event;
+    const data = dataOf(event);
+    return data === null ? event : withData(event, this.#costedData(data));
   }
 
   #costedData(data: Buffer): Buffer {

@@ -15,10 +15,13 @@ import type { ToolSource } from '../server-tools/server-tool';
 import type { LoopServed } from '../server-tools/server-tool-engine';
 import { joinSearches } from '../server-tools/web-search';
 import { AnswerBody, writeSource } from './answer-body';
+import { CitedStream } from './cited-stream';
 import { CostedStream } from './costed-stream';
 import { HeadedStream } from './headed-stream';
+import { MessagesCiter } from './messages-citer';
 import type { BoundPlugin, PluginContext } from './plugin';
 import { RequestBody } from './request-body';
+import { ResponsesCiter } from './responses-citer';
 
 /** The plugins of one request, from its body to its answer. Each step is taken once, in this order. */
 export class PluginRun {
@@ -67,11 +70,22 @@ export class PluginRun {
     return { ...result, body: answer.toBytes() };
   }
 
-  /** A stream; on chat it begins with the sources. Its usage tells what the plugins cost. */
-  open({ stream: inner, model, endpoint }: StreamResult): AnswerStream {
+  /** A stream that cites the sources, on chat at its beginning. Its usage tells what the plugins cost. */
+  open(result: StreamResult): AnswerStream {
     const { api } = this.context;
-    const stream = this.#spent > 0n ? new CostedStream(api, inner, this.#spent) : inner;
-    if (api !== 'chat' || this.#sources.length === 0) return stream;
+    const stream = this.#spent > 0n ? new CostedStream(api, result.stream, this.#spent) : result.stream;
+    if (this.#sources.length === 0) return stream;
+    switch (api) {
+      case 'chat':
+        return new HeadedStream(this.#head(result), stream);
+      case 'responses':
+        return new CitedStream(stream, new ResponsesCiter(this.#sources));
+      case 'messages':
+        return new CitedStream(stream, new MessagesCiter(this.#sources));
+    }
+  }
+
+  #head({ model, endpoint }: StreamResult): Buffer {
     const annotations = this.#sources.map((source) => writeSource('chat', source));
     const chunk = {
       id: this.call.generationId,
@@ -81,7 +95,7 @@ export class PluginRun {
       provider: endpoint.provider.name,
       choices: [{ index: 0, delta: { role: 'assistant', content: '', annotations }, finish_reason: null }],
     };
-    return new HeadedStream(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), stream);
+    return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
   }
 
   /** An answer whose metadata tells of the plugins too. */

@@ -1,0 +1,189 @@
+import { AppError } from '@libs/errors';
+import type { AnswerStream } from '@libs/inference';
+import { dataOfEventStream, findResponsesGrammarProblems } from '@libs/inference/testing';
+import { CitedStream, type StreamCiter } from './cited-stream';
+import { MessagesCiter } from './messages-citer';
+import { ResponsesCiter } from './responses-citer';
+
+const URL = 'https://a.example/1';
+const SOURCES = [
+  { type: 'url-citation' as const, url: URL, title: 'One', content: 'The first.' },
+  { type: 'url-citation' as const, url: 'https://b.example', title: 'Two' },
+];
+const TEXT = `See [One](${URL}).`;
+const OWN = { type: 'url_citation', url: 'https://own.example', title: 'Own', start_index: 0, end_index: 3 };
+const OURS = [
+  { type: 'url_citation', url: URL, title: 'One', start_index: 4, end_index: 30 },
+  { type: 'url_citation', url: 'https://b.example', title: 'Two', start_index: 0, end_index: TEXT.length },
+];
+
+type Json = Readonly<Record<string, unknown>>;
+
+const numbered = (events: readonly Json[]): Buffer[] =>
+  events.map((event, index) => Buffer.from(`data: ${JSON.stringify({ sequence_number: index, ...event })}\n\n`));
+
+async function cited(citer: StreamCiter, pieces: readonly Buffer[], end = Buffer.alloc(0)): Promise<string[]> {
+  const inner = {
+    outcome: new Promise(() => {}),
+    cancel: () => undefined,
+    lastWords: () => end,
+    async *[Symbol.asyncIterator]() {
+      yield* pieces;
+    },
+  };
+  const stream = new CitedStream(inner as unknown as AnswerStream, citer);
+  let text = '';
+  for await (const bytes of stream) text += bytes.toString();
+  return dataOfEventStream(text + stream.lastWords(new AppError('server', 'Stop')).toString());
+}
+
+describe(ResponsesCiter.name, () => {
+  const at = { item_id: 'msg_1', output_index: 1, content_index: 0 };
+  const message = (id: string, text: string, annotations: readonly object[]): Json => ({
+    id,
+    type: 'message',
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text, annotations, logprobs: [] }],
+  });
+  const thought = { id: 'rs_1', type: 'reasoning', summary: [], status: 'completed' };
+  const opened = (output_index: number, item: Json): Json => ({
+    type: 'response.output_item.added',
+    output_index,
+    item: { ...item, status: 'in_progress', ...(item['type'] === 'message' && { content: [] }) },
+  });
+  const said = (place: object, text: string, annotations: readonly object[]): Json[] => [
+    {
+      type: 'response.content_part.added',
+      ...place,
+      part: { type: 'output_text', text: '', annotations: [], logprobs: [] },
+    },
+    { type: 'response.output_text.delta', ...place, delta: text, logprobs: [] },
+    ...annotations.map((annotation, annotation_index) => ({
+      type: 'response.output_text.annotation.added',
+      ...place,
+      annotation_index,
+      annotation,
+    })),
+    { type: 'response.output_text.done', ...place, text, logprobs: [] },
+    { type: 'response.content_part.done', ...place, part: { type: 'output_text', text, annotations, logprobs: [] } },
+  ];
+  const response = (status: string, output: readonly Json[]): Json => ({
+    id: 'gen-1',
+    object: 'response',
+    status,
+    output,
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+  });
+  const first = message('msg_1', TEXT, [OWN]);
+  const second = message('msg_2', 'More.', []);
+  const STREAM: readonly Json[] = [
+    { type: 'response.created', response: response('in_progress', []) },
+    { type: 'response.in_progress', response: response('in_progress', []) },
+    opened(0, thought),
+    { type: 'response.output_item.done', output_index: 0, item: thought },
+    opened(1, first),
+    ...said(at, TEXT, [OWN]),
+    { type: 'response.output_item.done', output_index: 1, item: first },
+    opened(2, second),
+    ...said({ item_id: 'msg_2', output_index: 2, content_index: 0 }, 'More.', []),
+    { type: 'response.output_item.done', output_index: 2, item: second },
+    { type: 'response.completed', response: response('completed', [thought, first, second]) },
+  ];
+  const DONE = Buffer.from('data: [DONE]\n\n');
+  const parsed = (data: readonly string[]): Json[] =>
+    data.filter((one) => one !== '[DONE]').map((one) => JSON.parse(one) as Json);
+
+  it('adds its citations to those of the provider, wherever the first text is shown, and to no other', async () => {
+    const [ping, ...events] = [Buffer.from(': ping\n\n'), ...numbered(STREAM)];
+    const pieces = [Buffer.concat([...events.slice(0, 3), ping!]), ...events.slice(3), DONE];
+    const data = (await cited(new ResponsesCiter(SOURCES), pieces)).filter((one) => one !== ': ping');
+    expect(findResponsesGrammarProblems(data)).toEqual([]);
+    const told = parsed(data);
+    const typed = (type: string): Json[] => told.filter((event) => event['type'] === type);
+    expect(
+      typed('response.output_text.annotation.added').map(({ sequence_number: _number, ...event }) => event),
+    ).toEqual(
+      [OWN, ...OURS].map((annotation, annotation_index) => ({
+        type: 'response.output_text.annotation.added',
+        ...at,
+        annotation_index,
+        annotation,
+      })),
+    );
+    const citing = message('msg_1', TEXT, [OWN, ...OURS]);
+    expect(typed('response.content_part.done').map(({ part }) => part)).toEqual([
+      (citing['content'] as object[])[0],
+      (second['content'] as object[])[0],
+    ]);
+    expect(typed('response.output_item.done').map(({ item }) => item)).toEqual([thought, citing, second]);
+    expect(typed('response.completed')).toMatchObject([{ response: { output: [thought, citing, second] } }]);
+  });
+
+  it('cites in the message of a provider that tells no end of its text', async () => {
+    const short = STREAM.filter(({ type }) => !/text\.done|content_part|annotation/.test(String(type)));
+    const told = parsed(await cited(new ResponsesCiter(SOURCES), [...numbered(short), DONE]));
+    expect(told.map(({ sequence_number: number }) => number)).toEqual(short.map((_, index) => index));
+    const citing = message('msg_1', TEXT, [OWN, ...OURS]);
+    expect(told.at(-1)).toMatchObject({ response: { output: [thought, citing, second] } });
+  });
+
+  it('goes on in the last words of a stream that is ended', async () => {
+    const events = numbered(STREAM);
+    const end = STREAM.findIndex(({ type }) => type === 'response.content_part.done') + 1;
+    const failed = { type: 'response.failed', sequence_number: end, response: response('failed', [thought, first]) };
+    const last = Buffer.concat([Buffer.from(`data: ${JSON.stringify(failed)}\n\n`), DONE]);
+    const told = parsed(await cited(new ResponsesCiter(SOURCES), events.slice(0, end), last));
+    expect(told.at(-1)).toMatchObject({
+      sequence_number: end + OURS.length,
+      response: { output: [thought, message('msg_1', TEXT, [OWN, ...OURS])] },
+    });
+  });
+
+  it('leaves a stream without a text as it is', async () => {
+    const silent = numbered([
+      ...STREAM.slice(0, 4),
+      { type: 'response.completed', response: response('completed', [thought]) },
+    ]);
+    const data = await cited(new ResponsesCiter(SOURCES), silent);
+    expect(data).toEqual(silent.map((event) => event.toString().slice('data: '.length, -2)));
+  });
+});
+
+describe(MessagesCiter.name, () => {
+  const send = (event: Json): Buffer =>
+    Buffer.from(`event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`);
+  const block = (index: number, content_block: Json, ...deltas: readonly Json[]): Json[] => [
+    { type: 'content_block_start', index, content_block },
+    ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+    { type: 'content_block_stop', index },
+  ];
+  const text = (index: number, ...words: readonly string[]): Json[] =>
+    block(index, { type: 'text', text: '' }, ...words.map((word) => ({ type: 'text_delta', text: word })));
+  const citation = (url: string, title: string, cited_text: string): Json => ({
+    type: 'web_search_result_location',
+    url,
+    title,
+    cited_text,
+    encrypted_index: '',
+  });
+
+  it('ends the first text with citations and leaves all else as it is', async () => {
+    const thinking = block(0, { type: 'thinking', thinking: '' }, { type: 'thinking_delta', thinking: 'Hm.' });
+    const stream = [
+      { type: 'message_start' },
+      ...thinking,
+      ...text(1, 'See ', URL),
+      ...text(2, 'More.'),
+      { type: 'message_stop' },
+    ];
+    const data = await cited(new MessagesCiter(SOURCES), [Buffer.concat(stream.map(send))]);
+    const stop = stream.findIndex(({ type, index }: Json) => type === 'content_block_stop' && index === 1);
+    const added = [citation(URL, 'One', 'The first.'), citation('https://b.example', 'Two', '')].map((one) => ({
+      type: 'content_block_delta',
+      index: 1,
+      delta: { type: 'citations_delta', citation: one },
+    }));
+    expect(data.map((one) => JSON.parse(one) as Json)).toEqual(stream.toSpliced(stop, 0, ...added));
+  });
+});

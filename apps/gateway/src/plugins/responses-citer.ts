@@ -1,0 +1,137 @@
+import { findValue, spliceMembers } from '@libs/inference';
+import { fieldsOf, listOf, type Fields } from '../server-tools/named-tools';
+import type { ToolSource } from '../server-tools/server-tool';
+import { writeSource } from './answer-body';
+import type { StreamCiter } from './cited-stream';
+import { dataOf, withData } from './stream-events';
+
+const ANNOTATION_ADDED = 'response.output_text.annotation.added';
+const TEXT_DONE = 'response.output_text.done';
+const PART_DONE = 'response.content_part.done';
+const ITEM_DONE = 'response.output_item.done';
+/** The events that tell of a text before it is known which one is cited. */
+const TELLING = [ANNOTATION_ADDED, TEXT_DONE, ITEM_DONE].map((type) => Buffer.from(type));
+const RESPONSE = Buffer.from('"response":');
+
+/** The text that cites, and its citations as they stand in it. */
+interface Cited {
+  readonly itemId: unknown;
+  readonly outputIndex: unknown;
+  readonly contentIndex: number;
+  readonly citations: readonly object[];
+}
+
+/**
+ * Cites sources in the first text of a streamed response: by events of their own once the text is whole, and in all
+ * later events that show it. Events that come after ours have later numbers than before.
+ */
+export class ResponsesCiter implements StreamCiter {
+  /** Annotations of the upstream's own, by the place of their text. */
+  readonly #known = new Map<string, number>();
+  #cited: Cited | null = null;
+  #added = 0;
+
+  constructor(private readonly sources: readonly ToolSource[]) {}
+
+  take(event: Buffer): readonly Buffer[] {
+    const data = dataOf(event);
+    if (data === null) return [event];
+    const before = this.#cited === null ? this.#look(data) : [];
+    return this.#cited === null ? [event] : [...before, withData(event, this.#shown(data, this.#cited))];
+  }
+
+  /** The events to go before this one, if it is the first that tells a text in whole. */
+  #look(data: Buffer): readonly Buffer[] {
+    if (!TELLING.some((type) => data.includes(type))) return [];
+    const said = fieldsOf(JSON.parse(data.toString()));
+    if (said['type'] === ANNOTATION_ADDED) this.#known.set(placeOf(said), (this.#known.get(placeOf(said)) ?? 0) + 1);
+    if (said['type'] === TEXT_DONE) return this.#announce(said);
+    if (said['type'] === ITEM_DONE) this.#findIn(said);
+    return [];
+  }
+
+  #announce(said: Fields): readonly Buffer[] {
+    const { item_id, output_index, content_index, sequence_number, text } = said;
+    const citations = this.#cite(String(text));
+    this.#cited = { itemId: item_id, outputIndex: output_index, contentIndex: Number(content_index), citations };
+    const known = this.#known.get(placeOf(said)) ?? 0;
+    this.#added = citations.length;
+    return citations.map((annotation, index) => {
+      const number = Number(sequence_number) + index;
+      const place = { item_id, output_index, content_index, annotation_index: known + index };
+      const event = { type: ANNOTATION_ADDED, sequence_number: number, ...place, annotation };
+      return Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
+    });
+  }
+
+  /** Some upstreams do not tell the end of a text but with that of its message. */
+  #findIn({ output_index: outputIndex, item }: Fields): void {
+    const { type, id: itemId, content } = fieldsOf(item);
+    const contentIndex = listOf(content).findIndex((part) => part['type'] === 'output_text');
+    if (type !== 'message' || contentIndex === -1) return;
+    const citations = this.#cite(String(listOf(content)[contentIndex]!['text']));
+    this.#cited = { itemId, outputIndex, contentIndex, citations };
+  }
+
+  #cite(text: string): readonly object[] {
+    return this.sources.map((source) => writeSource('responses', source, text));
+  }
+
+  /** What an event says once there are citations. */
+  #shown(data: Buffer, cited: Cited): Buffer {
+    const numbered = this.#renumbered(data);
+    if (numbered.includes(PART_DONE) || numbered.includes(ITEM_DONE)) return inPlace(numbered, cited);
+    return numbered.includes(RESPONSE) ? inResponse(numbered, cited) : numbered;
+  }
+
+  #renumbered(data: Buffer): Buffer {
+    const number = Number(findValue(data, ['sequence_number'])?.toString());
+    if (this.#added === 0 || !Number.isSafeInteger(number)) return data;
+    return spliceMembers(data, { set: { sequence_number: String(number + this.#added) } });
+  }
+}
+
+function placeOf({ output_index: output, content_index: content }: Fields): string {
+  return `${String(output)} ${String(content)}`;
+}
+
+function inPlace(data: Buffer, cited: Cited): Buffer {
+  const {
+    type,
+    output_index: outputIndex,
+    content_index: contentIndex,
+    part,
+    item,
+  } = fieldsOf(JSON.parse(data.toString()));
+  if (outputIndex !== cited.outputIndex) return data;
+  if (type === PART_DONE && contentIndex === cited.contentIndex) {
+    return spliceMembers(data, { set: { part: JSON.stringify(citing(fieldsOf(part), cited)) } });
+  }
+  if (type !== ITEM_DONE) return data;
+  return spliceMembers(data, { set: { item: JSON.stringify(itemCiting(fieldsOf(item), cited)) } });
+}
+
+function inResponse(data: Buffer, cited: Cited): Buffer {
+  const response = findValue(data, ['response']);
+  const listed = response && findValue(response, ['output']);
+  if (response === undefined || listed === undefined) return data;
+  const output = listOf(JSON.parse(listed.toString()));
+  const named = output.findIndex(({ id }) => id === cited.itemId);
+  const at = named === -1 ? Number(cited.outputIndex) : named;
+  if (output[at]?.['type'] !== 'message') return data;
+  const items = output.map((item, index) => (index === at ? itemCiting(item, cited) : item));
+  return spliceMembers(data, {
+    set: { response: spliceMembers(response, { set: { output: JSON.stringify(items) } }) },
+  });
+}
+
+function itemCiting(item: Fields, cited: Cited): Fields {
+  const content = listOf(item['content']).map((part, index) =>
+    index === cited.contentIndex ? citing(part, cited) : part,
+  );
+  return { ...item, content };
+}
+
+function citing(part: Fields, { citations }: Cited): Fields {
+  return { ...part, annotations: [...listOf(part['annotations']), ...citations] };
+}
