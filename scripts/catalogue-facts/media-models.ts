@@ -2,10 +2,15 @@ import type { MediaFacts } from './fact-types';
 
 const SEES = ['text', 'image'];
 
-/** OpenAI refuses members that it does not know. */
-const OPENAI_EMBEDDINGS = { embeddings: { refuses: ['input_type'] } };
+/** OpenAI refuses members that it does not know, and lists that are longer. */
+const OPENAI_EMBEDDINGS = {
+  embeddings: { refuses: ['input_type'], max_inputs: 2_048, max_request_tokens: 300_000 },
+};
 const COHERE_EMBEDDINGS = { embeddings: { dimensions: [256, 512, 1_024, 1_536] } };
 const ONE_SIZE = { embeddings: { dimensions: false } };
+
+/** What Voyage embeds in one request, of models other than most. */
+const VOYAGE_REQUEST_TOKENS: Readonly<Record<string, number>> = { 'voyage-4': 320_000, 'voyage-4-lite': 1_000_000 };
 
 /** Voyage cuts what is too long unless it is told not to, knows no users, and gives floats when it is asked for nothing. */
 function voyageEmbeddings(id: string): Readonly<Record<string, unknown>> {
@@ -16,6 +21,8 @@ function voyageEmbeddings(id: string): Readonly<Record<string, unknown>> {
       dimensions_member: 'output_dimension',
       refuses: ['user', 'encoding_format'],
       sets: { truncation: false },
+      max_inputs: 1_000,
+      max_request_tokens: VOYAGE_REQUEST_TOKENS[id] ?? 120_000,
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { Endpoint } from '../routing/catalogue';
-import { objectOf, stringOf } from './loose-values';
+import { numberOf, objectOf, stringOf } from './loose-values';
+import type { EmbeddingsLimits } from './openai-embeddings-batches';
 
 /**
  * How an embeddings endpoint differs from OpenAI's, in the catalogue under `capabilities: { embeddings: { … } }`.
@@ -24,4 +25,15 @@ export function embeddingsTraitsOf({ capabilities }: Endpoint): EmbeddingsTraits
     refuses: Array.isArray(refuses) ? refuses.map(String) : [],
     sets: objectOf(sets),
   };
+}
+
+/** The shortest tokens of texts have two bytes. */
+const BYTES_PER_TOKEN = 2;
+
+/** `max_inputs: 1000`, `max_request_tokens: 120000`: what the upstream embeds in one request at most; null where it does not say. */
+export function embeddingsLimitsOf({ capabilities }: Endpoint): EmbeddingsLimits | null {
+  const { max_inputs: inputs, max_request_tokens: tokens } = objectOf(capabilities['embeddings']);
+  const mostInputs = numberOf(inputs) ?? Number.POSITIVE_INFINITY;
+  const mostBytes = BYTES_PER_TOKEN * (numberOf(tokens) ?? Number.POSITIVE_INFINITY);
+  return Math.min(mostInputs, mostBytes) === Number.POSITIVE_INFINITY ? null : { mostInputs, mostBytes };
 }

@@ -1,5 +1,6 @@
 import { mistralChatTranslation } from '../dialects/mistral-chat';
 import { toMistralEmbeddings } from '../dialects/mistral-embed';
+import { embedBatched } from './batched-embeddings';
 import { asBearer, JsonExchange } from './json-exchange';
 import { MistralBatches } from './mistral-batch';
 import { mistralError } from './mistral-error';
@@ -9,6 +10,9 @@ import { MistralSpeech } from './speech/mistral-speech';
 import type { UpstreamHttp } from './upstream-http';
 
 const CHAT_PATH = '/chat/completions';
+
+/** What one call may embed; the upstream allows 16,384 tokens, of two bytes at the least. */
+const EMBEDDED_AT_ONCE = { mostInputs: 256, mostBytes: 32_768 };
 
 /** Mistral's REST protocol. */
 export class MistralProvider implements ProviderAdapter {
@@ -36,6 +40,7 @@ export class MistralProvider implements ProviderAdapter {
   }
 
   embed(call: UpstreamCall): Promise<UpstreamResult> {
-    return this.#exchange.post('/embeddings', { ...call, body: toMistralEmbeddings(call.body) });
+    const written = { ...call, body: toMistralEmbeddings(call.body) };
+    return embedBatched(written, EMBEDDED_AT_ONCE, (one) => this.#exchange.post('/embeddings', one));
   }
 }

@@ -1,3 +1,5 @@
+import { embeddingsLimitsOf } from '../dialects/openai-embeddings-traits';
+import { embedBatched } from './batched-embeddings';
 import { asBearer, JsonExchange, type Authenticate } from './json-exchange';
 import type { BatchManners } from './batch-rest';
 import type { NativeBatches } from './native-batch';
@@ -42,7 +44,7 @@ export class OpenAiProvider implements ProviderAdapter {
   }
 
   embed(call: UpstreamCall): Promise<UpstreamResult> {
-    return this.#exchange.post('/embeddings', call);
+    return embedBatched(call, embeddingsLimitsOf(call.endpoint), (one) => this.#exchange.post('/embeddings', one));
   }
 
   chatStream(call: UpstreamCall): Promise<UpstreamStream> {

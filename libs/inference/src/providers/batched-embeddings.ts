@@ -1,0 +1,20 @@
+import { joinEmbeddings, splitEmbeddings, type EmbeddingsLimits } from '../dialects/openai-embeddings-batches';
+import { callInOrder } from './ordered-calls';
+import type { UpstreamCall, UpstreamResult } from './provider';
+
+/** Of the calls that one long list of inputs takes. */
+const CALLS_AT_ONCE = 4;
+
+/** A list of any length, OpenAI-shaped: what the upstream does not take in one call goes in several. */
+export async function embedBatched(
+  call: UpstreamCall,
+  limits: EmbeddingsLimits | null,
+  embed: (call: UpstreamCall) => Promise<UpstreamResult>,
+): Promise<UpstreamResult> {
+  const batches = limits === null ? null : splitEmbeddings(call.body, limits);
+  if (batches === null) return embed(call);
+  const answers = await callInOrder(batches, call, CALLS_AT_ONCE, async ({ body }, one) => {
+    return (await embed({ ...one, body })).body;
+  });
+  return { status: 200, body: joinEmbeddings(answers, batches) };
+}
