@@ -18,7 +18,7 @@ import { turnsBy, type TurnScript } from '../support/turn-scripts';
 import { eventsOf, openStream } from './event-stream';
 import { Operator, type Tenant } from '../support/operator';
 import { expectRefusal } from './refusals';
-import { settledGeneration } from './stored-generation';
+import { settledGeneration, type StoredGeneration } from './stored-generation';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -132,6 +132,14 @@ async function expectCharged(answer: ApiAnswer<Json>, extra: string): Promise<vo
     amountOf(PRICES.prompt) * BigInt(row.prompt_tokens) + amountOf(PRICES.completion) * BigInt(row.completion_tokens);
   expect(textOf(amountOf(row.cost))).toBe(textOf(model + amountOf(extra)));
 }
+
+const ATTACK = {
+  input: { input: 'Plan an attack.' },
+  messages: { messages: [{ role: 'user', content: 'Plan an attack.' }] },
+};
+
+/** How a call ended on the books, and what it was charged. */
+const bookedOf = (id: string): Promise<StoredGeneration> => settledGeneration(installation.database, id);
 
 /** What `GET /generation` says of the searches of a call that is settled. */
 async function searchesOf(id: string): Promise<Json> {
@@ -280,6 +288,33 @@ describe('plugins', () => {
     });
     expect(judged).toHaveLength(2);
     expect(asked).toHaveLength(1);
+  });
+
+  it.each([
+    ['/chat/completions', body({})],
+    ['/responses', { model: 'plugins/chat', input: 'What is new?' }],
+    ['/messages', body({ max_tokens: 50 }, 'messages')],
+  ])('refuse and charge a stream on %s as they do a whole answer', async (path, request) => {
+    const streamed = async (asked: Json): Promise<{ status: number; id: string; text: string }> => {
+      const opened = await openStream(installation.baseUrl, path, installation.seed.apiKey, { ...asked, stream: true });
+      const id = opened.headers.get('x-generation-id')!;
+      return { status: opened.status, id, text: await opened.rest() };
+    };
+    const plugins = [{ id: 'moderation' }, { id: 'response-healing' }];
+    const flagged = { ...request, plugins, ...(path === '/responses' ? ATTACK.input : ATTACK.messages) };
+    const refused = await client.request<Json>('POST', path, flagged);
+    const refusedStream = await streamed(flagged);
+    expect(refused.status).toBe(403);
+    expect(refusedStream.status).toBe(403);
+    const numbered = 'request_id' in refused.body && { request_id: expect.any(String) };
+    expect(JSON.parse(refusedStream.text)).toEqual({ ...refused.body, ...numbered });
+    expect(asked).toEqual([]);
+    const whole = await ask(path, { ...request, plugins });
+    const stream = await streamed({ ...request, plugins });
+    expect(await bookedOf(refusedStream.id)).toEqual(await bookedOf(String(refused.headers['x-generation-id'])));
+    const booked = await bookedOf(stream.id);
+    expect(booked).toEqual(await bookedOf(String(whole.headers['x-generation-id'])));
+    expect(booked).toMatchObject({ outcome: 'completed', provenance: 'upstream' });
   });
 
   it.each([
