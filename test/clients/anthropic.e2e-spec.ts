@@ -95,6 +95,15 @@ describe.each(CONVERSING)('the Anthropic client with %s', (model) => {
     expect(JSON.parse(block?.type === 'text' ? block.text : '')).toEqual(REPORT);
   });
 
+  it('reads a message with a beta', async () => {
+    const betas = ['interleaved-thinking-2025-05-14'];
+    const asked = { model, max_tokens: MAX_TOKENS, messages: asks(PROMPTS.greet), betas };
+    const { content } = await client.beta.messages.create(asked);
+    expect(content).toMatchObject([{ type: 'text', text: GREETING }]);
+    const told = site.upstream.requests.at(-1)!.headers['anthropic-beta'];
+    expect(told).toBe(model === 'clients/messages' ? betas[0] : undefined);
+  });
+
   it('counts the tokens of a prompt', async () => {
     const { input_tokens: tokens } = await client.messages.countTokens({ model, messages: asks(PROMPTS.greet) });
     if (model === 'clients/messages') expect(tokens).toBe(TOKENS.prompt);

@@ -1,6 +1,7 @@
 import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { InferenceRequest } from './model/inference-call';
+import { betaHeaderOf } from './providers/anthropic-betas';
 import type { UpstreamCall, UpstreamTimeouts } from './providers/provider';
 import type { Endpoint } from './routing/catalogue';
 import type { CredentialSource } from './routing/credential-source';
@@ -68,7 +69,8 @@ export class UpstreamCalls {
     const { headersMs, idleMs, totalMs } = request.timeouts ? { ...timeouts, ...request.timeouts } : timeouts;
     const leftMs = Math.max(1, Math.min(totalMs, request.deadlineMs - clock()));
     const { apiKey, endpoint } = access;
-    return { endpoint, apiKey, body, signal: request.signal, timeouts: { headersMs, idleMs, totalMs: leftMs } };
+    const call = { endpoint, apiKey, body, signal: request.signal, timeouts: { headersMs, idleMs, totalMs: leftMs } };
+    return request.betas === undefined ? call : { ...call, headers: betaHeaderOf(request.betas, endpoint) };
   }
 }
 

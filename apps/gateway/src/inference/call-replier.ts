@@ -70,6 +70,7 @@ export class CallReplier {
       parsed: request.body,
       promptTokens: request.promptTokens,
       sessionId: typeof session === 'string' ? session : null,
+      betas: (headers['x-anthropic-beta'] ?? headers['anthropic-beta'])?.toString(),
       client: clientOf(headers, request.id, this.serviceName),
       abort: life.abort,
     };

@@ -33,6 +33,8 @@ export interface IncomingCall {
   readonly promptTokens?: number;
   /** The header `X-Session-Id`; the body's `session_id` wins over it. */
   readonly sessionId?: string | null;
+  /** Betas of Anthropic's API, as the header lists them. */
+  readonly betas?: string | undefined;
   /** Who says to be calling; absent where nobody told. */
   readonly client?: CallClient;
   /** Aborted when the caller has left or the process must stop; also by the service, when the money is refused. */
@@ -121,6 +123,7 @@ export function routedRequest(
     generationId: call.generationId,
     body: call.body,
     signal: call.abort,
+    betas: call.betas,
     // Every input has the context of an embeddings model to itself.
     estimatedPromptTokens: api === 'embeddings' ? longestInputTokens(body) : estimatedPromptTokens,
     stickyKey: isConversation

@@ -20,6 +20,8 @@ export interface InferenceRequest {
   readonly scope?: CredentialScope;
   /** Of the caller; whatever is asked of an endpoint, each of them must allow it. */
   readonly policies?: readonly RoutePolicy[];
+  /** Betas of Anthropic's API that the caller asks for, as a header lists them; sent where they are taken. */
+  readonly betas?: string | undefined;
   /** Defaults to `standard`. */
   readonly priceList?: PriceListName;
 }

@@ -1,0 +1,43 @@
+import type { Endpoint } from '../routing/catalogue';
+
+const HEADER = 'anthropic-beta';
+
+/** Betas that make answers other ones and leave their bills as they are. */
+const EVERYWHERE = [
+  'context-management-2025-06-27',
+  'fine-grained-tool-streaming-2025-05-14',
+  'interleaved-thinking-2025-05-14',
+];
+
+/** By protocol: a cloud refuses whole requests for a beta that it does not know. */
+const TAKEN: Readonly<Record<string, ReadonlySet<string>>> = {
+  anthropic: new Set([
+    ...EVERYWHERE,
+    'advanced-tool-use-2025-11-20',
+    'compact-2026-01-12',
+    'effort-2025-11-24',
+    'extended-cache-ttl-2025-04-11',
+    'output-128k-2025-02-19',
+    'structured-outputs-2025-11-13',
+    'token-efficient-tools-2025-02-19',
+  ]),
+  bedrock: new Set(EVERYWHERE),
+  'google-vertex': new Set(EVERYWHERE),
+};
+
+/**
+ * The header that asks an upstream for betas, of those that the caller asked for and the upstream takes; none where
+ * there are none. Others are left out: what they would cost is not known here.
+ *
+ * @param asked as a header lists them, e.g. `interleaved-thinking-2025-05-14,effort-2025-11-24`
+ */
+export function betaHeaderOf(
+  asked: string,
+  { provider, apis }: Endpoint,
+): Readonly<Record<string, string>> | undefined {
+  const taken = apis.includes('messages') ? TAKEN[provider.protocol] : undefined;
+  if (taken === undefined) return undefined;
+  const betas = new Set(asked.split(',').map((beta) => beta.trim()));
+  const kept = [...betas].filter((beta) => taken.has(beta));
+  return kept.length === 0 ? undefined : { [HEADER]: kept.join(',') };
+}
