@@ -1,5 +1,5 @@
-import type { AppError } from '@libs/errors';
-import type { AnswerStream, StreamOutcome } from '@libs/inference';
+import type { AnswerStream } from '@libs/inference';
+import { RewordedStream } from './reworded-stream';
 import { splitEvents } from './stream-events';
 
 /** Puts citations into the events of one stream. */
@@ -9,29 +9,15 @@ export interface StreamCiter {
 }
 
 /** A stream whose text cites sources. */
-export class CitedStream implements AnswerStream {
-  readonly outcome: Promise<StreamOutcome>;
-
+export class CitedStream extends RewordedStream {
   constructor(
-    private readonly inner: AnswerStream,
+    inner: AnswerStream,
     private readonly citer: StreamCiter,
   ) {
-    this.outcome = inner.outcome;
+    super(inner);
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
-    for await (const events of this.inner) yield this.#cited(events);
-  }
-
-  cancel(): void {
-    this.inner.cancel();
-  }
-
-  lastWords(error: AppError): Buffer {
-    return this.#cited(this.inner.lastWords(error));
-  }
-
-  #cited(events: Buffer): Buffer {
+  protected override reworded(events: Buffer): Buffer {
     return Buffer.concat(splitEvents(events).flatMap((event) => this.citer.take(event)));
   }
 }

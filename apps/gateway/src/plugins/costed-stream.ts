@@ -6,37 +6,23 @@ import {
   type AnswerStream,
   type PicoUsd,
   type StreamableApi,
-  type StreamOutcome,
 } from '@libs/inference';
+import { RewordedStream } from './reworded-stream';
 import { dataOf, splitEvents, withData } from './stream-events';
 
 const COST = Buffer.from('"cost":');
 
 /** A stream whose usage also tells what plugins cost. Events without a cost pass as they are. */
-export class CostedStream implements AnswerStream {
-  readonly outcome: Promise<StreamOutcome>;
-
+export class CostedStream extends RewordedStream {
   constructor(
     private readonly api: StreamableApi,
-    private readonly inner: AnswerStream,
+    inner: AnswerStream,
     private readonly cost: PicoUsd,
   ) {
-    this.outcome = inner.outcome;
+    super(inner);
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
-    for await (const events of this.inner) yield this.#costed(events);
-  }
-
-  cancel(): void {
-    this.inner.cancel();
-  }
-
-  lastWords(error: Parameters<AnswerStream['lastWords']>[0]): Buffer {
-    return this.#costed(this.inner.lastWords(error));
-  }
-
-  #costed(events: Buffer): Buffer {
+  protected override reworded(events: Buffer): Buffer {
     if (!events.includes(COST)) return events;
     return Buffer.concat(splitEvents(events).map((event) => this.#costedEvent(event)));
   }
