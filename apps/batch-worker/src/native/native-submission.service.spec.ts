@@ -10,44 +10,23 @@ const PROVIDER = { slug: 'acme', name: 'Acme' } as Provider;
 /** What is written of an order, in its order. */
 class FakeOrders {
   readonly written: string[] = [];
-
-  async submitting(): Promise<boolean> {
-    this.written.push('submitting');
-    return true;
-  }
-
-  async running(): Promise<boolean> {
-    this.written.push('runs');
-    return true;
-  }
-
-  async rest(): Promise<boolean> {
-    this.written.push('rests');
-    return true;
-  }
-
-  async wait(): Promise<boolean> {
-    this.written.push('waits');
-    return true;
-  }
-
-  async notArrived(): Promise<boolean> {
-    this.written.push('not arrived');
-    return true;
-  }
-
-  async looked(): Promise<boolean> {
-    this.written.push('looked');
-    return true;
-  }
+  readonly submitting = this.#writes('submitting');
+  readonly running = this.#writes('runs');
+  readonly rest = this.#writes('rests');
+  readonly wait = this.#writes('waits');
+  readonly notArrived = this.#writes('not arrived');
+  readonly looked = this.#writes('looked');
+  readonly notSubmitted = this.#writes('not submitted');
 
   async takenFor(): Promise<ReadonlySet<string>> {
     return new Set();
   }
 
-  async notSubmitted(): Promise<boolean> {
-    this.written.push('not submitted');
-    return true;
+  #writes(word: string): () => Promise<boolean> {
+    return async () => {
+      this.written.push(word);
+      return true;
+    };
   }
 }
 

@@ -63,6 +63,14 @@ describe(KeyDirectory.name, () => {
     });
   }
 
+  /** One whose first question, about the key, has been answered. */
+  async function directoryThatKnows(options: Partial<KeyDirectoryOptions> = {}): Promise<KeyDirectory> {
+    const keys = directory(options);
+    void keys.find(HASH);
+    await bus.answer(0, principal());
+    return keys;
+  }
+
   it('asks once for a key that many requests bring at the same time', async () => {
     const keys = directory();
     const answers = Promise.all([keys.find(HASH), keys.find(HASH), keys.find(HASH)]);
@@ -72,18 +80,14 @@ describe(KeyDirectory.name, () => {
   });
 
   it('answers at once from memory while the answer is fresh', async () => {
-    const keys = directory();
-    void keys.find(HASH);
-    await bus.answer(0, principal());
+    const keys = await directoryThatKnows();
     nowMs += 999;
     expect(keys.find(HASH)).toEqual(principal());
     expect(bus.asked).toHaveLength(1);
   });
 
   it('asks anew for a key in use before the answer is too old, and keeps nobody waiting', async () => {
-    const keys = directory({ renewAfterMs: 500 });
-    void keys.find(HASH);
-    await bus.answer(0, principal());
+    const keys = await directoryThatKnows({ renewAfterMs: 500 });
     nowMs += 499;
     expect(keys.find(HASH)).toEqual(principal());
     expect(bus.asked).toHaveLength(1);
@@ -100,9 +104,7 @@ describe(KeyDirectory.name, () => {
   });
 
   it('refuses a key that turns out to be revoked when it is asked for anew', async () => {
-    const keys = directory({ renewAfterMs: 500 });
-    void keys.find(HASH);
-    await bus.answer(0, principal());
+    const keys = await directoryThatKnows({ renewAfterMs: 500 });
     nowMs += 500;
     expect(keys.find(HASH)).toEqual(principal());
     await bus.answer(1, null);
@@ -112,9 +114,7 @@ describe(KeyDirectory.name, () => {
   });
 
   it('goes on with an answer that could not be asked for anew until it is too old, and tells nobody before', async () => {
-    const keys = directory({ renewAfterMs: 500 });
-    void keys.find(HASH);
-    await bus.answer(0, principal());
+    const keys = await directoryThatKnows({ renewAfterMs: 500 });
     nowMs += 500;
     expect(keys.find(HASH)).toEqual(principal());
     bus.asked[1]?.answer.reject(new Error('auth is away'));
