@@ -2,13 +2,14 @@
  * `npm run chaos`: the long form of the chaos tests, minutes to hours; arguments go to jest, and
  * `SLUICE_CHAOS_SEED=N` runs one schedule again. `npm run chaos -- --mutants [NAME …]` puts each defect of
  * test/chaos/mutants.ts into a copy of the checkout, runs the tests beside it and names the one that turned red, as it
- * must.
+ * must. `npm run chaos -- storm` runs random loads under random faults and checks the invariants (docs/storm.md).
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { editsOf, type Mutant } from '../test/chaos/mutant';
 import { mutants } from '../test/chaos/mutants';
+import { stormCommand } from '../test/storm/storm-command';
 import { root, runMain, say } from './checkout';
 import { runNode } from './node-child';
 import { findServices, serviceEnvironment, stopServices } from './services/find-services';
@@ -61,7 +62,17 @@ async function redTestsWith(mutant: Mutant, copy: string, environment: NodeJS.Pr
     const jest = join(root, 'node_modules/jest/bin/jest.js');
     // No test runs with a defect that is not meant to: what keeps it from doing harm may be what is missing.
     const named = mutant.test === undefined ? [] : ['--testNamePattern', literally(mutant.test)];
-    const flags = ['--rootDir', copy, '--selectProjects', mutant.project, '--runInBand', '--silent', ...named];
+    // A test that fails may leave servers open, which keep the process.
+    const flags = [
+      '--rootDir',
+      copy,
+      '--selectProjects',
+      mutant.project,
+      '--runInBand',
+      '--forceExit',
+      '--silent',
+      ...named,
+    ];
     const command = ['--experimental-vm-modules', '--no-warnings', jest, '--config', join(copy, 'jest.config.cjs')];
     await runNode([...command, '--json', `--outputFile=${report}`, ...flags, mutant.spec], environment, 'ignore');
     return redTestsOf(report);
@@ -97,6 +108,7 @@ async function hunt(names: readonly string[]): Promise<number> {
 
 function main(): Promise<number> {
   const args = process.argv.slice(2);
+  if (args[0] === 'storm') return stormCommand(args.slice(1));
   if (args[0] !== '--mutants') return runLongForm(args);
   return hunt(args.slice(1));
 }

@@ -159,26 +159,48 @@ describe('S6: messages that come again', () => {
 });
 
 describe('S13: a line that kills its worker', () => {
-  it('is given up after its leases, counted when they are taken, and the others have their results', async () => {
-    await installation.stopApp('second-worker');
-    try {
-      const run = await submit({ tag: 'poison', lines: 4 }, 'crawling');
-      for (let lease = 1; lease < LEASES_OF_POISON; lease += 1) {
-        await eventually(`the line is called for lease ${lease}`, 30_000, async () =>
-          (await upstream.calls()).filter(({ marker }) => marker === 'poison-0').length >= lease ? true : undefined,
-        );
-        await nemesis.bring('a worker dies', 0);
-      }
-      await run.untilTerminal(END_MS);
-      const calls = (await upstream.calls()).filter(({ marker }) => marker === 'poison-0').length;
-      expect(calls).toBe(LEASES_OF_POISON - 1);
-      expect(run.batch!.request_counts).toEqual({ total: 4, completed: 3, failed: 1 });
-      expect(run.batch!.results!.find(({ custom_id: customId }) => customId === 'poison-0')!.error!.type).toBe(
-        'server_error',
+  beforeAll(() => installation.stopApp('second-worker'), BOOT_TIMEOUT_MS);
+  afterAll(() => installation.startApp('batch-worker', 'second-worker'), BOOT_TIMEOUT_MS);
+
+  /** Its worker dies each time that it is called. Returns how often that was. */
+  async function killWith(run: BatchRun, marker: string): Promise<number> {
+    const callsOf = async (): Promise<number> =>
+      (await upstream.calls()).filter((call) => call.marker === marker).length;
+    for (let lease = 1; lease < LEASES_OF_POISON; lease += 1) {
+      await eventually(`the line is called for lease ${lease}`, 30_000, async () =>
+        (await callsOf()) >= lease ? true : undefined,
       );
-      await expectSound(run);
-    } finally {
-      await installation.startApp('batch-worker', 'second-worker');
+      await nemesis.bring('a worker dies', 0);
+    }
+    await run.untilTerminal(END_MS);
+    return callsOf();
+  }
+
+  async function expectGivenUp(run: BatchRun, marker: string): Promise<void> {
+    expect(run.batch!.request_counts).toEqual({ total: 4, completed: 3, failed: 1 });
+    expect(run.batch!.results!.find(({ custom_id: customId }) => customId === marker)!.error!.type).toBe(
+      'server_error',
+    );
+    await expectSound(run);
+  }
+
+  it('is given up after its leases, counted when they are taken, and the others have their results', async () => {
+    const run = await submit({ tag: 'poison', lines: 4 }, 'crawling');
+    expect(await killWith(run, 'poison-0')).toBe(LEASES_OF_POISON - 1);
+    await expectGivenUp(run, 'poison-0');
+  });
+
+  it('costs no line of other batches in the same worker its result, although they never came to one before', async () => {
+    const innocent = await Promise.all(
+      Array.from({ length: 5 }, (_, nth) => submit({ tag: `innocent-${nth}`, lines: 1 }, 'crawling')),
+    );
+    const run = await submit({ tag: 'killer', lines: 4 }, 'crawling');
+    expect(await killWith(run, 'killer-0')).toBe(LEASES_OF_POISON - 1);
+    await expectGivenUp(run, 'killer-0');
+    for (const other of innocent) {
+      await other.untilTerminal(END_MS);
+      expect(other.batch!.request_counts).toEqual({ total: 1, completed: 1, failed: 0 });
+      await expectSound(other);
     }
   });
 });

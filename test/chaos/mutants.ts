@@ -1,13 +1,19 @@
 import { accountMutants } from './account-mutants';
+import { feedMutants } from './feed-mutants';
+import { intakeMutants } from './intake-mutants';
+import { housekeepingMutants } from './housekeeping-mutants';
+import { laneMutants } from './lane-mutants';
 import type { Mutant } from './mutant';
+import { streamMutants } from './stream-mutants';
+import { routingMutants } from './routing-mutants';
 
 export const mutants: readonly Mutant[] = [
   {
     name: 'M-a',
     defect: 'results count as stored although their commit failed',
     file: 'apps/batch-worker/src/batches/result-writer.ts',
-    find: 'this.options.onFailure(error);',
-    replace: 'this.options.onFailure(error); return { stored: 0, batchesWithDoneSegments: [] };',
+    find: 'this.options.onFailure(report.left.error);',
+    replace: 'this.options.onFailure(report.left.error); return [];',
     project: 'unit',
     spec: 'apps/batch-worker/src/batches/result-writer',
   },
@@ -23,19 +29,18 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'M-c',
     defect: 'a message leaves the outbox before the broker has confirmed it',
-    file: 'libs/persistence/src/outbox/outbox.repository.ts',
-    find: 'const confirmed = await publish(pending);',
-    replace:
-      'const confirmed = new Set(pending.map(({ id }) => id));\n      setImmediate(() => void publish(pending));',
-    project: 'integration',
-    spec: 'libs/persistence/src/outbox/outbox',
+    file: 'libs/platform/src/messaging/outbox-relay.ts',
+    find: 'await this.sender.send(contract, payload, `outbox-${id}`);',
+    replace: 'void this.sender.send(contract, payload, `outbox-${id}`).catch(() => undefined);',
+    project: 'unit',
+    spec: 'libs/platform/src/messaging/outbox-relay',
   },
   {
     name: 'M-c-relay',
     defect: 'a message that the broker refused counts as confirmed',
     file: 'libs/platform/src/messaging/outbox-relay.ts',
-    find: "results[index]?.status === 'fulfilled'",
-    replace: 'results[index] !== undefined',
+    find: '(error: unknown) => this.#notConfirmed(message, error),',
+    replace: '() => void this.#confirmed.push(id),',
     project: 'unit',
     spec: 'libs/platform/src/messaging/outbox-relay',
   },
@@ -60,7 +65,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'M-f',
     defect: 'a lease is not counted when it is taken',
-    file: 'libs/persistence/src/batches/batch-segments.repository.ts',
+    file: 'libs/persistence/src/batches/segment-claims.ts',
     find: 'attempts = s.attempts + 1',
     replace: 'attempts = s.attempts',
     project: 'integration',
@@ -69,9 +74,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'M-g',
     defect: 'a hold is opened without looking at the balance',
-    file: 'libs/persistence/src/ledger/ledger.repository.ts',
-    find: 'WHERE id = $2 AND balance_usd - held_usd >= $3::numeric\n          RETURNING id',
-    replace: 'WHERE id = $2\n          RETURNING id',
+    file: 'libs/persistence/src/ledger/set-aside.ts',
+    find: "WHERE id = 'org:' || $1::uuid AND balance_usd - held_usd >= $2::numeric",
+    replace: "WHERE id = 'org:' || $1::uuid",
     project: 'integration',
     spec: 'libs/persistence/src/ledger/ledger.int',
   },
@@ -90,7 +95,7 @@ export const mutants: readonly Mutant[] = [
     name: 'M-t',
     defect: 'nobody listens to a connection between the pool and its first query',
     file: 'libs/persistence/src/data-source.ts',
-    find: '      onConnect: prepare,\n',
+    find: '      onConnect: (client: ClientBase) => prepare(client, statementMs),\n',
     replace: '',
     project: 'integration',
     spec: 'libs/persistence/src/data-source',
@@ -125,7 +130,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'stop-1',
     defect: 'segments of a stopping batch are still handed out',
-    file: 'libs/persistence/src/batches/batch-segments.repository.ts',
+    file: 'libs/persistence/src/batches/segment-claims.ts',
     find: "`b.status = 'in_progress' AND b.stop_by IS NULL AND b.finalized_at IS NULL`",
     replace: '`b.finalized_at IS NULL`',
     project: 'integration',
@@ -159,4 +164,10 @@ export const mutants: readonly Mutant[] = [
     spec: 'libs/persistence/src/batches/batch-endings',
   },
   ...accountMutants,
+  ...streamMutants,
+  ...feedMutants,
+  ...intakeMutants,
+  ...housekeepingMutants,
+  ...routingMutants,
+  ...laneMutants,
 ];

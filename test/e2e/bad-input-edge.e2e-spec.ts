@@ -581,8 +581,8 @@ describe('a body at the edge of its size', () => {
 
 /** The good body with as much more as makes it `bytes` long. */
 function padded(endpoint: Endpoint, bytes: number): Buffer {
-  const start = Buffer.from(`${JSON.stringify(endpoint.body).slice(0, -1)},"padding":"`);
-  return Buffer.concat([start, Buffer.alloc(bytes - start.length - 2, 'x'), Buffer.from('"}')]);
+  const start = Buffer.from(JSON.stringify(endpoint.body).slice(0, -1));
+  return Buffer.concat([start, Buffer.alloc(bytes - start.length - 1, ' '), Buffer.from('}')]);
 }
 
 describe('a member', () => {

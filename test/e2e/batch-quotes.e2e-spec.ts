@@ -79,11 +79,11 @@ function ended(id: string): Promise<BatchBody> {
 }
 
 /** Until the worker has told how fast it called a provider. */
-function untilMeasured(provider: string): Promise<true> {
-  return eventually(`a speed for ${provider}`, END_MS, async () => {
+function untilMeasured(quota: string): Promise<true> {
+  return eventually(`a speed for ${quota}`, END_MS, async () => {
     const row = await installation.database.firstRow<{ lines: number }>({
       sql: `SELECT sum((lanes #>> $1)::float8) AS lines FROM batch_workers`,
-      values: [[provider, 'lines']],
+      values: [[quota, 'lines']],
     });
     return (row?.lines ?? 0) > 0 ? true : undefined;
   });
@@ -134,7 +134,7 @@ describe('the quote of a batch', () => {
   });
 
   it('holds what the batch then costs and when it ends, at a provider of known latency', async () => {
-    await untilMeasured('tests-steady');
+    await untilMeasured('tests-steady upstream-tests-steady');
     // What was read of it before that is kept for a while, on a busy machine for seconds.
     await eventually('quotes that know it', END_MS, async () => {
       const { batch, quote } = await quoted('steady', { tag: 'probe', lines: 1 });
@@ -183,7 +183,7 @@ describe('the quote of a batch', () => {
   it('comes from what batches of its kind came to, once there are nine', async () => {
     const tags = Array.from({ length: 9 }, (_, index) => `like-${index}`);
     for (const tag of tags) await ended((await quoted('fast', { tag, lines: 10 })).batch.id);
-    await untilMeasured('tests-fast');
+    await untilMeasured('tests-fast upstream-tests-fast');
     for (const tag of tags) await ended((await quoted('fast', { tag: `${tag}-again`, lines: 10 })).batch.id);
     const { batch, quote } = await eventually('a quote from history', END_MS, async () => {
       const next = await quoted('fast', { tag: 'like-x', lines: 10 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ERROR_CODES, isErrorCode } from '@libs/errors';
+import { estimatePromptTokens } from '@libs/inference';
 import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { LedgerRepository } from '@libs/persistence';
 import type { ServerResponse } from 'node:http';
@@ -247,9 +248,9 @@ function expectedCounts(cell: Cell): Counts {
   const { end, charged } = verdictOf(cell);
   if (charged === 'nothing') return { prompt: 0, completion: 0 };
   if (charged === 'the report') return COUNTED;
-  const written = cell.caller === 'responses' ? PROMPT : `user${PROMPT}`;
   return {
-    prompt: cell.upstream === 'messages' ? COUNTED.prompt : tokensOf(written),
+    prompt:
+      cell.upstream === 'messages' ? COUNTED.prompt : estimatePromptTokens(Buffer.from(JSON.stringify(bodyOf(cell)))),
     completion: tokensOf(end === 'completed' ? TEXT : FIRST_WORDS),
   };
 }

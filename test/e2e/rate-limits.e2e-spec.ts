@@ -173,7 +173,7 @@ describe('inference', () => {
     const long = {
       ...CHAT,
       model: PONDERER,
-      messages: [{ role: 'user', content: 'lorem ipsum dolor '.repeat(12_000) }],
+      messages: [{ role: 'user', content: 'lorem ipsum dolor '.repeat(18_000) }],
     };
     const answers = await inParallel(2, () => client.chat(long));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));

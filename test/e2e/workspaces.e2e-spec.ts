@@ -142,14 +142,16 @@ describe('the budgets of a workspace', () => {
     });
     const refused = await untilStatus(402, () => chat(workspace));
     expectRefusal({ ...refused, body: refused.text }, 402);
-    expect(refused.text).toContain('The budget of this workspace does not cover the request');
+    expect(refused.text).toMatch(
+      /The \w+ budget of this workspace leaves [\d.]+ USD; this request reserves [\d.]+ USD/,
+    );
     const stream = await chat(workspace, { ...CHAT, stream: true });
     expect(stream.status).toBe(402);
     const requests = chatRequests([{ customId: 'a', prompt: 'Hello!', marker: 'a' }]);
     const batch = { endpoint: '/v1/chat/completions', model: MODEL, requests };
     const refusedBatch = await workspace.client.request('POST', '/batches', batch);
     expectRefusal({ ...refusedBatch, body: refusedBatch.text }, 402);
-    expect(refusedBatch.text).toContain("workspace's budget");
+    expect(refusedBatch.text).toContain('budget of this workspace leaves');
     const film = { model: FILM, prompt: 'A heron lands.', duration: 2 };
     const recording = { data: waveFile(2).toString('base64'), format: 'wav' };
     for (const [path, body] of [

@@ -3,6 +3,8 @@ import type { BatchHistory, StoredItem } from './history';
 import { answerTo, embeddingOf, tokensOf } from './upstream-answer';
 import type { ResultBody } from './client';
 
+type AnswerHistory = Pick<BatchHistory, 'endpoint' | 'lines' | 'batch' | 'calls'>;
+
 /** A promise that was broken. */
 export interface Violation {
   readonly promise: Promised;
@@ -44,14 +46,17 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
 export function findViolations(history: BatchHistory): Violation[] {
   if (history.batch === null) return [violation('an accepted batch exists', 'the batch is not found')];
   return [
-    ...wrongResults(history),
-    ...wrongCounts(history),
+    ...findAnswerViolations(history),
     ...wrongCourse(history),
-    ...wrongAnswers(history),
     ...wrongCharges(history),
     ...wrongSums(history),
     ...wrongBooks(history),
   ];
+}
+
+/** Those that show in what a caller reads; of a batch that was deleted nothing else is left. */
+export function findAnswerViolations(history: AnswerHistory): Violation[] {
+  return [...wrongResults(history), ...wrongCounts(history), ...wrongAnswers(history)];
 }
 
 /** Answers that were asked for again although one had been given: what kills cost, never what a caller pays. */
@@ -67,7 +72,7 @@ function violation(promise: Promised, what: string): Violation {
   return { promise, what };
 }
 
-function resultsOf({ batch }: BatchHistory): readonly ResultBody[] {
+function resultsOf({ batch }: AnswerHistory): readonly ResultBody[] {
   return batch?.results ?? [];
 }
 
@@ -77,7 +82,7 @@ function timesOf(names: readonly string[]): Map<string, number> {
   return times;
 }
 
-function wrongResults(history: BatchHistory): Violation[] {
+function wrongResults(history: AnswerHistory): Violation[] {
   const results = resultsOf(history);
   const found: Violation[] = [];
   const asked = timesOf(history.lines.map(({ customId }) => customId));
@@ -97,7 +102,7 @@ function wrongResults(history: BatchHistory): Violation[] {
   return found;
 }
 
-function wrongCounts(history: BatchHistory): Violation[] {
+function wrongCounts(history: AnswerHistory): Violation[] {
   const { total, completed, failed } = history.batch!.request_counts;
   const results = resultsOf(history);
   const expected = {
@@ -132,7 +137,7 @@ function wrongCourse({ batch, statuses, books }: BatchHistory): Violation[] {
   return found;
 }
 
-function wrongAnswers(history: BatchHistory): Violation[] {
+function wrongAnswers(history: AnswerHistory): Violation[] {
   const prompts = new Map(history.lines.map(({ customId, prompt }) => [customId, prompt]));
   const answered = new Set(history.calls.filter(({ behaviour }) => behaviour === 'answer').map(({ marker }) => marker));
   const markers = new Map(history.lines.map(({ customId, marker }) => [customId, marker]));

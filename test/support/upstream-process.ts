@@ -108,10 +108,18 @@ function answer(behaviour: Behaviour, script: UpstreamScript, response: ServerRe
         'retry-after': String(script.retryAfterSeconds ?? 1),
       });
     case 'server-error':
-      return send(response, SERVER_ERRORS[totals.calls % 3] ?? 500, complaint('Out of order', 'server_error'));
+      return send(response, SERVER_ERRORS[totals.calls % 3]!, complaint('Out of order', 'server_error'));
     case 'hang':
       return undefined;
+    default:
+      return refuse(response, behaviour === 'poisoned' ? 500 : script.outage);
   }
+}
+
+/** A number is a status. */
+function refuse(response: ServerResponse, how: UpstreamScript['outage']): void {
+  if (typeof how === 'number') send(response, how, complaint('Not now', 'server_error'));
+  else response.destroy();
 }
 
 function follow(call: UpstreamCall, response: ServerResponse): void {

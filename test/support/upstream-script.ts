@@ -15,9 +15,13 @@ export interface UpstreamScript {
   readonly hangShare?: number;
   /** 200 with JSON that breaks off. */
   readonly malformedShare?: number;
+  /** What every call comes to: its connection is closed without an answer, or it is refused with this status. */
+  readonly outage?: 'closes' | number;
+  /** Markers of calls that are always answered with 500. */
+  readonly poisoned?: readonly string[];
 }
 
-export type Behaviour = 'answer' | 'rate-limited' | 'server-error' | 'hang' | 'malformed';
+export type Behaviour = 'answer' | 'rate-limited' | 'server-error' | 'hang' | 'malformed' | 'outage' | 'poisoned';
 
 /** One call as the upstream saw it. Times in milliseconds since the epoch. */
 export interface UpstreamCall {
@@ -45,6 +49,8 @@ export interface UpstreamCounts {
  * that neither the order of arrival nor the speed of the machine changes it.
  */
 export function drawBehaviour(script: UpstreamScript, marker: string, nth: number): Behaviour {
+  if (script.outage !== undefined) return 'outage';
+  if (script.poisoned?.includes(marker)) return 'poisoned';
   const shares: readonly (readonly [Behaviour, number | undefined])[] = [
     ['rate-limited', script.rateLimitedShare],
     ['server-error', script.serverErrorShare],

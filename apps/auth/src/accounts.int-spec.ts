@@ -29,7 +29,7 @@ beforeAll(async () => {
   const database = new Database(dataSource);
   keys = new KeysRepository(database);
   workspaces = new WorkspacesRepository(database);
-  organizations = new OrganizationsRepository(dataSource);
+  organizations = new OrganizationsRepository(dataSource, new Database(dataSource));
 });
 
 afterAll(async () => {

@@ -1,9 +1,11 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
-import { AuditRepository, Database, PersistenceModule } from '@libs/persistence';
-import { BrokerConnection, Egress, MessagingModule, Readiness } from '@libs/platform';
+import { AuditRepository, Database, PersistenceModule, SingleRunner } from '@libs/persistence';
+import { BrokerConnection, Egress, FeedOwnerModule, MessagingModule, Readiness } from '@libs/platform';
 import { AuthEnv } from './auth.env';
 import { ExpiredRowsRepository } from './expiry/expired-rows.repository';
 import { ExpiryService } from './expiry/expiry.service';
+import { AccessChangesConsumer } from './feeds/access-changes.consumer';
+import { FeedSourceModule } from './feeds/feed-source.module';
 import { ApiKeyEntity } from './keys/api-key.entity';
 import { KeysConsumer } from './keys/keys.consumer';
 import { KeysRepository } from './keys/keys.repository';
@@ -69,6 +71,7 @@ const entities = [
 /** Who is calling: organizations, their workspaces and keys, and who may get a key or act as one. */
 @Module({
   controllers: [
+    AccessChangesConsumer,
     KeysConsumer,
     OrganizationsConsumer,
     WorkspacesConsumer,
@@ -121,13 +124,15 @@ export class AuthModule implements OnModuleInit {
           entities,
         }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+        FeedSourceModule,
+        FeedOwnerModule.forRoot({ feed: 'access', imports: [FeedSourceModule] }),
       ],
       providers: [
         {
           provide: ExpiryService,
-          inject: [ExpiredRowsRepository, AuditRepository],
-          useFactory: (rows: ExpiredRowsRepository, audit: AuditRepository) =>
-            new ExpiryService(rows, audit, env.AUDIT_RETENTION_DAYS),
+          inject: [ExpiredRowsRepository, AuditRepository, SingleRunner],
+          useFactory: (rows: ExpiredRowsRepository, audit: AuditRepository, runner: SingleRunner) =>
+            new ExpiryService(rows, audit, env.AUDIT_RETENTION_DAYS, runner),
         },
         { provide: Egress, useValue: new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] }) },
         {

@@ -1,7 +1,14 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { queues } from '@libs/contracts';
-import { consumeQueues, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
+import {
+  consumeQueues,
+  FeedOwner,
+  nestOptions,
+  PlatformModule,
+  type AppContext,
+  type RunningApp,
+} from '@libs/platform';
 import type { AuthEnv } from './auth.env';
 import { AuthModule } from './auth.module';
 import { ExpiryService } from './expiry/expiry.service';
@@ -12,7 +19,12 @@ export async function start(context: AppContext<AuthEnv>): Promise<RunningApp> {
   const root = { ...auth, imports: [PlatformModule.for(context), ...(auth.imports ?? [])] };
   const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
   await app.init();
-  const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.auth] });
+  const feed = app.get(FeedOwner, { strict: false });
+  const consumption = await consumeQueues(app, {
+    amqpUrl: context.env.AMQP_URL,
+    queues: [queues.auth, queues.authChanges],
+    announce: () => feed.announce(),
+  });
   const expiry = app.get(ExpiryService);
   expiry.start();
   context.readiness.addCheck('queues', () => consumption.isConnected());

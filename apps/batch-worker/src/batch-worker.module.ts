@@ -4,6 +4,7 @@ import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence
 import {
   BrokerConnection,
   CredentialsClient,
+  Feeds,
   KeyDirectory,
   MessageBus,
   MessagingModule,
@@ -17,6 +18,7 @@ import { BatchStopperService } from './batches/batch-stopper.service';
 import { BatchValidationService } from './batches/batch-validation.service';
 import { BatchesConsumer } from './batches/batches.consumer';
 import { FinalizerService } from './batches/finalizer.service';
+import { HoldWatchService } from './batches/hold-watch.service';
 import { LaneReporterService } from './batches/lane-reporter.service';
 import { LineRunnerService } from './batches/line-runner.service';
 import { ManagedLaneService } from './batches/managed-lane.service';
@@ -43,6 +45,7 @@ const POOL_SIZE = 8;
     BatchStopperService,
     BatchValidationService,
     FinalizerService,
+    HoldWatchService,
     LaneReporterService,
     LineRunnerService,
     ManagedLaneService,
@@ -58,6 +61,7 @@ const POOL_SIZE = 8;
 })
 export class BatchWorkerModule implements OnModuleInit {
   static for(env: BatchWorkerEnv, inference: Inference): DynamicModule {
+    const graceMs = env.KEY_GRACE_SECONDS * 1_000;
     return {
       module: BatchWorkerModule,
       imports: [
@@ -67,25 +71,32 @@ export class BatchWorkerModule implements OnModuleInit {
           poolSize: POOL_SIZE,
           byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
         }),
-        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP, follows: ['access', 'credentials'] }),
         OutboxModule.forRoot({ imports: [BatchWorkerOutbox] }),
       ],
       providers: [
         {
+          provide: CredentialsClient,
+          inject: [MessageBus, Feeds],
+          useFactory: (bus: MessageBus, feeds: Feeds) =>
+            new CredentialsClient(bus, { feed: feeds.of('credentials'), graceMs }),
+        },
+        {
           provide: InferenceEngine,
-          inject: [MessageBus],
-          useFactory: (bus: MessageBus) => inference.engineWith(new CredentialsClient(bus)),
+          inject: [CredentialsClient],
+          useFactory: (credentials: CredentialsClient) => inference.engineWith(credentials),
         },
         {
           provide: NativeBatchCaller,
-          inject: [MessageBus],
-          useFactory: (bus: MessageBus) => inference.nativeWith(new CredentialsClient(bus)),
+          inject: [CredentialsClient],
+          useFactory: (credentials: CredentialsClient) => inference.nativeWith(credentials),
         },
         { provide: CatalogueSource, useValue: inference.catalogue },
         {
           provide: BatchKeys,
-          inject: [MessageBus],
-          useFactory: (bus: MessageBus) => new BatchKeys(new KeyDirectory(bus)),
+          inject: [MessageBus, Feeds],
+          useFactory: (bus: MessageBus, feeds: Feeds) =>
+            new BatchKeys(new KeyDirectory(bus, { feed: feeds.of('access'), graceMs })),
         },
       ],
     };

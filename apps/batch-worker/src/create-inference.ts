@@ -12,6 +12,7 @@ import {
   type CallerParts,
   type CredentialVault,
 } from '@libs/inference';
+import { noteOwnFault } from '@libs/platform';
 import type { BatchWorkerEnv } from './batch-worker.env';
 
 export interface Inference {
@@ -22,17 +23,21 @@ export interface Inference {
   close(): Promise<void>;
 }
 
+/** Of all answers that a worker is reading: each may weigh 64 MiB, and there are as many as it has calls. */
+const MOST_REPLY_BYTES = 256 * 1024 * 1024;
+
 /** The engine over the operator's catalogue and keys; the catalogue is followed through its changes. */
 export async function createInference(
   env: Pick<BatchWorkerEnv, 'CATALOG_PATH' | 'BYOK_FEE_PERCENT'>,
   variables: Readonly<Record<string, string | undefined>>,
 ): Promise<Inference> {
   const logger = new Logger('Catalogue');
+  const engineLogger = new Logger(InferenceEngine.name);
   const catalogue = new CatalogueSource(env.CATALOG_PATH, {
     onProblem: (problem) => logger.error(`a changed catalogue was not taken: ${describe(problem)}`),
   });
   await catalogue.start();
-  const http = new UpstreamHttp();
+  const http = new UpstreamHttp({ mostReplyBytes: MOST_REPLY_BYTES });
   const adapters = createProviderAdapters(http);
   const partsWith = (vault: CredentialVault): CallerParts => ({
     adapters,
@@ -46,6 +51,7 @@ export async function createInference(
       catalogue: () => catalogue.current(),
       health: new ProviderHealth(Date.now),
       dice: Math.random,
+      onOwnFault: (error, { endpoint }) => noteOwnFault(error, endpoint.provider.slug, engineLogger),
       gathersAnswers: true,
     });
   return {

@@ -5,6 +5,7 @@ import { consumeQueues, nestOptions, PlatformModule, type AppContext, type Runni
 import { providerKeyVariables, type BatchWorkerEnv } from './batch-worker.env';
 import { BatchWorkerModule } from './batch-worker.module';
 import { BatchStopperService } from './batches/batch-stopper.service';
+import { HoldWatchService } from './batches/hold-watch.service';
 import { LaneReporterService } from './batches/lane-reporter.service';
 import { ManagedLaneService } from './batches/managed-lane.service';
 import { PartitionKeeperService } from './batches/partition-keeper.service';
@@ -22,13 +23,14 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   const root = { ...worker, imports: [PlatformModule.for(context), ...(worker.imports ?? [])] };
   const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
   await app.init();
-  const [lane, reporter, native, sweeper, stopper, partitions] = [
+  const [lane, reporter, native, sweeper, stopper, partitions, holds] = [
     app.get(ManagedLaneService),
     app.get(LaneReporterService),
     app.get(NativeLaneService),
     app.get(SweeperService),
     app.get(BatchStopperService),
     app.get(PartitionKeeperService),
+    app.get(HoldWatchService),
   ];
   // Before anything can end a batch whose orders are not over.
   await native.start();
@@ -38,6 +40,7 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   sweeper.start();
   stopper.start();
   partitions.start();
+  holds.start();
   process.on('SIGHUP', () => void inference.catalogue.reload());
   context.readiness.addCheck('queues', () => consumption.isConnected());
   context.drainSteps.add('queues', () => consumption.drain());
@@ -48,7 +51,7 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   });
   return {
     stop: async () => {
-      await partitions.stop();
+      await Promise.all([partitions.stop(), holds.stop()]);
       await reporter.stop();
       await app.close();
       await inference.close();

@@ -1,7 +1,9 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { Database, PersistenceModule } from '@libs/persistence';
-import { BrokerConnection, MessagingModule, Readiness } from '@libs/platform';
+import { BrokerConnection, FeedOwnerModule, MessagingModule, Readiness } from '@libs/platform';
 import type { CredentialsEnv } from './credentials.env';
+import { CredentialChangesConsumer } from './feeds/credential-changes.consumer';
+import { FeedSourceModule } from './feeds/feed-source.module';
 import { CredentialEntity } from './vault/credential.entity';
 import { CredentialsConsumer } from './vault/credentials.consumer';
 import { CredentialsRepository } from './vault/credentials.repository';
@@ -29,7 +31,7 @@ const APP = 'credentials';
 
 /** The keys that callers bring along and what webhooks are signed with, and the only process that can read them. */
 @Module({
-  controllers: [CredentialsConsumer, VaultConsumer, WebhookSecretsConsumer],
+  controllers: [CredentialChangesConsumer, CredentialsConsumer, VaultConsumer, WebhookSecretsConsumer],
   providers: [
     CredentialsService,
     CredentialsRepository,
@@ -56,6 +58,8 @@ export class CredentialsModule implements OnModuleInit {
           entities: [CredentialEntity, IntakeSeedEntity, WebhookSecretEntity],
         }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+        FeedSourceModule,
+        FeedOwnerModule.forRoot({ feed: 'credentials', imports: [FeedSourceModule] }),
       ],
       providers: [
         { provide: KeyWrapper, useValue: new RingKeyWrapper(ring, env) },

@@ -1,7 +1,14 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { queues } from '@libs/contracts';
-import { consumeQueues, nestOptions, PlatformModule, type AppContext, type RunningApp } from '@libs/platform';
+import {
+  consumeQueues,
+  FeedOwner,
+  nestOptions,
+  PlatformModule,
+  type AppContext,
+  type RunningApp,
+} from '@libs/platform';
 import type { CredentialsEnv } from './credentials.env';
 import { CredentialsModule } from './credentials.module';
 
@@ -11,7 +18,12 @@ export async function start(context: AppContext<CredentialsEnv>): Promise<Runnin
   const root = { ...credentials, imports: [PlatformModule.for(context), ...(credentials.imports ?? [])] };
   const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
   await app.init();
-  const consumption = await consumeQueues(app, { amqpUrl: context.env.AMQP_URL, queues: [queues.credentials] });
+  const feed = app.get(FeedOwner, { strict: false });
+  const consumption = await consumeQueues(app, {
+    amqpUrl: context.env.AMQP_URL,
+    queues: [queues.credentials, queues.credentialsChanges],
+    announce: () => feed.announce(),
+  });
   context.readiness.addCheck('queues', () => consumption.isConnected());
   context.drainSteps.add('queues', () => consumption.drain());
   return { stop: () => app.close() };

@@ -45,6 +45,10 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Int({ min: 1, max: LONGEST_CALL_MS })
   UPSTREAM_TOTAL_TIMEOUT_MS: number = 600_000;
 
+  /** How long a stream may take to its first event until its status and a comment are sent without it. */
+  @Int({ min: 1, max: LONGEST_CALL_MS })
+  STREAM_FIRST_COMMENT_MS: number = 15_000;
+
   /** How long one provider may work on one recording. */
   @Int({ min: 1, max: LONGEST_CALL_MS })
   TRANSCRIPTION_TIMEOUT_MS: number = 60_000;

@@ -1,11 +1,19 @@
 import { Global, Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
-import { BrokerConnection, DrainSteps, MessagingModule, OutboxModule, OutboxSource, Readiness } from '@libs/platform';
+import {
+  BrokerConnection,
+  DrainSteps,
+  Feeds,
+  MessagingModule,
+  OutboxModule,
+  OutboxSource,
+  Readiness,
+} from '@libs/platform';
 import { AuthModule } from './auth/auth.module';
 import { BatchesModule } from './batches/batches.module';
 import { CredentialsModule } from './credentials/credentials.module';
 import { CreditsModule } from './credits/credits.module';
-import type { GatewayEnv } from './gateway.env';
+import { GatewayEnv } from './gateway.env';
 import { GenerationRecorder } from './generations/generation-recorder';
 import { GenerationsModule } from './generations/generations.module';
 import { HttpModule } from './http/http.module';
@@ -39,6 +47,9 @@ class GatewayOutbox {}
 @Module({ providers: [{ provide: KeyUsage, useClass: LedgerKeyUsage }], exports: [KeyUsage] })
 class KeyUsageModule {}
 
+/** In which an auth app that was replaced answers again. */
+const AUTH_RESTART_MS = 10_000;
+
 /** The only public door. */
 @Global()
 @Module({})
@@ -54,7 +65,7 @@ export class GatewayModule implements OnModuleInit {
           poolSize: POOL_SIZE,
           byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
         }),
-        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP, follows: ['access', 'credentials'] }),
         OutboxModule.forRoot({ imports: [GatewayOutbox] }),
         // Guards run in this order: who is calling, how often, then what is asked.
         AuthModule,
@@ -86,11 +97,21 @@ export class GatewayModule implements OnModuleInit {
     private readonly database: Database,
     @Inject(BrokerConnection) private readonly broker: BrokerConnection,
     @Inject(GenerationRecorder) private readonly recorder: GenerationRecorder,
+    @Inject(Feeds) private readonly feeds: Feeds,
+    private readonly env: GatewayEnv,
   ) {}
 
   onModuleInit(): void {
     this.readiness.addCheck('postgresql', () => this.database.ping());
-    this.readiness.addCheck('rabbitmq', () => this.broker.isConnected());
+    const graceMs = this.env.KEY_GRACE_SECONDS * 1_000;
+    // Known keys work without the broker for a while, but only if the gateway stays in service.
+    this.readiness.addCheck('rabbitmq', () => this.broker.isConnected() || this.isAuthSeenWithin(graceMs));
+    // A gateway without keys, such as one that has just started, can serve no call.
+    this.readiness.addCheck('auth', () => this.isAuthSeenWithin(Math.max(graceMs, AUTH_RESTART_MS)));
     this.drainSteps.add('charges', () => this.recorder.flush());
+  }
+
+  private isAuthSeenWithin(ms: number): boolean {
+    return performance.now() - this.feeds.of('access').confirmedAtMs < ms;
   }
 }

@@ -20,7 +20,7 @@ export class VideoWorkerModule implements OnModuleInit {
           applicationName: APP,
           byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
         }),
-        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP, follows: ['credentials'] }),
         OutboxModule.forRoot({ imports: [VideoWorkerOutbox] }),
         VideosModule.with(providers),
         WebhooksModule,

@@ -8,6 +8,7 @@ export * from './credentials/credentials.dto';
 export * from './credentials/credentials.messages';
 export * from './credentials/sealing-purposes';
 export * from './credentials/vault.messages';
+export * from './feeds/feeds.messages';
 export * from './keys/api-key-format';
 export { Secret } from './secret';
 export * from './keys/keys.dto';

@@ -3,7 +3,7 @@
  *
  * The first block is the closed list of canonical `error_type` values of the public interface (§2.3).
  * The second block are conditions of plain HTTP that the list has no word for; on the wire they carry
- * the canonical type named in `wireType`.
+ * the canonical type named in `wireType`. So does `unavailable`, trouble of our own that no provider has part in.
  *
  * `retryable` says whether the same request may succeed elsewhere or later. Routing falls back to
  * another endpoint of the same model on this flag and on nothing else.
@@ -48,6 +48,7 @@ const table = {
   conflict: { status: 409, retryable: false, wireType: 'precondition_failed' },
   headers_too_large: { status: 431, retryable: false, wireType: 'invalid_request' },
   range_not_satisfiable: { status: 416, retryable: false, wireType: 'invalid_request' },
+  unavailable: { status: 503, retryable: true, wireType: 'provider_overloaded' },
   gone: { status: 410, retryable: false, wireType: 'not_found' },
 } as const satisfies Record<string, ErrorCodeEntry>;
 

@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import { dialectOf } from './dialects';
+import { withAskedTier } from './dialects/asked-tier';
 import { readTokenCount, toTokenCount } from './dialects/anthropic-messages';
 import {
   ADAPTER_METHODS,
@@ -66,6 +67,9 @@ interface Passed {
   readonly losses: LossReport;
 }
 
+/** Who a request is written for. */
+type Addressee = Pick<Candidate, 'endpoint' | 'credential'>;
+
 /** An endpoint that is asked in another dialect than its caller's. */
 interface Pair {
   readonly upstreamApi: AskableApi;
@@ -104,8 +108,8 @@ export class EndpointCaller {
   lostMembers(api: CallableApi, endpoint: Endpoint, { body }: Pick<InferenceRequest, 'body'>): readonly string[] {
     const pair = this.#pairOf(api, endpoint);
     try {
-      if (pair === null) return this.#pass(api, endpoint, body, false).losses.dropped;
-      return this.#translate(pair, endpoint, body, false).losses.dropped;
+      if (pair === null) return this.#pass(api, { endpoint }, body, false).losses.dropped;
+      return this.#translate(pair, { endpoint }, body, false).losses.dropped;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;
       if (pair === null) return [];
@@ -139,12 +143,12 @@ export class EndpointCaller {
     const pair = this.#pairOf(api, candidate.endpoint);
     const context = this.#contextOf(candidate, request);
     if (pair === null) {
-      const { dialect, sent, losses } = this.#pass(api, candidate.endpoint, request.body, false);
+      const { dialect, sent, losses } = this.#pass(api, candidate, request.body, false);
       const { body } = await this.#ask(api, 'whole', candidate, request, sent);
       if (this.#parts.gathersAnswers) await turnEnd();
       return { ...dialect.readAnswer(body, context), losses };
     }
-    const { sent, losses } = this.#translate(pair, candidate.endpoint, request.body, false);
+    const { sent, losses } = this.#translate(pair, candidate, request.body, false);
     const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
     if (this.#parts.gathersAnswers) await turnEnd();
     return { ...translateAnswer(body, context, pair), losses };
@@ -163,12 +167,12 @@ export class EndpointCaller {
     const pair = this.#pairOf(api, candidate.endpoint);
     const context = this.#contextOf(candidate, request);
     if (pair === null) {
-      const { dialect, sent, losses } = this.#pass(api, candidate.endpoint, request.body, true);
+      const { dialect, sent, losses } = this.#pass(api, candidate, request.body, true);
       if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
       const upstream = await this.#ask(api, 'stream', candidate, request, sent);
       return { stream: await dialect.openStream(upstream, withEcho(context, sent)), losses };
     }
-    const { sent, losses } = this.#translate(pair, candidate.endpoint, request.body, true);
+    const { sent, losses } = this.#translate(pair, candidate, request.body, true);
     const writer = pair.caller.writeStream(withEcho(context, sent));
     const reader = pair.upstream.readStream(candidate.endpoint);
     const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
@@ -199,7 +203,7 @@ export class EndpointCaller {
     const { endpoint } = candidate;
     const pair = this.#translationOf(api, this.#upstreamApiOf(api, endpoint), endpoint);
     const context = this.#contextOf(candidate, request);
-    const { sent, losses } = this.#translate(pair, endpoint, request.body, isStream);
+    const { sent, losses } = this.#translate(pair, candidate, request.body, isStream);
     if (!isStream) {
       const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
       return { turn: wholeTurn(body, context, pair.upstream), losses };
@@ -231,16 +235,16 @@ export class EndpointCaller {
   }
 
   /** The request for an endpoint that speaks the caller's API. */
-  #pass(api: CallableApi, endpoint: Endpoint, body: Buffer, isStream: boolean): Passed {
+  #pass(api: CallableApi, { endpoint, credential }: Addressee, body: Buffer, isStream: boolean): Passed {
     const dialect = dialectOf(api);
     const log = new LossLog();
-    const sent = dialect.toUpstream(body, endpoint, isStream, log);
+    const sent = dialect.toUpstream(body, endpoint, isStream, log, Boolean(credential));
     return { dialect, sent, losses: log.report() };
   }
 
   #translate(
     { caller, upstream }: Pair,
-    endpoint: Endpoint,
+    { endpoint, credential }: Addressee,
     body: Buffer,
     isStream: boolean,
   ): { sent: Buffer; losses: LossReport } {
@@ -248,7 +252,7 @@ export class EndpointCaller {
     const request = this.#read.get(body) ?? caller.readRequest(parseRequest(body));
     this.#read.set(body, request);
     for (const member of request.unread) log.drop(member);
-    const taken = withoutUntaken(request, endpoint, log);
+    const taken = withAskedTier(withoutUntaken(request, endpoint, log), endpoint, Boolean(credential));
     const sent = Buffer.from(JSON.stringify(upstream.writeRequest(taken, endpoint, isStream, log)));
     return { sent, losses: log.report() };
   }

@@ -86,6 +86,7 @@ async function ask(
   parts: object = {},
   scope: object = OWNER,
   prepare: () => void = () => undefined,
+  members: object = {},
 ) {
   upstream.answers(200, JSON.stringify(ANSWERS[spoken]));
   prepare();
@@ -95,7 +96,7 @@ async function ask(
     credentials: new CallerCredentials(shared, vault),
     ...parts,
   });
-  const body = Buffer.from(JSON.stringify({ model: 'acme/large', ...BODIES[api] }));
+  const body = Buffer.from(JSON.stringify({ model: 'acme/large', ...BODIES[api], ...members }));
   const { signal } = new AbortController();
   try {
     const request = { generationId: 'gen-1-abc', model: 'acme/large', body, signal, scope };
@@ -225,6 +226,14 @@ describe('the cost of a call on a caller’s own key', () => {
     });
     expect(formatUsd(result.cost.totalCost)).toBe('0.00001');
     expect(result.credential).toBe(own);
+  });
+
+  it.each([['chat'], ['messages']] as const)('asks for the tier that its caller pays for, in %s', async (spoken) => {
+    const wanted = { service_tier: 'priority' };
+    await ask('chat', spoken, {}, OWNER, undefined, wanted);
+    await ask('chat', spoken, {}, OWNER, () => (vault.credential = { ...own, isDisabled: true }), wanted);
+    const tiers = upstream.requests.map(({ body }) => (JSON.parse(body) as { service_tier?: string }).service_tier);
+    expect(tiers).toEqual([spoken === 'chat' ? 'priority' : 'auto', undefined]);
   });
 
   it('is the share that the operator set', async () => {

@@ -202,7 +202,7 @@ describe('an answer from an endpoint of another dialect', () => {
   it('is estimated where the upstream counts nothing', async () => {
     first.answers(200, `{"id":"up-1","said":"${'x'.repeat(40)}"}`);
     const { usage } = await anEngineOfTwo().answer('chat', aRequest());
-    expect(usage).toMatchObject({ promptTokens: 2, completionTokens: 10, provenance: 'estimated' });
+    expect(usage).toMatchObject({ promptTokens: 5, completionTokens: 10, provenance: 'estimated' });
   });
 
   it('comes from the next endpoint when it is no JSON', async () => {
@@ -313,7 +313,7 @@ describe('a stream from an endpoint of another dialect', () => {
       expect(await stream.outcome).toMatchObject({
         state: 'cancelled',
         error: null,
-        usage: { promptTokens: 2, completionTokens: 10, provenance: 'partial' },
+        usage: { promptTokens: 5, completionTokens: 10, provenance: 'partial' },
       });
       expect(await first.endings[0]).toBe(false);
       expect(performance.now() - startMs).toBeLessThan(1_000);

@@ -2,7 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { AppError } from '@libs/errors';
 import { createParser } from 'eventsource-parser';
 import { InferenceEngine, type EngineParts } from './engine';
+import { callStatus } from './model/call-status';
 import type { RoutedRequest, StreamResult } from './model/inference-call';
+import { attemptsBefore } from './routing/failed-route';
 import { ProviderHealth } from './routing/provider-health';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from './testing';
 
@@ -216,6 +218,31 @@ describe(InferenceEngine.name, () => {
     expect(second.requests).toHaveLength(0);
   });
 
+  it('remembers whom it asked when the caller leaves before the next one is', async () => {
+    first.behaviour = () => controller.abort();
+    const { cheap, dear } = providers();
+    const other = aModel({ slug: 'acme/small', endpoints: [anEndpoint({ provider: dear })] });
+    const { engine, http } = anEngine([aModel({ endpoints: [anEndpoint({ provider: cheap })] }), other]);
+    closers.push(() => http.close());
+    const error = await refusal(engine.answer('chat', aRequest({ models: ['acme/small'] })));
+    expect(second.requests).toHaveLength(0);
+    expect(attemptsBefore(error)).toMatchObject([{ providerSlug: 'cheap', errorCode: 'request_timeout' }]);
+  });
+
+  it('tells in previous_errors with which status each would have been the answer', async () => {
+    first.answers(503, '');
+    second.answers(504, '');
+    const body = Buffer.from('{"model":"acme/large","input":"a"}');
+    const error = await refusal(twoProviders().answer('embeddings', aRequest({ body })));
+    expect(callStatus('embeddings', error)).toBe(524);
+    expect(error.metadata).toMatchObject({
+      previous_errors: [
+        { provider: 'Cheap', code: 'provider_overloaded', status: 529 },
+        { provider: 'Dear', code: 'timeout', status: 524 },
+      ],
+    });
+  });
+
   it('embeds', async () => {
     first.answers(200, '{"data":[{"index":0,"embedding":[0.5]}],"usage":{"prompt_tokens":2,"total_tokens":2}}');
     const body = Buffer.from('{"model":"acme/large","input":"a"}');
@@ -372,7 +399,7 @@ describe('a streamed answer', () => {
     first.streams(chunk({ content: 'x'.repeat(40) }), finish('length'), DONE);
     const result = await oneProvider().stream('chat', aRequest());
     const { chunks } = await readAll(result);
-    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 10 } });
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 8, completion_tokens: 10 } });
     expect(await result.stream.outcome).toMatchObject({ state: 'incomplete', usage: { provenance: 'estimated' } });
   });
 
@@ -435,14 +462,14 @@ describe('a streamed answer', () => {
       provider: 'Cheap',
       error: { metadata: { error_type: code, provider_name: 'Cheap' } },
       choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
-      usage: { prompt_tokens: 5, completion_tokens: 20 },
+      usage: { prompt_tokens: 8, completion_tokens: 20 },
     });
     expect(events.join('')).not.toContain('sk-secret');
     const { error, ...outcome } = await result.stream.outcome;
     expect(chunks.at(-1)?.error?.code).toBe(error?.status);
     expect(outcome).toMatchObject({
       state: 'failed',
-      usage: { promptTokens: 5, completionTokens: 20, provenance: 'partial' },
+      usage: { promptTokens: 8, completionTokens: 20, provenance: 'partial' },
     });
     expect(second.requests).toHaveLength(0);
     expect(await first.endings[0]).toBe(what === 'just ends');
@@ -487,7 +514,7 @@ describe('a streamed answer', () => {
       expect(await stream.outcome).toMatchObject({
         state: 'cancelled',
         error: null,
-        usage: { promptTokens: 5, completionTokens: 10, provenance: 'partial' },
+        usage: { promptTokens: 8, completionTokens: 10, provenance: 'partial' },
       });
       expect(await first.endings[0]).toBe(false);
       expect(performance.now() - startMs).toBeLessThan(1_000);

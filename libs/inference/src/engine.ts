@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { CallableApi, StreamableApi } from './dialects/dialect-pairs';
 import { EndpointCaller, type Answered, type CallerParts } from './endpoint-caller';
-import { attemptOf, type Attempt } from './model/attempt';
+import { attemptOf, failedLater, type Attempt } from './model/attempt';
 import type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
 import type { StreamOutcome } from './model/answer-stream';
 import type { TurnRequest, TurnResult } from './model/conversation-turn';
@@ -9,7 +9,7 @@ import { NO_LOSS } from './model/loss-report';
 import type { Usage } from './model/usage';
 import { callCancelled } from './model/cancellation';
 import { CandidateQueue } from './routing/candidate-queue';
-import { wasAsked } from './providers/upstream-error';
+import { isUpstreamFault } from './providers/upstream-fault';
 import { forbiddenByKeys, usableCandidates } from './routing/keyed-candidates';
 import { failedOnRoute, noteAttempts } from './routing/failed-route';
 import { failedByAll } from './routing/key-outcomes';
@@ -22,10 +22,18 @@ import { StickyRoutes } from './routing/sticky-routes';
 import { DEFAULT_TIMEOUTS, spareable, timedUntil, UpstreamCalls, type TimedRequest } from './upstream-calls';
 
 /** What its parts need, each for itself. */
-export type EngineParts = PlannerParts & CallerParts;
+export type EngineParts = PlannerParts &
+  CallerParts & {
+    /**
+     * Called with each error that ended a call at a provider and was our own doing, also where another endpoint then
+     * answered. What it does must not throw.
+     */
+    readonly onOwnFault?: (error: AppError, candidate: Candidate) => void;
+  };
 
-interface Attempted<T> extends Omit<Served, 'losses'> {
+interface Attempted<T> extends Omit<Served, 'losses' | 'attempts'> {
   readonly value: T;
+  readonly attempts: Attempt[];
 }
 
 /**
@@ -67,7 +75,7 @@ export class InferenceEngine {
     const { value, ...served } = await this.#route(api, request, (candidate, attempt) =>
       this.#caller.openStream(api, candidate, attempt),
     );
-    this.#watch(served, value.stream.outcome);
+    this.#watch(api, served, value.stream.outcome);
     return { ...served, ...value };
   }
 
@@ -89,9 +97,14 @@ export class InferenceEngine {
       this.#caller.openTurn(api, candidate, attempt, isStream),
     );
     const { outcome } = value.turn;
-    if (isStream) this.#watch(served, outcome);
+    if (isStream) this.#watch(api, served, outcome);
     else this.#measured(served, (await outcome).usage, { generationMs: served.attempts.at(-1)?.tookMs });
     return { ...served, ...value };
+  }
+
+  /** Where a request would go now, without a call. @throws AppError as `planRoute` does */
+  async plan(api: RoutableApi, request: RoutedRequest): Promise<RoutePlan> {
+    return this.#planner.plan(api, request);
   }
 
   /** When a request that begins now must be over, by the engine's clock. */
@@ -109,6 +122,7 @@ export class InferenceEngine {
     const able = candidates.filter(this.#caller.canCount);
     if (able.length === 0 || able[0] !== candidates[0]) return null;
     const counted = await this.#try(
+      'messages',
       able,
       request,
       (candidate, attempt) => this.#caller.countTokens(candidate, attempt),
@@ -130,7 +144,7 @@ export class InferenceEngine {
     const candidates = usableCandidates(candidate, own, scope, hasKey(candidate.endpoint.provider));
     if (candidates.length === 0) throw forbiddenByKeys(candidate);
     const allowed = allowedCandidates(candidates, policies, candidate.model.slug);
-    return whole(await this.#try(allowed, request, this.#answerer(api), () => true));
+    return whole(await this.#try(api, allowed, request, this.#answerer(api), () => true));
   }
 
   async #route<T>(
@@ -143,7 +157,7 @@ export class InferenceEngine {
     const plan = planned instanceof Promise ? await planned : planned;
     try {
       if (prepare) await prepare(plan);
-      const served = await this.#try(plan.candidates, request, run, this.#admits, plan);
+      const served = await this.#try(api, plan.candidates, request, run, this.#admits, plan);
       this.#remember(request, served);
       return served;
     } catch (thrown) {
@@ -158,6 +172,7 @@ export class InferenceEngine {
   }
 
   async #try<T>(
+    api: RoutableApi,
     plan: readonly Candidate[],
     request: InferenceRequest,
     run: Run<T>,
@@ -169,55 +184,63 @@ export class InferenceEngine {
     const timed = timedUntil(deadlineMs, request);
     const attempts: Attempt[] = [];
     const errors: AppError[] = [];
-    /** Those whose upstreams are in trouble. */
+    /** Those whose upstreams are in trouble; one that was never reached is not. */
     const ailing: Candidate[] = [];
     const queue = new CandidateQueue(plan);
     for (let candidate = queue.next(); candidate !== null; candidate = queue.next()) {
-      if (!this.#mayGoOn(request, deadlineMs)) break;
+      if (!this.#mayGoOn(request, deadlineMs, attempts)) break;
       if (!admits(candidate, ailing)) continue;
       queue.tried(candidate);
-      const outcome = await this.#attempt(candidate, spareable(timed, queue.hasOtherModel(candidate)), run);
+      const outcome = await this.#attempt(api, candidate, spareable(timed, queue.hasOtherModel(candidate)), run);
       attempts.push(outcome.attempt);
       if (outcome.error === null) {
         const { model, endpoint, credential } = candidate;
         return { model, endpoint, credential, status: 200, attempts, plan: route, value: outcome.value };
       }
       errors.push(outcome.error);
-      if (outcome.error.retryable) ailing.push(candidate);
-      else queue.refused(candidate);
+      if (!outcome.error.retryable) queue.refused(candidate);
+      else if (isUpstreamFault(outcome.error)) ailing.push(candidate);
     }
     if (attempts.length === 0 && clock() < deadlineMs) throw health.restingError(plan);
     throw noteAttempts(failedByAll(attempts, errors), attempts);
   }
 
   /** Whether there is time left. Throws where the caller has left. */
-  #mayGoOn({ signal }: InferenceRequest, deadlineMs: number): boolean {
-    if (signal.aborted) throw callCancelled();
+  #mayGoOn({ signal }: InferenceRequest, deadlineMs: number, attempts: readonly Attempt[]): boolean {
+    if (signal.aborted) throw noteAttempts(callCancelled(), attempts);
     return this.#parts.clock() < deadlineMs;
   }
 
-  async #attempt<T>(candidate: Candidate, request: TimedRequest, run: Run<T>): Promise<AttemptOutcome<T>> {
+  async #attempt<T>(
+    api: RoutableApi,
+    candidate: Candidate,
+    request: TimedRequest,
+    run: Run<T>,
+  ): Promise<AttemptOutcome<T>> {
     const { clock, health } = this.#parts;
     const startMs = clock();
     try {
       const value = await run(candidate, request);
       health.succeeded(candidate.endpoint, candidate.credential);
       this.#calls.keys.note(candidate, request.scope ?? {}, null);
-      return { attempt: attemptOf(candidate, 200, null, clock() - startMs), error: null, value };
+      return { attempt: attemptOf(api, candidate, null, clock() - startMs), error: null, value };
     } catch (thrown) {
       const error = AppError.from(thrown);
-      if (error.retryable && wasAsked(error)) this.#failed(candidate, error);
+      if (error.retryable) this.#failed(candidate, error);
       this.#calls.keys.note(candidate, request.scope ?? {}, error);
-      return { attempt: attemptOf(candidate, error.status, error.code, clock() - startMs), error, value: null };
+      return { attempt: attemptOf(api, candidate, error, clock() - startMs), error, value: null };
     }
   }
 
   /** What becomes of a stream that has begun. */
-  #watch(served: Omit<Served, 'losses'>, outcome: Promise<StreamOutcome>): void {
+  #watch(api: RoutableApi, served: Omit<Attempted<unknown>, 'value'>, outcome: Promise<StreamOutcome>): void {
     const { clock } = this.#parts;
-    const firstTokenMs = served.attempts.at(-1)?.tookMs;
+    const { attempts } = served;
+    const last = attempts.at(-1)!;
+    const firstTokenMs = last.tookMs;
     const firstMs = clock();
     void outcome.then(({ error, usage }) => {
+      if (error !== null) attempts[attempts.length - 1] = failedLater(api, last, error);
       if (error?.retryable) this.#failed(served, error);
       else this.#measured(served, usage, { firstTokenMs, generationMs: clock() - firstMs });
     });
@@ -231,9 +254,12 @@ export class InferenceEngine {
     this.#parts.health.statistics.record(endpoint, { ...times, completionTokens });
   }
 
-  #failed({ endpoint, credential }: Candidate, { code, retryAfterSeconds }: AppError): void {
-    const isQuota = code === 'rate_limit_exceeded';
-    this.#parts.health.failed(endpoint, retryAfterSeconds, { credential, isQuota });
+  /** Only what the upstream did is news of its health. */
+  #failed(candidate: Candidate, error: AppError): void {
+    if (!isUpstreamFault(error)) return this.#parts.onOwnFault?.(error, candidate);
+    const { endpoint, credential } = candidate;
+    const isQuota = error.code === 'rate_limit_exceeded';
+    this.#parts.health.failed(endpoint, error.retryAfterSeconds, { credential, isQuota });
   }
 }
 

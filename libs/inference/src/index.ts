@@ -23,6 +23,7 @@ export {
   type UpstreamApi,
 } from './dialects/dialect-pairs';
 export { totalOf, type Bill, type CallerTranslation, type StreamWriter, type ToolBill } from './dialects/translation';
+export { failureEvents, type UnansweredCall } from './dialects/unanswered-call';
 export { AnswerFold } from './model/answer-fold';
 export { turnBody, type Turn, type TurnRequest, type TurnResult } from './model/conversation-turn';
 export {
@@ -34,14 +35,15 @@ export {
   type SaidCall,
 } from './dialects/answer-words';
 export type { Attempt } from './model/attempt';
+export { callStatus } from './model/call-status';
 export { callCancelled, Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
-export { attemptsBefore, failedRouteOf, type FailedRoute } from './routing/failed-route';
+export { attemptsBefore, failedRouteOf, sameRoute, type FailedRoute } from './routing/failed-route';
 export { NO_LOSS, type LossReport } from './model/loss-report';
 export { atTurnEnd } from './model/turn-end';
 export type * from './model/conversation';
 export type * from './model/canonical-request';
 export type * from './model/canonical-answer';
-export { estimatePromptTokens, tokensOfBytes } from './model/estimate';
+export { estimatePromptTokens, estimateTextTokens, tokensOfBytes } from './model/estimate';
 export { scanJsonShape, type JsonShape } from './model/json-shape';
 export { longestInputTokens } from './dialects/openai-embeddings-input';
 export type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
@@ -79,11 +81,12 @@ export * from './routing/catalogue-listing';
 export * from './routing/catalogue-parser';
 export * from './routing/catalogue-source';
 export { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
-export { keyRefusalOf, upstreamError, upstreamStatusOf } from './providers/upstream-error';
+export { isHeldBack, keyRefusalOf, upstreamError, upstreamStatusOf } from './providers/upstream-error';
 export * from './routing/credential-source';
 export { accessWith, type KeyAccess } from './routing/own-key-access';
 export { keyedCandidates } from './routing/keyed-candidates';
 export * from './routing/provider-health';
+export * from './routing/quotas';
 export * from './routing/metadata';
 export { readRouteFacts } from './routing/route-facts';
 export { endpointsNamed, resolveModel } from './routing/route-model';

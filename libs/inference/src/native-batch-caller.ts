@@ -1,4 +1,5 @@
 import { AppError } from '@libs/errors';
+import { withAskedTier } from './dialects/asked-tier';
 import { dialectOf } from './dialects';
 import { TRANSLATIONS, type CallableApi, type UpstreamApi } from './dialects/dialect-pairs';
 import type { Answer, AnswerContext } from './dialects/dialect';
@@ -161,5 +162,6 @@ function toUpstream(api: CallableApi, translation: Translation | null, body: Buf
   // A batch has no metadata in which its caller could read what a line lost.
   const log = new LossLog();
   const request = withoutUntaken(translation.caller.readRequest(parseRequest(body)), endpoint, log);
-  return Buffer.from(JSON.stringify(translation.upstream.writeRequest(request, endpoint, false, log)));
+  const asked = withAskedTier(request, endpoint);
+  return Buffer.from(JSON.stringify(translation.upstream.writeRequest(asked, endpoint, false, log)));
 }

@@ -18,6 +18,8 @@ import { LedgerWorkspaceEntity } from './ledger/ledger-workspace.entity';
 import { migrations } from './migrations';
 import { NativeBatchEntity } from './native-batches/native-batch.entity';
 import { OutboxEntity } from './outbox/outbox.entity';
+import { endWhenSilent } from './silence';
+import { TaskRunEntity } from './task-run.entity';
 import { VideoEntity } from './videos/video.entity';
 import { WebhookDeliveryEntity } from './webhooks/webhook-delivery.entity';
 
@@ -58,6 +60,7 @@ const sharedEntities = [
   LedgerWorkspaceEntity,
   NativeBatchEntity,
   OutboxEntity,
+  TaskRunEntity,
   VideoEntity,
   WebhookDeliveryEntity,
 ];
@@ -69,15 +72,17 @@ const sharedEntities = [
  * Its round trip keeps a new connection in the pool's hands, which listens. Without it, one that ends in the packet
  * that opened it would have left them and not be in TypeORM's yet; and an error to which nobody listens ends the process.
  */
-async function prepare(client: ClientBase): Promise<void> {
+async function prepare(client: ClientBase, statementMs: number): Promise<void> {
+  endWhenSilent(client, statementMs);
   await client.query('SET jit = off');
 }
 
 /**
  * Time limits are set on the server side of every connection, so that a lost client, a lock or a wedged
- * statement costs seconds and never a pool slot for good.
+ * statement costs seconds and never a pool slot for good. A server that is lost is noticed here.
  */
 export function dataSourceOptions(options: PersistenceOptions): DataSourceOptions {
+  const statementMs = options.statementTimeoutMs ?? 5_000;
   return {
     type: 'postgres',
     url: options.url,
@@ -89,10 +94,10 @@ export function dataSourceOptions(options: PersistenceOptions): DataSourceOption
     // Without a handler a dropped idle connection would end the process; the pool replaces it by itself.
     poolErrorHandler: (error: Error) => options.onPoolError?.(error),
     extra: {
-      onConnect: prepare,
+      onConnect: (client: ClientBase) => prepare(client, statementMs),
       connectionTimeoutMillis: options.connectTimeoutMs ?? 2_000,
       keepAlive: true,
-      statement_timeout: options.statementTimeoutMs ?? 5_000,
+      statement_timeout: statementMs,
       lock_timeout: 2_000,
       idle_in_transaction_session_timeout: 10_000,
     },

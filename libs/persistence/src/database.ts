@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient, QueryResultRow } from 'pg';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import { withOutcome, type Outcome } from './commit-outcome';
 import type { CopyRow } from './copy-row';
-import { Session, type SqlStatement } from './session';
+import { reporting } from './database-failure';
+import { EntitySession, Session, type SqlStatement } from './session';
 import { scopeOf, type Tenant } from './tenants/tenant';
 import { TenantDatabase } from './tenants/tenant-database';
-import { retried } from './transactions';
+import { inTransaction, retried } from './transactions';
 
 export { Session, sqlStateOf, type SqlStatement, type SqlValue } from './session';
 
@@ -17,13 +19,9 @@ export { Session, sqlStateOf, type SqlStatement, type SqlValue } from './session
 export class Database {
   constructor(private readonly dataSource: DataSource) {}
 
+  /** Runs the work on one connection. @throws AppError unavailable, like all methods, while PostgreSQL is in trouble */
   async session<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const runner = this.dataSource.createQueryRunner();
-    try {
-      return await work(new Session((await runner.connect()) as PoolClient));
-    } finally {
-      await runner.release();
-    }
+    return reporting(() => this.connected(work));
   }
 
   async rows<Row extends QueryResultRow>(statement: SqlStatement): Promise<Row[]> {
@@ -43,9 +41,20 @@ export class Database {
     await this.session((session) => session.copyEach(select, onRow));
   }
 
-  /** Runs the work in one transaction; a serialization failure or deadlock runs it again, at most three times. */
-  async transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    return retried(() => this.session((session) => inTransaction(session, work)));
+  /**
+   * Runs the work in one transaction; a serialization failure or deadlock runs it again, at most three times. So the
+   * work must be able to run twice: what it consumes is taken before it begins.
+   *
+   * @param outcome how to look up whether the transaction happened when COMMIT is not answered
+   * @throws CommitUnknown when COMMIT is not answered and there is no `outcome`, or it could not be looked up in time
+   */
+  async transaction<T>(work: (session: Session) => Promise<T>, outcome?: Outcome): Promise<T> {
+    return this.managed(work, outcome);
+  }
+
+  /** The same for repositories that work with entities. */
+  async entities<T>(work: (manager: EntityManager) => Promise<T>, outcome?: Outcome): Promise<T> {
+    return this.managed(({ manager }) => work(manager), outcome);
   }
 
   /**
@@ -69,21 +78,28 @@ export class Database {
     return true;
   }
 
+  private managed<T>(work: (session: EntitySession) => Promise<T>, outcome?: Outcome): Promise<T> {
+    const begin = (client: PoolClient): Promise<unknown> => client.query('BEGIN');
+    return reporting(() =>
+      withOutcome(
+        (part) => retried(() => inTransaction(this.dataSource, begin, (...of) => part(new EntitySession(...of)))),
+        work,
+        outcome,
+      ),
+    );
+  }
+
   /** A statement without a transaction is one by itself: what a deadlock ended left nothing behind. */
   private alone<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    return retried(() => this.session(work));
+    return reporting(() => retried(() => this.connected(work)));
   }
-}
 
-async function inTransaction<T>(session: Session, work: (session: Session) => Promise<T>): Promise<T> {
-  await session.client.query('BEGIN');
-  try {
-    const result = await work(session);
-    await session.client.query('COMMIT');
-    return result;
-  } catch (error) {
-    // A connection that cannot even roll back is broken; the pool finds that out by itself.
-    await session.client.query('ROLLBACK').catch(() => undefined);
-    throw error;
+  private async connected<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      return await work(new Session((await runner.connect()) as PoolClient));
+    } finally {
+      await runner.release();
+    }
   }
 }

@@ -1,4 +1,6 @@
 export { AuditRepository, type BegunAuditEntry, type NewAuditEntry } from './audit/audit.repository';
+export { BatchChecksRepository, type BatchCheckPage, type BatchFinding } from './batches/batch-checks.repository';
+export type { BatchProblem, BatchProblemKind } from './batches/batch-figures';
 export { BatchLineEncoder } from './batches/batch-line-encoder';
 export {
   BatchIntakeRepository,
@@ -37,14 +39,20 @@ export {
   type QuoteVerdict,
 } from './batches/batch-quotes.repository';
 export { BatchRemovalRepository, type RemovalAnswer } from './batches/batch-removal.repository';
-export { BatchSegmentsRepository, type ClaimedSegment, type SegmentLease } from './batches/batch-segments.repository';
+export {
+  BatchSegmentsRepository,
+  type ClaimedSegment,
+  type KeptOut,
+  type SegmentLease,
+} from './batches/batch-segments.repository';
+export { ALONE_FROM, ONE_AT_A_TIME_FROM } from './batches/segment-claims';
 export { BatchesRepository, type BatchWork } from './batches/batches.repository';
 export {
   BatchLineViewsRepository,
   type BatchLineContent,
   type BatchLineView,
 } from './batches/batch-line-views.repository';
-export type { BatchTotals, SummedIteration } from './batches/batch-totals';
+export type { BatchTotals, ReportLoss, SummedIteration } from './batches/batch-totals';
 export type { LineIteration, LineUsageDetails } from './batches/line-usage';
 export {
   BatchViewsRepository,
@@ -56,9 +64,11 @@ export { BatchWorkersRepository, type WorkerSpeed } from './batches/batch-worker
 export type { LaneSpeed } from './batches/batch-worker.entity';
 export type { BatchEnding, BatchStatus, UpstreamDeletion } from './batches/batch.entity';
 export type { BatchLine } from './batches/select-lines';
+export { outcomeOfRow, type Outcome } from './commit-outcome';
 export { CopyRow } from './copy-row';
 export { createDataSource, type EntityClass, type PersistenceOptions } from './data-source';
 export { Database, Session, sqlStateOf, type SqlStatement } from './database';
+export { FeedsRepository } from './feeds/feeds.repository';
 export {
   GenerationContentsRepository,
   type GenerationContent,
@@ -72,21 +82,22 @@ export type {
   GenerationSettlement,
   OpeningTerms,
 } from './generations/generation-records';
-export {
-  GenerationsRepository,
-  type GenerationView,
-  type HoldRefusal,
-  type OpeningVerdict,
-} from './generations/generations.repository';
+export { GenerationsRepository, type GenerationView, type OpeningVerdict } from './generations/generations.repository';
+export { LedgerHoldsRepository, type HoldRelease, type OrphanHold } from './ledger/ledger-holds.repository';
 export { LedgerRepository, organizationAccount, type AccountDrift, type HoldRequest } from './ledger/ledger.repository';
 export { OperatorTopUpsRepository } from './ledger/operator-top-ups.repository';
 export type { KeyLimit, SpendingLimit } from './ledger/key-limit';
+export type { HoldRefusal } from './ledger/set-aside';
 export { migrate } from './migrate';
 export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';
-export { PartitionsRepository } from './partitions.repository';
+export { PARTITIONED_TABLES, PartitionsRepository, type PartitionedTable } from './partitions.repository';
+export { StaleUploadsRepository } from './batches/stale-uploads.repository';
+export { isRefusedForItsData, storeApart, type RefusedRow, type StoredApart } from './store-apart';
+export { SingleRunner } from './single-runner';
 export type { Tenant, WorkspaceTenant } from './tenants/tenant';
 export { enterTenant, TenantSession, type TenantDatabase } from './tenants/tenant-database';
+export { CommitUnknown } from './transactions';
 export { VideoEndsRepository, type TellEnd, type VideoEnd } from './videos/video-ends.repository';
 export { VideoIntakeRepository, VideoSubmittedBefore, type NewVideo } from './videos/video-intake.repository';
 export { VideoJobsRepository, type VideoJob, type VideoWait } from './videos/video-jobs.repository';
@@ -109,4 +120,5 @@ export type {
 export * from './native-batches/native-batches.repository';
 export * from './native-batches/native-plans.repository';
 export * from './native-batches/native-segments.repository';
+export * from './native-batches/native-stopping.repository';
 export type { NativeBatchState } from './native-batches/native-batch.entity';

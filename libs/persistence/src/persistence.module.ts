@@ -12,19 +12,24 @@ import { BatchRemovalRepository } from './batches/batch-removal.repository';
 import { BatchResultPagesRepository } from './batches/batch-result-pages.repository';
 import { BatchResultsRepository } from './batches/batch-results.repository';
 import { BatchSegmentsRepository } from './batches/batch-segments.repository';
+import { StaleUploadsRepository } from './batches/stale-uploads.repository';
 import { BatchesRepository } from './batches/batches.repository';
 import { BatchViewsRepository } from './batches/batch-views.repository';
 import { BatchWorkersRepository } from './batches/batch-workers.repository';
 import { dataSourceOptions, type EntityClass } from './data-source';
 import { Database } from './database';
+import { FeedsRepository } from './feeds/feeds.repository';
 import { GenerationContentsRepository } from './generations/generation-contents.repository';
 import { GenerationsRepository } from './generations/generations.repository';
 import { ByokAllowance } from './ledger/byok-allowance';
+import { LedgerHoldsRepository } from './ledger/ledger-holds.repository';
 import { LedgerRepository } from './ledger/ledger.repository';
 import { NativeBatchesRepository } from './native-batches/native-batches.repository';
 import { NativePlansRepository } from './native-batches/native-plans.repository';
+import { NativeStoppingRepository } from './native-batches/native-stopping.repository';
 import { NativeSegmentsRepository } from './native-batches/native-segments.repository';
 import { OutboxRepository } from './outbox/outbox.repository';
+import { SingleRunner } from './single-runner';
 import { PartitionsRepository } from './partitions.repository';
 import { VideoEndsRepository } from './videos/video-ends.repository';
 import { VideoIntakeRepository } from './videos/video-intake.repository';
@@ -57,14 +62,19 @@ const repositories = [
   BatchResultsRepository,
   BatchResultPagesRepository,
   BatchWorkersRepository,
+  FeedsRepository,
   GenerationsRepository,
   GenerationContentsRepository,
+  LedgerHoldsRepository,
   LedgerRepository,
   NativeBatchesRepository,
   NativePlansRepository,
   NativeSegmentsRepository,
+  NativeStoppingRepository,
   OutboxRepository,
   PartitionsRepository,
+  SingleRunner,
+  StaleUploadsRepository,
   VideoEndsRepository,
   VideoIntakeRepository,
   VideoJobsRepository,

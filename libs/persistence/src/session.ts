@@ -1,6 +1,8 @@
 import type { PoolClient, QueryResultRow } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { CopyOut } from './copy-out';
 import type { CopyRow } from './copy-row';
+import { expectWithin } from './silence';
 
 export type SqlValue =
   | string
@@ -37,6 +39,12 @@ export class Session {
     return (await this.client.query(toQuery(statement))).rowCount ?? 0;
   }
 
+  /** Lets statements of this transaction take so long; the limit of others is a few seconds. */
+  async mayTake(seconds: number): Promise<void> {
+    expectWithin(this.client, seconds * 1_000);
+    await this.client.query(`SET LOCAL statement_timeout = '${seconds}s'`);
+  }
+
   /**
    * Tells the rows of `SELECT …` one by one, in PostgreSQL's binary COPY format: `bytea` arrives as the bytes it is,
    * where a plain query would send it as hex text. COPY takes no parameters, so the text must hold none of a caller's.
@@ -48,11 +56,22 @@ export class Session {
   }
 }
 
+/** A transaction that repositories with entities work in, too. */
+export class EntitySession extends Session {
+  constructor(
+    client: PoolClient,
+    readonly manager: EntityManager,
+  ) {
+    super(client);
+  }
+}
+
 /** The five-character SQLSTATE of a PostgreSQL error, or null for any other error. */
 export function sqlStateOf(error: unknown): string | null {
   if (typeof error !== 'object' || error === null) return null;
   const { code } = error as { code?: unknown };
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+  // Five letters with an E are an error of the operating system, such as EPIPE.
+  return typeof code === 'string' && /^(?!E[A-Z]{4}$)[0-9A-Z]{5}$/.test(code) ? code : null;
 }
 
 /** What the driver takes. */

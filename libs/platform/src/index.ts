@@ -5,14 +5,20 @@ export { EnvError } from './config/env-error';
 export { loadEnv } from './config/load-env';
 export { ProviderCallerEnv } from './config/provider-caller.env';
 export { ServicesEnv } from './config/services.env';
-export { CredentialsClient } from './credentials/credentials-client';
+export { CredentialsClient, type CredentialsClientOptions } from './credentials/credentials-client';
 export { Egress, type EgressOptions, type EgressRequest, type EgressResponse } from './egress/egress';
 export type { ResolvedAddress } from './egress/resolved-address';
+export { NO_FEED, type ChangeFeed } from './feeds/change-feed';
+export { FeedOwner } from './feeds/feed-owner';
+export { FeedOwnerModule } from './feeds/feed-owner.module';
+export { FeedSource } from './feeds/feed-source';
+export { Feeds } from './feeds/feeds';
 export { AppExceptionFilter } from './errors/app-exception.filter';
 export { errorResponse, type ErrorResponse } from './errors/error-response';
 export { fromHttpFramework } from './errors/foreign-errors';
 export { startHealthServer, type HealthServer, type HealthServerOptions } from './health/health-server';
 export { DrainSteps, type DrainStep } from './health/drain-steps';
+export { EachAlone } from './health/each-alone';
 export {
   runApp,
   type AppContext,
@@ -21,7 +27,7 @@ export {
   type RunningApp,
   type RunOptions,
 } from './health/lifecycle';
-export { PeriodicTask, type PeriodicTaskOptions } from './health/periodic-task';
+export { PeriodicTask, type PeriodicTaskOptions, type TaskRunner } from './health/periodic-task';
 export { nestOptions, PlatformModule, startNestContext, withPlatform } from './health/platform.module';
 export {
   Readiness,
@@ -47,6 +53,7 @@ export {
   type HistogramOptions,
   type MetricOptions,
 } from './telemetry/metrics';
+export { noteOwnFault } from './telemetry/own-faults';
 export { tracing, type SpanAttributes, type SpanRecord, type Tracing } from './telemetry/tracing';
 export type { DurationSeries } from './telemetry/duration-histogram';
 export { keyIdOf, seal, SealingKeyPair, type SealingTarget } from './sealing/sealing';

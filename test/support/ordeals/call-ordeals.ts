@@ -32,7 +32,8 @@ export class CallOrdeals {
 
   /** What a sweep does with the calls of a gateway that has been dead for a quarter of an hour. */
   async giveUpDead(): Promise<void> {
-    await new GenerationsRepository(this.stage.installation.database).abandonOlderThan(0);
+    const generations = new GenerationsRepository(this.stage.installation.database);
+    await generations.abandon(await generations.findAbandoned(0, 1_000));
   }
 
   /** What is held for calls that are not settled. */

@@ -163,6 +163,8 @@ describe(run.name, () => {
 
   it.each([
     [['keys', 'create'], '--name is required'],
+    [['ledger', 'release-hold', 'batch-1'], '--reason is required'],
+    [['ledger', 'release-hold', "'; DROP", '--reason', 'r'], 'ID must be'],
     [['keys', 'create', '--name', ''], '--name needs a value'],
     [['keys', 'create', '--name'], 'sluice keys create --name NAME'],
     [['keys', 'create', '--name', 'n', '--limt', '5'], 'sluice keys create --name NAME'],

@@ -18,15 +18,25 @@ export const EXPIRING_TABLES = Object.keys(EXPIRING) as ExpiringTable[];
 export class ExpiredRowsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Deletes the oldest of them, so many at most; those that another process deletes are passed over. */
-  async deleteExpired(table: ExpiringTable, limit: number): Promise<number> {
+  /** Returns the keys of the rows that ran out first, without those of `exceptKeys`. */
+  async findExpired(table: ExpiringTable, limit: number, exceptKeys: readonly string[] = []): Promise<string[]> {
     const { key, keptFor } = EXPIRING[table];
-    return this.database.execute({
+    const rows = await this.database.rows<{ key: string }>({
       sql: `
-        DELETE FROM ${table} WHERE ${key} IN (
-          SELECT ${key} FROM ${table} WHERE expires_at < now() - interval '${keptFor}'
-          ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)`,
-      values: [limit],
+        SELECT ${key}::text AS key FROM ${table}
+        WHERE expires_at < now() - interval '${keptFor}' AND ${key} <> ALL($2::character(64)[])
+        ORDER BY expires_at LIMIT $1`,
+      values: [limit, exceptKeys],
+    });
+    return rows.map((row) => row.key);
+  }
+
+  /** Deletes rows by their keys, in one statement. Returns how many were there. */
+  async delete(table: ExpiringTable, keys: readonly string[]): Promise<number> {
+    const { key } = EXPIRING[table];
+    return this.database.execute({
+      sql: `DELETE FROM ${table} WHERE ${key} = ANY($1::character(64)[])`,
+      values: [keys],
     });
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { AuditRepository, type Database } from '@libs/persistence';
+import { AuditRepository, SingleRunner, type Database } from '@libs/persistence';
 import { openTestDatabase, type OpenTestDatabase } from '@libs/persistence/testing';
 import { EXPIRING_TABLES, ExpiredRowsRepository } from './expired-rows.repository';
 import { ExpiryService } from './expiry.service';
@@ -14,7 +14,12 @@ describe(ExpiryService.name, () => {
   beforeAll(async () => {
     opened = await openTestDatabase();
     database = opened.database;
-    service = new ExpiryService(new ExpiredRowsRepository(database), new AuditRepository(database), 100);
+    service = new ExpiryService(
+      new ExpiredRowsRepository(database),
+      new AuditRepository(database),
+      100,
+      new SingleRunner(database),
+    );
     const ids = [randomUUID(), randomUUID(), randomUUID()] as const;
     const key = hash();
     const run = (sql: string, values: readonly (string | number)[]): Promise<number> =>
@@ -62,7 +67,12 @@ describe(ExpiryService.name, () => {
   };
 
   it('takes away what has had its time, all of it and nothing else, whoever else does it at the same moment', async () => {
-    const other = new ExpiryService(new ExpiredRowsRepository(database), new AuditRepository(database), 100);
+    const other = new ExpiryService(
+      new ExpiredRowsRepository(database),
+      new AuditRepository(database),
+      100,
+      new SingleRunner(database),
+    );
     await Promise.all([service.pass(), other.pass()]);
     const left = [];
     for (const table of EXPIRING_TABLES) {
@@ -80,8 +90,27 @@ describe(ExpiryService.name, () => {
 
   it('keeps a code that was used for a day, to know it when it comes again', async () => {
     await database.execute({ sql: `UPDATE authorization_codes SET expires_at = now() - interval '23 hours'` });
+    await database.execute({ sql: 'TRUNCATE task_runs' });
     await service.pass();
     expect(await count('authorization_codes')).toBe(3);
+  });
+
+  it('deletes the rows beside one that cannot be deleted', async () => {
+    await database.execute({
+      sql: `INSERT INTO used_token_ids (hash, expires_at)
+            SELECT encode(sha256(('stuck' || i)::bytea), 'hex'), now() - interval '1 day' FROM generate_series(1, 20) i`,
+    });
+    await database.execute({
+      sql: `CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN IF OLD.hash = encode(sha256('stuck7'), 'hex') THEN RAISE EXCEPTION 'poison'; END IF;
+            RETURN OLD; END $$`,
+    });
+    await database.execute({
+      sql: 'CREATE TRIGGER poison BEFORE DELETE ON used_token_ids FOR EACH ROW EXECUTE FUNCTION poison()',
+    });
+    await database.execute({ sql: 'TRUNCATE task_runs' });
+    await service.pass();
+    expect(await count('used_token_ids', 'expires_at < now()')).toBe(1);
   });
 
   it('cannot be made to forget what is younger than ninety days', async () => {

@@ -1,8 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { AuditRepository } from '@libs/persistence';
-import { counter, PeriodicTask } from '@libs/platform';
-import { EXPIRING_TABLES, ExpiredRowsRepository } from './expired-rows.repository';
+import { AuditRepository, storeApart } from '@libs/persistence';
+import { counter, EachAlone, PeriodicTask, type TaskRunner } from '@libs/platform';
+import { EXPIRING_TABLES, ExpiredRowsRepository, type ExpiringTable } from './expired-rows.repository';
 
+const TASK = 'expired-rows.delete';
 const EVERY_MS = 60_000;
 const ROWS_PER_STATEMENT = 1_000;
 /** Of one table in one pass: a backlog is worked off over several, and never holds the database for long. */
@@ -14,17 +15,20 @@ const deleted = counter({
   labelNames: ['table'],
 });
 
-/** Deletes what has had its time. Any number of processes may do it at once. */
+/** Deletes what has had its time, in one process of all; a row that cannot be deleted stops no other. */
 @Injectable()
 export class ExpiryService {
-  private readonly logger = new Logger(ExpiryService.name);
-  private readonly task = new PeriodicTask({ everyMs: EVERY_MS }, () => this.pass());
+  private readonly each = new EachAlone(TASK, new Logger(ExpiryService.name));
+  private readonly task: PeriodicTask;
 
   constructor(
     private readonly rows: ExpiredRowsRepository,
     private readonly audit: AuditRepository,
     private readonly auditRetentionDays: number,
-  ) {}
+    runner: TaskRunner,
+  ) {
+    this.task = new PeriodicTask({ name: TASK, everyMs: EVERY_MS, runner }, () => this.deleteAll());
+  }
 
   start(): void {
     this.task.start();
@@ -34,23 +38,36 @@ export class ExpiryService {
     return this.task.stop();
   }
 
-  /** One pass over all tables. What fails is logged, and the next pass tries again. */
-  async pass(): Promise<void> {
+  /** Runs one pass over all tables. Never throws. */
+  pass(): Promise<void> {
+    return this.task.runOnce();
+  }
+
+  private async deleteAll(): Promise<void> {
     for (const table of EXPIRING_TABLES) {
-      await this.drain(table, (limit) => this.rows.deleteExpired(table, limit));
+      await this.each.run(table, () => this.drain(table, (limit) => this.deleteSome(table, limit)));
     }
-    await this.drain('audit_entries', (limit) => this.audit.deleteOlderThan(this.auditRetentionDays, limit));
+    const deleteEntries = (limit: number): Promise<number> =>
+      this.audit.deleteOlderThan(this.auditRetentionDays, limit);
+    await this.each.run('audit_entries', () => this.drain('audit_entries', deleteEntries));
   }
 
   private async drain(table: string, deleteSome: (limit: number) => Promise<number>): Promise<void> {
-    try {
-      for (let statement = 0; statement < STATEMENTS_PER_PASS && !this.task.isStopped; statement += 1) {
-        const count = await deleteSome(ROWS_PER_STATEMENT);
-        deleted.inc({ table }, count);
-        if (count < ROWS_PER_STATEMENT) return;
-      }
-    } catch (error) {
-      this.logger.warn('Expired rows could not be deleted', { table, err: error });
+    for (let statement = 0; statement < STATEMENTS_PER_PASS && !this.task.isStopped; statement += 1) {
+      const count = await deleteSome(ROWS_PER_STATEMENT);
+      deleted.inc({ table }, count);
+      if (count === 0) return;
     }
+  }
+
+  private async deleteSome(table: ExpiringTable, limit: number): Promise<number> {
+    const prefix = `${table} `;
+    const resting = this.each.restingIds().filter((id) => id.startsWith(prefix));
+    const except = resting.map((id) => id.slice(prefix.length));
+    const keys = await this.rows.findExpired(table, limit, except);
+    const { stored, refused, failed } = await storeApart(keys, (some) => this.rows.delete(table, some));
+    for (const { row, error } of refused) this.each.failed(prefix + row, error);
+    if (failed !== null) throw failed.error;
+    return stored.reduce((sum, { result }) => sum + result, 0);
   }
 }

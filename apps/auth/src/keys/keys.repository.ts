@@ -9,7 +9,7 @@ import type {
   WorkspaceSettings,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { Database } from '@libs/persistence';
+import { Database, outcomeOfRow } from '@libs/persistence';
 import { In, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { WorkspaceEntity } from '../workspaces/workspace.entity';
@@ -90,7 +90,7 @@ export class KeysRepository {
   async insertKey(key: NewKey): Promise<ApiKeyEntity> {
     return this.database
       .asOrganization(key)
-      .entities((manager) => this.insertKeyWithin(manager, key))
+      .entities((manager) => this.insertKeyWithin(manager, key), outcomeOfRow('api_keys', 'hash', key.hash))
       .catch((error: unknown) => {
         throw refusalOf(error);
       });

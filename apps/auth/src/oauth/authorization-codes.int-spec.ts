@@ -30,6 +30,7 @@ beforeAll(async () => {
   testDatabase = await createTestDatabase();
   dataSource = createDataSource({
     url: testDatabase.url,
+    connectTimeoutMs: 20_000,
     entities: [
       ApiKeyEntity,
       OrganizationEntity,
@@ -43,10 +44,13 @@ beforeAll(async () => {
   });
   await dataSource.initialize();
   keys = new KeysRepository(new Database(dataSource));
-  codes = new AuthorizationCodesRepository(dataSource, keys);
+  codes = new AuthorizationCodesRepository(new Database(dataSource), keys);
   organizationId = randomUUID();
   const workspace = { id: randomUUID(), name: 'Default', slug: 'default' };
-  await new OrganizationsRepository(dataSource).insertOrganization({ id: organizationId, name: 'A tenant' }, workspace);
+  await new OrganizationsRepository(dataSource, new Database(dataSource)).insertOrganization(
+    { id: organizationId, name: 'A tenant' },
+    workspace,
+  );
 });
 
 afterAll(async () => {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { RedeemAuthorizationCodeRequest } from '@libs/contracts';
-import { enterTenant } from '@libs/persistence';
-import { DataSource, IsNull, type EntityManager } from 'typeorm';
+import { Database, enterTenant, outcomeOfRow } from '@libs/persistence';
+import { IsNull, type EntityManager } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { ApiKeyEntity } from '../keys/api-key.entity';
 import { KeysRepository, type NewKey } from '../keys/keys.repository';
@@ -48,41 +48,50 @@ const LOCK_CODE = `
 @Injectable()
 export class AuthorizationCodesRepository {
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly database: Database,
     private readonly keys: KeysRepository,
   ) {}
 
   /** @throws AppError invalid_request for a foreign workspace, conflict for a code that exists */
   async insertCode({ appHost, lifetimeSeconds, ...code }: NewCode): Promise<AuthorizationCodeEntity> {
-    return this.dataSource
-      .transaction(async (manager) => {
-        // Apps are nobody's own.
-        const appId = appHost === null ? null : await ensureApp(manager, appHost);
-        await enterTenant(manager, { organizationId: code.organizationId });
-        const workspaceId = await this.keys.lockWorkspace(manager, code);
-        const expiresAt = (): string => `now() + interval '${Number(lifetimeSeconds)} seconds'`;
-        await manager.insert(AuthorizationCodeEntity, { ...code, workspaceId, appId, expiresAt });
-        return manager.findOneByOrFail(AuthorizationCodeEntity, { codeHash: code.codeHash });
-      })
+    return this.database
+      .entities(
+        async (manager) => {
+          // Apps are nobody's own.
+          const appId = appHost === null ? null : await ensureApp(manager, appHost);
+          await enterTenant(manager, { organizationId: code.organizationId });
+          const workspaceId = await this.keys.lockWorkspace(manager, code);
+          const expiresAt = (): string => `now() + interval '${Number(lifetimeSeconds)} seconds'`;
+          await manager.insert(AuthorizationCodeEntity, { ...code, workspaceId, appId, expiresAt });
+          return manager.findOneByOrFail(AuthorizationCodeEntity, { codeHash: code.codeHash });
+        },
+        outcomeOfRow('authorization_codes', 'code_hash', code.codeHash),
+      )
       .catch((error: unknown) => {
         throw refusalOf(error);
       });
   }
 
-  /** Judges the code and does what follows: the key is made, counted against, or revoked. */
+  /**
+   * Judges the code and does what follows: the key is made, counted against, or revoked. A key whose commit is not
+   * answered is looked up: a caller who came again with the code would have it revoked.
+   */
   async redeemCode(request: RedeemAuthorizationCodeRequest, key: KeyOfCode): Promise<Verdict> {
-    return this.dataSource.transaction(async (manager) => {
-      const [code] = await manager.query<LockedCode[]>(LOCK_CODE, [request.codeHash]);
-      if (code === undefined) return 'refused';
-      await enterTenant(manager, { organizationId: code.organizationId });
-      const verdict = judgeRedemption(code, { ...request, receivedAt: new Date(request.receivedAt) });
-      if (verdict === 'redeemed') await this.useCode(manager, code, key);
-      else if (verdict === 'replayed') await revokeKeyOf(manager, code);
-      else if (verdict !== 'refused') {
-        await manager.increment(AuthorizationCodeEntity, { codeHash: code.codeHash }, 'failedAttempts', 1);
-      }
-      return verdict;
-    });
+    return this.database.entities(
+      async (manager) => {
+        const [code] = await manager.query<LockedCode[]>(LOCK_CODE, [request.codeHash]);
+        if (code === undefined) return 'refused';
+        await enterTenant(manager, { organizationId: code.organizationId });
+        const verdict = judgeRedemption(code, { ...request, receivedAt: new Date(request.receivedAt) });
+        if (verdict === 'redeemed') await this.useCode(manager, code, key);
+        else if (verdict === 'replayed') await revokeKeyOf(manager, code);
+        else if (verdict !== 'refused') {
+          await manager.increment(AuthorizationCodeEntity, { codeHash: code.codeHash }, 'failedAttempts', 1);
+        }
+        return verdict;
+      },
+      outcomeOfRow('api_keys', 'hash', key.hash),
+    );
   }
 
   private async useCode(manager: EntityManager, code: LockedCode, key: KeyOfCode): Promise<void> {

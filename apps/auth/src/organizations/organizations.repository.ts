@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Database, outcomeOfRow } from '@libs/persistence';
 import { DataSource, In } from 'typeorm';
 import { WorkspaceEntity } from '../workspaces/workspace.entity';
 import { OrganizationEntity } from './organization.entity';
@@ -14,15 +15,21 @@ export interface OrganizationPage {
 
 @Injectable()
 export class OrganizationsRepository {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly database: Database,
+  ) {}
 
   /** Both or neither: an organization without a default workspace has no place for its keys. */
   async insertOrganization(organization: NewOrganization, workspace: DefaultWorkspace): Promise<OrganizationEntity> {
-    return this.dataSource.transaction(async (manager) => {
-      await manager.insert(OrganizationEntity, organization);
-      await manager.insert(WorkspaceEntity, { ...workspace, organizationId: organization.id, isDefault: true });
-      return manager.findOneByOrFail(OrganizationEntity, { id: organization.id });
-    });
+    return this.database.entities(
+      async (manager) => {
+        await manager.insert(OrganizationEntity, organization);
+        await manager.insert(WorkspaceEntity, { ...workspace, organizationId: organization.id, isDefault: true });
+        return manager.findOneByOrFail(OrganizationEntity, { id: organization.id });
+      },
+      outcomeOfRow('organizations', 'id', organization.id),
+    );
   }
 
   async findOrganizations(offset: number, limit: number): Promise<OrganizationPage> {

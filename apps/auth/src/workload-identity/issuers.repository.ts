@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { IssuerReference, ListIssuersRequest } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { Database } from '@libs/persistence';
+import { Database, outcomeOfRow } from '@libs/persistence';
 import type { EntityManager } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { IdentityIssuerEntity } from './identity-issuer.entity';
@@ -17,12 +17,15 @@ export class IssuersRepository {
   constructor(private readonly database: Database) {}
 
   async insertIssuer(issuer: NewIssuer): Promise<IdentityIssuerEntity> {
-    return this.database.asOrganization(issuer).entities(async (manager) => {
-      await manager.insert(IdentityIssuerEntity, issuer).catch((error: unknown) => {
-        throw refusalOf(error);
-      });
-      return getWithin(manager, issuer);
-    });
+    return this.database.asOrganization(issuer).entities(
+      async (manager) => {
+        await manager.insert(IdentityIssuerEntity, issuer).catch((error: unknown) => {
+          throw refusalOf(error);
+        });
+        return getWithin(manager, issuer);
+      },
+      outcomeOfRow('identity_issuers', 'id', issuer.id),
+    );
   }
 
   async getIssuer(reference: IssuerReference): Promise<IdentityIssuerEntity> {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ListPoliciesRequest, PolicyCheck, PolicyReference } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { Database } from '@libs/persistence';
+import { Database, outcomeOfRow } from '@libs/persistence';
 import type { EntityManager } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { FederationPolicyEntity } from './federation-policy.entity';
@@ -45,12 +45,15 @@ export class PoliciesRepository {
 
   /** @throws AppError invalid_request for a foreign issuer, and for a policy that binds nobody */
   async insertPolicy(policy: NewPolicy): Promise<FederationPolicyEntity> {
-    return this.database.asOrganization(policy).entities(async (manager) => {
-      await manager.insert(FederationPolicyEntity, policy).catch((error: unknown) => {
-        throw refusalOf(error);
-      });
-      return getWithin(manager, policy);
-    });
+    return this.database.asOrganization(policy).entities(
+      async (manager) => {
+        await manager.insert(FederationPolicyEntity, policy).catch((error: unknown) => {
+          throw refusalOf(error);
+        });
+        return getWithin(manager, policy);
+      },
+      outcomeOfRow('federation_policies', 'id', policy.id),
+    );
   }
 
   async getPolicy(reference: PolicyReference): Promise<FederationPolicyEntity> {

@@ -71,7 +71,10 @@ async function newIssuer(organizationId: string): Promise<string> {
 async function newTenant(): Promise<Tenant> {
   const organizationId = randomUUID();
   const workspace = { id: randomUUID(), name: 'Default', slug: 'default' };
-  await new OrganizationsRepository(dataSource).insertOrganization({ id: organizationId, name: 'A tenant' }, workspace);
+  await new OrganizationsRepository(dataSource, new Database(dataSource)).insertOrganization(
+    { id: organizationId, name: 'A tenant' },
+    workspace,
+  );
   return {
     organizationId,
     keyHash: await newKey(organizationId, 'api'),

@@ -46,7 +46,7 @@ afterAll(async () => {
 beforeEach(async () => {
   const organization = { id: randomUUID(), name: 'A tenant' };
   const standard = { id: randomUUID(), name: 'Default', slug: 'default' };
-  await new OrganizationsRepository(dataSource).insertOrganization(organization, standard);
+  await new OrganizationsRepository(dataSource, new Database(dataSource)).insertOrganization(organization, standard);
   const { id } = await workspaces.create({ organizationId: organization.id, name: 'One', slug: 'one' });
   reference = { organizationId: organization.id, id };
 });

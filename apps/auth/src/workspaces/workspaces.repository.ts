@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ListWorkspacesRequest, WorkspaceReference, WorkspaceSettingsChanges } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { Database } from '@libs/persistence';
+import { Database, outcomeOfRow } from '@libs/persistence';
 import { IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
 import { ApiKeyEntity } from '../keys/api-key.entity';
@@ -23,12 +23,15 @@ export class WorkspacesRepository {
   constructor(private readonly database: Database) {}
 
   async insertWorkspace(workspace: NewWorkspace): Promise<WorkspaceEntity> {
-    return this.database.asOrganization(workspace).entities(async (manager) => {
-      await manager.insert(WorkspaceEntity, workspace).catch((error: unknown) => {
-        throw refusalOf(error);
-      });
-      return getWorkspaceWithin(manager, workspace);
-    });
+    return this.database.asOrganization(workspace).entities(
+      async (manager) => {
+        await manager.insert(WorkspaceEntity, workspace).catch((error: unknown) => {
+          throw refusalOf(error);
+        });
+        return getWorkspaceWithin(manager, workspace);
+      },
+      outcomeOfRow('workspaces', 'id', workspace.id),
+    );
   }
 
   async getWorkspace(reference: WorkspaceReference): Promise<WorkspaceEntity> {

@@ -1,8 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { BatchEndingsRepository, type StoppingBatch } from '@libs/persistence';
-import { PeriodicTask } from '@libs/platform';
+import { EachAlone, PeriodicTask } from '@libs/platform';
 import { toBatchUsage } from './batch-usage';
 import { FinalizerService } from './finalizer.service';
+import { reportInconsistent } from './inconsistent-batches';
 import { ManagedLaneService } from './managed-lane.service';
 
 /** A cancelled batch is over within seconds, so whoever holds lines of it looks every second. */
@@ -16,7 +17,8 @@ const BATCHES_PER_LOOK = 100;
 @Injectable()
 export class BatchStopperService {
   private readonly logger = new Logger(BatchStopperService.name);
-  private readonly task = new PeriodicTask({ everyMs: LOOK_MS }, () => this.look());
+  private readonly task = new PeriodicTask({ name: 'batches.wind-up', everyMs: LOOK_MS }, () => this.windUpAll());
+  private readonly each = new EachAlone('batches.wind-up', this.logger);
 
   constructor(
     private readonly endings: BatchEndingsRepository,
@@ -32,19 +34,25 @@ export class BatchStopperService {
     return this.task.stop();
   }
 
-  /** One pass. A failure is logged and the next pass tries again. */
-  async look(): Promise<void> {
-    try {
-      for (const batch of await this.endings.findStopping(BATCHES_PER_LOOK)) await this.windUp(batch);
-    } catch (error) {
-      this.logger.warn(`stopping batches wait: ${error instanceof Error ? error.message : 'unknown error'}`);
-    }
+  /** Runs one pass. Never throws. */
+  look(): Promise<void> {
+    return this.task.runOnce();
+  }
+
+  private async windUpAll(): Promise<void> {
+    const stopping = await this.endings.findStopping(BATCHES_PER_LOOK, this.each.restingIds());
+    await this.each.forEach(
+      stopping,
+      ({ id }) => id,
+      (batch) => this.windUp(batch),
+    );
   }
 
   /** Safe to repeat and to run in several workers at once. */
   async windUp({ id, number }: StoppingBatch): Promise<void> {
     this.lane.stopBatch(number);
-    const ending = await this.endings.finish(number, toBatchUsage);
+    const report = (problem: string): void => reportInconsistent(this.logger, { id, foundAt: 'stop', problem });
+    const ending = await this.endings.finish(number, toBatchUsage, report);
     if (ending === null) return;
     this.logger.log(`batch ${id} ${ending}`);
     if (ending === 'expired') await this.finalizer.compareWithQuote(id);

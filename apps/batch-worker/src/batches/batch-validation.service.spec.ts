@@ -12,22 +12,31 @@ class OneBatch {
   /** Inputs in each line, as whoever decides on the lane is told. */
   embedded: readonly number[] = [];
 
+  /** Numbers of the lines that are there. */
+  seqs: readonly number[];
+
   constructor(
     readonly work: BatchWork,
     readonly bodies: readonly object[],
-  ) {}
+  ) {
+    this.seqs = bodies.map((_, seq) => seq);
+  }
 
   async claimValidation(): Promise<BatchWork> {
     return this.work;
   }
 
-  async linesAfter(_work: BatchWork, afterSeq: number) {
-    const lines = this.bodies.map((body, seq) => ({
+  async linesAfter(_work: BatchWork, afterSeq: number, page: { readonly lines: number }) {
+    const seqs = this.seqs.filter((seq) => seq > afterSeq).slice(0, page.lines);
+    return seqs.map((seq) => ({
       seq,
       customId: `c${seq}`,
-      body: Buffer.from(JSON.stringify(body)),
+      body: Buffer.from(JSON.stringify(this.bodies[seq] ?? this.bodies[0])),
     }));
-    return lines.slice(afterSeq + 1);
+  }
+
+  async renewValidation(): Promise<boolean> {
+    return true;
   }
 
   async beginProgress(_work: BatchWork, assign: (session: never) => Promise<void>): Promise<boolean> {
@@ -56,7 +65,17 @@ async function validated(endpoint: string, ...bodies: object[]): Promise<OneBatc
   );
 }
 
-async function validatedAt(told: Told | null, endpoint: string, ...bodies: object[]): Promise<OneBatch> {
+function validatedAt(told: Told | null, endpoint: string, ...bodies: object[]): Promise<OneBatch> {
+  return validatedWith(told, endpoint, bodies);
+}
+
+/** @param seqs numbers of the lines that are stored, where that is not one for each body */
+async function validatedWith(
+  told: Told | null,
+  endpoint: string,
+  bodies: readonly object[],
+  seqs?: readonly number[],
+): Promise<OneBatch> {
   const work = {
     id: 'batch-1-a',
     number: 1n,
@@ -68,6 +87,7 @@ async function validatedAt(told: Told | null, endpoint: string, ...bodies: objec
     fence: 1n,
   };
   const batch = new OneBatch(work, bodies);
+  if (seqs !== undefined) batch.seqs = seqs;
   const choice = {
     assign: async (_session: unknown, _number: bigint, embedded: readonly number[]) => void (batch.embedded = embedded),
   } as unknown as NativeChoiceService;
@@ -246,5 +266,37 @@ describe(BatchValidationService.name, () => {
 
   it('fails a batch of an endpoint that no line can run on', async () => {
     expect((await validated('/v1/audio/speech', {})).failure).toBe('Requests on /v1/audio/speech cannot be run');
+  });
+
+  describe('of a batch of which lines are not there', () => {
+    const numbers = (count: number): number[] => Array.from({ length: count }, (_, seq) => seq);
+    const begun = (total: number, seqs: readonly number[]): Promise<OneBatch> =>
+      validatedWith(
+        null,
+        '/v1/chat/completions',
+        numbers(total).map(() => chat),
+        seqs,
+      );
+
+    it.each([
+      ['the first', 5, [1, 2, 3, 4], 'requests[0] is not there'],
+      ['one between', 5, [0, 1, 3, 4], 'requests[2] is not there'],
+      ['the last', 5, [0, 1, 2, 3], 'requests[4] is not there'],
+      ['all', 5, [], 'requests[0] is not there'],
+      ['the last of a full page', 257, numbers(256), 'requests[256] is not there'],
+      ['one beyond the first page', 600, numbers(600).filter((seq) => seq !== 300), 'requests[300] is not there'],
+    ])('fails it: %s', async (_which, total, seqs, problem) => {
+      const batch = await begun(total, seqs);
+      expect(batch).toMatchObject({ failure: expect.stringContaining(problem), hasBegun: false });
+    });
+
+    it.each([5, 255, 256, 512])('fails one of %d lines that has one too many', async (total) => {
+      const batch = await begun(total, numbers(total + 1));
+      expect(batch).toMatchObject({ failure: expect.stringContaining('more than the'), hasBegun: false });
+    });
+
+    it.each([1, 255, 256, 257, 512])('begins one of %d lines that has them all', async (total) => {
+      expect(await begun(total, numbers(total))).toMatchObject({ failure: null, hasBegun: true });
+    });
   });
 });

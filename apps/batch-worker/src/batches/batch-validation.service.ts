@@ -2,10 +2,11 @@ import { Injectable, Logger } from '@nestjs/common';
 import { ChatCompletionDto, EmbeddingsDto, MessagesDto, ResponsesDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { CatalogueSource, type Api } from '@libs/inference';
-import { BatchesRepository, type BatchWork, type Session } from '@libs/persistence';
+import { BatchesRepository, type BatchLine, type BatchWork, type Session } from '@libs/persistence';
 import { ServicesEnv, validateInstance } from '@libs/platform';
 import { NativeChoiceService } from '../native/native-choice.service';
 import { BatchLineRules, type BatchRoute } from './batch-line-rules';
+import { reportInconsistent } from './inconsistent-batches';
 
 const LEASE_MS = 60_000;
 /** A page is read and checked in far less than the lease, and gives other work a turn in between. */
@@ -21,9 +22,13 @@ interface LineFormat {
 interface Checked {
   /** What is wrong with the first offending line, naming it; null when all lines fit. */
   readonly problem: string | null;
+  /** What is wrong is our fault: lines were lost. */
+  readonly isLoss?: boolean;
   /** How many inputs each line embeds; none for lines of other APIs. */
   readonly embedded: readonly number[];
 }
+
+type FoundProblem = Omit<Checked, 'embedded'>;
 
 const FORMAT_OF_ENDPOINT: Readonly<Record<string, LineFormat>> = {
   '/v1/chat/completions': { api: 'chat', Body: ChatCompletionDto },
@@ -51,13 +56,14 @@ export class BatchValidationService {
   async validateIfDue(batchId: string): Promise<void> {
     const work = await this.batches.claimValidation(batchId, LEASE_MS);
     if (work === null) return;
-    const { problem, embedded } = await this.check(work);
+    const { problem, isLoss, embedded } = await this.check(work);
     if (problem === null) {
       const assign = (session: Session): Promise<void> => this.choice.assign(session, work.number, embedded);
       const begun = await this.batches.beginProgress(work, assign);
       if (begun) this.logger.log(`batch ${batchId} is in progress: ${work.total} lines`);
     } else if (await this.batches.failValidation(work, problem)) {
-      this.logger.log(`batch ${batchId} failed validation`);
+      if (isLoss === true) reportInconsistent(this.logger, { id: batchId, foundAt: 'validation', problem });
+      else this.logger.log(`batch ${batchId} failed validation`);
     }
   }
 
@@ -65,20 +71,22 @@ export class BatchValidationService {
     const format = FORMAT_OF_ENDPOINT[work.endpoint];
     if (format === undefined) return { problem: `Requests on ${work.endpoint} cannot be run`, embedded: [] };
     const rules = new BatchLineRules(this.routeOf(work, format.api));
-    return { problem: await this.findProblem(work, format, rules), embedded: rules.embedded };
+    return { ...(await this.findProblem(work, format, rules)), embedded: rules.embedded };
   }
 
-  private async findProblem(work: BatchWork, format: LineFormat, rules: BatchLineRules): Promise<string | null> {
-    let afterSeq = -1;
+  /** Reads all lines, which must be those of 0…total−1. */
+  private async findProblem(work: BatchWork, format: LineFormat, rules: BatchLineRules): Promise<FoundProblem> {
+    let count = 0;
     for (;;) {
-      const lines = await this.batches.linesAfter(work, afterSeq, PAGE);
-      if (lines.length === 0) return null;
+      const lines = await this.batches.linesAfter(work, count - 1, PAGE);
       for (const line of lines) {
+        if (line.seq !== count) return lossAt(work, count);
         const problem = findLineProblem(format.Body, rules, line.body, work.model);
-        if (problem !== null) return `requests[${line.seq}].body: ${problem}`;
-        afterSeq = line.seq;
+        if (problem !== null) return { problem: `requests[${line.seq}].body: ${problem}` };
+        count += 1;
       }
-      if (afterSeq === work.total - 1) return null;
+      if (count > work.total) return lossAt(work, count);
+      if (isLastPage(lines)) return count === work.total ? { problem: null } : lossAt(work, count);
       if (!(await this.batches.renewValidation(work, LEASE_MS))) {
         throw new AppError('conflict', 'The batch is validated by another worker');
       }
@@ -95,6 +103,21 @@ export class BatchValidationService {
       serviceName: this.env.SERVICE_NAME,
     };
   }
+}
+
+/** A page that is not full has no other behind it. */
+function isLastPage(lines: readonly BatchLine[]): boolean {
+  const bytes = lines.reduce((sum, { body }) => sum + body.length, 0);
+  return lines.length < PAGE.lines && bytes < PAGE.bytes;
+}
+
+/** @param count how many lines are there, from the first on, without a gap */
+function lossAt({ total }: BatchWork, count: number): FoundProblem {
+  const problem =
+    count < total
+      ? `requests[${count}] is not there: the service lost it. Nothing was run`
+      : `There are more than the ${total} requests of the batch: the service made a mistake. Nothing was run`;
+  return { problem, isLoss: true };
 }
 
 /** A line need not repeat the model of its batch. */

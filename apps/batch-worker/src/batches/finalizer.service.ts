@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { failpoint } from '@libs/failpoints';
 import { BatchesRepository, BatchQuotesRepository } from '@libs/persistence';
 import { toBatchUsage } from './batch-usage';
+import { reportInconsistent } from './inconsistent-batches';
 import { countQuoteOutcome } from './quote-outcomes';
 
 /** Ends batches: once every segment is done, counts and usage are frozen and the rest of the hold goes back. */
@@ -23,8 +24,14 @@ export class FinalizerService {
   }
 
   async complete(id: string): Promise<void> {
-    if (!(await this.batches.complete(id, toBatchUsage))) return;
+    let isWhole = true;
+    const report = (problem: string): void => {
+      isWhole = false;
+      reportInconsistent(this.logger, { id, foundAt: 'completion', problem });
+    };
+    if (!(await this.batches.complete(id, toBatchUsage, report))) return;
     failpoint('batch-completed');
+    if (!isWhole) return;
     this.logger.log(`batch ${id} completed`);
     await this.compareWithQuote(id);
   }

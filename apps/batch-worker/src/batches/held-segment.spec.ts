@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import type { ClaimedSegment } from '@libs/persistence';
 import { HeldSegment } from './held-segment';
 
@@ -6,6 +7,7 @@ function held(attempts: number, lines = 3): HeldSegment {
   return new HeldSegment(
     claim,
     Array.from({ length: lines }, (_, seq) => ({ seq, customId: `c${seq}`, body: Buffer.alloc(10) })),
+    'acme model',
   );
 }
 
@@ -24,14 +26,42 @@ describe(HeldSegment.name, () => {
     expect(segment.done).toBe(true);
   });
 
-  it('hands a line that was put back out again, before the others', () => {
-    const segment = held(1);
+  it.each([
+    ['after the others', 1, [1, 2, 0]],
+    ['before the others where lines run one at a time', 3, [0, 1, 2]],
+  ])('hands a line that was put back out again, %s', (_where, attempts, order) => {
+    const segment = held(attempts);
     const first = segment.next()!;
     jest.useFakeTimers();
-    segment.rest(first, 1_000, () => expect(segment.next()).toBe(first));
+    segment.rest(first, 1_000, () => undefined);
     expect(segment.waiting).toBe(3);
     jest.advanceTimersByTime(1_000);
-    expect.assertions(2);
+    const seqs = order.map(() => {
+      const line = segment.next();
+      segment.drop();
+      return line?.seq;
+    });
+    expect(seqs).toEqual(order);
+  });
+
+  it('gives out the lines that failed and wait, and keeps those that were never called', () => {
+    const segment = held(1, 4);
+    jest.useFakeTimers();
+    const [ready, resting] = [segment.next()!, segment.next()!];
+    for (const [line, delayMs] of [
+      [ready, 1_000],
+      [resting, 2_000],
+    ] as const) {
+      line.lastError = new AppError('timeout', 'too slow');
+      segment.rest(line, delayMs, () => undefined);
+    }
+    jest.advanceTimersByTime(1_000);
+    expect(segment.takeFailed()).toEqual([resting, ready]);
+    expect([segment.waiting, jest.getTimerCount(), segment.isIdle]).toEqual([2, 0, false]);
+    segment.stored();
+    segment.stored();
+    expect(segment.isIdle).toBe(true);
+    expect([segment.next(), segment.next(), segment.next()].map((line) => line?.seq)).toEqual([2, 3, undefined]);
   });
 
   it('goes one line at a time once its workers keep dying', () => {

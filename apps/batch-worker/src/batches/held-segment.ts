@@ -1,5 +1,6 @@
 import { Cancellation } from '@libs/inference';
-import type { BatchLine, ClaimedSegment } from '@libs/persistence';
+import { ALONE_FROM, ONE_AT_A_TIME_FROM, type BatchLine, type ClaimedSegment } from '@libs/persistence';
+import type { AppError } from '@libs/errors';
 
 /** A line in the hands of this worker. */
 export interface HeldLine extends BatchLine {
@@ -8,15 +9,18 @@ export interface HeldLine extends BatchLine {
   tries: number;
   /** When the first of them was made, in milliseconds of the process's own clock; null before. */
   firstTryMs: number | null;
+  /** By the same clock: when its last try ended, or its first began. What others are answered since is set against it. */
+  comparedFromMs: number;
+  /** Failures that may be its own fault. */
+  doubtful: number;
+  /** Of these, those that count against it. */
+  counted: number;
+  /** Of its last try; null before. */
+  lastError: AppError | null;
 }
 
-/**
- * After so many leases that ended in a dead worker, the lines of a segment go one at a time, so that the
- * line which kills workers is the first without a result.
- */
-const ONE_AT_A_TIME_FROM = 3;
-/** And after so many, that first line is given up. */
-const GIVE_UP_FROM = 6;
+/** The lease before this one ran the first line without a result alone, and its worker died. */
+const GIVE_UP_FROM = ALONE_FROM + 1;
 
 /** A leased segment and what is left of it. */
 export class HeldSegment {
@@ -37,8 +41,11 @@ export class HeldSegment {
   constructor(
     readonly claim: ClaimedSegment,
     lines: readonly BatchLine[],
+    /** What its calls count against at the provider. */
+    readonly quota: string,
   ) {
-    this.ready = lines.map((line) => ({ ...line, segment: this, tries: 0, firstTryMs: null }));
+    const tries = { tries: 0, firstTryMs: null, comparedFromMs: 0, doubtful: 0, counted: 0, lastError: null };
+    this.ready = lines.map((line) => ({ ...line, segment: this, ...tries }));
     this.unstored = lines.length;
     this.bytes = lines.reduce((sum, line) => sum + line.body.length, 0);
   }
@@ -55,7 +62,7 @@ export class HeldSegment {
   /** Whether a line may run now: there is one, and no earlier one must end first. */
   get hasNext(): boolean {
     if (this.lost || this.stopped || this.ready.length === 0) return false;
-    return this.claim.attempts < ONE_AT_A_TIME_FROM || this.handedOut === 0;
+    return !this.isSerial || this.handedOut === 0;
   }
 
   /** The next line to run, or null when none may run now. */
@@ -63,15 +70,39 @@ export class HeldSegment {
     return this.hasNext ? this.take() : null;
   }
 
-  /** A line waits until it may be tried again; it is ready by the time `then` is told. */
+  /** Whether its lines run one at a time, as workers died that had it. */
+  private get isSerial(): boolean {
+    return this.claim.attempts >= ONE_AT_A_TIME_FROM;
+  }
+
+  /**
+   * A line waits until it may be tried again; it is ready by the time `then` is called. It comes after the others, so
+   * that one line that always fails is not every probe; where lines run one at a time, it stays the first.
+   */
   rest(line: HeldLine, delayMs: number, then: () => void): void {
     const putBack = (): void => {
       this.resting.delete(line);
       this.handedOut -= 1;
-      if (!this.stopped) this.ready.unshift(line);
+      if (!this.stopped) this.putBack(line);
       then();
     };
     this.resting.set(line, setTimeout(putBack, delayMs));
+  }
+
+  isResting(line: HeldLine): boolean {
+    return this.resting.has(line);
+  }
+
+  /** Takes out the lines that failed before and wait, to be ended with their last failure. */
+  takeFailed(): HeldLine[] {
+    const taken = [...this.resting.keys()];
+    for (const timer of this.resting.values()) clearTimeout(timer);
+    this.resting.clear();
+    const untried = this.ready.filter(({ lastError }) => lastError === null);
+    const failed = this.ready.filter(({ lastError }) => lastError !== null);
+    this.ready.splice(0, this.ready.length, ...untried);
+    this.handedOut += failed.length;
+    return [...taken, ...failed];
   }
 
   /** A line ends without a result. */
@@ -110,6 +141,11 @@ export class HeldSegment {
   stored(): void {
     this.handedOut -= 1;
     this.unstored -= 1;
+  }
+
+  private putBack(line: HeldLine): void {
+    if (this.isSerial) this.ready.unshift(line);
+    else this.ready.push(line);
   }
 
   private take(): HeldLine | null {

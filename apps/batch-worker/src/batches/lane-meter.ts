@@ -1,13 +1,15 @@
 import type { LaneSpeed } from '@libs/persistence';
 
-/** Of what was measured, half is forgotten after so long a time in which the provider was called. */
+/** Of what was measured, half is forgotten after so long a time in which the quota was called. */
 const HALF_LIFE_MS = 60_000;
+/** Quotas remembered: all of them are written down every few seconds. */
+const MOST_QUOTAS = 500;
 
 /** The lane at the moment of a reading. */
 export interface LaneState {
-  /** Lines that wait for a slot, by provider. */
+  /** Lines that wait for a slot, by quota. */
   readonly waiting: ReadonlyMap<string, number>;
-  readonly slotsOf: (provider: string) => number;
+  readonly slotsOf: (quota: string) => number;
 }
 
 interface Sums {
@@ -23,11 +25,11 @@ interface Sums {
 }
 
 /**
- * How fast this process runs the lines of each provider: how long a line holds a slot, and, where lines were waiting
+ * How fast this process runs the lines of each quota: how long a line holds a slot, and, where lines were waiting
  * at two readings one after the other, how many come to a result per second.
  */
 export class LaneMeter {
-  private readonly providers = new Map<string, Sums>();
+  private readonly quotas = new Map<string, Sums>();
   private readAtMs: number;
 
   constructor(private readonly nowMs: () => number = () => performance.now()) {
@@ -35,23 +37,23 @@ export class LaneMeter {
   }
 
   /** A call has ended; `isResult`: and with it its line. */
-  called(provider: string, tookMs: number, isResult: boolean): void {
-    const sums = this.sumsOf(provider);
+  called(quota: string, tookMs: number, isResult: boolean): void {
+    const sums = this.sumsOf(quota);
     sums.newCallMs += tookMs;
     if (isResult) sums.newLines += 1;
   }
 
-  /** What is known by now, by provider. */
+  /** What is known by now, by quota. */
   read({ waiting, slotsOf }: LaneState): Record<string, LaneSpeed> {
     const elapsedMs = this.nowMs() - this.readAtMs;
     this.readAtMs += elapsedMs;
     const speeds: Record<string, LaneSpeed> = {};
-    for (const [provider, sums] of this.providers) {
-      const isWaiting = (waiting.get(provider) ?? 0) > 0;
+    for (const [quota, sums] of this.quotas) {
+      const isWaiting = (waiting.get(quota) ?? 0) > 0;
       add(sums, elapsedMs, isWaiting && sums.hadWaiting);
       sums.hadWaiting = isWaiting;
-      speeds[provider] = {
-        slots: slotsOf(provider),
+      speeds[quota] = {
+        slots: slotsOf(quota),
         lines: sums.lines,
         call_ms: sums.callMs,
         backlog_lines: sums.backlogLines,
@@ -61,11 +63,12 @@ export class LaneMeter {
     return speeds;
   }
 
-  private sumsOf(provider: string): Sums {
-    const known = this.providers.get(provider);
+  private sumsOf(quota: string): Sums {
+    const known = this.quotas.get(quota);
     if (known !== undefined) return known;
     const sums = { lines: 0, callMs: 0, backlogLines: 0, backlogMs: 0, newLines: 0, newCallMs: 0, hadWaiting: false };
-    this.providers.set(provider, sums);
+    if (this.quotas.size >= MOST_QUOTAS) this.quotas.delete(this.quotas.keys().next().value!);
+    this.quotas.set(quota, sums);
     return sums;
   }
 }

@@ -1,5 +1,9 @@
+import type { QuotaGroups } from '@libs/inference';
+import type { KeptOut } from '@libs/persistence';
+import { CircuitBreakers, type BreakerChange, type BreakerNews } from './circuit-breakers';
 import type { HeldSegment } from './held-segment';
-import { readyBy, waitingByQuota } from './line-order';
+import { countBreakerOpening, showOpenBreakers } from './lane-metrics';
+import { readyByQuota, waitingByQuota } from './line-order';
 import { QuotaPauses } from './quota-pauses';
 import { QuotaWindows, type CallEnd, type WindowTicket } from './quota-windows';
 
@@ -7,89 +11,232 @@ import { QuotaWindows, type CallEnd, type WindowTicket } from './quota-windows';
 const READY_PER_SLOT = 8;
 /** For so long of a quota whose lines were given back no more is fetched than will soon be called. */
 const GIVEN_BACK_MS = 15_000;
+/** Quotas of which the last pause is remembered. */
+const MOST_PAUSES = 2_000;
+
+/** A call that was begun. */
+export interface CallTicket {
+  readonly segment: HeldSegment;
+  readonly window: WindowTicket;
+  readonly probesQuota: boolean;
+  readonly probesCaller: boolean;
+}
+
+/** What the end of a call says. */
+export interface CallNews {
+  readonly quota: BreakerNews;
+  readonly caller: BreakerNews;
+  readonly window: CallEnd;
+  /** For how long the provider asked for quiet on the quota; null where it did not. */
+  readonly pauseMs: number | null;
+}
+
+export interface LaneQuotaOptions {
+  /** Lines in flight in the whole lane, at most. */
+  readonly slots: number;
+  /** Of the catalogue as it is now. */
+  readonly groups: () => QuotaGroups;
+  /** Called when a probe may be made. */
+  readonly onProbeDue: () => void;
+  readonly nowMs?: () => number;
+}
 
 /**
- * What may be called and fetched of each quota: what a provider grants the operator's key, or one that a caller
- * brought along. Whoever has had too much of its own keeps nobody else waiting, at the same provider or another.
+ * What may be called and fetched of each quota (an account at a provider, and one upstream model or quota group) and
+ * for each API key: as many calls at once as the provider takes, none while it asks for quiet, and one at a time
+ * while calls only fail. What stops one quota or key stops no other, at the same provider or another.
  */
 export class LaneQuotas {
   private readonly pauses: QuotaPauses;
   private readonly windows: QuotaWindows;
   private readonly givenBack: QuotaPauses;
+  private readonly breakers: CircuitBreakers;
+  /** Of API keys: their owners, credentials or own keys are the trouble. */
+  private readonly callers: CircuitBreakers;
+  private readonly lastPauses = new Map<string, { readonly untilMs: number; isAnswered: boolean }>();
+  private readonly nowMs: () => number;
 
-  /** @param slots lines in flight in the whole lane, at most */
-  constructor(
-    private readonly slots: number,
-    nowMs: () => number = Date.now,
-  ) {
+  constructor(private readonly options: LaneQuotaOptions) {
+    const { slots, nowMs = Date.now } = options;
+    this.nowMs = nowMs;
     this.pauses = new QuotaPauses(nowMs);
     this.windows = new QuotaWindows(slots, nowMs);
     this.givenBack = new QuotaPauses(nowMs);
+    this.breakers = new CircuitBreakers(slots, nowMs);
+    this.callers = new CircuitBreakers(slots, nowMs);
   }
 
-  mayCall(quota: string): boolean {
-    return this.pauses.remainingMs(quota) === 0 && this.windows.admits(quota);
+  mayCall({ quota, claim }: HeldSegment): boolean {
+    if (this.pauses.remainingMs(quota) > 0 || !this.callers.admits(claim.apiKeyHash)) return false;
+    return this.breakers.isOpen(quota) ? this.breakers.admits(quota) : this.windows.admits(quota);
   }
 
-  begin(quota: string): WindowTicket {
-    return this.windows.begin(quota);
+  begin(segment: HeldSegment): CallTicket {
+    const { quota, claim } = segment;
+    return {
+      segment,
+      window: this.windows.begin(quota),
+      probesQuota: this.breakers.begin(quota),
+      probesCaller: this.callers.begin(claim.apiKeyHash),
+    };
   }
 
-  end(ticket: WindowTicket, end: CallEnd): void {
-    this.windows.end(ticket, end);
-  }
-
-  pause(quota: string, durationMs: number): void {
-    this.pauses.pause(quota, durationMs);
+  end(
+    { segment, window, probesQuota, probesCaller }: CallTicket,
+    { quota, caller, window: callEnd, pauseMs }: CallNews,
+  ): void {
+    this.windows.end(window, callEnd);
+    const asksForQuiet = pauseMs !== null && this.pause(segment, window.startedAtMs, pauseMs);
+    const change = this.breakers.end(segment.quota, probesQuota, asksForQuiet && !probesQuota ? 'none' : quota);
+    if (quota === 'worked') this.answeredSincePause(segment.quota);
+    if (change === 'closed') this.windows.restart(segment.quota);
+    this.changed(change, this.breakers, segment.quota, 'quota', segment.claim.provider);
+    const { apiKeyHash, provider } = segment.claim;
+    this.changed(this.callers.end(apiKeyHash, probesCaller, caller), this.callers, apiKeyHash, 'caller', provider);
   }
 
   whenPauseOver(quota: string, then: () => void): void {
     this.pauses.whenOver(quota, then);
   }
 
+  /** Milliseconds until a probe of the quota and the API key of a segment may be made; 0 while lines may be called. */
+  untilProbeMs({ quota, claim }: HeldSegment): number {
+    return Math.max(this.breakers.remainingMs(quota), this.callers.remainingMs(claim.apiKeyHash));
+  }
+
+  /** Whether lines of a segment wait behind a breaker or for the end of a pause. */
+  isHeldUp({ quota, claim }: HeldSegment): boolean {
+    return this.isQuotaHeldUp(quota) || this.callers.isOpen(claim.apiKeyHash);
+  }
+
+  /** Whether the provider accepts the calls of a quota and says nothing for long. */
+  isSilent(quota: string): boolean {
+    return this.windows.isSilent(quota);
+  }
+
+  /** Calls under way of silent quotas. */
+  silentCalls(): number {
+    return this.windows.silentCalls();
+  }
+
   /** Lines at once that the quota gets. */
   limitOf(quota: string): number {
-    return this.windows.limitOf(quota);
+    return this.breakers.isOpen(quota) ? 1 : this.windows.limitOf(quota);
+  }
+
+  /** Quotas whose breakers are open. */
+  open(): string[] {
+    return [...this.breakers.open()];
   }
 
   /** Whether few lines are held that wait for a slot only; of a quota for few at once none but those soon run. */
   isShort(held: Iterable<HeldSegment>): boolean {
     let runnable = 0;
-    for (const [quota, ready] of readyBy('quota', held)) {
-      if (this.pauses.remainingMs(quota) === 0) runnable += Math.min(ready, this.enoughFor(quota));
+    for (const [quota, ready] of readyByQuota(this.ofWellCallers(held))) {
+      if (this.isQuotaHeldUp(quota) || this.windows.isStuck(quota)) continue;
+      runnable += Math.min(ready, this.enoughFor(quota));
     }
-    return runnable < this.slots * READY_PER_SLOT;
-  }
-
-  /** Quotas of which no lines are fetched: enough are held, or they could not be called. */
-  keptOut(held: Iterable<HeldSegment>): string[] {
-    const keptOut = new Set(this.pauses.active());
-    for (const [quota, waiting] of waitingByQuota(held)) {
-      const isTight = this.givenBack.remainingMs(quota) > 0;
-      if (waiting >= (isTight ? this.limitOf(quota) : this.enoughFor(quota))) keptOut.add(quota);
-    }
-    return [...keptOut];
+    return runnable < this.options.slots * READY_PER_SLOT;
   }
 
   /**
-   * What may be given back to make room for lines that can run: segments of quotas that may not be called now, those
-   * fetched last before others, none with a line that is being called or whose result is being written. One that is
-   * not paused keeps the lines that come next.
+   * What no lines are fetched of: enough are held, or they could not be called. Behind an open breaker one line is
+   * enough, which is the next probe.
+   */
+  keptOut(held: Iterable<HeldSegment>): KeptOut {
+    const quotas = new Set(this.pauses.active());
+    const waiting = waitingByQuota(this.ofWellCallers(held));
+    for (const [quota, lines] of waiting) {
+      if (lines >= this.mostHeldOf(quota) || this.windows.isStuck(quota)) quotas.add(quota);
+    }
+    for (const quota of this.breakers.open()) {
+      if (!this.breakers.admits(quota) || (waiting.get(quota) ?? 0) > 0) quotas.add(quota);
+    }
+    const groups = this.options.groups();
+    return { models: [...quotas].flatMap((quota) => groups.membersOf(quota)), apiKeyHashes: this.keptOutKeys(held) };
+  }
+
+  /**
+   * What may be given back to make room for lines that can run: segments that may not be called now, those fetched
+   * last before others, none with a line that is being called or whose result is being written. A quota that is only
+   * busy keeps the lines that come next.
    */
   *blocked(held: ReadonlySet<HeldSegment>): Generator<HeldSegment> {
-    const waiting = new Map(waitingByQuota(held));
+    const waiting = waitingByQuota(held);
     for (const segment of [...held].reverse()) {
-      const { quota } = segment.claim;
-      if (!segment.isIdle || segment.isStopped || segment.done || this.mayCall(quota)) continue;
+      const { quota } = segment;
+      if (!segment.isIdle || segment.isStopped || segment.done || this.mayCall(segment)) continue;
       const left = waiting.get(quota)! - segment.waiting;
-      if (left < this.limitOf(quota) && this.pauses.remainingMs(quota) === 0) continue;
+      if (left < this.windows.limitOf(quota) && !this.isHeldUp(segment)) continue;
       waiting.set(quota, left);
       this.givenBack.pause(quota, GIVEN_BACK_MS);
       yield segment;
     }
   }
 
+  /**
+   * Leaves the quota alone for as long as its provider asks. If it answered nothing since it asked before, one line at
+   * a time is tried afterwards.
+   */
+  private pause({ quota, claim }: HeldSegment, callBeganMs: number, durationMs: number): true {
+    const last = this.lastPauses.get(quota);
+    this.pauses.pause(quota, durationMs);
+    // Calls that were under way when the last pause began are part of it.
+    if (last !== undefined && callBeganMs < last.untilMs) return true;
+    const change = last?.isAnswered === false ? this.breakers.trip(quota) : null;
+    this.changed(change, this.breakers, quota, 'quota', claim.provider);
+    if (this.lastPauses.size >= MOST_PAUSES) this.lastPauses.clear();
+    this.lastPauses.set(quota, { untilMs: this.nowMs() + durationMs, isAnswered: false });
+    return true;
+  }
+
+  private answeredSincePause(quota: string): void {
+    const last = this.lastPauses.size > 0 ? this.lastPauses.get(quota) : undefined;
+    if (last !== undefined) last.isAnswered = true;
+  }
+
+  private isQuotaHeldUp(quota: string): boolean {
+    return this.pauses.remainingMs(quota) > 0 || this.breakers.isOpen(quota);
+  }
+
+  /** Lines of a key that waits do not count as lines of its quota, or they would keep those of other keys out. */
+  private *ofWellCallers(held: Iterable<HeldSegment>): Generator<HeldSegment> {
+    for (const segment of held) if (!this.callers.isOpen(segment.claim.apiKeyHash)) yield segment;
+  }
+
+  private keptOutKeys(held: Iterable<HeldSegment>): string[] {
+    const open = new Set(this.callers.open());
+    if (open.size === 0) return [];
+    const isHeld = new Set<string>();
+    for (const { claim, waiting } of held) if (waiting > 0) isHeld.add(claim.apiKeyHash);
+    return [...open].filter((key) => isHeld.has(key) || !this.callers.admits(key));
+  }
+
+  private mostHeldOf(quota: string): number {
+    return this.givenBack.remainingMs(quota) > 0 ? this.limitOf(quota) : this.enoughFor(quota);
+  }
+
   private enoughFor(quota: string): number {
     return this.windows.limitOf(quota) * READY_PER_SLOT;
+  }
+
+  private changed(
+    change: BreakerChange,
+    breakers: CircuitBreakers,
+    name: string,
+    scope: 'quota' | 'caller',
+    provider: string,
+  ): void {
+    if (change === null) return;
+    if (change === 'opened') countBreakerOpening(scope, provider);
+    if (scope === 'quota') showOpenBreakers(this.open());
+    if (change === 'closed') return;
+    // Timers may be a little ahead of the clock by which a pause is measured.
+    const wake = (): void => {
+      const remainingMs = breakers.remainingMs(name);
+      if (remainingMs > 0) setTimeout(wake, remainingMs).unref();
+      else this.options.onProbeDue();
+    };
+    setTimeout(wake, breakers.remainingMs(name)).unref();
   }
 }

@@ -1,42 +1,40 @@
 import { randomUUID } from 'node:crypto';
-import { Injectable, Logger } from '@nestjs/common';
-import { BatchWorkersRepository } from '@libs/persistence';
+import { Injectable } from '@nestjs/common';
+import { BatchWorkersRepository, SingleRunner } from '@libs/persistence';
 import { PeriodicTask } from '@libs/platform';
 import { BatchWorkerEnv } from '../batch-worker.env';
 import { ManagedLaneService } from './managed-lane.service';
 
 const EVERY_MS = 5_000;
-const FORGET_EVERY = 720;
+const FORGET_MS = 3_600_000;
 
-/** Tells every few seconds that this process runs, and how fast: what quotes of new batches are made from. */
+/** Says every few seconds that this process runs, and how fast: quotes of new batches are made from that. */
 @Injectable()
 export class LaneReporterService {
-  private readonly logger = new Logger(LaneReporterService.name);
   private readonly id = randomUUID();
-  private readonly task = new PeriodicTask({ everyMs: EVERY_MS, isImmediate: true }, () => this.report());
-  private reports = 0;
+  private readonly tasks: readonly PeriodicTask[];
 
   constructor(
     private readonly env: BatchWorkerEnv,
     private readonly lane: ManagedLaneService,
     private readonly workers: BatchWorkersRepository,
-  ) {}
-
-  start(): void {
-    this.task.start();
+    runner: SingleRunner,
+  ) {
+    this.tasks = [
+      new PeriodicTask({ name: 'batch-workers.report', everyMs: EVERY_MS, isImmediate: true }, () => this.report()),
+      new PeriodicTask({ name: 'batch-workers.forget', everyMs: FORGET_MS, runner }, () => this.workers.forgetOld()),
+    ];
   }
 
-  stop(): Promise<void> {
-    return this.task.stop();
+  start(): void {
+    for (const task of this.tasks) task.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.tasks.map((task) => task.stop()));
   }
 
   private async report(): Promise<void> {
-    try {
-      await this.workers.report(this.id, this.env.BATCH_CONCURRENCY, this.lane.speeds());
-      if (this.reports % FORGET_EVERY === 0) await this.workers.forgetOld();
-      this.reports += 1;
-    } catch (error) {
-      this.logger.warn(`the speed of this process is not known: ${error instanceof Error ? error.message : 'unknown'}`);
-    }
+    await this.workers.report(this.id, this.env.BATCH_CONCURRENCY, this.lane.speeds());
   }
 }

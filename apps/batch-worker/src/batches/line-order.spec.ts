@@ -1,13 +1,14 @@
 import type { ClaimedSegment } from '@libs/persistence';
 import { HeldSegment } from './held-segment';
-import { nextLine, readyBy, WorkspaceShares } from './line-order';
+import { nextLine, readyByQuota, waitingByQuota, WorkspaceShares } from './line-order';
 
-function held(values: Partial<ClaimedSegment>, lines = 100): HeldSegment {
-  const claim = { attempts: 1, batchNumber: 1n, number: 0, expiresAtMs: 1_000, quota: 'acme', ...values };
+function held(values: Partial<ClaimedSegment>, lines = 100, quota = 'acme'): HeldSegment {
+  const claim = { attempts: 1, batchNumber: 1n, number: 0, expiresAtMs: 1_000, ...values };
   const body = Buffer.alloc(1);
   return new HeldSegment(
     claim as ClaimedSegment,
     Array.from({ length: lines }, (_, seq) => ({ seq, customId: `c${seq}`, body })),
+    quota,
   );
 }
 
@@ -33,20 +34,20 @@ describe(nextLine.name, () => {
   });
 
   it('passes over quotas that may not be called now', () => {
-    const [resting, able] = [held({ workspaceId: 'one', quota: 'resting' }), held({ workspaceId: 'two' })];
+    const [resting, able] = [held({ workspaceId: 'one' }, 100, 'resting'), held({ workspaceId: 'two' })];
     const shares = new WorkspaceShares();
     for (let slot = 0; slot < 5; slot += 1) shares.begin('two');
-    expect(nextLine([resting, able], shares, (quota) => quota === 'acme')!.segment).toBe(able);
-    expect(nextLine([resting], shares, (quota) => quota === 'acme')).toBeNull();
+    expect(nextLine([resting, able], shares, ({ quota }) => quota === 'acme')!.segment).toBe(able);
+    expect(nextLine([resting], shares, ({ quota }) => quota === 'acme')).toBeNull();
   });
 
-  it('counts what is ready for each provider, and for each key there', () => {
-    const segments = [
-      held({ provider: 'a', quota: 'a' }, 3),
-      held({ provider: 'a', quota: 'a:own' }, 2),
-      held({ provider: 'b', quota: 'b' }, 1),
-    ];
-    expect(Object.fromEntries(readyBy('provider', segments))).toEqual({ a: 5, b: 1 });
-    expect(Object.fromEntries(readyBy('quota', segments))).toEqual({ a: 3, 'a:own': 2, b: 1 });
+  it('counts what is ready in each quota, and what waits there', () => {
+    const segments = [held({}, 3), held({}, 2, 'other'), held({}, 1)];
+    const resting = segments[0]!.next()!;
+    jest.useFakeTimers();
+    segments[0]!.rest(resting, 1_000, () => undefined);
+    expect(Object.fromEntries(readyByQuota(segments))).toEqual({ acme: 3, other: 2 });
+    expect(Object.fromEntries(waitingByQuota(segments))).toEqual({ acme: 4, other: 2 });
+    jest.useRealTimers();
   });
 });

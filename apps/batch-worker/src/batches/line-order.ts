@@ -26,11 +26,11 @@ export class WorkspaceShares {
 export function nextLine(
   segments: Iterable<HeldSegment>,
   shares: WorkspaceShares,
-  admits: (quota: string) => boolean,
+  admits: (segment: HeldSegment) => boolean,
 ): HeldLine | null {
   let first: HeldSegment | null = null;
   for (const segment of segments) {
-    if (!segment.hasNext || !admits(segment.claim.quota)) continue;
+    if (!segment.hasNext || !admits(segment)) continue;
     if (first === null || compare(segment, first, shares) < 0) first = segment;
   }
   return first?.next() ?? null;
@@ -46,18 +46,18 @@ function compare({ claim: one }: HeldSegment, { claim: other }: HeldSegment, sha
   );
 }
 
-/** Ready lines, by provider or by quota. */
-export function readyBy(key: 'provider' | 'quota', segments: Iterable<HeldSegment>): ReadonlyMap<string, number> {
+/** Ready lines of each quota. */
+export function readyByQuota(segments: Iterable<HeldSegment>): Map<string, number> {
   const ready = new Map<string, number>();
-  for (const { claim, ready: lines } of segments) ready.set(claim[key], (ready.get(claim[key]) ?? 0) + lines.length);
+  for (const { quota, ready: lines } of segments) ready.set(quota, (ready.get(quota) ?? 0) + lines.length);
   return ready;
 }
 
 /** Lines of each quota with those that wait until they may be tried again. */
-export function waitingByQuota(segments: Iterable<HeldSegment>): ReadonlyMap<string, number> {
+export function waitingByQuota(segments: Iterable<HeldSegment>): Map<string, number> {
   const waiting = new Map<string, number>();
   for (const segment of segments) {
-    const { quota } = segment.claim;
+    const { quota } = segment;
     waiting.set(quota, (waiting.get(quota) ?? 0) + segment.waiting);
   }
   return waiting;

@@ -62,8 +62,19 @@ function detailsOf({ usage, details }: Pick<Answer, 'usage' | 'details'>): LineU
 
 /** What a line came to that failed for good: nobody pays for it. */
 export function refused(place: LinePlace, error: AppError): LineOutcome {
+  return failedInPlaceOf(identityOf(place), error);
+}
+
+/** Returns a failure for the line of another outcome. */
+export function failedInPlaceOf(
+  { lease, seq, customId, generationId }: Pick<LineOutcome, 'lease' | 'seq' | 'customId' | 'generationId'>,
+  error: AppError,
+): LineOutcome {
   return {
-    ...identityOf(place),
+    lease,
+    seq,
+    customId,
+    generationId,
     statusCode: null,
     requestId: null,
     body: null,

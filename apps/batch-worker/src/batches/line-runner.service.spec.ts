@@ -12,6 +12,7 @@ import {
 import type { ClaimedSegment } from '@libs/persistence';
 import { BatchKeys } from './batch-keys';
 import { HeldSegment, type HeldLine } from './held-segment';
+import type { LineFailure } from './line-patience';
 import { LineRunnerService } from './line-runner.service';
 
 const ANSWER = {
@@ -26,6 +27,7 @@ const OWN = anOwnCredential({ isByokOnly: true, allowedApiKeyHashes: ['hash'] })
 const OWNER = { organizationId: 'organization', workspaceId: 'workspace' };
 
 let own: readonly OwnCredential[];
+let vaultFails: boolean;
 let upstream: FakeUpstream;
 let closeEngine: () => Promise<void>;
 let runner: LineRunnerService;
@@ -41,8 +43,12 @@ beforeEach(async () => {
   const provider = aProvider({ baseUrl: upstream.baseUrl, apiKeyEnv: null });
   const model = aModel({ endpoints: [anEndpoint({ provider, apis: ['chat'] })] });
   own = [];
+  vaultFails = false;
   const vault = {
-    credentialsOf: () => own,
+    credentialsOf: () => {
+      if (vaultFails) throw new Error('the credentials app is away');
+      return own;
+    },
     open: async () => new Secret('sk-own-0123456789'),
     noteVerdict: () => undefined,
   };
@@ -60,7 +66,7 @@ afterEach(async () => {
   await closeEngine();
 });
 
-function aLine(endpoint: string, body: object, tries = 1, isOwnKey = false): HeldLine {
+function aLine(endpoint: string, body: object, isOwnKey = false): HeldLine {
   const claim: ClaimedSegment = {
     batchNumber: 1n,
     number: 0,
@@ -74,17 +80,27 @@ function aLine(endpoint: string, body: object, tries = 1, isOwnKey = false): Hel
     model: 'acme/large',
     provider: 'acme',
     upstreamModel: 'acme-large-2026',
-    quota: isOwnKey ? 'acme:own' : 'acme',
+    account: isOwnKey ? 'acme:own' : 'acme',
     isOwnKey,
     ...OWNER,
     apiKeyHash: 'hash',
     expiresAtMs: 0,
   };
-  const segment = new HeldSegment(claim, [{ seq: 0, customId: 'c0', body: Buffer.from(JSON.stringify(body)) }]);
-  return { ...segment.next()!, tries };
+  const segment = new HeldSegment(
+    claim,
+    [{ seq: 0, customId: 'c0', body: Buffer.from(JSON.stringify(body)) }],
+    'acme model',
+  );
+  return segment.next()!;
 }
 
 const run = (line: HeldLine) => runner.run(line, new AbortController().signal);
+
+async function failureOf(line: HeldLine): Promise<LineFailure> {
+  const result = await run(line);
+  if (result.kind !== 'failure') throw new Error('the line came to its end');
+  return result.failure;
+}
 
 describe(LineRunnerService.name, () => {
   it('makes no call for a line whose key was revoked', async () => {
@@ -110,11 +126,13 @@ describe(LineRunnerService.name, () => {
     expect(upstream.requests).toHaveLength(0);
   });
 
-  it('keeps a line waiting, and counts no try, while nobody can say whether its key is good', async () => {
+  it('blames the caller’s key alone, and no line, while its owner cannot be looked up', async () => {
     principal = new Error('nobody answers');
-    const line = aLine('/v1/chat/completions', { messages: MESSAGES }, 8);
-    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 1_000, pausesQuota: false, isCongestion: false });
-    expect(line.tries).toBe(7);
+    expect(await failureOf(aLine('/v1/chat/completions', { messages: MESSAGES }))).toMatchObject({
+      quota: 'none',
+      caller: 'failed',
+      mayBeLines: false,
+    });
     expect(upstream.requests).toHaveLength(0);
   });
 
@@ -135,26 +153,43 @@ describe(LineRunnerService.name, () => {
     expect(upstream.requests).toMatchObject([{ path: '/v1/chat/completions' }]);
   });
 
-  it('tries a line again after what may pass, until it has been tried often enough', async () => {
-    upstream.answers(503, '');
-    const line = { messages: MESSAGES };
-    expect(await run(aLine('/v1/chat/completions', line))).toMatchObject({ kind: 'retry', pausesQuota: false });
-    expect(await run(aLine('/v1/chat/completions', line, 8))).toMatchObject({
-      outcome: { statusCode: null, costUsd: '0', error: { type: 'server_error', error_type: 'provider_overloaded' } },
-    });
+  it.each([
+    [500, '', { isAnswer: true, mayBeLines: true, window: 'other' }],
+    [502, '', { isAnswer: false, mayBeLines: true, window: 'other' }],
+    [503, '', { isAnswer: false, mayBeLines: false, window: 'other' }],
+    [504, '', { isAnswer: false, mayBeLines: true, window: 'congested' }],
+    [429, '', { isAnswer: false, mayBeLines: false, window: 'congested' }],
+    [429, '{"error":{"code":"insufficient_quota"}}', { mayBeLines: false, window: 'other' }],
+    [400, '{"error":{"code":"billing_hard_limit_reached"}}', { mayBeLines: false }],
+    [401, '', { mayBeLines: false }],
+    [402, '', { mayBeLines: false }],
+    [403, '', { mayBeLines: false }],
+    [404, '', { mayBeLines: false }],
+  ])('takes status %i (%s) as a failure of the quota that may pass', async (status, body, expected) => {
+    upstream.answers(status, body);
+    const failure = await failureOf(aLine('/v1/chat/completions', { messages: MESSAGES }));
+    expect(failure).toMatchObject({ quota: 'failed', caller: 'none', pauseMs: null, ...expected });
   });
 
-  it('waits longer than that for a provider that gets too many calls, but not for ever, with whosever key', async () => {
-    upstream.answers(429, '', { 'retry-after': '1' });
-    const line = aLine('/v1/chat/completions', { messages: MESSAGES }, 100);
-    const minutesAgo = (minutes: number): number => performance.now() - minutes * 60_000;
-    expect(await run({ ...line, firstTryMs: minutesAgo(29) })).toMatchObject({ kind: 'retry', pausesQuota: true });
-    const givenUp = { outcome: { error: { error_type: 'rate_limit_exceeded' } } };
-    expect(await run({ ...line, firstTryMs: minutesAgo(31) })).toMatchObject(givenUp);
-    own = [OWN];
-    const ownLine = aLine('/v1/chat/completions', { messages: MESSAGES }, 100, true);
-    expect(await run({ ...ownLine, firstTryMs: minutesAgo(29) })).toMatchObject({ kind: 'retry', pausesQuota: true });
-    expect(await run({ ...ownLine, firstTryMs: minutesAgo(31) })).toMatchObject(givenUp);
+  it('takes a connection that cannot be made as a failure of the quota', async () => {
+    await upstream.close();
+    const failure = await failureOf(aLine('/v1/chat/completions', { messages: MESSAGES }));
+    expect(failure).toMatchObject({ quota: 'failed', isAnswer: false, mayBeLines: true });
+  });
+
+  it('takes an endpoint that the catalogue does not name as a failure of the quota, and of no line', async () => {
+    const line = aLine('/v1/chat/completions', { messages: MESSAGES });
+    Object.assign(line.segment.claim, { upstreamModel: 'gone' });
+    expect(await failureOf(line)).toMatchObject({ quota: 'failed', caller: 'none', mayBeLines: false });
+  });
+
+  it('takes credentials that cannot be read as a failure of the caller’s key, and of no line', async () => {
+    vaultFails = true;
+    expect(await failureOf(aLine('/v1/chat/completions', { messages: MESSAGES }))).toMatchObject({
+      quota: 'none',
+      caller: 'failed',
+      mayBeLines: false,
+    });
   });
 
   it('uses the key of the caller, whose owner pays the provider', async () => {
@@ -170,26 +205,32 @@ describe(LineRunnerService.name, () => {
   it('pauses the quota of the key that was refused, and no other', async () => {
     upstream.answers(429, '', { 'retry-after': '7' });
     const line = aLine('/v1/chat/completions', { messages: MESSAGES });
-    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesQuota: true, isCongestion: false });
+    // A pause answers it; fewer calls at once as well would make each refusal cost a pause of its own.
+    const pauses = { quota: 'failed', caller: 'none', pauseMs: 7_000, window: 'other' };
+    expect(await failureOf(line)).toMatchObject(pauses);
     // A key that was added after the batch was accepted.
     own = [OWN];
-    expect(await run(line)).toEqual({ kind: 'retry', delayMs: 7_000, pausesQuota: false, isCongestion: false });
-    const ownLine = aLine('/v1/chat/completions', { messages: MESSAGES }, 1, true);
-    expect(await run(ownLine)).toEqual({ kind: 'retry', delayMs: 7_000, pausesQuota: true, isCongestion: false });
+    expect(await failureOf(line)).toMatchObject({ quota: 'none', caller: 'failed', pauseMs: null });
+    expect(await failureOf(aLine('/v1/chat/completions', { messages: MESSAGES }, true))).toMatchObject(pauses);
+  });
+
+  it('asks a provider again after ten minutes that wants more quiet than that', async () => {
+    upstream.answers(429, '', { 'retry-after': '86400' });
+    const failure = await failureOf(aLine('/v1/chat/completions', { messages: MESSAGES }));
+    expect(failure.pauseMs).toBe(600_000);
   });
 
   it('tries a line again whose caller’s own key is refused, as it may be mended in time', async () => {
     upstream.answers(401, '');
     own = [OWN];
-    const line = aLine('/v1/chat/completions', { messages: MESSAGES });
-    expect(await run(line)).toMatchObject({ kind: 'retry', pausesQuota: false, isCongestion: false });
-    const last = await run({ ...line, tries: 8 });
-    expect(last).toMatchObject({ kind: 'outcome', outcome: { error: { error_type: 'authentication' } } });
+    const failure = await failureOf(aLine('/v1/chat/completions', { messages: MESSAGES }, true));
+    expect(failure).toMatchObject({ quota: 'failed', mayBeLines: false, error: { code: 'authentication' } });
   });
 
-  it('calls nobody where the caller forbids shared capacity and has no other key for this', async () => {
+  it('calls nothing where the caller forbids shared capacity and has no other key for this', async () => {
     own = [{ ...OWN, allowedModels: ['acme/small'] }];
-    expect(await run(aLine('/v1/chat/completions', { messages: MESSAGES }))).toMatchObject({ kind: 'retry' });
+    const failure = await failureOf(aLine('/v1/chat/completions', { messages: MESSAGES }));
+    expect(failure).toMatchObject({ quota: 'none', caller: 'failed', mayBeLines: false });
     expect(upstream.requests).toEqual([]);
   });
 
@@ -197,6 +238,8 @@ describe(LineRunnerService.name, () => {
     upstream.answers(400, '');
     expect(await run(aLine('/v1/responses', { input: 'Hello!' }))).toMatchObject({
       outcome: { error: { type: 'invalid_request_error' } },
+      // Its provider was there to say so.
+      news: { quota: 'worked' },
     });
   });
 });

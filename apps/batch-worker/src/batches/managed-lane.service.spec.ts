@@ -1,13 +1,15 @@
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { CatalogueSource, InferenceEngine } from '@libs/inference';
-import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
-import type {
-  BatchLine,
-  BatchResultsRepository,
-  BatchSegmentsRepository,
-  ClaimedSegment,
-  LineOutcome,
+import type { Attempt, CatalogueSource, InferenceEngine } from '@libs/inference';
+import { aCatalogue, aModel, anEndpoint, aProvider, noteAttempts } from '@libs/inference/testing';
+import {
+  ALONE_FROM,
+  type BatchLine,
+  type BatchResultsRepository,
+  type BatchSegmentsRepository,
+  type ClaimedSegment,
+  type KeptOut,
+  type LineOutcome,
 } from '@libs/persistence';
 import type { BatchWorkerEnv } from '../batch-worker.env';
 import type { BatchKeys } from './batch-keys';
@@ -17,6 +19,7 @@ import { ManagedLaneService } from './managed-lane.service';
 
 const CONCURRENCY = 16;
 const SEGMENT_LINES = 16;
+const DAY_MS = 86_400_000;
 const LINE: Omit<BatchLine, 'seq'> = { customId: 'line', body: Buffer.from('{"messages":[]}') };
 
 const modelOf = (provider: string) =>
@@ -35,17 +38,21 @@ class FakeSegments {
     private readonly body: Buffer = LINE.body,
   ) {}
 
-  async claim(
-    limit: number,
-    _leaseMs: number,
-    { exceptQuotas }: { readonly exceptQuotas: readonly string[] },
-  ): Promise<ClaimedSegment[]> {
-    const claimed = this.open.filter(({ quota }) => !exceptQuotas.includes(quota)).slice(0, Math.min(4, limit));
+  async claim(limit: number, _leaseMs: number, { keptOut }: { readonly keptOut: KeptOut }): Promise<ClaimedSegment[]> {
+    const isKeptOut = ({ account, upstreamModel, apiKeyHash }: ClaimedSegment): boolean =>
+      keptOut.apiKeyHashes.includes(apiKeyHash) ||
+      keptOut.models.some((one) => one.account === account && one.upstreamModel === upstreamModel);
+    const claimed = this.open.filter((segment) => !isKeptOut(segment)).slice(0, Math.min(4, limit));
     for (const segment of claimed) this.open.splice(this.open.indexOf(segment), 1);
     return claimed;
   }
 
+  /** How often lines cannot be read, and segments not be given back, from now on. */
+  failures = { lines: 0, release: 0 };
+
   async unfinishedLines(segments: readonly ClaimedSegment[]): Promise<BatchLine[][]> {
+    this.failures.lines -= 1;
+    if (this.failures.lines >= 0) throw new Error('PostgreSQL is away');
     return segments.map(({ batchNumber, firstSeq }) => {
       const lines = Array.from({ length: SEGMENT_LINES }, (_, at) => ({
         ...LINE,
@@ -59,8 +66,21 @@ class FakeSegments {
   }
 
   async release(segments: readonly ClaimedSegment[]): Promise<void> {
+    this.failures.release -= 1;
+    if (this.failures.release >= 0) throw new Error('PostgreSQL is away');
     this.released += segments.length;
     this.open.push(...segments);
+  }
+
+  /** Segments whose next line must run alone. */
+  suspects: ClaimedSegment[] = [];
+
+  async hasSuspects(): Promise<boolean> {
+    return this.suspects.length > 0;
+  }
+
+  async claimSuspect(): Promise<ClaimedSegment | null> {
+    return this.suspects.pop() ?? null;
   }
 
   async renew(leases: readonly ClaimedSegment[]): Promise<readonly ClaimedSegment[]> {
@@ -68,11 +88,22 @@ class FakeSegments {
   }
 }
 
-type Admission = (provider: string, workspaceId: string) => AppError | null;
+const attempt = (isByok: boolean): Attempt => ({
+  model: 'model',
+  providerName: 'provider',
+  providerSlug: 'provider',
+  status: 429,
+  errorCode: null,
+  tookMs: 2,
+  isByok,
+});
+
+type Admission = (provider: string, workspaceId: string) => AppError | null | Promise<never>;
 
 /** Answers whom it has room for, and asks the others to wait. */
 class FakeEngine {
   calls = 0;
+  inFlight = 0;
 
   constructor(private readonly admits: Admission) {}
 
@@ -82,9 +113,12 @@ class FakeEngine {
     { scope }: { scope: { workspaceId: string } },
   ): Promise<object> {
     this.calls += 1;
+    this.inFlight += 1;
+    inFlightAtBegin.set(scope.workspaceId, [...(inFlightAtBegin.get(scope.workspaceId) ?? []), this.inFlight]);
     await new Promise((resolve) => setTimeout(resolve, 2));
-    const refusal = this.admits(endpoint.provider.slug, scope.workspaceId);
-    if (refusal !== null) throw refusal;
+    this.inFlight -= 1;
+    const refusal = await this.admits(endpoint.provider.slug, scope.workspaceId);
+    if (refusal !== null) throw noteAttempts(refusal, [attempt(scope.workspaceId !== 'workspace')]);
     const usage = { promptTokens: 1, completionTokens: 1, audioPromptTokens: 0, audioCompletionTokens: 0 };
     const cost = { promptCost: 0n, completionCost: 0n, totalCost: 0n };
     return { status: 200, body: Buffer.from('{}'), usage, cost };
@@ -106,16 +140,18 @@ function segmentsOf(provider: string, batchNumber: bigint, count: number, creden
     model: `${provider}/model`,
     provider,
     upstreamModel: 'model',
-    quota: credential === undefined ? provider : `${provider}:${credential}`,
+    account: credential === undefined ? provider : `${provider}:${credential}`,
     isOwnKey: credential !== undefined,
     organizationId: 'organization',
     workspaceId: credential ?? 'workspace',
     apiKeyHash: 'hash',
-    expiresAtMs: 0,
+    expiresAtMs: Date.now() + DAY_MS,
   }));
 }
 
 const outcomes: LineOutcome[] = [];
+/** Calls in flight when one began, with it, by workspace. */
+const inFlightAtBegin = new Map<string, number[]>();
 let lane: ManagedLaneService;
 
 function runLane(segments: FakeSegments, admits: Admission): void {
@@ -137,6 +173,7 @@ function runLane(segments: FakeSegments, admits: Admission): void {
     results as unknown as BatchResultsRepository,
     runner,
     {} as FinalizerService,
+    { current: () => catalogue } as CatalogueSource,
   );
   lane.start();
 }
@@ -149,7 +186,10 @@ async function untilOutcomes(count: number): Promise<void> {
   expect(outcomes).toHaveLength(count);
 }
 
-beforeEach(() => outcomes.splice(0));
+beforeEach(() => {
+  outcomes.splice(0);
+  inFlightAtBegin.clear();
+});
 
 afterEach(() => lane.drain());
 
@@ -204,6 +244,58 @@ describe(ManagedLaneService.name, () => {
     30_000,
   );
 
+  it('keeps no lines of others waiting for a provider that takes every slot and never answers', async () => {
+    let laterMs = 0;
+    const realNow = Date.now;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => realNow() + laterMs);
+    const hung = Promise.withResolvers<never>();
+    runLane(new FakeSegments([...segmentsOf('narrow', 1n, 8), ...segmentsOf('wide', 2n, 4)]), (provider) =>
+      provider === 'narrow' ? hung.promise : null,
+    );
+    for (let looks = 0; looks < 100 && inFlightAtBegin.get('workspace')?.length !== CONCURRENCY; looks += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    laterMs = 31_000;
+    lane.wake();
+    await untilOutcomes(4 * SEGMENT_LINES);
+    expect(new Set(outcomes.map(({ lease }) => lease.batchNumber))).toEqual(new Set([2n]));
+    hung.reject(new AppError('rate_limit_exceeded', 'Too many'));
+    clock.mockRestore();
+  }, 30_000);
+
+  it('gives segments back whose lines it could not read, as soon as PostgreSQL is there', async () => {
+    const segments = new FakeSegments(segmentsOf('wide', 1n, 8));
+    segments.failures = { lines: 2, release: 1 };
+    runLane(segments, () => null);
+    for (let looks = 0; looks < 4; looks += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      lane.wake();
+    }
+    await untilOutcomes(8 * SEGMENT_LINES);
+    expect(segments.released).toBe(8);
+  }, 30_000);
+
+  it('gives a suspect back whose lines it could not read: they were not called', async () => {
+    const segments = new FakeSegments([]);
+    segments.suspects = segmentsOf('wide', 1n, 1).map((one) => ({ ...one, attempts: ALONE_FROM }));
+    segments.failures = { lines: 1, release: 0 };
+    runLane(segments, () => null);
+    for (let looks = 0; looks < 500 && segments.released === 0; looks += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect(segments.released).toBe(1);
+  }, 30_000);
+
+  it('runs the first line of a suspect alone, its others one at a time, and everything else beside them', async () => {
+    const segments = new FakeSegments(segmentsOf('wide', 1n, 20));
+    segments.suspects = segmentsOf('wide', 2n, 1, 'suspect').map((one) => ({ ...one, attempts: ALONE_FROM }));
+    runLane(segments, () => null);
+    await untilOutcomes(21 * SEGMENT_LINES);
+    expect(inFlightAtBegin.get('suspect')![0]).toBe(1);
+    expect(Math.max(...inFlightAtBegin.get('workspace')!)).toBe(CONCURRENCY);
+    expect(outcomes.filter(({ error }) => error !== null)).toEqual([]);
+  }, 30_000);
+
   it('gives large lines back that may not be called now, where they take the room of lines that may', async () => {
     const large = Buffer.alloc(1024 * 1024, ' ');
     const segments = new FakeSegments([...segmentsOf('narrow', 1n, 8), ...segmentsOf('wide', 2n, 4)], large);
@@ -223,12 +315,12 @@ describe(ManagedLaneService.name, () => {
     async (_what, options) => {
       const large = Buffer.alloc(1024 * 1024, ' ');
       const segments = new FakeSegments([...segmentsOf('narrow', 1n, 8), ...segmentsOf('wide', 2n, 4)], large);
-      let refusals = 2 * CONCURRENCY;
-      runLane(segments, (provider) => {
-        if (provider !== 'narrow' || refusals === 0) return null;
-        refusals -= 1;
-        return new AppError('rate_limit_exceeded', 'Too many', options);
-      });
+      const refusesUntilMs = performance.now() + 1_500;
+      runLane(segments, (provider) =>
+        provider === 'narrow' && performance.now() < refusesUntilMs
+          ? new AppError('rate_limit_exceeded', 'Too many', options)
+          : null,
+      );
       await untilOutcomes(12 * SEGMENT_LINES);
       expect(outcomes.filter(({ error }) => error !== null)).toEqual([]);
     },

@@ -1,7 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { CatalogueSource, quotaGroupsOf } from '@libs/inference';
 import {
   BatchResultsRepository,
   BatchSegmentsRepository,
+  type BatchLine,
   type ClaimedSegment,
   type LaneSpeed,
   type LineOutcome,
@@ -9,23 +11,24 @@ import {
 import { BatchWorkerEnv } from '../batch-worker.env';
 import { FinalizerService } from './finalizer.service';
 import { HeldSegment, type HeldLine } from './held-segment';
+import { HeldSegments } from './held-segments';
 import { LaneMeter } from './lane-meter';
 import { LaneQuotas } from './lane-quotas';
-import { nextLine, readyBy, WorkspaceShares } from './line-order';
-import { callEndOf, LineRunnerService } from './line-runner.service';
+import { LaneSlots } from './lane-slots';
+import { LEASE_MS, LeaseKeeper } from './lease-keeper';
+import { nextLine, readyByQuota, WorkspaceShares } from './line-order';
+import { LineRetries } from './line-retries';
+import { isAnswer, LineRunnerService, SAYS_NOTHING } from './line-runner.service';
 import { RESULT_GROUPS, ResultWriter } from './result-writer';
+import { SegmentReturns } from './segment-returns';
+import { SuspectTurn } from './suspect-turn';
 
-const LEASE_MS = 30_000;
-const RENEW_MS = 10_000;
 /** A claim ends with the segment that brings it to so many lines; of batches of one line it takes many segments. */
 const CLAIM_LINES = 512;
 const CLAIM_SEGMENTS = 64;
 /** Full segments of 128 lines in a claim. */
 const LEAST_CLAIMED = 4;
-/** What is held, in bytes of lines and in segments per slot; a claim is made only below it. */
-const MAX_HELD_BYTES = 64 * 1024 * 1024;
-const MAX_SEGMENTS_PER_SLOT = 32;
-/** Outcomes per slot that wait for no more company. */
+/** Outcomes per slot that are committed at once. */
 const FULL_GROUP_PER_SLOT = 4;
 /**
  * Outcomes per slot that are not committed yet, above which no line is begun: a group in commit and one that gathers.
@@ -39,28 +42,29 @@ const CALL_OFF_MS = 4_000;
 /**
  * Runs batch lines as single calls: `BATCH_CONCURRENCY` at a time, whichever batch they belong to.
  *
- * Segments are leased a few ahead, so a slow or large line holds up nobody: the next free slot takes the
- * next ready line of any segment. Outcomes go to the group commit, carrying the fence of their lease; a
- * lease that was lost meanwhile makes them void in the database, not here. A line that must wait (Retry-After,
- * backoff) holds no slot. A key of which a provider has had too much gets fewer lines at once (LaneQuotas), and which
- * line comes next is a matter of fairness and deadlines (line-order). Every bound is on what is held: segments, bytes,
- * and outcomes not yet committed; what cannot run now gives way there to what can.
+ * Segments are leased a few ahead, so a slow or large line holds up no other: the next free slot takes the next ready
+ * line of any segment. Outcomes go to the group commit with the fence of their lease; a lease that was lost meanwhile
+ * makes them void in the database, not here. A line that must wait (Retry-After, backoff) holds no slot. LaneQuotas says how many lines of a quota run at once, line-patience what ends a line, and
+ * line-order which comes next. Every bound is on what is held: segments, bytes, and outcomes not yet committed; what
+ * cannot run now gives way there to what can.
  */
 @Injectable()
 export class ManagedLaneService {
   private readonly logger = new Logger(ManagedLaneService.name);
-  private readonly held = new Set<HeldSegment>();
+  private readonly held: HeldSegments;
   private readonly quotas: LaneQuotas;
+  private readonly retries: LineRetries;
   private readonly shares = new WorkspaceShares();
   private readonly meter = new LaneMeter();
   private readonly writer: ResultWriter;
+  private readonly leases: LeaseKeeper;
+  private readonly suspects: SuspectTurn;
+  private readonly returns: SegmentReturns;
+  private readonly slots: LaneSlots;
   private readonly concurrency: number;
-  private inFlight = 0;
-  private heldBytes = 0;
   private claiming = false;
   private claimWanted = false;
   private stopping = false;
-  private renewTimer: NodeJS.Timeout | null = null;
 
   constructor(
     env: BatchWorkerEnv,
@@ -68,35 +72,65 @@ export class ManagedLaneService {
     results: BatchResultsRepository,
     private readonly runner: LineRunnerService,
     private readonly finalizer: FinalizerService,
+    private readonly catalogue: CatalogueSource,
   ) {
     this.concurrency = env.BATCH_CONCURRENCY;
-    this.quotas = new LaneQuotas(this.concurrency);
+    this.held = new HeldSegments(this.concurrency);
+    this.quotas = new LaneQuotas({
+      slots: this.concurrency,
+      groups: () => quotaGroupsOf(this.catalogue.current()),
+      onProbeDue: () => this.wake(),
+    });
+    this.slots = new LaneSlots(this.concurrency, this.quotas);
+    this.retries = new LineRetries(this.quotas, {
+      onReady: () => this.pump(),
+      onEnd: (line, error) => this.writer.add(this.runner.ended(line, error)),
+    });
     this.writer = new ResultWriter(results, {
       ...RESULT_GROUPS,
       fullGroupLines: Math.min(RESULT_GROUPS.fullGroupLines, this.concurrency * FULL_GROUP_PER_SLOT),
       onStored: (outcomes, done) => this.onStored(outcomes, done),
-      onFailure: (error) => this.logger.warn(`results could not be stored yet: ${messageOf(error)}`),
+      onFailure: (error) => this.warn('results could not be stored yet', error),
+    });
+    this.leases = new LeaseKeeper(segments, this.held, {
+      onRound: () => this.retries.endLate(this.held),
+      onFailure: (what, error) => this.warn(what, error),
+    });
+    this.returns = new SegmentReturns(segments, (error) => this.warn('segments are given back later', error));
+    this.suspects = new SuspectTurn(segments, {
+      hold: (claim) =>
+        this.returns.unless([claim], async () => this.hold(claim, (await this.segments.unfinishedLines([claim]))[0]!)),
+      mayCall: (segment) => !this.stopping && this.quotas.mayCall(segment),
+      runAlone: (line) => this.runAlone(line),
+      giveBack: (given) => this.giveBack(given),
+      lookLater: (delayMs) => void setTimeout(() => this.wake(), delayMs).unref(),
     });
   }
 
   start(): void {
-    this.renewTimer = setInterval(() => void this.renewLeases(), RENEW_MS);
+    this.leases.start();
     this.wake();
   }
 
   /** There may be work: looks for it now, or as soon as the look under way is over. */
   wake(): void {
     this.claimWanted = true;
+    this.suspects.look().then(
+      () => this.pump(),
+      (error: unknown) => this.warn('suspects could not be looked for', error),
+    );
     this.pump();
   }
 
   /** Ends what is under way, commits it and gives the rest back. */
   async drain(): Promise<void> {
     this.stopping = true;
-    await this.waitUntilIdle(DRAIN_MS);
+    const deadlineMs = Date.now() + DRAIN_MS;
+    const isBusy = (): boolean => this.slots.inFlight > 0 || this.claiming || this.suspects.isRunning;
+    while (isBusy() && Date.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 20));
     for (const segment of this.held) segment.calls.abort();
     await this.writer.flush();
-    if (this.renewTimer !== null) clearInterval(this.renewTimer);
+    this.leases.stop();
     const unfinished = [...this.held].filter((segment) => !segment.done && !segment.lost);
     if (unfinished.length > 0) await this.segments.release(unfinished.map((segment) => segment.claim));
     for (const segment of this.held) segment.giveBack();
@@ -105,7 +139,7 @@ export class ManagedLaneService {
 
   /** Begins no more lines of a batch and calls those off that take long; true once none of it is held here. */
   stopBatch(number: bigint): boolean {
-    const segments = [...this.held].filter(({ claim }) => claim.batchNumber === number);
+    const segments = this.held.ofBatch(number);
     const begun = segments.filter((segment) => !segment.isStopped);
     for (const segment of begun) {
       segment.stop();
@@ -115,178 +149,152 @@ export class ManagedLaneService {
     return segments.every((segment) => !this.held.has(segment));
   }
 
-  /** How fast lines are run, by provider; to be asked now and then by one. */
+  /** How fast lines are run, by quota; to be asked now and then by one. */
   speeds(): Record<string, LaneSpeed> {
-    return this.meter.read({
-      waiting: readyBy('provider', this.held),
-      // The quota of the operator's own key has the name of the provider.
-      slotsOf: (provider) => this.quotas.limitOf(provider),
-    });
+    return this.meter.read({ waiting: readyByQuota(this.held), slotsOf: (quota) => this.quotas.limitOf(quota) });
   }
 
   /** Starts lines while there are free slots, and fetches more when few are left. */
   private pump(): void {
     if (this.stopping) return;
-    while (this.inFlight < this.concurrency && this.writer.pending < this.concurrency * UNCOMMITTED_PER_SLOT) {
-      const line = nextLine(this.held, this.shares, (quota) => this.quotas.mayCall(quota));
+    if (this.suspects.wantsQuiet) return this.comeToRest();
+    while (this.slots.hasFree && this.writer.pending < this.concurrency * UNCOMMITTED_PER_SLOT) {
+      const line = nextLine(this.held, this.shares, (one) => this.slots.admits(one) && this.quotas.mayCall(one));
       if (line === null) break;
       void this.run(line);
     }
-    if (this.inFlight === 0) this.writer.hurry();
+    if (this.slots.inFlight === 0) this.writer.hurry();
     if (this.claimWanted && !this.claiming) this.claimWhenFew();
+  }
+
+  private comeToRest(): void {
+    if (this.slots.inFlight > 0 || !this.suspects.isWanted) return;
+    this.suspects
+      .take()
+      .catch((error: unknown) => this.warn('a suspect waits for the end of its lease', error))
+      .finally(() => this.pump());
   }
 
   private claimWhenFew(): void {
     if (!this.quotas.isShort(this.held)) return;
     // With no slot free, what is held is being run.
-    if (this.isFull() && this.inFlight < this.concurrency) this.giveBackBlocked();
-    if (!this.isFull()) void this.claim();
-  }
-
-  private isFull(): boolean {
-    return this.heldBytes >= MAX_HELD_BYTES || this.held.size >= this.concurrency * MAX_SEGMENTS_PER_SLOT;
+    if (this.held.isFull && this.slots.hasFree) this.giveBackBlocked();
+    if (!this.held.isFull) void this.claim();
   }
 
   /** Down to half of what may be held, so that this is seldom done. The tries of their lines begin anew. */
   private giveBackBlocked(): void {
-    const claims: ClaimedSegment[] = [];
-    for (const segment of this.quotas.blocked(this.held)) {
-      segment.giveBack();
-      this.letGo(segment);
-      claims.push(segment.claim);
-      const isHalf = this.held.size <= (this.concurrency * MAX_SEGMENTS_PER_SLOT) / 2;
-      if (isHalf && this.heldBytes <= MAX_HELD_BYTES / 2) break;
-    }
-    if (claims.length === 0) return;
-    for (const quota of new Set(claims.map((claim) => claim.quota))) {
+    const given = this.held.letGoToHalf(this.quotas.blocked(this.held.all));
+    if (given.length === 0) return;
+    for (const quota of new Set(given.map((segment) => segment.quota))) {
       this.quotas.whenPauseOver(quota, () => this.wake());
     }
-    this.segments
-      .release(claims)
-      .catch((error: unknown) => this.logger.warn(`segments wait for the end of their lease: ${messageOf(error)}`));
+    this.giveBack(given);
+  }
+
+  private giveBack(given: readonly HeldSegment[]): void {
+    for (const segment of given) {
+      segment.giveBack();
+      this.held.letGo(segment);
+    }
+    void this.returns.give(given.map(({ claim }) => claim));
   }
 
   private async claim(): Promise<void> {
     this.claiming = true;
     this.claimWanted = false;
+    let unheld: readonly ClaimedSegment[] = [];
     try {
-      const claims = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS, {
-        exceptQuotas: this.quotas.keptOut(this.held),
-        mostLines: CLAIM_LINES,
-      });
+      await this.returns.give();
+      const bounds = { keptOut: this.quotas.keptOut(this.held), mostLines: CLAIM_LINES };
+      unheld = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS, bounds);
       // With fewer there is no more.
-      if (claims.length >= LEAST_CLAIMED) this.claimWanted = true;
-      for (let at = 0; at < claims.length; at += LEAST_CLAIMED) {
-        if (this.heldBytes >= MAX_HELD_BYTES) return await this.segments.release(claims.slice(at));
-        const some = claims.slice(at, at + LEAST_CLAIMED);
+      if (unheld.length >= LEAST_CLAIMED) this.claimWanted = true;
+      while (unheld.length > 0 && !this.held.isHeavy) {
+        const some = unheld.slice(0, LEAST_CLAIMED);
         const lines = await this.segments.unfinishedLines(some);
-        for (const [index, claim] of some.entries()) this.hold(new HeldSegment(claim, lines[index]!));
+        unheld = unheld.slice(LEAST_CLAIMED);
+        for (const [index, claim] of some.entries()) this.hold(claim, lines[index]!);
         this.pump();
       }
     } catch (error) {
-      this.logger.warn(`segments could not be claimed: ${messageOf(error)}`);
+      this.warn('segments could not be claimed', error);
     } finally {
+      await this.returns.give(unheld);
       this.claiming = false;
       this.pump();
     }
   }
 
-  private hold(segment: HeldSegment): void {
+  private hold(claim: ClaimedSegment, lines: readonly BatchLine[]): HeldSegment {
+    const quota = quotaGroupsOf(this.catalogue.current()).quotaOf(claim);
+    const segment = new HeldSegment(claim, lines, quota);
     this.held.add(segment);
-    this.heldBytes += segment.bytes;
     const suspect = segment.takeSuspect();
     if (suspect !== null) this.writer.add(this.runner.givenUp(suspect));
+    return segment;
   }
 
   private async run(line: HeldLine): Promise<void> {
-    this.inFlight += 1;
-    line.tries += 1;
-    line.firstTryMs ??= performance.now();
+    this.slots.begin();
     const { segment } = line;
-    const { workspaceId, provider, quota } = segment.claim;
+    const { workspaceId } = segment.claim;
     this.shares.begin(workspaceId);
-    const ticket = this.quotas.begin(quota);
+    const ticket = this.quotas.begin(segment);
     const beganMs = performance.now();
+    line.tries += 1;
+    line.firstTryMs ??= beganMs;
+    if (line.tries === 1) line.comparedFromMs = beganMs;
     const result = await this.runner.run(line, segment.calls);
-    this.meter.called(provider, performance.now() - beganMs, result.kind === 'outcome');
-    this.inFlight -= 1;
+    const endMs = performance.now();
+    this.meter.called(segment.quota, endMs - beganMs, result.kind === 'outcome');
+    this.slots.end();
     this.shares.end(workspaceId);
-    this.quotas.end(ticket, callEndOf(result));
     // What was called off has come to nothing: it is neither an answer nor the provider's failure.
-    if (result.kind === 'outcome' && (result.outcome.error === null || !segment.calls.aborted)) {
-      this.writer.add(result.outcome);
-    } else if (result.kind === 'retry' && !segment.isStopped && !segment.calls.aborted) {
-      this.retryLater(line, result);
-    } else {
+    const isCalledOff = segment.calls.aborted && !isAnswer(result);
+    this.quotas.end(ticket, isCalledOff ? SAYS_NOTHING : result.news);
+    if (isCalledOff || (result.kind === 'failure' && segment.isStopped)) {
       segment.drop();
       this.closeIfIdle(segment);
+    } else if (result.kind === 'outcome') {
+      if (isAnswer(result)) this.retries.answered(line, endMs);
+      this.writer.add(result.outcome);
+    } else {
+      this.retries.failed(line, result.failure, endMs);
     }
     this.pump();
   }
 
-  private closeIfIdle(segment: HeldSegment): void {
-    if (!segment.isStopped || !segment.isIdle || !this.held.has(segment)) return;
-    this.letGo(segment);
-    this.segments
-      .close([segment.claim])
-      .catch((error: unknown) => this.logger.warn(`a stopped segment stays until its lease ends: ${messageOf(error)}`));
+  private async runAlone(line: HeldLine): Promise<boolean> {
+    await this.run(line);
+    await this.writer.flush();
+    return !line.segment.isResting(line);
   }
 
-  private retryLater(line: HeldLine, { delayMs, pausesQuota }: { delayMs: number; pausesQuota: boolean }): void {
-    const { quota } = line.segment.claim;
-    if (pausesQuota) this.quotas.pause(quota, delayMs);
-    line.segment.rest(line, delayMs, () => this.quotas.whenPauseOver(quota, () => this.pump()));
+  private closeIfIdle(segment: HeldSegment): void {
+    if (!segment.isStopped || !segment.isIdle || !this.held.has(segment)) return;
+    this.held.letGo(segment);
+    this.segments
+      .close([segment.claim])
+      .catch((error: unknown) => this.warn('a stopped segment stays until its lease ends', error));
   }
 
   private onStored(outcomes: readonly LineOutcome[], batchesWithDoneSegments: readonly bigint[]): void {
-    const byLease = new Map([...this.held].map((segment) => [segment.claim as LineOutcome['lease'], segment]));
-    for (const outcome of outcomes) byLease.get(outcome.lease)?.stored();
-    for (const segment of this.held) {
-      if (segment.done) this.letGo(segment);
-      else this.closeIfIdle(segment);
-    }
-    const stillHeld = new Set([...this.held].map(({ claim }) => claim.batchNumber));
+    this.held.stored(outcomes);
+    for (const segment of this.held) this.closeIfIdle(segment);
+    const stillHeld = this.held.batchNumbers();
     for (const number of batchesWithDoneSegments) {
       // With more of it in our hands it cannot be done yet.
       if (stillHeld.has(number)) continue;
       this.finalizer
         .finishIfDone(number)
-        .catch((error: unknown) => this.logger.warn(`a batch waits for the sweeper to finish it: ${messageOf(error)}`));
+        .catch((error: unknown) => this.warn('a batch waits for the sweeper to finish it', error));
     }
     this.claimWanted = true;
     this.pump();
   }
 
-  private letGo(segment: HeldSegment): void {
-    if (this.held.delete(segment)) this.heldBytes -= segment.bytes;
+  private warn(what: string, error: unknown): void {
+    this.logger.warn(`${what}: ${error instanceof Error ? error.message : 'unknown error'}`);
   }
-
-  private async renewLeases(): Promise<void> {
-    const segments = [...this.held];
-    if (segments.length === 0) return;
-    try {
-      const renewed = await this.segments.renew(
-        segments.map((segment) => segment.claim),
-        LEASE_MS,
-      );
-      const kept = new Set(renewed.map((lease) => `${lease.batchNumber}:${lease.number}`));
-      for (const segment of segments) {
-        if (kept.has(`${segment.claim.batchNumber}:${segment.claim.number}`) || segment.done) continue;
-        segment.lost = true;
-        segment.calls.abort();
-        this.letGo(segment);
-      }
-    } catch (error) {
-      this.logger.warn(`leases could not be renewed: ${messageOf(error)}`);
-    }
-  }
-
-  private async waitUntilIdle(timeoutMs: number): Promise<void> {
-    const deadline = Date.now() + timeoutMs;
-    while (this.inFlight > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'unknown error';
 }

@@ -1,35 +1,102 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { PartitionsRepository } from '@libs/persistence';
-import { PeriodicTask } from '@libs/platform';
+import { PARTITIONED_TABLES, PartitionsRepository, SingleRunner, type PartitionedTable } from '@libs/persistence';
+import { EachAlone, gauge, PeriodicTask } from '@libs/platform';
 
-const EVERY_MS = 6 * 3_600_000;
+const TASK = 'partitions.keep';
+const EVERY_MS = 3_600_000;
+const MEASURE_MS = 5 * 60_000;
+/** Statements that delete old rows of a default partition in one run. */
+const DELETES_PER_RUN = 100;
+
+const strays = gauge({
+  name: 'sluice_partition_default_rows',
+  help: 'Rows in the default partition of a table, up to 10000',
+  labelNames: ['table'],
+});
 
 /**
- * Keeps the weekly partitions of the coming month in place, so that rows never end in the default one, and drops
- * those of batches whose results are older than they are kept.
+ * Keeps the weekly partitions of the coming month in place, moves rows out of the default partitions, and drops what
+ * the retention has ended. One worker of all does it; each table, week and step is taken alone.
  */
 @Injectable()
 export class PartitionKeeperService {
   private readonly logger = new Logger(PartitionKeeperService.name);
-  private readonly task = new PeriodicTask({ everyMs: EVERY_MS, isImmediate: true }, () => this.keep());
+  private readonly each = new EachAlone(TASK, this.logger);
+  private readonly tasks: readonly PeriodicTask[];
 
-  constructor(private readonly partitions: PartitionsRepository) {}
+  constructor(
+    private readonly partitions: PartitionsRepository,
+    runner: SingleRunner,
+  ) {
+    this.tasks = [
+      new PeriodicTask({ name: TASK, everyMs: EVERY_MS, isImmediate: true, runner }, () => this.keepAll()),
+      // Each worker shows the numbers: one that did not count would show old ones.
+      new PeriodicTask({ name: 'partitions.measure', everyMs: MEASURE_MS }, () => this.measure()),
+    ];
+  }
 
   start(): void {
-    this.task.start();
+    for (const task of this.tasks) task.start();
   }
 
-  stop(): Promise<void> {
-    return this.task.stop();
+  async stop(): Promise<void> {
+    await Promise.all(this.tasks.map((task) => task.stop()));
   }
 
-  private async keep(): Promise<void> {
-    try {
-      await this.partitions.ensureComingWeeks();
-      const dropped = await this.partitions.dropExpiredWeeks();
-      if (dropped > 0) this.logger.log(`${dropped} partitions of expired batches were dropped`);
-    } catch (error) {
-      this.logger.warn(`partitions could not be kept yet: ${error instanceof Error ? error.message : 'unknown error'}`);
+  /** Runs one pass. Never throws. */
+  async keep(): Promise<void> {
+    for (const task of this.tasks) await task.runOnce();
+  }
+
+  private async keepAll(): Promise<void> {
+    for (const table of PARTITIONED_TABLES) {
+      await this.each.run(`${table} clear`, () => this.clear(table));
+      await this.each.run(`${table} make`, () => this.make(table));
+      await this.each.run(`${table} drop`, () => this.drop(table));
     }
+  }
+
+  /** Old rows first: they need no partition. */
+  private async clear(table: PartitionedTable): Promise<void> {
+    await this.partitions.dropCheck(table);
+    for (let statement = 0; statement < DELETES_PER_RUN; statement += 1) {
+      if ((await this.partitions.deleteExpiredStrays(table)) === 0) return;
+    }
+  }
+
+  private async make(table: PartitionedTable): Promise<void> {
+    const { weeks, adoption } = await this.partitions.plan(table);
+    const made = await this.each.forEach(
+      weeks.map((monday) => ({ monday, name: `${table} ${monday}` })),
+      ({ name }) => name,
+      async ({ monday }) => {
+        const moved = await this.partitions.makeWeek(table, monday);
+        if (moved > 0) this.logger.warn(`${moved} rows of the week of ${monday} stood in the default of ${table}`);
+      },
+    );
+    // While it is checked that there are none of other weeks, none of these could be written.
+    if (adoption === null || made < weeks.length) return;
+    await this.each.run(`${table} adoption`, async () => {
+      await this.partitions.adoptDefault(table, adoption);
+      this.logger.warn(`the default of ${table} is now its partition from ${adoption.from} to ${adoption.to}`);
+    });
+    // What lies around the adopted weeks.
+    const left = await this.partitions.plan(table);
+    for (const monday of left.weeks) {
+      await this.each.run(`${table} ${monday}`, () => this.partitions.makeWeek(table, monday));
+    }
+  }
+
+  private async drop(table: PartitionedTable): Promise<void> {
+    const dropped = await this.each.forEach(
+      await this.partitions.expired(table),
+      (name) => name,
+      (name) => this.partitions.drop(name),
+    );
+    if (dropped > 0) this.logger.log(`${dropped} partitions of ${table} with expired batches were dropped`);
+  }
+
+  private async measure(): Promise<void> {
+    for (const table of PARTITIONED_TABLES) strays.set({ table }, await this.partitions.countStrays(table));
   }
 }

@@ -55,6 +55,24 @@ describe(QuotaWindows.name, () => {
     expect(windows.limitOf('acme')).toBe(8);
   });
 
+  it('begins with an eighth of what it was after an outage, and doubles until it is that again', () => {
+    windows.restart('acme');
+    const limits = [windows.limitOf('acme')];
+    for (let rounds = 0; rounds < 4; rounds += 1) {
+      round('answered');
+      limits.push(windows.limitOf('acme'));
+    }
+    expect(limits).toEqual([2, 4, 8, 16, 16]);
+  });
+
+  it('does not come back to what it was where a provider has had too much on the way', () => {
+    windows.restart('acme');
+    round('answered');
+    round('congested');
+    round('answered');
+    expect(windows.limitOf('acme')).toBe(2);
+  });
+
   it('settles near what a provider takes, however much is asked of it', () => {
     const capacity = 6;
     let refused = 0;

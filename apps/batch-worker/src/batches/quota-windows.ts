@@ -17,12 +17,20 @@ const RECENT_WEIGHT = 0.2;
 const USUAL_WEIGHT = 0.01;
 /** Lines differ in length: a comparison needs some of them. */
 const LEAST_SAMPLES = 20;
+/** A quota whose calls have all been under way for so long, without one that ended, is silent. */
+const SILENT_AFTER_MS = 30_000;
+/** After an outage a quota begins with this part of its former window. */
+const RESTART_SHARE = 1 / 8;
 /** Quotas remembered; beyond it one goes that is not being called. */
 const MOST_QUOTAS = 500;
 
 interface Window {
   limit: number;
+  /** Below it the limit doubles with each window of answers. */
+  formerLimit: number;
   inFlight: number;
+  /** When a call ended last, or began where none was under way. */
+  movedAtMs: number;
   /** Calls that began before the last cut tell nothing new about it. */
   cuts: number;
   recentMs: number;
@@ -31,10 +39,10 @@ interface Window {
 }
 
 /**
- * How many calls are made at once on a quota, the operator's at a provider or that of a caller's own key: additive
- * increase, multiplicative decrease. Each window of answers raises the limit by one; a refusal for too much, or an
- * overload, halves it, and answers that became much slower cut it by a tenth, once per window. Never below 1, never
- * above what the process may do in all.
+ * How many calls are made at once on a quota: additive increase, multiplicative decrease. Each window of answers raises
+ * the limit by one; a refusal for too much, or an overload, halves it, and answers that became much slower cut it by a tenth, once per window. Never below 1, never
+ * above what the process may do in all. After an outage it begins small and doubles with each window of answers until
+ * it is what it was.
  */
 export class QuotaWindows {
   private readonly windows = new Map<string, Window>();
@@ -53,15 +61,49 @@ export class QuotaWindows {
     return Math.floor(this.windows.get(quota)?.limit ?? this.most);
   }
 
+  /** Whether no call under way has ended for long: the provider accepts requests and does not answer. */
+  isSilent(quota: string): boolean {
+    const window = this.windows.get(quota);
+    return window !== undefined && this.silentCallsOf(window) > 0;
+  }
+
+  /** Whether a silent quota has no call left: only then are more of its lines of no use. */
+  isStuck(quota: string): boolean {
+    return this.isSilent(quota) && !this.admits(quota);
+  }
+
+  /** Calls under way of all silent quotas. */
+  silentCalls(): number {
+    let sum = 0;
+    for (const window of this.windows.values()) sum += this.silentCallsOf(window);
+    return sum;
+  }
+
+  private silentCallsOf({ inFlight, movedAtMs }: Window): number {
+    return this.nowMs() - movedAtMs >= SILENT_AFTER_MS ? inFlight : 0;
+  }
+
   begin(quota: string): WindowTicket {
     const window = this.windowOf(quota);
+    if (window.inFlight === 0) window.movedAtMs = this.nowMs();
     window.inFlight += 1;
     return { quota, startedAtMs: this.nowMs(), cuts: window.cuts };
+  }
+
+  /** The quota answers again: not all that waits is sent at once. */
+  restart(quota: string): void {
+    const window = this.windowOf(quota);
+    window.formerLimit = Math.max(window.formerLimit, window.limit);
+    window.limit = Math.max(1, window.formerLimit * RESTART_SHARE);
+    // Calls of before the outage say nothing of now.
+    window.cuts += 1;
+    window.samples = 0;
   }
 
   end({ quota, startedAtMs, cuts }: WindowTicket, end: CallEnd): void {
     const window = this.windowOf(quota);
     window.inFlight = Math.max(0, window.inFlight - 1);
+    window.movedAtMs = this.nowMs();
     if (end === 'congested') this.cut(window, cuts, REFUSED_FACTOR);
     else if (end === 'answered') this.answered(window, cuts, this.nowMs() - startedAtMs);
   }
@@ -74,7 +116,8 @@ export class QuotaWindows {
     if (window.samples >= LEAST_SAMPLES && window.recentMs > window.usualMs * SLOW_RATIO) {
       this.cut(window, cuts, SLOWER_FACTOR);
     } else {
-      window.limit = Math.min(this.most, window.limit + 1 / window.limit);
+      const step = window.limit < window.formerLimit ? 1 : 1 / window.limit;
+      window.limit = Math.min(this.most, window.limit + step);
     }
   }
 
@@ -82,13 +125,23 @@ export class QuotaWindows {
     if (cuts !== window.cuts) return;
     window.cuts += 1;
     window.limit = Math.max(1, window.limit * factor);
+    window.formerLimit = 0;
   }
 
   private windowOf(quota: string): Window {
     const known = this.windows.get(quota);
     if (known !== undefined) return known;
     if (this.windows.size >= MOST_QUOTAS) this.forgetOne();
-    const window = { limit: this.most, inFlight: 0, cuts: 0, recentMs: 0, usualMs: 0, samples: 0 };
+    const window = {
+      limit: this.most,
+      formerLimit: 0,
+      inFlight: 0,
+      movedAtMs: 0,
+      cuts: 0,
+      recentMs: 0,
+      usualMs: 0,
+      samples: 0,
+    };
     this.windows.set(quota, window);
     return window;
   }

@@ -83,6 +83,16 @@ describe(ResultWriter.name, () => {
     expect(store.groups).toEqual([[0, 1], [2]]);
   });
 
+  it('counts large answers that wait for several, so that their bytes are bounded', async () => {
+    const sut = writer({ maxGroupBytes: 1_000_000_000, fullGroupLines: 100, lingerMs: 60_000 });
+    sut.add(outcome(0, 2_000));
+    expect(sut.pending).toBe(1);
+    sut.add(outcome(1, 64 * 1024 * 1024));
+    expect(sut.pending).toBe(2 + 512);
+    await sut.flush();
+    expect(sut.pending).toBe(0);
+  });
+
   it('commits a lone outcome without waiting for others', async () => {
     const sut = writer();
     sut.add(outcome(7));

@@ -1,5 +1,7 @@
+import { Logger } from '@nestjs/common';
 import { failpoint } from '@libs/failpoints';
-import type { BatchResultsRepository, LineOutcome } from '@libs/persistence';
+import type { LineOutcome } from '@libs/persistence';
+import { storeOutcomes, type OutcomeStore } from './store-outcomes';
 
 export interface ResultGroups {
   /** Outcomes wait this long for company, so that a busy worker commits many at once. */
@@ -26,29 +28,35 @@ export const RESULT_GROUPS: ResultGroups = {
   maxGroupBytes: 8 * 1024 * 1024,
 };
 
+/** Of an answer, beyond which it counts as one more outcome: 512 outcomes are at most 64 MiB. */
+const BYTES_PER_OUTCOME = 128 * 1024;
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 5_000;
 
 /**
  * Group commit for line outcomes. Nothing is given up: while PostgreSQL is away the outcomes stay here,
- * and the lane stops starting lines once `pending` has grown too large.
+ * and the lane stops starting lines once `pending` has grown too large. An outcome that PostgreSQL refuses for its data
+ * holds up no other.
  */
 export class ResultWriter {
+  private readonly logger = new Logger(ResultWriter.name);
   private waiting: LineOutcome[] = [];
   private waitingBytes = 0;
   private inCommit = 0;
+  private bytesInCommit = 0;
   private isHurried = false;
   private timer: NodeJS.Timeout | null = null;
   private committing: Promise<void> | null = null;
 
   constructor(
-    private readonly results: Pick<BatchResultsRepository, 'store'>,
+    private readonly results: OutcomeStore,
     private readonly options: ResultWriterOptions,
   ) {}
 
-  /** Outcomes that are not committed yet. */
+  /** Outcomes that are not committed yet. Large ones count for several, so that what bounds this bounds their bytes. */
   get pending(): number {
-    return this.waiting.length + this.inCommit;
+    const bytes = this.waitingBytes + this.bytesInCommit;
+    return this.waiting.length + this.inCommit + Math.floor(bytes / BYTES_PER_OUTCOME);
   }
 
   add(outcome: LineOutcome): void {
@@ -91,10 +99,12 @@ export class ResultWriter {
       const group = this.takeGroup();
       if (group.length === 0) return;
       this.inCommit = group.length;
-      const report = await this.storeUntilDone(group);
+      this.bytesInCommit = group.reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
+      const batchesWithDoneSegments = await this.storeUntilDone(group);
       failpoint('results-committed');
       this.inCommit = 0;
-      this.options.onStored(group, report.batchesWithDoneSegments);
+      this.bytesInCommit = 0;
+      this.options.onStored(group, batchesWithDoneSegments);
     } while (this.isHurried || this.isGroupFull());
   }
 
@@ -110,14 +120,16 @@ export class ResultWriter {
     return this.waiting.splice(0, count);
   }
 
-  private async storeUntilDone(group: readonly LineOutcome[]): ReturnType<BatchResultsRepository['store']> {
+  private async storeUntilDone(group: readonly LineOutcome[]): Promise<bigint[]> {
+    const batchesWithDoneSegments = new Set<bigint>();
+    let outcomes = group;
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
-      try {
-        return await this.results.store(group);
-      } catch (error) {
-        this.options.onFailure(error);
-        await new Promise((resolve) => setTimeout(resolve, retryMs));
-      }
+      const report = await storeOutcomes(this.results, outcomes, this.logger);
+      for (const number of report.batchesWithDoneSegments) batchesWithDoneSegments.add(number);
+      if (report.left === null) return [...batchesWithDoneSegments];
+      this.options.onFailure(report.left.error);
+      ({ outcomes } = report.left);
+      await new Promise((resolve) => setTimeout(resolve, retryMs));
     }
   }
 }

@@ -1,59 +1,105 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { BatchEndingsRepository, BatchIntakeRepository, BatchesRepository } from '@libs/persistence';
-import { PeriodicTask } from '@libs/platform';
+import {
+  BatchEndingsRepository,
+  BatchesRepository,
+  BatchIntakeRepository,
+  SingleRunner,
+  StaleUploadsRepository,
+} from '@libs/persistence';
+import { EachAlone, PeriodicTask } from '@libs/platform';
 import { BatchRunnerService } from './batch-runner.service';
 
 const SWEEP_MS = 5_000;
+const FORGET_MS = 60_000;
 const STALLED_PER_SWEEP = 100;
 const UPLOADS_PER_SWEEP = 10;
 const EXPIRED_PER_SWEEP = 100;
+/** Statements per run; a backlog is worked off over several. */
+const FORGETS_PER_SWEEP = 20;
 
 /**
- * Finds what no message will bring: batches whose nudge was lost or whose worker died, those whose time is over,
- * and uploads whose gateway died. It takes the same steps as a message would, so either may come first.
+ * Finds what no message will bring: batches whose nudge was lost or whose worker died, those whose time is over, and
+ * uploads whose gateway died. It takes the same steps as a message would, so either may come first. One worker of all
+ * does it at a time; a batch that throws rests, and the others go on.
  */
 @Injectable()
 export class SweeperService {
   private readonly logger = new Logger(SweeperService.name);
-  private readonly task = new PeriodicTask({ everyMs: SWEEP_MS }, () => this.sweep());
+  private readonly stalled = new EachAlone('batches.advance', this.logger);
+  private readonly expired = new EachAlone('batches.expire', this.logger);
+  private readonly uploads = new EachAlone('batches.discard', this.logger);
+  private readonly tasks: readonly PeriodicTask[];
 
   constructor(
     private readonly batches: BatchesRepository,
     private readonly intake: BatchIntakeRepository,
     private readonly endings: BatchEndingsRepository,
     private readonly runner: BatchRunnerService,
-  ) {}
+    private readonly staleUploads: StaleUploadsRepository,
+    once: SingleRunner,
+  ) {
+    const everyMs = SWEEP_MS;
+    this.tasks = [
+      // Each worker's own lane: what it does not look for it does not run.
+      new PeriodicTask({ name: 'batches.wake', everyMs }, async () => this.runner.wakeLane()),
+      new PeriodicTask({ name: 'batches.expire', everyMs, runner: once }, () => this.endExpired()),
+      new PeriodicTask({ name: 'batches.advance', everyMs, runner: once }, () => this.advanceStalled()),
+      new PeriodicTask({ name: 'batches.discard', everyMs, runner: once }, () => this.discardUploads()),
+      new PeriodicTask({ name: 'batches.forget-keys', everyMs: FORGET_MS, runner: once }, () => this.forgetKeys()),
+    ];
+  }
 
   start(): void {
-    this.task.start();
+    for (const task of this.tasks) task.start();
   }
 
-  stop(): Promise<void> {
-    return this.task.stop();
+  async stop(): Promise<void> {
+    await Promise.all(this.tasks.map((task) => task.stop()));
   }
 
-  private async stopExpired(): Promise<void> {
-    for (const { id } of await this.endings.stopExpired(EXPIRED_PER_SWEEP)) {
-      this.logger.log(`batch ${id} has had its 24 hours`);
-      await this.runner.advance(id);
-    }
-  }
-
-  /** One pass. A failure is logged and the next pass tries again. */
+  /** Runs each task once. Never throws. */
   async sweep(): Promise<void> {
-    try {
-      this.runner.wakeLane();
-      await this.stopExpired();
-      const stalled = await this.batches.findStalled(STALLED_PER_SWEEP);
-      for (const batch of stalled) {
-        this.logger.log(`batch ${batch.id} stood still at ${batch.status}; taking it up`);
-        await this.runner.advance(batch.id);
-      }
-      await this.intake.forgetOldKeys();
-      const discarded = await this.intake.discardStale(UPLOADS_PER_SWEEP);
-      if (discarded > 0) this.logger.log(`${discarded} uploads whose gateway died were discarded`);
-    } catch (error) {
-      this.logger.warn(`a sweep failed: ${error instanceof Error ? error.message : 'unknown error'}`);
+    for (const task of this.tasks) await task.runOnce();
+  }
+
+  private async endExpired(): Promise<void> {
+    const due = await this.endings.findExpired(EXPIRED_PER_SWEEP, this.expired.restingIds());
+    await this.expired.forEach(
+      due,
+      (id) => id,
+      async (id) => {
+        if (!(await this.endings.expire(id))) return;
+        this.logger.log(`batch ${id} has had its 24 hours`);
+        await this.runner.advance(id);
+      },
+    );
+  }
+
+  private async advanceStalled(): Promise<void> {
+    const stalled = await this.batches.findStalled(STALLED_PER_SWEEP, this.stalled.restingIds());
+    await this.stalled.forEach(
+      stalled,
+      ({ id }) => id,
+      async ({ id, status }) => {
+        this.logger.log(`batch ${id} stood still at ${status}; taking it up`);
+        await this.runner.advance(id);
+      },
+    );
+  }
+
+  private async discardUploads(): Promise<void> {
+    const stale = await this.staleUploads.find(UPLOADS_PER_SWEEP, this.uploads.restingIds());
+    const discarded = await this.uploads.forEach(
+      stale,
+      ({ id }) => id,
+      (key) => this.staleUploads.discard(key),
+    );
+    if (discarded > 0) this.logger.log(`${discarded} uploads whose gateway died were discarded`);
+  }
+
+  private async forgetKeys(): Promise<void> {
+    for (let statement = 0; statement < FORGETS_PER_SWEEP; statement += 1) {
+      if ((await this.intake.forgetOldKeys()) === 0) return;
     }
   }
 }

@@ -10,6 +10,7 @@ import {
   type NativeSegment,
 } from '@libs/persistence';
 import { answered, generationIdOf, refused } from '../batches/line-outcome';
+import { storeOutcomes } from '../batches/store-outcomes';
 import { seqOf, type Reach } from './native-reach';
 
 /** Answers that are committed together. */
@@ -27,6 +28,8 @@ export interface Collected {
   /** Lines that carry the order's reference, and lines that do not. */
   readonly own: number;
   readonly foreign: number;
+  /** Different lines of its own that were answered. */
+  readonly answers: number;
 }
 
 /**
@@ -47,7 +50,8 @@ export class NativeCollectionService {
   async collect(order: NativeBatch, job: NativeJob, reach: Reach): Promise<Collected> {
     await this.orders.wrote(order, job.outputs);
     const held = await this.segments.held(order);
-    const counts = { stored: 0, own: 0, foreign: 0 };
+    const counts = { stored: 0, own: 0, foreign: 0, answers: 0 };
+    const isAnswered = new Uint8Array(order.lastSeq - order.firstSeq + 1);
     let group: Group = { lines: [], bytes: 0 };
     for await (const line of reach.lane.batches.download(job, reach.access)) {
       const seq = seqOf(order, line.customId);
@@ -56,6 +60,10 @@ export class NativeCollectionService {
         continue;
       }
       counts.own += 1;
+      if (line.kind === 'answer') {
+        counts.answers += 1 - isAnswered[seq - order.firstSeq]!;
+        isAnswered[seq - order.firstSeq] = 1;
+      }
       const segment = segmentOf(held, seq);
       if (segment === null || line.kind === 'not-run') continue;
       group.lines.push({ seq, segment, line });
@@ -84,7 +92,9 @@ export class NativeCollectionService {
       if (outcome !== null) outcomes.push(outcome);
     }
     if (outcomes.length === 0) return 0;
-    return (await this.results.store(outcomes)).stored;
+    const { stored, left } = await storeOutcomes(this.results, outcomes, this.logger);
+    if (left !== null) throw left.error;
+    return stored;
   }
 }
 

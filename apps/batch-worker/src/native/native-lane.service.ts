@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Cancellation } from '@libs/inference';
-import { NativeBatchesRepository, type NativeBatch } from '@libs/persistence';
+import { NativeBatchesRepository, NativeStoppingRepository, SingleRunner, type NativeBatch } from '@libs/persistence';
+import { EachAlone, PeriodicTask } from '@libs/platform';
 import { NativeRunnerService } from './native-runner.service';
 
 const LEASE_MS = 15_000;
@@ -18,65 +19,64 @@ const DRAIN_MS = 10_000;
 @Injectable()
 export class NativeLaneService {
   private readonly logger = new Logger(NativeLaneService.name);
-  private readonly steps = new Set<Promise<void>>();
+  private readonly steps = new Set<Promise<unknown>>();
   private readonly cancellations = new Set<Cancellation>();
-  private timer: NodeJS.Timeout | null = null;
-  private forgottenAtMs = 0;
+  private readonly each = new EachAlone('native-orders.step', this.logger);
+  private readonly stopping = new EachAlone('native-orders.hurry', this.logger);
+  private readonly tasks: readonly PeriodicTask[];
   private isStopping = false;
 
   constructor(
     private readonly orders: NativeBatchesRepository,
     private readonly runner: NativeRunnerService,
-  ) {}
+    private readonly stoppingBatches: NativeStoppingRepository,
+    once: SingleRunner,
+  ) {
+    // Not all workers at the same moment.
+    const everyMs = LOOK_MS * (0.75 + Math.random() * 0.5);
+    this.tasks = [
+      new PeriodicTask({ name: 'native-orders.hurry', everyMs }, () => this.hurry()),
+      new PeriodicTask({ name: 'native-orders.claim', everyMs }, () => this.look()),
+      new PeriodicTask({ name: 'native-orders.forget', everyMs: FORGET_MS, runner: once }, () =>
+        this.orders.forgetOld(),
+      ),
+    ];
+  }
 
   /** Resolves once batches that are being stopped wait for their orders. */
   async start(): Promise<void> {
-    await this.hurry();
-    this.lookLater();
-  }
-
-  private lookLater(): void {
-    // Not all workers at the same moment.
-    const delayMs = LOOK_MS * (0.75 + Math.random() * 0.5);
-    this.timer = setTimeout(() => {
-      void this.look().finally(() => {
-        if (!this.isStopping) this.lookLater();
-      });
-    }, delayMs);
+    await this.tasks[0]!.runOnce();
+    for (const task of this.tasks) task.start();
   }
 
   /** Claims nothing more, and waits for the steps under way; one that takes long is cut off and due again. */
   async drain(): Promise<void> {
     this.isStopping = true;
-    if (this.timer !== null) clearTimeout(this.timer);
+    await Promise.all(this.tasks.map((task) => task.stop()));
     const cutOff = setTimeout(() => this.cancellations.forEach((one) => one.abort()), DRAIN_MS);
     await Promise.all(this.steps);
     clearTimeout(cutOff);
   }
 
   private async look(): Promise<void> {
-    await this.hurry();
     const room = MOST_AT_ONCE - this.steps.size;
-    if (room === 0) return;
-    try {
-      for (const order of await this.orders.claim(room, LEASE_MS)) this.begin(order);
-      await this.forgetOld();
-    } catch (error) {
-      this.logger.warn(`orders could not be looked for: ${messageOf(error)}`);
-    }
+    if (room === 0 || this.isStopping) return;
+    for (const order of await this.orders.claim(room, LEASE_MS, this.each.restingIds())) this.begin(order);
   }
 
   private async hurry(): Promise<void> {
-    try {
-      await this.orders.hurryUnwanted();
-    } catch (error) {
-      this.logger.warn(`orders of stopping batches wait: ${messageOf(error)}`);
-    }
+    const numbers = await this.stoppingBatches.find(this.stopping.restingIds());
+    await this.stopping.forEach(
+      numbers,
+      (number) => number,
+      (number) => this.stoppingBatches.hurry(number),
+    );
   }
 
+  /** A step that throws leaves the order to its lease, and to a rest after it. */
   private begin(order: NativeBatch): void {
-    const step: Promise<void> = this.take(order)
-      .catch((error: unknown) => this.logger.warn(`order ${order.reference} waits for its lease: ${messageOf(error)}`))
+    const step: Promise<unknown> = this.each
+      .run(order.reference, () => this.take(order))
       .finally(() => this.steps.delete(step));
     this.steps.add(step);
   }
@@ -99,12 +99,6 @@ export class NativeLaneService {
     } catch (error) {
       this.logger.warn(`the lease of order ${order.reference} could not be renewed: ${messageOf(error)}`);
     }
-  }
-
-  private async forgetOld(): Promise<void> {
-    if (Date.now() - this.forgottenAtMs < FORGET_MS) return;
-    this.forgottenAtMs = Date.now();
-    await this.orders.forgetOld();
   }
 }
 

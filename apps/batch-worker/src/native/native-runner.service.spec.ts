@@ -1,3 +1,4 @@
+import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { Cancellation, type CatalogueSource, type NativeBatchCaller } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
@@ -24,7 +25,13 @@ const ORDER = {
 } as unknown as NativeBatch;
 
 /** What is done with an order, in its order. */
-async function stepsOf(order: NativeBatch, job: object | AppError = {}, hasOthers = true): Promise<readonly string[]> {
+async function stepsOf(
+  order: NativeBatch,
+  job: object | AppError = {},
+  hasOthers = true,
+  answers = 0,
+  principalOf: BatchKeys['principalOf'] = async () => ({}) as Principal,
+): Promise<readonly string[]> {
   const steps: string[] = [];
   const poll = async (): Promise<object> => {
     if (job instanceof AppError) throw job;
@@ -46,17 +53,19 @@ async function stepsOf(order: NativeBatch, job: object | AppError = {}, hasOther
       finish: async () => steps.push('finished') > 0,
       postpone: async () => hasOthers && steps.push('postponed') > 0,
       rest: async () => steps.push('rests') > 0,
+      wait: async () => steps.push('waits') > 0,
+      abandon: async () => steps.push('abandoned') > 0,
     } as unknown as NativeBatchesRepository,
     { submit: async () => void steps.push('submitted') } as unknown as NativeSubmissionService,
     {
       collect: async () => {
         steps.push('collected');
-        return { stored: 0, own: 0, foreign: 0 };
+        return { stored: 0, own: 0, foreign: 0, answers };
       },
     } as unknown as NativeCollectionService,
     { wake: () => steps.push('lane woken') } as unknown as ManagedLaneService,
     { finishIfDone: async () => undefined } as unknown as FinalizerService,
-    { principalOf: async () => ({}) } as unknown as BatchKeys,
+    { principalOf } as unknown as BatchKeys,
   );
   await runner.advance(order, new Cancellation());
   return steps;
@@ -76,6 +85,29 @@ describe(NativeRunnerService.name, () => {
     expect(await stepsOf(running, full, false)).toEqual(toSingleCalls);
     expect(await stepsOf({ ...running, isLate: true, isCancelled: true }, full)).toEqual(toSingleCalls);
     expect(await stepsOf(running, { failure: 'invalid_json_line', isTooMuchNow: false })).toEqual(toSingleCalls);
+  });
+
+  it('reads outputs again that hold fewer answers than the provider counts, and takes them as they are in the end', async () => {
+    const running = { ...ORDER, state: 'running', upstreamId: 'job' } as NativeBatch;
+    const read = (answers: number, values: Partial<NativeBatch> = {}): Promise<readonly string[]> =>
+      stepsOf({ ...running, ...values }, { answers: 3 }, true, answers);
+    expect(await read(3)).toEqual(['collected', 'finished', 'lane woken']);
+    expect(await read(2)).toEqual(['collected', 'rests']);
+    expect(await read(2, { failures: 11 })).toEqual(['collected', 'rests']);
+    expect(await read(2, { failures: 12 })).toEqual(['collected', 'finished', 'lane woken']);
+    expect(await stepsOf(running, {}, true, 2)).toEqual(['collected', 'finished', 'lane woken']);
+  });
+
+  it('keeps an order while the app that knows its key is away, however long, and leaves it when a provider is', async () => {
+    const away = new AppError('unavailable', 'The service is temporarily unavailable');
+    const without = (failures: number): Promise<readonly string[]> =>
+      stepsOf({ ...ORDER, failures }, {}, true, 0, () => Promise.reject(away));
+    expect([await without(0), await without(100)]).toEqual([['waits'], ['waits']]);
+    const silent = (failures: number): Promise<readonly string[]> =>
+      stepsOf({ ...ORDER, failures }, {}, true, 0, () =>
+        Promise.reject(new AppError('provider_unavailable', 'The provider is not available')),
+      );
+    expect([await silent(0), await silent(4)]).toEqual([['rests'], ['abandoned', 'finished', 'lane woken']]);
   });
 
   it('asks a silent provider longer for what nobody waits for than for what may still be called', async () => {

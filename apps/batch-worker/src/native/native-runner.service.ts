@@ -22,6 +22,10 @@ const LAST_POLL_MS = 5 * 60_000;
 const CANCELLED_POLL_MS = 1_000;
 /** Until an order is sent again for which other orders leave no room. */
 const TOO_MUCH_MS = 5 * 60_000;
+/** Failures in a row after which outputs are taken as they are, although the provider counts more answers: 15 minutes. */
+const MOST_SHORT_DOWNLOADS = 12;
+/** Until an order is looked at again that waits for a part of this service. */
+const AWAY_MS = 5_000;
 const FIRST_BACKOFF_MS = 2_000;
 const LAST_BACKOFF_MS = 2 * 60_000;
 /** Failures in a row after which an order that is not submitted is left to single calls. */
@@ -111,10 +115,17 @@ export class NativeRunnerService {
       this.logger.log(`order ${order.reference} waits for others at ${order.provider}`);
       return;
     }
-    const { own, foreign } = await this.collection.collect(order, job, at);
-    const isAnothers = order.isAdopted && own === 0 && foreign > 0;
-    if (isAnothers) await this.orders.disown(order, job.id);
-    else await this.finish(order, job.failure);
+    const { own, foreign, answers } = await this.collection.collect(order, job, at);
+    if (order.isAdopted && own === 0 && foreign > 0) {
+      await this.orders.disown(order, job.id);
+      return;
+    }
+    const missing = (job.answers ?? 0) - answers;
+    if (missing <= 0) return this.finish(order, job.failure);
+    const problem = `its outputs lack ${missing} of ${job.answers} answers`;
+    if (order.failures >= MOST_SHORT_DOWNLOADS) return this.finish(order, problem);
+    // What is missing was answered and is paid for: it is not called again before the outputs were read again.
+    throw new AppError('provider_unavailable', 'The provider is not available', { internal: problem });
   }
 
   /** What is left goes to single calls while its batch goes on. */
@@ -127,6 +138,12 @@ export class NativeRunnerService {
 
   private async afterFailure(order: NativeBatch, error: AppError): Promise<void> {
     const problem = error.internal ?? error.message;
+    if (error.code === 'unavailable' && !isOver(order)) {
+      // RabbitMQ, PostgreSQL or an app of ours is away, which says nothing against the provider and its lower prices.
+      this.logger.warn(`order ${order.reference} at ${order.provider} waits: ${problem}`);
+      await this.orders.wait(order, AWAY_MS);
+      return;
+    }
     const failures = order.failures + 1;
     if (isHopeless(order, error, failures)) {
       // What the step left behind decides: an order that may be at the provider by now is not given up.

@@ -9,6 +9,7 @@ import {
   type NativeBatch,
 } from '@libs/persistence';
 import { refused } from '../batches/line-outcome';
+import { storeOutcomes } from '../batches/store-outcomes';
 import { customIdOf, type Reach } from './native-reach';
 
 /** In words and in statuses: the provider said no, so it does not have the order. Every other failure leaves that open. */
@@ -138,7 +139,8 @@ export class NativeSubmissionService {
           failed.push(refused(place, AppError.from(thrown)));
         }
       }
-      if (failed.length > 0) await this.results.store(failed);
+      const { left } = await storeOutcomes(this.results, failed, this.logger);
+      if (left !== null) throw left.error;
     }
     return lines;
   }
@@ -168,9 +170,19 @@ export class NativeSubmissionService {
       order,
       lane.batches.create({ reference, api: lane.upstreamApi, inputFileId, lines }, access),
     );
-    if (!(await this.orders.running(order, job.id, false))) return;
+    if (!(await this.orders.running(order, job.id, false))) return this.keepOrCallOff(order, reach, job.id);
     await this.orders.rest(order, FIRST_POLL_MS);
     this.logger.log(`order ${reference} of batch ${order.batchId} runs at ${order.provider}`);
+  }
+
+  /** The lease was lost while the provider answered, and with it the right to write, but not what it said. */
+  private async keepOrCallOff(order: NativeBatch, { lane, access }: Reach, jobId: string): Promise<void> {
+    if (await this.orders.runningAfterAll(order, jobId)) {
+      this.logger.log(`order ${order.reference} runs at ${order.provider}, as was learnt late`);
+      return;
+    }
+    this.logger.warn(`job ${jobId} at ${order.provider} came too late for order ${order.reference}: it is called off`);
+    await lane.batches.cancel(jobId, access);
   }
 
   private async orRefused(order: NativeBatch, created: Promise<NativeJob>): Promise<NativeJob> {

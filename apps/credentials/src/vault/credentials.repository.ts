@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CredentialReference } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
-import { Database } from '@libs/persistence';
+import { Database, outcomeOfRow } from '@libs/persistence';
 import { IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { CredentialEntity } from './credential.entity';
 
@@ -76,17 +76,20 @@ export class CredentialsRepository {
 
   /** At the end of its section. @throws AppError invalid_request when the workspace has as many as it may */
   async insertCredential(credential: NewCredential): Promise<CredentialEntity> {
-    return this.database.asTenant(credential).entities(async (manager) => {
-      await takeTurn(manager, credential.workspaceId);
-      const { workspaceId } = credential;
-      const living = await manager.countBy(CredentialEntity, { workspaceId, deletedAt: IsNull() });
-      if (living >= MAX_CREDENTIALS_OF_WORKSPACE) {
-        throw new AppError('invalid_request', `A workspace has at most ${MAX_CREDENTIALS_OF_WORKSPACE} credentials`);
-      }
-      const sortOrder = await nextSortOrder(manager, credential);
-      await manager.insert(CredentialEntity, { ...credential, sortOrder });
-      return manager.findOneByOrFail(CredentialEntity, { id: credential.id });
-    });
+    return this.database.asTenant(credential).entities(
+      async (manager) => {
+        await takeTurn(manager, credential.workspaceId);
+        const { workspaceId } = credential;
+        const living = await manager.countBy(CredentialEntity, { workspaceId, deletedAt: IsNull() });
+        if (living >= MAX_CREDENTIALS_OF_WORKSPACE) {
+          throw new AppError('invalid_request', `A workspace has at most ${MAX_CREDENTIALS_OF_WORKSPACE} credentials`);
+        }
+        const sortOrder = await nextSortOrder(manager, credential);
+        await manager.insert(CredentialEntity, { ...credential, sortOrder });
+        return manager.findOneByOrFail(CredentialEntity, { id: credential.id });
+      },
+      outcomeOfRow('credentials', 'id', credential.id),
+    );
   }
 
   async findCredentials({ offset, limit, ...wanted }: CredentialQuery): Promise<CredentialPage> {

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { GetWorkspace, webhookSecretPurpose, type WorkspaceRecord } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { createDataSource, Database } from '@libs/persistence';
-import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
+import { createTestDatabase, DatabaseProxy, type TestDatabase } from '@libs/persistence/testing';
 import { SealingKeyPair } from '@libs/platform';
 import { FakeMessageBus } from '@libs/platform/testing';
 import { CredentialEntity } from '../vault/credential.entity';
@@ -41,18 +41,22 @@ describe(WebhookSecretsService.name, () => {
   });
 
   function serviceWith(...ring: [RingKey, ...RingKey[]]): WebhookSecretsService {
+    return serviceOn(dataSource, ...ring);
+  }
+
+  function serviceOn(source: DataSource, ...ring: [RingKey, ...RingKey[]]): WebhookSecretsService {
     const bus = new FakeMessageBus().answers(GetWorkspace, ({ organizationId, id }) => {
       const isOwn = organizationId === tenant.organizationId && id === tenant.workspaceId;
       if (!isOwn) throw new AppError('not_found', 'No such workspace');
       return { id } as WorkspaceRecord;
     });
-    const repository = new WebhookSecretsRepository(new Database(dataSource));
+    const repository = new WebhookSecretsRepository(new Database(source));
     return new WebhookSecretsService(repository, new EnvelopeCipher(new LocalKeyWrapper(ring)), bus);
   }
 
-  async function rotate(): Promise<string> {
+  async function rotate(by = secrets): Promise<string> {
     const pair = SealingKeyPair.generate();
-    const { sealedSecret } = await secrets.rotate({ ...tenant, recipient: pair.publicKey });
+    const { sealedSecret } = await by.rotate({ ...tenant, recipient: pair.publicKey });
     return (await pair.open(sealedSecret, webhookSecretPurpose(tenant.workspaceId))).reveal();
   }
 
@@ -102,6 +106,21 @@ describe(WebhookSecretsService.name, () => {
     expect(live).toHaveLength(2);
     expect(live.every((secret) => made.includes(secret))).toBe(true);
     expect((await rows()).filter((row) => row['expires_at'] === null)).toHaveLength(1);
+  });
+
+  it('shows the secret that it made when the answer to its commit is lost', async () => {
+    const proxy = await DatabaseProxy.start(testDatabase.url);
+    const source = await createDataSource({ url: proxy.url, connectTimeoutMs: 20_000 }).initialize();
+    try {
+      const first = await rotate();
+      const met = proxy.failCommit('INSERT INTO webhook_secrets', 'unanswered');
+      const second = await rotate(serviceOn(source, older));
+      await met;
+      expect(await open()).toEqual([second, first]);
+    } finally {
+      await source.destroy();
+      await proxy.stop();
+    }
   });
 
   it('makes none for a foreign workspace and opens none to another organization', async () => {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '@libs/persistence';
+import { Database, outcomeOfRow } from '@libs/persistence';
 import type { KeyAtRest } from '../vault/credentials.repository';
 
 export interface StoredWebhookSecret extends KeyAtRest {
@@ -16,30 +16,33 @@ const OVERLAP = `interval '24 hours'`;
 export class WebhookSecretsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Makes it the current one. The one before goes on for 24 hours, one before that ends now. */
+  /** Makes it the current one: it is shown once, so a commit without an answer is looked up. The one before goes on for 24 hours, one before that ends now. */
   async replace(secret: StoredWebhookSecret): Promise<void> {
     const { id, organizationId, workspaceId, keyEncryptionKeyId, wrappedDataKey, sealedKey } = secret;
-    await this.database.asTenant(secret).transaction(async (session) => {
-      // One replacement at a time: two at once would both find the same current secret.
-      await session.execute({
-        sql: `SELECT pg_advisory_xact_lock(hashtextextended('webhook secret of ' || $1, 0))`,
-        values: [workspaceId],
-      });
-      await session.execute({
-        sql: 'DELETE FROM webhook_secrets WHERE workspace_id = $1 AND expires_at IS NOT NULL',
-        values: [workspaceId],
-      });
-      await session.execute({
-        sql: `UPDATE webhook_secrets SET expires_at = now() + ${OVERLAP} WHERE workspace_id = $1`,
-        values: [workspaceId],
-      });
-      await session.execute({
-        sql: `INSERT INTO webhook_secrets
+    await this.database.asTenant(secret).transaction(
+      async (session) => {
+        // One replacement at a time: two at once would both find the same current secret.
+        await session.execute({
+          sql: `SELECT pg_advisory_xact_lock(hashtextextended('webhook secret of ' || $1, 0))`,
+          values: [workspaceId],
+        });
+        await session.execute({
+          sql: 'DELETE FROM webhook_secrets WHERE workspace_id = $1 AND expires_at IS NOT NULL',
+          values: [workspaceId],
+        });
+        await session.execute({
+          sql: `UPDATE webhook_secrets SET expires_at = now() + ${OVERLAP} WHERE workspace_id = $1`,
+          values: [workspaceId],
+        });
+        await session.execute({
+          sql: `INSERT INTO webhook_secrets
                 (id, organization_id, workspace_id, key_encryption_key_id, wrapped_data_key, sealed_key)
               VALUES ($1, $2, $3, $4, $5, $6)`,
-        values: [id, organizationId, workspaceId, keyEncryptionKeyId, wrappedDataKey, sealedKey],
-      });
-    });
+          values: [id, organizationId, workspaceId, keyEncryptionKeyId, wrappedDataKey, sealedKey],
+        });
+      },
+      outcomeOfRow('webhook_secrets', 'id', id),
+    );
   }
 
   /** Those that sign now, the current one first. One whose time is over is deleted on the way. */

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { KeyDirectory, MessageBus } from '@libs/platform';
+import { Feeds, KeyDirectory, MessageBus } from '@libs/platform';
 import { GatewayEnv, publicUrlOf } from '../gateway.env';
 import { AccessTokens } from './access-tokens';
 import { BearerGuard } from './bearer.guard';
@@ -16,7 +16,16 @@ import { TokenKeyDirectory } from './token-keys';
         new AccessTokens(keys, publicUrlOf(env)),
       inject: [TokenKeyDirectory, { token: GatewayEnv, optional: true }],
     },
-    { provide: KeyDirectory, useFactory: (bus: MessageBus) => new KeyDirectory(bus), inject: [MessageBus] },
+    {
+      provide: KeyDirectory,
+      // Without feeds, as tests have it, every answer is good for three quarters of a second.
+      inject: [MessageBus, { token: Feeds, optional: true }, { token: GatewayEnv, optional: true }],
+      useFactory: (bus: MessageBus, feeds?: Feeds, { KEY_GRACE_SECONDS }: GatewayEnv = new GatewayEnv()) =>
+        new KeyDirectory(bus, {
+          ...(feeds !== undefined && { feed: feeds.of('access') }),
+          graceMs: KEY_GRACE_SECONDS * 1_000,
+        }),
+    },
     { provide: APP_GUARD, useClass: BearerGuard },
   ],
   exports: [KeyDirectory, TokenKeyDirectory],

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { AdvanceBatch, mintId } from '@libs/contracts';
+import { AdvanceBatch, mintId, type JobPayload } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import {
@@ -13,6 +13,7 @@ import {
 import {
   BatchIntakeRepository,
   BatchViewsRepository,
+  CommitUnknown,
   LedgerRepository,
   OutboxRepository,
   SubmittedBefore,
@@ -23,6 +24,7 @@ import {
   type SpendingLimit,
 } from '@libs/persistence';
 import { OutboxRelay } from '@libs/platform';
+import { UnknownSubmission } from '../idempotency/unknown-submission';
 import { InferenceRouting } from '../inference/inference-routing';
 import { CallbackUrls } from '../webhooks/callback-urls';
 import { tracedSubmission } from '../generations/submission-trace';
@@ -55,7 +57,8 @@ const HOLD_MS = 26 * 3_600_000;
 /**
  * Takes a batch in (interface §4.1). Lines go to PostgreSQL while they arrive; the last of them, the hold on
  * the organization's credits, the accepted batch and its first nudge commit together. So a batch that was
- * answered with 202 is whole and paid for, and one that was refused has left nothing.
+ * answered with 202 is whole and paid for, and one that was refused has left nothing. Nothing after that commit can
+ * fail in a way that removes rows: the answer is made of what was committed.
  */
 @Injectable()
 export class BatchIntakeService {
@@ -77,35 +80,36 @@ export class BatchIntakeService {
    * A batch, new or, for an idempotency key used before with the same body, the one of then.
    *
    * @throws AppError for every refusal of the interface; the upload's rows are gone by then
+   * @throws UnknownSubmission when it is not known whether the batch was accepted; nothing is removed then
    */
   async receive(owner: BatchCaller, body: AsyncIterable<Buffer>, idempotencyKey: string | null): Promise<BatchView> {
     const key = await this.intake.reserve(mintId('batch'));
     const upload = new BatchUpload(key, owner, this.intake, idempotencyKey);
     try {
       for await (const chunk of body) await upload.write(chunk);
-      const id = await this.accept(owner, upload);
-      return await this.acceptedView(id, owner);
+      return await this.accept(owner, upload);
     } catch (error) {
-      await this.discard(upload);
+      if (!(error instanceof UnknownSubmission)) await this.discard(upload);
       throw error;
     }
   }
 
-  /** The id of the accepted batch: this one's, or that of an earlier submission under the same key. */
-  private async accept(owner: BatchCaller, upload: BatchUpload): Promise<string> {
+  /** The accepted batch: this one, or that of an earlier submission under the same key. */
+  private async accept(owner: BatchCaller, upload: BatchUpload): Promise<BatchView> {
     const header = upload.finish();
     const idempotency = upload.takeIdempotency();
     try {
-      await this.store(owner, upload, header, idempotency);
+      const batch = await this.store(owner, upload, header, idempotency);
       failpoint('batch-accepted');
       this.relay.wake();
-      return upload.key.id;
+      return batch;
     } catch (error) {
+      if (error instanceof CommitUnknown) throw new UnknownSubmission('batch', upload.key.id, error);
       if (idempotency === null) throw error;
-      await upload.discard();
+      await this.discard(upload);
       // Whatever is in the way of a second batch, such as a balance that the first one took, is not in the way of this.
       const earlier = await this.earlierBatch(owner, idempotency);
-      if (earlier !== null) return earlier;
+      if (earlier !== null) return this.viewOf(earlier, owner);
       if (!(error instanceof SubmittedBefore)) throw error;
       throw new AppError('conflict', 'The batch of this Idempotency-Key is being removed');
     }
@@ -124,7 +128,7 @@ export class BatchIntakeService {
     upload: BatchUpload,
     header: BatchHeader,
     idempotency: BatchIdempotency | null,
-  ): Promise<void> {
+  ): Promise<BatchView> {
     const callbackUrl = this.callbackUrls.resolve(owner, header.callbackUrl);
     const { endpoint, credentialId } = await this.route(owner, header);
     if (takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
@@ -134,12 +138,16 @@ export class BatchIntakeService {
       workspaceId,
       header,
       endpoint,
-      ownKey: credentialId !== null,
+      credentialId,
       lines: upload.lineCount,
       estimate,
     });
-    await this.intake.slice(async (session) => {
-      await upload.writeSlice(session);
+    const expiresAt = new Date(Date.now() + HOLD_MS);
+    // Told of once, though the transaction may run twice.
+    let trace: JobPayload | undefined;
+    const slice = upload.takeSlice();
+    return this.intake.accepting(upload.key, async (session) => {
+      await upload.writeLastSlice(session, slice);
       await this.ledger.openHold(session, {
         id: upload.key.id,
         organizationId: owner.organizationId,
@@ -148,9 +156,9 @@ export class BatchIntakeService {
         keyLimit: owner.keyLimit,
         budgets: owner.budgets,
         amountUsd: formatUsd(estimate),
-        expiresAt: new Date(Date.now() + HOLD_MS),
+        expiresAt,
       });
-      await this.intake.accept(session, upload.key, {
+      const batch = await this.intake.accept(session, upload.key, {
         endpoint: header.endpoint,
         model: header.model,
         provider: endpoint.provider.slug,
@@ -161,9 +169,10 @@ export class BatchIntakeService {
         idempotency,
         quote,
       });
-      const trace = traceOf(owner, upload, header);
+      trace ??= traceOf(owner, upload, header);
       await this.outbox.add(session, AdvanceBatch, { batchId: upload.key.id, workspaceId, ...trace });
       failpoint('batch-stored');
+      return batch;
     });
   }
 
@@ -199,10 +208,10 @@ export class BatchIntakeService {
     }
   }
 
-  private async acceptedView(id: string, owner: BatchOwner): Promise<BatchView> {
+  private async viewOf(id: string, owner: BatchOwner): Promise<BatchView> {
     const view = await this.batches.findForWorkspace(id, owner);
     if (view !== null) return view;
-    throw new AppError('server', 'Internal error', { internal: `accepted batch ${id} is not there` });
+    throw new AppError('server', 'Internal error', { internal: `batch ${id} of an idempotency key is not there` });
   }
 }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Endpoint, PicoUsd } from '@libs/inference';
+import { accountOf, quotaGroupsOf, type AccountModel, type Endpoint, type PicoUsd } from '@libs/inference';
 import {
   BatchQuotesRepository,
   BatchWorkersRepository,
@@ -20,7 +20,8 @@ export interface BatchToQuote {
   readonly workspaceId: string;
   readonly header: BatchHeader;
   readonly endpoint: Endpoint;
-  readonly ownKey: boolean;
+  /** Of the caller's own key that its lines are called with first; null for the operator's. */
+  readonly credentialId: string | null;
   readonly lines: number;
   readonly estimate: PicoUsd;
 }
@@ -41,7 +42,7 @@ export class BatchQuotesService {
   private readonly past = new BriefCache<QuotedBatch[]>((kind) =>
     this.quotes.finished(JSON.parse(kind) as BatchKind, PAST_BATCHES),
   );
-  private readonly lanes = new BriefCache<LaneState>((provider) => this.readLane(provider));
+  private readonly lanes = new BriefCache<LaneState>((called) => this.readLane(JSON.parse(called) as AccountModel));
 
   constructor(
     private readonly quotes: BatchQuotesRepository,
@@ -49,21 +50,30 @@ export class BatchQuotesService {
     private readonly routing: InferenceRouting,
   ) {}
 
-  async quote({ workspaceId, header, endpoint, ownKey, lines, estimate }: BatchToQuote): Promise<StoredQuote> {
-    const provider = endpoint.provider.slug;
-    const kind: BatchKind = { provider, upstreamModel: endpoint.upstreamModel, endpoint: header.endpoint };
+  async quote({ workspaceId, header, endpoint, credentialId, lines, estimate }: BatchToQuote): Promise<StoredQuote> {
+    const { upstreamModel, provider } = endpoint;
+    const ownKey = credentialId !== null;
+    const kind: BatchKind = { provider: provider.slug, upstreamModel, endpoint: header.endpoint };
     const past = this.past.get(JSON.stringify(kind));
     if (this.routing.runsBatchesItself(endpoint, API_OF_ENDPOINT[header.endpoint])) {
       const facts = { workspaceId, lane: 'native', ownKey, estimate, expectedMs: NATIVE_UNIT_MS } as const;
       return quoteBatch({ ...facts, past: await past });
     }
-    const { speeds, backlog } = await this.lanes.get(provider);
+    const called: AccountModel = { account: accountOf(provider.slug, credentialId), upstreamModel };
+    const { speeds, backlog } = await this.lanes.get(JSON.stringify(called));
     const expectedMs = expectedDuration(speeds, { lines, workspaceId, backlog });
     return quoteBatch({ workspaceId, lane: 'managed', ownKey, estimate, expectedMs, past: await past });
   }
 
-  private async readLane(provider: string): Promise<LaneState> {
-    const [speeds, backlog] = await Promise.all([this.workers.speeds(provider), this.quotes.backlog(provider)]);
+  /** A key that was not called yet is as fast as the operator's, as far as anything is known. */
+  private async readLane(called: AccountModel): Promise<LaneState> {
+    const groups = quotaGroupsOf(this.routing.catalogue());
+    const quota = groups.quotaOf(called);
+    const operators = groups.quotaOf({ ...called, account: called.account.split(':', 1)[0]! });
+    const [speeds, backlog] = await Promise.all([
+      this.workers.speeds(quota, operators),
+      this.quotes.backlog(groups.membersOf(quota)),
+    ]);
     return { speeds, backlog };
   }
 }

@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import type { BatchLinesRepository, BatchView } from '@libs/persistence';
 import type { BatchCaller, BatchIntakeService } from './batch-intake.service';
 import { BatchRetryService } from './batch-retry.service';
@@ -14,7 +15,7 @@ const BATCH = {
   completed: 1,
 } as BatchView;
 
-async function submittedFor(batch: BatchView): Promise<unknown> {
+async function submittedFor(batch: BatchView, looks: (() => BatchView)[] = []): Promise<unknown> {
   const chunks: Buffer[] = [];
   const intake = {
     receive: async (_owner: unknown, body: AsyncIterable<Buffer>) => {
@@ -23,7 +24,7 @@ async function submittedFor(batch: BatchView): Promise<unknown> {
   };
   const lines = { unanswered: async () => [{ seq: 1, customId: 'one', body: Buffer.from('{"messages":[]}') }] };
   const retries = new BatchRetryService(
-    { get: async () => batch } as unknown as BatchesService,
+    { get: async () => looks.shift()?.() ?? batch } as unknown as BatchesService,
     lines as unknown as BatchLinesRepository,
     intake as unknown as BatchIntakeService,
   );
@@ -45,5 +46,17 @@ describe(BatchRetryService.name, () => {
 
   it('names no place for a batch whose end was announced nowhere', async () => {
     expect(await submittedFor({ ...BATCH, callbackUrl: null })).not.toHaveProperty('callback_url');
+  });
+
+  it('is refused when the batch was removed while its lines were read', async () => {
+    const batch = { ...BATCH, total: 3 };
+    const removed = (): BatchView => {
+      throw new AppError('not_found', 'Batch not found');
+    };
+    await expect(submittedFor(batch, [() => batch, removed])).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  it('submits what is there of a batch that lost lines', async () => {
+    expect(await submittedFor({ ...BATCH, total: 3 })).toMatchObject({ requests: [{ custom_id: 'one' }] });
   });
 });

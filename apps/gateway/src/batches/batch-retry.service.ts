@@ -21,8 +21,8 @@ export class BatchRetryService {
   ) {}
 
   /**
-   * @throws AppError not_found, gone, conflict (it is not over, or every line has its response), and every refusal
-   *   of a submission
+   * @throws AppError not_found, gone (also when that happens meanwhile), conflict (it is not over, or every line has its
+   *   response), and every refusal of a submission
    */
   async retry(id: string, owner: BatchCaller, idempotencyKey: string | null): Promise<BatchView> {
     const batch = await this.batches.get(id, owner);
@@ -43,6 +43,7 @@ export class BatchRetryService {
     };
     yield Buffer.from(`${JSON.stringify(head).slice(0, -1)},"requests":[`);
     let afterSeq = -1;
+    let count = 0;
     for (;;) {
       const page = await this.lines.unanswered(owner, batch, afterSeq, PAGE_LINES);
       for (const { seq, customId, body } of page) {
@@ -51,8 +52,11 @@ export class BatchRetryService {
         yield CLOSE;
         afterSeq = seq;
       }
+      count += page.length;
       if (page.length < PAGE_LINES) break;
     }
+    // Its owner may have removed it between two pages: then this is not what was to be tried again.
+    if (count !== batch.total - batch.completed) await this.batches.get(batch.id, owner);
     yield Buffer.from(']}');
   }
 }

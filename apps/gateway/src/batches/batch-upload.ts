@@ -39,6 +39,13 @@ const LONGEST_SLICE_MS = 30_000;
 const SEGMENT_LINES = 128;
 const SEGMENT_BYTES = 1024 * 1024;
 
+/** What is written in one transaction. It is taken once, before the transaction, which may run twice. */
+export interface UploadSlice {
+  /** Encoded, valid until the next line arrives. */
+  readonly lines: Buffer;
+  readonly segments: readonly SegmentRange[];
+}
+
 /**
  * One upload of POST /batches while it streams in: cut into lines, checked, and written in slices under a
  * batch that nobody sees. Memory is one slice and one line, whatever the size of the batch.
@@ -52,6 +59,8 @@ export class BatchUpload {
   private readonly hash: Hash | null;
   private bytes = 0;
   private lines = 0;
+  /** Something of it may be stored, whatever became of the transaction. */
+  private mayBeStored = false;
   private sliceWritten = false;
   private sliceWrittenAtMs = 0;
   private lineModel: { name: string; index: number } | null = null;
@@ -90,7 +99,9 @@ export class BatchUpload {
     this.hash?.update(chunk);
     this.splitter.write(chunk);
     if (this.encoder.size >= SLICE_BYTES || this.isLeaseOld()) {
-      await this.intake.slice((session) => this.writeSlice(session));
+      const slice = this.takeSlice();
+      this.mayBeStored = true;
+      await this.intake.slice((session) => this.writeSlice(session, slice));
       this.sliceWritten = true;
       this.sliceWrittenAtMs = this.nowMs();
     }
@@ -125,19 +136,30 @@ export class BatchUpload {
     return { key: this.idempotencyKey, requestHash: this.hash.digest('hex') };
   }
 
-  /** Writes what is still in memory, in the transaction that accepts the batch. */
-  async writeSlice(session: Session): Promise<void> {
+  /** What is in memory, which is then no longer there. */
+  takeSlice(): UploadSlice {
+    const { segments } = this;
+    this.segments = [];
+    return { lines: this.encoder.take(), segments };
+  }
+
+  /** Writes the slice in the transaction of the session. */
+  async writeSlice(session: Session, { lines, segments }: UploadSlice): Promise<void> {
     const lease = { leaseMs: RECEIVING_LEASE_MS, isBegun: this.sliceWritten };
     await this.intake.keepReceiving(session, this.key, this.owner, lease);
-    await this.intake.copyLines(session, this.encoder.take());
-    const segments = this.segments;
-    this.segments = [];
+    await this.intake.copyLines(session, lines);
     if (segments.length > 0) await this.intake.addSegments(session, this.key, segments);
   }
 
-  /** Leaves nothing behind of an upload that was refused or broke off. */
+  /** Writes the last slice, in the transaction that accepts the batch. @throws AppError server when lines are missing */
+  async writeLastSlice(session: Session, slice: UploadSlice): Promise<void> {
+    await this.writeSlice(session, slice);
+    await this.intake.requireWhole(session, this.key, this.lines);
+  }
+
+  /** Leaves nothing behind of an upload that was refused or broke off. Does nothing to a batch that was accepted. */
   async discard(): Promise<void> {
-    if (this.sliceWritten) await this.intake.discard(this.key);
+    if (this.mayBeStored) await this.intake.discard(this.key);
   }
 
   private addLine(index: number, json: Buffer): void {

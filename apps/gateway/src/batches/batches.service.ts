@@ -95,10 +95,14 @@ export class BatchesService {
     let afterSeq = -1;
     let resultBytes = FIRST_RESULT_BYTES;
     while (missing > 0) {
-      if (afterSeq !== -1) yield COMMA;
       const { bytes, count, lastSeq } = await this.readPage(batch, tenant, afterSeq, resultBytes);
-      // It was deleted meanwhile: an answer that breaks off is better than one that looks whole.
-      if (count === 0) throw batchNotFound();
+      if (count === 0) {
+        // It was removed meanwhile: an answer that breaks off is better than one that looks whole.
+        await this.get(batch.id, tenant);
+        // Requests were lost, as its error message says. What is there has been written.
+        return;
+      }
+      if (afterSeq !== -1) yield COMMA;
       yield bytes;
       missing -= count;
       afterSeq = lastSeq;

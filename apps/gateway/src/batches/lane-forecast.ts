@@ -11,13 +11,13 @@ export interface LaneDemand {
   /** Of the batch. */
   readonly lines: number;
   readonly workspaceId: string;
-  /** Lines of the provider that are still to be run, by workspace. */
+  /** Lines of the quota that are still to be run, by workspace. */
   readonly backlog: ReadonlyMap<string, number>;
 }
 
 /**
  * How long our workers will take for a batch, in milliseconds, at the speed that they measure; null while no worker
- * runs, or none has called the provider within a day.
+ * runs, or none has called the quota within a day.
  */
 export function expectedDuration(speeds: readonly WorkerSpeed[], demand: LaneDemand): number | null {
   const callMs = callDuration(speeds);

@@ -1,24 +1,31 @@
 import type { LoggerService } from '@nestjs/common';
-import type { GenerationsRepository } from '@libs/persistence';
-import { counter, PeriodicTask } from '@libs/platform';
+import { storeApart, type GenerationsRepository } from '@libs/persistence';
+import { counter, EachAlone, PeriodicTask, type TaskRunner } from '@libs/platform';
 
+const TASK = 'generations.abandon';
 const EVERY_MS = 30_000;
+const MOST_ROWS = 1_000;
 /** Longer than any call may last, so an open row of this age belongs to a process that died. */
 const ABANDONED_AFTER_MS = 15 * 60_000;
 
 const abandoned = counter({
   name: 'sluice_generations_abandoned_total',
-  help: 'Accounts that got holds of dead processes back',
+  help: 'Calls of dead processes whose holds were given back',
 });
 
-/** Gives back the holds of calls that nobody will settle any more. Any number of processes may sweep. */
+/** Gives back the holds of calls whose process died. A call whose hold PostgreSQL does not give back stops no other. */
 export class AbandonedSweep {
-  private readonly task = new PeriodicTask({ everyMs: EVERY_MS }, () => this.sweep());
+  private readonly task: PeriodicTask;
+  private readonly each: EachAlone;
 
   constructor(
-    private readonly repository: Pick<GenerationsRepository, 'abandonOlderThan'>,
+    private readonly repository: Pick<GenerationsRepository, 'findAbandoned' | 'abandon'>,
     private readonly logger: LoggerService,
-  ) {}
+    runner: TaskRunner,
+  ) {
+    this.each = new EachAlone(TASK, logger);
+    this.task = new PeriodicTask({ name: TASK, everyMs: EVERY_MS, runner }, () => this.giveBack());
+  }
 
   start(): void {
     this.task.start();
@@ -28,14 +35,18 @@ export class AbandonedSweep {
     return this.task.stop();
   }
 
-  async sweep(): Promise<void> {
-    try {
-      const accounts = await this.repository.abandonOlderThan(ABANDONED_AFTER_MS);
-      abandoned.inc(accounts);
-      if (accounts > 0) this.logger.warn('Calls of a process that died were given up', { accounts });
-    } catch (error) {
-      // The next sweep finds the same rows.
-      this.logger.warn('Abandoned calls could not be looked for', { err: error });
-    }
+  /** Runs one pass. Never throws. */
+  sweep(): Promise<void> {
+    return this.task.runOnce();
+  }
+
+  private async giveBack(): Promise<void> {
+    const stale = await this.repository.findAbandoned(ABANDONED_AFTER_MS, MOST_ROWS, this.each.restingIds());
+    const { stored, refused, failed } = await storeApart(stale, (calls) => this.repository.abandon(calls));
+    const calls = stored.reduce((sum, { result }) => sum + result, 0);
+    abandoned.inc(calls);
+    if (calls > 0) this.logger.warn('Calls of a process that died were given up', { calls });
+    for (const { row, error } of refused) this.each.failed(row.id, error);
+    if (failed !== null) throw failed.error;
   }
 }

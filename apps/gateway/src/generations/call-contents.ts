@@ -46,7 +46,7 @@ export class CallContents {
       // The log counts the bytes itself, together with those of the request.
       this.log.budget.giveBack(bytes);
       const words = (): AnswerWords => wordsOfStream(api, Buffer.concat(events), endpoint);
-      const error = outcome.error && failure(outcome.error, attempts, endpoint.provider.name);
+      const error = outcome.error && failure(outcome.error, attempts.slice(0, -1), endpoint.provider.name);
       this.keep(api, call, { bytes, words, error });
     });
   }

@@ -68,6 +68,14 @@ describe(ContentLog.name, () => {
     expect(await droppedFor('database')).toBe(1);
   });
 
+  it('drops the one that PostgreSQL refuses, and stores the others of its group', async () => {
+    contents.refusedIds.add('bad');
+    for (const id of ['a', 'b', 'bad', 'c']) log.add(waiting(id));
+    await log.flush();
+    expect(stored()).toEqual(['a', 'b', 'c']);
+    expect([await droppedFor('refused'), await droppedFor('database')]).toEqual([1, 0]);
+  });
+
   it('leaves one out that cannot be read, and stores the others', async () => {
     log.add(waiting('a'));
     log.add({

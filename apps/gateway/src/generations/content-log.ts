@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LoggerService } from '@nestjs/common';
-import type { GenerationContentsRepository, StoredContent } from '@libs/persistence';
+import { sqlStateOf, storeApart, type GenerationContentsRepository, type StoredContent } from '@libs/persistence';
 import { counter, gauge } from '@libs/platform';
 import { ContentBudget } from './content-budget';
 
@@ -98,18 +98,23 @@ export class ContentLog {
   }
 
   private async storeRows(rows: readonly StoredContent[]): Promise<void> {
+    let waiting = rows;
     for (let attempt = 1; ; attempt += 1) {
-      try {
-        await this.repository.store(rows);
-        return stored.inc(rows.length);
-      } catch (error) {
-        if (attempt < TRIES) {
-          await delay(this.isHurried ? 0 : this.retryMs);
-          continue;
-        }
-        dropped.inc({ reason: 'database' }, rows.length);
-        return this.logger.warn('Contents of calls could not be stored', { err: error, contents: rows.length });
-      }
+      const { stored: parts, refused, failed } = await storeApart(waiting, (some) => this.repository.store(some));
+      stored.inc(parts.reduce((sum, part) => sum + part.rows.length, 0));
+      for (const { row, error } of refused) this.drop(row, error);
+      if (failed === null) return;
+      waiting = failed.rows;
+      if (attempt === TRIES) break;
+      await delay(this.isHurried ? 0 : this.retryMs);
     }
+    dropped.inc({ reason: 'database' }, waiting.length);
+    this.logger.warn('Contents of calls could not be stored', { contents: waiting.length });
+  }
+
+  /** PostgreSQL would refuse it again. */
+  private drop({ generationId }: StoredContent, error: unknown): void {
+    dropped.inc({ reason: 'refused' });
+    this.logger.warn('The content of a call was refused as invalid', { generationId, sqlState: sqlStateOf(error) });
   }
 }

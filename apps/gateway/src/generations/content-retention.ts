@@ -1,6 +1,5 @@
-import type { LoggerService } from '@nestjs/common';
 import type { GenerationContentsRepository } from '@libs/persistence';
-import { counter, PeriodicTask } from '@libs/platform';
+import { counter, PeriodicTask, type TaskRunner } from '@libs/platform';
 
 const EVERY_MS = 3_600_000;
 
@@ -9,15 +8,18 @@ const purged = counter({
   help: 'Contents of calls that were deleted because their days were over',
 });
 
-/** Deletes contents when their days are over. Any number of processes may do so at once. */
+/** Deletes contents when their days are over; one process of all does so at a time. */
 export class ContentRetention {
-  private readonly task = new PeriodicTask({ everyMs: EVERY_MS, isImmediate: true }, () => this.purge());
+  private readonly task: PeriodicTask;
 
   constructor(
     private readonly repository: Pick<GenerationContentsRepository, 'purgeOlderThan'>,
     private readonly days: number,
-    private readonly logger: LoggerService,
-  ) {}
+    runner: TaskRunner,
+  ) {
+    const name = 'generations.purge-contents';
+    this.task = new PeriodicTask({ name, everyMs: EVERY_MS, isImmediate: true, runner }, () => this.purgeAll());
+  }
 
   start(): void {
     this.task.start();
@@ -27,16 +29,16 @@ export class ContentRetention {
     return this.task.stop();
   }
 
-  async purge(): Promise<void> {
-    try {
-      for (let isDone = false; !isDone && !this.task.isStopped;) {
-        const part = await this.repository.purgeOlderThan(this.days);
-        purged.inc(part.deleted);
-        isDone = part.isDone;
-      }
-    } catch (error) {
-      // The next hour finds the same rows.
-      this.logger.warn('Contents of calls could not be deleted', { err: error });
+  /** Runs one pass. Never throws. */
+  purge(): Promise<void> {
+    return this.task.runOnce();
+  }
+
+  private async purgeAll(): Promise<void> {
+    for (let isDone = false; !isDone && !this.task.isStopped;) {
+      const part = await this.repository.purgeOlderThan(this.days);
+      purged.inc(part.deleted);
+      isDone = part.isDone;
     }
   }
 }

@@ -1,7 +1,7 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { AppError } from '@libs/errors';
 import { formatUsd, parseUsd } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement, OpeningVerdict } from '@libs/persistence';
+import type { GenerationOpening, GenerationSettlement, HoldRefusal, OpeningVerdict } from '@libs/persistence';
 import { GenerationRecorder } from './generation-recorder';
 import type { CallOutcome, Opening } from './generation-ticket';
 
@@ -30,6 +30,21 @@ class Books {
     const byOrganization = Map.groupBy(openings, ({ organizationId }) => organizationId);
     const verdicts = new Map([...byOrganization].map(([payer, group]) => [payer, this.openGroup(payer, group)]));
     return openings.map(({ organizationId }) => verdicts.get(organizationId)!);
+  }
+
+  async extend({ id, organizationId }: Opening, amountUsd: string): Promise<HoldRefusal | 'closed' | null> {
+    await this.gate;
+    const amount = parseUsd(amountUsd);
+    const row = this.rows.get(id);
+    if (row?.state !== 'open') return 'closed';
+    if (this.balanceOf(organizationId) - this.heldBy(organizationId) < amount) return 'credits';
+    this.held.set(organizationId, this.heldBy(organizationId) + amount);
+    this.rows.set(id, { ...row, hold: row.hold + amount });
+    return null;
+  }
+
+  async refusal(_call: Opening, by: HoldRefusal): Promise<AppError> {
+    return new AppError('payment_required', by === 'key_limit' ? 'The limit of the key' : 'Insufficient credits');
   }
 
   async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
@@ -147,6 +162,30 @@ describe(GenerationRecorder.name, () => {
     ticket.settle(costing(0n));
     await recorder.flush();
     expect(books.settleCalls).toEqual([]);
+  });
+
+  it('lets charges on their way reach the books before it refuses a call', async () => {
+    books.balances.set('acme', USD);
+    for (const id of ['a', 'b', 'c', 'd']) {
+      const ticket = recorder.open(opening(id), (9n * USD) / 10n);
+      await ticket.covered;
+      ticket.settle(costing(USD / 100n));
+    }
+    await recorder.flush();
+    expect([books.balanceOf('acme'), books.heldBy('acme')]).toEqual([(96n * USD) / 100n, 0n]);
+  });
+
+  it('refuses a call in a second when the charges before it cannot be committed', async () => {
+    books.balances.set('acme', USD);
+    const first = recorder.open(opening('a'), USD);
+    await first.covered;
+    books.settleFailure = new Error('PostgreSQL is away');
+    first.settle(costing(USD / 100n));
+    const beganMs = performance.now();
+    await expect(recorder.open(opening('b'), USD).covered).rejects.toMatchObject({ code: 'payment_required' });
+    expect(performance.now() - beganMs).toBeGreaterThan(900);
+    books.settleFailure = null;
+    await recorder.flush();
   });
 
   it('grants calls of the same moment as long as the money lasts', async () => {

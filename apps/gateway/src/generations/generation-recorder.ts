@@ -1,11 +1,19 @@
 import type { LoggerService } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
-import type { GenerationsRepository, GenerationSettlement, HoldRefusal, OpeningVerdict } from '@libs/persistence';
+import {
+  sqlStateOf,
+  storeApart,
+  type GenerationsRepository,
+  type HoldRefusal,
+  type OpeningVerdict,
+} from '@libs/persistence';
 import { counter, gauge, tracing } from '@libs/platform';
 import { callSpan } from './call-span';
 import { CallerCredits } from './caller-credits';
-import { GenerationTicket, type CallOutcome, type Opening } from './generation-ticket';
+import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks } from './generation-ticket';
+import { openingRowOf, settlementOf } from './generation-rows';
+import { HoldExtensions } from './hold-extensions';
 import { SettlementQueue } from './settlement-queue';
 
 const MOST_ROWS = 500;
@@ -14,6 +22,10 @@ const MOST_WAITING = 10_000;
 const GATHER_MS = 25;
 
 const opened = counter({ name: 'sluice_generations_opened_total', help: 'Calls whose hold was committed' });
+const unopened = counter({
+  name: 'sluice_generations_unopened_total',
+  help: 'Calls whose hold the database refused as invalid; each one is in the log',
+});
 const spared = counter({
   name: 'sluice_generations_settled_at_once_total',
   help: 'Calls that were over before their hold was written',
@@ -31,7 +43,7 @@ const spared = counter({
  *   it. Should it fail after all, the call is aborted. So the most that can be overdrawn is what such calls use while
  *   their group is gathered and committed, and it is charged and shown as overage like every bill above its hold.
  * - **A crash is visible.** The row is on its way as soon as the call is. A process that dies leaves open rows,
- *   which `abandonOlderThan` turns into abandoned ones, giving the holds back. Only a call that began in
+ *   which `AbandonedSweep` turns into abandoned ones, giving the holds back. Only a call that began in
  *   the last 25 ms, or one shorter than that whose charge was still on its way, may leave nothing and be charged to
  *   nobody.
  * - **Every call is charged once.** A ticket ends once; the charge is keyed by the generation's id, so trying
@@ -43,6 +55,7 @@ const spared = counter({
 export class GenerationRecorder {
   private readonly credits: CallerCredits;
   private readonly settlements: SettlementQueue;
+  private readonly books: TicketBooks;
   private waiting: GenerationTicket[] = [];
   private writing: Promise<void> | null = null;
   /** Whether some call waits for its hold. */
@@ -51,12 +64,14 @@ export class GenerationRecorder {
   private readonly retries = new Set<Promise<void>>();
 
   constructor(
-    private readonly repository: Pick<GenerationsRepository, 'open' | 'settle'>,
+    private readonly repository: Pick<GenerationsRepository, 'open' | 'settle' | 'extend' | 'refusal'>,
     private readonly logger: LoggerService,
     nowMs: () => number = () => performance.now(),
   ) {
     this.credits = new CallerCredits(nowMs);
     this.settlements = new SettlementQueue(repository, logger);
+    const extensions = new HoldExtensions(repository, this.credits);
+    this.books = { end: this.onEnd, extend: (ticket, amountPicoUsd) => extensions.extend(ticket, amountPicoUsd) };
     gauge({
       name: 'sluice_generations_waiting',
       help: 'Rows that wait to be written',
@@ -78,7 +93,7 @@ export class GenerationRecorder {
     }
     const isAhead = this.credits.covers(opening, holdPicoUsd);
     if (isAhead) this.credits.started(opening, holdPicoUsd);
-    const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.onEnd, cause);
+    const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause);
     this.waiting.push(ticket);
     if (!isAhead) {
       this.isAwaited = true;
@@ -174,41 +189,54 @@ export class GenerationRecorder {
     const byOrganization = Map.groupBy(missing, ({ ticket }) => ticket.opening.organizationId);
     for (const unpaid of byOrganization.values()) {
       for (const { ticket } of unpaid) this.credits.forget(ticket.opening);
-      const [only] = unpaid;
-      if (unpaid.length === 1 && only !== undefined) this.refuse(only);
-      else this.retryLater(unpaid.map(({ ticket }) => ticket));
+      this.retryLater(unpaid);
     }
   }
 
   /** @returns those that cannot be paid for all together */
   private async tryOpen(group: readonly GenerationTicket[]): Promise<UnpaidCall[]> {
     for (const ticket of group) ticket.state = 'writing';
-    try {
-      const rows = group.map(({ opening, holdPicoUsd }) => ({ ...opening, holdUsd: formatUsd(holdPicoUsd) }));
-      const verdicts = await this.repository.open(rows);
-      const told = new Set<OpeningVerdict>();
-      const missing: UnpaidCall[] = [];
-      for (const [index, ticket] of group.entries()) {
-        const verdict = verdicts[index]!;
-        if (verdict.refusedBy !== null) {
-          missing.push({ ticket, refusedBy: verdict.refusedBy });
-          continue;
-        }
-        if (!told.has(verdict)) this.credits.learn(ticket.opening, verdict);
-        told.add(verdict);
-        this.onOpened(ticket);
+    const { stored, refused, failed } = await storeApart(group, (some) => this.repository.open(some.map(openingRowOf)));
+    const missing = stored.flatMap(({ rows, result }) => this.judge(rows, result));
+    for (const { row, error } of refused) this.notOpened(row, error);
+    if (failed !== null) this.unanswered(failed.rows, failed.error);
+    return missing;
+  }
+
+  private judge(group: readonly GenerationTicket[], verdicts: readonly OpeningVerdict[]): UnpaidCall[] {
+    const told = new Set<OpeningVerdict>();
+    const missing: UnpaidCall[] = [];
+    for (const [index, ticket] of group.entries()) {
+      const verdict = verdicts[index]!;
+      if (verdict.refusedBy !== null) {
+        missing.push({ ticket, refusedBy: verdict.refusedBy });
+        continue;
       }
-      opened.inc(group.length - missing.length);
-      return missing;
-    } catch (error) {
-      this.logger.error('Holds could not be written', { err: error, calls: group.length });
-      for (const ticket of group) {
-        this.noLongerAhead(ticket);
-        ticket.unanswered(AppError.from(error));
-        this.settleDeferred(ticket);
-      }
-      return [];
+      if (!told.has(verdict)) this.credits.learn(ticket.opening, verdict);
+      told.add(verdict);
+      this.onOpened(ticket);
     }
+    opened.inc(group.length - missing.length);
+    return missing;
+  }
+
+  /** PostgreSQL would refuse the row again. */
+  private notOpened(ticket: GenerationTicket, error: unknown): void {
+    unopened.inc();
+    const { id: generationId, organizationId } = ticket.opening;
+    this.logger.error('A hold was refused as invalid', { sqlState: sqlStateOf(error), generationId, organizationId });
+    this.withoutAnswer(ticket, new AppError('server', 'Internal error', { cause: error }));
+  }
+
+  private unanswered(group: readonly GenerationTicket[], error: unknown): void {
+    this.logger.error('Holds could not be written', { err: error, calls: group.length });
+    for (const ticket of group) this.withoutAnswer(ticket, AppError.from(error));
+  }
+
+  private withoutAnswer(ticket: GenerationTicket, error: AppError): void {
+    this.noLongerAhead(ticket);
+    ticket.unanswered(error);
+    this.settleDeferred(ticket);
   }
 
   private onOpened(ticket: GenerationTicket): void {
@@ -217,22 +245,29 @@ export class GenerationRecorder {
     this.settleDeferred(ticket);
   }
 
-  private refuse({ ticket, refusedBy }: UnpaidCall): void {
+  private async refuse({ ticket, refusedBy }: UnpaidCall): Promise<void> {
+    const { opening, holdPicoUsd } = ticket;
+    const refusal = this.repository.refusal(opening, refusedBy, formatUsd(holdPicoUsd));
+    const error = await refusal.catch((thrown: unknown) => AppError.from(thrown));
     this.noLongerAhead(ticket);
-    ticket.refused(refusedBy);
+    ticket.refused(error);
     this.settleDeferred(ticket);
   }
 
-  /** The sum was not covered; one by one, as many are as the money lasts for. Others do not wait for that. */
-  private retryLater(tickets: readonly GenerationTicket[]): void {
-    const retry = this.openOneByOne(tickets).finally(() => this.retries.delete(retry));
+  /** Others do not wait for that. */
+  private retryLater(unpaid: readonly UnpaidCall[]): void {
+    const retry = this.openOneByOne(unpaid).finally(() => this.retries.delete(retry));
     this.retries.add(retry);
   }
 
-  private async openOneByOne(tickets: readonly GenerationTicket[]): Promise<void> {
-    for (const ticket of tickets) {
+  /** The sum was not covered; one by one, as many are as the money lasts for when calls that are over are charged. */
+  private async openOneByOne(unpaid: readonly UnpaidCall[]): Promise<void> {
+    const [only] = unpaid;
+    const hasCharged = await this.settlements.committedOf(only!.ticket.opening.organizationId);
+    if (unpaid.length === 1 && !hasCharged) return this.refuse(only!);
+    for (const { ticket } of unpaid) {
       const [missing] = await this.tryOpen([ticket]);
-      if (missing !== undefined) this.refuse(missing);
+      if (missing !== undefined) await this.refuse(missing);
     }
   }
 
@@ -258,34 +293,4 @@ export class GenerationRecorder {
 interface UnpaidCall {
   readonly ticket: GenerationTicket;
   readonly refusedBy: HoldRefusal;
-}
-
-/** Written out: one of these is made per call, and copying what is left of two objects costs ten times as much. */
-function settlementOf(opening: Opening, outcome: CallOutcome): GenerationSettlement {
-  return {
-    id: opening.id,
-    createdOn: opening.createdOn,
-    organizationId: opening.organizationId,
-    workspaceId: opening.workspaceId,
-    apiKeyHash: opening.apiKeyHash,
-    api: opening.api,
-    model: opening.model,
-    streamed: opening.streamed,
-    provider: outcome.provider,
-    upstreamModel: outcome.upstreamModel,
-    upstreamId: outcome.upstreamId,
-    statusCode: outcome.statusCode,
-    outcome: outcome.outcome,
-    finishReason: outcome.finishReason,
-    usageProvenance: outcome.usageProvenance,
-    promptTokens: outcome.promptTokens,
-    completionTokens: outcome.completionTokens,
-    cachedTokens: outcome.cachedTokens,
-    reasoningTokens: outcome.reasoningTokens,
-    costUsd: outcome.costUsd,
-    byokFeeUsd: outcome.byokFeeUsd,
-    latencyMs: outcome.latencyMs,
-    generationMs: outcome.generationMs,
-    details: outcome.details,
-  };
 }

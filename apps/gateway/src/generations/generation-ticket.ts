@@ -1,18 +1,12 @@
-import { AppError } from '@libs/errors';
+import type { AppError } from '@libs/errors';
 import type { PicoUsd } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement, HoldRefusal, OpeningTerms } from '@libs/persistence';
+import type { GenerationOpening, GenerationSettlement, OpeningTerms } from '@libs/persistence';
 
 /**
  * Where a call stands with the books: its row waits to be written, is being written, is there, or its money
  * was refused; `unknown` when PostgreSQL gave no answer.
  */
 export type OpeningState = 'waiting' | 'writing' | 'open' | 'refused' | 'unknown';
-
-const REFUSALS: Readonly<Record<HoldRefusal, string>> = {
-  credits: 'Insufficient credits',
-  key_limit: 'The spending limit of this key does not cover the request',
-  budget: 'The budget of this workspace does not cover the request',
-};
 
 /** A call that is about to be made; what is held for it is known apart. */
 export type Opening = Omit<GenerationOpening, 'holdUsd'>;
@@ -21,6 +15,13 @@ export type Opening = Omit<GenerationOpening, 'holdUsd'>;
 export type CallOutcome = Omit<GenerationSettlement, keyof Omit<GenerationOpening, OpeningTerms>> & {
   readonly costPicoUsd: PicoUsd;
 };
+
+/** Where the tickets are kept. */
+export interface TicketBooks {
+  readonly end: (ticket: GenerationTicket, outcome: CallOutcome, isWithdrawn: boolean) => void;
+  /** Resolves when so much more is held. @throws AppError payment_required when it is not there */
+  readonly extend: (ticket: GenerationTicket, amountPicoUsd: PicoUsd) => Promise<void>;
+}
 
 /** One call that is being paid for: made by the recorder, ended exactly once by whoever made the call. */
 export class GenerationTicket {
@@ -31,15 +32,17 @@ export class GenerationTicket {
   /** Its charge, while the row is still being written. */
   deferred: GenerationSettlement | null = null;
   private listener: (() => void) | null = null;
+  private readonly deciding: (() => void)[] = [];
   /** Null where the call runs ahead: it listens to `onRefused` instead. */
   private readonly holdDecided: PromiseWithResolvers<void> | null;
 
   constructor(
     readonly opening: Opening,
-    readonly holdPicoUsd: PicoUsd,
+    /** Grows when the call needs more. */
+    public holdPicoUsd: PicoUsd,
     /** The call runs ahead of its hold. */
     readonly isAhead: boolean,
-    private readonly onEnd: (ticket: GenerationTicket, outcome: CallOutcome, isWithdrawn: boolean) => void,
+    private readonly books: TicketBooks,
     /** `traceparent` of what caused the call, as its caller says. */
     readonly cause: string | null = null,
   ) {
@@ -73,19 +76,39 @@ export class GenerationTicket {
     this.end(outcome, true);
   }
 
+  /**
+   * Resolves when so much is held for the call in all.
+   *
+   * @throws AppError payment_required when it is not there, or why the call is not on the books
+   */
+  async cover(totalPicoUsd: PicoUsd): Promise<void> {
+    if (totalPicoUsd > this.holdPicoUsd) await this.books.extend(this, totalPicoUsd - this.holdPicoUsd);
+  }
+
+  /** Resolves when it is known what became of the opening. */
+  decided(): Promise<void> {
+    if (this.state !== 'waiting' && this.state !== 'writing') return Promise.resolve();
+    return new Promise((resolve) => this.deciding.push(resolve));
+  }
+
   opened(): void {
-    this.state = 'open';
+    this.decide('open');
     this.holdDecided?.resolve();
   }
 
-  refused(by: HoldRefusal): void {
-    this.state = 'refused';
-    this.refuse(new AppError('payment_required', REFUSALS[by]));
+  private decide(state: OpeningState): void {
+    this.state = state;
+    for (const resolve of this.deciding.splice(0)) resolve();
+  }
+
+  refused(error: AppError): void {
+    this.decide('refused');
+    this.refuse(error);
   }
 
   /** PostgreSQL gave no answer. A call that runs ahead goes on: its charge writes the row. */
   unanswered(error: AppError): void {
-    this.state = 'unknown';
+    this.decide('unknown');
     if (!this.isAhead) this.refuse(error);
   }
 
@@ -99,6 +122,6 @@ export class GenerationTicket {
     if (this.isEnded) return;
     this.isEnded = true;
     this.listener = null;
-    this.onEnd(this, outcome, isWithdrawn);
+    this.books.end(this, outcome, isWithdrawn);
   }
 }

@@ -1,5 +1,10 @@
 import { Global, Inject, Module, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import { BatchLineViewsRepository, GenerationContentsRepository, GenerationsRepository } from '@libs/persistence';
+import {
+  BatchLineViewsRepository,
+  GenerationContentsRepository,
+  GenerationsRepository,
+  SingleRunner,
+} from '@libs/persistence';
 import { AppLogger } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
 import { AbandonedSweep } from './abandoned-sweep';
@@ -25,9 +30,9 @@ import { GenerationsService } from './generations.service';
     },
     {
       provide: AbandonedSweep,
-      inject: [GenerationsRepository, AppLogger],
-      useFactory: (repository: GenerationsRepository, logger: AppLogger) =>
-        new AbandonedSweep(repository, logger.child(AbandonedSweep.name)),
+      inject: [GenerationsRepository, AppLogger, SingleRunner],
+      useFactory: (repository: GenerationsRepository, logger: AppLogger, runner: SingleRunner) =>
+        new AbandonedSweep(repository, logger.child(AbandonedSweep.name), runner),
     },
     {
       provide: GenerationsService,
@@ -64,9 +69,9 @@ import { GenerationsService } from './generations.service';
     },
     {
       provide: ContentRetention,
-      inject: [GenerationContentsRepository, GatewayEnv, AppLogger],
-      useFactory: (repository: GenerationContentsRepository, env: GatewayEnv, logger: AppLogger) =>
-        new ContentRetention(repository, env.CONTENT_RETENTION_DAYS, logger.child(ContentRetention.name)),
+      inject: [GenerationContentsRepository, GatewayEnv, SingleRunner],
+      useFactory: (repository: GenerationContentsRepository, env: GatewayEnv, runner: SingleRunner) =>
+        new ContentRetention(repository, env.CONTENT_RETENTION_DAYS, runner),
     },
   ],
   exports: [GenerationRecorder, CallContents],

@@ -1,6 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LoggerService } from '@nestjs/common';
-import { sqlStateOf, type GenerationSettlement, type GenerationsRepository } from '@libs/persistence';
+import {
+  sqlStateOf,
+  storeApart,
+  type GenerationSettlement,
+  type GenerationsRepository,
+  type RefusedRow,
+} from '@libs/persistence';
 import { counter } from '@libs/platform';
 
 const MOST_ROWS = 500;
@@ -8,6 +14,8 @@ const MOST_ROWS = 500;
 const GATHER_MS = 25;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
+/** How long a call waits for charges that may leave it enough. */
+const LONGEST_WAIT_MS = 1_000;
 
 const settled = counter({ name: 'sluice_generations_settled_total', help: 'Calls whose charge was committed' });
 const refused = counter({
@@ -15,15 +23,23 @@ const refused = counter({
   help: 'Calls whose charge the database refused as invalid; each one is in the log',
 });
 
+const bare = counter({
+  name: 'sluice_generations_settled_bare_total',
+  help: 'Calls whose charge was committed without descriptive fields that the database refused',
+});
+
 /**
  * Charges on their way to the books, committed in groups: whatever waits when a commit is through makes the
  * next one. While PostgreSQL is away they wait here and are tried again for as long as the process lives;
- * committing one twice changes nothing, so an unknown outcome is simply tried again.
+ * committing one twice changes nothing, so an unknown outcome is simply tried again. A charge that PostgreSQL refuses
+ * for its data holds up no other: it is committed without what only describes the call, or counted and logged.
  */
 export class SettlementQueue {
   private readonly waiting: GenerationSettlement[] = [];
   private running: Promise<void> | null = null;
   private isHurried = false;
+  /** Resolves when the group that is being committed, or the next, has been tried. */
+  private nextCommit = Promise.withResolvers<void>();
 
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'settle'>,
@@ -39,6 +55,21 @@ export class SettlementQueue {
     this.running ??= this.run();
   }
 
+  /**
+   * Resolves when the charges of an organization that wait now are committed, or could not be within a second.
+   *
+   * @returns whether there were some, so that more may be left of its credits than was
+   */
+  async committedOf(organizationId: string): Promise<boolean> {
+    const last = this.waiting.findLast((settlement) => settlement.organizationId === organizationId);
+    if (last === undefined) return false;
+    const untilMs = performance.now() + LONGEST_WAIT_MS;
+    while (this.waiting.includes(last) && performance.now() < untilMs) {
+      await Promise.race([this.nextCommit.promise, delay(untilMs - performance.now(), undefined, { ref: false })]);
+    }
+    return true;
+  }
+
   /** Resolves when everything has been committed. */
   async flushed(): Promise<void> {
     this.isHurried = true;
@@ -50,9 +81,10 @@ export class SettlementQueue {
     let failures = 0;
     while (this.waiting.length > 0) {
       if (!this.isHurried && this.waiting.length < MOST_ROWS) await delay(GATHER_MS);
-      const group = this.waiting.slice(0, MOST_ROWS);
-      if (await this.commit(group, failures)) {
-        this.waiting.splice(0, group.length);
+      const isCommitted = await this.commit(this.waiting.slice(0, MOST_ROWS), failures === 0);
+      this.nextCommit.resolve();
+      this.nextCommit = Promise.withResolvers();
+      if (isCommitted) {
         failures = 0;
       } else {
         failures += 1;
@@ -63,44 +95,53 @@ export class SettlementQueue {
     this.running = null;
   }
 
-  /** Whether the group is done with. */
-  private async commit(group: readonly GenerationSettlement[], failures: number): Promise<boolean> {
-    try {
-      await this.repository.settle(group);
-      settled.inc(group.length);
-      return true;
-    } catch (error) {
-      if (isAboutTheData(error)) return this.commitOneByOne(group, error);
-      // Once per outage: a line for every retry would say nothing new.
-      if (failures === 0) this.logger.error('Charges wait for PostgreSQL', { err: error, waiting: this.size });
-      return false;
-    }
+  /** Returns false when some of the group, which is the head of the queue, must be tried again: that stays. */
+  private async commit(group: readonly GenerationSettlement[], isFirstTry: boolean): Promise<boolean> {
+    const full = await this.settle(group);
+    const plain = await this.settle(full.refused.map(({ row }) => withoutDescription(row)));
+    bare.inc(plain.settled);
+    for (const refusal of plain.refused) this.giveUp(refusal);
+    this.waiting.splice(0, group.length, ...full.left, ...plain.left);
+    const error = full.error ?? plain.error;
+    if (error === null) return true;
+    // Once per outage: a line for every retry would say nothing new.
+    if (isFirstTry) this.logger.error('Charges wait for PostgreSQL', { err: error, waiting: this.size });
+    return false;
   }
 
-  /** One charge that PostgreSQL will never take must not hold up the others. */
-  private async commitOneByOne(group: readonly GenerationSettlement[], error: unknown): Promise<boolean> {
-    const [only] = group;
-    if (group.length === 1 && only !== undefined) {
-      refused.inc();
-      const { id, organizationId, costUsd, model } = only;
-      this.logger.error('A charge was refused as invalid', {
-        err: error,
-        generationId: id,
-        organizationId,
-        costUsd,
-        model,
-      });
-      return true;
-    }
-    for (const settlement of group) {
-      if (!(await this.commit([settlement], 1))) return false;
-    }
-    return true;
+  private async settle(group: readonly GenerationSettlement[]): Promise<{
+    readonly settled: number;
+    readonly refused: readonly RefusedRow<GenerationSettlement>[];
+    readonly left: readonly GenerationSettlement[];
+    readonly error: unknown;
+  }> {
+    const { stored, refused: bad, failed } = await storeApart(group, (some) => this.repository.settle(some));
+    const count = stored.reduce((sum, { rows }) => sum + rows.length, 0);
+    settled.inc(count);
+    return { settled: count, refused: bad, left: failed?.rows ?? [], error: failed?.error ?? null };
+  }
+
+  /** With ids and the amount, which is all that an operator needs to charge it by hand. */
+  private giveUp({ row, error }: RefusedRow<GenerationSettlement>): void {
+    refused.inc();
+    const { id, organizationId, workspaceId, costUsd, model } = row;
+    const sqlState = sqlStateOf(error);
+    const fields = { sqlState, generationId: id, organizationId, workspaceId, costUsd, model };
+    this.logger.error('A charge was refused as invalid', fields);
   }
 }
 
-/** Data exceptions and constraint violations: the same rows would fail again. */
-function isAboutTheData(error: unknown): boolean {
-  const state = sqlStateOf(error);
-  return state !== null && (state.startsWith('22') || state.startsWith('23'));
+/** Keeps whose call it was, what it cost and how it ended. */
+function withoutDescription(settlement: GenerationSettlement): GenerationSettlement {
+  const { isByok, upstreamCostUsd } = settlement.details;
+  return {
+    ...settlement,
+    upstreamId: null,
+    upstreamModel: null,
+    finishReason: null,
+    usageProvenance: null,
+    latencyMs: null,
+    generationMs: null,
+    details: { attempts: [], isByok, upstreamCostUsd },
+  };
 }

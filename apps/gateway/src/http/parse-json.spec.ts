@@ -17,7 +17,7 @@ describe(parseJsonObject.name, () => {
 
 describe(readJsonBody.name, () => {
   it('counts the tokens of a prompt on its way', () => {
-    const body = Buffer.from(JSON.stringify({ model: 'x'.repeat(400), messages: [{ content: 'x'.repeat(396) }] }));
-    expect(readJsonBody(body, 'lenient').promptTokens).toBe(99);
+    const body = Buffer.from(JSON.stringify({ messages: [{ content: 'many more '.repeat(50) }] }));
+    expect(readJsonBody(body, 'lenient').promptTokens).toBe(102);
   });
 });

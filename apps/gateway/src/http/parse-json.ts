@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '@libs/errors';
-import { JsonCursor, MalformedJson, scanJsonShape, tokensOfBytes } from '@libs/inference';
+import { JsonCursor, MalformedJson, scanJsonShape } from '@libs/inference';
 
 /**
  * `lenient` is for inference, where most of a body belongs to the provider: of doubled member names the last
@@ -35,7 +35,7 @@ export function readJsonBody(body: Buffer, rules: JsonRules): JsonBody {
   if (shape.problem !== null) throw bad(`it has ${shape.problem}`);
   const value = rules === 'strict' || shape.hasEscapedKey ? readExactly(body, rules) : parseFast(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it must be a JSON object');
-  return { object: value as JsonObject, promptTokens: tokensOfBytes(shape.promptBytes) };
+  return { object: value as JsonObject, promptTokens: shape.promptTokens };
 }
 
 function refuseOtherText(body: Buffer): void {

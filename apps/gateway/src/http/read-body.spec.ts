@@ -34,7 +34,7 @@ describe(readBody.name, () => {
     };
 
   it('gathers what comes in pieces', async () => {
-    handle = answeringWith(LIMITS);
+    handle = answeringWith({ ...LIMITS, idleMs: 5_000, totalMs: 5_000 });
     const answer = await askRaw(port(), '', {
       drive: (socket) => {
         socket.write(`${HEAD}01234`);

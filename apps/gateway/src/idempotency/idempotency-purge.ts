@@ -1,18 +1,20 @@
-import type { LoggerService } from '@nestjs/common';
-import { PeriodicTask } from '@libs/platform';
+import { PeriodicTask, type TaskRunner } from '@libs/platform';
 import type { IdempotencyKeysRepository } from './idempotency-keys.repository';
 
 const EVERY_MS = 600_000;
 const MOST_AT_ONCE = 1_000;
 
-/** Deletes keys whose 24 hours are over. Any number of processes may do so at once. */
+/** Deletes keys whose 24 hours are over; one process of all does so at a time. No caller is answered from them. */
 export class IdempotencyPurge {
-  private readonly task = new PeriodicTask({ everyMs: EVERY_MS, isImmediate: true }, () => this.purge());
+  private readonly task: PeriodicTask;
 
   constructor(
     private readonly keys: Pick<IdempotencyKeysRepository, 'purge'>,
-    private readonly logger: LoggerService,
-  ) {}
+    runner: TaskRunner,
+  ) {
+    const name = 'idempotency-keys.purge';
+    this.task = new PeriodicTask({ name, everyMs: EVERY_MS, isImmediate: true, runner }, () => this.purgeAll());
+  }
 
   start(): void {
     this.task.start();
@@ -22,13 +24,13 @@ export class IdempotencyPurge {
     return this.task.stop();
   }
 
-  async purge(): Promise<void> {
-    try {
-      let deleted = MOST_AT_ONCE;
-      while (deleted === MOST_AT_ONCE && !this.task.isStopped) deleted = await this.keys.purge(MOST_AT_ONCE);
-    } catch (error) {
-      // The next purge finds the same rows, and nobody is answered from them any more.
-      this.logger.warn('Old idempotency keys could not be deleted', { err: error });
-    }
+  /** Runs one pass. Never throws. */
+  purge(): Promise<void> {
+    return this.task.runOnce();
+  }
+
+  private async purgeAll(): Promise<void> {
+    let deleted = MOST_AT_ONCE;
+    while (deleted === MOST_AT_ONCE && !this.task.isStopped) deleted = await this.keys.purge(MOST_AT_ONCE);
   }
 }

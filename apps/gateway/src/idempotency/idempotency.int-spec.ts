@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
-import { createDataSource, Database } from '@libs/persistence';
+import { createDataSource, Database, SingleRunner } from '@libs/persistence';
 import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
 import type { DataSource } from 'typeorm';
 import { IdempotencyKeyEntity } from './idempotency-key.entity';
@@ -177,7 +177,7 @@ describe(IdempotencyService.name, () => {
     expect(renewed.effects).toHaveLength(1);
     await age('25 hours');
     await service.once(newRequest({ key: 'young' }), work().run);
-    await new IdempotencyPurge(keys, new Logger()).purge();
+    await new IdempotencyPurge(keys, new SingleRunner(database)).purge();
     const left = await database.firstRow<{ count: string }>({ sql: 'SELECT count(*) FROM idempotency_keys' });
     expect(left?.count).toBe('1');
   });

@@ -1,4 +1,5 @@
-import { Global, Logger, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { Global, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { SingleRunner } from '@libs/persistence';
 import { IdempotencyKeysRepository } from './idempotency-keys.repository';
 import { IdempotencyPurge } from './idempotency-purge';
 import { IdempotencyService } from './idempotency.service';
@@ -11,8 +12,8 @@ import { IdempotencyService } from './idempotency.service';
     IdempotencyService,
     {
       provide: IdempotencyPurge,
-      inject: [IdempotencyKeysRepository],
-      useFactory: (keys: IdempotencyKeysRepository) => new IdempotencyPurge(keys, new Logger(IdempotencyPurge.name)),
+      inject: [IdempotencyKeysRepository, SingleRunner],
+      useFactory: (keys: IdempotencyKeysRepository, runner: SingleRunner) => new IdempotencyPurge(keys, runner),
     },
   ],
   exports: [IdempotencyService],

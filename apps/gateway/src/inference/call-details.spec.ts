@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { CHAT_ANSWER } from './testing/answers';
+import { CHAT_ANSWER, chatChunk } from './testing/answers';
 import { callDetails, type RecordedCall } from './call-details';
 import { InferenceApp } from './testing/inference-app';
 
@@ -73,6 +73,27 @@ describe('the record of a call', () => {
     await ask({ ...plain, messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] });
     await app.recorder.flush();
     expect(app.books.settled).toMatchObject([{ outcome: 'failed', details: { attempts: [{ status: 503 }] } }]);
+  });
+
+  it.each([
+    ['chat', 'chat/completions', {}],
+    ['responses', 'responses', { input: 'Hi', messages: undefined }],
+    ['messages', 'messages', { max_tokens: 5 }],
+  ])('tells of a stream of %s whose provider failed after the first words that it failed', async (_api, path, more) => {
+    app.answer = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(chatChunk('Hel'), () => response.destroy());
+    };
+    await (await app.post(path, { ...plain, stream: true, ...more })).text();
+    await app.recorder.flush();
+    expect(app.books.settled).toMatchObject([
+      {
+        outcome: 'failed',
+        statusCode: 200,
+        provider: 'test',
+        details: { attempts: [{ provider: 'test', status: 502 }] },
+      },
+    ]);
   });
 
   it('is not kept of a call that could not be routed, unless its row was there: then the call failed', async () => {

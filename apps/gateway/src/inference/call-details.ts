@@ -68,7 +68,7 @@ export function answerDetails(recorded: RecordedCall, server: Server, ended: End
   const discount = cacheDiscount(endpoint.pricing, usage);
   return Object.assign(callDetails(recorded, server.attempts), {
     nativeFinishReason: storedText(ended.nativeFinishReason),
-    // Where an endpoint sells more than one tier, what it made of the call is not known here.
+    // What an endpoint is asked for, and sells.
     serviceTier: tier === 'standard' ? undefined : tier,
     isByok: credential ? true : undefined,
     upstreamCostUsd: cost.upstreamCost === undefined ? undefined : formatUsd(cost.upstreamCost),

@@ -1,8 +1,7 @@
 import { Catch } from '@nestjs/common';
 import { toEnvelope, type AppError } from '@libs/errors';
-import type { Api } from '@libs/inference';
+import { callStatus, type Api } from '@libs/inference';
 import type { ErrorResponse } from '@libs/platform';
-import { callStatus } from './call-status';
 import { InferenceErrorFilter, type ExplainedRequest } from './inference-error.filter';
 
 /** Errors of one API that has statuses of its own. */

@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import { Cancellation } from '@libs/inference';
 import type { EarlyEnd, RequestLife } from '../http/in-flight';
+import { rephrased } from './call-failure';
 
 /** Ends a call when nobody waits for its answer any more, or when the process has to stop. */
 export class CallLife {
@@ -21,7 +22,7 @@ export class CallLife {
   /** The error of a call that may have been ended by us. */
   explain(thrown: unknown): AppError {
     const error = AppError.from(thrown);
-    return this.isStopped && error.code === 'request_timeout' ? this.reason : error;
+    return this.isStopped && error.code === 'request_timeout' ? rephrased(this.reason, error) : error;
   }
 
   private readonly onEarlyEnd = (why: EarlyEnd): void => {

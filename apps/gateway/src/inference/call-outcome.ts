@@ -1,9 +1,8 @@
 import type { AppError } from '@libs/errors';
-import { formatUsd, type Attempt, type InferenceResult, type StreamOutcome } from '@libs/inference';
+import { callStatus, formatUsd, type Attempt, type InferenceResult, type StreamOutcome } from '@libs/inference';
 import type { CallOutcome } from '../generations/generation-ticket';
 import { storedText } from '../generations/stored-text';
 import type { LoopResult } from '../server-tools/server-tool-engine';
-import { callStatus } from './call-status';
 import { answerDetails, callDetails, type Ended, type RecordedCall, type Server } from './call-details';
 
 /** When a call began and when its answer did, in milliseconds of one clock. */

@@ -113,7 +113,10 @@ describe(`routing metadata of ${CallReplier.name}`, () => {
       response.write(chatChunk('Hel'), () => response.destroy());
     };
     const payloads = payloadsOf(await (await ask('chat/completions', { ...CHAT, stream: true })).text());
-    expect(payloads.at(-1)).toMatchObject({ error: { code: 502 }, sluice_metadata: SERVED });
+    expect(payloads.at(-1)).toMatchObject({
+      error: { code: 502 },
+      sluice_metadata: { ...SERVED, attempts: [{ provider: 'Test', status: 502 }] },
+    });
   });
 
   it.each([

@@ -1,16 +1,26 @@
 import { mintId, type Principal } from '@libs/contracts';
-import type { AppError } from '@libs/errors';
-import { atTurnEnd, spliceMembers, type CallableApi, type Served, type StreamableApi } from '@libs/inference';
+import { AppError } from '@libs/errors';
+import {
+  atTurnEnd,
+  failedRouteOf,
+  failureEvents,
+  spliceMembers,
+  type CallableApi,
+  type Served,
+  type StreamableApi,
+  type UnansweredCall,
+} from '@libs/inference';
 import type { FastifyReply } from 'fastify';
 import type { CallContents } from '../generations/call-contents';
 import { clientOf } from './call-client';
+import { failureMetadata } from './call-failure';
 import { CallLife } from './call-life';
-import type { IncomingCall } from './checked-call';
+import { checkCall, type IncomingCall } from './checked-call';
 import type { ExplainedRequest } from './inference-error.filter';
-import { InferenceService } from './inference.service';
+import { InferenceService, type OpenedStream } from './inference.service';
+import { EventStreamReply, type StreamPace } from './event-stream-reply';
 import { MetadataStream } from './metadata-stream';
 import { metadataMemberFor } from './metadata-wish';
-import { writeStream } from './sse';
 
 /** One call on its way from request to reply. */
 interface Conversation {
@@ -31,6 +41,15 @@ interface Writing {
   readonly written: Promise<void>;
 }
 
+const STREAM_HEADERS = [
+  'content-type',
+  'text/event-stream; charset=utf-8',
+  'cache-control',
+  'no-cache',
+  'x-accel-buffering',
+  'no',
+];
+
 /** What the controllers of all APIs do alike: from a checked credential and a body to an answer or a stream. */
 export class CallReplier {
   constructor(
@@ -39,6 +58,7 @@ export class CallReplier {
     private readonly serviceName: string,
     /** Null where nothing of calls is kept. */
     private readonly contents: CallContents | null = null,
+    private readonly pace: Partial<StreamPace> = {},
   ) {}
 
   /** @throws AppError, until the first byte has left */
@@ -54,7 +74,7 @@ export class CallReplier {
     try {
       send(request, reply, JSON.stringify({ input_tokens: await this.inference.countTokens(talk.call) }));
     } catch (thrown) {
-      throw this.explain(talk, thrown);
+      throw await this.explain(talk, thrown);
     }
   }
 
@@ -80,15 +100,15 @@ export class CallReplier {
   }
 
   /** The error as the caller shall read it, with the metadata beside it where they are asked for. */
-  private explain({ life, request, metadataMember }: Conversation, thrown: unknown): AppError {
-    const metadata = metadataMember === null ? null : this.inference.failureMetadata(thrown);
+  private async explain({ life, request, metadataMember }: Conversation, thrown: unknown): Promise<AppError> {
+    const metadata = metadataMember === null ? null : await failureMetadata(thrown);
     if (metadataMember !== null && metadata !== null) request.besideError = { [metadataMember]: metadata };
     return life.explain(thrown);
   }
 
-  private failed(api: CallableApi, talk: Conversation, thrown: unknown): AppError {
+  private async failed(api: CallableApi, talk: Conversation, thrown: unknown): Promise<AppError> {
     const { call, reply, contents } = talk;
-    const error = this.explain(talk, thrown);
+    const error = await this.explain(talk, thrown);
     reply.header('x-generation-id', call.generationId);
     contents?.failed(api, call, error);
     return error;
@@ -98,16 +118,20 @@ export class CallReplier {
     try {
       await this.answer(api, talk);
     } catch (thrown) {
-      throw this.failed(api, talk, thrown);
+      throw await this.failed(api, talk, thrown);
     }
   }
 
   private async replyStream(api: StreamableApi, talk: Conversation): Promise<void> {
+    const events = this.eventStream(talk);
     let writing: Writing;
     try {
-      writing = await this.stream(api, talk);
+      const opened = await events.whileOpening(this.inference.stream(api, talk.call));
+      writing = this.write(api, talk, events, opened);
     } catch (thrown) {
-      throw this.failed(api, talk, thrown);
+      const error = await this.failed(api, talk, thrown);
+      if (!events.hasBegun) throw error;
+      writing = { written: events.fail(failureEvents(api, unansweredCall(api, talk, thrown), error)) };
     }
     // Not awaited: this function would hold on to the conversation, and its prompt, until the stream is over.
     return writing.written;
@@ -125,35 +149,41 @@ export class CallReplier {
     send(request, reply, body, call.generationId);
   }
 
-  private async stream(api: StreamableApi, talk: Conversation): Promise<Writing> {
-    const { call, life, request, reply, contents, metadataMember: name, startedMs } = talk;
-    const begun = await this.inference.stream(api, call);
+  private eventStream({ call: { generationId }, request, reply }: Conversation): EventStreamReply {
+    const { headers } = request.life;
+    const writeHead = (): void => {
+      reply.hijack();
+      reply.raw.writeHead(200, [...headers, 'x-generation-id', generationId, ...STREAM_HEADERS]);
+    };
+    return new EventStreamReply(reply.raw, { serviceName: this.serviceName, writeHead, pace: this.pace });
+  }
+
+  private write(api: StreamableApi, talk: Conversation, events: EventStreamReply, begun: OpenedStream): Writing {
+    const { call, life, request, contents, metadataMember: name, startedMs } = talk;
     const opened = contents === null ? begun : { ...begun, stream: contents.listenTo(api, call, begun) };
     const value = (): string => this.metadataOf(api, opened, startedMs);
     const stream = name === null ? opened.stream : new MetadataStream(api, call.generationId, opened, { name, value });
-    reply.hijack();
-    reply.raw.writeHead(200, [
-      ...request.life.headers,
-      'x-generation-id',
-      call.generationId,
-      'content-type',
-      'text/event-stream; charset=utf-8',
-      'cache-control',
-      'no-cache',
-      'x-accel-buffering',
-      'no',
-    ]);
     letGo(request);
-    const written = writeStream(reply.raw, stream, {
-      serviceName: this.serviceName,
-      lastWords: () => stream.lastWords(opened.refusal() ?? life.reason),
-    });
-    return { written };
+    return { written: events.write(stream, () => stream.lastWords(opened.refusal() ?? life.reason)) };
   }
 
   private metadataOf(api: CallableApi, served: Served, startedMs: number): string {
     return JSON.stringify(this.inference.metadataOf(api, served, performance.now() - startedMs));
   }
+}
+
+/** What a client may know of a call that no provider answered. */
+function unansweredCall(api: StreamableApi, { call, request }: Conversation, thrown: unknown): UnansweredCall {
+  const { generationId, body, parsed, caller } = call;
+  const last = thrown instanceof AppError ? failedRouteOf(thrown)?.attempts.at(-1) : undefined;
+  return {
+    generationId,
+    requestId: request.id,
+    requestBody: body,
+    model: last?.model ?? checkCall(api, parsed, caller.settings).route.model,
+    provider: last?.providerName ?? null,
+    beside: request.besideError ?? {},
+  };
 }
 
 /** A prompt may be long, and so may the answer to it be: nobody reads what was asked any more. */

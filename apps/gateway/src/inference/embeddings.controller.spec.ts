@@ -117,12 +117,28 @@ describe(EmbeddingsController.name, () => {
   ])('answers an upstream that says %d with %d (interface §4.6)', async (theirs, ours) => {
     const failing = await InferenceApp.start();
     failing.answer = (_request, response) => void response.writeHead(theirs).end('{"error":{"message":"no"}}');
-    const response = await failing.post('embeddings', ONE);
-    expect(response.status).toBe(ours);
-    expect(await response.json()).toMatchObject({ error: { code: ours } });
-    await failing.recorder.flush();
-    expect(failing.books.settled.at(-1)).toMatchObject({ statusCode: ours, costUsd: '0' });
-    await failing.close();
+    try {
+      const response = await failing.post('embeddings', ONE, {
+        headers: {
+          authorization: `Bearer ${failing.key}`,
+          'content-type': 'application/json',
+          'x-sluice-metadata': 'enabled',
+        },
+      });
+      expect(response.status).toBe(ours);
+      expect(await response.json()).toMatchObject({
+        error: { code: ours },
+        sluice_metadata: { attempts: [{ status: ours }] },
+      });
+      await failing.recorder.flush();
+      expect(failing.books.settled.at(-1)).toMatchObject({
+        statusCode: ours,
+        costUsd: '0',
+        details: { attempts: [{ status: ours }] },
+      });
+    } finally {
+      await failing.close();
+    }
   });
 
   it('refuses more than the model takes in, however long the word, at once (E05, E20)', async () => {

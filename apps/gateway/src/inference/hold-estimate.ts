@@ -16,7 +16,7 @@ const UNCAPPED_TOKENS = 1_024;
  */
 const MOST_HELD_TOKENS = 16_384;
 
-/** Turns that are held for where tools of ours may take many; most answers need no more. */
+/** Number of model turns to reserve credit for at first when server tools are used; later turns reserve their own. */
 export const HELD_TURNS = 4n;
 
 export interface ExpectedUsage {
@@ -48,5 +48,7 @@ function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers }: E
     endpoint.maxCompletionTokens ?? MOST_HELD_TOKENS,
     MOST_HELD_TOKENS,
   );
-  return priceTokens(endpoint.pricing, promptTokens, api === 'embeddings' ? 0 : cap * answers);
+  // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
+  const prompt = api === 'embeddings' ? promptTokens : Math.min(promptTokens, endpoint.contextLength ?? promptTokens);
+  return priceTokens(endpoint.pricing, prompt, api === 'embeddings' ? 0 : cap * answers);
 }

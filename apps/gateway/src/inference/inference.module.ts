@@ -10,13 +10,13 @@ import {
   UpstreamHttp,
   type ProviderAdapter,
 } from '@libs/inference';
-import { CredentialsClient, Egress, MessageBus } from '@libs/platform';
+import { CredentialsClient, Egress, Feeds, MessageBus, noteOwnFault } from '@libs/platform';
 import { GatewayEnv, providerKeyVariables } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
 import { GenerationRecorder } from '../generations/generation-recorder';
 import { InferenceLimits } from '../limits/inference-limits';
 import { Plugins } from '../plugins/plugins';
-import { createServerToolEngine, imageModelsOf } from '../server-tools/create-server-tool-engine';
+import { createServerToolEngine, imageModelsOf, picturePicoUsd } from '../server-tools/create-server-tool-engine';
 import { ServerToolEngine } from '../server-tools/server-tool-engine';
 import { createServerTools } from '../server-tools/server-tool-registry';
 import { PageReader } from '../server-tools/web-fetch-pages/page-reader';
@@ -35,6 +35,7 @@ import { TranscriptionsController } from './transcriptions.controller';
 
 type Adapters = ReadonlyMap<string, ProviderAdapter>;
 const ADAPTERS = Symbol('provider adapters');
+const engineLogger = new Logger(InferenceEngine.name);
 
 /** The engine over the operator's catalogue and keys, and the routes that call it. */
 @Global()
@@ -51,9 +52,11 @@ const ADAPTERS = Symbol('provider adapters');
     { provide: SharedCredentials, useFactory: () => new SharedCredentials(providerKeyVariables()) },
     {
       provide: CallerCredentials,
-      inject: [SharedCredentials, MessageBus],
-      useFactory: (shared: SharedCredentials, bus: MessageBus) =>
-        new CallerCredentials(shared, new CredentialsClient(bus)),
+      inject: [SharedCredentials, MessageBus, Feeds, GatewayEnv],
+      useFactory: (shared: SharedCredentials, bus: MessageBus, feeds: Feeds, env: GatewayEnv) => {
+        const options = { feed: feeds.of('credentials'), graceMs: env.KEY_GRACE_SECONDS * 1_000 };
+        return new CallerCredentials(shared, new CredentialsClient(bus, options));
+      },
     },
     { provide: UpstreamHttp, useFactory: () => new UpstreamHttp() },
     { provide: ADAPTERS, inject: [UpstreamHttp], useFactory: (http: UpstreamHttp) => createProviderAdapters(http) },
@@ -74,6 +77,7 @@ const ADAPTERS = Symbol('provider adapters');
           health: new ProviderHealth(Date.now),
           clock: Date.now,
           dice: Math.random,
+          onOwnFault: (error, { endpoint }) => noteOwnFault(error, endpoint.provider.slug, engineLogger),
           byokFee: parsePercent(env.BYOK_FEE_PERCENT),
           timeouts: {
             headersMs: env.UPSTREAM_HEADERS_TIMEOUT_MS,
@@ -92,7 +96,14 @@ const ADAPTERS = Symbol('provider adapters');
         pages: PageReader,
         { SERVICE_NAME: serviceName }: GatewayEnv,
       ) => {
-        const tools = createServerTools({ engine, imageModels: () => imageModelsOf(routing), web, pages, serviceName });
+        const tools = createServerTools({
+          engine,
+          imageModels: () => imageModelsOf(routing),
+          picturePicoUsd: (model) => picturePicoUsd(routing, model),
+          web,
+          pages,
+          serviceName,
+        });
         return createServerToolEngine({ engine, routing, serviceName, tools });
       },
     },
@@ -112,7 +123,7 @@ const ADAPTERS = Symbol('provider adapters');
       provide: CallReplier,
       inject: [InferenceService, GatewayEnv, CallContents],
       useFactory: (inference: InferenceService, env: GatewayEnv, contents: CallContents | null) =>
-        new CallReplier(inference, env.SERVICE_NAME, contents),
+        new CallReplier(inference, env.SERVICE_NAME, contents, { firstCommentMs: env.STREAM_FIRST_COMMENT_MS }),
     },
     {
       provide: TranscriptionReplier,

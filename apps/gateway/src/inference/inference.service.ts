@@ -1,35 +1,38 @@
-import { dayOfId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import {
-  estimatePromptTokens,
   failedRouteOf,
   routingMetadata,
   translationStage,
-  type Api,
   type CallableApi,
   type Cancellation,
+  type FailedRoute,
   type InferenceEngine,
   type InferenceResult,
+  type PicoUsd,
+  type PipelineStage,
   type RoutedRequest,
   type RoutingMetadata,
   type Served,
   type StreamableApi,
   type StreamResult,
 } from '@libs/inference';
-import { durationHistogram, type DurationSeries } from '@libs/platform';
 import type { GenerationRecorder } from '../generations/generation-recorder';
 import type { CallOutcome, GenerationTicket } from '../generations/generation-ticket';
 import type { PluginRun } from '../plugins/plugin-run';
 import type { Plugins } from '../plugins/plugins';
 import type { Admission, ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
 import type { LoopResult, LoopServed, ServerToolCall, ServerToolEngine } from '../server-tools/server-tool-engine';
+import { CallFund } from '../generations/call-fund';
 import { withoutPrompt } from './call-details';
+import { causeOf, dayOf, promptTokensOf, workspaceOf } from './call-facts';
+import { noteFailedCall } from './call-failure';
 import { answered, failed, streamed } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
 import { estimateHold, HELD_TURNS } from './hold-estimate';
 import { keyLimitOf } from '../generations/key-limit-of';
 import type { InferenceRouting } from './inference-routing';
+import { observeUpstream } from './upstream-time';
 
 /** A stream that has begun, and why it has to end early, once that is so. */
 export interface OpenedStream extends StreamResult, Partial<LoopServed> {
@@ -53,18 +56,14 @@ interface PreparedCall {
   readonly abort: Cancellation;
   readonly startedMs: number;
   readonly ticket: GenerationTicket;
+  /** Of which plugins and turns take what they need. */
+  readonly fund: CallFund;
   /** Null where nothing is limited. */
   readonly admission: Admission | null;
 }
 
 /** Counts as a request, and uses no tokens of anybody. */
 const NOTHING_GENERATED: ExpectedTokens = { promptTokens: 0, maxTokens: null, answers: 0 };
-
-const upstreamTime = durationHistogram({
-  name: 'sluice_upstream_first_byte_seconds',
-  help: 'From the call to the provider to its answer, or the first event of it',
-  labelNames: ['api', 'provider'],
-});
 
 /**
  * One inference call: check it, put it on the books, route it, charge it. The ticket is ended on every way
@@ -91,19 +90,24 @@ export class InferenceService {
     const prepared = this.prepare(api, call, false);
     const { plugins, ticket, startedMs } = prepared;
     const result = await this.reach<InferenceResult & Partial<LoopResult>>(prepared, ({ request, turns }) =>
-      turns === null ? this.engine.answer(api, request) : turns.answer(request),
+      turns === null ? this.engine.answer(api, request) : turns.answer(request, prepared.fund),
     );
     const endedMs = this.nowMs();
     settle(prepared, answered(prepared, result, { startedMs, firstByteMs: endedMs, endedMs }));
-    if (result.interruption) throw ticket.refusal ?? result.interruption;
-    return plugins === null ? result : plugins.told(await plugins.finish(result));
+    if (result.interruption) throw this.failedAfter(prepared, result, ticket.refusal ?? result.interruption);
+    if (plugins === null) return result;
+    try {
+      return plugins.told(await plugins.finish(result));
+    } catch (thrown) {
+      throw this.failedAfter(prepared, result, AppError.from(thrown));
+    }
   }
 
   /** Resolves when the stream is one. @throws AppError until then */
   async stream(api: StreamableApi, call: IncomingCall): Promise<OpenedStream> {
     const prepared = this.prepare(api, call, true);
     const result = await this.reach<StreamResult & Partial<LoopServed>>(prepared, ({ request, turns }) =>
-      turns === null ? this.engine.stream(api, request) : turns.stream(request),
+      turns === null ? this.engine.stream(api, request) : turns.stream(request, prepared.fund),
     );
     failpoint('stream-begun');
     return this.opened(prepared, result);
@@ -131,13 +135,6 @@ export class InferenceService {
     return routingMetadata({ plan, attempts, served, generationMs, pipeline });
   }
 
-  /** What it tells of a call that failed on its way; null for one that never set out. */
-  failureMetadata(thrown: unknown): RoutingMetadata | null {
-    if (!(thrown instanceof AppError)) return null;
-    const route = failedRouteOf(thrown);
-    return route === null ? null : routingMetadata({ ...route, served: null });
-  }
-
   /** What is kept as long as the stream goes on holds nothing of its prompt. */
   private opened(prepared: PreparedCall, result: StreamResult & Partial<LoopServed>): OpenedStream {
     const { ticket, plugins, admission, startedMs } = prepared;
@@ -161,8 +158,9 @@ export class InferenceService {
     const aim = this.aimOf(api, call, checked, promptTokens);
     const plugins = api === 'embeddings' ? null : (this.plugins?.runFor(api, call, checked) ?? null);
     const models = [route.model, ...route.models];
-    const turnPicoUsd = estimateHold(this.routing.catalogue(), { api, models, promptTokens, ...expected });
-    const answerPicoUsd = aim.turns === null ? turnPicoUsd : turnPicoUsd * HELD_TURNS;
+    const turnPicoUsd = (tokens: number): PicoUsd =>
+      estimateHold(this.routing.catalogue(), { api, models, promptTokens: tokens, ...expected });
+    const answerPicoUsd = turnPicoUsd(promptTokens) * (aim.turns === null ? 1n : HELD_TURNS);
     const opening = {
       id: generationId,
       createdOn: dayOf(generationId),
@@ -180,7 +178,8 @@ export class InferenceService {
     // On its way to Redis while the hold is on its way to PostgreSQL.
     const admission = this.limits?.admit(workspaceId, tokens) ?? null;
     const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n), causeOf(call));
-    return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket, admission };
+    const fund = new CallFund(ticket, turnPicoUsd);
+    return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket, fund, admission };
   }
 
   private aimOf(api: CallableApi, call: IncomingCall, { route }: CheckedCall, promptTokens: number): Aim {
@@ -220,23 +219,59 @@ export class InferenceService {
 
   /** Ends a call that came to nothing; why it did. */
   private fail(call: PreparedCall, thrown: unknown, isAdmitted: boolean): AppError {
-    const { ticket, abort, startedMs, admission, plugins } = call;
+    const { ticket, plugins } = call;
     const error = ticket.refusal ?? AppError.from(thrown);
-    const attempts = (thrown instanceof AppError && failedRouteOf(thrown)?.attempts) || [];
-    const times = { startedMs, endedMs: this.nowMs() };
-    const ended = failed(call, { error, isCancelled: abort.aborted, attempts }, times);
-    const outcome = plugins === null ? ended : plugins.recorded(ended);
-    admission?.used(outcome.promptTokens + outcome.completionTokens);
-    // A request that was not let in, or could not be routed, has asked no provider.
-    if (isAdmitted && error.availability === undefined) ticket.settle(outcome);
+    const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
+    const outcome = this.failure(call, error, route);
+    call.admission?.used(outcome.promptTokens + outcome.completionTokens);
+    // A request that was not let in, or could not be routed, has asked no provider, unless a plugin did.
+    const hasAsked = isAdmitted && error.availability === undefined;
+    if (hasAsked || outcome.costPicoUsd > 0n) ticket.settle(outcome);
     else ticket.withdraw(outcome);
-    return error;
+    return this.noted(call, error, route, plugins?.stages);
   }
 
-  /** Plugins may cost something, so they work once the money is there. */
-  private async aimThrough(plugins: PluginRun, { api, checked }: PreparedCall): Promise<Aim> {
-    const call = await plugins.prepare();
-    return this.aimOf(api, call, checked, promptTokensOf(call));
+  /** What its plugins did is paid all the same. */
+  private failure(call: PreparedCall, error: AppError, route: FailedRoute | null): CallOutcome {
+    const { abort, startedMs, plugins } = call;
+    const { attempts = [] } = route ?? {};
+    const ended = failed(call, { error, isCancelled: abort.aborted, attempts }, { startedMs, endedMs: this.nowMs() });
+    return plugins === null ? ended : plugins.charged(ended);
+  }
+
+  /** The error of a call that a provider had answered, at least in part. */
+  private failedAfter(
+    call: PreparedCall,
+    { plan, attempts, stages }: Served & Partial<LoopServed>,
+    error: AppError,
+  ): AppError {
+    const route = plan === undefined ? null : { plan, attempts };
+    return this.noted(call, error, route, [...(call.plugins?.stages ?? []), ...(stages?.() ?? [])]);
+  }
+
+  private noted(
+    { api, aim }: PreparedCall,
+    error: AppError,
+    route: FailedRoute | null,
+    stages: readonly PipelineStage[] = [],
+  ): AppError {
+    return noteFailedCall(error, { route, stages, plan: () => this.engine.plan(api, aim.request) });
+  }
+
+  /**
+   * Plugins may cost something, so they work once the money is there, and those that do only for a request that some
+   * endpoint can serve. What they make of its prompt is reserved before it is sent.
+   */
+  private async aimThrough(plugins: PluginRun, { api, checked, fund }: PreparedCall): Promise<Aim> {
+    // A prompt that is too long may be shortened yet.
+    const call = await plugins.prepare((current) =>
+      this.engine.plan(api, this.aimOf(api, current, checked, 0).request),
+    );
+    const promptTokens = promptTokensOf(call);
+    const aim = this.aimOf(api, call, checked, promptTokens);
+    await fund.reserve(plugins.spentPicoUsd);
+    if (aim.turns === null) await fund.reserveTurn(promptTokens);
+    return aim;
   }
 }
 
@@ -247,41 +282,4 @@ function settle(
   failpoint('call-answered');
   admission?.used(outcome.promptTokens + outcome.completionTokens);
   ticket.settle(plugins === null ? outcome : plugins.charged(outcome));
-}
-
-/** Thousands of ids in a row name the same second, and so the same day. */
-let lastSecond = '';
-let lastDay = '';
-
-export function dayOf(generationId: string): string {
-  const second = generationId.slice(0, generationId.lastIndexOf('-'));
-  if (second !== lastSecond) {
-    lastDay = dayOfId(generationId) ?? '';
-    lastSecond = second;
-  }
-  return lastDay;
-}
-
-/** By provider and API: looking a series up by its labels costs more than counting in it. */
-const upstreamSeries = new Map<string, Partial<Record<Api, DurationSeries>>>();
-
-/** A call to a provider that has answered, or begun to. */
-export function observeUpstream(api: Api, provider: string, seconds: number): void {
-  let ofProvider = upstreamSeries.get(provider);
-  if (ofProvider === undefined) upstreamSeries.set(provider, (ofProvider = {}));
-  (ofProvider[api] ??= upstreamTime.labels({ api, provider })).observe(seconds);
-}
-
-function promptTokensOf({ promptTokens, body }: IncomingCall): number {
-  return promptTokens ?? estimatePromptTokens(body);
-}
-
-/** `traceparent` of what caused the call, as its caller says. */
-export function causeOf({ client }: Pick<IncomingCall, 'client'>): string | undefined {
-  return client?.traceparent;
-}
-
-export function workspaceOf({ caller: { workspaceId } }: IncomingCall): string {
-  if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
-  return workspaceId;
 }

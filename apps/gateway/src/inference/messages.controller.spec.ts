@@ -183,7 +183,7 @@ describe(MessagesController.name, () => {
 
     it('are estimated where no provider counts', async () => {
       const response = await app.post('messages/count_tokens', OF_CHAT);
-      expect(await response.json()).toEqual({ input_tokens: 3 });
+      expect(await response.json()).toEqual({ input_tokens: 6 });
       expect(app.upstreamCalls).toEqual([]);
     });
 

@@ -15,13 +15,14 @@ export interface ClosingMember {
 }
 
 const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
-const STOP_HEAD = Buffer.from('event: message_stop\n');
+/** The events that a stream of messages may end with. */
+const LAST_HEADS = ['event: message_stop\n', 'event: error\n'].map((head) => Buffer.from(head));
 const DATA = 'data: ';
 const EVENT_END = '\n\n';
 
 /**
  * A stream whose end has one member more: on chat the last chunk before `[DONE]`, on responses the
- * response of the terminal event, on messages `message_stop`. All other bytes pass. An end that tells of a
+ * response of the terminal event, on messages `message_stop` or `error`. All other bytes pass. An end that tells of a
  * failure of our own tells nothing else.
  */
 export class MetadataStream implements AnswerStream {
@@ -57,7 +58,7 @@ export class MetadataStream implements AnswerStream {
   private isLast(events: Buffer): boolean {
     if (this.api !== 'messages') return events.subarray(-DONE_EVENT.length).equals(DONE_EVENT);
     const start = lastEventStart(events);
-    return events.subarray(start, start + STOP_HEAD.length).equals(STOP_HEAD);
+    return LAST_HEADS.some((head) => events.subarray(start, start + head.length).equals(head));
   }
 
   private closed(events: Buffer, error: AppError | null): Buffer {

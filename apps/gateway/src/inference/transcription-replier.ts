@@ -1,8 +1,8 @@
 import { mintId, type Principal } from '@libs/contracts';
-import { routingMetadata, failedRouteOf, spliceMembers, type TranscriptionAnswer } from '@libs/inference';
-import { AppError } from '@libs/errors';
+import { routingMetadata, spliceMembers, type TranscriptionAnswer } from '@libs/inference';
 import type { FastifyReply } from 'fastify';
 import { clientOf } from './call-client';
+import { failureMetadata } from './call-failure';
 import { CallLife } from './call-life';
 import { send } from './call-replier';
 import type { IncomingCall } from './checked-call';
@@ -36,10 +36,8 @@ export class TranscriptionReplier {
       send(request, reply, body, generationId);
     } catch (thrown) {
       reply.header('x-generation-id', generationId);
-      const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
-      if (member !== null && route !== null) {
-        request.besideError = { [member]: routingMetadata({ ...route, served: null }) };
-      }
+      const metadata = member === null ? null : await failureMetadata(thrown);
+      if (member !== null && metadata !== null) request.besideError = { [member]: metadata };
       throw life.explain(thrown);
     }
   }

@@ -4,6 +4,7 @@ import {
   endpointsNamed,
   expectedTranscriptionCost,
   failedRouteOf,
+  sameRoute,
   transcriptionNeeds,
   transcriptionTraitsOf,
   type ArrivingAudio,
@@ -22,10 +23,11 @@ import type { RecordedCall } from './call-details';
 import { answered, failed } from './call-outcome';
 import { routedRequest, type IncomingCall } from './checked-call';
 import type { InferenceRouting } from './inference-routing';
-import { causeOf, dayOf, observeUpstream, workspaceOf } from './inference.service';
+import { causeOf, dayOf, workspaceOf } from './call-facts';
 import { routeWishOf } from './route-request';
 import type { IncomingTranscription } from './incoming-transcription';
 import { UPLOAD_PACE } from './transcription-upload';
+import { observeUpstream } from './upstream-time';
 
 const API = 'transcription';
 /** Speech is limited by requests: nobody knows its tokens before it has been heard. */
@@ -164,13 +166,13 @@ export class TranscriptionService {
 
   #failed({ ticket, recorded, startedMs }: OpenCall, { abort }: IncomingCall, thrown: unknown): AppError {
     const error = ticket.refusal ?? AppError.from(thrown);
-    const attempts = (thrown instanceof AppError && failedRouteOf(thrown)?.attempts) || [];
-    const failure = { error, isCancelled: abort.aborted, attempts };
+    const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
+    const failure = { error, isCancelled: abort.aborted, attempts: route?.attempts ?? [] };
     const outcome = failed(recorded, failure, { startedMs, endedMs: this.nowMs() });
     // A request that could not be routed has asked no provider.
     if (error.availability === undefined) ticket.settle(outcome);
     else ticket.withdraw(outcome);
-    return error;
+    return sameRoute(error, route);
   }
 }
 

@@ -25,7 +25,12 @@ export function invalidGrant(): AppError {
   return oauthRefusal('invalid_grant', 'The subject token or the policy does not allow this exchange');
 }
 
-const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set(['provider_unavailable', 'provider_overloaded', 'timeout']);
+const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set([
+  'provider_unavailable',
+  'provider_overloaded',
+  'unavailable',
+  'timeout',
+]);
 
 /** What one of our errors is in the words of OAuth. */
 export function oauthMeaningOf(error: AppError): OauthMeaning {

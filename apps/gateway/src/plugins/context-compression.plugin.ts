@@ -8,13 +8,15 @@ import type { RequestBody } from './request-body';
 /** Kept free for an answer of which the request does not say how long it may be. */
 const ANSWER_TOKENS = 4_096;
 
+const STAGE = { type: 'context_compression', name: 'context-compression' } as const;
+
 /** Shortens a conversation in its middle until it fits the context of the request's model. */
 export class ContextCompressionPlugin implements Plugin {
   readonly id = 'context-compression';
 
   bind(settings: Fields, path: string): BoundPlugin {
     new SettingsReader(settings, path).oneOf('engine', ['middle-out']);
-    return { prepare: async (body, context) => compress(body, context) };
+    return { stage: STAGE, prepare: async (body, context) => compress(body, context) };
   }
 }
 
@@ -26,8 +28,7 @@ function compress(body: RequestBody, context: PluginContext): Preparation | null
   return {
     body: compressed,
     stage: {
-      type: 'context_compression',
-      name: 'context-compression',
+      ...STAGE,
       summary: `engine=middle-out, messages=${before} to ${after}`,
       data: { engine: 'middle-out', input_type: 'messages', original_count: before, compressed_count: after },
     },

@@ -11,6 +11,7 @@ const ENGINES = ['native', 'pdf-text', 'cloudflare-ai'] as const;
 type PdfEngine = (typeof ENGINES)[number];
 
 const MOST_FILES = 20;
+const STAGE = { type: 'plugin', name: 'file-parser' } as const;
 
 /** Puts the text of PDF and text files in the place of the files, where the model does not read files itself. */
 export class FileParserPlugin implements Plugin {
@@ -21,7 +22,7 @@ export class FileParserPlugin implements Plugin {
   bind(settings: Fields, path: string): BoundPlugin {
     const pdf = new SettingsReader(settings, path).object('pdf');
     const engine = pdf?.oneOf('engine', ENGINES) ?? null;
-    return { prepare: (body, context) => this.#prepare(body, context, engine) };
+    return { stage: STAGE, prepare: (body, context) => this.#prepare(body, context, engine) };
   }
 
   async #prepare(body: RequestBody, context: PluginContext, engine: PdfEngine | null): Promise<Preparation | null> {
@@ -34,8 +35,7 @@ export class FileParserPlugin implements Plugin {
     return {
       body: body.withTurns(turns),
       stage: {
-        type: 'plugin',
-        name: 'file-parser',
+        ...STAGE,
         summary: `engine=pdf-text, files=${work.count}`,
         data: { engine: 'pdf-text', files: work.count },
       },

@@ -1,13 +1,12 @@
-import { estimatePromptTokens } from '@libs/inference';
+import { estimatePromptTokens, estimateTextTokens } from '@libs/inference';
 import { listOf, type Fields } from '../server-tools/named-tools';
 import { isSystemTurn, isTextPart, RequestBody, textsOf } from './request-body';
 
-const BYTES_PER_TOKEN = 4;
+/** Tokens are not spread evenly over a text, so a cut may have to be followed by another. */
+const MOST_CUTS = 4;
 /** No text is cut below this. */
 const SHORTEST_TEXT = 200;
 const GAP = '\n[…]\n';
-/** As JSON text. */
-const GAP_BYTES = 9;
 
 /**
  * The request with so much taken out of its middle that its prompt fits the budget: models read the beginning
@@ -20,17 +19,14 @@ const GAP_BYTES = 9;
  */
 export function middleOut(body: RequestBody, budget: number): RequestBody {
   const dropped = dropExchanges(body, budget);
-  const excess = excessOf(dropped, budget);
-  if (excess <= 0) return dropped;
   const last = lastExchange(dropped.turns);
-  const gentle = shorten(dropped, excess, (turn, index) => index < last && !isSystemTurn(turn));
-  const left = excessOf(gentle, budget);
-  return left <= 0 ? gentle : shorten(gentle, left, () => true);
+  const gentle = shorten(dropped, budget, (turn, index) => index < last && !isSystemTurn(turn));
+  return shorten(gentle, budget, () => true);
 }
 
-/** Bytes by which a prompt is too long. */
+/** Tokens by which a prompt is too long. */
 function excessOf(body: RequestBody, budget: number): number {
-  return (estimatePromptTokens(body.bytes) - budget) * BYTES_PER_TOKEN;
+  return estimatePromptTokens(body.bytes) - budget;
 }
 
 function dropExchanges(body: RequestBody, budget: number): RequestBody {
@@ -39,7 +35,7 @@ function dropExchanges(body: RequestBody, budget: number): RequestBody {
   const sizes = new Map<number, number>();
   turns.forEach((turn, at) => {
     const number = numbers[at]!;
-    if (number !== null) sizes.set(number, (sizes.get(number) ?? 0) + Buffer.byteLength(JSON.stringify(turn)));
+    if (number !== null) sizes.set(number, (sizes.get(number) ?? 0) + tokensOf(turn));
   });
   let excess = excessOf(body, budget);
   const gone = new Set<number | null>();
@@ -49,6 +45,10 @@ function dropExchanges(body: RequestBody, budget: number): RequestBody {
     excess -= sizes.get(number)!;
   }
   return gone.size === 0 ? body : body.withTurns(turns.filter((_turn, at) => !gone.has(numbers[at]!)));
+}
+
+function tokensOf(turn: Fields): number {
+  return estimatePromptTokens(Buffer.from(JSON.stringify(turn)));
 }
 
 /** Which exchange each turn belongs to, from 0; null for what says how to behave. */
@@ -79,24 +79,39 @@ function lastExchange(turns: readonly Fields[]): number {
   return Math.max(0, turns.findLastIndex(beginsExchange));
 }
 
-/** Cuts the longest texts of the turns that may be cut, all to the same length, until so many bytes are gone. */
-function shorten(body: RequestBody, excess: number, mayCut: (turn: Fields, index: number) => boolean): RequestBody {
-  const lengths = body.turns
-    .filter(mayCut)
-    .flatMap(cuttableTexts)
-    .map((text) => text.length);
-  const longest = longestFor(lengths, excess);
+type MayCut = (turn: Fields, index: number) => boolean;
+
+/** Cuts the longest texts of the turns that may be cut, all to the same length, until the prompt fits. */
+function shorten(body: RequestBody, budget: number, mayCut: MayCut): RequestBody {
+  let current = body;
+  for (let cut = 0; cut < MOST_CUTS; cut += 1) {
+    const excess = excessOf(current, budget);
+    if (excess <= 0) break;
+    current = shortenOnce(current, excess, mayCut);
+  }
+  return current;
+}
+
+function shortenOnce(body: RequestBody, excess: number, mayCut: MayCut): RequestBody {
+  const texts = body.turns.filter(mayCut).flatMap(cuttableTexts);
+  const characters = texts.reduce((sum, { length }) => sum + length, 0);
+  const tokens = texts.reduce((sum, text) => sum + estimateTextTokens(text), 0);
+  if (tokens === 0) return body;
+  const longest = longestFor(
+    texts.map(({ length }) => length),
+    Math.ceil((excess * characters) / tokens),
+  );
   return body.withTurns(body.turns.map((turn, index) => (mayCut(turn, index) ? cutTurn(turn, longest) : turn)));
 }
 
-/** The greatest length to which all texts must be cut for so many characters, and so at least bytes, to go. */
+/** The greatest length to which all texts must be cut for so many characters to go. */
 function longestFor(lengths: readonly number[], excess: number): number {
   const sorted = lengths.toSorted((a, b) => b - a);
   let sum = 0;
   for (const [index, length] of sorted.entries()) {
     sum += length;
     const cut = index + 1;
-    const level = Math.floor((sum - excess) / cut) - GAP_BYTES;
+    const level = Math.floor((sum - excess) / cut) - GAP.length;
     if (level >= (sorted[index + 1] ?? 0)) return Math.max(level, SHORTEST_TEXT);
   }
   return SHORTEST_TEXT;

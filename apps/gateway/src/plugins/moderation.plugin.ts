@@ -14,6 +14,7 @@ export interface ModerationService {
 }
 
 const NAME = 'moderation service';
+const STAGE = { type: 'guardrail', name: 'moderation' } as const;
 /** Longer texts are judged in pieces. */
 const LONGEST_INPUT = 30_000;
 const SHOWN_CHARACTERS = 100;
@@ -27,7 +28,7 @@ export class ModerationPlugin implements Plugin {
   bind(_settings: Fields, path: string): BoundPlugin {
     const { service } = this;
     if (service === null) throw refusal(`${path}.id`, 'asks for moderation, for which no service is configured here');
-    return { prepare: (body, context) => moderate(service, body, context) };
+    return { stage: STAGE, prepare: (body, context) => moderate(service, body, context) };
   }
 }
 
@@ -49,10 +50,10 @@ async function moderate(
     // A request of which nobody knows is not let through.
     throw new AppError('provider_unavailable', `The ${NAME} is not available`, { internal: `${NAME}: no verdict` });
   }
-  const flagged = verdicts.findIndex((verdict) => verdict['flagged'] === true);
-  if (flagged !== -1) throw flaggedInput(verdicts, inputs[flagged]!, modelSlug);
-  const stage = { type: 'guardrail', name: 'moderation', summary: `inputs=${inputs.length}, flagged=0` } as const;
-  return { body, stage };
+  const flagged = inputs.filter((_input, index) => verdicts[index]!['flagged'] === true);
+  const stage = { ...STAGE, summary: `inputs=${inputs.length}, flagged=${flagged.length}` };
+  const [first] = flagged;
+  return first === undefined ? { body, stage } : { body, stage, refusal: flaggedInput(verdicts, first, modelSlug) };
 }
 
 function flaggedInput(verdicts: readonly Fields[], input: string, modelSlug: string): AppError {

@@ -1,3 +1,4 @@
+import type { AppError } from '@libs/errors';
 import {
   callCancelled,
   formatUsd,
@@ -44,17 +45,43 @@ export class PluginRun {
     return this.plugins.reduce((sum, { mostPicoUsd = 0n }) => sum + mostPicoUsd, 0n);
   }
 
-  /** The call as the plugins have it. @throws AppError why a plugin refuses the call or cannot do its part */
-  async prepare(): Promise<IncomingCall> {
+  /** What the plugins have cost so far. */
+  get spentPicoUsd(): PicoUsd {
+    return this.#spent;
+  }
+
+  /** What the plugins did so far; of one that failed, that it did. */
+  get stages(): readonly PipelineStage[] {
+    return this.#stages;
+  }
+
+  /**
+   * The call as the plugins have it.
+   *
+   * @param beforePaying is given the call as it is before a plugin that costs something; what it throws ends the call
+   * @throws AppError why a plugin refuses the call or cannot do its part
+   */
+  async prepare(beforePaying: (call: IncomingCall) => Promise<unknown>): Promise<IncomingCall> {
+    let refusal: AppError | undefined;
+    const begins = async ({ mostPicoUsd }: BoundPlugin): Promise<void> => {
+      if (mostPicoUsd !== undefined) await beforePaying(this.#current());
+    };
     await this.#eachPlugin(async (plugin) => {
       const preparation = (await plugin.prepare?.(this.#body, this.context)) ?? null;
-      if (preparation === null) return;
+      if (preparation === null) return true;
       this.#body = preparation.body;
       this.#sources.push(...(preparation.sources ?? []));
       this.#spent += plugin.mostPicoUsd ?? 0n;
       this.#search = joinSearches(this.#search, preparation.search);
       this.#stages.push(preparation.stage);
-    });
+      refusal = preparation.refusal;
+      return refusal === undefined;
+    }, begins);
+    if (refusal !== undefined) throw refusal;
+    return this.#current();
+  }
+
+  #current(): IncomingCall {
     return { ...this.call, body: this.#body.bytes, parsed: this.#body.parsed, promptTokens: undefined };
   }
 
@@ -64,6 +91,7 @@ export class PluginRun {
     await this.#eachPlugin(async (plugin) => {
       const stage = (await plugin.finish?.(answer, this.#body, this.context)) ?? null;
       if (stage !== null) this.#stages.push(stage);
+      return true;
     });
     answer.cite(this.#sources);
     if (this.#spent > 0n) answer.addCost(this.#spent);
@@ -116,12 +144,23 @@ export class PluginRun {
     return search === undefined ? outcome : { ...outcome, details: { ...details, search } };
   }
 
-  /** One after the other; whatever goes wrong when the caller has left is that the caller has left. */
-  async #eachPlugin(work: (plugin: BoundPlugin) => Promise<void>): Promise<void> {
-    try {
-      for (const plugin of this.plugins) await work(plugin);
-    } catch (error) {
-      throw this.context.signal.aborted ? callCancelled() : error;
+  /**
+   * One after the other, until one of them is the last. Whatever goes wrong when the caller has left is that the
+   * caller has left.
+   */
+  async #eachPlugin(
+    work: (plugin: BoundPlugin) => Promise<boolean>,
+    begins?: (plugin: BoundPlugin) => Promise<void>,
+  ): Promise<void> {
+    for (const plugin of this.plugins) {
+      await begins?.(plugin);
+      try {
+        if (!(await work(plugin))) return;
+      } catch (thrown) {
+        if (this.context.signal.aborted) throw callCancelled();
+        this.#stages.push({ ...plugin.stage, summary: 'failed' });
+        throw thrown;
+      }
     }
   }
 }

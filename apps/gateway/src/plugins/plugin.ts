@@ -1,3 +1,4 @@
+import type { AppError } from '@libs/errors';
 import type { Model, PipelineStage, StreamableApi } from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
 import type { Fields } from '../server-tools/named-tools';
@@ -18,11 +19,16 @@ export interface PluginContext {
   readonly signal: AbortSignal;
 }
 
+/** The kind and the name of a stage, whatever comes of it. */
+export type StageName = Pick<PipelineStage, 'type' | 'name'>;
+
 /** What a plugin made of a request. */
 export interface Preparation {
   readonly body: RequestBody;
   /** What the metadata says of it. */
   readonly stage: PipelineStage;
+  /** Why the request goes no further. */
+  readonly refusal?: AppError;
   /** The search of the web that was made, for the record of the call. */
   readonly search?: GenerationSearch;
   /** What the answer is to cite. */
@@ -31,12 +37,14 @@ export interface Preparation {
 
 /** A plugin as one request set it up. */
 export interface BoundPlugin {
+  /** What it goes by in the metadata. */
+  readonly stage: StageName;
   /** What `prepare` may cost the caller at most, in pico-dollars; nothing when absent. */
   readonly mostPicoUsd?: bigint;
   /**
    * Works on the request before it is routed. Null when there is nothing to do.
    *
-   * @throws AppError to refuse the request
+   * @throws AppError where the plugin cannot do its part
    */
   prepare?(body: RequestBody, context: PluginContext): Promise<Preparation | null>;
   /** Works on a whole answer; streamed answers are left alone. Null when there is nothing to do. */

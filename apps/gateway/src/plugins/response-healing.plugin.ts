@@ -7,6 +7,7 @@ import type { BoundPlugin, Plugin, PluginContext } from './plugin';
 import type { RequestBody } from './request-body';
 
 const LONGEST_TEXT = 1_000_000;
+const STAGE = { type: 'response_healing', name: 'response-healing' } as const;
 const LIMITS = { maxThreads: 2, maxWaiting: 256, timeoutMs: 2_000 };
 
 /**
@@ -18,7 +19,7 @@ export class ResponseHealingPlugin implements Plugin {
   readonly #threads = new BoundedThreads<string, string | null>(join(__dirname, 'json-repair.worker'), LIMITS);
 
   bind(): BoundPlugin {
-    return { finish: (answer, request, context) => this.#heal(answer, request, context) };
+    return { stage: STAGE, finish: (answer, request, context) => this.#heal(answer, request, context) };
   }
 
   async #heal(answer: AnswerBody, request: RequestBody, { signal }: PluginContext): Promise<PipelineStage | null> {
@@ -31,7 +32,7 @@ export class ResponseHealingPlugin implements Plugin {
       healed += 1;
     }
     if (healed === 0) return null;
-    return { type: 'response_healing', name: 'response-healing', summary: `healed=${healed}`, data: { healed } };
+    return { ...STAGE, summary: `healed=${healed}`, data: { healed } };
   }
 
   /** Null for what needs no repair, and for what is beyond it. */

@@ -7,6 +7,7 @@ import type { BoundPlugin, Plugin, PluginContext, Preparation } from './plugin';
 import type { RequestBody } from './request-body';
 
 const LONGEST_PROMPT = 10_000;
+const STAGE = { type: 'plugin', name: 'web-search' } as const;
 
 /**
  * Searches the web for what the user said last and puts the results in front of it. The answer cites them.
@@ -24,6 +25,7 @@ export class WebPlugin implements Plugin {
     const setup = this.web.setUp(readSearchSettings(settings, path, names), path);
     const prompt = new SettingsReader(settings, path).text('search_prompt', LONGEST_PROMPT);
     return {
+      stage: STAGE,
       mostPicoUsd: this.web.costPicoUsd,
       prepare: (body, context) => this.#prepare(body, context, setup, prompt ?? this.#defaultPrompt()),
     };
@@ -43,8 +45,7 @@ export class WebPlugin implements Plugin {
       sources: hits.map(({ url, title, text: content }) => ({ type: 'url-citation', url, title, content })),
       search: { engine: setup.engine.name, results: hits.length },
       stage: {
-        type: 'plugin',
-        name: 'web-search',
+        ...STAGE,
         summary: `engine=${setup.engine.name}, results=${hits.length}`,
         cost_usd: usdNumber(this.web.costPicoUsd),
         data: { engine: setup.engine.name, results: hits.length },

@@ -1,4 +1,5 @@
-import { endpointsNamed, type Endpoint, type InferenceEngine, type StreamableApi } from '@libs/inference';
+import { endpointsNamed, type Endpoint, type InferenceEngine, type PicoUsd, type StreamableApi } from '@libs/inference';
+import { estimateHold } from '../inference/hold-estimate';
 import type { InferenceRouting } from '../inference/inference-routing';
 import type { ServerTool } from './server-tool';
 import { ServerToolEngine } from './server-tool-engine';
@@ -26,6 +27,21 @@ export function createServerToolEngine({
     return natives.length === endpoints.length ? 'all' : 'some';
   };
   return new ServerToolEngine(engine, new ServerToolPlanner({ serviceName, tools, nativeShare, isNative }));
+}
+
+/** Tokens of a large picture at the dearest of its settings, and of a prompt that is longer than most. */
+const PICTURE_TOKENS = 6_240;
+const PICTURE_PROMPT_TOKENS = 1_000;
+
+/** What a picture by a model may cost at its dearest endpoint. */
+export function picturePicoUsd(routing: InferenceRouting, model: string): PicoUsd {
+  return estimateHold(routing.catalogue(), {
+    api: 'chat',
+    models: [model],
+    promptTokens: PICTURE_PROMPT_TOKENS,
+    maxTokens: PICTURE_TOKENS,
+    answers: 1,
+  });
 }
 
 /** Slugs of the models that make pictures when they are asked in a chat, in the order of the catalogue. */

@@ -14,7 +14,10 @@ function painter(message: object | AppError, models: readonly string[] = MODELS)
     const body = Buffer.from(JSON.stringify({ choices: [{ message }] }));
     return { body, cost: { totalCost: 40n, promptCost: 0n, completionCost: 40n } } as InferenceResult;
   };
-  return { tool: new ImageGenerationTool({ engine: { answer }, imageModels: () => models }), asked };
+  return {
+    tool: new ImageGenerationTool({ engine: { answer }, imageModels: () => models, picturePicoUsd: () => 50n }),
+    asked,
+  };
 }
 
 const context = (signal = new AbortController().signal): ToolContext => ({

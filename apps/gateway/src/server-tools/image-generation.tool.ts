@@ -27,6 +27,8 @@ export interface ImageGenerationParts {
   readonly engine: Pick<InferenceEngine, 'answer'>;
   /** Slugs of the models that make pictures here, in the order of the catalogue. */
   readonly imageModels: () => readonly string[];
+  /** What a picture by a model may cost, in pico-dollars. */
+  readonly picturePicoUsd: (model: string) => bigint;
 }
 
 /**
@@ -56,6 +58,7 @@ export class ImageGenerationTool implements ServerTool {
           additionalProperties: false,
         },
       },
+      mostPicoUsd: this.parts.picturePicoUsd(slug),
       timeoutMs: TIMEOUT_MS,
       run: (args, context) => this.#paint(slug, settings, fieldsOf(args)['prompt'], context),
     };

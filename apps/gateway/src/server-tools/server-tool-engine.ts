@@ -20,7 +20,9 @@ import type { GenerationSearch } from '@libs/persistence';
 import { LoopStream } from './loop-stream';
 import type { Fields } from './named-tools';
 import type { ServerToolPlan, ServerToolPlanner } from './server-tool-plan';
-import { ToolLoop, type LoopEnd, type TurnEngine } from './tool-loop';
+import type { ToolFund } from './tool-fund';
+import type { LoopEnd } from './loop-end';
+import { ToolLoop, type TurnEngine } from './tool-loop';
 
 /** What an answer in turns tells beside the answer. */
 export interface LoopServed {
@@ -48,8 +50,8 @@ export class ServerToolCall {
   ) {}
 
   /** A whole answer. @throws AppError where the first turn got none, so that there is nothing to pay */
-  async answer(routed: RoutedRequest): Promise<LoopResult> {
-    const loop = await this.#open(routed, false);
+  async answer(routed: RoutedRequest, fund: ToolFund): Promise<LoopResult> {
+    const loop = await this.#open(routed, fund, false);
     const fold = new AnswerFold();
     for await (const event of loop.events()) fold.add(event);
     await loop.settled();
@@ -70,16 +72,16 @@ export class ServerToolCall {
   }
 
   /** Resolves when the first turn has begun to speak. @throws AppError until then */
-  async stream(routed: RoutedRequest): Promise<StreamResult & LoopServed> {
-    const loop = await this.#open(routed, true);
+  async stream(routed: RoutedRequest, fund: ToolFund): Promise<StreamResult & LoopServed> {
+    const loop = await this.#open(routed, fund, true);
     const writer = callerSideOf(this.api).writeStream(contextOf(loop.served, routed));
     const stream = new LoopStream(loop, writer);
     return { ...loop.served, stream, stages: () => [stageOf(loop)], search: () => loop.bill.search };
   }
 
-  async #open(routed: RoutedRequest, isStream: boolean): Promise<ToolLoop> {
+  async #open(routed: RoutedRequest, fund: ToolFund, isStream: boolean): Promise<ToolLoop> {
     const { api, plan, caller } = this;
-    const loop = new ToolLoop(this.engine, { api, routed, plan, caller, isStream });
+    const loop = new ToolLoop(this.engine, { api, routed, plan, caller, fund, isStream });
     await loop.open();
     return loop;
   }

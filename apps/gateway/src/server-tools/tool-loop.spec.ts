@@ -4,6 +4,7 @@ import { AnswerFold, type RoutedRequest, type StreamableApi } from '@libs/infere
 import type { ServerTool } from './server-tool';
 import { ServerToolPlanner } from './server-tool-plan';
 import { ToolLoop } from './tool-loop';
+import { FakeFund } from './testing/fake-fund';
 import { FakeTool, found } from './testing/fake-tool';
 import { ScriptedEngine, TURN_COST, TURN_USAGE, type ScriptedTurn } from './testing/scripted-engine';
 
@@ -14,11 +15,12 @@ interface Play {
   readonly body?: object;
   readonly api?: StreamableApi;
   readonly signal?: AbortSignal;
+  readonly fund?: FakeFund;
 }
 
 function begin(
   script: readonly (ScriptedTurn | AppError)[],
-  { tools = [], body = {}, api = 'responses', signal }: Play,
+  { tools = [], body = {}, api = 'responses', signal, fund = new FakeFund() }: Play,
 ) {
   const engine = new ScriptedEngine(script);
   const planner = new ServerToolPlanner({
@@ -36,7 +38,7 @@ function begin(
     model: 'test/scripted',
     signal: signal ?? new AbortController().signal,
   };
-  return { engine, loop: new ToolLoop(engine, { api, routed, plan, caller: CALLER, isStream: true }) };
+  return { engine, loop: new ToolLoop(engine, { api, routed, plan, caller: CALLER, fund, isStream: true }) };
 }
 
 async function play(script: readonly (ScriptedTurn | AppError)[], how: Play = {}) {
@@ -80,6 +82,44 @@ describe(ToolLoop.name, () => {
       { role: 'tool', parts: [{ callId: 'b' }] },
     ]);
     expect(loop.end).toMatchObject({ state: 'completed', finishReason: 'stop', error: null });
+  });
+
+  it('reserves each turn before it begins, and ends where the next cannot be paid', async () => {
+    const tool = new FakeTool('look', () => found('More.'));
+    const again = { text: 'Again.', calls: [call('look')] };
+    // Each turn reserves 20,000 and costs 14,000: after three, 8,000 are left.
+    const fund = new FakeFund(50_000n);
+    const { engine, loop, parts, kinds } = await play([again, again, again, again, again], { tools: [tool], fund });
+    expect(engine.requests).toHaveLength(3);
+    expect(fund.taken).toBe(3n * TURN_COST.totalCost);
+    expect(loop.stoppedBy).toBe('insufficient_credits');
+    expect(loop.end).toMatchObject({
+      state: 'completed',
+      error: null,
+      finishReason: 'length',
+      nativeFinishReason: 'insufficient_credits',
+    });
+    expect(kinds.at(-1)).toBe('finish');
+    expect(parts.filter(({ type }) => type === 'server-tool')).toHaveLength(3);
+  });
+
+  it('is refused where not even its first turn can be paid', async () => {
+    const { loop, engine } = begin([{ text: 'Hi.' }], { tools: [new FakeTool('look')], fund: new FakeFund(1_000n) });
+    await expect(loop.open()).rejects.toMatchObject({ code: 'payment_required' });
+    expect(engine.requests).toHaveLength(0);
+  });
+
+  it('does not run a tool that cannot be paid, and says so to the model', async () => {
+    const tool = new FakeTool('look', () => found('Seen.', { costPicoUsd: 30_000n }), { mostPicoUsd: 30_000n });
+    const fund = new FakeFund(65_000n);
+    const { loop, engine } = await play([{ calls: [call('look', 'a'), call('look', 'b')] }, { text: 'Done.' }], {
+      tools: [tool],
+      fund,
+    });
+    expect(tool.uses).toHaveLength(1);
+    expect(JSON.stringify(engine.requests.at(-1)!.conversation.messages)).toContain('not enough credit');
+    expect(loop.end).toMatchObject({ finishReason: 'stop' });
+    expect(fund.taken).toBe(2n * TURN_COST.totalCost + 30_000n);
   });
 
   it('bills every turn and every tool once', async () => {

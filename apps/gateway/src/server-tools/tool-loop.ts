@@ -7,23 +7,24 @@ import {
   type AnswerEvent,
   type Attempt,
   type CanonicalRequest,
-  type FinishReason,
   type InferenceEngine,
   type Message,
+  type PicoUsd,
   type RoutedRequest,
   type Served,
   type StreamableApi,
   type StreamOutcome,
-  type TerminalState,
   type ToolResultPart,
   type Turn,
   type TurnResult,
 } from '@libs/inference';
 import { LoopBill } from './loop-bill';
+import { brokenBy, endOf, finishOf, OUT_OF_CREDIT, UNPAID, type LoopEnd } from './loop-end';
 import type { ServerToolPlan } from './server-tool-plan';
 import type { ToolContext, ToolOutcome } from './server-tool';
 import { SourcePlacer } from './source-placer';
 import { metCondition } from './stop-conditions';
+import { refusalToPay, type ToolFund } from './tool-fund';
 import { runCalls, type FinishedCall } from './tool-runner';
 import { outcomeEvents, TurnRelay, type RelayScope } from './turn-relay';
 
@@ -35,18 +36,8 @@ export interface LoopRequest {
   readonly routed: RoutedRequest;
   readonly plan: ServerToolPlan;
   readonly caller: ToolContext['caller'];
+  readonly fund: ToolFund;
   readonly isStream: boolean;
-}
-
-/** How an answer came to its end. */
-export interface LoopEnd {
-  readonly state: TerminalState;
-  readonly error: AppError | null;
-  readonly finishReason: FinishReason | null;
-  readonly nativeFinishReason: string | null;
-  readonly upstreamId: string | null;
-  /** The tier that served the last turn, where the upstream says. */
-  readonly serviceTier?: string | undefined;
 }
 
 /** Turns of a conversation without a key of its own stay together by the id of their answer. */
@@ -112,7 +103,8 @@ export class ToolLoop {
 
   /** Begins the first turn. @throws AppError: no provider answered it, and nothing is to be paid */
   async open(): Promise<void> {
-    this.#turn = await this.#converse();
+    const body = turnBody(this.#conversation);
+    this.#turn = await this.#converse(body, await this.#reserve(body));
   }
 
   /** Ends the work of upstreams and tools. */
@@ -134,7 +126,15 @@ export class ToolLoop {
         const relay = new TurnRelay(this.#scope, !this.#isLastTurn, this.#hidesSeals());
         const outcome = yield* this.#speak(relay);
         if (!(yield* this.#goesOn(relay, outcome))) return;
-        this.#turn = await this.#converse();
+        const body = turnBody(this.#conversation);
+        const reserved = await this.#reserve(body).catch(refusalToPay);
+        if (reserved === null) {
+          this.stoppedBy = OUT_OF_CREDIT;
+          this.#end = UNPAID;
+          yield finishOf(UNPAID);
+          return;
+        }
+        this.#turn = await this.#converse(body, reserved);
       }
     } catch (thrown) {
       this.#fail(AppError.from(thrown));
@@ -178,12 +178,12 @@ export class ToolLoop {
   }
 
   async *#runTools({ calls }: TurnRelay): AsyncGenerator<AnswerEvent, ReadonlyMap<string, ToolOutcome>> {
-    const { caller, routed } = this.request;
+    const { caller, routed, fund } = this.request;
     const context = { caller, generationId: routed.generationId, signal: this.#signal };
     const leftMs = this.#deadlineMs - this.clock();
     const results = new Map<string, ToolOutcome>();
     const onEnd = ({ call, outcome }: FinishedCall): void => this.bill.addUse(call.tool.name, outcome);
-    for await (const { call, outcome } of runCalls(calls, context, { leftMs, onEnd })) {
+    for await (const { call, outcome } of runCalls(calls, context, { leftMs, fund, onEnd })) {
       results.set(call.id, outcome);
       this.#sources.add(outcome.sources ?? []);
       yield* outcomeEvents(call, outcome, this.#scope);
@@ -220,9 +220,13 @@ export class ToolLoop {
     this.#conversation = { ...this.#conversation, toolChoice: { type: 'none' } };
   }
 
-  async #converse(): Promise<Turn> {
-    const { api, routed, isStream } = this.request;
-    const body = turnBody(this.#conversation);
+  #reserve(body: Buffer): Promise<PicoUsd> {
+    return this.request.fund.reserveTurn(estimatePromptTokens(body));
+  }
+
+  /** @param reserved what the turn may cost */
+  async #converse(body: Buffer, reserved: PicoUsd): Promise<Turn> {
+    const { api, routed, isStream, fund } = this.request;
     const asked = {
       ...routed,
       body,
@@ -235,7 +239,14 @@ export class ToolLoop {
     const { turn, ...served }: TurnResult = await this.engine.converse(api, asked, isStream);
     this.attempts.push(...served.attempts);
     this.#served = { ...served, attempts: this.attempts };
-    this.#underWay.push(turn.outcome.then((outcome) => this.bill.addTurn(outcome)));
+    const last = this.attempts.length - 1;
+    const onEnd = (outcome: StreamOutcome): void => {
+      this.bill.addTurn(outcome);
+      fund.spent(reserved, outcome.cost.totalCost);
+      // A turn that failed in the middle of its stream is recorded as failed.
+      this.attempts[last] = served.attempts.at(-1)!;
+    };
+    this.#underWay.push(turn.outcome.then(onEnd));
     if (this.#abort.signal.aborted) turn.cancel();
     return turn;
   }
@@ -243,33 +254,13 @@ export class ToolLoop {
   /** Only what comes after the first turn ends here. */
   #fail(error: AppError): void {
     this.attempts.push(...(failedRouteOf(error)?.attempts ?? []));
-    const isCancelled = this.#signal.aborted;
-    this.#end = {
-      state: isCancelled ? 'cancelled' : 'failed',
-      error: isCancelled ? null : error,
-      finishReason: null,
-      nativeFinishReason: null,
-      upstreamId: null,
-    };
+    this.#end = brokenBy(error, this.#signal.aborted);
   }
 }
 
 function resultMessage(callId: string, { parts, isError }: ToolOutcome): Message {
   const result: ToolResultPart = { type: 'tool-result', callId, parts, ...(isError && { isError }) };
   return { role: 'tool', parts: [result] };
-}
-
-/** A model that wanted to call a tool which it may not, and said nothing else, has stopped. */
-function endOf(outcome: StreamOutcome, { hasOtherCalls, serviceTier }: TurnRelay): LoopEnd {
-  const { state, error, nativeFinishReason, upstreamId } = outcome;
-  const isUnheard = outcome.finishReason === 'tool_calls' && !hasOtherCalls;
-  const finishReason = isUnheard ? 'stop' : outcome.finishReason;
-  return { state, error, finishReason, nativeFinishReason, upstreamId, serviceTier };
-}
-
-function finishOf({ finishReason, nativeFinishReason, serviceTier }: LoopEnd): AnswerEvent {
-  const finish = { type: 'finish' as const, finishReason: finishReason ?? 'stop', nativeFinishReason };
-  return serviceTier === undefined ? finish : { ...finish, serviceTier };
 }
 
 function callIdsOf({ messages }: CanonicalRequest): Set<string> {

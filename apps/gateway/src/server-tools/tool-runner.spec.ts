@@ -1,6 +1,7 @@
 import type { PlannedTool } from './server-tool-plan';
 import type { ToolContext } from './server-tool';
 import { FakeTool, found, type FakeUse } from './testing/fake-tool';
+import { FakeFund } from './testing/fake-fund';
 import { runCalls } from './tool-runner';
 
 const context = (signal = new AbortController().signal): ToolContext => ({
@@ -18,9 +19,9 @@ const callsOf = (tool: FakeTool, count: number, args = '{}') => {
   return Array.from({ length: count }, (_, index) => ({ id: String(index), arguments: args, tool: one }));
 };
 
-async function run(calls: ReturnType<typeof callsOf>, within = context(), leftMs = 60_000) {
+async function run(calls: ReturnType<typeof callsOf>, within = context(), leftMs = 60_000, fund = new FakeFund()) {
   const finished = [];
-  for await (const { call, outcome, wasRun } of runCalls(calls, within, { leftMs })) {
+  for await (const { call, outcome, wasRun } of runCalls(calls, within, { leftMs, fund })) {
     finished.push({ id: call.id, isError: outcome.isError, wasRun });
   }
   return finished;

@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import { callCancelled } from '@libs/inference';
+import { refusalToPay, type ToolFund } from './tool-fund';
 import { failedUse, type ToolContext, type ToolOutcome } from './server-tool';
 import type { PlannedTool } from './server-tool-plan';
 
@@ -26,6 +27,8 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 export interface RunSettings<Call extends ToolCall> {
   /** How long all of it may take. */
   readonly leftMs: number;
+  /** Of which uses that cost something take what they may need. */
+  readonly fund: ToolFund;
   /** Told of each call that was run as soon as it has ended, however late the results are read. */
   readonly onEnd?: (finished: FinishedCall<Call>) => void;
 }
@@ -70,15 +73,20 @@ export async function* runCalls<Call extends ToolCall>(
 async function runCall<Call extends ToolCall>(
   call: Call,
   context: ToolContext,
-  { leftMs, onEnd }: RunSettings<Call>,
+  { leftMs, fund, onEnd }: RunSettings<Call>,
 ): Promise<FinishedCall<Call>> {
   const args = parsedArguments(call.arguments);
   if (args === INVALID) {
     return { call, outcome: failedUse('The arguments are not valid JSON.'), wasRun: false };
   }
   const { bound } = call.tool;
+  const reserved = await fund.reserve(bound.mostPicoUsd ?? 0n).catch(refusalToPay);
+  if (reserved === null) {
+    return { call, outcome: failedUse('There is not enough credit left to use this tool.'), wasRun: false };
+  }
   const timeoutMs = Math.max(1, Math.min(bound.timeoutMs ?? DEFAULT_TIMEOUT_MS, leftMs));
   const finished = { call, outcome: await withinTime(call, context, timeoutMs, args), wasRun: true };
+  fund.spent(reserved, finished.outcome.costPicoUsd);
   onEnd?.(finished);
   return finished;
 }

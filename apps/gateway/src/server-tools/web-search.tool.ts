@@ -42,6 +42,7 @@ export class WebSearchTool implements ServerTool {
 class BoundWebSearch implements BoundTool {
   readonly definition = DEFINITION;
   readonly pendingItem = {};
+  readonly mostPicoUsd: bigint;
   #uses = 0;
   /** Also those that searches under way may still find. */
   #results = 0;
@@ -49,7 +50,9 @@ class BoundWebSearch implements BoundTool {
   constructor(
     private readonly web: WebSearch,
     private readonly setup: SearchSetup,
-  ) {}
+  ) {
+    this.mostPicoUsd = web.costPicoUsd;
+  }
 
   async run(args: unknown, { signal }: ToolContext): Promise<ToolOutcome> {
     const { query } = fieldsOf(args);

@@ -15,6 +15,7 @@ import {
   type VideoRequest,
 } from '@libs/inference';
 import {
+  CommitUnknown,
   VideoIntakeRepository,
   VideoSubmittedBefore,
   VideoViewsRepository,
@@ -27,6 +28,7 @@ import {
 import { Egress, OutboxRelay } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
 import { tracedSubmission } from '../generations/submission-trace';
+import { UnknownSubmission } from '../idempotency/unknown-submission';
 import { InferenceRouting } from '../inference/inference-routing';
 import { routeWishOf } from '../inference/route-request';
 import { CallbackUrls } from '../webhooks/callback-urls';
@@ -81,6 +83,7 @@ export class VideosService {
    * whole price and its first nudge commit together.
    *
    * @throws AppError for every refusal of the interface; nothing is stored then
+   * @throws UnknownSubmission when it is not known whether the job was accepted
    */
   async submit(owner: VideoOwner, submission: VideoSubmission): Promise<VideoView> {
     const { idempotency } = submission;
@@ -90,13 +93,14 @@ export class VideosService {
     const video = await this.prepare(owner, submission);
     const trace = traceOf(video, startMs, submission.traceparent);
     try {
-      await this.intake.accept({ ...video, idempotency, trace });
+      const accepted = await this.intake.accept({ ...video, idempotency, trace });
+      this.relay.wake();
+      return accepted;
     } catch (error) {
+      if (error instanceof CommitUnknown) throw new UnknownSubmission('video', video.id, error);
       if (!(error instanceof VideoSubmittedBefore) || idempotency === null) throw error;
       return this.repeated(owner, await this.intake.findSubmitted(owner, idempotency.key), idempotency);
     }
-    this.relay.wake();
-    return this.get(video.id, owner);
   }
 
   /** @throws AppError not_found (unknown or another workspace's) */

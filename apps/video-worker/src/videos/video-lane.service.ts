@@ -1,7 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { Cancellation } from '@libs/inference';
-import { VideoJobsRepository, type VideoJob, type VideoWait } from '@libs/persistence';
+import { storeApart, VideoJobsRepository, type VideoJob, type VideoWait } from '@libs/persistence';
+import { EachAlone } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
 import { VideoPollService } from './video-poll.service';
 import { VideoSubmissionService } from './video-submission.service';
@@ -19,6 +20,7 @@ const LINGER_MS = 100;
 @Injectable()
 export class VideoLaneService {
   private readonly logger = new Logger(VideoLaneService.name);
+  private readonly each = new EachAlone('videos.step', this.logger);
   private readonly held = new Map<string, VideoJob>();
   private readonly abort = new Cancellation();
   private readonly running = new Set<Promise<void>>();
@@ -76,7 +78,7 @@ export class VideoLaneService {
     const free = this.env.VIDEO_CONCURRENCY - this.held.size;
     if (free <= 0) return;
     try {
-      const due = await this.jobs.claimDue(free, LEASE_MS);
+      const due = await this.jobs.claimDue(free, LEASE_MS, this.each.restingIds());
       for (const job of due) this.take(job);
       if (due.length === free) this.isWoken = this.held.size < this.env.VIDEO_CONCURRENCY;
     } catch (error) {
@@ -95,16 +97,13 @@ export class VideoLaneService {
     this.running.add(run);
   }
 
-  /** Never throws: a step that failed here is due again when the lease has run out. */
+  /** Never throws: a job whose step failed here is due again when its lease has run out and it has rested. */
   private async run(job: VideoJob): Promise<void> {
-    try {
-      if (job.step !== 'poll') return await this.submission.run(job);
+    await this.each.run(job.id, async () => {
+      if (job.step !== 'poll') return this.submission.run(job);
       const wait = await this.poll.run(job, this.abort);
       if (wait !== null) this.wait(wait);
-    } catch (thrown) {
-      const error = AppError.from(thrown);
-      this.logger.warn(`a step of video ${job.id} failed: ${error.internal ?? error.message}`);
-    }
+    });
   }
 
   private wait(wait: VideoWait): void {
@@ -117,12 +116,11 @@ export class VideoLaneService {
     this.waitTimer = null;
     const waits = this.waits;
     this.waits = [];
-    if (waits.length === 0) return;
-    try {
-      await this.jobs.wait(waits);
-    } catch (error) {
-      this.logger.warn(`${waits.length} videos wait for their leases to run out: ${AppError.from(error).message}`);
-    }
+    const { refused, failed } = await storeApart(waits, (some) => this.jobs.wait(some));
+    for (const { row, error } of refused) this.each.failed(row.job.id, error);
+    if (failed === null) return;
+    const why = AppError.from(failed.error).message;
+    this.logger.warn(`${failed.rows.length} videos wait for their leases to run out: ${why}`);
   }
 
   private async renew(): Promise<void> {

@@ -20,6 +20,8 @@ import { VideoEndpoints, type VideoRoute } from './video-endpoints';
 import { DOWNLOAD_TIMEOUTS, POLL_TIMEOUTS, pollDelayMs, retryDelayMs } from './video-timing';
 
 const MOST_FETCHES = 5;
+/** What a provider asks for beyond this is not waited for. */
+const LONGEST_WAIT_MS = 3_600_000;
 /** A bill above so many times the quote is not believed. */
 const MOST_TIMES_QUOTED = 4n;
 
@@ -75,7 +77,10 @@ export class VideoPollService {
       await this.closer.fail(job, error.message);
       return null;
     }
-    const delayMs = Math.max(pollDelayMs(job.attempts), (error.retryAfterSeconds ?? 0) * 1_000);
+    const delayMs = Math.min(
+      LONGEST_WAIT_MS,
+      Math.max(pollDelayMs(job.attempts), (error.retryAfterSeconds ?? 0) * 1_000),
+    );
     const wait = await this.goOn(job, 'pending');
     return wait && { ...wait, delayMs };
   }

@@ -1,5 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { BlobStore, CredentialsClient, Egress, MessageBus, openBlobStore } from '@libs/platform';
+import { BlobStore, CredentialsClient, Egress, Feeds, MessageBus, openBlobStore } from '@libs/platform';
 import type { VideoProviders } from '../create-video-providers';
 import { VideoWorkerEnv } from '../video-worker.env';
 import { OutputKeeper } from './output-keeper';
@@ -36,13 +36,16 @@ export class VideosModule {
       providers: [
         {
           provide: VideoEndpoints,
-          inject: [MessageBus],
-          useFactory: (bus: MessageBus) =>
+          inject: [MessageBus, Feeds, VideoWorkerEnv],
+          useFactory: (bus: MessageBus, feeds: Feeds, { KEY_GRACE_SECONDS }: VideoWorkerEnv) =>
             new VideoEndpoints({
               catalogue: () => catalogue.current(),
               adapters,
               shared,
-              vault: new CredentialsClient(bus),
+              vault: new CredentialsClient(bus, {
+                feed: feeds.of('credentials'),
+                graceMs: KEY_GRACE_SECONDS * 1_000,
+              }),
             }),
         },
       ],

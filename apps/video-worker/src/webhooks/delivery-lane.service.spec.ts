@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { ClaimedWebhook, WebhookDeliveriesRepository } from '@libs/persistence';
+import type { AttemptResult, ClaimedWebhook, WebhookDeliveriesRepository } from '@libs/persistence';
 import type { AttemptOutcome } from './attempt-outcome';
 import { DeliveryLaneService } from './delivery-lane.service';
 import { ReceiverBreakers } from './receiver-breakers';
@@ -33,6 +33,7 @@ class FakeDeliveries {
   readonly notes: unknown[][] = [];
   claims = 0;
   isAway = false;
+  refuses: (result: AttemptResult) => boolean = () => false;
 
   async claim({ limit }: { limit: number }): Promise<ClaimedWebhook[]> {
     this.claims += 1;
@@ -48,7 +49,8 @@ class FakeDeliveries {
     return this.note('given up', id, result);
   }
 
-  async postpone({ id }: ClaimedWebhook, result: object, delayMs: number): Promise<boolean> {
+  async postpone({ id }: ClaimedWebhook, result: AttemptResult, delayMs: number): Promise<boolean> {
+    if (this.refuses(result)) throw Object.assign(new Error('invalid byte sequence'), { code: '22021' });
     return this.note('postponed', id, result, delayMs);
   }
 
@@ -244,6 +246,16 @@ describe(DeliveryLaneService.name, () => {
     for (const end of ends) end();
     await lane.drain();
     expect(deliveries.notes).toHaveLength(70);
+  });
+
+  it('notes a failed attempt without its words when PostgreSQL refuses them, instead of sending it again', async () => {
+    answer = async () => ({ kind: 'failed', status: null, error: 'nul\u0000', retryAfterMs: null });
+    deliveries.refuses = ({ error }) => error?.includes('\u0000') === true;
+    await sendAll(aWebhook('one'));
+    expect(deliveries.notes).toEqual([
+      ['postponed', 'one', { status: null, error: 'the attempt failed' }, expect.any(Number)],
+    ]);
+    expect(sent).toHaveLength(1);
   });
 
   it('goes on when the database is away for a moment', async () => {

@@ -2,8 +2,13 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
-import { WebhookDeliveriesRepository, type AttemptResult, type ClaimedWebhook } from '@libs/persistence';
-import { counter, durationHistogram } from '@libs/platform';
+import {
+  isRefusedForItsData,
+  WebhookDeliveriesRepository,
+  type AttemptResult,
+  type ClaimedWebhook,
+} from '@libs/persistence';
+import { counter, durationHistogram, EachAlone } from '@libs/platform';
 import { MAX_ATTEMPTS, receiverVerdict, retryDelayMs, type AttemptOutcome } from './attempt-outcome';
 import { FAILURES_TO_OPEN, type Admission } from './receiver-breaker';
 import { ReceiverBreakers } from './receiver-breakers';
@@ -49,7 +54,8 @@ const heldBack = counter({
 @Injectable()
 export class DeliveryLaneService {
   private readonly logger = new Logger(DeliveryLaneService.name);
-  private readonly underWay = new Map<ClaimedWebhook, Promise<void>>();
+  private readonly each = new EachAlone('webhooks.deliver', this.logger);
+  private readonly underWay = new Map<ClaimedWebhook, Promise<unknown>>();
   private readonly callOff = new AbortController();
   private claiming: Promise<void> | null = null;
   private wokenWhileClaiming = false;
@@ -89,20 +95,18 @@ export class DeliveryLaneService {
     const limit = CONCURRENCY - this.underWay.size;
     if (limit <= 0) return;
     try {
-      for (const webhook of await this.deliveries.claim({ limit, perHost: PER_HOST, leaseMs: LEASE_MS })) {
-        this.begin(webhook);
-      }
+      const exceptIds = this.each.restingIds();
+      const due = await this.deliveries.claim({ limit, perHost: PER_HOST, leaseMs: LEASE_MS, exceptIds });
+      for (const webhook of due) this.begin(webhook);
     } catch (error) {
       this.logger.warn(`events could not be claimed: ${messageOf(error)}`);
     }
   }
 
+  /** An attempt whose end could not be noted is claimed again when its lease has run out and it has rested. */
   private begin(webhook: ClaimedWebhook): void {
-    const run = this.run(webhook)
-      .catch((error: unknown) => {
-        // Its claim runs out, and it is sent again.
-        this.logger.warn(`the end of an attempt at event ${webhook.id} was not noted: ${messageOf(error)}`);
-      })
+    const run = this.each
+      .run(webhook.id, () => this.run(webhook))
       .finally(() => {
         this.underWay.delete(webhook);
         this.wake();
@@ -134,7 +138,18 @@ export class DeliveryLaneService {
     }
     failpoint('webhook-sent');
     if (outcome === null) await this.deliveries.release(webhook, 0);
-    else await this.note(webhook, outcome);
+    else await this.noteInAnyCase(webhook, outcome);
+  }
+
+  /** Without the words of an outcome where PostgreSQL takes them not: else the event would be sent again. */
+  private async noteInAnyCase(webhook: ClaimedWebhook, outcome: AttemptOutcome): Promise<void> {
+    try {
+      await this.note(webhook, outcome);
+    } catch (error) {
+      if (outcome.kind === 'delivered' || !isRefusedForItsData(error)) throw error;
+      this.each.failed(webhook.id, error);
+      await this.note(webhook, { ...outcome, error: 'the attempt failed' });
+    }
   }
 
   private judge({ id, url }: ClaimedWebhook, isProbe: boolean, outcome: AttemptOutcome | null): void {

@@ -1,5 +1,5 @@
-import { Injectable, Logger } from '@nestjs/common';
-import { WebhookDeliveriesRepository } from '@libs/persistence';
+import { Injectable } from '@nestjs/common';
+import { SingleRunner, WebhookDeliveriesRepository } from '@libs/persistence';
 import { gauge, PeriodicTask } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
 import { DeliveryLaneService } from './delivery-lane.service';
@@ -7,7 +7,7 @@ import { ReceiverBreakers } from './receiver-breakers';
 
 /** Shorter than the shortest wait between two attempts. */
 const SWEEP_MS = 1_000;
-const SWEEPS_PER_TIDYING = 30;
+const TIDY_MS = 30_000;
 
 const pending = gauge({ name: 'sluice_webhooks_pending', help: 'Events that are neither delivered nor given up' });
 const openBreakers = gauge({
@@ -17,43 +17,45 @@ const openBreakers = gauge({
 
 /**
  * Brings what no message brings: attempts whose time has come, events whose nudge was lost or whose worker died. Now
- * and then it counts what waits and deletes what ended long ago.
+ * and then it counts what waits, and one worker of all deletes what ended long ago.
  */
 @Injectable()
 export class DeliverySweeperService {
-  private readonly logger = new Logger(DeliverySweeperService.name);
-  private readonly task = new PeriodicTask({ everyMs: SWEEP_MS }, () => this.sweep());
-  private sweeps = 0;
+  private readonly tasks: readonly PeriodicTask[];
 
   constructor(
     private readonly deliveries: WebhookDeliveriesRepository,
     private readonly lane: DeliveryLaneService,
     private readonly breakers: ReceiverBreakers,
     private readonly env: VideoWorkerEnv,
-  ) {}
+    runner: SingleRunner,
+  ) {
+    this.tasks = [
+      new PeriodicTask({ name: 'webhooks.wake', everyMs: SWEEP_MS }, () => this.wake()),
+      // Each worker shows the number: one that did not count would show an old one.
+      new PeriodicTask({ name: 'webhooks.count', everyMs: TIDY_MS, isImmediate: true }, () => this.count()),
+      new PeriodicTask({ name: 'webhooks.purge', everyMs: TIDY_MS, runner }, () => this.purge()),
+    ];
+  }
 
   start(): void {
-    this.task.start();
+    for (const task of this.tasks) task.start();
   }
 
-  stop(): Promise<void> {
-    return this.task.stop();
+  async stop(): Promise<void> {
+    await Promise.all(this.tasks.map((task) => task.stop()));
   }
 
-  private async sweep(): Promise<void> {
+  private async wake(): Promise<void> {
     this.lane.wake();
     openBreakers.set(this.breakers.openCount);
-    const isTimeToTidy = this.sweeps % SWEEPS_PER_TIDYING === 0;
-    this.sweeps += 1;
-    if (isTimeToTidy) await this.tidy();
   }
 
-  private async tidy(): Promise<void> {
-    try {
-      pending.set(await this.deliveries.countPending());
-      await this.deliveries.purgeEnded(this.env.WEBHOOK_RETENTION_DAYS);
-    } catch (error) {
-      this.logger.warn(`events could not be tidied: ${error instanceof Error ? error.message : 'unknown error'}`);
-    }
+  private async count(): Promise<void> {
+    pending.set(await this.deliveries.countPending());
+  }
+
+  private async purge(): Promise<void> {
+    await this.deliveries.purgeEnded(this.env.WEBHOOK_RETENTION_DAYS);
   }
 }

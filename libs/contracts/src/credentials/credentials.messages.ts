@@ -126,6 +126,7 @@ export const CreateCredential = call({
   queue: queues.credentials,
   name: 'credentials.create-credential',
   timeoutMs: 10_000,
+  changes: 'credentials',
   request: CreateCredentialRequest,
   response: CredentialRecord,
 });
@@ -200,6 +201,7 @@ export const UpdateCredential = call({
   queue: queues.credentials,
   name: 'credentials.update-credential',
   timeoutMs: 10_000,
+  changes: 'credentials',
   request: UpdateCredentialRequest,
   response: CredentialRecord,
 });
@@ -213,6 +215,7 @@ export const DeleteCredential = call({
   queue: queues.credentials,
   name: 'credentials.delete-credential',
   timeoutMs: 5_000,
+  changes: 'credentials',
   request: CredentialReference,
   response: CredentialDeleted,
 });

@@ -151,6 +151,7 @@ export const NoteKeyVerdict = call({
   queue: queues.credentials,
   name: 'credentials.note-key-verdict',
   timeoutMs: 2_000,
+  changes: 'credentials',
   request: NoteKeyVerdictRequest,
   response: KeyVerdictNoted,
 });

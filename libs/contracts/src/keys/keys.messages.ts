@@ -250,6 +250,7 @@ export const UpdateKey = call({
   queue: queues.auth,
   name: 'auth.update-key',
   timeoutMs: 5_000,
+  changes: 'access',
   request: UpdateKeyRequest,
   response: KeyRecord,
 });
@@ -263,6 +264,7 @@ export const DeleteKey = call({
   queue: queues.auth,
   name: 'auth.delete-key',
   timeoutMs: 5_000,
+  changes: 'access',
   request: KeyReference,
   response: KeyDeleted,
 });

@@ -1,5 +1,6 @@
 import { credentialContracts } from '../credentials/credentials.messages';
 import { vaultContracts } from '../credentials/vault.messages';
+import { feedContracts } from '../feeds/feeds.messages';
 import { keyContracts } from '../keys/keys.messages';
 import { authorizationCodeContracts } from '../oauth/authorization-codes.messages';
 import { consentSessionContracts } from '../oauth/consent-sessions.messages';
@@ -19,6 +20,7 @@ import type { Contract } from './contract';
 /** Every contract of the house. A process that consumes a queue refuses to boot unless it handles all of its contracts. */
 export const allContracts: readonly Contract[] = [
   ...keyContracts,
+  ...feedContracts,
   ...organizationContracts,
   ...workspaceContracts,
   ...budgetContracts,

@@ -10,6 +10,11 @@ export interface CallContract<Request extends object, Response extends object> {
   /** Wire name, `<queue>.<verb-noun>`. */
   readonly name: string;
   readonly timeoutMs: number;
+  /**
+   * The feed in which what this call does is a change. Its owner publishes the change before it answers, and a process
+   * that follows the feed knows of it before the caller has the answer.
+   */
+  readonly changes?: 'access' | 'credentials';
   readonly request: MessageClass<Request>;
   readonly response: MessageClass<Response>;
 }

@@ -21,6 +21,9 @@ const jobDefaults = { kind: 'job', deliveryLimit: 5, retryTiersMs: [1_000, 5_000
 export const queues = {
   auth: { name: 'auth', kind: 'call', prefetch: 50 },
   credentials: { name: 'credentials', kind: 'call', prefetch: 50 },
+  // Apart from the others, so that what was revoked is not asked for behind a crowd of other questions.
+  authChanges: { name: 'auth-changes', kind: 'call', prefetch: 50 },
+  credentialsChanges: { name: 'credentials-changes', kind: 'call', prefetch: 50 },
   batches: { name: 'batches', ...jobDefaults, prefetch: 8 },
   videos: { name: 'videos', ...jobDefaults, prefetch: 8 },
   webhooks: { name: 'webhooks', ...jobDefaults, prefetch: 8 },

@@ -107,6 +107,7 @@ export const RedeemAuthorizationCode = call({
   queue: queues.auth,
   name: 'auth.redeem-authorization-code',
   timeoutMs: 5_000,
+  changes: 'access',
   request: RedeemAuthorizationCodeRequest,
   response: AuthorizationCodeRedeemed,
 });

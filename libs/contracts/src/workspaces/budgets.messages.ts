@@ -60,6 +60,7 @@ export const PutBudget = call({
   queue: queues.auth,
   name: 'auth.put-budget',
   timeoutMs: 5_000,
+  changes: 'access',
   request: PutBudgetRequest,
   response: PutBudgetResponse,
 });
@@ -78,6 +79,7 @@ export const DeleteBudget = call({
   queue: queues.auth,
   name: 'auth.delete-budget',
   timeoutMs: 5_000,
+  changes: 'access',
   request: BudgetReference,
   response: BudgetDeleted,
 });

@@ -138,6 +138,7 @@ export const UpdateWorkspace = call({
   queue: queues.auth,
   name: 'auth.update-workspace',
   timeoutMs: 5_000,
+  changes: 'access',
   request: UpdateWorkspaceRequest,
   response: WorkspaceRecord,
 });
@@ -151,6 +152,7 @@ export const DeleteWorkspace = call({
   queue: queues.auth,
   name: 'auth.delete-workspace',
   timeoutMs: 5_000,
+  changes: 'access',
   request: WorkspaceReference,
   response: WorkspaceDeleted,
 });

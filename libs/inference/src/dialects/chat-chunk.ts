@@ -6,13 +6,13 @@ export const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
 
 /**
  * An event of our own making, with the members that every `chat.completion.chunk` has. `own` are our `id`,
- * `model` and `provider` as JSON text, `members` what is said in the event, as the inside of an object.
+ * `model` and, once there is one, `provider` as JSON text, `members` what is said in the event, as the inside of an object.
  */
 export function chatChunk(own: Readonly<Record<string, string>>, created: string, members: string): Buffer {
   const { id, model, provider } = own;
+  const named = provider === undefined ? '' : `"provider":${provider},`;
   return Buffer.from(
-    `data: {"id":${id},"object":"chat.completion.chunk","created":${created},"model":${model},` +
-      `"provider":${provider},${members}}\n\n`,
+    `data: {"id":${id},"object":"chat.completion.chunk","created":${created},"model":${model},${named}${members}}\n\n`,
   );
 }
 

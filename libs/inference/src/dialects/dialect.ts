@@ -51,9 +51,9 @@ export interface Dialect {
   readonly api: Api;
   /**
    * The caller's body as the endpoint's upstream shall see it. The few members that it has other words for go to
-   * the log where it is not said exactly. Throws `invalid_request` for what is no object.
+   * the log where it is not said exactly. With a key of its own the caller pays the provider itself. Throws `invalid_request` for what is no object.
    */
-  toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer;
+  toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog, isOwnKey?: boolean): Buffer;
   /** Throws `provider_unavailable` when the upstream's 200 is no answer. */
   readAnswer(body: Buffer, context: AnswerContext): Answer;
   /**

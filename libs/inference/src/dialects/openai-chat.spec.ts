@@ -125,10 +125,15 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
     expect(log.report().dropped).toEqual(['reasoning_effort', 'reasoning']);
   });
 
-  it('names tiers as the upstream does', () => {
-    expect(toUpstream('{"model":"m","service_tier":"fast"}')).toContain('"service_tier":"priority"');
-    expect(toUpstream('{"model":"m","service_tier":"ultrafast"}')).toContain('"service_tier":"priority"');
-    expect(toUpstream('{"model":"m","service_tier":"flex"}')).toContain('"service_tier":"flex"');
+  it.each([
+    ['fast', 'priority'],
+    ['ultrafast', 'priority'],
+    ['flex', 'flex'],
+  ])('names the tier %s as the upstream does where its caller pays it: %s', (tier, sent) => {
+    const body = Buffer.from(`{"model":"m","service_tier":"${tier}"}`);
+    expect(JSON.parse(toUpstream(body.toString()))).not.toHaveProperty('service_tier');
+    const paid = openAiChat.toUpstream(body, endpoint, false, new LossLog(), true).toString();
+    expect(JSON.parse(paid)).toMatchObject({ service_tier: sent });
   });
 
   const passed = (members: string, values: Partial<Endpoint> = {}) => {
@@ -381,14 +386,14 @@ describe('a chat answer of an OpenAI-speaking upstream', () => {
   });
 
   it.each([
-    ['is missing', undefined, 4, 3],
-    ['is null', null, 4, 3],
-    ['is a word', 'none', 4, 3],
-    ['is negative', { prompt_tokens: -5, completion_tokens: -1, total_tokens: -6 }, 4, 3],
-    ['is text', { prompt_tokens: '12', completion_tokens: '1', total_tokens: '13' }, 4, 3],
-    ['is no whole number', { prompt_tokens: 1.5, completion_tokens: 2, total_tokens: 3.5 }, 4, 2],
+    ['is missing', undefined, 6, 3],
+    ['is null', null, 6, 3],
+    ['is a word', 'none', 6, 3],
+    ['is negative', { prompt_tokens: -5, completion_tokens: -1, total_tokens: -6 }, 6, 3],
+    ['is text', { prompt_tokens: '12', completion_tokens: '1', total_tokens: '13' }, 6, 3],
+    ['is no whole number', { prompt_tokens: 1.5, completion_tokens: 2, total_tokens: 3.5 }, 6, 2],
     ['is absurd', { prompt_tokens: 1e15, completion_tokens: 1e15, total_tokens: 2e15 }, 128_000, 128_000],
-    ['is past every integer', { prompt_tokens: 1e300, completion_tokens: 2, total_tokens: 1 }, 4, 2],
+    ['is past every integer', { prompt_tokens: 1e300, completion_tokens: 2, total_tokens: 1 }, 6, 2],
   ])('is billed by a bounded, marked estimate when its usage %s', (_what, usage, promptTokens, completionTokens) => {
     const read = readAnswer(anAnswer({ usage }));
     const totalTokens = promptTokens + completionTokens;

@@ -3,6 +3,7 @@ import type { UpstreamStream } from '../providers/upstream-stream';
 import type { AnswerStream } from '../model/answer-stream';
 import type { LossLog } from '../model/loss-report';
 import type { Endpoint } from '../routing/catalogue';
+import { setAskedTier } from './asked-tier';
 import { ownMembers } from './billing';
 import { billAnswer } from './answer-billing';
 import { chatEdits, readChatObject } from './chat-object';
@@ -26,7 +27,7 @@ export const openAiChat: Dialect = { name: 'openai-chat', api: 'chat', toUpstrea
 /** Where a request can be marked for the prompt cache, beside its top. */
 const MARKED_LISTS = [['messages', 'content'], ['tools']] as const;
 
-function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
+function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog, isOwnKey = false): Buffer {
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) {
@@ -37,7 +38,8 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: L
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  const remove = removedFrom(request, endpoint, reword(request, endpoint, set, log), log);
+  const reworded = [...setAskedTier(request, endpoint, set, { isOwnKey }), ...reword(request, endpoint, set, log)];
+  const remove = removedFrom(request, endpoint, reworded, log);
   const edits = memberEdits(request, { set, remove });
   return applyEdits(body, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'chat', log)));
 }
@@ -45,12 +47,12 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: L
 function removedFrom(
   request: ScannedObject,
   endpoint: Endpoint,
-  isReworded: boolean,
+  reworded: readonly string[],
   log?: LossLog,
 ): readonly string[] {
   const leftOut = [...leftOutMembers(request, endpoint, 'chat', log), ...untakenMembers(request, endpoint, log)];
-  if (leftOut.length === 0 && !isReworded) return CHAT_GATEWAY_MEMBERS;
-  return [...CHAT_GATEWAY_MEMBERS, ...leftOut, ...(isReworded ? ['reasoning'] : [])];
+  if (leftOut.length === 0 && reworded.length === 0) return CHAT_GATEWAY_MEMBERS;
+  return [...CHAT_GATEWAY_MEMBERS, ...leftOut, ...reworded];
 }
 
 /** The caller's stream options with the usage asked for: without it a stream could not be billed. */

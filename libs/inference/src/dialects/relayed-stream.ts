@@ -4,6 +4,7 @@ import type { FinishReason } from '../model/finish-reason';
 import type { UpstreamStream } from '../providers/upstream-stream';
 import { brokenAnswer } from '../providers/upstream-error';
 import type { AnswerContext } from './dialect';
+import { eventData } from './event-data';
 import { EventSplitter, EventTooLarge } from './event-splitter';
 import { MalformedJson } from './json-grammar';
 import type { Bill } from './translation';
@@ -46,12 +47,14 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   ) {
     this.#upstream = upstream;
     this.#splitter = new EventSplitter(LARGEST_EVENT, (data, name) => {
-      if (!this.isDone) this.onEvent(data, name);
+      if (this.isDone) return;
+      const line = eventData(data);
+      if (line.length > 0) this.onEvent(line, name);
     });
     this.outcome = new Promise((resolve) => (this.#settle = resolve));
   }
 
-  /** Digests one event of the upstream. Throws AppError or MalformedJson for what is none. */
+  /** Digests one event of the upstream, whose data is one line. Throws AppError or MalformedJson for what is none. */
   protected abstract onEvent(data: Buffer, name: string | null): void;
   /** The upstream closed its body without saying that it is done. Throws AppError if the answer is not whole. */
   protected abstract onEnd(): void;

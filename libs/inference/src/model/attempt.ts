@@ -1,5 +1,7 @@
 import { AppError } from '@libs/errors';
+import type { Api } from '../routing/catalogue';
 import type { Candidate } from '../routing/planned-route';
+import { callStatus } from './call-status';
 
 /** One upstream call of a request. */
 export interface Attempt {
@@ -7,7 +9,7 @@ export interface Attempt {
   readonly model: string;
   readonly providerName: string;
   readonly providerSlug: string;
-  /** 200, or the status of the error. */
+  /** 200, or the status of the error as an answer of this API has it. */
   readonly status: number;
   /** Our code of the error, or null. */
   readonly errorCode: string | null;
@@ -16,16 +18,25 @@ export interface Attempt {
   readonly isByok: boolean;
 }
 
-/** `errorCode` is null for a call that succeeded. */
+/** `error` is null for a call that succeeded. */
 export function attemptOf(
+  api: Api,
   { model, endpoint, credential }: Candidate,
-  status: number,
-  errorCode: string | null,
+  error: AppError | null,
   tookMs: number,
 ): Attempt {
   const { name, slug } = endpoint.provider;
   const isByok = Boolean(credential);
-  return { model: model.slug, providerName: name, providerSlug: slug, status, errorCode, tookMs, isByok };
+  return { model: model.slug, providerName: name, providerSlug: slug, ...endOf(api, error), tookMs, isByok };
+}
+
+/** The same call of which a failure came to light after it had begun to succeed, as in the middle of a stream. */
+export function failedLater(api: Api, attempt: Attempt, error: AppError): Attempt {
+  return { ...attempt, ...endOf(api, error) };
+}
+
+function endOf(api: Api, error: AppError | null): Pick<Attempt, 'status' | 'errorCode'> {
+  return error === null ? { status: 200, errorCode: null } : { status: callStatus(api, error), errorCode: error.code };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { scanJsonShape } from './json-shape';
+import { textUnits, tokensOfUnits } from './text-tokens';
 
 /**
  * Token counts guessed from bytes, for holds and for upstreams that report nothing. A tokenizer would be
@@ -10,7 +11,16 @@ export function tokensOfBytes(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
-/** About how many tokens the prompt of a request body, valid JSON, holds. Token ids count one each. */
+/**
+ * Estimates the tokens of the prompt of a request body, valid JSON. Every string and name counts, whichever member it
+ * stands in; media count by their place, kind and size, token ids one each.
+ */
 export function estimatePromptTokens(body: Buffer): number {
-  return tokensOfBytes(scanJsonShape(body).promptBytes);
+  return scanJsonShape(body).promptTokens;
+}
+
+/** Estimates the tokens of a text. */
+export function estimateTextTokens(text: string): number {
+  const json = Buffer.from(JSON.stringify(text));
+  return tokensOfUnits(textUnits(json, 1, json.length - 1));
 }

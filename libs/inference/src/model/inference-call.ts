@@ -31,7 +31,7 @@ export interface RoutedRequest extends InferenceRequest, Omit<RouteRequest, 'api
 /** Where an answer came from. */
 export interface Served extends Candidate {
   readonly status: number;
-  /** All upstream calls of the request, the one that served last. */
+  /** All upstream calls of the request, the one that served last. It changes when its stream fails later. */
   readonly attempts: readonly Attempt[];
   /** What else was considered; absent where the endpoint was named and nothing was planned. */
   readonly plan?: RoutePlan;

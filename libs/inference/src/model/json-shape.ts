@@ -1,3 +1,6 @@
+import { ByteNames } from './byte-names';
+import { placeOf, StringCounter, type Place } from './body-media';
+import { textUnits, tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
 import {
   BACKSLASH,
   CLOSE_ARRAY,
@@ -19,29 +22,48 @@ const SPACE = 0x20;
 /** Below this length a byte loop beats the call into native `indexOf`. */
 const SHORT_STRING = 64;
 
-/** What a picture, a sound or a file counts, whatever its size on the wire. */
-const MEDIA_BYTES = 4_000;
 /** What a number, a literal or a token's id counts. */
-const SCALAR_BYTES = 4;
+const SCALAR_UNITS = UNITS_PER_TOKEN;
 
-/** Members of a request that the model reads. */
-const PROMPT_MEMBERS = namesOf('messages', 'tools', 'input', 'instructions', 'system', 'prompt');
-const MEDIA_MEMBERS = namesOf('data', 'file_data');
-const DATA_URL = Buffer.from('data:');
+/** Members of a request that say how it is to be served, and that no model reads. All others may be read. */
+const CONTROL_MEMBERS = new ByteNames(
+  Object.fromEntries(
+    [
+      'model',
+      'models',
+      'provider',
+      'plugins',
+      'route',
+      'transforms',
+      'session_id',
+      'trace',
+      'debug',
+      'user',
+      'metadata',
+      'usage',
+      'stream',
+      'stream_options',
+      'service_tier',
+      'prompt_cache_key',
+      'safety_identifier',
+    ].map((name) => [name, true]),
+  ),
+);
 
 /** Of each depth of the scan that is running; a scan never calls back. */
 const commasAt = new Int32Array(MAX_DEPTH + 1);
 const isObjectAt = new Uint8Array(MAX_DEPTH + 1);
-/** Whether the member whose value stands there, or in an array there, is named as media are. */
-const isMediaAt = new Uint8Array(MAX_DEPTH + 1);
+/** The place of the value of the member that was named last, and of the object that it stands in. */
+const placeAt: Place[] = Array.from({ length: MAX_DEPTH + 1 }, () => 'text');
+const aroundAt: Place[] = Array.from({ length: MAX_DEPTH + 1 }, () => 'text');
 
 export interface JsonShape {
   /** What the text has too much of, or null. */
   readonly problem: string | null;
   /** Whether some object key is written with a backslash. */
   readonly hasEscapedKey: boolean;
-  /** As a request: the bytes of all text that the model reads. What comes behind a problem counts as such text. */
-  readonly promptBytes: number;
+  /** As a request: an estimate of the tokens of its prompt. What comes behind a problem counts as text. */
+  readonly promptTokens: number;
 }
 
 /**
@@ -52,16 +74,20 @@ export function scanJsonShape(bytes: Buffer): JsonShape {
   return new ShapeScan(bytes).run();
 }
 
-class ShapeScan implements JsonShape {
-  problem: string | null = null;
-  hasEscapedKey = false;
-  promptBytes = 0;
+class ShapeScan {
+  private problem: string | null = null;
+  private hasEscapedKey = false;
+  private units = 0;
   private depth = 0;
   private values = 0;
-  /** Inside the value of a member that the model reads. */
-  private isInPrompt = false;
+  /** Inside the value of a member that a model may read. */
+  private isInPrompt = true;
+  private readonly strings: StringCounter;
 
-  constructor(private readonly bytes: Buffer) {}
+  constructor(private readonly bytes: Buffer) {
+    this.strings = new StringCounter(bytes);
+    placeAt[0] = 'text';
+  }
 
   run(): JsonShape {
     const { bytes } = this;
@@ -69,45 +95,51 @@ class ShapeScan implements JsonShape {
     for (; at < bytes.length && this.problem === null; at += 1) {
       const byte = bytes[at]!;
       if (byte === QUOTE) at = this.passString(at);
-      else if (byte === COMMA) this.countComma();
-      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.open(byte);
-      else if (this.isInPrompt && isScalarByte(byte)) at = this.passScalar(at);
+      else if (isScalarByte(byte)) at = this.passScalar(at);
       else this.passMark(byte);
     }
-    if (this.problem !== null) this.promptBytes += bytes.length - at;
-    return { problem: this.problem, hasEscapedKey: this.hasEscapedKey, promptBytes: this.promptBytes };
+    if (this.problem !== null) this.units += textUnits(bytes, at, bytes.length);
+    return {
+      problem: this.problem,
+      hasEscapedKey: this.hasEscapedKey,
+      promptTokens: tokensOfUnits(this.units),
+    };
   }
 
   private passString(openingQuote: number): number {
-    const { bytes } = this;
+    const { bytes, depth } = this;
     const quote = closingQuote(bytes, openingQuote);
     const end = quote === -1 ? bytes.length : quote;
-    if (isObjectAt[this.depth] === 1 && isKey(bytes, end)) this.enterMember(openingQuote + 1, end);
-    else if (this.isInPrompt) this.countText(openingQuote + 1, end);
+    if (isObjectAt[depth] === 1 && isKey(bytes, end)) this.enterMember(openingQuote + 1, end);
+    else if (this.isInPrompt) this.units += this.strings.count(placeAt[depth]!, depth, openingQuote + 1, end);
     return end;
   }
 
-  /** The name between these offsets is one of the object that is open. */
+  /** The name between these offsets is one of the object that is open. Names of a request itself are not its prompt. */
   private enterMember(start: number, end: number): void {
     const { bytes, depth } = this;
-    const isEscaped = hasEscape(bytes, start, end);
-    if (isEscaped) this.hasEscapedKey = true;
-    if (depth === 1) this.isInPrompt = isNamed(PROMPT_MEMBERS, { bytes, start, end, isEscaped });
-    if (this.isInPrompt) isMediaAt[depth] = isNamed(MEDIA_MEMBERS, { bytes, start, end, isEscaped }) ? 1 : 0;
-  }
-
-  private countText(start: number, end: number): void {
-    const isMedia = isMediaAt[this.depth] === 1 || startsWith(this.bytes, DATA_URL, start);
-    this.promptBytes += isMedia ? MEDIA_BYTES : end - start;
+    if (hasEscape(bytes, start, end)) this.hasEscapedKey = true;
+    if (depth === 1) this.isInPrompt = CONTROL_MEMBERS.find(bytes, start, end) === undefined;
+    if (!this.isInPrompt) return;
+    placeAt[depth] = placeOf(bytes, start, end, aroundAt[depth]!);
+    if (depth > 1) this.units += textUnits(bytes, start, end);
   }
 
   /** Up to the last byte of a number or a literal. */
   private passScalar(start: number): number {
     const { bytes } = this;
-    this.promptBytes += SCALAR_BYTES;
+    // Settings are numbers of the request itself; a prompt may be a list of token ids.
+    if (this.isInPrompt && this.depth > 1) this.units += SCALAR_UNITS;
     let at = start + 1;
     while (at < bytes.length && isScalarByte(bytes[at]!)) at += 1;
     return at - 1;
+  }
+
+  /** Brackets, commas, colons and white space. */
+  private passMark(byte: number): void {
+    if (byte === COMMA) this.countComma();
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.open(byte);
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) this.close();
   }
 
   private countComma(): void {
@@ -121,19 +153,21 @@ class ShapeScan implements JsonShape {
   private open(bracket: number): void {
     this.depth += 1;
     this.countValue();
-    if (this.depth > MAX_DEPTH) {
+    const { depth } = this;
+    if (depth > MAX_DEPTH) {
       this.problem = 'too many levels';
       return;
     }
-    commasAt[this.depth] = 0;
-    isObjectAt[this.depth] = bracket === OPEN_OBJECT ? 1 : 0;
-    // What stands in an array is named as the array is.
-    isMediaAt[this.depth] = isMediaAt[this.depth - 1]!;
+    commasAt[depth] = 0;
+    isObjectAt[depth] = bracket === OPEN_OBJECT ? 1 : 0;
+    aroundAt[depth] = placeAt[depth - 1]!;
+    placeAt[depth] = 'text';
   }
 
-  /** White space, a colon, a closing bracket, or outside of prompts a byte of something else. */
-  private passMark(byte: number): void {
-    if ((byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) && this.depth > 0) this.depth -= 1;
+  private close(): void {
+    if (this.depth === 0) return;
+    if (this.isInPrompt) this.units += this.strings.close(this.depth);
+    this.depth -= 1;
   }
 
   private countValue(): void {
@@ -155,42 +189,9 @@ function isKey(bytes: Buffer, closingQuote: number): boolean {
 }
 
 function isScalarByte(byte: number): boolean {
-  return byte > SPACE && byte !== COMMA && byte !== COLON && byte !== CLOSE_ARRAY && byte !== CLOSE_OBJECT;
+  return IS_SCALAR[byte] === 1;
 }
 
-interface Names {
-  readonly texts: ReadonlySet<string>;
-  readonly encoded: readonly Buffer[];
-}
-
-function namesOf(...texts: readonly string[]): Names {
-  return { texts: new Set(texts), encoded: texts.map((text) => Buffer.from(text)) };
-}
-
-/** A name between two offsets. */
-interface Named {
-  readonly bytes: Buffer;
-  readonly start: number;
-  readonly end: number;
-  readonly isEscaped: boolean;
-}
-
-function isNamed({ texts, encoded }: Names, { bytes, start, end, isEscaped }: Named): boolean {
-  if (isEscaped) return texts.has(decoded(bytes.toString('utf8', start - 1, end + 1)));
-  for (const name of encoded) if (name.length === end - start && startsWith(bytes, name, start)) return true;
-  return false;
-}
-
-/** The text of a JSON string; what is none is left for the parser to refuse. */
-function decoded(json: string): string {
-  try {
-    return String(JSON.parse(json));
-  } catch {
-    return '';
-  }
-}
-
-function startsWith(bytes: Buffer, prefix: Buffer, start: number): boolean {
-  for (let i = 0; i < prefix.length; i += 1) if (bytes[start + i] !== prefix[i]) return false;
-  return true;
-}
+/** Of numbers and literals; what stands between values is none. */
+const MARKS = new Set([QUOTE, COMMA, COLON, OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT]);
+const IS_SCALAR = Uint8Array.from({ length: 256 }, (_, byte) => (byte > SPACE && !MARKS.has(byte) ? 1 : 0));

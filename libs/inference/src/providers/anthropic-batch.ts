@@ -87,7 +87,8 @@ function jobOf(batch: JsonObject, { endpoint: { provider } }: NativeBatchAccess)
   const id = stringOf(batch['id']);
   if (id === undefined) throw brokenAnswer(provider, 'a batch has no id');
   const isEnded = batch['processing_status'] === 'ended';
-  return { id, state: isEnded ? 'ended' : 'running', reference: null, outputs: [], failure: null };
+  const answers = numberOf(objectOf(batch['request_counts'])['succeeded']);
+  return { id, state: isEnded ? 'ended' : 'running', reference: null, outputs: [], answers, failure: null };
 }
 
 function sizeOf(batch: JsonObject): number {

@@ -9,6 +9,7 @@ import { bedrockError, errorWithin } from './bedrock-error';
 import { MalformedEventStream, type EventStreamMessage } from './event-stream-decoder';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
 import { ReframedStream, serverSentEvent } from './reframed-stream';
+import { tierHeader } from './tier-header';
 import type { UpstreamReply } from './upstream-exchange';
 import type { UpstreamHttp } from './upstream-http';
 
@@ -17,6 +18,7 @@ const EVENT_STREAM_TYPE = 'application/vnd.amazon.eventstream';
 const ANTHROPIC_VERSION = '"bedrock-2023-05-31"';
 /** Members of Anthropic's messages that Bedrock says in the path or does not know, and refuses in a body. */
 const NOT_IN_BODY: readonly string[] = ['model', 'stream', 'service_tier', 'inference_geo', 'container'];
+const TIER_HEADER = 'x-amzn-bedrock-service-tier';
 const METRICS = 'amazon-bedrock-invocationMetrics';
 
 /**
@@ -91,8 +93,8 @@ function pathOf({ endpoint }: UpstreamCall, action: string): string {
   return `/model/${encodeURIComponent(endpoint.upstreamModel)}/${action}`;
 }
 
-/** The call with a body as Bedrock takes it: betas are asked for there and not by a header. */
-function asInvocation({ body, headers = {} }: UpstreamCall): Pick<UpstreamCall, 'body' | 'headers'> {
+/** The call with a body as Bedrock takes it: betas are asked for there and not by a header, the tier by one. */
+function asInvocation({ endpoint, body, headers = {} }: UpstreamCall): Pick<UpstreamCall, 'body' | 'headers'> {
   const isBeta = ([name]: readonly [string, string]) => name.toLowerCase() === 'anthropic-beta';
   const betas = Object.entries(headers)
     .filter(isBeta)
@@ -104,7 +106,10 @@ function asInvocation({ body, headers = {} }: UpstreamCall): Pick<UpstreamCall, 
   };
   return {
     body: spliceMembers(withPlacedMark(body), { set, remove: NOT_IN_BODY }),
-    headers: Object.fromEntries(Object.entries(headers).filter((header) => !isBeta(header))),
+    headers: {
+      ...Object.fromEntries(Object.entries(headers).filter((header) => !isBeta(header))),
+      ...tierHeader(TIER_HEADER, endpoint),
+    },
   };
 }
 

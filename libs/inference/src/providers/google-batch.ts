@@ -152,8 +152,15 @@ function jobOf(operation: JsonObject, { endpoint: { provider } }: NativeBatchAcc
     state: isEnded ? 'ended' : 'running',
     reference: stringOf(batch['displayName']) ?? null,
     outputs: file === undefined ? [] : [file],
+    answers: countOf(objectOf(batch['batchStats'])['successfulRequestCount']),
     failure: state.endsWith('_FAILED') ? state : null,
   };
+}
+
+/** Counts of 64 bits come as text. */
+function countOf(value: unknown): number | undefined {
+  const text = typeof value === 'number' ? String(value) : (stringOf(value) ?? '');
+  return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
 function readResponse(line: Buffer, { endpoint: { provider } }: NativeBatchAccess): NativeLine | null {

@@ -18,10 +18,12 @@ import { GoogleRest } from './google-rest';
 import { VertexAccess, vertexModelName } from './google-vertex-access';
 import { batchesOf, callInOrder } from './ordered-calls';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { tierHeader } from './tier-header';
 import type { UpstreamHttp } from './upstream-http';
 import { VertexVideos } from './videos/vertex-videos';
 
 const ANTHROPIC_VERSION = '"vertex-2023-10-16"';
+const TIER_HEADER = 'x-vertex-ai-llm-shared-request-type';
 const ANTHROPIC_COUNTER = 'publishers/anthropic/models/count-tokens';
 
 /** What one prediction may embed; the upstream allows 20,000 tokens, of two bytes at the least. */
@@ -47,11 +49,11 @@ export class GoogleVertexProvider implements ProviderAdapter {
   }
 
   converse(call: UpstreamCall): Promise<UpstreamResult> {
-    return this.#request(`${vertexModelName(call.endpoint, 'google')}:generateContent`, call);
+    return this.#request(`${vertexModelName(call.endpoint, 'google')}:generateContent`, inTier(call));
   }
 
   converseStream(call: UpstreamCall): Promise<UpstreamStream> {
-    return this.#stream(`${vertexModelName(call.endpoint, 'google')}:streamGenerateContent?alt=sse`, call);
+    return this.#stream(`${vertexModelName(call.endpoint, 'google')}:streamGenerateContent?alt=sse`, inTier(call));
   }
 
   messages(call: UpstreamCall): Promise<UpstreamResult> {
@@ -131,6 +133,10 @@ export class GoogleVertexProvider implements ProviderAdapter {
     const { credential, apiKey, resource } = await this.#access.open(call);
     return this.#rest.stream(`${resource}/${name}`, credential, { ...call, apiKey });
   }
+}
+
+function inTier(call: UpstreamCall): UpstreamCall {
+  return { ...call, headers: { ...call.headers, ...tierHeader(TIER_HEADER, call.endpoint) } };
 }
 
 /** Messages of Anthropic's as Vertex AI takes them. */

@@ -1,6 +1,6 @@
 import { spliceMembers } from '../dialects/json-members';
 import { toMistralEmbeddings } from '../dialects/mistral-embed';
-import { objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
 import { CLOCK_SKEW_MS, downloadFiles, framed, namesIn, removeFiles, uploadFile, withoutStream } from './batch-files';
 import { BatchRest, type BatchManners } from './batch-rest';
 import type {
@@ -104,6 +104,7 @@ function jobOf(job: JsonObject, { endpoint: { provider } }: NativeBatchAccess): 
     state: ENDED.has(status) ? 'ended' : 'running',
     reference: stringOf(objectOf(job['metadata'])[REFERENCE]) ?? null,
     outputs: namesIn([job['output_file'], job['error_file']]),
+    answers: numberOf(job['succeeded_requests']),
     failure: status === 'FAILED' ? 'FAILED' : null,
   };
 }

@@ -25,6 +25,8 @@ export interface NativeJob {
   readonly reference: string | null;
   /** What `download` reads, in the provider's own words; files among them can be removed. */
   readonly outputs: readonly string[];
+  /** Lines that it answered, by the provider's own count; absent where the provider does not say. */
+  readonly answers?: number;
   /** Why nothing of it was run, in words that may be logged; null otherwise. */
   readonly failure: string | null;
   /** Nothing of it was run because too much of the account's waits already: it may be ordered again when that is done. */

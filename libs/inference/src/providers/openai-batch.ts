@@ -138,6 +138,7 @@ function jobOf(batch: JsonObject, { endpoint: { provider } }: NativeBatchAccess)
     state: ENDED.has(status) ? 'ended' : 'running',
     reference: stringOf(objectOf(batch['metadata'])[REFERENCE]) ?? null,
     outputs: namesIn([batch['output_file_id'], batch['error_file_id']]),
+    answers: numberOf(objectOf(batch['request_counts'])['completed']),
     failure,
     isTooMuchNow: failure === TOO_MUCH_NOW,
   };

@@ -4,6 +4,7 @@ import { JsonCursor, MalformedJson } from '../dialects/json-cursor';
 import type { Provider } from '../routing/catalogue';
 import { readRetryAfterSeconds, retryAfterSecondsIn } from './retry-after';
 import { scrub } from './scrub';
+import { upstreamFault } from './upstream-fault';
 
 /** What an upstream says about its failure, as far as it can be read. */
 export interface UpstreamComplaint {
@@ -100,8 +101,8 @@ export function complaintError(
   const isSecretive = status === 401 || status === 403;
   const said = complaint.code ?? '';
   const hint = PROVIDER_CODE.test(said) && scrub(said) === said ? said : String(status);
-  const error = new AppError(code, wordsOf(code, complaint), {
-    metadata: { provider_name: provider.name, ...(isSecretive ? {} : { provider_code: hint }) },
+  const error = upstreamFault(provider, code, wordsOf(code, complaint), {
+    metadata: isSecretive ? {} : { provider_code: hint },
     retryAfterSeconds,
     internal: `upstream ${provider.slug} answered ${status} ${isSecretive ? '' : hint}`.trimEnd(),
   });
@@ -132,22 +133,21 @@ export function keyRefusalOf(error: AppError): 401 | 403 | null {
   return status === 401 || status === 403 ? status : null;
 }
 
-/** Errors of our own that say nothing of the upstream, which was not asked. */
-const unasked = new WeakSet<AppError>();
-
-/** A call beyond those that may run and wait at the provider in this process. */
+/** A call beyond those that may run and wait at the provider in this process. Our own limit, which it knows nothing of. */
 export function tooManyCalls(provider: Provider): AppError {
   const error = new AppError('provider_overloaded', 'The provider is overloaded', {
     metadata: { provider_name: provider.name },
     internal: `too many calls to ${provider.slug} wait in this process`,
   });
-  unasked.add(error);
+  heldBack.add(error);
   return error;
 }
 
-/** Whether an error of a call came of asking the upstream; only then it is news of the upstream's health. */
-export function wasAsked(error: AppError): boolean {
-  return !unasked.has(error);
+const heldBack = new WeakSet<AppError>();
+
+/** Whether a call failed only because too many others to its provider wait in this process. */
+export function isHeldBack(error: AppError): boolean {
+  return heldBack.has(error);
 }
 
 function errorCode(status: number, { message, code }: UpstreamComplaint): ErrorCode {
@@ -165,8 +165,7 @@ function refine(byStatus: ErrorCode, said: string): ErrorCode {
 
 /** An answer that is no answer: not JSON, cut off, too long, an empty stream. `reason` is for our logs. */
 export function brokenAnswer(provider: Provider, reason: string, cause?: unknown): AppError {
-  return new AppError('provider_unavailable', 'The provider sent an answer that cannot be read', {
-    metadata: { provider_name: provider.name },
+  return upstreamFault(provider, 'provider_unavailable', 'The provider sent an answer that cannot be read', {
     internal: `upstream ${provider.slug}: ${reason}`,
     cause,
   });

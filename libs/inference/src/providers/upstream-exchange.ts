@@ -4,10 +4,12 @@ import { AppError } from '@libs/errors';
 import type { Dispatcher } from 'undici';
 import { callCancelled, type CancelSignal } from '../model/cancellation';
 import type { Provider } from '../routing/catalogue';
-import type { UpstreamStream } from './provider';
 import { BodyCollector } from './body-collector';
+import type { ReplyBudget } from './reply-budget';
+import { headFlaw } from './request-head';
 import { withoutKey } from './scrub';
 import { brokenAnswer } from './upstream-error';
+import { isConnectionFault, upstreamFault } from './upstream-fault';
 
 /** A whole answer of any status. */
 export interface UpstreamReply {
@@ -25,6 +27,8 @@ export interface ExchangeOptions {
   readonly timesFrom?: Promise<void> | null;
   /** Of an answer that is read whole; a longer one is broken. */
   readonly largestBodyBytes: number;
+  /** Shared by the answers that are read whole; absent or null where their sum has no bound. */
+  readonly budget?: ReplyBudget | null;
   /** Taken out of refusals, whose words may be shown to callers. */
   readonly apiKey: Secret | null;
   /** Called once, when the exchange no longer uses a connection. */
@@ -32,18 +36,14 @@ export interface ExchangeOptions {
 }
 
 /** Enough for every error that is worth reading; the rest of a longer one is not waited for. */
-const LARGEST_ERROR_BODY = 64 * 1024;
-/** More than this waiting to be read stops the upstream until it is. */
-const LARGEST_BACKLOG = 256 * 1024;
-/** How long an upstream may take to end a body of which nothing more is wanted. */
-const DISCARD_MS = 1_000;
+export const LARGEST_ERROR_BODY = 64 * 1024;
 
 /**
  * One HTTP exchange with an upstream, as a handler of undici's lowest level: no Node stream stands between
  * the socket and us. The caller's signal and the total time limit both end it at once, wherever it is:
  * waiting for a connection, for the head, or in the middle of the body.
  */
-abstract class Exchange implements Dispatcher.DispatchHandler {
+export abstract class Exchange implements Dispatcher.DispatchHandler {
   protected controller: Dispatcher.DispatchController | null = null;
   protected failure: AppError | null = null;
   protected isOver = false;
@@ -64,9 +64,11 @@ abstract class Exchange implements Dispatcher.DispatchHandler {
     this.#timer = setTimeout(() => this.fail(this.timedOut('total time')), this.options.totalMs);
   };
 
-  /** Sends the request, unless the exchange has come to its end while it waited. */
+  /** Sends the request, unless the exchange has come to its end while it waited. Never throws. */
   start(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions): void {
     if (this.isOver) return;
+    const flaw = headFlaw(request);
+    if (flaw !== null) return this.fail(notSent(this.options.provider, flaw));
     try {
       dispatcher.dispatch(request, this);
     } catch (thrown) {
@@ -126,23 +128,31 @@ abstract class Exchange implements Dispatcher.DispatchHandler {
   }
 
   protected timedOut(limit: string): AppError {
-    return new AppError('timeout', 'The provider did not answer in time', {
-      metadata: { provider_name: this.options.provider.name },
-      internal: `upstream ${this.options.provider.slug}: ${limit} ran out`,
+    const { provider } = this.options;
+    return upstreamFault(provider, 'timeout', 'The provider did not answer in time', {
+      internal: `upstream ${provider.slug}: ${limit} ran out`,
     });
   }
 
+  /** Only what the connection ended with is the upstream's; all else is a bug or a shortage of our own. */
   #translate(error: Error): AppError {
-    const code = 'code' in error ? String(error.code) : error.name;
+    if (error instanceof AppError) return error;
+    // Errors of undici's parser have a code that is undefined.
+    const code = String(('code' in error && error.code) || error.name);
     if (code === 'UND_ERR_HEADERS_TIMEOUT') return this.timedOut('time to the first byte');
     if (code === 'UND_ERR_BODY_TIMEOUT') return this.timedOut('time between two reads');
     const { provider } = this.options;
-    return new AppError('provider_unavailable', 'The provider is not available', {
-      metadata: { provider_name: provider.name },
+    if (!isConnectionFault(code)) return notSent(provider, code, error);
+    return upstreamFault(provider, 'provider_unavailable', 'The provider is not available', {
       internal: `upstream ${provider.slug}: ${code}`,
       cause: error,
     });
   }
+}
+
+/** Our own fault: it counts against no provider, and the caller does not see it. */
+function notSent({ slug }: Provider, why: string, cause?: Error): AppError {
+  return new AppError('server', 'Internal error', { internal: `a call to ${slug} failed here: ${why}`, cause });
 }
 
 /** Gathers the whole answer. */
@@ -160,9 +170,12 @@ export class ReplyExchange extends Exchange {
     });
   }
 
-  override onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  override onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.isOver) return;
-    if (this.#collector.add(chunk, this.isSuccess ? this.options.largestBodyBytes : LARGEST_ERROR_BODY)) return;
+    if (this.#collector.add(chunk, this.isSuccess ? this.options.largestBodyBytes : LARGEST_ERROR_BODY)) {
+      if (this.options.budget?.take(this, chunk.length) === false) controller.pause();
+      return;
+    }
     if (this.isSuccess) this.fail(brokenAnswer(this.options.provider, 'the body is too long'));
     else this.#finish(true);
   }
@@ -171,116 +184,20 @@ export class ReplyExchange extends Exchange {
     if (!this.isOver) this.#finish(false);
   }
 
+  resume(): void {
+    // Not in the midst of another exchange's data: undici reads one connection at a time.
+    setImmediate(() => this.isOver || this.controller?.resume());
+  }
+
   #finish(isEarly: boolean): void {
+    this.options.budget?.giveBack(this);
     this.#resolve(this.replyOf(this.#collector.body));
     if (isEarly) this.stop();
     else this.release();
   }
 
   protected override onFailed(error: AppError): void {
+    this.options.budget?.giveBack(this);
     this.#reject(error);
-  }
-}
-
-/** Hands out the body of a 2xx answer as it arrives; answers of other statuses are gathered whole. */
-export class StreamExchange extends Exchange implements UpstreamStream {
-  /** Settles with the head of a 2xx answer, or with the whole of any other. */
-  readonly opened: Promise<UpstreamReply | StreamExchange>;
-  readonly #collector = new BodyCollector();
-  #resolve!: (opened: UpstreamReply | StreamExchange) => void;
-  #reject!: (error: AppError) => void;
-  #backlog: Buffer[] = [];
-  #backlogBytes = 0;
-  #wake: (() => void) | null = null;
-  #isDiscarding = false;
-  #discardTimer: NodeJS.Timeout | undefined;
-
-  constructor(options: ExchangeOptions) {
-    super(options);
-    this.opened = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-  }
-
-  override onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: IncomingHttpHeaders,
-  ): void {
-    super.onResponseStart(controller, status, headers);
-    if (this.isSuccess) this.#resolve(this);
-  }
-
-  override onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.isOver) return;
-    if (!this.isSuccess) {
-      if (!this.#collector.add(chunk, LARGEST_ERROR_BODY)) this.#finishReply(true);
-      return;
-    }
-    if (this.#isDiscarding) return;
-    this.#backlog.push(chunk);
-    this.#backlogBytes += chunk.length;
-    if (this.#backlogBytes >= LARGEST_BACKLOG) controller.pause();
-    this.#wakeReader();
-  }
-
-  override onResponseEnd(): void {
-    if (this.isOver) return;
-    if (this.isSuccess) {
-      this.release();
-      this.#wakeReader();
-    } else {
-      this.#finishReply(false);
-    }
-  }
-
-  async read(): Promise<Buffer | null> {
-    if (this.#backlog.length === 0 && !this.isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
-    const chunks = this.#backlog;
-    if (chunks.length === 0) {
-      if (this.failure) throw this.failure;
-      return null;
-    }
-    this.#backlog = [];
-    this.#backlogBytes = 0;
-    if (this.controller?.paused) this.controller.resume();
-    return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-  }
-
-  cancel(): void {
-    if (this.isOver) return;
-    this.#backlog = [];
-    this.stop();
-    this.#wakeReader();
-  }
-
-  discard(): void {
-    if (this.isOver) return;
-    this.#isDiscarding = true;
-    this.#backlog = [];
-    if (this.controller?.paused) this.controller.resume();
-    this.#discardTimer = setTimeout(() => this.cancel(), DISCARD_MS).unref();
-  }
-
-  protected override release(): void {
-    clearTimeout(this.#discardTimer);
-    super.release();
-  }
-
-  #finishReply(isEarly: boolean): void {
-    this.#resolve(this.replyOf(this.#collector.body));
-    if (isEarly) this.stop();
-    else this.release();
-  }
-
-  #wakeReader(): void {
-    this.#wake?.();
-    this.#wake = null;
-  }
-
-  protected override onFailed(error: AppError): void {
-    this.#reject(error);
-    this.#wakeReader();
   }
 }

@@ -5,8 +5,10 @@ import { atTurnEnd } from '../model/turn-end';
 import type { Provider } from '../routing/catalogue';
 import type { UpstreamStream } from './provider';
 import type { UpstreamCall, UpstreamCallHead } from './upstream-call';
+import { ReplyBudget } from './reply-budget';
 import { tooManyCalls } from './upstream-error';
-import { ReplyExchange, StreamExchange, type UpstreamReply } from './upstream-exchange';
+import { StreamExchange } from './stream-exchange';
+import { ReplyExchange, type UpstreamReply } from './upstream-exchange';
 
 const LARGEST_BODY_BYTES = 64 * 1024 * 1024;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -15,6 +17,13 @@ const CONNECT_TIMEOUT_MS = 5_000;
  * request must not be written into a connection that is being closed. Hints of an upstream override it.
  */
 const KEEP_ALIVE_MS = 4_000;
+
+export interface UpstreamHttpOptions {
+  /** Of an answer that is read whole. */
+  readonly largestBodyBytes?: number;
+  /** Of all answers that are being read whole, beyond which only the oldest goes on being read; no bound when absent. */
+  readonly mostReplyBytes?: number;
+}
 
 /** A call that is not the POST of one request. */
 export interface UpstreamRequest extends UpstreamCall {
@@ -74,9 +83,11 @@ export class UpstreamHttp {
   readonly #targets = new WeakMap<Provider, Target>();
   readonly #pools = new Map<string, { pool: Pool; load: Load }>();
   readonly #largestBodyBytes: number;
+  readonly #budget: ReplyBudget | null;
 
-  constructor({ largestBodyBytes = LARGEST_BODY_BYTES }: { readonly largestBodyBytes?: number } = {}) {
+  constructor({ largestBodyBytes = LARGEST_BODY_BYTES, mostReplyBytes }: UpstreamHttpOptions = {}) {
     this.#largestBodyBytes = largestBodyBytes;
+    this.#budget = mostReplyBytes === undefined ? null : new ReplyBudget(mostReplyBytes);
   }
 
   /**
@@ -106,19 +117,16 @@ export class UpstreamHttp {
     const timesFrom = isArriving ? arrival.whole : null;
     const exchange = new ReplyExchange({ ...this.#options(target, call), timesFrom });
     const length = body === null ? [] : ['content-length', String(body.length)];
-    target.pool.dispatch(
-      {
-        method,
-        path: target.pathPrefix + path,
-        headers: [...target.headers, ...headers, ...length],
-        // Undici takes what can be iterated over, which its types do not say.
-        body: body as Buffer | null,
-        // It would run while the sender of the body is waited for; the total time does not.
-        headersTimeout: isArriving ? 0 : call.timeouts.headersMs,
-        bodyTimeout: call.timeouts.idleMs,
-      },
-      exchange,
-    );
+    exchange.start(target.pool, {
+      method,
+      path: target.pathPrefix + path,
+      headers: [...target.headers, ...headers, ...length],
+      // Undici takes what can be iterated over, which its types do not say.
+      body: body as Buffer | null,
+      // It would run while the sender of the body is waited for; the total time does not.
+      headersTimeout: isArriving ? 0 : call.timeouts.headersMs,
+      bodyTimeout: call.timeouts.idleMs,
+    });
     return exchange.reply;
   }
 
@@ -183,7 +191,8 @@ export class UpstreamHttp {
     };
     const { totalMs } = timeouts;
     const { provider } = endpoint;
-    return { provider, apiKey, signal, totalMs, largestBodyBytes: this.#largestBodyBytes, onRelease };
+    const [largestBodyBytes, budget] = [this.#largestBodyBytes, this.#budget];
+    return { provider, apiKey, signal, totalMs, largestBodyBytes, budget, onRelease };
   }
 
   #connect(provider: Provider): Target {

@@ -36,6 +36,8 @@ export type Api = (typeof APIS)[number];
 export interface Endpoint {
   readonly provider: Provider;
   readonly upstreamModel: string;
+  /** Endpoints of the provider with the same group share one limit of rates; null: the upstream model has its own. */
+  readonly quotaGroup: string | null;
   readonly apis: readonly Api[];
   readonly pricing: PriceList;
   readonly batchPricing: PriceList;

@@ -4,6 +4,7 @@ import { type Kind, type Located, type Mapping, isRecord, readDocument } from '.
 import { APIS, type Architecture, type Endpoint, type Model, type Provider } from './catalogue-entries';
 import * as kinds from './catalogue-kinds';
 import { readPrices } from './catalogue-pricing';
+import { reportTwins } from './catalogue-twins';
 
 /** The protocols that have an adapter. */
 export const PROTOCOLS = [
@@ -69,6 +70,7 @@ const MODEL_MEMBERS = [
 const ENDPOINT_MEMBERS = [
   'provider',
   'upstream_model',
+  'quota_group',
   'apis',
   'pricing',
   'batch_pricing',
@@ -123,6 +125,8 @@ interface Placed<T> {
 class Parser {
   readonly providers = new Map<string, Placed<Provider>>();
   readonly models = new Map<string, Placed<Model>>();
+  /** By provider and upstream model. */
+  readonly #quotaGroups = new Map<string, string | null>();
   readonly #protocol: Kind<string>;
 
   constructor(protocols: readonly string[]) {
@@ -208,9 +212,11 @@ class Parser {
     const apis = mapping.member('apis').scalars(API);
     const capabilities = readCapabilities(mapping.member('capabilities'));
     const { supported_parameters: own } = capabilities;
+    const upstreamModel = mapping.member('upstream_model').scalar(kinds.NAME);
     const endpoint: Endpoint = {
       provider,
-      upstreamModel: mapping.member('upstream_model').scalar(kinds.NAME),
+      upstreamModel,
+      quotaGroup: this.#readQuotaGroup(mapping.member('quota_group'), `${provider.slug} ${upstreamModel}`),
       apis,
       ...readPrices(mapping, apis, provider.batch),
       contextLength: mapping.member('context_length').scalar(kinds.POSITIVE, model.contextLength),
@@ -222,6 +228,17 @@ class Parser {
       capabilities,
     };
     return known ? endpoint : null;
+  }
+
+  /** A provider counts calls by upstream model, so all endpoints with the same one are of one group. */
+  #readQuotaGroup(place: Located, model: string): string | null {
+    const group = place.scalar<string, null>(kinds.WORD, null);
+    const earlier = this.#quotaGroups.get(model);
+    this.#quotaGroups.set(model, group);
+    if (earlier !== undefined && earlier !== group) {
+      place.report('differs from the one of an earlier endpoint with this upstream_model');
+    }
+    return group;
   }
 
   #readProviderReference(place: Located): Provider | null {
@@ -271,19 +288,4 @@ function usualModalities(endpoints: readonly Endpoint[]): { input: readonly stri
 /** A list of words that may be absent or empty. */
 function readWords(place: Located): readonly string[] {
   return Array.isArray(place.value) && place.value.length === 0 ? [] : place.scalars(kinds.WORD, []);
-}
-
-/** Two endpoints that routing could not tell apart, e.g. the same file under two names. */
-function reportTwins(place: Located, endpoints: readonly Endpoint[]): void {
-  const seen = new Set<string>();
-  for (const { provider, upstreamModel, region, quantization, apis } of endpoints) {
-    for (const api of apis) {
-      const key = JSON.stringify([provider.slug, upstreamModel, region, quantization, api]);
-      if (seen.has(key)) {
-        place.report(`names the same endpoint of ${provider.slug} twice for ${api}`);
-        return;
-      }
-      seen.add(key);
-    }
-  }
 }

@@ -76,6 +76,17 @@ describe(parseCatalogue.name, () => {
     });
   });
 
+  it('reads which endpoints share a limit of rates, and wants one group for an upstream model', () => {
+    const grouped = WHOLE.replace('small-1', 'small-1\n        quota_group: cheap');
+    expect(parse(grouped).findModel('acme/small')!.endpoints[0]!.quotaGroup).toBe('cheap');
+    expect(parse(WHOLE).findModel('acme/small')!.endpoints[0]!.quotaGroup).toBeNull();
+    expect(problemsOf(grouped.replace('cheap', 'two words'))[0]).toContain('quota_group: must be one word');
+    const other = MODEL.replaceAll('acme/small', 'acme/large').replace('[chat]', '[responses]');
+    expect(problemsOf(grouped, other)).toEqual([
+      'file-1.yaml models[0].endpoints[0].quota_group: differs from the one of an earlier endpoint with this upstream_model',
+    ]);
+  });
+
   it('finds a model by its slug and by its batch slug', () => {
     const catalogue = parse(WHOLE);
     expect(catalogue.findModel('acme/small:batch')).toBe(catalogue.findModel('acme/small'));

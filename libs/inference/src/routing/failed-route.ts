@@ -30,6 +30,12 @@ export function failedOnRoute(error: AppError, plan: RoutePlan): AppError {
   return error;
 }
 
+/** The same error, which now ended this route; left as it is where there was none. */
+export function sameRoute(error: AppError, route: FailedRoute | null): AppError {
+  if (route !== null) routes.set(error, route);
+  return error;
+}
+
 /** The route that ended in this error, or that none was found on; null where nothing was planned. */
 export function failedRouteOf(error: AppError): FailedRoute | null {
   return routes.get(error) ?? null;

@@ -143,15 +143,26 @@ describe(ProviderHealth.name, () => {
       expect(health.hadOutage(endpoint)).toBe(false);
     });
 
-    it('share the limit of their account among the endpoints of a provider', () => {
-      const sibling = anEndpoint({ upstreamModel: 'other' });
+    it('rest one upstream model after a 429, wherever it is called, and no other model of the provider', () => {
+      const sibling = anEndpoint({ region: 'eu' });
       health.failed(endpoint, 7, { isQuota: true });
       expect(health.restOf(sibling)).toEqual({ forMs: 7_000, because: 'quota' });
       expect(health.restOf(sibling, credential)).toBeNull();
+      expect(health.restOf(anEndpoint({ upstreamModel: 'other' }))).toBeNull();
       nowMs += 6_999;
       expect(health.admits({ endpoint: sibling })).toBe(false);
       nowMs += 1;
       expect(health.admits({ endpoint: sibling })).toBe(true);
+    });
+
+    it('rest all models of a quota group after a 429 of one of them', () => {
+      const [one, other] = ['one', 'other'].map((upstreamModel) => anEndpoint({ upstreamModel, quotaGroup: 'g' }));
+      health.failed(one!, 7, { isQuota: true });
+      expect(health.restOf(other!)).toEqual({ forMs: 7_000, because: 'quota' });
+      expect(health.restOf(other!, credential)).toBeNull();
+      expect(health.restOf(anEndpoint({ upstreamModel: 'alone' }))).toBeNull();
+      const elsewhere = anEndpoint({ provider: aProvider({ slug: 'another' }), quotaGroup: 'g' });
+      expect(health.restOf(elsewhere)).toBeNull();
     });
   });
 

@@ -4,6 +4,7 @@ import type { OwnCredential } from './credential-source';
 import { LeastRecent } from './least-recent';
 import { OutcomeRing } from './outcome-ring';
 import { ProviderStatistics } from './provider-statistics';
+import { accountOf, quotaOf } from './quotas';
 import { RetryBudget } from './retry-budget';
 import { restingRefusal, type Rest } from './route-refusal';
 import { traitsOf } from './route-traits';
@@ -48,8 +49,8 @@ interface Track {
  * - An outage: a fifth or more of the calls of the last 30 s failed. Others go first.
  * - A breaker: opens when half or more of at least 20 calls within 10 s failed. Then one call in 5 s is let
  *   through as a probe, and the first probe that succeeds closes it.
- * - `Retry-After`: a limit of rates counts for all endpoints of the provider that are called with the same
- *   credential, because they share one account; any other wish to be left alone for the endpoint only.
+ * - `Retry-After`: after a 429 the quota rests, which is the upstream model with the same credential, or all models
+ *   of the `quota_group` that the catalogue names; after any other error the endpoint rests.
  * - A key of a caller's own that its provider refused rests for as long as the credentials app says.
  * - The retry budget and the measurements of each endpoint.
  *
@@ -61,6 +62,7 @@ export class ProviderHealth implements HealthView {
   readonly #retries = new RetryBudget();
   readonly #tracks = new LeastRecent<Track>(MOST_ENDPOINTS);
   readonly #quotaRestUntilMs = new LeastRecent<number>(MOST_ENDPOINTS);
+  #lastQuotaRestEndsMs = 0;
 
   constructor(readonly clock: () => number) {
     this.statistics = new ProviderStatistics(clock);
@@ -118,8 +120,9 @@ export class ProviderHealth implements HealthView {
     if (restSeconds <= 0) return;
     const untilMs = nowMs + Math.min(restSeconds, LONGEST_REST_SECONDS) * 1_000;
     if (isQuota) {
-      const upstream = upstreamOf(endpoint, credential);
-      this.#quotaRestUntilMs.set(upstream, Math.max(this.#quotaRestUntilMs.peek(upstream) ?? 0, untilMs));
+      const quota = quotaOf(upstreamOf(endpoint, credential), endpoint);
+      this.#quotaRestUntilMs.set(quota, Math.max(this.#quotaRestUntilMs.peek(quota) ?? 0, untilMs));
+      this.#lastQuotaRestEndsMs = Math.max(this.#lastQuotaRestEndsMs, untilMs);
     } else track.restUntilMs = Math.max(track.restUntilMs, untilMs);
   }
 
@@ -135,13 +138,19 @@ export class ProviderHealth implements HealthView {
     const { refusedForMs } = credential ?? {};
     if (refusedForMs) return { forMs: refusedForMs, because: 'refused' };
     const nowMs = this.clock();
-    const quotaMs = (this.#quotaRestUntilMs.peek(upstreamOf(endpoint, credential)) ?? 0) - nowMs;
+    const quotaMs = this.#quotaRestMs(endpoint, credential, nowMs);
     if (quotaMs > 0) return { forMs: quotaMs, because: 'quota' };
     const track = this.#tracks.peek(trackKey(endpoint, credential));
     if (track === undefined) return null;
     if (track.restUntilMs > nowMs) return { forMs: track.restUntilMs - nowMs, because: 'overload' };
     const { probeAtMs } = track;
     return probeAtMs !== null && probeAtMs > nowMs ? { forMs: probeAtMs - nowMs, because: 'breaker' } : null;
+  }
+
+  #quotaRestMs(endpoint: Endpoint, credential: OwnCredential | null, nowMs: number): number {
+    // Asked of every candidate of every plan, and most of the time nothing rests.
+    if (nowMs >= this.#lastQuotaRestEndsMs) return 0;
+    return (this.#quotaRestUntilMs.peek(quotaOf(upstreamOf(endpoint, credential), endpoint)) ?? 0) - nowMs;
   }
 
   #updateBreaker(track: Track, nowMs: number): void {
@@ -166,7 +175,7 @@ function trackKey(endpoint: Endpoint, credential: OwnCredential | null): string 
   return credential === null ? key : `${key} ${credential.id}`;
 }
 
-/** What shares one account with the provider. */
+/** The account at the provider. */
 function upstreamOf({ provider }: Endpoint, credential: OwnCredential | null): string {
-  return credential === null ? provider.slug : `${provider.slug} ${credential.id}`;
+  return accountOf(provider.slug, credential?.id ?? null);
 }

@@ -9,8 +9,7 @@ type Body = Readonly<Record<string, unknown>>;
  */
 export function readRouteFacts(body: unknown): RouteFacts {
   if (!isObject(body)) return {};
-  const { service_tier: tier, speed, modalities } = body;
-  const fast = speed === 'fast' ? 'fast' : null;
+  const { modalities } = body;
   const media = mediaOf(body);
   return {
     parameters: parametersOf(body),
@@ -20,8 +19,18 @@ export function readRouteFacts(body: unknown): RouteFacts {
     hasLinkedMedia: media.hasLink,
     outputModalities: Array.isArray(modalities) ? modalities.filter((name) => name !== 'text').map(String) : [],
     maxOutputTokens: firstNumber(body.max_completion_tokens, body.max_output_tokens, body.max_tokens),
-    serviceTier: typeof tier === 'string' ? tier : fast,
+    serviceTier: tierOf(body),
   };
+}
+
+/** Names of the standard tier that some provider has, beside our own. */
+const STANDARD_TIERS: readonly unknown[] = ['standard', 'standard_only'];
+
+/** `speed: fast` is a tier by another name, unless one is named. */
+function tierOf({ service_tier: tier, speed }: Body): string | null {
+  if (STANDARD_TIERS.includes(tier)) return 'default';
+  if (typeof tier === 'string' && (tier !== 'auto' || speed !== 'fast')) return tier;
+  return speed === 'fast' ? 'fast' : null;
 }
 
 /** Members that are parameters under the name that a model's `supported_parameters` has for them. */

@@ -89,17 +89,19 @@ afterEach(async () => {
 });
 
 describe('what an engine remembers between requests', () => {
-  it('leaves the account of a provider alone for as long as it was asked to, whatever the model', async () => {
+  it('leaves a model of a provider alone for as long as it was asked to, and calls its other models', async () => {
     const engine = anInstallation(['acme']);
     upstream.answers(429, '', { 'retry-after': '7' });
     expect((await failure(engine.answer('chat', aRequest()))).status).toBe(429);
     nowMs += 1_000;
-    const refused = await failure(engine.answer('chat', aRequest({ model: 'acme/small' })));
+    const refused = await failure(engine.answer('chat', aRequest()));
     expect(refused).toMatchObject({ status: 429, retryAfterSeconds: 6 });
     expect(refused.availability).toMatchObject({ code: 'capacity_exhausted' });
     expect(upstream.requests).toHaveLength(1);
-    nowMs += 6_000;
     upstream.answers(200, ANSWER);
+    expect((await engine.answer('chat', aRequest({ model: 'acme/small' }))).status).toBe(200);
+    expect(upstream.requests).toHaveLength(2);
+    nowMs += 6_000;
     expect((await engine.answer('chat', aRequest())).status).toBe(200);
   });
 

@@ -24,6 +24,7 @@ export function anEndpoint(values: Partial<Endpoint> = {}): Endpoint {
   return {
     provider: aProvider(),
     upstreamModel: 'acme-large-2026',
+    quotaGroup: null,
     apis: ['chat', 'embeddings'],
     pricing: { prompt: parseRate('0.000001'), completion: parseRate('0.000002') },
     batchPricing: { prompt: parseRate('0.0000005'), completion: parseRate('0.000001') },

@@ -7,3 +7,4 @@ export * from './fold-answer';
 export * from './own-credential-fixture';
 export * from './recordings';
 export * from './responses-grammar';
+export { noteAttempts } from '../routing/failed-route';

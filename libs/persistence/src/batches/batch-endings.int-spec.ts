@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import {
@@ -126,6 +127,16 @@ describe(BatchEndingsRepository.name, () => {
     expect((await ledger.accountOf(batch.owner.organizationId)).balanceUsd).toBe('10.000000000000');
   });
 
+  it('asks to cancel again soon while the results of the batch are being summed, and cancels it then', async () => {
+    const batch = await storeBatch(opened.database, 2);
+    await opened.database.transaction(async (session) => {
+      await session.execute({ sql: 'SELECT 1 FROM batches WHERE id = $1 FOR UPDATE', values: [batch.id] });
+      const answer = await endings.cancel(batch.id, batch.owner).catch((error: unknown) => AppError.from(error));
+      expect(answer).toMatchObject({ status: 503, retryAfterSeconds: 2 });
+    });
+    expect(await endings.cancel(batch.id, batch.owner)).toBe('stopping');
+  });
+
   it('takes nothing from a validator that wakes after its batch was cancelled or has expired', async () => {
     const [cancelled, expired] = [await storeBatch(opened.database, 2), await storeBatch(opened.database, 2)];
     const works = [
@@ -137,7 +148,8 @@ describe(BatchEndingsRepository.name, () => {
       sql: 'UPDATE batches SET expires_at = now() WHERE id = $1',
       values: [expired.id],
     });
-    expect((await endings.stopExpired(10)).map(({ id }) => id)).toEqual([expired.id]);
+    expect(await endings.findExpired(10)).toEqual([expired.id]);
+    expect(await endings.expire(expired.id)).toBe(true);
     for (const work of works) {
       expect(await batches.renewValidation(work, LEASE_MS)).toBe(false);
       expect(await batches.beginProgress(work)).toBe(false);

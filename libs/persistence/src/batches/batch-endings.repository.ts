@@ -5,7 +5,7 @@ import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import { BatchAnnouncementsRepository } from './batch-announcements.repository';
 import type { WorkspaceTenant } from '../tenants/tenant';
-import { sumResults, type BatchTotals } from './batch-totals';
+import { linesLostOf, sumResults, type BatchTotals, type ReportLoss } from './batch-totals';
 import type { BatchEnding, BatchStatus } from './batch.entity';
 
 /** A batch that is to end before its last line. */
@@ -70,21 +70,34 @@ export class BatchEndingsRepository {
     });
   }
 
-  /** Begins to end batches whose 24 hours are over; returns them. */
-  async stopExpired(limit: number): Promise<StoppingBatch[]> {
+  /** Returns the ids of batches whose 24 hours are over, without those of `exceptIds`. */
+  async findExpired(limit: number, exceptIds: readonly string[] = []): Promise<string[]> {
+    const rows = await this.database.rows<{ id: string }>({
+      name: 'batches-expired',
+      sql: `
+        SELECT id FROM batches
+        WHERE status IN ('validating', 'in_progress') AND finalized_at IS NULL AND stop_by IS NULL
+          AND expires_at <= now() AND id <> ALL($2::text[])
+        ORDER BY expires_at LIMIT $1`,
+      values: [limit, exceptIds],
+    });
+    return rows.map(({ id }) => id);
+  }
+
+  /** Begins to end a batch whose 24 hours are over; false when it is ending already. */
+  async expire(id: string): Promise<boolean> {
     return this.database.transaction(async (session) => {
-      const rows = await session.rows<{ id: string; number: string }>({
-        name: 'batches-stop-expired',
+      const row = await session.firstRow<{ number: string }>({
+        name: 'batch-expire',
         sql: `
           UPDATE batches SET ends_as = 'expired', stop_by = now() + $2 * interval '1 millisecond', fence = fence + 1
-          WHERE id IN (
-            SELECT id FROM batches WHERE status IN ('validating', 'in_progress') AND stop_by IS NULL AND expires_at <= now()
-            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-          RETURNING id, number`,
-        values: [limit, WIND_UP_MS],
+          WHERE id = $1 AND status IN ('validating', 'in_progress') AND stop_by IS NULL AND expires_at <= now()
+          RETURNING number`,
+        values: [id, WIND_UP_MS],
       });
-      for (const { number } of rows) await closeUnheldSegments(session, number);
-      return rows.map(toStopping);
+      if (row === null) return false;
+      await closeUnheldSegments(session, row.number);
+      return true;
     });
   }
 
@@ -114,12 +127,13 @@ export class BatchEndingsRepository {
     });
   }
 
-  /** Batches that are to end before their last line, those that are due first. */
-  async findStopping(limit: number): Promise<StoppingBatch[]> {
+  /** Returns batches that are to end before their last line, those that are due first, without `exceptIds`. */
+  async findStopping(limit: number, exceptIds: readonly string[] = []): Promise<StoppingBatch[]> {
     const rows = await this.database.rows<{ id: string; number: string }>({
       name: 'batches-stopping',
-      sql: `SELECT id, number FROM batches WHERE stop_by IS NOT NULL AND finalized_at IS NULL ORDER BY stop_by LIMIT $1`,
-      values: [limit],
+      sql: `SELECT id, number FROM batches
+            WHERE stop_by IS NOT NULL AND finalized_at IS NULL AND id <> ALL($2::text[]) ORDER BY stop_by LIMIT $1`,
+      values: [limit, exceptIds],
     });
     return rows.map(toStopping);
   }
@@ -128,18 +142,26 @@ export class BatchEndingsRepository {
    * The end of a stopping batch, as soon as nobody holds a segment of it or its time to wind up is over: counts
    * and usage are frozen, lines without a result count as failed, the hold is resolved. Returns how it ended, or
    * null when it is not that far, or somebody else is at it. A result that comes later finds nothing to write for.
+   *
+   * A batch whose lines are not all there ends as it was to end, because its caller asked for that or its time is over;
+   * its error message names the loss, and so does `report`.
    */
-  async finish(number: bigint, toUsage: (totals: BatchTotals) => object): Promise<BatchEnding | null> {
-    return this.database.transaction(async (session) => {
-      await session.client.query(`SET LOCAL statement_timeout = '60s'`);
-      const row = await session.firstRow<{ id: string; created_on: string; ends_as: BatchEnding }>({
+  async finish(
+    number: bigint,
+    toUsage: (totals: BatchTotals) => object,
+    report?: ReportLoss,
+  ): Promise<BatchEnding | null> {
+    const end = await this.database.transaction(async (session) => {
+      await session.mayTake(60);
+      const row = await session.firstRow<{ id: string; created_on: string; total: number; ends_as: BatchEnding }>({
         name: 'batch-lock-to-finish',
         sql: `
-          SELECT b.id, b.created_on::text AS created_on, b.ends_as FROM batches b
+          SELECT b.id, b.created_on::text AS created_on, b.total, b.ends_as FROM batches b
           WHERE b.number = $1 AND b.stop_by IS NOT NULL AND b.finalized_at IS NULL
             AND (b.stop_by <= now() OR NOT EXISTS (
               SELECT 1 FROM batch_segments s
-              WHERE s.batch_number = b.number AND s.state = 'open' AND s.available_at > now()))
+              WHERE s.batch_number = b.number
+                AND (s.state = 'parked' OR (s.state = 'open' AND s.available_at > now()))))
           FOR UPDATE OF b SKIP LOCKED`,
         values: [number],
       });
@@ -149,17 +171,22 @@ export class BatchEndingsRepository {
         sql: 'DELETE FROM batch_segments WHERE batch_number = $1',
         values: [number],
       });
-      const totals = await sumResults(session, { createdOn: row.created_on, number });
+      const of = { createdOn: row.created_on, number, total: row.total };
+      const totals = await sumResults(session, of);
+      const problem = await linesLostOf(session, of);
       await session.execute({
         name: 'batch-end',
-        sql: `UPDATE batches SET status = ends_as, completed = $2, failed = total - $2, usage = $3, finalized_at = now(),
-                                 lease_until = NULL WHERE id = $1`,
-        values: [row.id, totals.completed, JSON.stringify(toUsage(totals))],
+        sql: `UPDATE batches SET status = ends_as, completed = $2, failed = greatest(0, total - $2), usage = $3,
+                                 finalized_at = now(), lease_until = NULL,
+                                 error_message = nullif(concat_ws('. ', error_message, $4::text), '') WHERE id = $1`,
+        values: [row.id, totals.completed, JSON.stringify(toUsage(totals)), problem],
       });
       await this.announcements.announceEnd(session, row.id);
       await this.ledger.resolveHold(session, row.id);
-      return row.ends_as;
+      return { ending: row.ends_as, problem };
     });
+    if (end?.problem) report?.(end.problem);
+    return end?.ending ?? null;
   }
 }
 
@@ -170,7 +197,7 @@ async function closeUnheldSegments(session: Session, number: string): Promise<vo
     sql: `
       UPDATE batch_segments s SET state = 'done', fence = s.fence + 1
       FROM (SELECT number FROM batch_segments
-            WHERE batch_number = $1 AND (state = 'waiting' OR (state = 'open' AND available_at <= now()))
+            WHERE batch_number = $1 AND (state IN ('waiting', 'suspect') OR (state = 'open' AND available_at <= now()))
             ORDER BY number FOR UPDATE) unheld
       WHERE s.batch_number = $1 AND s.number = unheld.number`,
     values: [number],

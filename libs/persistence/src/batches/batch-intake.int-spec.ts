@@ -3,6 +3,7 @@ import { openTestDatabase, storeBatch, type OpenTestDatabase } from '../testing'
 import { BatchIntakeRepository } from './batch-intake.repository';
 import { BatchLineEncoder } from './batch-line-encoder';
 import { BatchViewsRepository } from './batch-views.repository';
+import { StaleUploadsRepository } from './stale-uploads.repository';
 
 describe(BatchIntakeRepository.name, () => {
   let opened: OpenTestDatabase;
@@ -28,6 +29,13 @@ describe(BatchIntakeRepository.name, () => {
       values: [number],
     });
     return counts.map((row) => Number(row.count));
+  }
+
+  async function discardStale(): Promise<number> {
+    const stale = new StaleUploadsRepository(opened.database);
+    let discarded = 0;
+    for (const key of await stale.find(10, [])) if (await stale.discard(key)) discarded += 1;
+    return discarded;
   }
 
   it('keeps every byte of a body and every character of a custom_id', async () => {
@@ -70,17 +78,27 @@ describe(BatchIntakeRepository.name, () => {
     const accepted = await storeBatch(opened.database, 2);
     const key = await intake.reserve('batch-stale');
     await intake.slice((session) => intake.keepReceiving(session, key, owner, { leaseMs: -1, isBegun: false }));
-    expect(await intake.discardStale(10)).toBe(1);
+    expect(await discardStale()).toBe(1);
     expect(await rowsOf(key.number)).toEqual([0, 0, 0]);
     await intake.discard(accepted);
     expect((await rowsOf(accepted.number))[0]).toBe(1);
+  });
+
+  it('leaves an upload alone that renewed its lease after it was found', async () => {
+    const key = await intake.reserve('batch-alive');
+    await intake.slice((session) => intake.keepReceiving(session, key, owner, { leaseMs: -1, isBegun: false }));
+    const stale = new StaleUploadsRepository(opened.database);
+    const found = (await stale.find(10, [])).find(({ id }) => id === key.id);
+    await intake.slice((session) => intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: true }));
+    expect(await stale.discard(found!)).toBe(false);
+    expect((await rowsOf(key.number))[0]).toBe(1);
   });
 
   it('does not begin anew what was swept while it was being sent: the batch would lack its first lines', async () => {
     const key = await intake.reserve('batch-swept');
     await intake.slice((session) => intake.keepReceiving(session, key, owner, { leaseMs: -1, isBegun: false }));
     await intake.slice((session) => intake.keepReceiving(session, key, owner, { leaseMs: -1, isBegun: true }));
-    expect(await intake.discardStale(10)).toBe(1);
+    expect(await discardStale()).toBe(1);
     const goOn = intake.slice((session) =>
       intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: true }),
     );

@@ -6,6 +6,8 @@ import { AppError } from '@libs/errors';
 import { Database, sqlStateOf, type Session } from '../database';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import type { StoredQuote } from './batch-quote';
+import { discardRows, storedUploadOf } from './stored-upload';
+import { NEW_BATCH_VIEW, toBatchView, type BatchView, type BatchViewRow } from './batch-views.repository';
 
 /** Names the bulk rows of a batch. */
 export interface BatchKey {
@@ -71,8 +73,22 @@ export class BatchIntakeRepository {
     return { id, number: BigInt(row.number), createdOn: row.today };
   }
 
+  /** Runs the work in one transaction; it may run twice, so it takes nothing that a second run would miss. */
   async slice<T>(work: (session: Session) => Promise<T>): Promise<T> {
     return this.database.transaction(work);
+  }
+
+  /**
+   * The same for the work that accepts the batch. When COMMIT is not answered, looks whether the batch is there.
+   *
+   * @throws CommitUnknown when that could not be found out: nothing of the batch may be removed then
+   */
+  async accepting<T>({ id }: BatchKey, work: (session: Session) => Promise<T>): Promise<T> {
+    const happened = async (session: Session): Promise<boolean> => {
+      const sql = `SELECT 1 FROM batches WHERE id = $1 AND status <> 'receiving'`;
+      return (await session.firstRow({ name: 'batch-was-accepted', sql, values: [id] })) !== null;
+    };
+    return this.database.transaction(work, { id: `batch ${id}`, happened });
   }
 
   /**
@@ -133,19 +149,33 @@ export class BatchIntakeRepository {
   }
 
   /**
-   * Turns the received batch into a visible one that waits for validation.
+   * Makes sure that lines and segments are there for each of 0…total−1 and for nothing else, as PostgreSQL counts them.
+   * Takes longer the more there are, so it comes before locks that others wait for.
+   *
+   * @throws AppError server when the batch would begin without some of its lines
+   */
+  async requireWhole(session: Session, { id, number: batchNumber, createdOn }: BatchKey, total: number): Promise<void> {
+    const stored = await storedUploadOf(session, { number: batchNumber, createdOn }, total);
+    if (stored.isWhole) return;
+    const internal = `batch ${id} of ${total} lines is stored with ${stored.lines} in ${stored.segments} segments`;
+    throw new AppError('server', 'Internal error', { internal });
+  }
+
+  /**
+   * Turns the received batch into a visible one that waits for validation, and returns it.
    *
    * @throws SubmittedBefore when the workspace used the idempotency key for another batch
    */
-  async accept(session: Session, key: BatchKey, acceptance: BatchAcceptance): Promise<void> {
-    const accepted = session.execute({
+  async accept(session: Session, key: BatchKey, acceptance: BatchAcceptance): Promise<BatchView> {
+    const accepted = session.firstRow<BatchViewRow>({
       name: 'batch-accept',
       sql: `
-        UPDATE batches SET status = 'validating', lease_until = NULL, endpoint = $2, model = $3, provider = $4,
+        UPDATE batches b SET status = 'validating', lease_until = NULL, endpoint = $2, model = $3, provider = $4,
                            upstream_model = $5, total = $6, idempotency_key = $7, request_hash = $8, callback_url = $9, quote = $10,
                            credential_id = $11,
                            created_at = now(), expires_at = now() + ${WINDOW}
-        WHERE id = $1 AND status = 'receiving'`,
+        WHERE id = $1 AND status = 'receiving'
+        RETURNING ${NEW_BATCH_VIEW}`,
       values: [
         key.id,
         acceptance.endpoint,
@@ -160,10 +190,11 @@ export class BatchIntakeRepository {
         acceptance.credentialId ?? null,
       ],
     });
-    const touched = await accepted.catch((error: unknown) => {
+    const row = await accepted.catch((error: unknown) => {
       throw isTakenKey(error) ? new SubmittedBefore() : error;
     });
-    if (touched !== 1) throw swept(key);
+    if (row === null) throw swept(key);
+    return toBatchView(row);
   }
 
   /** The batch that the workspace submitted under this key within the last 24 hours. */
@@ -179,32 +210,19 @@ export class BatchIntakeRepository {
     return row === null ? null : { id: row.id, requestHash: row.request_hash };
   }
 
-  /** Forgets idempotency keys after their 24 hours. */
+  /** Forgets idempotency keys after their 24 hours, at most a thousand. Returns how many. */
   async forgetOldKeys(): Promise<number> {
     return this.database.execute({
       sql: `UPDATE batches SET idempotency_key = NULL, request_hash = NULL
-            WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours'`,
+            WHERE id IN (
+              SELECT id FROM batches WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours'
+              ORDER BY created_at LIMIT 1000 FOR UPDATE SKIP LOCKED)`,
     });
   }
 
-  /** Removes every trace of an upload that was refused or broke off. */
-  async discard(key: BatchKey): Promise<void> {
-    await this.database.transaction((session) => discardRows(session, key));
-  }
-
-  /** Discards uploads whose gateway died; returns how many. */
-  async discardStale(limit: number): Promise<number> {
-    return this.database.transaction(async (session) => {
-      const stale = await session.rows<{ id: string; number: string; created_on: string }>({
-        sql: `SELECT id, number, created_on::text AS created_on FROM batches
-              WHERE status = 'receiving' AND lease_until < now() LIMIT $1 FOR UPDATE SKIP LOCKED`,
-        values: [limit],
-      });
-      for (const row of stale) {
-        await discardRows(session, { id: row.id, number: BigInt(row.number), createdOn: row.created_on });
-      }
-      return stale.length;
-    });
+  /** Removes every trace of an upload that was refused or broke off; false for what is no upload (any more). */
+  async discard(key: BatchKey): Promise<boolean> {
+    return this.database.transaction((session) => discardRows(session, key));
   }
 }
 
@@ -222,17 +240,6 @@ function isTakenKey(error: unknown): boolean {
 
 function swept({ id }: BatchKey): AppError {
   return new AppError('server', 'Internal error', { internal: `batch ${id} was swept during its upload` });
-}
-
-async function discardRows(session: Session, key: BatchKey): Promise<void> {
-  await session.client.query(`SET LOCAL statement_timeout = '60s'`);
-  const bulk = { values: [key.number, key.createdOn] };
-  await session.execute({
-    sql: `DELETE FROM batches WHERE number = $1 AND created_on = $2 AND status = 'receiving'`,
-    ...bulk,
-  });
-  await session.execute({ sql: 'DELETE FROM batch_segments WHERE batch_number = $1 AND created_on = $2', ...bulk });
-  await session.execute({ sql: 'DELETE FROM batch_lines WHERE batch_number = $1 AND created_on = $2', ...bulk });
 }
 
 function duplicateCustomId(error: unknown): AppError | null {

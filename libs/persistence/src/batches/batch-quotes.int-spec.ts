@@ -114,13 +114,17 @@ describe(BatchQuotesRepository.name, () => {
     });
     await quoted(5, { ...QUOTE, lane: 'native' });
     await ended(5, '0.1');
-    expect(await quotes.backlog('vendor')).toEqual(
+    expect(await quotes.backlog([{ account: 'vendor', upstreamModel: 'model' }])).toEqual(
       new Map([
         [waiting.owner.workspaceId, 10],
         [begun.owner.workspaceId, 8],
       ]),
     );
-    expect(await quotes.backlog('other')).toEqual(new Map());
+    const others = [
+      { account: 'vendor', upstreamModel: 'other' },
+      { account: `vendor:${randomUUID()}`, upstreamModel: 'model' },
+    ];
+    expect(await quotes.backlog(others)).toEqual(new Map());
   });
 });
 

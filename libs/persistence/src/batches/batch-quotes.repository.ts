@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
 import type { BatchLane, CostBasis, FinishBasis } from './batch-quote';
+import { ACCOUNT, type AccountModel } from './segment-claims';
 
 /** Batches of one kind cost and take alike. */
 export interface BatchKind {
@@ -74,8 +75,8 @@ export class BatchQuotesRepository {
     }));
   }
 
-  /** Lines of a provider that our workers have still to run, by workspace. */
-  async backlog(provider: string): Promise<ReadonlyMap<string, number>> {
+  /** Lines of these models of accounts that our workers have still to run, by workspace. */
+  async backlog(models: readonly AccountModel[]): Promise<ReadonlyMap<string, number>> {
     const rows = await this.database.rows<{ workspace_id: string; lines: number }>({
       name: 'batch-quotes-backlog',
       sql: `
@@ -84,9 +85,11 @@ export class BatchQuotesRepository {
           SELECT coalesce(sum(s.completed + s.failed), 0) AS ended FROM batch_segments s WHERE s.batch_number = b.number
         ) p
         WHERE b.finalized_at IS NULL AND b.status IN ('validating', 'in_progress') AND b.stop_by IS NULL
-          AND b.provider = $1 AND b.quote ->> 'lane' IS DISTINCT FROM 'native'
+          AND b.quote ->> 'lane' IS DISTINCT FROM 'native'
+          AND EXISTS (SELECT 1 FROM unnest($1::text[], $2::text[]) AS of_quota(account, upstream_model)
+            WHERE of_quota.account = ${ACCOUNT} AND of_quota.upstream_model = b.upstream_model)
         GROUP BY b.workspace_id`,
-      values: [provider],
+      values: [models.map(({ account }) => account), models.map(({ upstreamModel }) => upstreamModel)],
     });
     return new Map(rows.map(({ workspace_id: workspaceId, lines }) => [workspaceId, lines]));
   }

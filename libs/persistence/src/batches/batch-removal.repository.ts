@@ -45,7 +45,8 @@ export class BatchRemovalRepository {
    */
   async remove(id: string, tenant: WorkspaceTenant, begin: boolean): Promise<RemovalAnswer> {
     return this.database.asTenant(tenant, [id]).transaction(async (session) => {
-      await session.client.query(`SET LOCAL statement_timeout = '60s'; SET LOCAL lock_timeout = '30s'`);
+      await session.mayTake(60);
+      await session.client.query(`SET LOCAL lock_timeout = '30s'`);
       const batch = await lock(session, id, tenant.workspaceId);
       if (batch === null) return { kind: 'unknown' };
       if (!batch.finalized) return { kind: 'unfinished' };

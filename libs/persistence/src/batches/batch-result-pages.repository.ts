@@ -44,26 +44,38 @@ export class BatchResultPagesRepository {
 }
 
 function pageSql(batch: ResultsOf, { afterSeq, mostItems, mostBytes }: ResultRange): string {
-  const rows = batch.isStopped ? linesSql(batch, afterSeq) : resultsSql(batch, afterSeq);
+  const rows = (batch.isStopped ? linesSql : resultsSql)(batch, afterSeq, mostItems);
   // The length of a body that is stored outside of its row is known without reading it.
   return `
     SELECT seq, custom_id, status_code, request_id, body, error FROM (
       SELECT *, sum(octet_length(custom_id) + coalesce(octet_length(body), octet_length(error::text), 0))
         OVER (ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
-      FROM (${rows} LIMIT ${mostItems}) item
+      FROM (${rows}) item
     ) page WHERE coalesce(bytes_before, 0) < ${mostBytes}`;
 }
 
-function resultsSql({ createdOn, number }: ResultsOf, afterSeq: number): string {
+function resultsSql({ createdOn, number }: ResultsOf, afterSeq: number, mostItems: number): string {
   return `
     SELECT seq, custom_id, status_code, request_id, body, error FROM batch_results
-    WHERE created_on = '${createdOn}' AND batch_number = ${number} AND seq > ${afterSeq} ORDER BY seq`;
+    WHERE created_on = '${createdOn}' AND batch_number = ${number} AND seq > ${afterSeq} ORDER BY seq LIMIT ${mostItems}`;
 }
 
-/** Every request, whether it has a result or not: nobody writes one for those of a stopped batch. */
-function linesSql({ createdOn, number }: ResultsOf, afterSeq: number): string {
+/**
+ * Every request, whether it has a result or not: nobody writes one for those of a stopped batch. And every result, also
+ * one whose request was lost: it was paid for. Such results are looked for among the numbers of the page alone.
+ */
+function linesSql({ createdOn, number }: ResultsOf, afterSeq: number, mostItems: number): string {
+  const of = `created_on = '${createdOn}' AND batch_number = ${number}`;
   return `
-    SELECT l.seq, l.custom_id, r.status_code, r.request_id, r.body, r.error FROM batch_lines l
-    LEFT JOIN batch_results r ON r.created_on = '${createdOn}' AND r.batch_number = ${number} AND r.seq = l.seq
-    WHERE l.created_on = '${createdOn}' AND l.batch_number = ${number} AND l.seq > ${afterSeq} ORDER BY l.seq`;
+    WITH line AS (
+      SELECT l.seq, l.custom_id, r.status_code, r.request_id, r.body, r.error
+      FROM (SELECT seq, custom_id FROM batch_lines WHERE ${of} AND seq > ${afterSeq} ORDER BY seq LIMIT ${mostItems}) l
+      LEFT JOIN batch_results r ON r.created_on = '${createdOn}' AND r.batch_number = ${number} AND r.seq = l.seq
+    ), lone_result AS (
+      SELECT seq, custom_id, status_code, request_id, body, error FROM batch_results
+      WHERE ${of} AND seq > ${afterSeq} AND seq <= coalesce((SELECT max(seq) FROM line), 2147483647)
+        AND seq NOT IN (SELECT seq FROM line)
+      ORDER BY seq LIMIT ${mostItems}
+    )
+    SELECT * FROM line UNION ALL SELECT * FROM lone_result ORDER BY seq LIMIT ${mostItems}`;
 }

@@ -3,7 +3,7 @@ import { plainArray, textArray } from '../array-literal';
 import { Database, type SqlValue } from '../database';
 import { ByokAllowance, NO_ALLOWANCE, waiveFees } from '../ledger/byok-allowance';
 import type { LineUsageDetails } from './line-usage';
-import type { SegmentLease } from './batch-segments.repository';
+import { ONE_AT_A_TIME_FROM, type SegmentLease } from './segment-claims';
 
 /** The error of a failed line, as the interface shows it (§2.1). */
 export interface LineError {
@@ -138,10 +138,16 @@ function offsetsOf(bodies: readonly Buffer[]): number[] {
 const HELD_SEGMENTS = `batch_segments s
     JOIN unnest($1::bigint[], $2::integer[], $3::bigint[]) AS held(batch_number, segment, fence)
       ON held.batch_number = s.batch_number AND held.segment = s.number AND held.fence = s.fence
-    WHERE s.state = 'open'
+    WHERE s.state IN ('open', 'parked')
     ORDER BY s.batch_number, s.number FOR UPDATE OF s`;
 
 const LOCK_SEGMENTS_SQL = `SELECT s.number FROM ${HELD_SEGMENTS}`;
+
+/**
+ * A worker that stores a result did not die of it. A segment that runs one line at a time goes on doing so in its next
+ * lease, so that a line that kills workers is found after a few deaths, however many lines are stored between them.
+ */
+const ATTEMPTS_AFTER_PROGRESS = `attempts = CASE WHEN s.attempts < ${ONE_AT_A_TIME_FROM} THEN 0 ELSE ${ONE_AT_A_TIME_FROM - 1} END`;
 
 // All bodies travel as one binary parameter that SQL cuts up: an array of bytea would travel as hex text.
 /** `fees` are expressions for what is waived, `cost` is what a line is charged. */
@@ -195,7 +201,7 @@ const storeSql = (fees: string, cost: string): string => `
     GROUP BY line.batch_number, line.segment
   ), counted AS (
     UPDATE batch_segments s
-    SET completed = s.completed + progress.completed, failed = s.failed + progress.failed,
+    SET completed = s.completed + progress.completed, failed = s.failed + progress.failed, ${ATTEMPTS_AFTER_PROGRESS},
         state = CASE WHEN s.completed + s.failed + progress.completed + progress.failed = s.last_seq - s.first_seq + 1
                 THEN 'done' ELSE s.state END
     FROM progress WHERE s.batch_number = progress.batch_number AND s.number = progress.segment

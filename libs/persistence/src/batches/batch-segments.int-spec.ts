@@ -1,6 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { batchesOf, openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
-import { BatchSegmentsRepository } from './batch-segments.repository';
+import {
+  aLineOutcome,
+  batchesOf,
+  openTestDatabase,
+  storeBatch,
+  type OpenTestDatabase,
+  type StoredBatch,
+} from '../testing';
+import { BatchResultsRepository, type LineOutcome } from './batch-results.repository';
+import { BatchSegmentsRepository, type ClaimedSegment, type KeptOut } from './batch-segments.repository';
+import { ALONE_FROM, CLAIM_SQL, ONE_AT_A_TIME_FROM, rankedAtMost } from './segment-claims';
 
 const LEASE_MS = 30_000;
 
@@ -24,6 +33,9 @@ describe(BatchSegmentsRepository.name, () => {
     await batches.beginProgress((await batches.claimValidation(batch.id, LEASE_MS))!);
     return batch;
   }
+
+  const set = (batch: StoredBatch, values: string): Promise<number> =>
+    opened.database.execute({ sql: `UPDATE batches SET ${values} WHERE id = $1`, values: [batch.id] });
 
   const claimed = async (limit: number, mostLines?: number): Promise<[bigint, number][]> =>
     (await segments.claim(limit, LEASE_MS, { mostLines })).map(({ batchNumber, number }) => [batchNumber, number]);
@@ -90,7 +102,7 @@ describe(BatchSegmentsRepository.name, () => {
     expect(all).toHaveLength(60);
   });
 
-  it('takes nothing of a quota that is named: the one of the shared key, or of a key of a caller', async () => {
+  it('takes nothing of a model of an account that is named: the operator’s, or one of a key of a caller', async () => {
     const [shared, own, another] = [await started(4), await started(4), await started(4)];
     const keys = [randomUUID(), randomUUID()];
     for (const [index, { id }] of [own, another].entries()) {
@@ -99,8 +111,9 @@ describe(BatchSegmentsRepository.name, () => {
         values: [id, keys[index]!],
       });
     }
-    const batchesBut = async (...exceptQuotas: string[]): Promise<bigint[]> => {
-      const claims = await segments.claim(8, LEASE_MS, { exceptQuotas });
+    const batchesBut = async (...accounts: string[]): Promise<bigint[]> => {
+      const models = accounts.map((account) => ({ account, upstreamModel: 'model' }));
+      const claims = await segments.claim(8, LEASE_MS, { keptOut: { models, apiKeyHashes: [] } });
       await segments.release(claims);
       return claims.map(({ batchNumber }) => batchNumber);
     };
@@ -108,9 +121,135 @@ describe(BatchSegmentsRepository.name, () => {
     expect(await batchesBut(`vendor:${keys[0]}`)).toEqual([shared.number, another.number]);
     expect(await batchesBut('another', ...keys.map((key) => `vendor:${key}`))).toEqual([shared.number]);
     expect(await segments.claim(8, LEASE_MS)).toMatchObject([
-      { batchNumber: shared.number, quota: 'vendor', isOwnKey: false },
-      { batchNumber: own.number, quota: `vendor:${keys[0]}`, isOwnKey: true },
-      { batchNumber: another.number, quota: `vendor:${keys[1]}`, isOwnKey: true },
+      { batchNumber: shared.number, account: 'vendor', isOwnKey: false },
+      { batchNumber: own.number, account: `vendor:${keys[0]}`, isOwnKey: true },
+      { batchNumber: another.number, account: `vendor:${keys[1]}`, isOwnKey: true },
     ]);
   });
+
+  it('keeps one model of an account out and takes the others, and keeps the batches of one API key out', async () => {
+    const [one, other] = [await started(4), await started(4)];
+    await set(other, `upstream_model = 'other', api_key_hash = repeat('b', 64)`);
+    const claimedBut = async (keptOut: KeptOut): Promise<bigint[]> => {
+      const claims = await segments.claim(8, LEASE_MS, { keptOut });
+      await segments.release(claims);
+      return claims.map(({ batchNumber }) => batchNumber);
+    };
+    const models = [{ account: 'vendor', upstreamModel: 'model' }];
+    expect(await claimedBut({ models, apiKeyHashes: [] })).toEqual([other.number]);
+    expect(await claimedBut({ models: [], apiKeyHashes: ['b'.repeat(64)] })).toEqual([one.number]);
+    expect(await claimedBut({ models, apiKeyHashes: ['b'.repeat(64)] })).toEqual([]);
+  });
+
+  describe('deaths of workers', () => {
+    /** As if the worker that holds the segments had died. */
+    const die = (): Promise<number> =>
+      opened.database.execute({ sql: `UPDATE batch_segments SET available_at = now() WHERE state = 'open'` });
+    const attempts = async (): Promise<number[]> =>
+      (
+        await opened.database.rows<{ attempts: number }>({ sql: 'SELECT attempts FROM batch_segments ORDER BY number' })
+      ).map((row) => row.attempts);
+    const outcomeOf = (lease: ClaimedSegment, seq: number): LineOutcome => aLineOutcome(lease, seq);
+
+    it('are forgotten with a stored result', async () => {
+      await started(4);
+      const results = new BatchResultsRepository(opened.database);
+      await segments.claim(8, LEASE_MS);
+      await die();
+      const [lease] = await segments.claim(8, LEASE_MS);
+      expect(lease!.attempts).toBe(2);
+      await results.store([outcomeOf(lease!, 0)]);
+      expect(await attempts()).toEqual([0]);
+      await die();
+      expect((await segments.claim(8, LEASE_MS))[0]!.attempts).toBe(1);
+    });
+
+    it('are not forgotten so far that a segment runs more than one line at a time at once again', async () => {
+      await started(4);
+      for (let death = 0; death < ONE_AT_A_TIME_FROM - 1; death += 1) {
+        await segments.claim(8, LEASE_MS);
+        await die();
+      }
+      const [lease] = await segments.claim(8, LEASE_MS);
+      await new BatchResultsRepository(opened.database).store([outcomeOf(lease!, 0)]);
+      await die();
+      expect((await segments.claim(8, LEASE_MS))[0]!.attempts).toBe(ONE_AT_A_TIME_FROM);
+    });
+
+    it('are not counted for a worker that outlived its leases, also where another has them by now', async () => {
+      await started(8);
+      const lost = await segments.claim(8, LEASE_MS);
+      await die();
+      await segments.claim(1, LEASE_MS);
+      await segments.outlived(lost);
+      expect(await attempts()).toEqual([1, 1]);
+      const [, other] = lost;
+      expect(await segments.renew([other!], LEASE_MS)).toHaveLength(1);
+    });
+
+    it('leave a segment to one worker at a time that has nothing else to do, and keep no other from its lease', async () => {
+      await started(12);
+      for (let death = 1; death < ALONE_FROM; death += 1) {
+        expect(await segments.claim(8, LEASE_MS)).toHaveLength(3);
+        await die();
+        expect(await segments.hasSuspects()).toBe(false);
+      }
+      const innocent = await started(4);
+      expect((await segments.claim(8, LEASE_MS)).map(({ batchNumber }) => batchNumber)).toEqual([innocent.number]);
+      expect(await segments.hasSuspects()).toBe(true);
+      expect(await segments.claim(8, LEASE_MS)).toEqual([]);
+      const [first, second, third, none] = await Promise.all(
+        Array.from({ length: 4 }, () => segments.claimSuspect(LEASE_MS)),
+      );
+      const suspects = [first, second, third, none].filter((one) => one !== null && one !== undefined);
+      expect(suspects.map((one) => one.attempts)).toEqual([ALONE_FROM, ALONE_FROM, ALONE_FROM]);
+      expect(new Set(suspects.map((one) => one.number)).size).toBe(3);
+      expect(await segments.hasSuspects()).toBe(false);
+      await segments.absolve(suspects[0]!);
+      await die();
+      const again = await segments.claim(8, LEASE_MS);
+      expect(again.map((one) => [one.number, one.attempts])).toEqual([
+        [suspects[0]!.number, ONE_AT_A_TIME_FROM],
+        [0, 2],
+      ]);
+      expect(await segments.claimSuspect(LEASE_MS)).toMatchObject({ attempts: ALONE_FROM + 1 });
+    });
+  });
+
+  it('reads no more of 100,000 segments that a provider’s own batches have than of none', async () => {
+    await started(4);
+    const pagesWithout = await pagesOfClaim();
+    const parked = await started(4);
+    await opened.database.execute({
+      sql: `INSERT INTO batch_segments (batch_number, number, created_on, first_seq, last_seq, state)
+            SELECT batch_number, n, created_on, n, n, 'parked' FROM batch_segments, generate_series(10, 100009) n
+            WHERE batch_number = $1`,
+      values: [parked.number],
+    });
+    await opened.database.execute({
+      sql: `UPDATE batch_segments SET state = 'parked' WHERE batch_number = $1`,
+      values: [parked.number],
+    });
+    await opened.database.execute({ sql: 'VACUUM ANALYZE batch_segments' });
+    // The batch itself is one more to look at.
+    expect(await pagesOfClaim()).toBeLessThanOrEqual(pagesWithout + 20);
+  }, 60_000);
+
+  /** Pages that a claim touches, wherever they are; nothing is claimed. */
+  async function pagesOfClaim(): Promise<number> {
+    const values = [64, LEASE_MS, [], rankedAtMost(64), 512, [], []];
+    const plans: { readonly 'QUERY PLAN': readonly { readonly Plan: Readonly<Record<string, number>> }[] }[] = [];
+    const undone = opened.database.transaction(async (session) => {
+      plans.push(
+        ...(await session.rows<(typeof plans)[number]>({
+          sql: `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${CLAIM_SQL}`,
+          values,
+        })),
+      );
+      throw new Error('undone');
+    });
+    await expect(undone).rejects.toThrow('undone');
+    const { Plan } = plans[0]!['QUERY PLAN'][0]!;
+    return Plan['Shared Hit Blocks']! + Plan['Shared Read Blocks']!;
+  }
 });

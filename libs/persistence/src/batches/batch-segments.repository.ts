@@ -1,94 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
+import {
+  CLAIM_SQL,
+  CLAIM_SUSPECT_SQL,
+  HAS_SUSPECTS_SQL,
+  ONE_AT_A_TIME_FROM,
+  rankedAtMost,
+  toClaimedSegment,
+  type ClaimBounds,
+  type ClaimedSegment,
+  type ClaimRow,
+  type KeptOut,
+  type SegmentLease,
+} from './segment-claims';
 import { selectLines, type BatchLine } from './select-lines';
 
-/** A lease on a run of lines: whoever holds the highest fence may write results for them. */
-export interface SegmentLease {
-  readonly batchNumber: bigint;
-  readonly number: number;
-  readonly fence: bigint;
-}
+export type { ClaimedSegment, KeptOut, SegmentLease } from './segment-claims';
 
-export interface ClaimedSegment extends SegmentLease {
-  readonly createdOn: string;
-  readonly firstSeq: number;
-  readonly lastSeq: number;
-  /** Leases of this segment so far, this one included. */
-  readonly attempts: number;
-  readonly batchId: string;
-  readonly endpoint: string;
-  readonly model: string;
-  readonly provider: string;
-  readonly upstreamModel: string;
-  /** Whose calls count together at the provider: its slug for the operator's key, one of its own for a caller's. */
-  readonly quota: string;
-  /** Whether that is the quota of a caller's own key. */
-  readonly isOwnKey: boolean;
-  readonly organizationId: string;
-  readonly workspaceId: string;
-  /** Of the key that submitted the batch. */
-  readonly apiKeyHash: string;
-  /** When the batch's window is over, in milliseconds since the epoch. */
-  readonly expiresAtMs: number;
-}
-
-interface ClaimRow {
-  batch_number: string;
-  number: number;
-  fence: string;
-  created_on: string;
-  first_seq: number;
-  last_seq: number;
-  attempts: number;
-  id: string;
-  endpoint: string;
-  model: string;
-  provider: string;
-  upstream_model: string;
-  quota: string;
-  is_own_key: boolean;
-  organization_id: string;
-  workspace_id: string;
-  api_key_hash: string;
-  expires_at: Date;
-}
-
-/** A segment that another follows is full: of so many lines, or of bytes. */
-const FULL_SEGMENT_LINES = 128;
-
-/** What a provider grants one key, by name. Null is the operator's. */
-const QUOTA = `(b.provider || coalesce(':' || b.credential_id::text, ''))`;
-
-const AT_WORK = `b.status = 'in_progress' AND b.stop_by IS NULL AND b.finalized_at IS NULL`;
-
-/** Found by as many steps through the index `batches_in_turn` as there are such workspaces, however many batches. */
-const WORKSPACES_AT_WORK = `
-          (SELECT b.workspace_id FROM batches b WHERE ${AT_WORK} ORDER BY b.workspace_id LIMIT 1)
-          UNION ALL
-          SELECT following.workspace_id FROM working w CROSS JOIN LATERAL (
-            SELECT b.workspace_id FROM batches b WHERE b.workspace_id > w.workspace_id AND ${AT_WORK}
-            ORDER BY b.workspace_id LIMIT 1
-          ) following`;
-
-/** How many lines come before each segment in the order in which they are taken. */
-const linesBefore = (segments: 'ranked' | 'locked'): string => `
-  SELECT *, sum(lines) OVER (
-    ORDER BY turn, expires_at, batch_number, number ROWS UNBOUNDED PRECEDING) - lines AS lines_before
-  FROM ${segments}`;
-
-/** Ranked beyond what is taken, so that workers who claim at once find some each: in segments, and in lines. */
-const LOOK_AHEAD = 4;
-const LOOK_AHEAD_BOUNDS = 16;
-const LEAST_RANKED = 64;
-/** Of each workspace, however many of them have work: what is ranked of one may be in others' hands. */
-const LEAST_OF_EACH = 16;
-
-export interface ClaimBounds {
-  /** As claimed segments name them. */
-  readonly exceptQuotas?: readonly string[];
-  /** Small segments are taken many at a time, full ones few. */
-  readonly mostLines?: number;
-}
+const NOTHING_KEPT_OUT: KeptOut = { models: [], apiKeyHashes: [] };
 
 /**
  * Leases on segments. A claim is one UPDATE by the database's clock: it moves `available_at` ahead, counts
@@ -101,63 +30,44 @@ export class BatchSegmentsRepository {
 
   /**
    * Leases segments, in turn from each workspace that has any, those of the batch that must end first before others:
-   * up to `limit`, and none after the one with which `mostLines` are reached. A quota that is named gets no more for
-   * now.
+   * up to `limit`, and none after the one with which `mostLines` are reached. One whose workers died too often is not
+   * leased but becomes a suspect.
    */
   async claim(
     limit: number,
     leaseMs: number,
-    { exceptQuotas = [], mostLines }: ClaimBounds = {},
+    { keptOut = NOTHING_KEPT_OUT, mostLines }: ClaimBounds = {},
   ): Promise<ClaimedSegment[]> {
     const rows = await this.database.rows<ClaimRow>({
       name: 'segments-claim',
-      // Ranks more than it takes, so that workers who claim at once find different ones; and locks as many as the
-      // first of the ranked fill the bound with. If those that it gets are larger, some are free again afterwards.
-      sql: `
-        WITH RECURSIVE working AS (${WORKSPACES_AT_WORK}
-        ), ranked AS (
-          SELECT o.*,
-            row_number() OVER (PARTITION BY w.workspace_id ORDER BY o.expires_at, o.batch_number, o.number) AS turn
-          FROM working w CROSS JOIN LATERAL (
-            SELECT b.number AS batch_number, s.number, b.expires_at,
-              CASE WHEN s.last_seq < b.total - 1 THEN ${FULL_SEGMENT_LINES} ELSE s.last_seq - s.first_seq + 1 END AS lines
-            FROM batches b CROSS JOIN LATERAL (
-              SELECT s.number, s.first_seq, s.last_seq FROM batch_segments s
-              WHERE s.batch_number = b.number AND s.state = 'open' AND s.available_at <= now()
-              ORDER BY s.number LIMIT $4
-            ) s
-            WHERE b.workspace_id = w.workspace_id AND ${AT_WORK}
-              AND NOT EXISTS (SELECT 1 FROM unnest($3::text[]) AS kept_out(quota) WHERE kept_out.quota = ${QUOTA})
-            ORDER BY b.expires_at, b.number, s.number
-            LIMIT greatest(${LEAST_OF_EACH}, $4 / (SELECT count(*) FROM working))
-          ) o
-          ORDER BY turn, o.expires_at, o.batch_number LIMIT $4
-        ), near AS (
-          SELECT * FROM (${linesBefore('ranked')}) r
-          WHERE $5::integer IS NULL OR r.lines_before < $5 * ${LOOK_AHEAD_BOUNDS}
-        ), enough AS (
-          SELECT count(*) AS segments FROM near WHERE $5::integer IS NULL OR lines_before < $5
-        ), locked AS (
-          SELECT r.batch_number, r.number, r.expires_at, r.lines, r.turn FROM near r
-          JOIN batch_segments s ON s.batch_number = r.batch_number AND s.number = r.number
-          WHERE s.state = 'open' AND s.available_at <= now()
-          ORDER BY r.turn, r.expires_at, r.batch_number
-          LIMIT least($1, (SELECT segments FROM enough)) FOR UPDATE OF s SKIP LOCKED
-        ), picked AS (
-          SELECT batch_number, number FROM (${linesBefore('locked')}) l
-          WHERE $5::integer IS NULL OR l.lines_before < $5
-        )
-        UPDATE batch_segments s
-        SET available_at = now() + $2 * interval '1 millisecond', fence = s.fence + 1, attempts = s.attempts + 1
-        FROM picked p JOIN batches b ON b.number = p.batch_number
-        WHERE s.batch_number = p.batch_number AND s.number = p.number
-        RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq,
-                  s.attempts, b.id, b.endpoint, b.model, b.provider, b.upstream_model, ${QUOTA} AS quota,
-                  b.credential_id IS NOT NULL AS is_own_key, b.organization_id, b.workspace_id, b.api_key_hash,
-                  b.expires_at`,
-      values: [limit, leaseMs, exceptQuotas, Math.max(LEAST_RANKED, limit * LOOK_AHEAD), mostLines ?? null],
+      sql: CLAIM_SQL,
+      values: [
+        limit,
+        leaseMs,
+        keptOut.models.map(({ account }) => account),
+        rankedAtMost(limit),
+        mostLines ?? null,
+        keptOut.models.map(({ upstreamModel }) => upstreamModel),
+        keptOut.apiKeyHashes,
+      ],
     });
     return rows.map(toClaimedSegment).sort(byPosition);
+  }
+
+  /** Whether there are segments whose next line must run with nothing else in its worker. */
+  async hasSuspects(): Promise<boolean> {
+    const sql = HAS_SUSPECTS_SQL;
+    return (await this.database.firstRow({ name: 'segments-has-suspects', sql })) !== null;
+  }
+
+  /** Leases one of them; null when there is none. */
+  async claimSuspect(leaseMs: number): Promise<ClaimedSegment | null> {
+    const row = await this.database.firstRow<ClaimRow>({
+      name: 'segments-claim-suspect',
+      sql: CLAIM_SUSPECT_SQL,
+      values: [leaseMs],
+    });
+    return row === null ? null : toClaimedSegment(row);
   }
 
   /**
@@ -207,6 +117,29 @@ export class BatchSegmentsRepository {
       number: row.number,
       fence: BigInt(row.fence),
     }));
+  }
+
+  /** Says that a worker is alive that has lost these leases while PostgreSQL was away: no line of them killed it. */
+  async outlived(leases: readonly SegmentLease[]): Promise<void> {
+    await this.database.execute({
+      name: 'segments-outlived',
+      sql: `
+        UPDATE batch_segments s SET attempts = greatest(0, s.attempts - 1)
+        FROM unnest($1::bigint[], $2::integer[], $3::bigint[]) AS held(batch_number, number, fence)
+        WHERE s.batch_number = held.batch_number AND s.number = held.number AND s.fence > held.fence
+          AND s.state IN ('open', 'suspect')`,
+      values: leaseColumns(leases),
+    });
+  }
+
+  /** Says that the first open line of a suspect ran and its worker lives; its lines go on one at a time. */
+  async absolve(lease: SegmentLease): Promise<void> {
+    await this.database.execute({
+      name: 'segments-absolve',
+      sql: `UPDATE batch_segments SET attempts = ${ONE_AT_A_TIME_FROM - 1}
+            WHERE batch_number = $1 AND number = $2 AND fence = $3 AND state = 'open'`,
+      values: [lease.batchNumber, lease.number, lease.fence],
+    });
   }
 
   /** Ends segments of a batch that is stopping, with the results they have. */
@@ -263,29 +196,6 @@ function leaseColumns(leases: readonly SegmentLease[]): [bigint[], number[], big
     leases.map((lease) => lease.number),
     leases.map((lease) => lease.fence),
   ];
-}
-
-function toClaimedSegment(row: ClaimRow): ClaimedSegment {
-  return {
-    batchNumber: BigInt(row.batch_number),
-    number: row.number,
-    fence: BigInt(row.fence),
-    createdOn: row.created_on,
-    firstSeq: row.first_seq,
-    lastSeq: row.last_seq,
-    attempts: row.attempts,
-    batchId: row.id,
-    endpoint: row.endpoint,
-    model: row.model,
-    provider: row.provider,
-    upstreamModel: row.upstream_model,
-    quota: row.quota,
-    isOwnKey: row.is_own_key,
-    organizationId: row.organization_id,
-    workspaceId: row.workspace_id,
-    apiKeyHash: row.api_key_hash,
-    expiresAtMs: row.expires_at.getTime(),
-  };
 }
 
 function byPosition(one: ClaimedSegment, other: ClaimedSegment): number {

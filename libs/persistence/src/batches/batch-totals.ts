@@ -95,3 +95,30 @@ export async function sumResults(
     speed: sums['speed'] ?? null,
   };
 }
+
+/** Told once, after the commit, what is wrong with a batch that has ended without one item per request. */
+export type ReportLoss = (problem: string) => void;
+
+/** What the owner of a batch reads where its results are not one for each request; null where they are. */
+export function resultsLostOf(total: number, { completed, failed }: BatchTotals): string | null {
+  const results = completed + failed;
+  if (results === total) return null;
+  return results < total
+    ? `${total - results} of ${total} requests have no result: the service lost them. What the others came to is kept`
+    : `The batch has ${results} results for ${total} requests: the service made a mistake`;
+}
+
+/** The same where requests that never ran need no result, only their line. */
+export async function linesLostOf(
+  session: Session,
+  { createdOn, number, total }: { readonly createdOn: string; readonly number: bigint; readonly total: number },
+): Promise<string | null> {
+  const row = await session.firstRow<{ lines: number }>({
+    name: 'batch-count-lines',
+    sql: `SELECT count(*)::integer AS lines FROM batch_lines
+          WHERE created_on = $1 AND batch_number = $2 AND seq BETWEEN 0 AND $3 - 1`,
+    values: [createdOn, number, total],
+  });
+  const lost = total - (row?.lines ?? 0);
+  return lost === 0 ? null : `${lost} of ${total} requests are not there: the service lost them`;
+}

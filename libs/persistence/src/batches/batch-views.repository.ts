@@ -50,20 +50,23 @@ export interface BatchViewRow {
 /** Requests and results are kept for 30 days from the creation of their batch (interface §8). */
 export const RETENTION_DAYS = 30;
 
-// Progress is summed over segments until it is frozen: a few thousand short rows at most, and none afterwards.
-const VIEW_COLUMNS = `
+/** Columns of BatchViewRow; `completed` and `failed` are the counts of a batch that is not over. */
+const viewColumns = (completed: string, failed: string): string => `
   b.id, b.number, b.created_on::text AS created_on, b.endpoint, b.model, b.completion_window, b.status,
   extract(epoch FROM b.created_at)::float8 AS created_at, extract(epoch FROM b.finalized_at)::float8 AS finalized_at,
-  b.total, coalesce(b.completed, p.completed)::integer AS completed, coalesce(b.failed, p.failed)::integer AS failed,
+  b.total, coalesce(b.completed, ${completed})::integer AS completed, coalesce(b.failed, ${failed})::integer AS failed,
   b.usage, b.error_message, b.provider, b.quote, b.callback_url,
   b.created_at <= now() - interval '${RETENTION_DAYS} days' AS results_gone`;
+/** For RETURNING of a statement that changes `batches b`: a BatchViewRow of a batch that has no result yet. */
+export const NEW_BATCH_VIEW = viewColumns('0', '0');
+// Progress is summed over segments until it is frozen: a few thousand short rows at most, and none afterwards.
 const PROGRESS = `
   LATERAL (
     SELECT coalesce(sum(s.completed), 0) AS completed, coalesce(sum(s.failed), 0) AS failed
     FROM batch_segments s WHERE b.finalized_at IS NULL AND s.batch_number = b.number
   ) p`;
 /** For a statement that goes on: a row of `BatchViewRow` for each batch. */
-export const BATCH_VIEW_SQL = `SELECT ${VIEW_COLUMNS} FROM batches b, ${PROGRESS}`;
+export const BATCH_VIEW_SQL = `SELECT ${viewColumns('p.completed', 'p.failed')} FROM batches b, ${PROGRESS}`;
 const VISIBLE = `b.status <> 'receiving' AND b.deleted_at IS NULL`;
 
 /** What callers and operators read of batches. */
@@ -149,7 +152,7 @@ export class BatchViewsRepository {
         LEFT JOIN ledger_holds h ON h.id = b.id
         CROSS JOIN LATERAL (
           SELECT coalesce(sum(s.completed), 0) AS completed, coalesce(sum(s.failed), 0) AS failed,
-            count(*) FILTER (WHERE s.state = 'waiting') AS waiting, count(*) FILTER (WHERE s.state = 'open') AS open
+            count(*) FILTER (WHERE s.state = 'waiting') AS waiting, count(*) FILTER (WHERE s.state IN ('open', 'parked', 'suspect')) AS open
           FROM batch_segments s WHERE s.batch_number = b.number
         ) p
         WHERE b.id = $1`,

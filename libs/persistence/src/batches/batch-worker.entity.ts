@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** How fast a worker's lane runs the lines of one provider; sums of which half is forgotten each busy minute. */
+/** How fast a worker's lane runs the lines of one quota; sums of which half is forgotten each busy minute. */
 export interface LaneSpeed {
   /** Calls that it may make at once. */
   readonly slots: number;
@@ -21,7 +21,7 @@ export class BatchWorkerEntity {
   @Column({ type: 'integer' })
   concurrency: number;
 
-  /** By the slug of the provider. */
+  /** By quota. */
   @Column({ type: 'jsonb' })
   lanes: Readonly<Record<string, LaneSpeed>>;
 

@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
 import type { LaneSpeed } from './batch-worker.entity';
 
-/** What one worker told of a provider. */
+/** What one worker measured of a quota. */
 export interface WorkerSpeed {
-  /** Whether the process still runs; what another measured before it ended is true of its provider all the same. */
+  /** Whether the process still runs; what another measured before it ended is true of its quota all the same. */
   readonly isAlive: boolean;
   readonly concurrency: number;
-  /** Null when it has run no line of the provider. */
+  /** Null when it has run no line of the quota. */
   readonly lane: LaneSpeed | null;
 }
 
@@ -38,14 +38,17 @@ export class BatchWorkersRepository {
     });
   }
 
-  /** Of one provider: what those who run now, or ran within the last day, have told. */
-  async speeds(provider: string): Promise<WorkerSpeed[]> {
+  /**
+   * What workers that run now, or ran within the last day, measured of a quota; of the other one where they have not
+   * called it.
+   */
+  async speeds(quota: string, other: string = quota): Promise<WorkerSpeed[]> {
     const rows = await this.database.rows<{ is_alive: boolean; concurrency: number; lane: LaneSpeed | null }>({
       name: 'batch-worker-speeds',
       sql: `
-        SELECT seen_at > now() - interval '${ALIVE_SECONDS} seconds' AS is_alive, concurrency, lanes -> $1 AS lane
+        SELECT seen_at > now() - interval '${ALIVE_SECONDS} seconds' AS is_alive, concurrency, coalesce(lanes -> $1, lanes -> $2) AS lane
         FROM batch_workers`,
-      values: [provider],
+      values: [quota, other],
     });
     return rows.map(({ is_alive: isAlive, concurrency, lane }) => ({ isAlive, concurrency, lane }));
   }

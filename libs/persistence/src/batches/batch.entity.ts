@@ -38,6 +38,7 @@ export type UpstreamDeletion = 'due' | 'requested' | 'deleted' | 'unsupported' |
 @Index('batches_stopping', { synchronize: false })
 @Index('batches_in_turn', { synchronize: false })
 @Index('batches_quoted', { synchronize: false })
+@Index('batches_keyed', { synchronize: false })
 @Index('batches_idempotency_key', ['workspaceId', 'idempotencyKey'], {
   unique: true,
   where: 'idempotency_key IS NOT NULL',

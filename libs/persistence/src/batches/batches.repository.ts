@@ -3,7 +3,7 @@ import { Database, type Session } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import type { BatchStatus } from './batch.entity';
 import { BatchAnnouncementsRepository } from './batch-announcements.repository';
-import { sumResults, type BatchTotals } from './batch-totals';
+import { resultsLostOf, sumResults, type BatchTotals, type ReportLoss } from './batch-totals';
 import { selectLines, type BatchLine } from './select-lines';
 
 /** A batch as a worker needs it. */
@@ -29,6 +29,8 @@ interface WorkRow {
   fence: string;
 }
 
+/** Of the column's type: lines beyond `total` are found, too. */
+const LAST_SEQ = 2_147_483_647;
 const WORK_COLUMNS = 'id, number, created_on::text AS created_on, endpoint, model, provider, total, fence';
 
 /** The life of a batch row. Every step forward is one guarded UPDATE, so a repeated or late step changes nothing. */
@@ -83,7 +85,7 @@ export class BatchesRepository {
     return selectLines(
       this.database,
       `l.created_on = '${work.createdOn}' AND l.batch_number = ${work.number} AND l.seq > ${afterSeq}
-       AND l.seq <= coalesce((${lastOfPage}), ${work.total}) ORDER BY l.seq LIMIT ${page.lines}`,
+       AND l.seq <= coalesce((${lastOfPage}), ${LAST_SEQ}) ORDER BY l.seq LIMIT ${page.lines}`,
     );
   }
 
@@ -142,28 +144,37 @@ export class BatchesRepository {
   /**
    * finalizing → completed: sums the results, freezes counts and usage, resolves the hold and removes the
    * segments, in one commit. The row lock makes a second finalizer find nothing to do.
+   *
+   * A batch that has not one result for each request ends as failed: what exists is kept and charged, requests
+   * without a result count as failed, and `report` says so.
+   *
+   * @returns false when it was not there to be ended
    */
-  async complete(id: string, toUsage: (totals: BatchTotals) => object): Promise<boolean> {
-    return this.database.transaction(async (session) => {
-      await session.client.query(`SET LOCAL statement_timeout = '60s'`);
+  async complete(id: string, toUsage: (totals: BatchTotals) => object, report?: ReportLoss): Promise<boolean> {
+    const end = await this.database.transaction(async (session) => {
+      await session.mayTake(60);
       const row = await session.firstRow<WorkRow>({
         name: 'batch-lock-to-complete',
         sql: `SELECT ${WORK_COLUMNS} FROM batches WHERE id = $1 AND status = 'finalizing' FOR UPDATE SKIP LOCKED`,
         values: [id],
       });
-      if (row === null) return false;
+      if (row === null) return null;
       const work = toWork(row);
       const totals = await sumResults(session, work);
+      const problem = resultsLostOf(work.total, totals);
       await session.execute({
         name: 'batch-complete',
-        sql: `UPDATE batches SET status = 'completed', completed = $2, failed = $3, usage = $4, finalized_at = now(),
+        sql: `UPDATE batches SET status = CASE WHEN $4::text IS NULL THEN 'completed' ELSE 'failed' END, completed = $2,
+                                 failed = greatest(0, total - $2), usage = $3, error_message = $4, finalized_at = now(),
                                  lease_until = NULL
               WHERE id = $1`,
-        values: [id, totals.completed, totals.failed, JSON.stringify(toUsage(totals))],
+        values: [id, totals.completed, JSON.stringify(toUsage(totals)), problem],
       });
       await this.closeBooks(session, id, work.number);
-      return true;
+      return { problem };
     });
+    if (end?.problem) report?.(end.problem);
+    return end !== null;
   }
 
   /** Where an unfinished batch stands; null when it is unknown or finished. `stopping`: no line is begun any more. */
@@ -185,20 +196,23 @@ export class BatchesRepository {
     return row !== null;
   }
 
-  /** Batches that wait for a step nobody seems to be taking. */
-  async findStalled(limit: number): Promise<{ id: string; number: bigint; status: BatchStatus }[]> {
+  /** Returns batches that wait for a step that no worker seems to take, without those of `exceptIds`. */
+  async findStalled(
+    limit: number,
+    exceptIds: readonly string[] = [],
+  ): Promise<{ id: string; number: bigint; status: BatchStatus }[]> {
     const rows = await this.database.rows<{ id: string; number: string; status: BatchStatus }>({
       name: 'batches-stalled',
       sql: `
         SELECT b.id, b.number, b.status FROM batches b
-        WHERE b.finalized_at IS NULL AND b.stop_by IS NULL AND (
+        WHERE b.finalized_at IS NULL AND b.stop_by IS NULL AND b.id <> ALL($2::text[]) AND (
           (b.status = 'validating' AND (b.lease_until < now()
             OR (b.lease_until IS NULL AND b.created_at < now() - interval '2 seconds')))
           OR b.status = 'finalizing'
           OR (b.status = 'in_progress'
             AND NOT EXISTS (SELECT 1 FROM batch_segments s WHERE s.batch_number = b.number AND s.state <> 'done')))
         ORDER BY b.created_at LIMIT $1`,
-      values: [limit],
+      values: [limit, exceptIds],
     });
     return rows.map((row) => ({ id: row.id, number: BigInt(row.number), status: row.status }));
   }

@@ -224,13 +224,14 @@ export const SETTLE_BYOK_SQL = settleSql(
 /** In the order of the others: accounts before keys. */
 export const ABANDON_SQL = `
   WITH stale AS (
-    SELECT id, created_on, organization_id, workspace_id, api_key_hash, hold_usd FROM generations
-    WHERE state = 'open' AND created_at < now() - $1 * interval '1 millisecond'
-    ORDER BY id LIMIT 1000 FOR UPDATE SKIP LOCKED
+    SELECT g.id, g.created_on, organization_id, workspace_id, api_key_hash, hold_usd FROM generations g
+    JOIN unnest($1::text[], $2::date[]) AS given(id, created_on)
+      ON g.id = given.id AND g.created_on = given.created_on
+    WHERE g.state = 'open' ORDER BY g.id FOR UPDATE OF g SKIP LOCKED
   ), abandoned AS (
     UPDATE generations g SET state = 'abandoned', settled_at = now(), hold_usd = 0
     FROM stale WHERE g.id = stale.id AND g.created_on = stale.created_on
-    RETURNING stale.organization_id, stale.workspace_id, stale.api_key_hash, stale.hold_usd
+    RETURNING stale.id, stale.organization_id, stale.workspace_id, stale.api_key_hash, stale.hold_usd
   ), total AS (
     SELECT 'org:' || organization_id AS id, sum(hold_usd) AS hold FROM abandoned GROUP BY organization_id
   ), locked AS (
@@ -251,4 +252,4 @@ export const ABANDON_SQL = `
     UPDATE ledger_keys k SET held_usd = k.held_usd - key_total.hold
     FROM key_total WHERE k.api_key_hash = key_total.api_key_hash
   )
-  SELECT id FROM account`;
+  SELECT id FROM abandoned`;

@@ -1,6 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import type { AppError } from '@libs/errors';
 import { Database } from '../database';
 import { ByokAllowance, NO_ALLOWANCE } from '../ledger/byok-allowance';
+import { refusalOf } from '../ledger/room-to-spend';
+import { setAside, type HoldRefusal } from '../ledger/set-aside';
 import { ensureWorkspaceRow, trackWorkspaces } from '../ledger/workspace-budgets';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import type { GenerationDetails, GenerationOpening, GenerationSettlement } from './generation-records';
@@ -13,9 +16,6 @@ import {
   SETTLE_SQL,
 } from './generation-statements';
 import { openingValues, payersOf, settlementValues, type Payer, type PayerGroups } from './generation-values';
-
-/** What the money of a call is refused by: its organization's credits, its key's limit or its workspace's budget. */
-export type HoldRefusal = 'credits' | 'key_limit' | 'budget';
 
 /** What became of the openings of one payer, which are opened together or not at all. */
 export type OpeningVerdict =
@@ -66,6 +66,9 @@ export interface GenerationView {
   readonly details: GenerationDetails | null;
   readonly createdAt: Date;
 }
+
+/** Names the row of a call. */
+export type OpenCall = Pick<GenerationOpening, 'id' | 'createdOn'>;
 
 /** Calls are opened and settled in groups: one statement and one commit for all that waited together. */
 @Injectable()
@@ -124,6 +127,35 @@ export class GenerationsRepository {
   }
 
   /**
+   * Holds so much more for a call that is open; its settlement gives back all that is held.
+   *
+   * @returns what refuses it, `closed` where the call is not open (any more), or null when it is held
+   */
+  async extend(call: Omit<GenerationOpening, 'holdUsd'>, amountUsd: string): Promise<HoldRefusal | 'closed' | null> {
+    const tried = this.database.transaction(async (session) => {
+      // Before the account, as settlements and the sweep of abandoned calls do.
+      const raised = await session.execute({
+        name: 'generations-extend',
+        sql: `UPDATE generations SET hold_usd = hold_usd + $3::numeric
+              WHERE id = $1 AND created_on = $2 AND state = 'open'`,
+        values: [call.id, call.createdOn, amountUsd],
+      });
+      const refusedBy = raised === 0 ? 'closed' : await setAside(session, { ...call, amountUsd });
+      if (refusedBy !== null) throw new NotExtended(refusedBy);
+      return null;
+    });
+    return tried.catch((error: unknown) => {
+      if (error instanceof NotExtended) return error.refusedBy;
+      throw error;
+    });
+  }
+
+  /** Returns the error for a caller whose money was refused, with what is left now. */
+  async refusal(call: Omit<GenerationOpening, 'holdUsd'>, by: HoldRefusal, amountUsd: string): Promise<AppError> {
+    return refusalOf(this.database, call, { by, amountUsd });
+  }
+
+  /**
    * Settles each generation: its row, its charge and the account, in one commit. A row that was never
    * opened (the answer came first) is written as settled; one that is no longer open is left as it is. Fees for
    * own keys are charged as far as they are beyond the organization's allowance.
@@ -157,15 +189,37 @@ export class GenerationsRepository {
     });
   }
 
-  /**
-   * Marks calls that nobody settled within `olderThanMs` (their process died) and gives their holds back. A
-   * settlement that comes later all the same is still charged.
-   */
-  async abandonOlderThan(olderThanMs: number): Promise<number> {
-    return this.database.execute({
-      sql: ABANDON_SQL,
-      values: [olderThanMs],
+  /** Returns calls that were not settled within `olderThanMs`, the oldest first, without those of `exceptIds`. */
+  async findAbandoned(olderThanMs: number, limit: number, exceptIds: readonly string[] = []): Promise<OpenCall[]> {
+    return this.database.rows<OpenCall>({
+      name: 'generations-find-abandoned',
+      sql: `
+        SELECT id, created_on::text AS "createdOn" FROM generations
+        WHERE state = 'open' AND created_at < now() - $1 * interval '1 millisecond' AND id <> ALL($3::text[])
+        ORDER BY created_at LIMIT $2`,
+      values: [olderThanMs, limit, exceptIds],
     });
+  }
+
+  /**
+   * Marks calls as abandoned that are still open, and gives their holds back. A settlement that comes later all the
+   * same is still charged.
+   *
+   * @returns how many were marked
+   */
+  async abandon(calls: readonly OpenCall[]): Promise<number> {
+    return this.database.execute({
+      name: 'generations-abandon',
+      sql: ABANDON_SQL,
+      values: [calls.map(({ id }) => id), calls.map(({ createdOn }) => createdOn)],
+    });
+  }
+}
+
+/** Ends the transaction of an extension without a trace. */
+class NotExtended extends Error {
+  constructor(readonly refusedBy: HoldRefusal | 'closed') {
+    super(refusedBy);
   }
 }
 

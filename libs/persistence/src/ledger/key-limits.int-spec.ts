@@ -125,7 +125,7 @@ describe('the spending limit of a key', () => {
     await books.generations.settle([settlement(first, '1')]);
     expect(await left()).toBe('9.000000000000');
     expect(await refusalOf(second)).toBeNull();
-    await books.generations.abandonOlderThan(0);
+    await books.generations.abandon(await books.generations.findAbandoned(0, 1_000));
     expect(await left()).toBe('9.000000000000');
   });
 

@@ -117,7 +117,7 @@ describe(LedgerRepository.name, () => {
     await books.ledger.topUp(organizationId, '1', randomUUID());
     const call = opening(organizationId, '0.4');
     await books.generations.open([call]);
-    await books.generations.abandonOlderThan(0);
+    await books.generations.abandon(await books.generations.findAbandoned(0, 1_000));
     expect((await books.ledger.accountOf(organizationId)).availableUsd).toBe('1.000000000000');
     expect(await books.ledger.audit()).toEqual([]);
 

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { AppError } from '@libs/errors';
 import { Database, type Session } from '../database';
 import type { Tenant } from '../tenants/tenant';
-import { chargeKeys, chargeWorkspaces, leftOfLimit, type KeyLimit, type SpendingLimit } from './key-limit';
+import { chargeKeys, chargeWorkspaces, leftOfLimit, type KeyLimit } from './key-limit';
 import { AUDIT_SQL } from './ledger-audit';
-import { holdOnWorkspace, trackWorkspaces } from './workspace-budgets';
+import { refusalOf } from './room-to-spend';
+import { setAside, type AmountToHold } from './set-aside';
 
 /** Amounts are exact decimal strings in US dollars. */
 export interface AccountState {
@@ -13,18 +13,9 @@ export interface AccountState {
   readonly availableUsd: string;
 }
 
-export interface HoldRequest {
+export interface HoldRequest extends AmountToHold {
   /** The id of what the money is held for. */
   readonly id: string;
-  readonly organizationId: string;
-  readonly workspaceId: string;
-  /** The key whose limit the money counts against. */
-  readonly apiKeyHash: string;
-  /** Null: the key may spend what its organization has. */
-  readonly keyLimit: KeyLimit | null;
-  /** Of the workspace, each of which must cover it; absent where it has none. */
-  readonly budgets?: readonly SpendingLimit[] | undefined;
-  readonly amountUsd: string;
   readonly expiresAt: Date;
 }
 
@@ -46,7 +37,6 @@ export interface KeySpending {
   readonly byokMonthlyUsd: string;
 }
 
-const GIVEN_LIMIT = { amount: '$3::numeric', reset: '$4::text', includesByok: '$5::boolean' };
 const ASKED_LIMIT = { amount: 'asked.amount', reset: 'asked.reset', includesByok: 'asked.includes_byok' };
 
 const PERIODS = [
@@ -139,53 +129,15 @@ export class LedgerRepository {
       sql: 'INSERT INTO ledger_accounts (id) VALUES ($1) ON CONFLICT DO NOTHING',
       values: [account],
     });
-    const funded = await session.firstRow<{ tracks: boolean }>({
+    const refusedBy = await setAside(session, hold);
+    if (refusedBy !== null) throw await refusalOf(session, hold, { by: refusedBy, amountUsd: hold.amountUsd });
+    await session.execute({
       name: 'ledger-open-hold',
       sql: `
-        WITH account AS (
-          UPDATE ledger_accounts SET held_usd = held_usd + $3::numeric
-          WHERE id = $2 AND balance_usd - held_usd >= $3::numeric
-          RETURNING id, tracks_workspaces AS tracks
-        ), opened AS (
-          INSERT INTO ledger_holds (id, account_id, amount_usd, expires_at, api_key_hash, workspace_id)
-          SELECT $1, id, $3::numeric, $4::timestamptz, $5, $6::uuid FROM account
-        )
-        SELECT tracks FROM account`,
+        INSERT INTO ledger_holds (id, account_id, amount_usd, expires_at, api_key_hash, workspace_id)
+        VALUES ($1, $2, $3::numeric, $4::timestamptz, $5, $6::uuid)`,
       values: [hold.id, account, hold.amountUsd, hold.expiresAt, hold.apiKeyHash, hold.workspaceId],
     });
-    if (funded === null) {
-      throw new AppError('payment_required', 'The estimated cost exceeds the available credits');
-    }
-    // Before the key: what it has set aside so far is what its workspace has.
-    if (hold.budgets && !funded.tracks) await trackWorkspaces(session, hold.organizationId);
-    await this.holdOnKey(session, hold);
-    if ((hold.budgets || funded.tracks) && !(await holdOnWorkspace(session, hold))) {
-      throw new AppError('payment_required', "The estimated cost exceeds what is left of the workspace's budget");
-    }
-  }
-
-  private async holdOnKey(session: Session, { apiKeyHash, amountUsd, keyLimit }: HoldRequest): Promise<void> {
-    await session.execute({
-      name: 'ledger-key-exists',
-      sql: 'INSERT INTO ledger_keys (api_key_hash) VALUES ($1) ON CONFLICT DO NOTHING',
-      values: [apiKeyHash],
-    });
-    const covered = await session.execute({
-      name: 'ledger-hold-on-key',
-      sql: `
-        UPDATE ledger_keys k SET held_usd = k.held_usd + $2::numeric
-        WHERE k.api_key_hash = $1 AND ($3::numeric IS NULL OR $2::numeric <= ${leftOfLimit('k', GIVEN_LIMIT)})`,
-      values: [
-        apiKeyHash,
-        amountUsd,
-        keyLimit?.amountUsd ?? null,
-        keyLimit?.reset ?? null,
-        keyLimit?.includesByok ?? false,
-      ],
-    });
-    if (covered !== 1) {
-      throw new AppError('payment_required', "The estimated cost exceeds what is left of the key's spending limit");
-    }
   }
 
   /** Applies what was charged and gives back the rest. A second call finds nothing open and changes nothing. */

@@ -1,4 +1,5 @@
 import { AuditRepository, type OperatorAuditEntry } from '../audit/audit.repository';
+import { outcomeOfRow } from '../commit-outcome';
 import { Database } from '../database';
 import { LedgerRepository } from './ledger.repository';
 
@@ -19,12 +20,15 @@ export class OperatorTopUpsRepository {
 
   /** False, and no entry, for a reference that was counted before. */
   async add({ organizationId, amountUsd, reference, operator, requestId }: OperatorTopUp): Promise<boolean> {
-    return this.database.transaction(async (session) => {
-      const isAdded = await this.ledger.topUp(organizationId, amountUsd, reference, session);
-      if (!isAdded) return false;
-      const action = 'sluice credits add';
-      await this.audit.addOperatorEntry(session, { organizationId, operator, action, target: reference, requestId });
-      return true;
-    });
+    return this.database.transaction(
+      async (session) => {
+        const isAdded = await this.ledger.topUp(organizationId, amountUsd, reference, session);
+        if (!isAdded) return false;
+        const action = 'sluice credits add';
+        await this.audit.addOperatorEntry(session, { organizationId, operator, action, target: reference, requestId });
+        return true;
+      },
+      outcomeOfRow('ledger_transfers', 'reference', reference),
+    );
   }
 }

@@ -116,7 +116,7 @@ describe('the budgets of a workspace', () => {
     const daily: SpendingLimit = { ...HUNDRED, amountUsd: '5', reset: 'daily' };
     const lifetime: SpendingLimit = { ...HUNDRED, amountUsd: '8' };
     expect(await refusalOf(opening('4', [lifetime, daily]))).toBeNull();
-    await books.generations.abandonOlderThan(0);
+    await books.generations.abandon(await books.generations.findAbandoned(0, 1_000));
     await spend('4');
     expect(await refusalOf(opening('2', [lifetime, daily]))).toBe('budget');
     await books.database.execute({
@@ -170,7 +170,7 @@ describe('the budgets of a workspace', () => {
     await books.database.transaction((session) => books.ledger.resolveHold(session, hold.id));
     expect(await refusalOf(opening('10'))).toBeNull();
     expect(await refusalOf(opening('1'))).toBe('budget');
-    await books.generations.abandonOlderThan(0);
+    await books.generations.abandon(await books.generations.findAbandoned(0, 1_000));
     expect(await rowOf(payer)).toEqual({ held: '0', total: '0' });
   });
 

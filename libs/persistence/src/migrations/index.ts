@@ -25,6 +25,9 @@ import { UnreachableUpstream1763900000101 } from './1763900000101-unreachable-up
 import { BatchCredentials1763900000110 } from './1763900000110-batch-credentials';
 import { NativeLosses1763900000111 } from './1763900000111-native-losses';
 import { BatchesInTurn1763900000112 } from './1763900000112-batches-in-turn';
+import { SegmentStates1763900000130 } from './1763900000130-segment-states';
+import { ChangeFeeds1763900000140 } from './1763900000140-change-feeds';
+import { Housekeeping1763900000150 } from './1763900000150-housekeeping';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -55,4 +58,7 @@ export const migrations = [
   BatchCredentials1763900000110,
   NativeLosses1763900000111,
   BatchesInTurn1763900000112,
+  SegmentStates1763900000130,
+  ChangeFeeds1763900000140,
+  Housekeeping1763900000150,
 ];

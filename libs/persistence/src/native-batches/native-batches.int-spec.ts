@@ -4,6 +4,7 @@ import { aLineOutcome, openTestDatabase, storeBatch, type OpenTestDatabase, type
 import type { NativeBatch } from './native-batch';
 import { NativeBatchesRepository } from './native-batches.repository';
 import { NativePlansRepository, type PartLimits } from './native-plans.repository';
+import { NativeStoppingRepository } from './native-stopping.repository';
 import { NativeSegmentsRepository } from './native-segments.repository';
 
 const LEASE_MS = 30_000;
@@ -49,6 +50,11 @@ describe(NativeBatchesRepository.name, () => {
   async function claimOne(): Promise<NativeBatch> {
     const [order] = await orders.claim(1, LEASE_MS);
     return order!;
+  }
+
+  async function hurryStopping(): Promise<void> {
+    const stopping = new NativeStoppingRepository(test.database);
+    for (const number of await stopping.find()) await stopping.hurry(number);
   }
 
   it('cuts a batch into orders within the limits, and keeps its lines from the other lane', async () => {
@@ -193,7 +199,7 @@ describe(NativeBatchesRepository.name, () => {
       sql: `UPDATE batches SET status = 'cancelling', ends_as = 'cancelled', stop_by = now() WHERE id = $1`,
       values: [batch.id],
     });
-    await orders.hurryUnwanted();
+    await hurryStopping();
     const hurried = await claimOne();
     expect(hurried).toMatchObject({ reference: order.reference, isWanted: false });
     const row = await test.database.firstRow<{ waits: boolean }>({
@@ -231,14 +237,14 @@ describe(NativeBatchesRepository.name, () => {
       sql: `UPDATE batches SET status = 'cancelling', ends_as = 'cancelled', stop_by = now() WHERE id = $1`,
       values: [batch.id],
     });
-    await orders.hurryUnwanted();
+    await hurryStopping();
     expect(await orders.claim(1, LEASE_MS)).toEqual([]);
     await orders.running(order, 'job-1', false);
     await orders.rest(order, 60_000, 'it is down');
-    await orders.hurryUnwanted();
+    await hurryStopping();
     expect(await orders.claim(1, LEASE_MS)).toEqual([]);
     await orders.rest(order, 60_000);
-    await orders.hurryUnwanted();
+    await hurryStopping();
     expect(await orders.claim(1, LEASE_MS)).toHaveLength(1);
   });
 });

@@ -18,13 +18,13 @@ const NOT_SUBMITTED = `state = 'uploaded', submitted_at = NULL, is_leased = fals
 export class NativeBatchesRepository {
   constructor(private readonly database: Database) {}
 
-  /** Takes orders that are due, those that waited longest first. */
-  async claim(limit: number, leaseMs: number): Promise<NativeBatch[]> {
+  /** Takes orders that are due, those that waited longest first, without those of `exceptReferences`. */
+  async claim(limit: number, leaseMs: number, exceptReferences: readonly string[] = []): Promise<NativeBatch[]> {
     const rows = await this.database.rows<NativeRow>({
       name: 'native-claim',
       sql: `
         WITH picked AS (
-          SELECT reference FROM native_batches WHERE state <> 'done' AND available_at <= now()
+          SELECT reference FROM native_batches WHERE state <> 'done' AND available_at <= now() AND reference <> ALL($3::text[])
           ORDER BY available_at LIMIT $1 FOR UPDATE SKIP LOCKED
         )
         UPDATE native_batches n
@@ -32,7 +32,7 @@ export class NativeBatchesRepository {
         FROM picked p LEFT JOIN native_batches q USING (reference) LEFT JOIN batches b ON b.number = q.batch_number
         WHERE n.reference = p.reference
         RETURNING ${ORDER_COLUMNS}`,
-      values: [limit, leaseMs],
+      values: [limit, leaseMs, exceptReferences],
     });
     return rows.map(toNativeBatch);
   }
@@ -103,6 +103,33 @@ export class NativeBatchesRepository {
       if (sqlStateOf(error) === UNIQUE_VIOLATION) return false;
       throw error;
     }
+  }
+
+  /**
+   * Notes what the provider called an order whose lease was lost while it answered: that is certain, where a search is
+   * not, so it counts whoever holds the order now. Not once the order has ended or runs under another id.
+   *
+   * @returns false when nothing knows the job, which then runs for nobody
+   */
+  async runningAfterAll({ reference, provider }: NativeBatch, upstreamId: string): Promise<boolean> {
+    try {
+      const touched = await this.database.execute({
+        name: 'native-running-after-all',
+        sql: `UPDATE native_batches
+              SET state = 'running', upstream_id = $2, adopted = false, failures = 0, problem = NULL, fence = fence + 1,
+                  is_leased = false, available_at = now()
+              WHERE reference = $1 AND state IN ('uploaded', 'submitting') AND upstream_id IS NULL`,
+        values: [reference, upstreamId],
+      });
+      if (touched === 1) return true;
+    } catch (error) {
+      if (sqlStateOf(error) !== UNIQUE_VIOLATION) throw error;
+    }
+    const known = await this.database.firstRow({
+      sql: 'SELECT 1 FROM native_batches WHERE provider = $1 AND upstream_id = $2',
+      values: [provider, upstreamId],
+    });
+    return known !== null;
   }
 
   /** Those of these jobs that are known to be other orders'. */
@@ -201,37 +228,15 @@ export class NativeBatchesRepository {
         name: 'native-take-back',
         sql: `
           UPDATE batch_segments s
-          SET available_at = now(), fence = s.fence + 1, attempts = greatest(1, s.attempts),
+          SET available_at = now(), fence = s.fence + 1,
               state = CASE WHEN ${IS_WANTED} THEN 'open' ELSE 'done' END
           FROM (SELECT number FROM batch_segments
-                WHERE batch_number = $1 AND number BETWEEN $2 AND $3 AND state = 'open' AND available_at = 'infinity'
+                WHERE batch_number = $1 AND number BETWEEN $2 AND $3 AND state = 'parked'
                 ORDER BY number FOR UPDATE) left_over, batches b
           WHERE s.batch_number = $1 AND s.number = left_over.number AND b.number = $1`,
         values: [order.batchNumber, order.firstSegment, order.lastSegment],
       });
       return true;
-    });
-  }
-
-  /**
-   * Makes orders of batches that are being stopped due at once, and keeps those batches from their end meanwhile:
-   * what a provider has finished belongs to them. An order that does not come to an end is given up by `isStuck`.
-   * One whose provider did not answer keeps its rest, or its failures would soon be too many, and what was finished
-   * lost; so does one that is being searched for.
-   */
-  async hurryUnwanted(): Promise<void> {
-    await this.database.execute({
-      name: 'native-hurry',
-      sql: `UPDATE native_batches n SET available_at = now() FROM batches b
-            WHERE b.number = n.batch_number AND n.state <> 'done' AND NOT n.is_leased AND n.cancelled_at IS NULL
-              AND (n.state IN ('planned', 'uploaded') OR (n.state = 'running' AND n.failures = 0))
-              AND n.available_at > now() AND NOT ${IS_WANTED}`,
-    });
-    await this.database.execute({
-      name: 'native-hold-end',
-      sql: `UPDATE batches b SET stop_by = now() + interval '60 seconds'
-            WHERE b.stop_by < now() + interval '30 seconds' AND b.finalized_at IS NULL
-              AND EXISTS (SELECT 1 FROM native_batches n WHERE n.batch_number = b.number AND n.state <> 'done')`,
     });
   }
 

@@ -40,7 +40,7 @@ interface Part {
 
 /**
  * Gives a batch to the native lane: the intent comes first. Its segments leave the other lane's reach (they are
- * never due) in the same commit that makes the rows of the orders and puts the batch in progress.
+ * parked) in the same commit that makes the rows of the orders and puts the batch in progress.
  */
 @Injectable()
 export class NativePlansRepository {
@@ -78,7 +78,7 @@ export class NativePlansRepository {
     limits: PartLimits,
     { marginMs, reference }: { readonly marginMs: number; readonly reference: () => string },
   ): Promise<number> {
-    await session.client.query(`SET LOCAL statement_timeout = '60s'`);
+    await session.mayTake(60);
     const sizes = await session.rows<SegmentSize>({
       sql: `SELECT s.number, s.first_seq, s.last_seq, sum(octet_length(l.body)) AS bytes
             FROM batch_segments s JOIN batch_lines l ON l.created_on = s.created_on
@@ -89,7 +89,7 @@ export class NativePlansRepository {
     });
     const parts = partsOf(sizes, limits);
     await session.execute({
-      sql: `UPDATE batch_segments SET available_at = 'infinity', fence = fence + 1
+      sql: `UPDATE batch_segments SET state = 'parked', fence = fence + 1
             WHERE batch_number = $1 AND state = 'open'`,
       values: [batch.number],
     });

@@ -20,7 +20,7 @@ export class NativeSegmentsRepository {
     const rows = await this.database.rows<{ number: number; fence: string; first_seq: number; last_seq: number }>({
       name: 'native-segments',
       sql: `SELECT number, fence, first_seq, last_seq FROM batch_segments
-            WHERE batch_number = $1 AND number BETWEEN $2 AND $3 AND state = 'open' AND available_at = 'infinity'
+            WHERE batch_number = $1 AND number BETWEEN $2 AND $3 AND state = 'parked'
             ORDER BY number`,
       values: [order.batchNumber, order.firstSegment, order.lastSegment],
     });

@@ -7,6 +7,7 @@ export interface PendingMessage {
   /** Wire name of the job contract. */
   readonly contract: string;
   readonly payload: object;
+  readonly attempts: number;
 }
 
 /** Messages that commit with the rows they speak of, and leave for the broker afterwards. */
@@ -24,30 +25,60 @@ export class OutboxRepository {
   }
 
   /**
-   * Hands up to `limit` of the oldest messages to `publish` and deletes those whose ids it returns as
-   * confirmed. The rows stay locked meanwhile, so two relays never publish the same message; if the
-   * process dies in between they are published again, which a job handler must be able to meet.
-   *
-   * @returns how many messages were pending
+   * Takes up to `limit` messages that are due, those that waited longest first, for `leaseMs`: two relays never hold
+   * the same one. No transaction stays open. When the process dies they are due again at the end of the lease and are
+   * sent twice, which every job handler stands.
    */
-  async relayPending(
-    limit: number,
-    publish: (messages: readonly PendingMessage[]) => Promise<ReadonlySet<string>>,
-  ): Promise<number> {
-    return this.database.transaction(async (session) => {
-      const pending = await session.rows<{ id: string; contract: string; payload: object }>({
-        name: 'outbox-pending',
-        sql: 'SELECT id, contract, payload FROM outbox ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED',
-        values: [limit],
-      });
-      if (pending.length === 0) return 0;
-      const confirmed = await publish(pending);
-      await session.execute({
-        name: 'outbox-delete',
-        sql: 'DELETE FROM outbox WHERE id = ANY($1::bigint[])',
-        values: [[...confirmed]],
-      });
-      return pending.length;
+  async claim(limit: number, leaseMs: number): Promise<PendingMessage[]> {
+    return this.database.rows<PendingMessage>({
+      name: 'outbox-claim',
+      sql: `
+        UPDATE outbox o SET available_at = now() + $2 * interval '1 millisecond'
+        FROM (SELECT id FROM outbox WHERE available_at <= now()
+              ORDER BY available_at, id LIMIT $1 FOR UPDATE SKIP LOCKED) due
+        WHERE o.id = due.id
+        RETURNING o.id, o.contract, o.payload, o.attempts`,
+      values: [limit, leaseMs],
     });
+  }
+
+  /** Deletes messages that the broker has confirmed. */
+  async forget(ids: readonly string[]): Promise<void> {
+    await this.database.execute({
+      name: 'outbox-forget',
+      sql: 'DELETE FROM outbox WHERE id = ANY($1::bigint[])',
+      values: [ids],
+    });
+  }
+
+  /** Makes messages due again after their delays. */
+  async postpone(
+    delays: readonly { readonly id: string; readonly delayMs: number; readonly isAttempt: boolean }[],
+  ): Promise<void> {
+    await this.database.execute({
+      name: 'outbox-postpone',
+      sql: `
+        UPDATE outbox o SET available_at = now() + t.delay_ms * interval '1 millisecond',
+                            attempts = o.attempts + t.is_attempt::integer
+        FROM unnest($1::bigint[], $2::integer[], $3::boolean[]) AS t(id, delay_ms, is_attempt) WHERE o.id = t.id`,
+      values: [
+        delays.map(({ id }) => id),
+        delays.map(({ delayMs }) => Math.round(delayMs)),
+        delays.map(({ isAttempt }) => isAttempt),
+      ],
+    });
+  }
+
+  /** Returns the age of the oldest message, and how many (up to 1,000) failed `stuckAttempts` times or more. */
+  async measure(stuckAttempts: number): Promise<{ readonly oldestSeconds: number; readonly stuck: number }> {
+    const row = await this.database.firstRow<{ oldest: number; stuck: number }>({
+      name: 'outbox-measure',
+      sql: `
+        SELECT coalesce((SELECT extract(epoch FROM clock_timestamp() - created_at) FROM outbox ORDER BY id LIMIT 1), 0)
+                 ::float8 AS oldest,
+               (SELECT count(*)::integer FROM (SELECT 1 FROM outbox WHERE attempts >= $1 LIMIT 1000) s) AS stuck`,
+      values: [stuckAttempts],
+    });
+    return { oldestSeconds: row?.oldest ?? 0, stuck: row?.stuck ?? 0 };
   }
 }

@@ -121,7 +121,7 @@ describe(TenantDatabase.name, () => {
   });
 
   it('keeps a thousand questions of tenants and of nobody apart on two connections', async () => {
-    const narrow = await createDataSource({ url: tenants.url, poolSize: 2 }).initialize();
+    const narrow = await createDataSource({ url: tenants.url, poolSize: 2, connectTimeoutMs: 20_000 }).initialize();
     try {
       const pool = new Database(narrow);
       const ask = async (index: number): Promise<unknown> => {

@@ -1,24 +1,18 @@
 import type { PoolClient, QueryResultRow } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
+import { withOutcome, type Outcome } from '../commit-outcome';
 import { CopyOut } from '../copy-out';
 import type { CopyRow } from '../copy-row';
-import { Session, type SqlStatement } from '../session';
-import { retried } from '../transactions';
+import { reporting } from '../database-failure';
+import { EntitySession, type SqlStatement } from '../session';
+import { inTransaction, retried } from '../transactions';
 import { ENTER_TENANT, enterTenantSql, scopeOf, type Tenant, type TenantScope } from './tenant';
 import { queryAsTenant } from './tenant-query';
 
 /** A transaction of one tenant; what is given one cannot be given a transaction that sees everybody's rows. */
-export class TenantSession extends Session {
+export class TenantSession extends EntitySession {
   /** Keeps a plain Session from being one by its looks. */
   protected readonly isOfTenant = true;
-
-  constructor(
-    client: PoolClient,
-    /** The same transaction, for repositories that work with entities. */
-    readonly manager: EntityManager,
-  ) {
-    super(client);
-  }
 }
 
 /**
@@ -51,46 +45,33 @@ export class TenantDatabase {
     await this.connected((client) => client.query(new CopyOut(select, onRow, enterTenantSql(this.scope))).done);
   }
 
-  /** Runs the work in one transaction; a serialization failure or deadlock runs it again, at most three times. */
-  async transaction<T>(work: (session: TenantSession) => Promise<T>): Promise<T> {
-    return retried(() => this.inTransaction(work));
+  /** See Database.transaction. */
+  async transaction<T>(work: (session: TenantSession) => Promise<T>, outcome?: Outcome): Promise<T> {
+    const begin = (client: PoolClient): Promise<unknown> =>
+      queryAsTenant(client, this.scope, { name: 'begin', sql: 'BEGIN' });
+    return reporting(() =>
+      withOutcome(
+        (part) => retried(() => inTransaction(this.dataSource, begin, (...of) => part(new TenantSession(...of)))),
+        work,
+        outcome,
+      ),
+    );
   }
 
   /** The same for repositories that work with entities. */
-  async entities<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
-    return this.transaction(({ manager }) => work(manager));
+  async entities<T>(work: (manager: EntityManager) => Promise<T>, outcome?: Outcome): Promise<T> {
+    return this.transaction(({ manager }) => work(manager), outcome);
   }
 
-  private async inTransaction<T>(work: (session: TenantSession) => Promise<T>): Promise<T> {
-    const runner = this.dataSource.createQueryRunner();
-    try {
-      const client = (await runner.connect()) as PoolClient;
-      // TypeORM would begin it in a round trip of its own, and locks rows only where it knows of a transaction.
-      await queryAsTenant(client, this.scope, { name: 'begin', sql: 'BEGIN' });
-      Object.assign(runner, { isTransactionActive: true });
+  private connected<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    return reporting(async () => {
+      const runner = this.dataSource.createQueryRunner();
       try {
-        const result = await work(new TenantSession(client, runner.manager));
-        await client.query('COMMIT');
-        return result;
-      } catch (error) {
-        // A connection that cannot even roll back is broken; the pool finds that out by itself.
-        await client.query('ROLLBACK').catch(() => undefined);
-        throw error;
+        return await work((await runner.connect()) as PoolClient);
       } finally {
-        Object.assign(runner, { isTransactionActive: false });
+        await runner.release();
       }
-    } finally {
-      await runner.release();
-    }
-  }
-
-  private async connected<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    const runner = this.dataSource.createQueryRunner();
-    try {
-      return await work((await runner.connect()) as PoolClient);
-    } finally {
-      await runner.release();
-    }
+    });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Session } from '../database';
-import { PartitionsRepository } from '../partitions.repository';
+import { PARTITIONED_TABLES, PartitionsRepository } from '../partitions.repository';
 import { openTestDatabase, storePropertiedTenant, type OpenTestDatabase, type PropertiedTenant } from '../testing';
 import { ENTER_TENANT, scopeOf, TENANT_ROLE, type Tenant } from './tenant';
 
@@ -207,7 +207,11 @@ describe('the role of tenants', () => {
       sql: `SELECT ensure_weekly_partitions(t, '2031-01-06', '2031-01-20')
             FROM unnest(ARRAY['batch_lines', 'batch_results', 'generations']) t`,
     });
-    await new PartitionsRepository(opened.database).ensureComingWeeks();
+    const partitions = new PartitionsRepository(opened.database);
+    for (const table of PARTITIONED_TABLES) {
+      await opened.database.execute({ sql: `DROP TABLE ${table}_2031w02` });
+      await partitions.makeWeek(table, '2031-01-06');
+    }
     const all = await relations();
     expect(all.filter(({ parted }) => parted).length).toBeGreaterThan(20);
     expect(all.filter(({ rights, guarded }) => rights && !guarded).map(({ name }) => name)).toEqual([]);

@@ -67,13 +67,16 @@ export class VideoEndsRepository {
     return row === null ? end : { ...end, costUsd: row.cost };
   }
 
-  /** Jobs whose kept copies are over their time. */
-  async findOutdated(limit: number): Promise<{ id: string; outputs: KeptVideo[] }[]> {
+  /** Returns jobs whose kept copies are over their time, without those of `exceptIds`. */
+  async findOutdated(
+    limit: number,
+    exceptIds: readonly string[] = [],
+  ): Promise<{ id: string; outputs: KeptVideo[] }[]> {
     return this.database.rows<{ id: string; outputs: KeptVideo[] }>({
       name: 'videos-outdated',
       sql: `SELECT id, outputs FROM videos WHERE outputs IS NOT NULL AND outputs_expire_at < now()
-            ORDER BY outputs_expire_at LIMIT $1`,
-      values: [limit],
+              AND id <> ALL($2::text[]) ORDER BY outputs_expire_at LIMIT $1`,
+      values: [limit, exceptIds],
     });
   }
 

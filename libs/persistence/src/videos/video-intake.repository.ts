@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { AdvanceVideo, type JobPayload } from '@libs/contracts';
+import { outcomeOfRow } from '../commit-outcome';
 import { Database, sqlStateOf, type Session } from '../database';
 import type { KeyLimit, SpendingLimit } from '../ledger/key-limit';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import { OutboxRepository } from '../outbox/outbox.repository';
+import type { VideoView } from './video-views.repository';
 
 /** A job that is to be accepted. Amounts are exact decimal strings in US dollars. */
 export interface NewVideo {
@@ -48,26 +50,36 @@ export class VideoIntakeRepository {
     private readonly outbox: OutboxRepository,
   ) {}
 
-  /** @throws AppError payment_required · VideoSubmittedBefore */
-  async accept(video: NewVideo): Promise<void> {
+  /**
+   * The accepted job, as its workspace sees it.
+   *
+   * @throws AppError payment_required
+   * @throws VideoSubmittedBefore
+   * @throws CommitUnknown when it is not known whether the job was accepted
+   */
+  async accept(video: NewVideo): Promise<VideoView> {
     try {
-      await this.database.transaction(async (session) => {
-        await insert(session, video);
-        await this.ledger.openHold(session, {
-          id: video.id,
-          organizationId: video.organizationId,
-          workspaceId: video.workspaceId,
-          apiKeyHash: video.apiKeyHash,
-          keyLimit: video.keyLimit,
-          budgets: video.budgets,
-          amountUsd: video.priceUsd,
-          expiresAt: new Date(Date.now() + video.lifetimeMs + HOLD_SLACK_MS),
-        });
-        await this.outbox.add(session, AdvanceVideo, { videoId: video.id, ...video.trace });
-      });
+      await this.database.transaction(
+        async (session) => {
+          await insert(session, video);
+          await this.ledger.openHold(session, {
+            id: video.id,
+            organizationId: video.organizationId,
+            workspaceId: video.workspaceId,
+            apiKeyHash: video.apiKeyHash,
+            keyLimit: video.keyLimit,
+            budgets: video.budgets,
+            amountUsd: video.priceUsd,
+            expiresAt: new Date(Date.now() + video.lifetimeMs + HOLD_SLACK_MS),
+          });
+          await this.outbox.add(session, AdvanceVideo, { videoId: video.id, ...video.trace });
+        },
+        outcomeOfRow('videos', 'id', video.id),
+      );
     } catch (error) {
       throw isTakenKey(error) ? new VideoSubmittedBefore() : error;
     }
+    return acceptedView(video);
   }
 
   /** The job that the workspace submitted under this key within the last 24 hours. */
@@ -83,13 +95,33 @@ export class VideoIntakeRepository {
     return row === null ? null : { id: row.id, requestHash: row.request_hash };
   }
 
-  /** Forgets idempotency keys after their 24 hours. */
+  /** Forgets idempotency keys after their 24 hours, at most a thousand. Returns how many. */
   async forgetOldKeys(): Promise<number> {
     return this.database.execute({
       sql: `UPDATE videos SET idempotency_key = NULL, request_hash = NULL
-            WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours'`,
+            WHERE id IN (
+              SELECT id FROM videos WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours'
+              ORDER BY created_at LIMIT 1000 FOR UPDATE SKIP LOCKED)`,
     });
   }
+}
+
+/** Without a look at the row: nothing after the commit may fail. */
+function acceptedView({ id, model, provider, upstreamModel, region, credentialId }: NewVideo): VideoView {
+  return {
+    id,
+    model,
+    status: 'pending',
+    provider,
+    upstreamModel,
+    region,
+    credentialId,
+    operation: null,
+    errorMessage: null,
+    costUsd: null,
+    outputs: null,
+    outputsExpireAt: null,
+  };
 }
 
 async function insert(session: Session, video: NewVideo): Promise<void> {

@@ -56,8 +56,8 @@ const JOB_COLUMNS = `v.id, v.fence::text AS fence, v.organization_id AS "organiz
 export class VideoJobsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Takes up to `limit` jobs whose next step is due, those that waited longest first. */
-  async claimDue(limit: number, leaseMs: number): Promise<VideoJob[]> {
+  /** Takes up to `limit` jobs whose next step is due, those that waited longest first, without `exceptIds`. */
+  async claimDue(limit: number, leaseMs: number, exceptIds: readonly string[] = []): Promise<VideoJob[]> {
     const rows = await this.database.rows<JobRow>({
       name: 'videos-claim-due',
       sql: `
@@ -65,11 +65,12 @@ export class VideoJobsRepository {
         FROM (
           SELECT id FROM videos
           WHERE finished_at IS NULL AND next_at <= now() AND (lease_until IS NULL OR lease_until < now())
+            AND id <> ALL($3::text[])
           ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED
         ) due
         WHERE v.id = due.id
         RETURNING ${JOB_COLUMNS}`,
-      values: [limit, leaseMs],
+      values: [limit, leaseMs, exceptIds],
     });
     return rows.map((row) => ({ ...row, fence: BigInt(row.fence) }));
   }

@@ -67,7 +67,7 @@ export class WebhookDeliveriesRepository {
    * thousand events waiting takes no place from one with a single event. Hosts are walked along the index, not by
    * reading every row that waits.
    */
-  async claim({ limit, perHost, leaseMs }: ClaimBounds): Promise<ClaimedWebhook[]> {
+  async claim({ limit, perHost, leaseMs, exceptIds = [] }: ClaimBounds): Promise<ClaimedWebhook[]> {
     const rows = await this.database.rows<ClaimRow>({
       name: 'webhooks-claim',
       sql: `
@@ -80,7 +80,7 @@ export class WebhookDeliveriesRepository {
           SELECT due.id FROM hosts h CROSS JOIN LATERAL (
             SELECT w.id, w.next_attempt_at FROM webhook_deliveries w
             WHERE ${PENDING} AND w.host = h.host AND w.next_attempt_at <= now()
-              AND (w.lease_until IS NULL OR w.lease_until < now())
+              AND (w.lease_until IS NULL OR w.lease_until < now()) AND w.id <> ALL($4::text[])
             ORDER BY w.next_attempt_at
             LIMIT greatest(0, $2::integer - (SELECT count(*) FROM webhook_deliveries b
               WHERE ${PENDING} AND b.host = h.host AND b.lease_until >= now()))
@@ -94,7 +94,7 @@ export class WebhookDeliveriesRepository {
         RETURNING w.id, w.fence, w.organization_id, w.workspace_id, w.url, w.type, w.payload::text AS payload,
                   w.created_at, w.attempts, w.redelivered_at IS NOT NULL AND w.attempts = 1 AS is_by_hand,
                   (extract(epoch FROM now() - ${OWED_SINCE}) * 1000)::float8 AS owed_for_ms`,
-      values: [limit, perHost, leaseMs],
+      values: [limit, perHost, leaseMs, exceptIds],
     });
     return rows.map(toClaimed);
   }

@@ -49,6 +49,8 @@ export interface ClaimBounds {
   readonly perHost: number;
   /** Longer than an attempt can take: leases are not renewed. */
   readonly leaseMs: number;
+  /** Deliveries to leave alone. */
+  readonly exceptIds?: readonly string[];
 }
 
 /** What an operator sees of an event: never what it says. */

@@ -1,4 +1,4 @@
-import { Text } from './env-decorators';
+import { Int, Text } from './env-decorators';
 import { ServicesEnv } from './services.env';
 
 /** What every app reads that calls providers. */
@@ -14,4 +14,11 @@ export class ProviderCallerEnv extends ServicesEnv {
   /** By list price and calendar month: what each organization runs on its own keys without that fee. */
   @Text({ expected: 'an amount in US dollars such as 25 or 0.5', pattern: /^(?:0|[1-9]\d{0,11})(?:\.\d{1,12})?$/ })
   BYOK_FREE_USD_PER_MONTH: string = '0';
+
+  /**
+   * For how long keys that were known go on being used while the app that owns them cannot be asked. A revocation
+   * cannot arrive in that time; 0 uses no key that was not confirmed within the last second.
+   */
+  @Int({ min: 0, max: 86_400 })
+  KEY_GRACE_SECONDS: number = 60;
 }

@@ -1,5 +1,6 @@
 import { FindOwnCredentials, type FindOwnCredentialsResponse, type OwnCredentialRecord } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { ManualFeed } from '../feeds/testing/manual-feed';
 import { FakeMessageBus } from '../messaging/testing/fake-message-bus';
 import { CredentialDirectory } from './credential-directory';
 
@@ -8,21 +9,21 @@ const WORKSPACE = 'workspace';
 const one = { id: '1' } as OwnCredentialRecord;
 const two = { id: '2' } as OwnCredentialRecord;
 
-/** Lets what hangs on a resolved promise run. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 describe(CredentialDirectory.name, () => {
   let nowMs: number;
   let bus: FakeMessageBus;
   let answer: () => FindOwnCredentialsResponse | Promise<FindOwnCredentialsResponse>;
   let directory: CredentialDirectory;
+  let feed: ManualFeed;
   const find = () => directory.find(ORGANIZATION, WORKSPACE);
 
   beforeEach(() => {
     nowMs = 1_000;
     answer = () => ({ credentials: [one], totalCount: 1 });
     bus = new FakeMessageBus().answers(FindOwnCredentials, () => answer());
-    directory = new CredentialDirectory(bus, { monotonicNowMs: () => nowMs, maxEntries: 2, maxLookups: 2 });
+    feed = new ManualFeed();
+    feed.confirm(nowMs);
+    directory = new CredentialDirectory(bus, { feed, monotonicNowMs: () => nowMs, maxEntries: 2, maxLookups: 2 });
   });
 
   it('asks once for all who ask at the same time, and knows the answer at once after that', async () => {
@@ -33,29 +34,28 @@ describe(CredentialDirectory.name, () => {
     expect(bus.calls).toHaveLength(1);
   });
 
-  it('asks anew for a workspace in use before the answer is too old, and keeps nobody waiting', async () => {
+  it('asks no more for a workspace in use, until one of its credentials changes', async () => {
     await find();
+    nowMs += 100_000;
+    feed.confirm(nowMs);
+    feed.change('another workspace');
+    expect(find()).toEqual([one]);
+    expect(bus.calls).toHaveLength(1);
     answer = () => ({ credentials: [two], totalCount: 1 });
-    nowMs += 400;
-    for (let time = 0; time < 3; time += 1) expect(find()).toEqual([one]);
-    expect(bus.calls).toHaveLength(2);
-    await settled();
-    nowMs += 399;
-    expect(find()).toEqual([two]);
-    expect(bus.calls).toHaveLength(2);
+    feed.change(WORKSPACE);
+    expect(await find()).toEqual([two]);
   });
 
-  it('lets a change be felt within a second of the question, not of its answer', async () => {
-    const slow = Promise.withResolvers<FindOwnCredentialsResponse>();
-    answer = () => slow.promise;
-    const asked = find();
-    nowMs += 700;
-    slow.resolve({ credentials: [one], totalCount: 1 });
-    await asked;
-    nowMs += 50;
-    answer = () => ({ credentials: [], totalCount: 0 });
-    expect(await find()).toEqual([]);
-    expect(bus.calls).toHaveLength(2);
+  it('says for how long a refused key is still passed over, not for how long it was', async () => {
+    const refused = { id: '3', refusedForMs: 60_000, wasRefused: true } as OwnCredentialRecord;
+    answer = () => ({ credentials: [one, refused], totalCount: 2 });
+    await find();
+    nowMs += 20_000;
+    feed.confirm(nowMs);
+    expect(find()).toEqual([one, { id: '3', refusedForMs: 40_000, wasRefused: true }]);
+    nowMs += 40_000;
+    feed.confirm(nowMs);
+    expect(find()).toEqual([one, { id: '3', wasRefused: true }]);
   });
 
   it('does not wait for an old question, nor take its late answer for the truth', async () => {
@@ -82,32 +82,24 @@ describe(CredentialDirectory.name, () => {
 
   it('refuses what it knows nothing of while there is no answer', async () => {
     bus.failure = new AppError('timeout', 'The request took too long');
-    await expect(find()).rejects.toMatchObject({ code: 'provider_overloaded', retryAfterSeconds: 5 });
+    await expect(find()).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 });
     bus.failure = undefined;
     expect(await find()).toEqual([one]);
+    nowMs += 750;
+    feed.lose();
+    expect(() => directory.find(ORGANIZATION, 'unknown')).toThrow(expect.objectContaining({ code: 'unavailable' }));
   });
 
-  it('goes on with what it knew while there is no answer, without anybody waiting, for five minutes', async () => {
+  it('goes on with what it knew while the credentials app is away, without a wait, for five minutes', async () => {
     await find();
-    bus.failure = new AppError('timeout', 'The request took too long');
-    nowMs += 1_000;
-    expect(await find()).toEqual([one]);
-    nowMs += 298_000;
+    nowMs += 750;
+    feed.lose();
     expect(find()).toEqual([one]);
-    nowMs += 1_000;
-    await expect(find()).rejects.toMatchObject({ code: 'provider_overloaded' });
-  });
-
-  it('takes up the truth again as soon as there is an answer', async () => {
-    await find();
-    bus.failure = new AppError('timeout', 'The request took too long');
-    nowMs += 1_000;
-    await find();
-    bus.failure = undefined;
-    answer = () => ({ credentials: [two], totalCount: 1 });
+    nowMs += 299_249;
     expect(find()).toEqual([one]);
-    await new Promise(setImmediate);
-    expect(await find()).toEqual([two]);
+    nowMs += 1;
+    expect(find).toThrow(expect.objectContaining({ code: 'unavailable' }));
+    expect(bus.calls).toHaveLength(1);
   });
 
   it('forgets the workspace asked about longest ago when it knows too many', async () => {
@@ -121,6 +113,6 @@ describe(CredentialDirectory.name, () => {
     answer = () => new Promise(() => undefined);
     void directory.find(ORGANIZATION, 'a');
     void directory.find(ORGANIZATION, 'b');
-    await expect(directory.find(ORGANIZATION, 'c')).rejects.toMatchObject({ code: 'provider_overloaded' });
+    expect(() => directory.find(ORGANIZATION, 'c')).toThrow(expect.objectContaining({ code: 'unavailable' }));
   });
 });

@@ -1,130 +1,94 @@
 import { FindOwnCredentials, type OwnCredentialRecord } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { NO_FEED, type ChangeFeed } from '../feeds/change-feed';
+import { FeedCache } from '../feeds/feed-cache';
 import type { MessageBus } from '../messaging/message-bus';
 
 export interface CredentialDirectoryOptions {
-  /** How long an answer may be used, counted from the moment the question was asked. */
-  readonly freshForMs: number;
-  /** From this age on the next one who uses an answer has it asked for anew, and waits for nothing. */
-  readonly renewAfterMs: number;
-  /** How long it may be used while the credentials app does not answer. */
-  readonly staleForMs: number;
+  /** Changes of credentials. */
+  readonly feed: ChangeFeed;
+  /** How long what was confirmed may be used while the credentials app cannot be asked. */
+  readonly graceMs: number;
   readonly maxEntries: number;
-  /** Questions on their way at once; more are refused as overload. */
+  /** Questions on their way at once; more are refused. */
   readonly maxLookups: number;
   readonly monotonicNowMs: () => number;
 }
 
-interface Entry {
+interface Known {
   readonly credentials: readonly OwnCredentialRecord[];
   readonly askedAtMs: number;
-  /** The last question had no answer. */
-  isStale: boolean;
-}
-
-interface Lookup {
-  readonly askedAtMs: number;
-  readonly answer: Promise<readonly OwnCredentialRecord[]>;
+  /** Whether one of them is passed over for a time, which runs out here. */
+  readonly hasRefused: boolean;
 }
 
 const DEFAULTS: CredentialDirectoryOptions = {
-  // Short of the promised second by what asking anew may take.
-  freshForMs: 750,
-  renewAfterMs: 400,
-  staleForMs: 300_000,
-  maxEntries: 10_000,
+  feed: NO_FEED,
+  graceMs: 300_000,
+  maxEntries: 20_000,
   maxLookups: 1_000,
   monotonicNowMs: () => performance.now(),
 };
 
+/** A second fence: should a change ever go unnoticed, it is found out within this time. */
+const MAX_AGE_MS = 3_600_000;
+
 /**
- * Which credentials workspaces have, as the credentials app last said; no keys.
+ * Which credentials workspaces have, as the credentials app last said and its feed of changes confirms; no keys.
  *
- * A change is felt within a second in every process: an answer ages from the moment its question was asked, and
- * nobody joins a question that is older than that. An answer that is in use is asked for anew before it is too old,
- * so a busy workspace keeps nobody waiting. While the credentials app is away, what is known of a
- * workspace stays in use for five minutes without anybody waiting. That lets nobody use a key for longer than
- * it is good, because the key itself has to be asked for; of a workspace of which nothing is known, requests
- * are refused, because it may have forbidden to be served by anything but its own keys.
+ * While the credentials app is away, what is known of a workspace stays in use for five minutes. The keys themselves
+ * end sooner: see `CredentialOpener`. Requests of an unknown workspace are refused, because it may allow nothing but
+ * its own keys.
  */
 export class CredentialDirectory {
   readonly #bus: MessageBus;
-  readonly #options: CredentialDirectoryOptions;
-  /** By workspace, in the order of their questions, the oldest first. */
-  readonly #entries = new Map<string, Entry>();
-  readonly #lookups = new Map<string, Lookup>();
-  #runningLookups = 0;
+  readonly #nowMs: () => number;
+  /** By workspace; asked for in the name of its organization. */
+  readonly #cache: FeedCache<Known, string>;
 
   constructor(bus: MessageBus, options: Partial<CredentialDirectoryOptions> = {}) {
+    const { feed, ...bounds } = { ...DEFAULTS, ...options };
     this.#bus = bus;
-    this.#options = { ...DEFAULTS, ...options };
+    this.#nowMs = bounds.monotonicNowMs;
+    this.#cache = new FeedCache<Known, string>(
+      feed,
+      (workspaceId, organizationId) => this.#read(organizationId, workspaceId),
+      {
+        ...bounds,
+        maxAgeMs: MAX_AGE_MS,
+        subjectsOf: (workspaceId) => [workspaceId],
+        isOver: () => false,
+        refusal: unavailable,
+      },
+    );
   }
 
-  /** Those in force at once when they are known, a promise when they must be asked for. */
+  /** Returns those in force at once when they are known, else a promise. @throws AppError unavailable, also by it */
   find(
     organizationId: string,
     workspaceId: string,
   ): readonly OwnCredentialRecord[] | Promise<readonly OwnCredentialRecord[]> {
-    const nowMs = this.#options.monotonicNowMs();
-    const known = this.#entries.get(workspaceId);
-    if (known && this.#isServedAtOnce(known, nowMs)) {
-      if (nowMs - known.askedAtMs >= this.#options.renewAfterMs) this.#renew(organizationId, workspaceId, nowMs);
-      return known.credentials;
-    }
-    const lookup = this.#lookups.get(workspaceId);
-    const isUnderWay = lookup !== undefined && nowMs - lookup.askedAtMs < this.#options.freshForMs;
-    return isUnderWay ? lookup.answer : this.#ask(organizationId, workspaceId, nowMs);
+    const found = this.#cache.find(workspaceId, organizationId);
+    return found instanceof Promise ? found.then((known) => this.#agedOf(known!)) : this.#agedOf(found);
   }
 
-  #isServedAtOnce(known: Entry, nowMs: number): boolean {
-    if (nowMs - known.askedAtMs < this.#options.freshForMs) return true;
-    return known.isStale && this.#isBearable(known, nowMs);
+  async #read(organizationId: string, workspaceId: string): Promise<Known> {
+    const askedAtMs = this.#nowMs();
+    const credentials = await this.#readAll(organizationId, workspaceId);
+    const hasRefused = credentials.some(({ refusedForMs }) => refusedForMs !== undefined);
+    return { credentials, askedAtMs, hasRefused };
   }
 
-  /** Behind the back of the caller: the answer is for the next one, and a failure is in the entry. */
-  #renew(organizationId: string, workspaceId: string, nowMs: number): void {
-    if (this.#lookups.has(workspaceId)) return;
-    this.#ask(organizationId, workspaceId, nowMs).catch(() => undefined);
+  /** For how long a refused key is passed over was said at the time of the answer. */
+  #agedOf({ credentials, askedAtMs, hasRefused }: Known): readonly OwnCredentialRecord[] {
+    if (!hasRefused) return credentials;
+    const agedMs = this.#nowMs() - askedAtMs;
+    return credentials.map(({ refusedForMs = 0, ...credential }) =>
+      refusedForMs > agedMs ? { ...credential, refusedForMs: Math.ceil(refusedForMs - agedMs) } : credential,
+    );
   }
 
-  #isBearable({ askedAtMs }: Entry, nowMs: number): boolean {
-    return nowMs - askedAtMs < this.#options.staleForMs;
-  }
-
-  #ask(organizationId: string, workspaceId: string, askedAtMs: number): Promise<readonly OwnCredentialRecord[]> {
-    const lookup = { askedAtMs, answer: this.#lookUp(organizationId, workspaceId, askedAtMs) };
-    this.#lookups.set(workspaceId, lookup);
-    const forget = (): void => {
-      if (this.#lookups.get(workspaceId) === lookup) this.#lookups.delete(workspaceId);
-    };
-    lookup.answer.then(forget, forget);
-    return lookup.answer;
-  }
-
-  async #lookUp(
-    organizationId: string,
-    workspaceId: string,
-    askedAtMs: number,
-  ): Promise<readonly OwnCredentialRecord[]> {
-    if (this.#runningLookups >= this.#options.maxLookups) throw unavailable('too many questions at once');
-    this.#runningLookups += 1;
-    try {
-      const credentials = await this.#readAll(organizationId, workspaceId);
-      this.#remember(workspaceId, { credentials, askedAtMs, isStale: false });
-      return credentials;
-    } catch (thrown) {
-      const known = this.#entries.get(workspaceId);
-      if (!known || !this.#isBearable(known, this.#options.monotonicNowMs())) {
-        throw unavailable('the credentials app gives no answer', thrown);
-      }
-      known.isStale = true;
-      return known.credentials;
-    } finally {
-      this.#runningLookups -= 1;
-    }
-  }
-
-  /** A workspace whose credentials do not fit into one message is told of in several. */
+  /** Joins the answers for a workspace whose credentials do not fit into one message. */
   async #readAll(organizationId: string, workspaceId: string): Promise<readonly OwnCredentialRecord[]> {
     const all: OwnCredentialRecord[] = [];
     for (;;) {
@@ -134,22 +98,11 @@ export class CredentialDirectory {
       if (credentials.length === 0 || all.length >= totalCount) return all;
     }
   }
-
-  #remember(workspaceId: string, entry: Entry): void {
-    const known = this.#entries.get(workspaceId);
-    if (known && known.askedAtMs > entry.askedAtMs) return;
-    this.#entries.delete(workspaceId);
-    this.#entries.set(workspaceId, entry);
-    if (this.#entries.size > this.#options.maxEntries) {
-      const oldest = this.#entries.keys().next();
-      if (!oldest.done) this.#entries.delete(oldest.value);
-    }
-  }
 }
 
 function unavailable(reason: string, cause?: unknown): AppError {
-  return new AppError('provider_overloaded', 'The provider keys of the workspace cannot be looked up', {
-    retryAfterSeconds: 5,
+  return new AppError('unavailable', 'The provider keys of the workspace cannot be looked up', {
+    retryAfterSeconds: 1,
     internal: `own credentials: ${reason}`,
     cause,
   });

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { OpenCredential, openingPurpose, Secret, type OpenCredentialRequest } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { ManualFeed } from '../feeds/testing/manual-feed';
 import { FakeMessageBus } from '../messaging/testing/fake-message-bus';
 import { seal } from '../sealing/sealing';
 import { CredentialOpener } from './credential-opener';
@@ -14,6 +15,7 @@ const untilAnswered = (): Promise<void> => new Promise((resolve) => setTimeout(r
 describe(CredentialOpener.name, () => {
   let nowMs: number;
   let bus: FakeMessageBus;
+  let feed: ManualFeed;
   let opener: CredentialOpener;
   const questions = (): OpenCredentialRequest[] => bus.calls.map(({ payload }) => payload as OpenCredentialRequest);
 
@@ -22,7 +24,9 @@ describe(CredentialOpener.name, () => {
     bus = new FakeMessageBus().answers(OpenCredential, async ({ id, recipient }) => ({
       sealedKey: await seal(new Secret(`${KEY} of ${id}`), { publicKey: recipient }, openingPurpose(id)),
     }));
-    opener = new CredentialOpener(bus, () => nowMs);
+    feed = new ManualFeed();
+    feed.confirm(nowMs);
+    opener = new CredentialOpener(bus, { feed, graceMs: 60_000, monotonicNowMs: () => nowMs });
   });
 
   it('gives the key, asked for in the name of its owner', async () => {
@@ -30,49 +34,93 @@ describe(CredentialOpener.name, () => {
     expect(questions()).toMatchObject([{ id: 'c1', ...owner }]);
   });
 
-  it('asks once for a burst of calls, and again when the second is over', async () => {
+  /** Uses the key again and again, while the feed confirms it. */
+  async function useFor(forMs: number): Promise<void> {
+    for (const endMs = nowMs + forMs; nowMs < endMs;) {
+      nowMs += 500;
+      feed.confirm(nowMs);
+      await opener.open('c1', owner);
+    }
+  }
+
+  it('asks once for a burst of calls', async () => {
     await Promise.all([opener.open('c1', owner), opener.open('c1', owner)]);
-    nowMs += 399;
+    expect(bus.calls).toHaveLength(1);
+  });
+
+  it('asks no more for a key in use, until a credential of its workspace changes', async () => {
+    await opener.open('c1', owner);
+    await useFor(20_000);
+    feed.change('another workspace');
     await opener.open('c1', owner);
     expect(bus.calls).toHaveLength(1);
-    nowMs += 351;
-    await opener.open('c1', owner);
-    expect(bus.calls).toHaveLength(2);
-  });
-
-  it('asks anew for a key in use before it is too old, and keeps no call waiting', async () => {
-    const first = opener.open('c1', owner);
-    await first;
-    nowMs += 400;
-    for (let time = 0; time < 3; time += 1) expect(opener.open('c1', owner)).toBe(first);
-    expect(bus.calls).toHaveLength(2);
-    await untilAnswered();
-    nowMs += 399;
-    const renewed = opener.open('c1', owner);
-    expect(renewed).not.toBe(first);
-    expect((await renewed)?.reveal()).toBe(`${KEY} of c1`);
-    expect(bus.calls).toHaveLength(2);
-  });
-
-  it('gives no longer a key that is gone when it is asked for anew', async () => {
-    await opener.open('c1', owner);
     bus.failure = new AppError('not_found', 'No such credential');
-    nowMs += 400;
-    expect(await opener.open('c1', owner)).not.toBeNull();
-    await untilAnswered();
+    feed.change(owner.workspaceId);
     expect(await opener.open('c1', owner)).toBeNull();
   });
 
-  it('goes on with a key that could not be asked for anew until it is too old', async () => {
+  it('keeps no key that was opened before a change', async () => {
+    const asked = Promise.withResolvers<void>();
+    bus.answers(OpenCredential, async ({ id, recipient }) => {
+      await asked.promise;
+      return { sealedKey: await seal(new Secret(KEY), { publicKey: recipient }, openingPurpose(id)) };
+    });
+    const before = opener.open('c1', owner);
+    feed.change(owner.workspaceId);
+    asked.resolve();
+    await before;
     await opener.open('c1', owner);
-    bus.failure = new AppError('timeout', 'The request took too long');
-    nowMs += 400;
+    expect(bus.calls).toHaveLength(2);
+  });
+
+  it('asks for a key in use once a minute, beside the work of its callers', async () => {
     await opener.open('c1', owner);
+    await useFor(60_000);
     await untilAnswered();
-    nowMs += 349;
-    expect(await opener.open('c1', owner)).not.toBeNull();
-    nowMs += 1;
-    await expect(opener.open('c1', owner)).rejects.toMatchObject({ code: 'timeout' });
+    expect(bus.calls).toHaveLength(2);
+    await useFor(59_000);
+    expect(bus.calls).toHaveLength(2);
+  });
+
+  it('gives no longer a key that turns out to be gone or that can no longer be opened', async () => {
+    await opener.open('c1', owner);
+    bus.failure = new AppError('server', 'Internal error');
+    await useFor(60_000);
+    await untilAnswered();
+    await expect(opener.open('c1', owner)).rejects.toMatchObject({ code: 'server' });
+    bus.failure = new AppError('not_found', 'No such credential');
+    expect(await opener.open('c1', owner)).toBeNull();
+  });
+
+  it('waits for the feed when it was not confirmed in time, and asks nothing else', async () => {
+    await opener.open('c1', owner);
+    nowMs += 750;
+    const late = opener.open('c1', owner);
+    feed.confirm(nowMs);
+    expect((await late)?.reveal()).toBe(`${KEY} of c1`);
+    expect(bus.calls).toHaveLength(1);
+  });
+
+  it('goes on with keys in use while the credentials app is away, and refuses all others at once', async () => {
+    await opener.open('c1', owner);
+    nowMs += 750;
+    feed.lose();
+    for (let second = 0; second < 59; second += 1) {
+      expect(await opener.open('c1', owner)).not.toBeNull();
+      nowMs += 1_000;
+    }
+    await expect(opener.open('c2', owner)).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 });
+    expect(bus.calls).toHaveLength(1);
+    nowMs += 1_000;
+    await expect(opener.open('c1', owner)).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  it('uses no key while the credentials app is away that is to have no grace', async () => {
+    const strict = new CredentialOpener(bus, { feed, monotonicNowMs: () => nowMs });
+    await strict.open('c1', owner);
+    nowMs += 750;
+    feed.lose();
+    await expect(strict.open('c1', owner)).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   it('knows of a key whether it had been refused when it was asked for', async () => {
@@ -83,7 +131,7 @@ describe(CredentialOpener.name, () => {
     }));
     const refused = (await opener.open('c1', owner))!;
     wasRefused = false;
-    nowMs += 750;
+    feed.change(owner.workspaceId);
     const taken = (await opener.open('c1', owner))!;
     expect([refused, taken].map((key) => opener.wasRefused(key))).toEqual([true, false]);
   });
@@ -107,7 +155,7 @@ describe(CredentialOpener.name, () => {
       return { sealedKey: answers[0]! };
     });
     await opener.open('c1', owner);
-    nowMs += 1_000;
+    feed.change(owner.workspaceId);
     await expect(opener.open('c1', owner)).rejects.toMatchObject({ code: 'server' });
     bus.answers(OpenCredential, async ({ recipient }) => ({
       sealedKey: await seal(new Secret(KEY), { publicKey: recipient }, openingPurpose('c1')),
@@ -123,29 +171,12 @@ describe(CredentialOpener.name, () => {
   });
 
   it('passes on that a key cannot be opened, and asks again at once', async () => {
+    bus.failure = new AppError('server', 'Internal error');
+    await expect(opener.open('c1', owner)).rejects.toMatchObject({ code: 'server' });
     bus.failure = new AppError('timeout', 'The request took too long');
-    await expect(opener.open('c1', owner)).rejects.toMatchObject({ code: 'timeout' });
+    await expect(opener.open('c1', owner)).rejects.toMatchObject({ code: 'unavailable' });
     bus.failure = undefined;
     expect(await opener.open('c1', owner)).not.toBeNull();
-  });
-
-  it('lets one at a time wait for an app that gives no answers, and everybody ask when it is back', async () => {
-    const late = new AppError('timeout', 'The request took too long');
-    let waiting = Promise.withResolvers<never>();
-    const answers = bus.answers(OpenCredential, () => waiting.promise);
-    const first = [opener.open('c1', owner), opener.open('c2', owner)];
-    waiting.reject(late);
-    for (const { status } of await Promise.allSettled(first)) expect(status).toBe('rejected');
-    waiting = Promise.withResolvers();
-    const probe = opener.open('c3', owner);
-    await expect(opener.open('c4', owner)).rejects.toMatchObject({ code: 'timeout' });
-    expect(bus.calls).toHaveLength(3);
-    waiting.reject(new AppError('not_found', 'No such credential'));
-    expect(await probe).toBeNull();
-    waiting = Promise.withResolvers();
-    void opener.open('c5', owner);
-    void opener.open('c6', owner);
-    expect(answers.calls).toHaveLength(5);
   });
 
   it('shows its keys to nobody who prints it', async () => {
@@ -153,12 +184,23 @@ describe(CredentialOpener.name, () => {
     expect(inspect(opener, { depth: 9, showHidden: true }) + JSON.stringify(opener)).not.toContain('canary');
   });
 
-  it('has let go of a key a second later, although nobody asked again', async () => {
-    jest.useFakeTimers();
+  it('forgets a key within a second of its last use', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+    const pass = (ms: number): void => {
+      nowMs += ms;
+      jest.advanceTimersByTime(ms);
+      feed.confirm(nowMs);
+    };
     try {
-      const timed = new CredentialOpener(bus, () => nowMs);
+      const timed = new CredentialOpener(bus, { feed, monotonicNowMs: () => nowMs });
       await timed.open('c1', owner);
-      jest.advanceTimersByTime(1_000);
+      pass(500);
+      await timed.open('c1', owner);
+      pass(749);
+      await timed.open('c1', owner);
+      expect(bus.calls).toHaveLength(1);
+      pass(500);
+      pass(500);
       await timed.open('c1', owner);
       expect(bus.calls).toHaveLength(2);
     } finally {

@@ -1,5 +1,6 @@
 import { OpenCredential, openingPurpose, type Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { NO_FEED, type ChangeFeed } from '../feeds/change-feed';
 import type { MessageBus } from '../messaging/message-bus';
 import { SealingKeyPair } from '../sealing/sealing';
 
@@ -10,71 +11,69 @@ export interface CredentialOwner {
   readonly apiKeyHash?: string | null;
 }
 
+export interface CredentialOpenerOptions {
+  /** Changes of credentials. */
+  readonly feed: ChangeFeed;
+  /** For how long a key in use stays in use while the credentials app cannot be asked; 0: not at all. */
+  readonly graceMs: number;
+  readonly monotonicNowMs: () => number;
+}
+
 interface Opening {
   readonly askedAtMs: number;
   readonly key: Promise<Secret | null>;
+  usedAtMs: number;
   isRenewed: boolean;
 }
 
-/**
- * Within which a key that was taken back is used nowhere any more. A burst of calls with one key asks once; what
- * is longer in memory than this is in use.
- */
+/** How long a key is good by its own question, and how long it stays in memory after its last use. */
 const KEPT_FOR_MS = 750;
-/** From this age on the next call that uses a key has it asked for anew, and waits for nothing. */
-const RENEWED_AFTER_MS = 400;
+/**
+ * From this age on the next use asks anew, and waits for nothing: the credentials app has to be able to open what is
+ * used, with the key service that it was wrapped by.
+ */
+const RENEWED_AFTER_MS = 60_000;
+const MOST_OPEN = 20_000;
 
 /**
- * Gets keys of credentials from the credentials app. Each question has a key pair of its own, so its answer can
- * be read by this process, while it waits for it, and never again by anybody.
+ * Gets keys of credentials from the credentials app. Only the asking process can read an answer, only while it waits
+ * for it: each question has a key pair of its own.
  *
- * While the credentials app gives no answers one question at a time finds out whether it is back; who asks
- * beside it is refused at once, so that a call that has another way takes it.
+ * A key stays in memory while it is in use and the feed says that no credential of its workspace changed. While the
+ * credentials app cannot be asked, keys in use go on within the grace; every other question is refused at once, so
+ * that a call that has another way takes it.
  */
 export class CredentialOpener {
   readonly #bus: MessageBus;
-  readonly #nowMs: () => number;
-  readonly #openings = new Map<string, Opening>();
+  readonly #options: CredentialOpenerOptions;
+  /** By workspace, then by credential and API key. */
+  readonly #workspaces = new Map<string, Map<string, Opening>>();
   readonly #versions = new WeakMap<Secret, number>();
   readonly #refused = new WeakSet<Secret>();
-  #isAway = false;
-  #waiting = 0;
+  #count = 0;
 
-  constructor(bus: MessageBus, monotonicNowMs: () => number = () => performance.now()) {
+  constructor(bus: MessageBus, options: Partial<CredentialOpenerOptions> = {}) {
     this.#bus = bus;
-    this.#nowMs = monotonicNowMs;
+    this.#options = { feed: NO_FEED, graceMs: 0, monotonicNowMs: () => performance.now(), ...options };
+    this.#options.feed.onChange((subjects) => {
+      for (const workspace of subjects ?? [...this.#workspaces.keys()]) this.#forgetWorkspace(workspace);
+    });
   }
 
   /** Null for a credential that is no longer there or not for this caller. @throws AppError when it cannot be opened */
-  open(id: string, owner: CredentialOwner): Promise<Secret | null> {
-    const name = `${id} ${owner.workspaceId} ${owner.apiKeyHash ?? ''}`;
-    const askedAtMs = this.#nowMs();
-    const known = this.#openings.get(name);
-    if (known === undefined || askedAtMs - known.askedAtMs >= KEPT_FOR_MS) {
-      return this.#keep(name, askedAtMs, this.#ask(id, owner));
+  async open(id: string, owner: CredentialOwner): Promise<Secret | null> {
+    const name = `${id} ${owner.apiKeyHash ?? ''}`;
+    const { feed, monotonicNowMs } = this.#options;
+    const known = this.#find(name, owner);
+    if (known !== undefined && !this.#mayBeUsed(known, monotonicNowMs()) && !feed.isAway(monotonicNowMs())) {
+      await feed.settled();
     }
-    if (!known.isRenewed && askedAtMs - known.askedAtMs >= RENEWED_AFTER_MS) {
-      known.isRenewed = true;
-      const renewed = this.#ask(id, owner);
-      // Without an answer, who comes when the key is too old asks again and is told why.
-      renewed.then(
-        () => this.#keep(name, askedAtMs, renewed),
-        () => undefined,
-      );
-    }
-    return known.key;
-  }
-
-  #keep(name: string, askedAtMs: number, key: Promise<Secret | null>): Promise<Secret | null> {
-    const opening = { askedAtMs, key, isRenewed: false };
-    this.#openings.set(name, opening);
-    const forget = (): void => {
-      if (this.#openings.get(name) === opening) this.#openings.delete(name);
-    };
-    // Also while nobody asks: a key is not left lying around.
-    setTimeout(forget, KEPT_FOR_MS - (this.#nowMs() - askedAtMs)).unref();
-    key.then((opened) => opened ?? forget(), forget);
-    return key;
+    const opening = this.#find(name, owner);
+    const nowMs = monotonicNowMs();
+    if (opening === undefined || !this.#mayBeUsed(opening, nowMs)) return this.#keep(name, id, owner);
+    opening.usedAtMs = nowMs;
+    if (nowMs - opening.askedAtMs >= RENEWED_AFTER_MS) this.#renew(opening, name, id, owner);
+    return opening.key;
   }
 
   /** Which of the keys of its credential this one is; undefined where the credentials app did not say. */
@@ -87,22 +86,79 @@ export class CredentialOpener {
     return this.#refused.has(key);
   }
 
-  async #ask(id: string, owner: CredentialOwner): Promise<Secret | null> {
-    if (this.#isAway && this.#waiting > 0) {
-      throw new AppError('timeout', 'The request took too long', { internal: 'the credentials app gives no answers' });
+  #find(name: string, { workspaceId }: CredentialOwner): Opening | undefined {
+    return this.#workspaces.get(workspaceId)?.get(name);
+  }
+
+  #mayBeUsed({ askedAtMs }: Opening, nowMs: number): boolean {
+    const { feed, graceMs } = this.#options;
+    if (feed.isFresh(nowMs) || nowMs - askedAtMs < KEPT_FOR_MS) return true;
+    return feed.isAway(nowMs) && nowMs - Math.max(askedAtMs, feed.confirmedAtMs) < graceMs;
+  }
+
+  /** Forgets a key that can no longer be opened, so that the next use gets the reason. Without an answer it stays. */
+  #renew(opening: Opening, name: string, id: string, owner: CredentialOwner): void {
+    if (opening.isRenewed) return;
+    opening.isRenewed = true;
+    const askedAtMs = this.#options.monotonicNowMs();
+    const renewed = this.#ask(id, owner);
+    renewed.then(
+      () => this.#find(name, owner) === opening && this.#put(name, owner, renewed, askedAtMs),
+      () => {
+        if (this.#options.feed.isFresh(this.#options.monotonicNowMs())) this.#forget(name, owner, opening);
+        opening.isRenewed = false;
+      },
+    );
+  }
+
+  #keep(name: string, id: string, owner: CredentialOwner): Promise<Secret | null> {
+    const askedAtMs = this.#options.monotonicNowMs();
+    const key = this.#ask(id, owner);
+    this.#put(name, owner, key, askedAtMs);
+    return key;
+  }
+
+  #put(name: string, owner: CredentialOwner, key: Promise<Secret | null>, askedAtMs: number): void {
+    const opening: Opening = { askedAtMs, key, usedAtMs: askedAtMs, isRenewed: false };
+    const forget = (): void => this.#forget(name, owner, opening);
+    this.#forget(name, owner, this.#find(name, owner));
+    if (this.#count < MOST_OPEN) {
+      const openings = this.#workspaces.get(owner.workspaceId) ?? new Map<string, Opening>();
+      this.#workspaces.set(owner.workspaceId, openings.set(name, opening));
+      this.#count += 1;
+      this.#forgetUnused(opening, forget);
     }
-    this.#waiting += 1;
+    key.then((opened) => opened ?? forget(), forget);
+  }
+
+  /** Forgets the key when it has not been used for a while. */
+  #forgetUnused(opening: Opening, forget: () => void): void {
+    const leftMs = KEPT_FOR_MS - (this.#options.monotonicNowMs() - opening.usedAtMs);
+    if (leftMs <= 0) forget();
+    else setTimeout(() => this.#forgetUnused(opening, forget), leftMs).unref();
+  }
+
+  #forget(name: string, { workspaceId }: CredentialOwner, opening: Opening | undefined): void {
+    const openings = this.#workspaces.get(workspaceId);
+    if (opening === undefined || openings?.get(name) !== opening) return;
+    openings.delete(name);
+    this.#count -= 1;
+    if (openings.size === 0) this.#workspaces.delete(workspaceId);
+  }
+
+  #forgetWorkspace(workspaceId: string): void {
+    this.#count -= this.#workspaces.get(workspaceId)?.size ?? 0;
+    this.#workspaces.delete(workspaceId);
+  }
+
+  async #ask(id: string, owner: CredentialOwner): Promise<Secret | null> {
+    if (this.#options.feed.isAway(this.#options.monotonicNowMs())) throw unavailable('cannot be asked');
     try {
-      const key = await this.#receive(id, owner);
-      this.#isAway = false;
-      return key;
+      return await this.#receive(id, owner);
     } catch (thrown) {
       const error = AppError.from(thrown);
-      this.#isAway = error.code === 'timeout';
       if (error.code === 'not_found') return null;
-      throw error;
-    } finally {
-      this.#waiting -= 1;
+      throw error.code === 'timeout' ? unavailable('gave no answer', error) : error;
     }
   }
 
@@ -115,4 +171,12 @@ export class CredentialOpener {
     if (wasRefused === true) this.#refused.add(key);
     return key;
   }
+}
+
+function unavailable(reason: string, cause?: unknown): AppError {
+  return new AppError('unavailable', 'The provider key cannot be opened now', {
+    retryAfterSeconds: 1,
+    internal: `the credentials app ${reason}`,
+    cause,
+  });
 }

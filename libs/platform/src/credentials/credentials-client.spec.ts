@@ -27,7 +27,7 @@ describe(CredentialsClient.name, () => {
         keyVersion,
       }))
       .answers(NoteKeyVerdict, () => ({ isNews: true }));
-    client = new CredentialsClient(bus, () => nowMs);
+    client = new CredentialsClient(bus, { monotonicNowMs: () => nowMs });
   });
 
   it('tells of the key that was used, also when there is a newer one by then', async () => {

@@ -1,8 +1,20 @@
 import type { OwnCredentialRecord, Secret } from '@libs/contracts';
+import { NO_FEED, type ChangeFeed } from '../feeds/change-feed';
 import type { MessageBus } from '../messaging/message-bus';
 import { CredentialDirectory } from './credential-directory';
 import { CredentialOpener, type CredentialOwner } from './credential-opener';
 import { KeyVerdicts } from './key-verdicts';
+
+export interface CredentialsClientOptions {
+  /** Changes of credentials; without it every answer is good for three quarters of a second. */
+  readonly feed?: ChangeFeed;
+  /** For how long keys in use stay in use while the credentials app cannot be asked; 0: not at all. */
+  readonly graceMs?: number;
+  readonly monotonicNowMs?: () => number;
+}
+
+/** For how long at least the lists, which hold no keys, are used while the credentials app cannot be asked. */
+const LEAST_LIST_GRACE_MS = 300_000;
 
 /** The credentials app, as processes use it that call providers: a `CredentialVault` of libs/inference. */
 export class CredentialsClient {
@@ -10,13 +22,15 @@ export class CredentialsClient {
   readonly #opener: CredentialOpener;
   readonly #verdicts: KeyVerdicts;
 
-  constructor(bus: MessageBus, monotonicNowMs: () => number = () => performance.now()) {
-    this.#directory = new CredentialDirectory(bus, { monotonicNowMs });
-    this.#opener = new CredentialOpener(bus, monotonicNowMs);
+  constructor(bus: MessageBus, options: CredentialsClientOptions = {}) {
+    const { feed = NO_FEED, graceMs = 0, monotonicNowMs = () => performance.now() } = options;
+    const listGraceMs = Math.max(LEAST_LIST_GRACE_MS, graceMs);
+    this.#directory = new CredentialDirectory(bus, { feed, graceMs: listGraceMs, monotonicNowMs });
+    this.#opener = new CredentialOpener(bus, { feed, graceMs, monotonicNowMs });
     this.#verdicts = new KeyVerdicts(bus, monotonicNowMs);
   }
 
-  /** Those in force. @throws AppError provider_overloaded while they cannot be known */
+  /** Those in force. @throws AppError unavailable while they cannot be known */
   credentialsOf(
     organizationId: string,
     workspaceId: string,

@@ -1,25 +1,48 @@
+import { Logger } from '@nestjs/common';
+import { describeFailure } from '../messaging/broker-failure';
+import { counter } from '../telemetry/metrics';
+
 export interface PeriodicTaskOptions {
+  /** Label of the metric and of the log. */
+  readonly name: string;
   readonly everyMs: number;
   /** The first time comes at once instead of after `everyMs`. */
   readonly isImmediate?: boolean;
+  /** Lets one process of all have each run, for work that is the same wherever it is done. */
+  readonly runner?: TaskRunner;
 }
 
+/** Runs the work unless another process does, or some process did less than `everyMs` ago. */
+export interface TaskRunner {
+  run(task: string, turn: { readonly everyMs: number }, work: () => Promise<unknown>): Promise<unknown>;
+}
+
+/** How soon a process with a runner takes over from one that died. */
+const LONGEST_TICK_MS = 60_000;
+
+const failures = counter({
+  name: 'sluice_task_failures_total',
+  help: 'Runs of periodic tasks that failed as a whole, by task; the next run tries again',
+  labelNames: ['task'],
+});
+
 /**
- * Something that is done again and again: each time `everyMs` after the time before has ended, so that no two of
- * them overlap. It keeps no process alive.
+ * Runs something again and again, each time `everyMs` after the last run ended, so that no two runs overlap. A run
+ * that throws is counted, and logged when it is the first in a row. The timer does not keep the process alive.
  */
 export class PeriodicTask {
+  readonly #logger = new Logger(PeriodicTask.name);
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
   #isStopped = false;
+  #failuresInARow = 0;
 
-  /** @param run never rejects: what fails is its own to tell, and the next time tries again */
   constructor(
     private readonly options: PeriodicTaskOptions,
-    private readonly run: () => Promise<void>,
+    private readonly run: () => Promise<unknown>,
   ) {}
 
-  /** For a run that takes many steps: whether to take no more of them. */
+  /** True after `stop` was called; a run of many steps then takes no more of them. */
   get isStopped(): boolean {
     return this.#isStopped;
   }
@@ -29,20 +52,40 @@ export class PeriodicTask {
     else this.#wait();
   }
 
-  /** Resolves when a run that is under way has ended; there is no other. */
+  /** Resolves when the run in progress has ended; there is no other after it. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#running;
   }
 
+  /** Runs it once, now, beside the timer. Never throws. */
+  async runOnce(): Promise<void> {
+    try {
+      const { name, everyMs, runner } = this.options;
+      await (runner === undefined ? this.run() : runner.run(name, { everyMs }, this.run));
+      this.#failuresInARow = 0;
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
   #wait(): void {
-    this.#timer = setTimeout(() => this.#runAndWait(), this.options.everyMs).unref();
+    const { everyMs, runner } = this.options;
+    const delayMs = runner === undefined ? everyMs : Math.min(everyMs, LONGEST_TICK_MS);
+    this.#timer = setTimeout(() => this.#runAndWait(), delayMs).unref();
   }
 
   #runAndWait(): void {
-    this.#running = this.run().then(() => {
+    this.#running = this.runOnce().then(() => {
       if (!this.#isStopped) this.#wait();
     });
+  }
+
+  #failed(error: unknown): void {
+    const { name: task } = this.options;
+    this.#failuresInARow += 1;
+    failures.inc({ task });
+    if (this.#failuresInARow === 1) this.#logger.warn(`${task} failed and is tried again: ${describeFailure(error)}`);
   }
 }

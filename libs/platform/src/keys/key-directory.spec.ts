@@ -1,8 +1,11 @@
 import type { CallContract, Principal, VerifyKeyResponse } from '@libs/contracts';
+import { AppError } from '@libs/errors';
 import { MessageBus } from '../messaging/message-bus';
+import { ManualFeed } from '../feeds/testing/manual-feed';
 import { KeyDirectory, type KeyDirectoryOptions } from './key-directory';
 
 const HASH = 'a'.repeat(64);
+const AWAY = new AppError('timeout', 'The request took too long');
 
 /** Answers when the test says so. */
 class ManualBus extends MessageBus {
@@ -20,6 +23,11 @@ class ManualBus extends MessageBus {
 
   async answer(index: number, principal: Principal | null): Promise<void> {
     this.asked[index]?.answer.resolve({ principal });
+    await settled();
+  }
+
+  async fail(index: number, error: Error = AWAY): Promise<void> {
+    this.asked[index]?.answer.reject(error);
     await settled();
   }
 }
@@ -47,20 +55,17 @@ function principal(keyHash = HASH, expiresAt: string | null = null): Principal {
 describe(KeyDirectory.name, () => {
   let nowMs: number;
   let bus: ManualBus;
+  let feed: ManualFeed;
 
   beforeEach(() => {
     nowMs = 1_000_000;
     bus = new ManualBus();
+    feed = new ManualFeed();
+    feed.confirm(nowMs);
   });
 
   function directory(options: Partial<KeyDirectoryOptions> = {}): KeyDirectory {
-    return new KeyDirectory(bus, {
-      freshForMs: 1_000,
-      renewAfterMs: 1_000,
-      monotonicNowMs: () => nowMs,
-      wallNowMs: () => nowMs,
-      ...options,
-    });
+    return new KeyDirectory(bus, { feed, monotonicNowMs: () => nowMs, wallNowMs: () => nowMs, ...options });
   }
 
   /** One whose first question, about the key, has been answered. */
@@ -71,6 +76,14 @@ describe(KeyDirectory.name, () => {
     return keys;
   }
 
+  /** The owner cannot be asked, and what was known is too old to be used without it. */
+  function lose(): void {
+    nowMs += 750;
+    feed.lose();
+  }
+
+  const refused = expect.objectContaining({ code: 'unavailable', status: 503, retryAfterSeconds: 1 });
+
   it('asks once for a key that many requests bring at the same time', async () => {
     const keys = directory();
     const answers = Promise.all([keys.find(HASH), keys.find(HASH), keys.find(HASH)]);
@@ -79,70 +92,111 @@ describe(KeyDirectory.name, () => {
     expect(await answers).toEqual([principal(), principal(), principal()]);
   });
 
-  it('answers at once from memory while the answer is fresh', async () => {
+  it('asks no more for a key in use, for as long as the feed confirms it', async () => {
     const keys = await directoryThatKnows();
-    nowMs += 999;
-    expect(keys.find(HASH)).toEqual(principal());
+    for (let second = 0; second < 1_000; second += 1) {
+      nowMs += 749;
+      expect(keys.find(HASH)).toEqual(principal());
+      feed.confirm(nowMs);
+    }
     expect(bus.asked).toHaveLength(1);
   });
 
-  it('asks anew for a key in use before the answer is too old, and keeps nobody waiting', async () => {
-    const keys = await directoryThatKnows({ renewAfterMs: 500 });
-    nowMs += 499;
+  it.each([
+    ['the key', HASH],
+    ['its workspace', 'w'],
+  ])('asks again when %s changed', async (_what, subject) => {
+    const keys = await directoryThatKnows();
+    feed.change('another');
     expect(keys.find(HASH)).toEqual(principal());
-    expect(bus.asked).toHaveLength(1);
-    nowMs += 1;
-    for (let time = 0; time < 3; time += 1) expect(keys.find(HASH)).toEqual(principal());
-    expect(bus.asked).toHaveLength(2);
-    await bus.answer(1, { ...principal(), name: 'newer' });
-    nowMs += 499;
-    expect(keys.find(HASH)).toMatchObject({ name: 'newer' });
-    nowMs += 499;
-    expect(keys.find(HASH)).toMatchObject({ name: 'newer' });
-    nowMs += 2;
+    feed.change(subject);
+    const again = keys.find(HASH);
+    await bus.answer(1, null);
+    expect(await again).toBeNull();
+  });
+
+  it('forgets everything when anything may have changed', async () => {
+    const keys = await directoryThatKnows();
+    feed.forgetAll();
     expect(keys.find(HASH)).toBeInstanceOf(Promise);
   });
 
-  it('refuses a key that turns out to be revoked when it is asked for anew', async () => {
-    const keys = await directoryThatKnows({ renewAfterMs: 500 });
-    nowMs += 500;
-    expect(keys.find(HASH)).toEqual(principal());
-    await bus.answer(1, null);
-    const again = keys.find(HASH);
-    await bus.answer(2, null);
-    expect(await again).toBeNull();
-  });
-
-  it('goes on with an answer that could not be asked for anew until it is too old, and tells nobody before', async () => {
-    const keys = await directoryThatKnows({ renewAfterMs: 500 });
-    nowMs += 500;
-    expect(keys.find(HASH)).toEqual(principal());
-    bus.asked[1]?.answer.reject(new Error('auth is away'));
-    await settled();
-    nowMs += 499;
-    expect(keys.find(HASH)).toEqual(principal());
-    nowMs += 1;
-    const late = Promise.resolve(keys.find(HASH));
-    bus.asked[2]?.answer.reject(new Error('auth is away'));
-    await expect(late).rejects.toThrow('auth is away');
-  });
-
-  it('lets an answer age from the question, so that a revoked key is refused within a second', async () => {
-    const keys = directory();
-    void keys.find(HASH);
-    nowMs += 600;
-    await bus.answer(0, principal());
-    nowMs += 400;
-    const again = keys.find(HASH);
-    expect(bus.asked).toHaveLength(2);
-    await bus.answer(1, null);
-    expect(await again).toBeNull();
-  });
-
-  it('joins no question that is older than a second', async () => {
+  it.each([[[HASH]], [['w']], [null]])('keeps no answer that crossed a change of %j', async (subjects) => {
     const keys = directory();
     const first = keys.find(HASH);
-    nowMs += 1_000;
+    if (subjects === null) feed.forgetAll();
+    else feed.change(...subjects);
+    await bus.answer(0, principal());
+    expect(await first).toEqual(principal());
+    expect(keys.find(HASH)).toBeInstanceOf(Promise);
+    expect(bus.asked).toHaveLength(2);
+  });
+
+  it('joins no question that was asked before a change', async () => {
+    const keys = directory();
+    void keys.find(HASH);
+    feed.change('w');
+    const second = keys.find(HASH);
+    expect(bus.asked).toHaveLength(2);
+    await bus.answer(1, { ...principal(), name: 'newer' });
+    await bus.answer(0, principal());
+    expect(await second).toMatchObject({ name: 'newer' });
+    expect(keys.find(HASH)).toMatchObject({ name: 'newer' });
+  });
+
+  it('waits for the feed when it was not confirmed in time, and asks nothing else', async () => {
+    const keys = await directoryThatKnows();
+    nowMs += 750;
+    const late = keys.find(HASH);
+    expect(late).toBeInstanceOf(Promise);
+    feed.confirm(nowMs);
+    expect(await late).toEqual(principal());
+    expect(bus.asked).toHaveLength(1);
+  });
+
+  it('refuses a key that the feed says is gone while a call waits for it', async () => {
+    const keys = await directoryThatKnows();
+    nowMs += 750;
+    const late = keys.find(HASH);
+    feed.change(HASH);
+    feed.confirm(nowMs);
+    await settled();
+    await bus.answer(1, null);
+    expect(await late).toBeNull();
+  });
+
+  it('asks for the key itself when the feed stays late', async () => {
+    const keys = await directoryThatKnows();
+    nowMs += 750;
+    const late = keys.find(HASH);
+    for (let looks = 1; looks <= 5; looks += 1) {
+      expect(bus.asked).toHaveLength(1);
+      feed.confirm(nowMs - 750);
+      await settled();
+    }
+    expect(bus.asked).toHaveLength(2);
+    await bus.answer(1, principal());
+    expect(await late).toEqual(principal());
+  });
+
+  it('uses an answer for as long as its own question is young, without a feed', async () => {
+    const keys = new KeyDirectory(bus, { monotonicNowMs: () => nowMs, wallNowMs: () => nowMs });
+    void keys.find(HASH);
+    nowMs += 400;
+    await bus.answer(0, principal());
+    nowMs += 349;
+    expect(keys.find(HASH)).toEqual(principal());
+    nowMs += 1;
+    const again = keys.find(HASH);
+    await settled();
+    await bus.answer(1, null);
+    expect(await again).toBeNull();
+  });
+
+  it('joins no question that is older than the feed would let an answer be', async () => {
+    const keys = directory();
+    const first = keys.find(HASH);
+    nowMs += 750;
     const second = keys.find(HASH);
     expect(bus.asked).toHaveLength(2);
     await bus.answer(1, null);
@@ -153,7 +207,7 @@ describe(KeyDirectory.name, () => {
   it('does not let a late older answer replace a newer one', async () => {
     const keys = directory();
     void keys.find(HASH);
-    nowMs += 1_000;
+    nowMs += 750;
     void keys.find(HASH);
     await bus.answer(1, { ...principal(), name: 'newer' });
     await bus.answer(0, { ...principal(), name: 'older' });
@@ -179,35 +233,122 @@ describe(KeyDirectory.name, () => {
     expect(bus.asked).toHaveLength(2);
   });
 
-  it('drops the key that was asked about longest ago when it is full', async () => {
+  it('asks again within the hour, beside the work of the caller, should a change ever be lost', async () => {
+    const keys = await directoryThatKnows();
+    nowMs += 3_600_000;
+    feed.confirm(nowMs);
+    for (let time = 0; time < 3; time += 1) expect(keys.find(HASH)).toEqual(principal());
+    expect(bus.asked).toHaveLength(2);
+    await bus.answer(1, { ...principal(), name: 'newer' });
+    expect(keys.find(HASH)).toMatchObject({ name: 'newer' });
+  });
+
+  it('goes on with a key that could not be asked for again, and asks with the next use', async () => {
+    const keys = await directoryThatKnows();
+    nowMs += 3_600_000;
+    feed.confirm(nowMs);
+    expect(keys.find(HASH)).toEqual(principal());
+    await bus.fail(1);
+    expect(keys.find(HASH)).toEqual(principal());
+    expect(bus.asked).toHaveLength(3);
+  });
+
+  it('drops the key that was used longest ago when it is full', async () => {
     const keys = directory({ maxEntries: 2 });
     for (const [index, hash] of ['1', '2'].entries()) {
       void keys.find(hash);
       await bus.answer(index, principal(hash));
     }
+    nowMs += 10_000;
+    feed.confirm(nowMs);
+    expect(keys.find('1')).toMatchObject({ keyHash: '1' });
     void keys.find('3');
     await bus.answer(2, principal('3'));
-    expect(keys.find('2')).toMatchObject({ keyHash: '2' });
+    expect(keys.find('1')).toMatchObject({ keyHash: '1' });
     expect(keys.find('3')).toMatchObject({ keyHash: '3' });
-    expect(keys.find('1')).toBeInstanceOf(Promise);
+    expect(keys.find('2')).toBeInstanceOf(Promise);
   });
 
-  it('passes a failure on to all who wait, and asks anew after it', async () => {
+  it('refuses all who wait when there is no answer, and asks anew after it', async () => {
     const keys = directory();
     const waiting = Promise.allSettled([keys.find(HASH), keys.find(HASH)]);
-    bus.asked[0]?.answer.reject(new Error('auth is away'));
-    expect((await waiting).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    await bus.fail(0);
+    for (const end of await waiting) expect(end).toEqual({ status: 'rejected', reason: refused });
     void keys.find(HASH);
     expect(bus.asked).toHaveLength(2);
   });
 
-  it('refuses as overload what would wait beyond the bound, and recovers', async () => {
+  it('passes on what the auth app says is wrong with the question', async () => {
+    const keys = directory();
+    const found = Promise.resolve(keys.find(HASH));
+    bus.asked[0]?.answer.reject(new AppError('invalid_request', 'no hash'));
+    await expect(found).rejects.toMatchObject({ code: 'invalid_request' });
+  });
+
+  it('refuses what would wait beyond the bound, and recovers', async () => {
     const keys = directory({ maxLookups: 1 });
     void keys.find('1');
-    expect(() => keys.find('2')).toThrow(
-      expect.objectContaining({ code: 'provider_overloaded', retryAfterSeconds: 1 }),
-    );
+    expect(() => keys.find('2')).toThrow(refused);
     await bus.answer(0, null);
     expect(keys.find('2')).toBeInstanceOf(Promise);
+  });
+
+  describe('while the auth app cannot be asked', () => {
+    it('goes on with confirmed keys for the time of the grace, counted from the last confirmation', async () => {
+      const keys = await directoryThatKnows({ graceMs: 60_000 });
+      nowMs += 100_000;
+      feed.confirm(nowMs);
+      lose();
+      expect(keys.find(HASH)).toEqual(principal());
+      nowMs += 59_249;
+      expect(keys.find(HASH)).toEqual(principal());
+      nowMs += 1;
+      expect(() => keys.find(HASH)).toThrow(refused);
+      expect(bus.asked).toHaveLength(1);
+    });
+
+    it('refuses every key at once without a grace', async () => {
+      const keys = await directoryThatKnows({ graceMs: 0 });
+      lose();
+      expect(() => keys.find(HASH)).toThrow(refused);
+    });
+
+    it('refuses unknown keys at once, and asks nothing', () => {
+      const keys = directory({ graceMs: 60_000 });
+      lose();
+      expect(() => keys.find(HASH)).toThrow(refused);
+      expect(bus.asked).toHaveLength(0);
+    });
+
+    it('ends the wait of those who asked before, and serves those whose key is known', async () => {
+      const keys = await directoryThatKnows({ graceMs: 60_000 });
+      const stranger = Promise.resolve(keys.find('unknown'));
+      nowMs += 750;
+      const known = keys.find(HASH);
+      feed.lose();
+      await expect(stranger).rejects.toEqual(refused);
+      expect(await known).toEqual(principal());
+    });
+
+    it('lets a key expire, which needs no answer', async () => {
+      const keys = directory({ graceMs: 60_000 });
+      void keys.find(HASH);
+      await bus.answer(0, principal(HASH, new Date(nowMs + 5_000).toISOString()));
+      lose();
+      expect(keys.find(HASH)).toMatchObject({ keyHash: HASH });
+      nowMs += 5_000;
+      expect(await keys.find(HASH)).toBeNull();
+    });
+
+    it('is strict again as soon as it can be asked', async () => {
+      const keys = await directoryThatKnows({ graceMs: 60_000 });
+      lose();
+      expect(keys.find(HASH)).toEqual(principal());
+      feed.change(HASH);
+      feed.confirm(nowMs);
+      const again = keys.find(HASH);
+      await bus.answer(1, null);
+      expect(await again).toBeNull();
+    });
   });
 });

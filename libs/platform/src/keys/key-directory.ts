@@ -1,122 +1,86 @@
 import { VerifyKey, type Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { NO_FEED, type ChangeFeed } from '../feeds/change-feed';
+import { FeedCache } from '../feeds/feed-cache';
 import type { MessageBus } from '../messaging/message-bus';
 
 export interface KeyDirectoryOptions {
-  /** How long an answer may be used, counted from the moment the question was asked. */
-  readonly freshForMs: number;
-  /** From this age on the next one who uses an answer has it asked for anew, and waits for nothing. */
-  readonly renewAfterMs: number;
+  /** Changes of keys and workspaces. */
+  readonly feed: ChangeFeed;
+  /** For how long confirmed keys are used while the auth app cannot be asked; 0: not at all. */
+  readonly graceMs: number;
   readonly maxEntries: number;
   /** Questions on their way at once; more are refused as overload. */
   readonly maxLookups: number;
-  /** Monotonic milliseconds. */
+  /** Monotonic milliseconds, of the clock that the feed has. */
   readonly monotonicNowMs: () => number;
   /** Milliseconds since the epoch, to judge expiry. */
   readonly wallNowMs: () => number;
 }
 
-interface Entry {
+interface Known {
   readonly principal: Principal;
-  readonly askedAtMs: number;
   readonly expiresAtMs: number;
 }
 
-interface Lookup {
-  readonly askedAtMs: number;
-  readonly answer: Promise<Principal | null>;
-}
-
 const DEFAULTS: KeyDirectoryOptions = {
-  // Short of the promised second by what asking anew may take.
-  freshForMs: 750,
-  renewAfterMs: 400,
-  maxEntries: 10_000,
+  feed: NO_FEED,
+  graceMs: 0,
+  maxEntries: 20_000,
   maxLookups: 1_000,
   monotonicNowMs: () => performance.now(),
   wallNowMs: () => Date.now(),
 };
 
+const NEVER = Number.POSITIVE_INFINITY;
+/** A second fence: should a change ever go unnoticed, it is found out within this time. */
+const MAX_AGE_MS = 3_600_000;
+
 /**
- * Whom a key hash stands for, as the auth app last said.
+ * Whom a key hash stands for, as the auth app last said and its feed of changes confirms.
  *
- * A revoked key stops working within a second in every process, without any message between them: an
- * answer ages from the moment its question was asked, not from its arrival, and nobody joins a question
- * that is older than that. An answer that is in use is asked for anew before it is too old, so a busy key keeps
- * nobody waiting. Only principals are kept. What is no key is asked for every time, so a new key works at once and
- * invented keys fill no memory.
+ * While the auth app can be asked, a revoked key stops working within a second in every process, also when events are
+ * lost: see `FeedFollower`. Only principals are kept. What is no key is asked for every time, so a new key works at
+ * once and invented keys fill no memory.
  */
 export class KeyDirectory {
-  private readonly options: KeyDirectoryOptions;
-  /** In the order of their questions, the oldest first; a key that is in use is asked for again all the time. */
-  private readonly entries = new Map<string, Entry>();
-  private readonly lookups = new Map<string, Lookup>();
-  private runningLookups = 0;
+  readonly #cache: FeedCache<Known>;
 
-  constructor(
-    private readonly bus: MessageBus,
-    options: Partial<KeyDirectoryOptions> = {},
-  ) {
-    this.options = { ...DEFAULTS, ...options };
-  }
-
-  /** The principal at once when it is known, a promise when it must be asked for; null for no usable key. */
-  find(keyHash: string): Principal | Promise<Principal | null> {
-    const nowMs = this.options.monotonicNowMs();
-    const known = this.entries.get(keyHash);
-    if (known && this.isUsable(known, nowMs)) {
-      if (nowMs - known.askedAtMs >= this.options.renewAfterMs) this.renew(keyHash, nowMs);
-      return known.principal;
-    }
-    const lookup = this.lookups.get(keyHash);
-    if (lookup && nowMs - lookup.askedAtMs < this.options.freshForMs) return lookup.answer;
-    return this.ask(keyHash, nowMs);
-  }
-
-  private isUsable(entry: Entry, nowMs: number): boolean {
-    return nowMs - entry.askedAtMs < this.options.freshForMs && entry.expiresAtMs > this.options.wallNowMs();
-  }
-
-  /** Should it fail, who comes when the answer is too old asks again and is told why. */
-  private renew(keyHash: string, nowMs: number): void {
-    if (this.lookups.has(keyHash) || this.runningLookups >= this.options.maxLookups) return;
-    this.ask(keyHash, nowMs).catch(() => undefined);
-  }
-
-  private ask(keyHash: string, askedAtMs: number): Promise<Principal | null> {
-    if (this.runningLookups >= this.options.maxLookups) {
-      throw new AppError('provider_overloaded', 'Too many requests wait for authentication', { retryAfterSeconds: 1 });
-    }
-    const lookup = { askedAtMs, answer: this.lookUp(keyHash, askedAtMs) };
-    this.lookups.set(keyHash, lookup);
-    const forget = (): void => {
-      if (this.lookups.get(keyHash) === lookup) this.lookups.delete(keyHash);
+  constructor(bus: MessageBus, options: Partial<KeyDirectoryOptions> = {}) {
+    const { feed, wallNowMs, ...bounds } = { ...DEFAULTS, ...options };
+    const read = async (keyHash: string): Promise<Known | null> => {
+      const { principal } = await bus.call(VerifyKey, { keyHash });
+      return principal && { principal, expiresAtMs: expiryOf(principal) };
     };
-    lookup.answer.then(forget, forget);
-    return lookup.answer;
+    this.#cache = new FeedCache<Known>(feed, read, {
+      ...bounds,
+      maxAgeMs: MAX_AGE_MS,
+      subjectsOf: (keyHash, { principal: { workspaceId } }) =>
+        workspaceId === null ? [keyHash] : [keyHash, workspaceId],
+      isOver: ({ expiresAtMs }) => expiresAtMs !== NEVER && expiresAtMs <= wallNowMs(),
+      refusal: unavailable,
+    });
   }
 
-  private async lookUp(keyHash: string, askedAtMs: number): Promise<Principal | null> {
-    this.runningLookups += 1;
-    try {
-      const { principal } = await this.bus.call(VerifyKey, { keyHash });
-      this.remember(keyHash, principal, askedAtMs);
-      return principal;
-    } finally {
-      this.runningLookups -= 1;
-    }
+  /**
+   * Returns the principal at once when it is known, a promise when it must be asked for; null for no usable key.
+   *
+   * @throws AppError unavailable while the key cannot be judged, at once or by the promise
+   */
+  find(keyHash: string): Principal | Promise<Principal | null> {
+    const found = this.#cache.find(keyHash, undefined);
+    return found instanceof Promise ? found.then((known) => known?.principal ?? null) : found.principal;
   }
+}
 
-  private remember(keyHash: string, principal: Principal | null, askedAtMs: number): void {
-    const known = this.entries.get(keyHash);
-    if (known && known.askedAtMs > askedAtMs) return;
-    this.entries.delete(keyHash);
-    if (!principal) return;
-    const expiresAtMs = principal.expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(principal.expiresAt);
-    this.entries.set(keyHash, { principal, askedAtMs, expiresAtMs });
-    if (this.entries.size > this.options.maxEntries) {
-      const oldest = this.entries.keys().next();
-      if (!oldest.done) this.entries.delete(oldest.value);
-    }
-  }
+function expiryOf({ expiresAt }: Principal): number {
+  return expiresAt === null ? NEVER : Date.parse(expiresAt);
+}
+
+function unavailable(reason: string, cause?: unknown): AppError {
+  return new AppError('unavailable', 'The API key cannot be checked now', {
+    retryAfterSeconds: 1,
+    internal: `access: ${reason}`,
+    cause,
+  });
 }

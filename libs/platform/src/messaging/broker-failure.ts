@@ -1,9 +1,21 @@
 import { isNativeError } from 'node:util/types';
 import { AppError } from '@libs/errors';
 
-/** Trouble between us and the broker: the caller learns nothing of it, and may try again. */
+/** The time in which a lost connection is usually back. */
+const RETRY_AFTER_SECONDS = 2;
+
+/** Trouble between this process and the broker, or an owner that is not there: the caller may try again soon. */
 export function brokerFailure(internal: string, cause?: unknown): AppError {
-  return new AppError('server', 'Internal error', { internal, cause });
+  return new AppError('unavailable', 'The service is temporarily unavailable', {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+    internal,
+    cause,
+  });
+}
+
+/** A message that is wrong in itself, so that trying again does not help. */
+export function messageFailure(internal: string): AppError {
+  return new AppError('server', 'Internal error', { internal });
 }
 
 /** What to write to the log about a thrown thing. Never the thing itself: it may hold a URL with a password. */

@@ -5,7 +5,7 @@ import type { Channel, ConsumeMessage, Message } from 'amqplib';
 import type { CallContract } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { BrokerConnection } from './broker-connection';
-import { brokerFailure } from './broker-failure';
+import { brokerFailure, messageFailure } from './broker-failure';
 import { ManagedChannel } from './managed-channel';
 import { decodeReply, encodeCall } from './message-codec';
 import { publishFailuresTotal } from './messaging-metrics';
@@ -28,6 +28,7 @@ export class CallClient extends ClientProxy {
   readonly #logger = new Logger(CallClient.name);
   readonly #channel: ManagedChannel<Channel>;
   readonly #pending = new Map<string, Respond>();
+  #wasReady = false;
 
   constructor(private readonly connection: BrokerConnection) {
     super();
@@ -37,6 +38,7 @@ export class CallClient extends ClientProxy {
       setUp: async (channel) => {
         channel.on('return', (message: Message) => this.#onReturn(message));
         await channel.consume(REPLY_TO, (message) => this.#onReply(channel, message), { noAck: true });
+        this.#wasReady = true;
       },
       onClosed: () => this.#failAllPending(),
     });
@@ -46,7 +48,12 @@ export class CallClient extends ClientProxy {
     this.#channel.start();
   }
 
-  /** Waits for a channel at most `waitMs`. @throws AppError `server` */
+  /** Whether there has ever been a channel. */
+  get wasReady(): boolean {
+    return this.#wasReady;
+  }
+
+  /** Waits for a channel at most `waitMs`. @throws AppError `unavailable` */
   async ready(waitMs: number): Promise<void> {
     await this.#channel.whenOpen(waitMs);
   }
@@ -90,7 +97,7 @@ export class CallClient extends ClientProxy {
 
   /** Calls only: jobs go through the confirming publisher. */
   protected dispatchEvent<T>(): Promise<T> {
-    return Promise.reject(brokerFailure('the call client sends no events'));
+    return Promise.reject(messageFailure('the call client sends no events'));
   }
 
   #onReply(channel: Channel, message: ConsumeMessage | null): void {

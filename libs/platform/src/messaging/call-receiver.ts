@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
-import type { CallContract, Contract } from '@libs/contracts';
+import type { CallContract, Contract, FeedName } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { validateInstance } from '../validation/validate';
-import { brokerFailure, describeFailure } from './broker-failure';
+import { describeFailure, messageFailure } from './broker-failure';
 import type { Delivery } from './delivery';
 import { decodePacket, type Reply } from './message-codec';
 import { answerSeconds } from './messaging-metrics';
@@ -10,6 +10,9 @@ import type { ReplySender } from './reply-sender';
 
 /** Runs the handler of a contract on a validated message. */
 export type Invoke = (contract: Contract, message: object) => Promise<unknown>;
+
+/** Publishes what a call has changed. Never rejects. */
+export type Announce = (feed: FeedName) => Promise<void>;
 
 interface Question {
   readonly contract: CallContract<object, object>;
@@ -26,6 +29,7 @@ export class CallReceiver {
     private readonly contracts: ReadonlyMap<string, Contract>,
     private readonly invoke: Invoke,
     private readonly replies: Pick<ReplySender, 'send'>,
+    private readonly announce: Announce = () => Promise.resolve(),
   ) {}
 
   async receive(delivery: Delivery): Promise<void> {
@@ -43,7 +47,7 @@ export class CallReceiver {
       const { pattern, data } = decodePacket(delivery.message.content);
       const contract = this.contracts.get(pattern);
       if (contract?.kind === 'call') return { contract, data };
-      throw brokerFailure('a call of a contract that is not known here');
+      throw messageFailure('a call of a contract that is not known here');
     } catch (thrown) {
       const error = AppError.from(thrown);
       this.#logger.error(`a message of queue ${delivery.message.fields.routingKey}: ${describeFailure(error)}`);
@@ -63,6 +67,9 @@ export class CallReceiver {
         this.#logger.error(`${contract.name} failed: ${describeFailure(error)}`, stack);
       }
       return { err: error.toWire() };
+    } finally {
+      // Also after an error: a replayed code is refused, and revokes its key.
+      if (contract.changes !== undefined) await this.announce(contract.changes);
     }
   }
 

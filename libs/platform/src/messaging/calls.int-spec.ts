@@ -80,6 +80,11 @@ function consumerOf({ add, fail, slow }: TestContracts) {
   return SumsConsumer;
 }
 
+const isUnavailable = ({ code }: AppError): boolean => {
+  expect(code).toBe('unavailable');
+  return false;
+};
+
 describe('calls over RabbitMQ', () => {
   let broker: TestBroker;
   let proxy: TcpProxy;
@@ -183,7 +188,11 @@ describe('calls over RabbitMQ', () => {
     const nobody = contractsOf(broker.callQueue());
     const startedAt = performance.now();
     const error = await bus.call(nobody.add, { left: 1, right: 1 }).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: 'server', retryable: true, internal: expect.stringContaining('no queue') });
+    expect(error).toMatchObject({
+      code: 'unavailable',
+      retryable: true,
+      internal: expect.stringContaining('no queue'),
+    });
     expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 
@@ -200,14 +209,70 @@ describe('calls over RabbitMQ', () => {
     const pending = bus.call(patient, { left: 1, right: 1 }).catch((thrown: unknown) => thrown);
     await eventually(() => Consumer.requests.length === 1, 'the question reaches the owner');
     proxy.refuse();
-    await expect(pending).resolves.toMatchObject({ code: 'server', internal: expect.stringContaining('lost') });
+    await expect(pending).resolves.toMatchObject({ code: 'unavailable', internal: expect.stringContaining('lost') });
     await eventually(() => !consumption.isConnected(), 'readiness sees the loss');
     expect(caller.get(BrokerConnection).isConnected()).toBe(false);
     proxy.accept();
     const backAt = performance.now();
     await eventually(() => consumption.isConnected() && caller.get(BrokerConnection).isConnected(), 'both are back');
-    await expect(bus.call(contracts.add, { left: 4, right: 4 })).resolves.toEqual({ sum: 8 });
+    const ask = () => bus.call(contracts.add, { left: 4, right: 4 });
+    await eventually(() => ask().then(({ sum }) => sum === 8, isUnavailable), 'a question is answered');
     expect(performance.now() - backAt).toBeLessThan(10_000);
+  });
+
+  it('asks nothing while the connection is away, and says at once when to try again', async () => {
+    await bus.call(contracts.add, { left: 1, right: 1 });
+    proxy.refuse();
+    await eventually(() => !caller.get(BrokerConnection).isConnected(), 'the caller sees the loss');
+    const startedAt = performance.now();
+    const error = await bus.call(contracts.add, { left: 1, right: 1 }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'unavailable', status: 503, retryAfterSeconds: 2 });
+    expect(performance.now() - startedAt).toBeLessThan(500);
+  });
+
+  it('waits for the first connection of a process', async () => {
+    const amqpUrl = new Secret(proxy.through(broker.url));
+    proxy.refuse();
+    const module = MessagingModule.forRoot({ amqpUrl, serviceName: 'late' });
+    const late = await NestFactory.create(module, new FastifyAdapter(), { logger: false });
+    await late.init();
+    try {
+      const answer = late.get(MessageBus).call({ ...contracts.add, timeoutMs: 20_000 }, { left: 1, right: 1 });
+      proxy.accept();
+      await expect(answer).resolves.toEqual({ sum: 2 });
+    } finally {
+      await late.close();
+    }
+  });
+
+  it('publishes what a call changed before it is answered, also when the answer is an error', async () => {
+    const order: string[] = [];
+    const changing = { ...contracts.fail, name: `${queue.name}.change`, changes: 'access' as const };
+    @Controller()
+    class ChangingConsumer {
+      @Handles(changing)
+      async change(): Promise<Nothing> {
+        throw new AppError('permission_denied', 'A replay');
+      }
+    }
+    @Module({ controllers: [ChangingConsumer] })
+    class ChangingModule {}
+    const app = await NestFactory.create(ChangingModule, new FastifyAdapter(), { logger: false });
+    await app.init();
+    const announce = async (feed: string): Promise<void> => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      order.push(`${feed} published`);
+    };
+    const amqpUrl = new Secret(proxy.through(broker.url));
+    const consuming = await consumeQueues(app, { amqpUrl, queues: [queue], contracts: [changing], announce });
+    try {
+      await consumption.drain();
+      await bus.call(changing, { how: 'x' }).catch(({ code }: AppError) => order.push(code));
+      expect(order).toEqual(['access published', 'permission_denied']);
+    } finally {
+      await consuming.drain();
+      await app.close();
+    }
   });
 
   it('takes up its queue again when somebody deleted it', async () => {

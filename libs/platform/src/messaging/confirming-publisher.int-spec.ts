@@ -44,7 +44,7 @@ describe(ConfirmingPublisher.name, () => {
     await publisher.publish(message('m1'));
     proxy.hold();
     await expect(publisher.publish(message('m2'))).rejects.toMatchObject({
-      code: 'server',
+      code: 'unavailable',
       internal: expect.stringContaining('no confirm within 300 ms'),
     });
     proxy.release();
@@ -64,13 +64,13 @@ describe(ConfirmingPublisher.name, () => {
     proxy.hold();
     const inFlight = publisher.publish(message('m2'));
     proxy.cut();
-    await expect(inFlight).rejects.toMatchObject({ code: 'server' });
+    await expect(inFlight).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   it('counts a message that no queue takes as not sent, although the broker confirms it', async () => {
     await publisher.publish(message('m1'));
     const lost = { ...message('m2'), routingKey: `${queue.name}-nowhere` };
-    await expect(publisher.publish(lost)).rejects.toMatchObject({ code: 'server' });
+    await expect(publisher.publish(lost)).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   it('confirms a thousand messages handed over at once', async () => {

@@ -209,7 +209,19 @@ function propertiesOf(message: OutgoingMessage, correlationId: string): object {
   };
 }
 
+const reasons = new WeakMap<Error, FailureReason>();
+const AWAY: ReadonlySet<FailureReason | undefined> = new Set(['not_connected', 'blocked', 'overloaded']);
+
 function failed(reason: FailureReason, internal: string, cause?: unknown): Error {
   publishFailuresTotal.inc({ reason });
-  return brokerFailure(internal, cause);
+  const failure = brokerFailure(internal, cause);
+  reasons.set(failure, reason);
+  return failure;
+}
+
+/** Returns true for a failure to publish that says nothing of the message: the broker would have taken no other. */
+export function isBrokerAway(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false;
+  const reason = reasons.get(thrown);
+  return reason === undefined ? isBrokerAway(thrown.cause) : AWAY.has(reason);
 }

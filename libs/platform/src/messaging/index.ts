@@ -6,5 +6,5 @@ export { MessageBus } from './message-bus';
 export { MessagingModule, type MessagingModuleOptions } from './messaging.module';
 export { OutboxModule, type OutboxModuleOptions } from './outbox.module';
 export { OutboxRelay } from './outbox-relay';
-export { OutboxSource, type OutboxMessage } from './outbox-source';
+export { OutboxSource, type OutboxDelay, type OutboxMessage, type OutboxState } from './outbox-source';
 export { RabbitMessageBus } from './rabbit-message-bus';

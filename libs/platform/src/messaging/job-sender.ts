@@ -5,7 +5,7 @@ import { encodeJob } from './message-codec';
 
 /** Hands over jobs. */
 export interface JobSender {
-  /** @throws AppError `server` unless the broker has confirmed the job */
+  /** @throws AppError `unavailable` unless the broker has confirmed the job */
   send<P extends object>(contract: JobContract<P>, payload: P, messageId?: string): Promise<void>;
 }
 

@@ -15,7 +15,9 @@ import {
   OutboxModule,
   OutboxRelay,
   OutboxSource,
+  type OutboxDelay,
   type OutboxMessage,
+  type OutboxState,
   type QueueConsumption,
 } from '.';
 import { queueDeclarations } from './topology';
@@ -30,15 +32,24 @@ type Work = (payload: RunBatch) => Promise<void>;
 /** The outbox as a list: forgets what was confirmed, as the table does. */
 class ListedOutbox extends OutboxSource {
   pending: OutboxMessage[] = [];
+  readonly #leased = new Set<string>();
 
-  override async relayPending(
-    limit: number,
-    publish: (messages: readonly OutboxMessage[]) => Promise<ReadonlySet<string>>,
-  ): Promise<number> {
-    const batch = this.pending.slice(0, limit);
-    const confirmed = await publish(batch);
-    this.pending = this.pending.filter(({ id }) => !confirmed.has(id));
-    return batch.length;
+  override async claim(limit: number): Promise<readonly OutboxMessage[]> {
+    const due = this.pending.filter(({ id }) => !this.#leased.has(id)).slice(0, limit);
+    for (const { id } of due) this.#leased.add(id);
+    return due;
+  }
+
+  override async forget(ids: readonly string[]): Promise<void> {
+    this.pending = this.pending.filter(({ id }) => !ids.includes(id));
+  }
+
+  override async postpone(delays: readonly OutboxDelay[]): Promise<void> {
+    for (const { id, isAttempt } of delays) if (!isAttempt) this.#leased.delete(id);
+  }
+
+  override async measure(): Promise<OutboxState> {
+    return { oldestSeconds: 0, stuck: 0 };
   }
 }
 
@@ -201,7 +212,7 @@ describe('jobs over RabbitMQ', () => {
     await bus.send(contract, { batchId: 'b1' });
     await broker.channel.deleteQueue(queue.name);
     await expect(bus.send(contract, { batchId: 'b2' })).rejects.toMatchObject({
-      code: 'server',
+      code: 'unavailable',
       internal: expect.stringContaining('no queue takes it'),
     });
     await bus.send(contract, { batchId: 'b3' });
@@ -218,7 +229,7 @@ describe('jobs over RabbitMQ', () => {
   it('says that nothing was sent while the broker cannot be reached, and sends again once it can', async () => {
     await bus.send(contract, { batchId: 'b1' });
     proxy.refuse();
-    await expect(bus.send(contract, { batchId: 'b2' })).rejects.toMatchObject({ code: 'server' });
+    await expect(bus.send(contract, { batchId: 'b2' })).rejects.toMatchObject({ code: 'unavailable' });
     proxy.accept();
     await eventually(
       () =>
@@ -281,6 +292,7 @@ describe('jobs over RabbitMQ', () => {
       id,
       contract: name,
       payload: { batchId: id },
+      attempts: 0,
     });
     outbox.pending = [message('1'), message('2', 'no.such-job'), message('3')];
     sender.get(OutboxRelay).wake();
@@ -297,10 +309,11 @@ describe('jobs over RabbitMQ', () => {
       id: String(index),
       contract: contract.name,
       payload: { batchId: String(index) },
+      attempts: 0,
     }));
     const relay = sender.get(OutboxRelay);
     relay.wake();
-    await expect(bus.send(contract, { batchId: 'not now' })).rejects.toMatchObject({ code: 'server' });
+    await expect(bus.send(contract, { batchId: 'not now' })).rejects.toMatchObject({ code: 'unavailable' });
     expect(outbox.pending).toHaveLength(1_200);
     proxy.accept();
     await eventually(() => outbox.pending.length === 0, 'the outbox is empty', 15_000);

@@ -49,7 +49,7 @@ export class ManagedChannel<C extends Channel> {
     return this.#channels.current;
   }
 
-  /** @throws AppError `server` when there is no open channel after `waitMs` */
+  /** @throws AppError `unavailable` when there is no open channel after `waitMs` */
   async whenOpen(waitMs: number): Promise<C> {
     if (this.#channels.current) return this.#channels.current;
     try {

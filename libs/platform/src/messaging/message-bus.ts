@@ -8,7 +8,7 @@ export abstract class MessageBus {
    * @throws the owner's AppError (code, message, metadata and retryAfterSeconds as it threw them);
    *   `invalid_request` when the owner finds the request invalid; `timeout` when no answer came in time,
    *   in which case the owner may still have done what was asked; `server` when the owner failed in a way
-   *   it did not foresee, or when there is no owner or no broker
+   *   it did not foresee; `unavailable`, at once, when there is no owner or no broker
    */
   abstract call<Q extends object, R extends object>(contract: CallContract<Q, R>, request: Q): Promise<R>;
 
@@ -16,7 +16,7 @@ export abstract class MessageBus {
    * Hands over a job, and resolves once the broker has confirmed that it keeps it. For a job that belongs
    * to a change in the database write an outbox row in that transaction instead.
    *
-   * @throws AppError `server` when it was not confirmed; it may have arrived all the same
+   * @throws AppError `unavailable` when it was not confirmed; it may have arrived all the same
    */
   abstract send<P extends object>(contract: JobContract<P>, payload: P): Promise<void>;
 }

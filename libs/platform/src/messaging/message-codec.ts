@@ -1,6 +1,6 @@
 import type { CallContract, JobContract } from '@libs/contracts';
 import { AppError, type AppErrorWire } from '@libs/errors';
-import { brokerFailure } from './broker-failure';
+import { messageFailure } from './broker-failure';
 
 /**
  * The bytes of a message: JSON in the packet form of Nest's transports, `{ pattern, data, id? }` to the
@@ -56,7 +56,7 @@ export function decodeReply(content: Buffer): { response: unknown } | { err: App
 function encode(packet: object, contractName: string, maxBytes: number): Buffer {
   const content = Buffer.from(JSON.stringify(packet));
   if (content.length > maxBytes) {
-    throw brokerFailure(`a message of ${contractName} has ${content.length} bytes, the limit is ${maxBytes}`);
+    throw messageFailure(`a message of ${contractName} has ${content.length} bytes, the limit is ${maxBytes}`);
   }
   return content;
 }

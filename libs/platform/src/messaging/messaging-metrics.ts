@@ -42,5 +42,10 @@ export const outboxRelayedTotal = counter({
 
 export const outboxLagSeconds = gauge({
   name: 'sluice_outbox_lag_seconds',
-  help: 'For how long the outbox has held messages that could not be relayed; 0 while it is being emptied',
+  help: 'Age of the oldest message in the outbox; 0 when it is empty',
+});
+
+export const outboxStuckMessages = gauge({
+  name: 'sluice_outbox_stuck_messages',
+  help: 'Outbox messages that were not confirmed three times or more, up to 1000',
 });

@@ -1,5 +1,7 @@
 import { Inject, Module, type DynamicModule, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import type { Secret } from '@libs/contracts';
+import type { FeedName, Secret } from '@libs/contracts';
+import { Feeds } from '../feeds/feeds';
+import { FollowingBus } from '../feeds/following-bus';
 import { BrokerConnection } from './broker-connection';
 import { CallClient } from './call-client';
 import { ConfirmingPublisher } from './confirming-publisher';
@@ -11,7 +13,12 @@ export interface MessagingModuleOptions {
   readonly amqpUrl: Secret;
   /** How the broker lists our connection. */
   readonly serviceName: string;
+  /** The feeds whose changes this process must know; none by default. */
+  readonly follows?: readonly FeedName[];
 }
+
+/** The bus that knows of no feeds. */
+const PLAIN_BUS = Symbol('plain bus');
 
 /**
  * Provides the MessageBus to the whole app, and the BrokerConnection it sends over, for readiness. The app
@@ -23,9 +30,10 @@ export class MessagingModule implements OnModuleInit, OnApplicationShutdown {
     @Inject(BrokerConnection) private readonly connection: BrokerConnection,
     @Inject(CallClient) private readonly client: CallClient,
     @Inject(ConfirmingPublisher) private readonly publisher: ConfirmingPublisher,
+    @Inject(Feeds) private readonly feeds: Feeds,
   ) {}
 
-  static forRoot({ amqpUrl, serviceName }: MessagingModuleOptions): DynamicModule {
+  static forRoot({ amqpUrl, serviceName, follows = [] }: MessagingModuleOptions): DynamicModule {
     return {
       module: MessagingModule,
       global: true,
@@ -45,13 +53,23 @@ export class MessagingModule implements OnModuleInit, OnApplicationShutdown {
           useFactory: (connection: BrokerConnection) => new ConfirmingPublisher(connection),
         },
         {
-          provide: MessageBus,
+          provide: PLAIN_BUS,
           inject: [CallClient, ConfirmingPublisher],
           useFactory: (client: CallClient, publisher: ConfirmingPublisher) =>
             new RabbitMessageBus(client, jobSender(publisher)),
         },
+        {
+          provide: Feeds,
+          inject: [PLAIN_BUS],
+          useFactory: (bus: MessageBus) => new Feeds(bus, { amqpUrl, serviceName, names: follows }),
+        },
+        {
+          provide: MessageBus,
+          inject: [PLAIN_BUS, Feeds],
+          useFactory: (bus: MessageBus, feeds: Feeds) => new FollowingBus(bus, feeds),
+        },
       ],
-      exports: [MessageBus, BrokerConnection, ConfirmingPublisher],
+      exports: [MessageBus, BrokerConnection, ConfirmingPublisher, Feeds],
     };
   }
 
@@ -59,9 +77,11 @@ export class MessagingModule implements OnModuleInit, OnApplicationShutdown {
     this.connection.start();
     this.client.start();
     this.publisher.start();
+    this.feeds.start();
   }
 
   async onApplicationShutdown(): Promise<void> {
+    await this.feeds.close();
     await Promise.all([this.client.close(), this.publisher.close()]);
     await this.connection.close();
   }

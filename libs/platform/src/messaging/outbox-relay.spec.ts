@@ -4,7 +4,7 @@ import { job, queues, type JobContract } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { JobSender } from './job-sender';
 import { OutboxRelay } from './outbox-relay';
-import { OutboxSource, type OutboxMessage } from './outbox-source';
+import { OutboxSource, type OutboxDelay, type OutboxMessage, type OutboxState } from './outbox-source';
 
 class RunBatch {
   @IsString()
@@ -17,22 +17,40 @@ class FakeOutbox extends OutboxSource {
   pending: OutboxMessage[] = [];
   failure: Error | undefined;
   passes = 0;
+  readonly leased = new Set<string>();
+  readonly delays = new Map<string, OutboxDelay>();
   #onPass: (() => void) | undefined;
 
-  override async relayPending(
-    limit: number,
-    publish: (messages: readonly OutboxMessage[]) => Promise<ReadonlySet<string>>,
-  ): Promise<number> {
-    try {
-      if (this.failure) throw this.failure;
-      const batch = this.pending.slice(0, limit);
-      const confirmed = await publish(batch);
-      this.pending = this.pending.filter(({ id }) => !confirmed.has(id));
-      return batch.length;
-    } finally {
-      this.passes += 1;
-      setImmediate(() => this.#onPass?.());
+  override async claim(limit: number): Promise<readonly OutboxMessage[]> {
+    this.passes += 1;
+    this.#changed();
+    if (this.failure) throw this.failure;
+    const due = this.pending.filter(({ id }) => !this.leased.has(id)).slice(0, limit);
+    for (const { id } of due) this.leased.add(id);
+    return due;
+  }
+
+  override async forget(ids: readonly string[]): Promise<void> {
+    if (this.failure) throw this.failure;
+    this.pending = this.pending.filter(({ id }) => !ids.includes(id));
+    this.#changed();
+  }
+
+  /** What waits longer than a moment waits for the end of the test. */
+  override async postpone(delays: readonly OutboxDelay[]): Promise<void> {
+    for (const delay of delays) {
+      this.delays.set(delay.id, delay);
+      if (delay.delayMs <= 1_000) this.leased.delete(delay.id);
     }
+    this.#changed();
+  }
+
+  override async measure(): Promise<OutboxState> {
+    return { oldestSeconds: 0, stuck: 0 };
+  }
+
+  #changed(): void {
+    setImmediate(() => this.#onPass?.());
   }
 
   /** Resolves when the relay has ended a pass after which `isSo` holds. */
@@ -46,7 +64,7 @@ class FakeOutbox extends OutboxSource {
   fill(count: number, name = contract.name): void {
     const first = this.pending.length;
     for (let index = first; index < first + count; index += 1) {
-      this.pending.push({ id: `${name}-${index}`, contract: name, payload: { batchId: String(index) } });
+      this.pending.push({ id: `${name}-${index}`, contract: name, payload: { batchId: String(index) }, attempts: 0 });
     }
   }
 }
@@ -121,8 +139,9 @@ describe(OutboxRelay.name, () => {
     outbox.fill(3);
     sender.refuse = (id) => id === 'outbox-batches.run-1';
     relay.start();
-    await outbox.until(() => outbox.passes === 1);
+    await outbox.until(() => outbox.delays.size === 1);
     expect(outbox.pending.map(({ id }) => id)).toEqual(['batches.run-1']);
+    expect(outbox.delays.get('batches.run-1')).toMatchObject({ isAttempt: true });
     sender.refuse = () => false;
     await outbox.until(() => outbox.pending.length === 0);
     expect(sender.sent).toContain('outbox-batches.run-1');
@@ -143,10 +162,10 @@ describe(OutboxRelay.name, () => {
 
   it('leaves a message that can never be sent, says so, and does not let it hold up the others', async () => {
     outbox.fill(1, 'no.such-job');
-    outbox.pending.push({ id: 'large', contract: contract.name, payload: { batchId: 'b'.repeat(5_000) } });
+    outbox.pending.push({ id: 'large', contract: contract.name, payload: { batchId: 'b'.repeat(5_000) }, attempts: 0 });
     outbox.fill(1);
     relay.start();
-    await outbox.until(() => outbox.passes === 2);
+    await outbox.until(() => outbox.delays.size === 2);
     expect(sender.sent).toHaveLength(1);
     expect(outbox.pending.map(({ id }) => id)).toEqual(['no.such-job-0', 'large']);
     expect(errors).toHaveLength(2);

@@ -2,40 +2,57 @@ import { Logger } from '@nestjs/common';
 import type { Contract } from '@libs/contracts';
 import { failpoint } from '@libs/failpoints';
 import { describeFailure, brokerFailure } from './broker-failure';
+import { isBrokerAway } from './confirming-publisher';
 import type { JobSender } from './job-sender';
 import { encodeJob } from './message-codec';
-import { outboxLagSeconds, outboxRelayedTotal } from './messaging-metrics';
-import type { OutboxMessage, OutboxSource } from './outbox-source';
-import { backoffMs, pause } from './pause';
+import { outboxLagSeconds, outboxRelayedTotal, outboxStuckMessages } from './messaging-metrics';
+import type { OutboxDelay, OutboxMessage, OutboxSource } from './outbox-source';
+import { backoffMs, pause, settledWithin } from './pause';
 
 interface PassResult {
-  readonly pending: number;
-  readonly confirmed: number;
-  /** The broker or the database failed us: the next pass must wait. */
+  /** A full claim was at least partly confirmed: there may be more. */
+  readonly isMoreWaiting: boolean;
+  /** The broker or the database failed: the next pass must wait. */
   readonly failure: unknown;
 }
 
+/** Messages that are leased to this process at a time. */
 const BATCH_SIZE = 500;
 const INTERVAL_MS = 1_000;
 const BACKOFF = { firstMs: 1_000, longestMs: 5_000 };
+const MESSAGE_BACKOFF = { firstMs: 1_000, longestMs: 5 * 60_000 };
+/** Longer than a message may take to be confirmed or given up. */
+const LEASE_MS = 30_000;
+/** After this, what was confirmed is deleted and the next messages are claimed, whatever still waits for its confirm. */
+const FLUSH_MS = 1_000;
+const STOP_MS = 4_000;
+const MEASURE_MS = 5_000;
+const STUCK_ATTEMPTS = 3;
 
 /**
- * Sends what the outbox holds. A message leaves the outbox only after the broker's confirm, so a crash at
- * any point can send it twice and never lose it. Runs when woken and every second.
+ * Sends what the outbox holds. A message leaves the outbox only after the broker's confirm, so a crash at any point
+ * can send it twice and never lose it. Runs when woken and every second.
  *
- * A message that can never be sent (no such contract, too large) is logged and stays for a person to look
- * at. It does not slow the others, while there are fewer such messages than fit a batch.
+ * Messages are leased, sent without a transaction, and deleted as they are confirmed. One that is not confirmed, or
+ * that can never be sent (no such contract, too large), takes one place of 500 and is tried again after a growing
+ * wait; the others go on. While the broker is away nothing counts against a message, and one is claimed as a probe.
  */
 export class OutboxRelay {
   readonly #logger = new Logger(OutboxRelay.name);
   readonly #jobs: ReadonlyMap<string, Contract>;
   readonly #stopping = new AbortController();
-  /** Messages that cannot be sent and were logged; at most a batch of them. */
+  /** Leased messages that are not confirmed yet; at most a batch of them. */
+  readonly #inFlight = new Map<string, Promise<void>>();
+  /** What is to be written down of messages that are no longer in flight; counted among the batch. */
+  #confirmed: string[] = [];
+  #delays: OutboxDelay[] = [];
+  #brokerFailure: unknown;
+  /** Messages that failed and were logged; at most a batch of them. */
   readonly #reported = new Set<string>();
   #running: Promise<void> | undefined;
   #woken = false;
   #endWait: (() => void) | undefined;
-  #behindSince: number | undefined;
+  #measuredAtMs = -MEASURE_MS;
 
   constructor(
     private readonly source: OutboxSource,
@@ -55,7 +72,7 @@ export class OutboxRelay {
     this.#endWait?.();
   }
 
-  /** Resolves when the pass in progress has ended. */
+  /** Resolves when the pass in progress has ended and what it sent is confirmed, or after 4 seconds. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#endWait?.();
@@ -66,55 +83,89 @@ export class OutboxRelay {
     let failures = 0;
     while (!this.#stopping.signal.aborted) {
       this.#woken = false;
-      const { pending, confirmed, failure } = await this.#pass();
-      this.#measure(confirmed, pending > confirmed || failure !== undefined);
+      const { isMoreWaiting, failure } = await this.#pass(failures > 0 ? 1 : BATCH_SIZE);
       if (failure !== undefined) {
         failures += 1;
         this.#logger.warn(`outbox pass failed, ${failures} in a row: ${describeFailure(failure)}`);
         await pause(backoffMs(failures, BACKOFF), this.#stopping.signal);
       } else {
+        const isBack = failures > 0;
         failures = 0;
-        const moreIsWaiting = pending === BATCH_SIZE && confirmed > 0;
-        if (!moreIsWaiting) await this.#waitForWork();
+        if (!isMoreWaiting && !isBack) await this.#waitForWork();
       }
     }
+    await this.#end();
   }
 
-  async #pass(): Promise<PassResult> {
-    let confirmed: ReadonlySet<string> = new Set();
-    let failure: unknown;
+  async #pass(limit: number): Promise<PassResult> {
+    this.#brokerFailure = undefined;
     try {
-      const pending = await this.source.relayPending(BATCH_SIZE, async (messages) => {
-        ({ confirmed, failure } = await this.#publish(messages));
-        return confirmed;
-      });
-      return { pending, confirmed: confirmed.size, failure };
+      const room = Math.min(limit, BATCH_SIZE - this.#inFlight.size - this.#confirmed.length);
+      const claimed = room > 0 ? await this.source.claim(room, LEASE_MS) : [];
+      if (claimed.length > 0) failpoint('outbox-selected');
+      for (const message of claimed) this.#begin(message);
+      await settledWithin(Promise.all(this.#inFlight.values()), FLUSH_MS);
+      const confirmed = await this.#writeDown();
+      await this.#measure();
+      return { isMoreWaiting: claimed.length === room && confirmed > 0, failure: this.#brokerFailure };
     } catch (error) {
-      return { pending: 0, confirmed: 0, failure: error };
+      return { isMoreWaiting: false, failure: error };
     }
   }
 
-  async #publish(messages: readonly OutboxMessage[]): Promise<{ confirmed: ReadonlySet<string>; failure: unknown }> {
-    failpoint('outbox-selected');
-    const sendable = messages.filter((message) => this.#isSendable(message));
-    const results = await Promise.allSettled(sendable.map((message) => this.#send(message)));
-    const confirmed = new Set(
-      sendable.filter((_, index) => results[index]?.status === 'fulfilled').map(({ id }) => id),
-    );
-    failpoint('outbox-confirmed');
-    const rejected = results.find((result) => result.status === 'rejected');
-    return { confirmed, failure: rejected?.reason };
+  /** A message whose lease ran out may be claimed again while it is still in flight here. */
+  #begin(message: OutboxMessage): void {
+    const { id } = message;
+    if (this.#inFlight.has(id)) return;
+    const sending = this.#send(message)
+      .then(
+        () => void this.#confirmed.push(id),
+        (error: unknown) => this.#notConfirmed(message, error),
+      )
+      .finally(() => this.#inFlight.delete(id));
+    this.#inFlight.set(id, sending);
   }
 
-  #isSendable(message: OutboxMessage): boolean {
+  async #send({ id, contract: name, payload }: OutboxMessage): Promise<void> {
+    const contract = this.#jobs.get(name);
+    if (contract?.kind !== 'job') throw brokerFailure('there is no job contract of its name');
+    encodeJob(contract, payload);
+    await this.sender.send(contract, payload, `outbox-${id}`);
+  }
+
+  #notConfirmed({ id, attempts }: OutboxMessage, error: unknown): void {
+    if (isBrokerAway(error)) {
+      this.#brokerFailure ??= error;
+      this.#delays.push({ id, delayMs: 0, isAttempt: false });
+      return;
+    }
+    this.#delays.push({ id, delayMs: backoffMs(attempts + 1, MESSAGE_BACKOFF), isAttempt: true });
+    this.#reportOnce(id, error);
+  }
+
+  /** Each in a short statement; what cannot be written down now is tried again with the next pass. */
+  async #writeDown(): Promise<number> {
+    // More may be confirmed while these are written down.
+    const confirmed = [...this.#confirmed];
+    const delays = this.#delays;
+    if (confirmed.length > 0) {
+      failpoint('outbox-confirmed');
+      await this.source.forget(confirmed);
+      this.#confirmed = this.#confirmed.slice(confirmed.length);
+      outboxRelayedTotal.inc(confirmed.length);
+    }
+    this.#delays = [];
+    // Without this their leases run out.
+    if (delays.length > 0) await this.source.postpone(delays);
+    return confirmed.length;
+  }
+
+  async #end(): Promise<void> {
+    await settledWithin(Promise.all(this.#inFlight.values()), STOP_MS);
     try {
-      const contract = this.#jobs.get(message.contract);
-      if (contract?.kind !== 'job') throw brokerFailure('there is no job contract of its name');
-      encodeJob(contract, message.payload);
-      return true;
+      await this.#writeDown();
     } catch (error) {
-      this.#reportOnce(message.id, error);
-      return false;
+      this.#logger.warn(`sent outbox messages stay and are sent again: ${describeFailure(error)}`);
     }
   }
 
@@ -122,12 +173,7 @@ export class OutboxRelay {
     if (this.#reported.has(id)) return;
     if (this.#reported.size >= BATCH_SIZE) this.#reported.clear();
     this.#reported.add(id);
-    this.#logger.error(`outbox message ${id} cannot be sent: ${describeFailure(error)}`);
-  }
-
-  async #send({ id, contract: name, payload }: OutboxMessage): Promise<void> {
-    const contract = this.#jobs.get(name);
-    if (contract?.kind === 'job') await this.sender.send(contract, payload, `outbox-${id}`);
+    this.#logger.error(`outbox message ${id} was not confirmed and is tried again: ${describeFailure(error)}`);
   }
 
   async #waitForWork(): Promise<void> {
@@ -138,10 +184,11 @@ export class OutboxRelay {
     this.#endWait = undefined;
   }
 
-  #measure(confirmed: number, isBehind: boolean): void {
-    outboxRelayedTotal.inc(confirmed);
-    const now = performance.now();
-    this.#behindSince = isBehind ? (this.#behindSince ?? now) : undefined;
-    outboxLagSeconds.set(this.#behindSince === undefined ? 0 : (now - this.#behindSince) / 1_000);
+  async #measure(): Promise<void> {
+    if (performance.now() - this.#measuredAtMs < MEASURE_MS) return;
+    this.#measuredAtMs = performance.now();
+    const { oldestSeconds, stuck } = await this.source.measure(STUCK_ATTEMPTS);
+    outboxLagSeconds.set(oldestSeconds);
+    outboxStuckMessages.set(stuck);
   }
 }

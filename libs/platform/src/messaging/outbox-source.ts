@@ -4,18 +4,35 @@ export interface OutboxMessage {
   /** Wire name of the job contract. */
   readonly contract: string;
   readonly payload: object;
+  /** How often the broker did not confirm it, for a reason of the message or its queue. */
+  readonly attempts: number;
 }
 
-/** Where the relay finds what is still to be sent. */
+/** A message that is tried again later. */
+export interface OutboxDelay {
+  readonly id: string;
+  readonly delayMs: number;
+  /** False when the broker was away: that says nothing of the message. */
+  readonly isAttempt: boolean;
+}
+
+export interface OutboxState {
+  /** 0 when there is none. */
+  readonly oldestSeconds: number;
+  readonly stuck: number;
+}
+
+/** Where the relay finds what is still to be sent. Each call is a short transaction of its own. */
 export abstract class OutboxSource {
-  /**
-   * Hands up to `limit` pending messages to `publish`, which says which ids the broker has confirmed and
-   * never rejects, and forgets exactly those. While it runs no other relay may see the same messages.
-   *
-   * @returns how many messages were pending, at most `limit`
-   */
-  abstract relayPending(
-    limit: number,
-    publish: (messages: readonly OutboxMessage[]) => Promise<ReadonlySet<string>>,
-  ): Promise<number>;
+  /** Returns up to `limit` messages that are due, and hides them from every relay for `leaseMs`. */
+  abstract claim(limit: number, leaseMs: number): Promise<readonly OutboxMessage[]>;
+
+  /** Deletes messages that the broker has confirmed. */
+  abstract forget(ids: readonly string[]): Promise<void>;
+
+  /** Ends the leases of messages that were not confirmed; each is due again after its delay. */
+  abstract postpone(delays: readonly OutboxDelay[]): Promise<void>;
+
+  /** Returns the age of the oldest message, and how many (up to 1,000) failed `stuckAttempts` times or more. */
+  abstract measure(stuckAttempts: number): Promise<OutboxState>;
 }

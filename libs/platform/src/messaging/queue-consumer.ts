@@ -66,7 +66,7 @@ export class QueueConsumer {
     return this.#channel.current !== undefined && !this.#draining;
   }
 
-  /** Resolves once messages are being taken. @throws AppError `server` when that is not so after `waitMs` */
+  /** Resolves once messages are being taken. @throws AppError `unavailable` when that is not so after `waitMs` */
   async whenConsuming(waitMs: number): Promise<void> {
     await this.#channel.whenOpen(waitMs);
   }

@@ -12,7 +12,7 @@ import { AppError } from '@libs/errors';
 import type { RegisteredHandler } from './boot-check';
 import { BrokerConnection } from './broker-connection';
 import { describeFailure } from './broker-failure';
-import { CallReceiver } from './call-receiver';
+import { CallReceiver, type Announce } from './call-receiver';
 import { ConfirmingPublisher } from './confirming-publisher';
 import type { HandlerExtras } from './handles.decorator';
 import { JobReceiver } from './job-receiver';
@@ -28,6 +28,8 @@ export interface QueueServerOptions {
   readonly drainTimeoutMs: number;
   /** How long the start waits for the broker before it goes on without it. */
   readonly startTimeoutMs: number;
+  /** Called after each call that changes a feed, before it is answered. */
+  readonly announce?: Announce | undefined;
 }
 
 const START_POLL_MS = 250;
@@ -134,7 +136,7 @@ export class QueueServer extends Server implements CustomTransportStrategy {
     const invoke = (contract: Contract, message: object): Promise<unknown> => this.#invoke(contract, message);
     const receiver =
       queue.kind === 'call'
-        ? new CallReceiver(contracts, invoke, this.#replies)
+        ? new CallReceiver(contracts, invoke, this.#replies, this.options.announce)
         : new JobReceiver(queue, contracts, invoke, this.#publisher, this.#stopping.signal);
     return (delivery) => receiver.receive(delivery);
   }

@@ -34,7 +34,8 @@ export class RabbitMessageBus extends MessageBus {
 
   async #ask<Q extends object, R extends object>(contract: CallContract<Q, R>, request: Q): Promise<R> {
     const deadline = performance.now() + contract.timeoutMs;
-    await this.client.ready(contract.timeoutMs);
+    // Without a channel a question fails at once; only the first channel of a process is worth waiting for.
+    if (!this.client.wasReady) await this.client.ready(contract.timeoutMs);
     const remainingMs = Math.max(1, Math.ceil(deadline - performance.now()));
     return firstValueFrom(
       this.client

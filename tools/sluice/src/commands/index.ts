@@ -1,4 +1,5 @@
 import type { Command } from '../command';
+import { batchesCheck } from './batches-check.command';
 import { batchesShow } from './batches-show.command';
 import { catalogCheck } from './catalog-check.command';
 import { credentialsRotateKek } from './credentials-rotate-kek.command';
@@ -7,6 +8,8 @@ import { keysCreate } from './keys-create.command';
 import { keysList } from './keys-list.command';
 import { keysDelete, keysDisable, keysEnable } from './keys-switch.command';
 import { ledgerAudit } from './ledger-audit.command';
+import { ledgerHolds } from './ledger-holds.command';
+import { ledgerReleaseHold } from './ledger-release-hold.command';
 import { organizationsCreate } from './organizations-create.command';
 import { organizationsList } from './organizations-list.command';
 import { videosInReview } from './videos-in-review.command';
@@ -29,8 +32,11 @@ export const commands: readonly Command[] = [
   keysDelete,
   creditsAdd,
   ledgerAudit,
+  ledgerHolds,
+  ledgerReleaseHold,
   credentialsRotateKek,
   batchesShow,
+  batchesCheck,
   videosInReview,
   videosResolve,
   webhooksList,

@@ -1,7 +1,9 @@
+import { AppError } from '@libs/errors';
 import type {
   GenerationOpening,
   GenerationSettlement,
   GenerationView,
+  HoldRefusal,
   OpeningVerdict,
   WorkspaceTenant,
 } from '@libs/persistence';
@@ -11,6 +13,9 @@ export class FakeBooks {
   readonly opened: GenerationOpening[] = [];
   readonly settled: GenerationSettlement[] = [];
   isBroke = false;
+  /** What calls were held more for, and how often that is granted. */
+  readonly extensions: string[] = [];
+  extensionsLeft = Number.POSITIVE_INFINITY;
   gate: Promise<void> = Promise.resolve();
 
   async open(openings: readonly GenerationOpening[]): Promise<OpeningVerdict[]> {
@@ -19,6 +24,18 @@ export class FakeBooks {
     return openings.map(() =>
       this.isBroke ? { refusedBy: 'credits' } : { refusedBy: null, availableUsd: '1000', keyLeftUsd: null },
     );
+  }
+
+  async extend(_call: unknown, amountUsd: string): Promise<HoldRefusal | null> {
+    this.extensions.push(amountUsd);
+    this.extensionsLeft -= 1;
+    return this.extensionsLeft >= 0 ? null : 'credits';
+  }
+
+  async refusal(_call: unknown, by: HoldRefusal, amountUsd: string): Promise<AppError> {
+    return new AppError('payment_required', 'Insufficient credits', {
+      metadata: { limit: by, reserved_usd: amountUsd },
+    });
   }
 
   async settle(settlements: readonly GenerationSettlement[]): Promise<number> {

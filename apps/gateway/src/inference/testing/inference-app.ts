@@ -16,6 +16,7 @@ import {
   InferenceEngine,
   parseCatalogue,
   ProviderHealth,
+  resolveModel,
   SharedCredentials,
   UpstreamHttp,
   type CatalogueSource,
@@ -33,11 +34,14 @@ import { API_PREFIX, prepareEdge } from '../../http/edge';
 import { createEdgeAdapter } from '../../http/edge-adapter';
 import { HttpModule } from '../../http/http.module';
 import { InFlight } from '../../http/in-flight';
+import type { Plugin } from '../../plugins/plugin';
+import { Plugins } from '../../plugins/plugins';
 import { createServerToolEngine } from '../../server-tools/create-server-tool-engine';
 import type { ServerTool } from '../../server-tools/server-tool';
 import { CallReplier } from '../call-replier';
 import { ChatCompletionsController } from '../chat-completions.controller';
 import { EmbeddingsController } from '../embeddings.controller';
+import { STREAM_PACE } from '../event-stream-reply';
 import { InferenceRouting } from '../inference-routing';
 import { InferenceService } from '../inference.service';
 import { MessagesController } from '../messages.controller';
@@ -84,6 +88,7 @@ export class InferenceApp {
   /** Called with the head of a request; true where it has answered, without the body. */
   answerHead: (arrival: UpstreamArrival, response: ServerResponse) => boolean = () => false;
   readonly uploadPace = { ...UPLOAD_PACE };
+  readonly streamPace = { ...STREAM_PACE };
   /** What the limits say to a recording; null where there are none. */
   admission: Promise<void> | null = null;
   private app: NestFastifyApplication;
@@ -96,14 +101,16 @@ export class InferenceApp {
   private constructor(
     private readonly tools: readonly ServerTool[],
     private readonly contents: FakeGenerationContents | null,
+    private readonly plugins: readonly Plugin[],
   ) {}
 
   /** What is said in calls is kept where there is somewhere to keep it. */
   static async start(
     tools: readonly ServerTool[] = [],
     contents: FakeGenerationContents | null = null,
+    plugins: readonly Plugin[] = [],
   ): Promise<InferenceApp> {
-    const app = new InferenceApp(tools, contents);
+    const app = new InferenceApp(tools, contents, plugins);
     await app.listen();
     return app;
   }
@@ -140,7 +147,8 @@ export class InferenceApp {
     await once(this.upstream, 'listening');
     const { engine, routing } = this.inference();
     const serverTools = createServerToolEngine({ engine, routing, serviceName: 'sluice', tools: this.tools });
-    const service = new InferenceService(engine, routing, this.recorder, serverTools);
+    const plugins = new Plugins(this.plugins, (name) => resolveModel(name, routing.catalogue()));
+    const service = new InferenceService(engine, routing, this.recorder, serverTools, plugins);
     const noLines = { get: async () => null, content: async () => null };
     const nameOf = (slug: string): string | null => routing.providerName(slug);
     const generations = new GenerationsService(this.books, nameOf, this.contents, noLines);
@@ -151,13 +159,15 @@ export class InferenceApp {
     const intake = new TranscriptionIntake(new Egress({ allowCidrs: [] }), this.uploadPace);
     const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({ principal: this.principalOf(keyHash) }));
 
+    const replier = new CallReplier(service, new ServicesEnv().SERVICE_NAME, callContents, this.streamPace);
+
     @Global()
     @Module({
       providers: [
         { provide: MessageBus, useValue: bus },
         { provide: GenerationsService, useValue: generations },
         { provide: TranscriptionReplier, useValue: new TranscriptionReplier(intake, transcriptions, 'sluice') },
-        { provide: CallReplier, useValue: new CallReplier(service, new ServicesEnv().SERVICE_NAME, callContents) },
+        { provide: CallReplier, useValue: replier },
       ],
       exports: [MessageBus, CallReplier, TranscriptionReplier, GenerationsService],
     })

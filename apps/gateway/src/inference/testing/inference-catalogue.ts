@@ -28,6 +28,7 @@ export function catalogueText(port: number): string {
 providers:${provider('test', 'Test', 'openai')}${provider('other', 'Other', 'anthropic')}${provider('second', 'Second', 'openai', '/second/v1')}
 models:${[
     model('test/chat', 'chat', answered),
+    model('test/pair', 'chat', answered, ['test', 'second']),
     model('test/embed', 'embeddings', '{ prompt: "0.000001" }'),
     model('test/responses', 'responses', answered),
     model('test/thinking', 'responses', answered, ['test'], '{}', 'reasoning, tools'),

@@ -59,7 +59,7 @@ export class PluginBench {
 
   async prepare(api: StreamableApi, body: object): Promise<Prepared> {
     const run = this.runFor(api, body)!;
-    const call = await run.prepare();
+    const call = await run.prepare(() => Promise.resolve());
     const bytes = call.body.toString();
     return {
       run,

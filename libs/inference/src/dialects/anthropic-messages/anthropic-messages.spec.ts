@@ -59,7 +59,7 @@ describe('a messages request for an upstream that speaks messages', () => {
   it('loses what is between the caller and us and keeps what is the upstream’s own', () => {
     const ours = ['provider', 'models', 'fallbacks', 'plugins', 'route', 'preset', 'session_id', 'trace', 'debug'];
     const members = [...ours, 'stop_server_tools_when'].map((name) => `"${name}":[{"model":"x"}]`);
-    const own = '"cache_control":{"type":"ephemeral"},"context_management":{},"speed":"fast","thinking":{}';
+    const own = '"cache_control":{"type":"ephemeral"},"context_management":{},"speed":"standard","thinking":{}';
     expect(toUpstream(`{${members.join(',')},"model":"m","max_tokens":1,${own}}`)).toBe(
       `{"model":"acme-large-2026","max_tokens":1,${own}}`,
     );
@@ -106,15 +106,20 @@ describe('a messages request for an upstream that speaks messages', () => {
   });
 
   it.each([
-    ['auto', 'auto'],
-    ['standard_only', 'standard_only'],
-    ['default', 'standard_only'],
-    ['fast', 'auto'],
-    ['priority', 'auto'],
-    ['flex', 'auto'],
-  ])('names the tier %s as the upstream does: %s', (tier, sent) => {
-    const body = `{"model":"m","max_tokens":1,"service_tier":"${tier}"}`;
-    expect(JSON.parse(toUpstream(body))).toMatchObject({ service_tier: sent });
+    ['auto', 'auto', 'auto'],
+    ['standard_only', 'standard_only', 'standard_only'],
+    ['default', 'standard_only', 'standard_only'],
+    ['fast', undefined, 'auto'],
+    ['priority', undefined, 'auto'],
+    ['flex', undefined, 'auto'],
+  ])('names the tier %s as the upstream does: %s, and where its caller pays it: %s', (tier, sent, paid) => {
+    const body = Buffer.from(`{"model":"m","max_tokens":1,"speed":"fast","service_tier":"${tier}"}`);
+    const tierOf = (isOwnKey: boolean) =>
+      JSON.parse(anthropicMessages.toUpstream(body, endpoint, false, new LossLog(), isOwnKey).toString()) as object;
+    expect([tierOf(false), tierOf(true)]).toEqual([
+      { model: 'acme-large-2026', max_tokens: 1, ...(sent && { service_tier: sent }) },
+      { model: 'acme-large-2026', max_tokens: 1, speed: 'fast', service_tier: paid },
+    ]);
   });
 
   it('asks for a stream exactly when one is wanted', () => {
@@ -272,13 +277,13 @@ describe('a message of an upstream', () => {
   });
 
   it.each([
-    ['is missing', undefined, 4, 3],
-    ['is null', null, 4, 3],
-    ['is a word', 'none', 4, 3],
-    ['is negative', { input_tokens: -5, output_tokens: -1 }, 4, 3],
-    ['is text', { input_tokens: '12', output_tokens: '1' }, 4, 3],
-    ['is no whole number', { input_tokens: 1.5, output_tokens: 2 }, 4, 2],
-    ['is past every integer', { input_tokens: 1e300, output_tokens: 2 }, 4, 2],
+    ['is missing', undefined, 6, 3],
+    ['is null', null, 6, 3],
+    ['is a word', 'none', 6, 3],
+    ['is negative', { input_tokens: -5, output_tokens: -1 }, 6, 3],
+    ['is text', { input_tokens: '12', output_tokens: '1' }, 6, 3],
+    ['is no whole number', { input_tokens: 1.5, output_tokens: 2 }, 6, 2],
+    ['is past every integer', { input_tokens: 1e300, output_tokens: 2 }, 6, 2],
     ['is absurd', { input_tokens: 1e15, output_tokens: 1e15 }, 128_000, 128_000],
   ])('is billed by a bounded, marked estimate when its usage %s', (_what, usage, promptTokens, completionTokens) => {
     const read = readAnswer(aMessage({ usage }));

@@ -4,6 +4,7 @@ import type { LossLog } from '../../model/loss-report';
 import type { UpstreamStream } from '../../providers/provider';
 import { brokenAnswer } from '../../providers/upstream-error';
 import type { Endpoint } from '../../routing/catalogue';
+import { setAskedTier } from '../asked-tier';
 import { ownMembers } from '../billing';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { JsonCursor } from '../json-cursor';
@@ -34,28 +35,21 @@ export const anthropicMessages: Dialect = {
   openStream,
 };
 
-/** Tiers that exist between the caller and us, in the upstream's words: it may serve a request first, or never. */
-const TIERS: Readonly<Record<string, string>> = {
-  '"default"': '"standard_only"',
-  '"standard"': '"standard_only"',
-  '"fast"': '"auto"',
-  '"priority"': '"auto"',
-  '"ultrafast"': '"auto"',
-  '"flex"': '"auto"',
-  '"scale"': '"auto"',
-};
+/** What the upstream has for a tier: it may serve a request first, or never. */
+const STANDARD_TIERS: readonly string[] = ['default', 'standard', 'standard_only'];
+const tierWord = (tier: string): string => (STANDARD_TIERS.includes(tier) ? 'standard_only' : 'auto');
 
-function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
+function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog, isOwnKey = false): Buffer {
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
   if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
-  const tier = memberText(request, 'service_tier')?.toString() ?? '';
-  if (Object.hasOwn(TIERS, tier)) set['service_tier'] = TIERS[tier]!;
+  const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord });
   const metadata = metadataOf(request);
   if (metadata !== undefined) set['metadata'] = metadata;
-  return spliceMembers(request, { set, remove: [...MESSAGES_GATEWAY_MEMBERS, ...unsampled(request, endpoint, log)] });
+  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsampled(request, endpoint, log)];
+  return spliceMembers(request, { set, remove });
 }
 
 const SAMPLERS: readonly string[] = ['temperature', 'top_p', 'top_k'];

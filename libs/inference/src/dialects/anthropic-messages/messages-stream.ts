@@ -34,8 +34,6 @@ import { DELTA_USAGE_MEMBERS, MESSAGE_MEMBERS } from './required-members';
 import { readMessageEvent, type MessageEvent } from './stream-event';
 import { errorAt, readUpstreamMessage, valueOf } from './upstream-message';
 
-const LINE_FEED = 0x0a;
-const SPACE = 0x20;
 const EVENT_END = Buffer.from('\n\n');
 const STOP_EVENT = eventOf('message_stop', '{"type":"message_stop"}');
 /** For a message that starts without a usage. */
@@ -73,7 +71,7 @@ export class MessagesStream extends RelayedStream {
 
   protected override onEvent(data: Buffer, name: string | null): void {
     if (data.equals(DONE_WORD)) return;
-    const event = readMessageEvent(oneLine(data), name);
+    const event = readMessageEvent(data, name);
     if (event.type === 'error') this.#refuse(event);
     if (event.type === 'message_start') return this.#onStart(event);
     if (!this.#hasStart) {
@@ -192,11 +190,6 @@ function endEdits(event: MessageEvent, delta: JsonMember | undefined): ByteEdit[
 
 function inOrder(edits: ByteEdit[]): readonly ByteEdit[] {
   return edits.sort((a, b) => a.start - b.start);
-}
-
-/** An event may come in several lines of data and goes out in one; no string of JSON holds a line feed. */
-function oneLine(data: Buffer): Buffer {
-  return data.includes(LINE_FEED) ? Buffer.from(data.map((byte) => (byte === LINE_FEED ? SPACE : byte))) : data;
 }
 
 const prefixes = new Map<string, Buffer>();

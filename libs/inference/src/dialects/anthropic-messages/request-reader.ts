@@ -122,10 +122,10 @@ function readSampling(body: CheckedObject): Sampling {
   return defined({ temperature: body.number('temperature'), topP: body.number('top_p'), topK: body.integer('top_k') });
 }
 
-/** `standard_only` is the default tier by another name, and `speed: fast` is the priority tier. */
+/** `standard_only` is the default tier by another name; `speed: fast` is the priority tier, unless another is named. */
 function readServiceTier(body: CheckedObject): string | undefined {
   const tier = body.string('service_tier');
-  if (tier === undefined) return body.value('speed') === 'fast' ? 'priority' : undefined;
+  if ((tier ?? 'auto') === 'auto' && body.value('speed') === 'fast') return 'priority';
   return tier === 'standard_only' ? 'default' : tier;
 }
 

@@ -480,10 +480,7 @@ describe(writeRequest.name, () => {
 
   it('leaves the tier to Bedrock where the caller leaves it to us', () => {
     expect(write(CLAUDE, { serviceTier: 'auto' }).body).not.toHaveProperty('serviceTier');
-    expect(write(CLAUDE, { serviceTier: 'fast' })).toMatchObject({
-      body: { serviceTier: { type: 'priority' } },
-      losses: { approximated: ['service_tier'] },
-    });
+    expect(write(CLAUDE, { serviceTier: 'flex' }).body).toMatchObject({ serviceTier: { type: 'flex' } });
   });
 
   it('keeps to the rules of the wire, whatever the conversation', () => {

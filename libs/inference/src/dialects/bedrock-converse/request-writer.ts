@@ -68,18 +68,14 @@ const TIERS: Readonly<Record<string, string>> = {
   default: 'default',
   flex: 'flex',
   priority: 'priority',
-  fast: 'priority',
 };
 
 /** Left to Bedrock where the caller leaves it to us. */
 function writeServiceTier(tier: string | undefined, log: LossLog): object | undefined {
   if (tier === undefined || tier === 'auto') return undefined;
-  if (!Object.hasOwn(TIERS, tier)) {
-    log.drop('service_tier');
-    return undefined;
-  }
-  if (TIERS[tier] !== tier) log.approximate('service_tier');
-  return { type: TIERS[tier] };
+  if (Object.hasOwn(TIERS, tier)) return { type: TIERS[tier] };
+  log.drop('service_tier');
+  return undefined;
 }
 
 function unlessEmpty<T extends object>(object: T): T | undefined {

@@ -420,7 +420,7 @@ describe(writeRequest.name, () => {
       expect(write({ serviceTier: 'default' }).serviceTier).toBe('standard');
       const vertex = write({ serviceTier: 'flex' }, FLASH_3, false, aProvider({ protocol: 'google-vertex' }));
       expect(vertex.serviceTier).toBeUndefined();
-      expect(vertex.losses.dropped).toEqual(['service_tier']);
+      expect(vertex.losses.dropped).toEqual([]);
     });
   });
 });

@@ -37,11 +37,10 @@ function logForeign(request: CanonicalRequest, log: LossLog): void {
   if (endUser !== undefined) log.drop('user');
 }
 
-/** Vertex AI sells its tiers another way, and refuses the member. */
+/** Vertex AI refuses the member: its adapter asks in a header. */
 function writeServiceTier(tier: string | undefined, { provider }: Endpoint, log: LossLog): string | undefined {
   if (tier === undefined || tier === 'auto') return undefined;
   const known = Object.hasOwn(TIERS, tier) ? TIERS[tier] : undefined;
-  if (provider.protocol === 'google' && known !== undefined) return known;
-  if (known !== 'standard') log.drop('service_tier');
-  return undefined;
+  if (known === undefined) log.drop('service_tier');
+  return provider.protocol === 'google' ? known : undefined;
 }

@@ -10,16 +10,12 @@ import { takes } from './extensions';
 import { readReasoningRequest } from './read-request';
 import { writeEffort } from './write-request';
 
-/** Tiers that exist between the caller and us, in the upstream's words. */
-const PRIORITY = { service_tier: '"priority"' };
-const TIERS: Readonly<Record<string, object>> = { '"fast"': PRIORITY, '"ultrafast"': PRIORITY };
-
 /**
  * Members of a chat request that callers of this API have and OpenAI's does not, in the words of an upstream that
  * speaks the latter: it would refuse the whole request for them.
  *
  * @param set JSON texts by the names of members, to which those are added that are told otherwise
- * @returns whether `reasoning` is not told as it is
+ * @returns the names of members that the upstream is not sent
  * @throws AppError invalid_request by the member's path
  */
 export function reword(
@@ -27,13 +23,11 @@ export function reword(
   endpoint: Endpoint,
   set: Record<string, string | Buffer>,
   log?: LossLog,
-): boolean {
-  const tier = memberText(request, 'service_tier');
-  if (tier !== undefined) Object.assign(set, TIERS[tier.toString()]);
-  if (memberText(request, 'reasoning') === undefined || takes(endpoint, 'reasoning') || !thinks(endpoint)) return false;
+): readonly string[] {
+  if (memberText(request, 'reasoning') === undefined || takes(endpoint, 'reasoning') || !thinks(endpoint)) return [];
   const effort = effortOf(request, endpoint, log);
   if (effort !== undefined) set['reasoning_effort'] = JSON.stringify(effort);
-  return true;
+  return ['reasoning'];
 }
 
 function effortOf(request: ScannedObject, endpoint: Endpoint, log = new LossLog()): string | undefined {

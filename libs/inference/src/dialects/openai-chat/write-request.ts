@@ -15,7 +15,6 @@ import { takes, type ChatExtension } from './extensions';
 import { MessageWriter } from './write-messages';
 
 const MOST_STOPS = 4;
-const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority']);
 
 type Members = Record<string, unknown>;
 
@@ -43,7 +42,7 @@ export function writeChatRequest(
     verbosity: writeVerbosity(request.verbosity, log),
     modalities: request.outputModalities,
     prompt_cache_key: request.promptCacheKey,
-    service_tier: writeServiceTier(request.serviceTier, log),
+    service_tier: request.serviceTier,
     user: request.endUser,
     ...writeExtensions(request, endpoint, log),
   });
@@ -120,16 +119,6 @@ function writeVerbosity(verbosity: CanonicalRequest['verbosity'], log: LossLog):
   if (verbosity !== 'xhigh' && verbosity !== 'max') return verbosity;
   log.approximate('verbosity');
   return 'high';
-}
-
-function writeServiceTier(tier: string | undefined, log: LossLog): string | undefined {
-  if (tier === undefined || TIERS.has(tier)) return tier;
-  if (tier === 'fast') {
-    log.approximate('service_tier');
-    return 'priority';
-  }
-  log.drop('service_tier');
-  return undefined;
 }
 
 function writeReasoning(

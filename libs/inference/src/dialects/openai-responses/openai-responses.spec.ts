@@ -223,10 +223,15 @@ describe('a request for an upstream that speaks responses', () => {
     expect(sent).not.toContain('Long.');
   });
 
-  it('asks for tiers in words that upstreams know', () => {
-    expect(toUpstream('{"model":"m","service_tier":"fast"}')).toContain('"service_tier":"priority"');
-    expect(toUpstream('{"model":"m","service_tier":"ultrafast"}')).toContain('"service_tier":"priority"');
-    expect(toUpstream('{"model":"m","service_tier":"flex"}')).toContain('"service_tier":"flex"');
+  it.each([
+    ['fast', 'priority'],
+    ['ultrafast', 'priority'],
+    ['flex', 'flex'],
+  ])('asks for the tier %s in a word that upstreams know where its caller pays it: %s', (tier, sent) => {
+    const body = Buffer.from(`{"model":"m","service_tier":"${tier}"}`);
+    expect(JSON.parse(toUpstream(body.toString()))).not.toHaveProperty('service_tier');
+    const paid = openAiResponses.toUpstream(body, endpoint, false, new LossLog(), true).toString();
+    expect(JSON.parse(paid)).toMatchObject({ service_tier: sent });
   });
 
   it('asks for a stream exactly when one is wanted', () => {
@@ -369,9 +374,9 @@ describe('a response of an upstream that speaks responses', () => {
     ['is text', { input_tokens: '12', output_tokens: '1' }],
   ])('is billed by a bounded, marked estimate when its usage %s', (_what, usage) => {
     const read = readAnswer(anAnswer({ usage }));
-    const counts = { input_tokens: 3, output_tokens: 3, total_tokens: 6 };
-    expect(read.usage).toMatchObject({ promptTokens: 3, completionTokens: 3, provenance: 'estimated' });
-    expect(read.json['usage']).toMatchObject({ ...counts, is_byok: false, cost: 0.000009 });
+    const counts = { input_tokens: 2, output_tokens: 3, total_tokens: 5 };
+    expect(read.usage).toMatchObject({ promptTokens: 2, completionTokens: 3, provenance: 'estimated' });
+    expect(read.json['usage']).toMatchObject({ ...counts, is_byok: false, cost: 0.000008 });
   });
 
   it('keeps zeros and cuts what is absurd', () => {

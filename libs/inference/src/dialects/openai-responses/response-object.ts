@@ -48,7 +48,12 @@ const DEFAULTS: JsonObject = {
 /** Repeated where the caller set them, else left out. */
 const OPTIONAL = ['prompt', 'prompt_cache_key', 'prompt_cache_options', 'reasoning', 'safety_identifier', 'user'];
 
-export function readEcho({ generationId, model, requestBody }: AnswerContext, createdAt: number | null): ResponseEcho {
+/** What is read of a request's context for its response. */
+export interface EchoSource extends Pick<AnswerContext, 'generationId' | 'requestBody'> {
+  readonly model: { readonly slug: string };
+}
+
+export function readEcho({ generationId, model, requestBody }: EchoSource, createdAt: number | null): ResponseEcho {
   const request = parseJson(requestBody) as JsonObject;
   const settings: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(DEFAULTS)) settings[name] = memberOf(request, name) ?? value;

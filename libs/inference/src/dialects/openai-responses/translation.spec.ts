@@ -183,7 +183,6 @@ describe('a request that goes through this API', () => {
     expect(writeContinued({}, ['reasoning'])).toMatchObject({ include: ['reasoning.encrypted_content'], store: false });
     expect(writeContinued({ reasoning: { effort: 'none' } }, ['reasoning'])).not.toHaveProperty('include');
     for (const listed of [['tools'], []]) expect(writeContinued({}, listed)).not.toHaveProperty('include');
-    expect(write({ ...request, serviceTier: 'fast' })['service_tier']).toBe('priority');
   });
 
   it('gives thoughts back only to the kind of provider that sealed them', () => {

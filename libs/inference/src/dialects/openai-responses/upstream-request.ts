@@ -1,5 +1,6 @@
 import type { LossLog } from '../../model/loss-report';
 import type { Endpoint } from '../../routing/catalogue';
+import { setAskedTier } from '../asked-tier';
 import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject } from '../json-members';
 import { cacheMarkEdits, leftOutMembers, removalsAt } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
@@ -21,9 +22,6 @@ const REMOVED: readonly string[] = [
   'headers',
 ];
 
-/** Tiers that exist between the caller and us (interface §4.4), in the upstream's words. */
-const TIERS: Readonly<Record<string, string>> = { '"fast"': '"priority"', '"ultrafast"': '"priority"' };
-
 /** Where a request can be marked for the prompt cache, beside its top. */
 const MARKED_LISTS = [['input'], ['input', 'content'], ['input', 'output'], ['tools']] as const;
 
@@ -35,13 +33,18 @@ const USERS = ['user', 'safety_identifier'];
 const QUOTE = 0x22;
 
 /** The caller's body as an upstream that speaks the same API shall see it: a few members changed, all other bytes kept. */
-export function toUpstreamRequest(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog): Buffer {
+export function toUpstreamRequest(
+  body: Buffer,
+  endpoint: Endpoint,
+  isStream: boolean,
+  log?: LossLog,
+  isOwnKey = false,
+): Buffer {
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
-  const tier = memberText(request, 'service_tier')?.toString() ?? '';
-  if (Object.hasOwn(TIERS, tier)) set['service_tier'] = TIERS[tier]!;
+  const tier = setAskedTier(request, endpoint, set, { isOwnKey });
   for (const name of USERS) {
     const hash = hashedText(request, name);
     if (hash !== null) set[name] = hash;
@@ -49,7 +52,7 @@ export function toUpstreamRequest(body: Buffer, endpoint: Endpoint, isStream: bo
   const reasoning = rewordedReasoning(request, endpoint, log);
   if (reasoning !== undefined) set['reasoning'] = reasoning;
   const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
-  const remove = [...removedFrom(request), ...leftOut];
+  const remove = [...removedFrom(request), ...leftOut, ...tier];
   const edits = memberEdits(request, { set, remove });
   const returned = returnedEdits(request, endpoint, log);
   const marks = cacheMarkEdits(request, MARKED_LISTS, endpoint, 'responses', log);

@@ -17,9 +17,6 @@ import { writeInput } from './write-input';
 /** What thinking may take of, where neither the request nor the catalogue bounds the answer. */
 const DEFAULT_OUTPUT_TOKENS = 32_000;
 
-/** Tiers that exist between the caller and us (interface §4.4), in the upstream's words. */
-const TIERS: Readonly<Record<string, string>> = { fast: 'priority', ultrafast: 'priority' };
-
 /** Settings that this API has no member for, by the names that callers know them by. */
 const UNWRITTEN_SAMPLING: Readonly<Partial<Record<keyof Sampling, string>>> = {
   topK: 'top_k',
@@ -51,7 +48,7 @@ export function writeRequest(request: CanonicalRequest, endpoint: Endpoint, isSt
     include: writeInclude(request, endpoint),
     metadata: request.metadata,
     prompt_cache_key: request.promptCacheKey,
-    service_tier: serviceTier && (TIERS[serviceTier] ?? serviceTier),
+    service_tier: serviceTier,
     user: request.endUser,
     store: false,
     stream: isStream,

@@ -1,11 +1,12 @@
 import { mediaTypeOf } from '../../audio/audio-format';
 import { callCancelled } from '../../model/cancellation';
 import { isObject, objectOf, stringOf, type JsonObject } from '../../dialects/loose-values';
-import { AppError } from '@libs/errors';
+import type { AppError } from '@libs/errors';
 import type { Authenticate, ToError } from '../json-exchange';
 import type { SizedBody, UpstreamHttp, UpstreamMessage } from '../upstream-http';
 import { brokenAnswer, complaintError, readComplaint, type UpstreamComplaint } from '../upstream-error';
 import type { UpstreamReply } from '../upstream-exchange';
+import { upstreamFault } from '../upstream-fault';
 import { readRetryAfterSeconds } from '../retry-after';
 import { MultipartBody } from './multipart-body';
 import type { TranscriptionCall } from './speech-adapter';
@@ -173,8 +174,7 @@ export class SpeechSession {
 }
 
 function outOfTime(provider: TranscriptionCall['endpoint']['provider']): AppError {
-  return new AppError('timeout', 'The provider did not answer in time', {
-    metadata: { provider_name: provider.name },
+  return upstreamFault(provider, 'timeout', 'The provider did not answer in time', {
     internal: `upstream ${provider.slug}: a job took longer than the call may`,
   });
 }

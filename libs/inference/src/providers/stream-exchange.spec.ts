@@ -1,6 +1,8 @@
+import { AppError } from '@libs/errors';
 import { errors, type Dispatcher } from 'undici';
 import { aProvider } from '../testing';
-import { StreamExchange } from './upstream-exchange';
+import { StreamExchange } from './stream-exchange';
+import { isUpstreamFault } from './upstream-fault';
 
 const REQUEST: Dispatcher.DispatchOptions = { method: 'POST', path: '/chat/completions' };
 
@@ -72,8 +74,40 @@ describe(StreamExchange.name, () => {
       throw new errors.ClientDestroyedError();
     });
     exchange.start({ dispatch } as unknown as Dispatcher, REQUEST);
-    await expect(exchange.opened).rejects.toMatchObject({ code: 'provider_unavailable' });
+    await expect(exchange.opened).rejects.toMatchObject({ code: 'server' });
     expect(released).toEqual(['released']);
+  });
+
+  it.each([
+    ['ECONNREFUSED', 'provider_unavailable', true],
+    ['ENOTFOUND', 'provider_unavailable', true],
+    ['CERT_HAS_EXPIRED', 'provider_unavailable', true],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'provider_unavailable', true],
+    ['HPE_INVALID_CONSTANT', 'provider_unavailable', true],
+    ['UND_ERR_SOCKET', 'provider_unavailable', true],
+    ['UND_ERR_HEADERS_TIMEOUT', 'timeout', true],
+    ['UND_ERR_BODY_TIMEOUT', 'timeout', true],
+    ['EMFILE', 'server', false],
+    ['EADDRNOTAVAIL', 'server', false],
+    ['UND_ERR_INVALID_ARG', 'server', false],
+    ['UND_ERR_REQ_CONTENT_LENGTH_MISMATCH', 'server', false],
+    ['UND_ERR_CLOSED', 'server', false],
+    ['a bug', 'server', false],
+  ])('knows by %s whose fault the end of a connection is', async (code, expected, isUpstreams) => {
+    const { exchange } = openStream({ isAnswered: false });
+    exchange.onResponseError(null, code === 'a bug' ? new TypeError('x') : Object.assign(new Error('x'), { code }));
+    const error = await exchange.opened.then(
+      () => null,
+      (thrown: unknown) => thrown as AppError,
+    );
+    expect([error?.code, isUpstreamFault(error!)]).toEqual([expected, isUpstreams]);
+  });
+
+  it('passes the error on of whoever sends the body', async () => {
+    const { exchange } = openStream({ isAnswered: false });
+    const broken = new AppError('invalid_request', 'The upload is not whole');
+    exchange.onResponseError(null, broken);
+    await expect(exchange.opened).rejects.toBe(broken);
   });
 
   it('ends a read that waits when it is cancelled', async () => {

@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { emptyUsage, type AnswerStream, type StreamOutcome } from '@libs/inference';
-import { writeStream, type StreamWriterOptions } from './sse';
+import { EventStreamReply, type StreamPace } from './event-stream-reply';
 
 const HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
@@ -74,24 +74,36 @@ class ScriptedStream implements AnswerStream {
   }
 }
 
-describe(writeStream.name, () => {
+describe(EventStreamReply.name, () => {
   let server: Server;
   let socket: Socket;
   let stream: ScriptedStream;
   let done: Promise<void>;
+  let reply: EventStreamReply;
   let received: string;
   let first: ServerResponse | null;
+  let response: ServerResponse;
 
-  const begin = async (options: Partial<StreamWriterOptions> = {}, head = HEAD): Promise<void> => {
+  /** A stream that has opened, unless the test says when it does. */
+  const begin = async (
+    pace: Partial<StreamPace> = {},
+    head = HEAD,
+    opening: Promise<unknown> = Promise.resolve(),
+  ): Promise<void> => {
     stream = new ScriptedStream();
     const started = Promise.withResolvers<void>();
-    server = createServer((request, response: ServerResponse) => {
+    server = createServer((request, answer: ServerResponse) => {
       if (request.url === '/first') {
-        first = response;
+        first = answer;
         return;
       }
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      done = writeStream(response, stream, { serviceName: 'sluice', lastWords: () => 'data: last\n\n', ...options });
+      response = answer;
+      const writeHead = (): void => void response.writeHead(200, { 'content-type': 'text/event-stream' });
+      reply = new EventStreamReply(response, { serviceName: 'sluice', writeHead, pace });
+      done = reply.whileOpening(opening).then(
+        () => reply.write(stream, () => 'data: last\n\n'),
+        (error: Error) => reply.fail(Buffer.from(`data: ${error.message}\n\n`)),
+      );
       started.resolve();
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -124,6 +136,89 @@ describe(writeStream.name, () => {
     await read('data: 1');
     stream.end();
     await done;
+  });
+
+  it('has not begun when the stream fails early, so that it can be answered with a status', async () => {
+    const opening = Promise.withResolvers<void>();
+    await begin({ firstCommentMs: 60_000 }, HEAD, opening.promise);
+    opening.reject(new Error('gone'));
+    await expect(reply.whileOpening(opening.promise)).rejects.toThrow('gone');
+    expect(reply.hasBegun).toBe(false);
+    await done;
+  });
+
+  it('sends its head and comments while the stream takes long to open, then the stream', async () => {
+    const opening = Promise.withResolvers<void>();
+    await begin({ firstCommentMs: 20, keepAliveMs: 10 }, HEAD, opening.promise);
+    await read(': SLUICE PROCESSING\n\n'.repeat(1));
+    expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\ncontent-type: text\/event-stream\r\n/);
+    expect(reply.hasBegun).toBe(true);
+    while (received.split(': SLUICE PROCESSING').length < 4) await once(socket, 'data');
+    opening.resolve();
+    stream.push('data: 1\n\n', 'data: 2\n\n');
+    stream.end();
+    await done;
+    await read(END);
+    expect(unchunked(received)).toMatch(/^(?:: SLUICE PROCESSING\n\n){3,}data: 1\n\ndata: 2\n\n$/);
+  });
+
+  it('ends with the events of a failure once its head has left', async () => {
+    const opening = Promise.withResolvers<void>();
+    await begin({ firstCommentMs: 20 }, HEAD, opening.promise);
+    await read('PROCESSING');
+    opening.reject(new Error('gone'));
+    await done;
+    await read(END);
+    expect(unchunked(received)).toBe(': SLUICE PROCESSING\n\ndata: gone\n\n');
+  });
+
+  it('ends when its reader has left before the stream opened', async () => {
+    const opening = Promise.withResolvers<void>();
+    await begin({ firstCommentMs: 20, keepAliveMs: 10 }, HEAD, opening.promise);
+    await read('PROCESSING');
+    const left = once(response, 'close');
+    socket.destroy();
+    await left;
+    opening.reject(new Error('gone'));
+    await done;
+  });
+
+  it('has not begun where its reader left before the first comment was due', async () => {
+    const opening = Promise.withResolvers<void>();
+    await begin({ firstCommentMs: 50 }, HEAD, opening.promise);
+    const left = once(response, 'close');
+    socket.destroy();
+    await left;
+    await delay(100);
+    expect(reply.hasBegun).toBe(false);
+    opening.reject(new Error('gone'));
+    await done;
+  });
+
+  it('puts comments between events and never inside one, however slowly it is read', async () => {
+    const events = Array.from({ length: 24 }, (_, at) => `data: ${String(at).repeat(at % 2 === 0 ? 9 : 150_000)}\n\n`);
+    await begin({ keepAliveMs: 1 });
+    const feed = (async (): Promise<void> => {
+      for (const event of events) {
+        stream.push(event);
+        await delay(2);
+      }
+      stream.end();
+    })();
+    let isOver = false;
+    void done.then(() => (isOver = true));
+    socket.on('data', (chunk) => {
+      received += String(chunk);
+      socket.pause();
+      setTimeout(() => socket.resume(), 1);
+    });
+    while (!received.endsWith(END)) await once(socket, 'data');
+    await Promise.all([feed, done]);
+    expect(isOver).toBe(true);
+    const pieces = unchunked(received).split('\n\n').slice(0, -1);
+    const comments = pieces.filter((piece) => piece === ': SLUICE PROCESSING');
+    expect(comments.length).toBeGreaterThan(0);
+    expect(pieces.filter((piece) => piece !== comments[0]).map((piece) => `${piece}\n\n`)).toEqual(events);
   });
 
   it('keeps the connection alive with comments while nothing comes', async () => {
@@ -207,5 +302,23 @@ describe(writeStream.name, () => {
     const [before, after] = received.split('the first answer');
     expect(before).not.toContain('data: 1');
     expect(unchunked(after!)).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
+  });
+
+  it.each([
+    ['that closes its side and reads on', (client: Socket) => client.end()],
+    ['whose connection breaks', (client: Socket) => client.resetAndDestroy()],
+  ])('ends the stream of a client %s', async (_what, leave) => {
+    await begin({ keepAliveMs: 1 });
+    stream.push('data: 1\n\n');
+    await read('data: 1');
+    let isOver = false;
+    void done.then(() => (isOver = true));
+    leave(socket);
+    while (!isOver) {
+      stream.push(`data: ${'x'.repeat(1_000)}\n\n`);
+      await new Promise(setImmediate);
+    }
+    expect((await stream.outcome).state).toBe('cancelled');
+    expect(response.destroyed).toBe(true);
   });
 });

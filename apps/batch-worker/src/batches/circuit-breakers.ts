@@ -1,0 +1,139 @@
+/** What a call says of those behind a breaker; `none` says nothing. */
+export type BreakerNews = 'worked' | 'failed' | 'none';
+
+/** What a call changed: nothing, or the breaker opened, stays open after a failed probe, or closed. */
+export type BreakerChange = 'opened' | 'stays open' | 'closed' | null;
+
+/** Failures that open a breaker, less three for each answer between them. */
+const OPENS_AT = 10;
+const ANSWER_WEIGHT = 3;
+const FIRST_PAUSE_MS = 1_000;
+const LAST_PAUSE_MS = 30_000;
+/** Pauses are longer by up to this part, so that several workers do not probe at the same moment. */
+const JITTER = 0.2;
+/** Answers after which a breaker that was open is forgotten, and with it how long its last pause was. */
+const HEALTHY_ANSWERS = 20;
+/** Breakers that are remembered. */
+const MOST_REMEMBERED = 2_000;
+
+interface Breaker {
+  score: number;
+  /** Null while it is closed. */
+  probeAtMs: number | null;
+  isProbing: boolean;
+  pauseMs: number;
+  answersToForget: number;
+}
+
+/**
+ * Breakers by name. Open, one lets a single call through as a probe, after a second and after twice as long each time
+ * that fails, up to half a minute. A probe that works closes it. What never fails is not remembered.
+ */
+export class CircuitBreakers {
+  private readonly breakers = new Map<string, Breaker>();
+  private readonly opensAt: number;
+
+  /** @param slots calls at once: with fewer than ten it takes only as many failures, or each would be made twice */
+  constructor(
+    slots: number,
+    private readonly nowMs: () => number = Date.now,
+    private readonly dice: () => number = Math.random,
+  ) {
+    this.opensAt = Math.min(OPENS_AT, slots);
+  }
+
+  isOpen(name: string): boolean {
+    if (this.breakers.size === 0) return false;
+    return this.breakers.get(name)?.probeAtMs != null;
+  }
+
+  /** Whether a call may be made now; while the breaker is open, as its probe. */
+  admits(name: string): boolean {
+    if (this.breakers.size === 0) return true;
+    const breaker = this.breakers.get(name);
+    if (breaker === undefined || breaker.probeAtMs === null) return true;
+    return !breaker.isProbing && this.nowMs() >= breaker.probeAtMs;
+  }
+
+  /** Milliseconds until the next probe; 0 while it is closed or a probe may be made. */
+  remainingMs(name: string): number {
+    return Math.max(0, (this.breakers.get(name)?.probeAtMs ?? 0) - this.nowMs());
+  }
+
+  /** A call begins that was admitted. Returns whether it is the probe. */
+  begin(name: string): boolean {
+    const breaker = this.breakers.get(name);
+    if (breaker === undefined || breaker.probeAtMs === null) return false;
+    breaker.isProbing = true;
+    return true;
+  }
+
+  end(name: string, isProbe: boolean, news: BreakerNews): BreakerChange {
+    const breaker = this.breakers.get(name);
+    if (isProbe) return breaker === undefined ? null : this.probed(breaker, news);
+    // What was under way when it opened says nothing new.
+    if (news === 'none' || (breaker !== undefined && breaker.probeAtMs !== null)) return null;
+    if (news === 'failed') return this.failed(breaker ?? this.remember(name));
+    if (breaker !== undefined) this.worked(name, breaker);
+    return null;
+  }
+
+  /** Opens it, whatever its score. */
+  trip(name: string): BreakerChange {
+    const breaker = this.breakers.get(name) ?? this.remember(name);
+    if (breaker.probeAtMs !== null) return null;
+    this.pause(breaker);
+    return 'opened';
+  }
+
+  /** Names of those that are open. */
+  *open(): Generator<string> {
+    for (const [name, { probeAtMs }] of this.breakers) if (probeAtMs !== null) yield name;
+  }
+
+  private probed(breaker: Breaker, news: BreakerNews): BreakerChange {
+    breaker.isProbing = false;
+    if (news === 'none') return null;
+    if (news === 'failed') {
+      breaker.pauseMs = Math.min(LAST_PAUSE_MS, breaker.pauseMs * 2);
+      this.pause(breaker);
+      return 'stays open';
+    }
+    breaker.probeAtMs = null;
+    breaker.score = 0;
+    breaker.answersToForget = HEALTHY_ANSWERS;
+    return 'closed';
+  }
+
+  private failed(breaker: Breaker): BreakerChange {
+    breaker.score += 1;
+    if (breaker.score < this.opensAt) return null;
+    this.pause(breaker);
+    return 'opened';
+  }
+
+  private worked(name: string, breaker: Breaker): void {
+    breaker.score = Math.max(0, breaker.score - ANSWER_WEIGHT);
+    breaker.answersToForget -= 1;
+    if (breaker.score === 0 && breaker.answersToForget <= 0) this.breakers.delete(name);
+  }
+
+  private pause(breaker: Breaker): void {
+    breaker.probeAtMs = this.nowMs() + breaker.pauseMs * (1 + JITTER * this.dice());
+  }
+
+  private remember(name: string): Breaker {
+    if (this.breakers.size >= MOST_REMEMBERED) this.forgetOne();
+    const breaker = { score: 0, probeAtMs: null, isProbing: false, pauseMs: FIRST_PAUSE_MS, answersToForget: 0 };
+    this.breakers.set(name, breaker);
+    return breaker;
+  }
+
+  /** One that is closed, or else the oldest. */
+  private forgetOne(): void {
+    for (const [name, { probeAtMs }] of this.breakers) {
+      if (probeAtMs === null) return void this.breakers.delete(name);
+    }
+    this.breakers.delete(this.breakers.keys().next().value!);
+  }
+}

@@ -1,0 +1,32 @@
+import { Injectable } from '@nestjs/common';
+import { LedgerHoldsRepository } from '@libs/persistence';
+import { gauge, PeriodicTask } from '@libs/platform';
+
+const EVERY_MS = 5 * 60_000;
+
+const orphans = gauge({
+  name: 'sluice_ledger_orphan_holds',
+  help: 'Open holds past their time whose batch or video is over or gone, up to 1000',
+});
+
+/** Counts the holds that nothing will resolve. An operator releases them: what was spent on one may be unknown. */
+@Injectable()
+export class HoldWatchService {
+  private readonly task = new PeriodicTask({ name: 'ledger.count-holds', everyMs: EVERY_MS, isImmediate: true }, () =>
+    this.count(),
+  );
+
+  constructor(private readonly holds: LedgerHoldsRepository) {}
+
+  start(): void {
+    this.task.start();
+  }
+
+  stop(): Promise<void> {
+    return this.task.stop();
+  }
+
+  private async count(): Promise<void> {
+    orphans.set(await this.holds.countOrphans());
+  }
+}

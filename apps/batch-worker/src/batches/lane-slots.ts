@@ -1,0 +1,47 @@
+import type { HeldSegment } from './held-segment';
+import type { LaneQuotas } from './lane-quotas';
+
+/** Slots beside the others, as a share of them, while a provider that says nothing keeps some. */
+const SPARE_SHARE = 1 / 4;
+
+/**
+ * The calls that a worker has under way. A provider that accepts calls and never answers keeps its slots until they time
+ * out, which takes minutes: for as long, lines of other quotas get as many more slots, up to a quarter of all.
+ */
+export class LaneSlots {
+  private taken = 0;
+  private readonly mostSpare: number;
+
+  constructor(
+    private readonly slots: number,
+    private readonly quotas: Pick<LaneQuotas, 'isSilent' | 'silentCalls'>,
+  ) {
+    this.mostSpare = Math.max(1, Math.floor(slots * SPARE_SHARE));
+  }
+
+  get inFlight(): number {
+    return this.taken;
+  }
+
+  /** Whether some line may be begun. */
+  get hasFree(): boolean {
+    return this.taken < this.slots || this.taken < this.slots + this.spare;
+  }
+
+  /** Whether a line of this segment may be begun, where one may. */
+  admits({ quota }: HeldSegment): boolean {
+    return this.taken < this.slots || !this.quotas.isSilent(quota);
+  }
+
+  begin(): void {
+    this.taken += 1;
+  }
+
+  end(): void {
+    this.taken -= 1;
+  }
+
+  private get spare(): number {
+    return Math.min(this.mostSpare, this.quotas.silentCalls());
+  }
+}

@@ -1,0 +1,60 @@
+import type { BatchSegmentsRepository, ClaimedSegment, SegmentLease } from '@libs/persistence';
+import { HeldSegment } from './held-segment';
+import { HeldSegments } from './held-segments';
+import { LeaseKeeper } from './lease-keeper';
+
+const LINES = [{ seq: 0, customId: 'c0', body: Buffer.alloc(1) }];
+
+describe(LeaseKeeper.name, () => {
+  let held: HeldSegments;
+  /** What PostgreSQL says is still held; null while it is away. */
+  let kept: ((leases: readonly SegmentLease[]) => readonly SegmentLease[]) | null;
+  let outlived: number[];
+  let failures: number;
+  let keeper: LeaseKeeper;
+
+  beforeEach(() => {
+    held = new HeldSegments(4);
+    for (const number of [0, 1]) {
+      const claim = { batchNumber: 1n, number, fence: 1n, attempts: 1 } as ClaimedSegment;
+      held.add(new HeldSegment(claim, LINES, 'acme model'));
+    }
+    [kept, outlived, failures] = [(leases) => leases, [], 0];
+    const segments = {
+      renew: async (leases: readonly SegmentLease[]) => {
+        if (kept === null) throw new Error('PostgreSQL is away');
+        return kept(leases);
+      },
+      outlived: async (leases: readonly SegmentLease[]) => void outlived.push(...leases.map(({ number }) => number)),
+    };
+    keeper = new LeaseKeeper(segments as unknown as BatchSegmentsRepository, held, {
+      onRound: () => undefined,
+      onFailure: () => (failures += 1),
+    });
+  });
+
+  const numbers = (): number[] => [...held].map(({ claim }) => claim.number);
+
+  it('lets go of what another worker has, and calls its lines off', async () => {
+    const [lost] = held;
+    kept = (leases) => leases.filter(({ number }) => number === 1);
+    await keeper.renew();
+    expect(numbers()).toEqual([1]);
+    expect([lost!.lost, lost!.calls.aborted]).toEqual([true, true]);
+  });
+
+  it('says that it outlived leases that it lost while PostgreSQL was away', async () => {
+    kept = null;
+    await keeper.renew();
+    expect([failures, numbers(), outlived]).toEqual([1, [0, 1], []]);
+    kept = () => [];
+    await keeper.renew();
+    expect([numbers(), outlived]).toEqual([[], [0, 1]]);
+  });
+
+  it('does not say so where it stood still, as one of its lines may have done that', async () => {
+    kept = () => [];
+    await keeper.renew();
+    expect([numbers(), outlived]).toEqual([[], []]);
+  });
+});

@@ -1,0 +1,66 @@
+import type { BatchSegmentsRepository } from '@libs/persistence';
+import type { HeldSegment } from './held-segment';
+import type { HeldSegments } from './held-segments';
+
+export const LEASE_MS = 30_000;
+const RENEW_MS = 10_000;
+
+export interface LeaseKeeperOptions {
+  /** Called after each round, with what is held still. */
+  readonly onRound: () => void;
+  readonly onFailure: (what: string, error: unknown) => void;
+}
+
+/** Extends the leases of what is held every ten seconds, and lets go of what another worker has by now. */
+export class LeaseKeeper {
+  private timer: NodeJS.Timeout | null = null;
+  /** Rounds in a row that PostgreSQL did not answer. */
+  private failures = 0;
+
+  constructor(
+    private readonly segments: BatchSegmentsRepository,
+    private readonly held: HeldSegments,
+    private readonly options: LeaseKeeperOptions,
+  ) {}
+
+  start(): void {
+    this.timer = setInterval(() => void this.renew(), RENEW_MS);
+  }
+
+  stop(): void {
+    if (this.timer !== null) clearInterval(this.timer);
+  }
+
+  async renew(): Promise<void> {
+    const segments = [...this.held];
+    if (segments.length === 0) return;
+    try {
+      const claims = segments.map((segment) => segment.claim);
+      const renewed = await this.segments.renew(claims, LEASE_MS);
+      const kept = new Set(renewed.map((lease) => `${lease.batchNumber}:${lease.number}`));
+      const lost = segments.filter(({ claim, done }) => !done && !kept.has(`${claim.batchNumber}:${claim.number}`));
+      for (const segment of lost) this.lose(segment);
+      await this.outlive(lost);
+      this.failures = 0;
+      this.options.onRound();
+    } catch (error) {
+      this.failures += 1;
+      this.options.onFailure('leases could not be renewed', error);
+    }
+  }
+
+  private lose(segment: HeldSegment): void {
+    segment.lost = true;
+    segment.calls.abort();
+    this.held.letGo(segment);
+  }
+
+  /**
+   * A lease that ended because PostgreSQL was away says nothing against its lines. One that ended because this process
+   * stood still does: a line may have done that.
+   */
+  private async outlive(lost: readonly HeldSegment[]): Promise<void> {
+    if (this.failures === 0 || lost.length === 0) return;
+    await this.segments.outlived(lost.map(({ claim }) => claim));
+  }
+}

@@ -1,0 +1,49 @@
+import type { AppError } from '@libs/errors';
+import type { HeldLine, HeldSegment } from './held-segment';
+import type { LaneQuotas } from './lane-quotas';
+import { backoffMs, isGivenUp, isWindowNearlyOver, type LineFailure } from './line-patience';
+import { QuotaNews } from './quota-news';
+
+/** After the probe is due, so that another line than the one that failed last is the probe. */
+const AFTER_PROBE_MS = 100;
+
+export interface LineRetryOptions {
+  /** Called when a line is ready for its next try and its quota does not pause. */
+  readonly onReady: () => void;
+  /** Called for a line that ends with what failed. */
+  readonly onEnd: (line: HeldLine, error: AppError) => void;
+}
+
+/** What becomes of a line whose try failed: it ends with that, or rests until it is tried again. */
+export class LineRetries {
+  private readonly news = new QuotaNews();
+
+  constructor(
+    private readonly quotas: LaneQuotas,
+    private readonly options: LineRetryOptions,
+  ) {}
+
+  answered(line: HeldLine, nowMs: number): void {
+    this.news.answered(line, nowMs);
+  }
+
+  failed(line: HeldLine, failure: LineFailure, nowMs: number): void {
+    const { segment } = line;
+    const { error, pauseMs } = failure;
+    line.lastError = error;
+    if (isGivenUp(line, failure, this.news, nowMs)) return this.options.onEnd(line, error);
+    line.comparedFromMs = nowMs;
+    if (failure.quota === 'failed') this.news.failed(line);
+    const probeMs = this.quotas.untilProbeMs(segment);
+    const delayMs = Math.max(pauseMs ?? backoffMs(line.tries), probeMs > 0 ? probeMs + AFTER_PROBE_MS : 0);
+    segment.rest(line, delayMs, () => this.quotas.whenPauseOver(segment.quota, this.options.onReady));
+  }
+
+  /** Ends lines that failed and cannot be tried again now, when their window is nearly over. */
+  endLate(held: Iterable<HeldSegment>): void {
+    for (const segment of held) {
+      if (!isWindowNearlyOver(segment) || segment.isStopped || this.quotas.mayCall(segment)) continue;
+      for (const line of segment.takeFailed()) this.options.onEnd(line, line.lastError!);
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import { ALONE_FROM, type BatchSegmentsRepository, type ClaimedSegment } from '@libs/persistence';
+import type { HeldLine, HeldSegment } from './held-segment';
+import { LEASE_MS } from './lease-keeper';
+
+const LOOK_MS = 5_000;
+/** After a suspect that could not be called, for so long no other is looked for. */
+const LOOK_AGAIN_MS = 60_000;
+const ABSOLVE_AGAIN_MS = 500;
+
+/** What a turn needs of the lane. */
+export interface SuspectLane {
+  /** Takes a segment over, with its lines. */
+  hold(claim: ClaimedSegment): Promise<HeldSegment>;
+  /** Whether its lines may be called now. */
+  mayCall(segment: HeldSegment): boolean;
+  /** Calls a line; resolves with whether it came to an outcome, once that is stored. */
+  runAlone(line: HeldLine): Promise<boolean>;
+  giveBack(segments: readonly HeldSegment[]): void;
+  /** Calls `look` again after so long. */
+  lookLater(delayMs: number): void;
+}
+
+/**
+ * Runs segments whose workers died again and again: one at a time, and the first line with nothing else in the
+ * process. So when a worker dies once more, that line is known to have killed it, and no other is given up for it.
+ */
+export class SuspectTurn {
+  private nextLookAtMs = 0;
+  private heldOffUntilMs = 0;
+  private looking = false;
+  private state: 'none' | 'wanted' | 'running' = 'none';
+
+  constructor(
+    private readonly segments: BatchSegmentsRepository,
+    private readonly lane: SuspectLane,
+  ) {}
+
+  /** While it is true no other line is begun. */
+  get wantsQuiet(): boolean {
+    return this.state !== 'none';
+  }
+
+  /** Whether a turn begins once nothing is in flight. */
+  get isWanted(): boolean {
+    return this.state === 'wanted';
+  }
+
+  get isRunning(): boolean {
+    return this.state === 'running';
+  }
+
+  /** Whether there is a suspect: then the lane comes to rest. */
+  async look(): Promise<void> {
+    if (this.looking || this.wantsQuiet || Date.now() < this.nextLookAtMs) return;
+    this.nextLookAtMs = Date.now() + LOOK_MS;
+    this.looking = true;
+    try {
+      if (await this.segments.hasSuspects()) this.state = 'wanted';
+    } finally {
+      this.looking = false;
+    }
+  }
+
+  /** To be called when a turn is wanted and nothing is in flight. Resolves when others may run again. */
+  async take(): Promise<void> {
+    this.state = 'running';
+    const beganMs = Date.now();
+    try {
+      const claim = await this.segments.claimSuspect(LEASE_MS);
+      if (claim === null) return;
+      const segment = await this.lane.hold(claim);
+      // Past that its first line was given up when it was taken over.
+      if (claim.attempts === ALONE_FROM) await this.runFirst(segment);
+      // There may be more. Until then others have as much time as this one had.
+      this.lookIn(Math.min(LOOK_MS, Date.now() - beganMs));
+    } finally {
+      this.state = 'none';
+    }
+  }
+
+  private lookIn(delayMs: number): void {
+    this.nextLookAtMs = Math.max(this.heldOffUntilMs, Date.now() + delayMs);
+    this.lane.lookLater(this.nextLookAtMs - Date.now());
+  }
+
+  private async runFirst(segment: HeldSegment): Promise<void> {
+    const line = this.lane.mayCall(segment) ? segment.next() : null;
+    if (line === null) {
+      this.heldOffUntilMs = Date.now() + LOOK_AGAIN_MS;
+      return this.lane.giveBack([segment]);
+    }
+    const isStored = await this.lane.runAlone(line);
+    // A stored result says the same.
+    if (!isStored) await this.absolve(segment);
+  }
+
+  /** Tried until it is known: the next lease would give the line up, though it was PostgreSQL that was away. */
+  private async absolve(segment: HeldSegment): Promise<void> {
+    for (;;) {
+      try {
+        return await this.segments.absolve(segment.claim);
+      } catch (error) {
+        if (segment.lost) throw error;
+        await new Promise((resolve) => setTimeout(resolve, ABSOLVE_AGAIN_MS).unref());
+      }
+    }
+  }
+}

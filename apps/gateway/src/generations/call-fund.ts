@@ -1,0 +1,42 @@
+import type { PicoUsd } from '@libs/inference';
+import type { GenerationTicket } from './generation-ticket';
+
+/**
+ * What one call may spend: each turn and each use of a tool reserves its estimated cost before it begins, from the
+ * call's hold, which is extended when it does not last. So what a call overdraws is at most what its parts that run at
+ * one time cost beyond their estimates.
+ */
+export class CallFund {
+  /** What was spent, and what is reserved for what runs. */
+  private takenPicoUsd: PicoUsd = 0n;
+  private last: Promise<PicoUsd> = Promise.resolve(0n);
+
+  constructor(
+    private readonly ticket: Pick<GenerationTicket, 'cover'>,
+    /** Estimates a turn with a prompt of so many tokens. */
+    private readonly turnPicoUsd: (promptTokens: number) => PicoUsd,
+  ) {}
+
+  /** Resolves with what was reserved. @throws AppError payment_required when it is not there */
+  reserveTurn(promptTokens: number): Promise<PicoUsd> {
+    return this.reserve(this.turnPicoUsd(promptTokens));
+  }
+
+  /** Resolves with what was reserved. @throws AppError payment_required when it is not there */
+  async reserve(picoUsd: PicoUsd): Promise<PicoUsd> {
+    // One after the other: each sees what the one before has added to the hold.
+    this.last = this.last.catch(() => 0n).then(() => this.take(picoUsd));
+    return this.last;
+  }
+
+  private async take(picoUsd: PicoUsd): Promise<PicoUsd> {
+    await this.ticket.cover(this.takenPicoUsd + picoUsd);
+    this.takenPicoUsd += picoUsd;
+    return picoUsd;
+  }
+
+  /** What an amount was reserved for has ended, and cost this. */
+  spent(reservedPicoUsd: PicoUsd, costPicoUsd: PicoUsd): void {
+    this.takenPicoUsd += costPicoUsd - reservedPicoUsd;
+  }
+}

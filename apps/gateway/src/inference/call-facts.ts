@@ -1,0 +1,32 @@
+import { dayOfId } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { estimatePromptTokens } from '@libs/inference';
+import type { IncomingCall } from './checked-call';
+
+/** Thousands of ids in a row name the same second, and so the same day. */
+let lastSecond = '';
+let lastDay = '';
+
+export function dayOf(generationId: string): string {
+  const second = generationId.slice(0, generationId.lastIndexOf('-'));
+  if (second !== lastSecond) {
+    lastDay = dayOfId(generationId) ?? '';
+    lastSecond = second;
+  }
+  return lastDay;
+}
+
+/** The tokens of its prompt, estimated where they were not counted. */
+export function promptTokensOf({ promptTokens, body }: IncomingCall): number {
+  return promptTokens ?? estimatePromptTokens(body);
+}
+
+/** `traceparent` of what caused the call, as its caller says. */
+export function causeOf({ client }: Pick<IncomingCall, 'client'>): string | undefined {
+  return client?.traceparent;
+}
+
+export function workspaceOf({ caller: { workspaceId } }: IncomingCall): string {
+  if (workspaceId === null) throw new AppError('permission_denied', 'This key belongs to no workspace');
+  return workspaceId;
+}

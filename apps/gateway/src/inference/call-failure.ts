@@ -1,0 +1,49 @@
+import { AppError } from '@libs/errors';
+import {
+  failedRouteOf,
+  routingMetadata,
+  sameRoute,
+  type FailedRoute,
+  type PipelineStage,
+  type RoutePlan,
+  type RoutingMetadata,
+} from '@libs/inference';
+
+/** What had happened to a call when it failed. */
+export interface FailedCall {
+  /** Null where nothing had been planned. */
+  readonly route: FailedRoute | null;
+  readonly stages: readonly PipelineStage[];
+  /** Plans the call that was stopped before it was planned. */
+  readonly plan: () => Promise<RoutePlan>;
+}
+
+/** Beside the errors and not inside: what is in an error may be shown to callers who did not ask for this. */
+const calls = new WeakMap<AppError, Omit<FailedCall, 'route'>>();
+
+/** The same error, of which `failureMetadata` then knows what came before it. */
+export function noteFailedCall(error: AppError, { route, ...call }: FailedCall): AppError {
+  calls.set(error, call);
+  return sameRoute(error, route);
+}
+
+/** The same error in other words: what came before it stays. */
+export function rephrased(error: AppError, from: AppError): AppError {
+  const call = calls.get(from);
+  if (call !== undefined) calls.set(error, call);
+  return sameRoute(error, failedRouteOf(from));
+}
+
+/**
+ * What the `<service>_metadata` member says of a call that failed: its route, the attempts and the stages that it
+ * went through. Null for one that nothing had been done for.
+ */
+export async function failureMetadata(thrown: unknown): Promise<RoutingMetadata | null> {
+  if (!(thrown instanceof AppError)) return null;
+  const { stages: pipeline = [], plan } = calls.get(thrown) ?? {};
+  const route = failedRouteOf(thrown);
+  if (route !== null) return routingMetadata({ ...route, served: null, pipeline });
+  if (pipeline.length === 0 || plan === undefined) return null;
+  const planned = await plan().catch((error: unknown) => failedRouteOf(AppError.from(error))?.plan);
+  return planned === undefined ? null : routingMetadata({ plan: planned, attempts: null, served: null, pipeline });
+}

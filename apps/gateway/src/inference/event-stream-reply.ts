@@ -1,0 +1,116 @@
+import type { ServerResponse } from 'node:http';
+import type { AnswerStream } from '@libs/inference';
+import { PacedWriter } from './paced-writer';
+
+/** The times of a streamed reply, in milliseconds. */
+export interface StreamPace {
+  /** How long the first event may take until head and a comment are sent without it. */
+  readonly firstCommentMs: number;
+  /** After how much silence the next comment is sent. */
+  readonly keepAliveMs: number;
+  /** How long a reader may take nothing at all. */
+  readonly writeIdleMs: number;
+}
+
+export const STREAM_PACE: StreamPace = { firstCommentMs: 15_000, keepAliveMs: 10_000, writeIdleMs: 60_000 };
+
+export interface EventStreamReplyOptions {
+  /** Name of the service, for the comment that keeps connections open. */
+  readonly serviceName: string;
+  /** Sets status and headers. Called once, right before the first byte. */
+  readonly writeHead: () => void;
+  readonly pace?: Partial<StreamPace>;
+}
+
+/**
+ * The client's end of a streamed answer.
+ *
+ * Head and first event leave together, so that a call that fails early is answered with its status. Clients and
+ * proxies give up on a connection without bytes, so after `firstCommentMs` the head leaves with a comment, and from
+ * then on a failure can only be an event. While nothing comes, a comment follows every `keepAliveMs`. Comments stand
+ * between events, never inside one, because each write is of whole events.
+ *
+ * The upstream is read only while the reader keeps up, so a slow reader costs what one socket buffers and one event
+ * more.
+ */
+export class EventStreamReply {
+  private readonly writer: PacedWriter;
+  private readonly comment: string;
+  private readonly pace: StreamPace;
+  private keepAlive: NodeJS.Timeout | null = null;
+  private hasHead = false;
+
+  constructor(
+    private readonly response: ServerResponse,
+    private readonly options: EventStreamReplyOptions,
+  ) {
+    this.pace = { ...STREAM_PACE, ...options.pace };
+    this.comment = `: ${options.serviceName.toUpperCase()} PROCESSING\n\n`;
+    this.writer = new PacedWriter(response, this.pace.writeIdleMs);
+  }
+
+  /** Whether the status has been sent. */
+  get hasBegun(): boolean {
+    return this.hasHead;
+  }
+
+  /** Settles as `opening` does; sends head and comments while that takes long. */
+  async whileOpening<T>(opening: Promise<T>): Promise<T> {
+    const firstComment = setTimeout(this.onFirstComment, this.pace.firstCommentMs);
+    try {
+      return await opening;
+    } finally {
+      clearTimeout(firstComment);
+    }
+  }
+
+  /**
+   * Writes a stream to its end. It ends with its own last event; with `lastWords` when something here ended it; or
+   * with the connection, when the reader left or took nothing for a minute.
+   */
+  async write(stream: AnswerStream, lastWords: () => Buffer | string): Promise<void> {
+    const { response, writer } = this;
+    this.begin();
+    const onClose = (): void => stream.cancel();
+    response.once('close', onClose);
+    try {
+      for await (const events of stream) {
+        this.keepAlive?.refresh();
+        if (!(await writer.write(events))) break;
+      }
+      const { state } = await stream.outcome;
+      if (state === 'cancelled' && writer.isOpen) await writer.write(lastWords());
+    } finally {
+      response.off('close', onClose);
+      stream.cancel();
+      this.end();
+    }
+  }
+
+  /** Ends a reply that has begun and got no stream, with the events that tell why. */
+  async fail(events: Buffer): Promise<void> {
+    try {
+      await this.writer.write(events);
+    } finally {
+      this.end();
+    }
+  }
+
+  private readonly onFirstComment = (): void => {
+    if (!this.writer.isOpen) return;
+    this.begin();
+    this.writer.writeIfIdle(this.comment);
+  };
+
+  private begin(): void {
+    if (this.hasHead) return;
+    this.hasHead = true;
+    this.options.writeHead();
+    this.keepAlive = setInterval(() => this.writer.writeIfIdle(this.comment), this.pace.keepAliveMs);
+  }
+
+  private end(): void {
+    if (this.keepAlive !== null) clearInterval(this.keepAlive);
+    if (this.writer.isOpen) this.response.end();
+  }
+}

@@ -1,0 +1,79 @@
+import type { ServerResponse } from 'node:http';
+import type { Fields } from '../server-tools/named-tools';
+import type { BoundPlugin, Plugin } from '../plugins/plugin';
+import { RequestBody } from '../plugins/request-body';
+import { CHAT_ANSWER, until } from './testing/answers';
+import { InferenceApp } from './testing/inference-app';
+
+const SEARCH = { type: 'plugin', name: 'web' } as const;
+const SEARCH_PICO_USD = 10_000_000_000n;
+const PAGES = 'pages that the search has found and that the model is to read. '.repeat(60);
+
+let searches: number;
+
+/** Searches for money, and puts what it found into the prompt. */
+class PaidSearch implements Plugin {
+  readonly id = 'web';
+
+  bind(): BoundPlugin {
+    return {
+      stage: SEARCH,
+      mostPicoUsd: SEARCH_PICO_USD,
+      prepare: async (body) => {
+        searches += 1;
+        const parsed = { ...body.parsed, messages: [{ role: 'user', content: PAGES }] } as Fields;
+        return { body: new RequestBody('chat', Buffer.from(JSON.stringify(parsed)), parsed), stage: SEARCH };
+      },
+    };
+  }
+}
+
+const asked = { model: 'test/chat', messages: [{ role: 'user', content: 'Hi' }], plugins: [{ id: 'web' }] };
+
+let app: InferenceApp;
+
+beforeEach(async () => {
+  searches = 0;
+  app = await InferenceApp.start([], null, [new PaidSearch()]);
+  app.answer = (_request, response) => whole(response);
+});
+
+afterEach(() => app.close());
+
+const whole = (response: ServerResponse): void =>
+  void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(CHAT_ANSWER));
+
+const costsOf = (): string[] => app.books.settled.map(({ costUsd }) => costUsd);
+
+describe('a request whose plugins cost something', () => {
+  it('has the prompt that they made reserved before it is sent', async () => {
+    expect((await app.post('chat/completions', asked)).status).toBe(200);
+    expect(app.books.extensions).toHaveLength(1);
+    // About 800 tokens, at a dollar per million.
+    expect(Number(app.books.extensions[0])).toBeGreaterThan(0.000_7);
+    expect(Number(app.books.extensions[0])).toBeLessThanOrEqual(0.001);
+  });
+
+  it('is refused where that is not there, and what they cost is paid', async () => {
+    app.books.extensionsLeft = 0;
+    const response = await app.post('chat/completions', asked);
+    expect(response.status).toBe(402);
+    await until(() => app.books.settled.length === 1);
+    expect(app.upstreamCalls).toEqual([]);
+    expect(costsOf()).toEqual(['0.01']);
+  });
+
+  it('pays for them also where the call fails afterwards', async () => {
+    app.answer = (_request, response) => void response.writeHead(503).end('{}');
+    expect((await app.post('chat/completions', asked)).status).toBe(503);
+    await until(() => app.books.settled.length === 1);
+    expect(costsOf()).toEqual(['0.01']);
+  });
+
+  it('has none of them run where no endpoint could serve it', async () => {
+    const { status } = await app.post('chat/completions', { ...asked, model: 'test/unknown' });
+    expect(status).toBe(400);
+    expect(searches).toBe(0);
+    expect(costsOf()).toEqual([]);
+  });
+});

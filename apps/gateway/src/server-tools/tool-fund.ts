@@ -1,0 +1,18 @@
+import { AppError } from '@libs/errors';
+import type { PicoUsd } from '@libs/inference';
+
+/** What an answer in turns may spend: every turn and every use of a tool asks for its money before it begins. */
+export interface ToolFund {
+  /** Resolves with what was reserved for a turn with such a prompt. @throws AppError payment_required */
+  reserveTurn(promptTokens: number): Promise<PicoUsd>;
+  /** Resolves with what was reserved. @throws AppError payment_required */
+  reserve(picoUsd: PicoUsd): Promise<PicoUsd>;
+  /** What an amount was reserved for has ended, and cost this. */
+  spent(reservedPicoUsd: PicoUsd, costPicoUsd: PicoUsd): void;
+}
+
+/** Null for the refusal to pay for a turn. */
+export function refusalToPay(error: unknown): null {
+  if (error instanceof AppError && error.code === 'payment_required') return null;
+  throw error;
+}

@@ -1,0 +1,73 @@
+import { Logger } from '@nestjs/common';
+import { VideoJobsRepository, type VideoJob, type VideoWait } from '@libs/persistence';
+import { openTestDatabase, storeVideo, type OpenTestDatabase } from '@libs/persistence/testing';
+import type { VideoWorkerEnv } from '../video-worker.env';
+import { VideoLaneService } from './video-lane.service';
+import type { VideoPollService } from './video-poll.service';
+import type { VideoSubmissionService } from './video-submission.service';
+
+describe(VideoLaneService.name, () => {
+  let opened: OpenTestDatabase;
+
+  beforeAll(async () => {
+    Logger.overrideLogger(false);
+    opened = await openTestDatabase();
+  });
+
+  afterAll(() => opened.close());
+
+  beforeEach(() => opened.database.execute({ sql: 'TRUNCATE videos' }));
+
+  async function storePolled(count: number): Promise<string[]> {
+    const ids = [];
+    for (let index = 0; index < count; index += 1) ids.push((await storeVideo(opened.database)).id);
+    await opened.database.execute({ sql: `UPDATE videos SET step = 'poll', operation = '{}', request = NULL` });
+    return ids;
+  }
+
+  function laneWith(poll: (job: VideoJob) => Promise<VideoWait | null>): VideoLaneService {
+    return new VideoLaneService(
+      new VideoJobsRepository(opened.database),
+      null as unknown as VideoSubmissionService,
+      { run: poll } as unknown as VideoPollService,
+      { VIDEO_CONCURRENCY: 8 } as VideoWorkerEnv,
+    );
+  }
+
+  async function waiting(): Promise<string[]> {
+    const rows = await opened.database.rows<{ id: string }>({
+      sql: `SELECT id FROM videos WHERE lease_until IS NULL AND next_at > now() + interval '1 minute'`,
+    });
+    return rows.map(({ id }) => id);
+  }
+
+  it('writes the waits of other videos down when PostgreSQL refuses one of them', async () => {
+    const ids = await storePolled(5);
+    const bad = ids[2]!;
+    const polled = Promise.withResolvers<void>();
+    let polls = 0;
+    const lane = laneWith(async (job) => {
+      polls += 1;
+      if (polls === ids.length) polled.resolve();
+      return { job, status: 'in_progress', delayMs: job.id === bad ? 1e12 : 600_000 };
+    });
+    lane.start();
+    await polled.promise;
+    await lane.drain();
+    expect((await waiting()).toSorted()).toEqual(ids.filter((id) => id !== bad).toSorted());
+  });
+
+  it('takes the steps of other videos while more of them throw than it has places', async () => {
+    const ids = await storePolled(40);
+    const good = ids.at(-1)!;
+    const isPolled = Promise.withResolvers<void>();
+    const lane = laneWith(async (job) => {
+      if (job.id !== good) throw new TypeError('poison');
+      isPolled.resolve();
+      return null;
+    });
+    lane.start();
+    await isPolled.promise;
+    await lane.drain();
+  });
+});

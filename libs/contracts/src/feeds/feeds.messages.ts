@@ -1,0 +1,73 @@
+import { IsInt, IsOptional, IsUUID, Max, Min } from 'class-validator';
+import { call, type CallContract } from '../messages/contract';
+import { queues } from '../messages/queues';
+
+/**
+ * What processes keep in memory of another app's rows: `access` is who an API key acts for and what that may do,
+ * `credentials` are the provider keys of workspaces.
+ */
+export const FEED_NAMES = ['access', 'credentials'] as const;
+export type FeedName = (typeof FEED_NAMES)[number];
+
+/** Most changes in one answer or event; a process that missed more forgets everything. */
+export const MOST_CHANGES = 1_000;
+
+/** A state of a feed. Two histories that have the same revision, as after a restored backup, differ in its mark. */
+export interface FeedPosition {
+  readonly revision: number;
+  readonly mark: string;
+}
+
+/** Changes from one position to another. */
+export interface FeedChanges {
+  /** Null when what changed since is not known: the reader must forget everything. */
+  readonly since: FeedPosition | null;
+  readonly position: FeedPosition;
+  /** Hashes of keys and ids of workspaces that changed, each once; empty where `since` is null. */
+  readonly subjects: readonly string[];
+}
+
+export class ReadChangesRequest {
+  /** The last position that was seen; both are left out for none. */
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(Number.MAX_SAFE_INTEGER)
+  revision?: number;
+
+  @IsOptional()
+  @IsUUID()
+  mark?: string;
+}
+
+export class ReadChangesResponse implements FeedChanges {
+  since: FeedPosition | null;
+  position: FeedPosition;
+  subjects: readonly string[];
+}
+
+/** What changed in `access` since a position. Every process that knows keys asks this a few times per second. */
+export const ReadAccessChanges = call({
+  queue: queues.authChanges,
+  name: 'auth-changes.read-access-changes',
+  timeoutMs: 2_000,
+  request: ReadChangesRequest,
+  response: ReadChangesResponse,
+});
+
+/** What changed in `credentials` since a position. */
+export const ReadCredentialChanges = call({
+  queue: queues.credentialsChanges,
+  name: 'credentials-changes.read-credential-changes',
+  timeoutMs: 2_000,
+  request: ReadChangesRequest,
+  response: ReadChangesResponse,
+});
+
+/** How the changes of each feed are asked for. */
+export const CHANGES_OF: Readonly<Record<FeedName, CallContract<ReadChangesRequest, ReadChangesResponse>>> = {
+  access: ReadAccessChanges,
+  credentials: ReadCredentialChanges,
+};
+
+export const feedContracts = [ReadAccessChanges, ReadCredentialChanges];

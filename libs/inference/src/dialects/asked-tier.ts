@@ -1,0 +1,68 @@
+import type { CanonicalRequest } from '../model/canonical-request';
+import type { Endpoint } from '../routing/catalogue';
+import { traitsOf } from '../routing/route-traits';
+import type { ScannedObject } from './json-members';
+import { memberText } from './request-members';
+
+const TIER = 'service_tier';
+const SPEED = 'speed';
+const FAST = '"fast"';
+
+/** Requests for a tier with a price of its own, or for one that only some account has. */
+const APART: ReadonlySet<string> = new Set(['priority', 'fast', 'flex', 'ultrafast', 'scale']);
+
+/** Tiers that providers have under another name. */
+const OTHER_NAMES: Readonly<Record<string, string>> = { fast: 'priority', ultrafast: 'priority' };
+
+/**
+ * The tier that an endpoint is asked for, in our words: the one that it has, because its prices are those of this tier.
+ * So an endpoint of the standard tier, also one that serves in place of a tier, is asked for no other, unless the caller
+ * pays its provider with a key of its own. Undefined: no tier is named.
+ */
+export function askedTier(endpoint: Endpoint, requested: string | undefined, isOwnKey = false): string | undefined {
+  const { tier } = traitsOf(endpoint);
+  if (tier !== 'standard') return tier;
+  if (requested === undefined || !APART.has(requested)) return requested;
+  return isOwnKey ? (OTHER_NAMES[requested] ?? requested) : undefined;
+}
+
+/** The same for a request in no dialect. */
+export function withAskedTier(request: CanonicalRequest, endpoint: Endpoint, isOwnKey = false): CanonicalRequest {
+  const { serviceTier, ...rest } = request;
+  const asked = askedTier(endpoint, serviceTier, isOwnKey);
+  return asked === serviceTier ? request : { ...rest, ...(asked !== undefined && { serviceTier: asked }) };
+}
+
+export interface TierSettings {
+  /** Whether the caller pays the provider, with a key of its own. */
+  readonly isOwnKey?: boolean;
+  /** The upstream's word for a tier; our own when absent. */
+  readonly wordOf?: (tier: string) => string;
+}
+
+/**
+ * The same for a request in the caller's own words.
+ *
+ * @param set JSON texts by the names of members, to which the tier is added where the endpoint is asked for another
+ * @returns the names of members that the upstream is not sent
+ */
+export function setAskedTier(
+  request: ScannedObject,
+  endpoint: Endpoint,
+  set: Record<string, string | Buffer>,
+  { isOwnKey = false, wordOf = (tier) => tier }: TierSettings = {},
+): readonly string[] {
+  const removed: string[] = [];
+  const requested = requestedIn(request);
+  const asked = askedTier(endpoint, requested, isOwnKey);
+  if (asked !== undefined) set[TIER] = JSON.stringify(wordOf(asked));
+  else if (requested !== undefined) removed.push(TIER);
+  const mayBeFast = isOwnKey || traitsOf(endpoint).tier === 'priority';
+  if (!mayBeFast && memberText(request, SPEED)?.toString() === FAST) removed.push(SPEED);
+  return removed;
+}
+
+function requestedIn(request: ScannedObject): string | undefined {
+  const text = memberText(request, TIER)?.toString();
+  return text?.startsWith('"') === true ? (JSON.parse(text) as string) : undefined;
+}

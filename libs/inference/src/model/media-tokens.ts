@@ -1,0 +1,64 @@
+import { textUnits, tokensOfUnits } from './text-tokens';
+
+export type MediaKind = 'image' | 'audio' | 'video' | 'file';
+
+interface MediaRate {
+  readonly bytesPerToken: number;
+  /** A few bytes can hold a large picture of one color, or a page of small print. */
+  readonly leastTokens: number;
+  readonly mostTokens: number;
+  /** Behind a link, where the size is not known. */
+  readonly linkedTokens: number;
+}
+
+/**
+ * Rates on the dear side of what providers publish: pictures of up to 4,800 tokens (Claude; 1,600 for most), 32 tokens a
+ * second of sound and 290 of film (Gemini), and a page of PDF as its text and a picture of it (Claude).
+ */
+const RATES: Readonly<Record<MediaKind, MediaRate>> = {
+  image: { bytesPerToken: 250, leastTokens: 1_000, mostTokens: 4_800, linkedTokens: 1_600 },
+  audio: { bytesPerToken: 125, leastTokens: 250, mostTokens: 1_000_000, linkedTokens: 2_000 },
+  video: { bytesPerToken: 200, leastTokens: 2_000, mostTokens: 1_000_000, linkedTokens: 20_000 },
+  file: { bytesPerToken: 8, leastTokens: 2_000, mostTokens: 250_000, linkedTokens: 10_000 },
+};
+
+/** Text in a file is decoded, and read like any other. */
+const TEXT_BYTES_PER_TOKEN = 2.5;
+
+/** Estimates tokens of media whose base64 text has this length. */
+export function mediaTokens(kind: MediaKind, base64Length: number): number {
+  const { bytesPerToken, leastTokens, mostTokens } = RATES[kind];
+  const bytes = base64Length * 0.75;
+  return Math.min(mostTokens, Math.max(leastTokens, Math.ceil(bytes / bytesPerToken)));
+}
+
+/** The longest head of a data URL that is looked at: `data:`, a media type with parameters, `;base64,`. */
+const MOST_HEAD_BYTES = 256;
+const COMMA = 0x2c;
+
+/**
+ * Estimates tokens of a string that stands where a link to media belongs: a URL of `data:` that says `;base64,`, a link,
+ * or anything else, which counts as text.
+ */
+export function linkedTokens(kind: MediaKind, bytes: Buffer, start: number, end: number): number {
+  const head = bytes.toString('latin1', start, Math.min(end, start + MOST_HEAD_BYTES)).toLowerCase();
+  if (/^https?:\\?\/\\?\//.test(head)) {
+    return Math.max(RATES[kind].linkedTokens, tokensOfUnits(textUnits(bytes, start, end)));
+  }
+  const mediaType = /^data:([^,;]*)(?:;[^,;]*)*;base64,/.exec(head)?.[1];
+  if (mediaType === undefined) return tokensOfUnits(textUnits(bytes, start, end));
+  const length = end - start - head.indexOf(String.fromCharCode(COMMA)) - 1;
+  if (isText(mediaType)) return Math.ceil((length * 0.75) / TEXT_BYTES_PER_TOKEN);
+  return mediaTokens(kindOfType(mediaType) ?? kind, length);
+}
+
+/** The kind of media that a media type declares, or null where it declares none. */
+export function kindOfType(mediaType: string): MediaKind | null {
+  if (mediaType.includes('pdf')) return 'file';
+  const [family] = mediaType.split('/', 1);
+  return family === 'image' || family === 'audio' || family === 'video' ? family : null;
+}
+
+function isText(mediaType: string): boolean {
+  return mediaType.startsWith('text/') || /\b(json|xml|yaml|csv|javascript)\b/.test(mediaType);
+}

@@ -1,0 +1,64 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Cancellation } from '../model/cancellation';
+import { anEndpoint, aProvider } from '../testing';
+import { ReplyBudget, type ReplyHolder } from './reply-budget';
+import { UpstreamHttp } from './upstream-http';
+
+class Holder implements ReplyHolder {
+  resumed = 0;
+  resume(): void {
+    this.resumed += 1;
+  }
+}
+
+describe(ReplyBudget.name, () => {
+  it('lets all read on while there is room, and beyond it the oldest alone', () => {
+    const budget = new ReplyBudget(10);
+    const [oldest, second, third] = [new Holder(), new Holder(), new Holder()];
+    expect([budget.take(oldest, 4), budget.take(second, 4), budget.take(third, 4)]).toEqual([true, true, false]);
+    expect([budget.take(oldest, 100), budget.take(second, 1)]).toEqual([true, false]);
+    budget.giveBack(oldest);
+    expect([second.resumed, third.resumed]).toEqual([1, 1]);
+    expect(budget.take(third, 10)).toBe(false);
+    budget.giveBack(second);
+    expect(third.resumed).toBe(2);
+  });
+
+  it('forgets who has ended, however often that is said', () => {
+    const budget = new ReplyBudget(10);
+    const [one, other] = [new Holder(), new Holder()];
+    budget.take(one, 10);
+    budget.giveBack(one);
+    budget.giveBack(one);
+    expect(budget.take(other, 10)).toBe(true);
+  });
+});
+
+describe(UpstreamHttp.name, () => {
+  const MIB = 1024 * 1024;
+  let server: Server;
+
+  beforeAll(async () => {
+    server = createServer((_request, response) => void response.end(Buffer.alloc(4 * MIB, 'a')));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+
+  afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+  it('reads every answer to its end although all of them together are too large', async () => {
+    const http = new UpstreamHttp({ mostReplyBytes: 5 * MIB });
+    const { port } = server.address() as AddressInfo;
+    const provider = aProvider({ baseUrl: `http://127.0.0.1:${port}`, maxConcurrency: 16 });
+    const call = {
+      endpoint: anEndpoint({ provider }),
+      apiKey: null,
+      signal: new Cancellation(),
+      body: Buffer.from('{}'),
+      timeouts: { headersMs: 20_000, idleMs: 20_000, totalMs: 20_000 },
+    };
+    const replies = await Promise.all(Array.from({ length: 16 }, () => http.request('/', [], call)));
+    expect(replies.map(({ body }) => body.length)).toEqual(Array.from({ length: 16 }, () => 4 * MIB));
+    await http.close();
+  });
+});

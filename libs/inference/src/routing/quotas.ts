@@ -1,0 +1,67 @@
+import type { Catalogue } from './catalogue';
+import type { Endpoint } from './catalogue-entries';
+
+/** What a provider counts calls against: an account on one upstream model. */
+export interface AccountModel {
+  readonly account: string;
+  readonly upstreamModel: string;
+}
+
+type Limited = Pick<Endpoint, 'upstreamModel' | 'quotaGroup'>;
+
+/** The name of an account: the operator's at a provider, or that of one credential of a caller. */
+export function accountOf(providerSlug: string, credentialId: string | null): string {
+  return credentialId === null ? providerSlug : `${providerSlug}:${credentialId}`;
+}
+
+/** The name of the quota that calls of an account to an endpoint count against. No account has a space or `#` in it. */
+export function quotaOf(account: string, { upstreamModel, quotaGroup }: Limited): string {
+  return quotaGroup === null ? `${account} ${upstreamModel}` : `${account}#${quotaGroup}`;
+}
+
+/** The slug of the provider that a quota belongs to. */
+export function providerOfQuota(quota: string): string {
+  return quota.slice(0, quota.search(/[: #]/));
+}
+
+/** The `quota_group`s of a catalogue, for callers that have an upstream model and no endpoint. */
+export class QuotaGroups {
+  readonly #groups = new Map<string, string>();
+  readonly #models = new Map<string, Set<string>>();
+
+  constructor(catalogue: Catalogue) {
+    for (const { endpoints } of catalogue.models()) {
+      for (const { provider, upstreamModel, quotaGroup } of endpoints) {
+        if (quotaGroup === null) continue;
+        this.#groups.set(`${provider.slug} ${upstreamModel}`, quotaGroup);
+        const group = `${provider.slug}#${quotaGroup}`;
+        this.#models.set(group, (this.#models.get(group) ?? new Set()).add(upstreamModel));
+      }
+    }
+  }
+
+  /** The name of the quota of an account on an upstream model. */
+  quotaOf({ account, upstreamModel }: AccountModel): string {
+    const provider = account.split(':', 1)[0]!;
+    return quotaOf(account, { upstreamModel, quotaGroup: this.#groups.get(`${provider} ${upstreamModel}`) ?? null });
+  }
+
+  /** Everything that counts against a quota; nothing where the catalogue no longer has its group. */
+  membersOf(quota: string): readonly AccountModel[] {
+    const end = quota.search(/[ #]/);
+    const account = quota.slice(0, end);
+    const name = quota.slice(end + 1);
+    if (quota[end] === ' ') return [{ account, upstreamModel: name }];
+    const models = this.#models.get(`${account.split(':', 1)[0]!}#${name}`) ?? [];
+    return [...models].map((upstreamModel) => ({ account, upstreamModel }));
+  }
+}
+
+/** A catalogue never changes, so each is looked into once. */
+const known = new WeakMap<Catalogue, QuotaGroups>();
+
+export function quotaGroupsOf(catalogue: Catalogue): QuotaGroups {
+  let groups = known.get(catalogue);
+  if (groups === undefined) known.set(catalogue, (groups = new QuotaGroups(catalogue)));
+  return groups;
+}

@@ -1,0 +1,102 @@
+import type { BatchStatus } from './batch.entity';
+
+/** What one snapshot of the tables says of a batch. Money as exact decimal strings in US dollars. */
+export interface BatchFigures {
+  readonly id: string;
+  readonly number: string;
+  readonly status: BatchStatus;
+  readonly total: number;
+  /** Null until the batch is over. */
+  readonly completed: number | null;
+  readonly failed: number | null;
+  readonly endsAs: string | null;
+  /** `usage.cost`; null where it has none. */
+  readonly usageCost: number | null;
+  /** Its requests and results were removed, by its owner or after the retention. */
+  readonly isEmptied: boolean;
+  readonly lines: number;
+  readonly firstSeq: number | null;
+  readonly lastSeq: number | null;
+  readonly answered: number;
+  readonly refused: number;
+  readonly resultsUsd: string;
+  /** Results whose charge is missing or of another amount. */
+  readonly mischarged: number;
+  readonly segments: number;
+  readonly segmentLines: number;
+  readonly segmentResults: number;
+  /** Null where there is no hold. */
+  readonly holdState: 'open' | 'resolved' | null;
+  readonly settledUsd: string;
+  readonly isSettledAsResults: boolean;
+}
+
+export type BatchProblemKind = 'lines' | 'results' | 'counts' | 'usage' | 'charges' | 'segments' | 'hold';
+
+export interface BatchProblem {
+  readonly kind: BatchProblemKind;
+  readonly message: string;
+}
+
+const TERMINAL: ReadonlySet<BatchStatus> = new Set<BatchStatus>(['completed', 'failed', 'expired', 'cancelled']);
+
+type Check = (of: BatchFigures) => string | null;
+
+const isOver = ({ status }: BatchFigures): boolean => TERMINAL.has(status);
+/** Nothing of it was run: it has no results, and counts of 0. */
+const failedValidation = ({ status, usageCost }: BatchFigures): boolean => status === 'failed' && usageCost === null;
+/** Every line came to its result, or the batch would not have ended like this. */
+const ranToItsEnd = (of: BatchFigures): boolean =>
+  of.status === 'completed' || (of.status === 'failed' && of.endsAs === null && !failedValidation(of));
+
+const CHECKS: Readonly<Record<BatchProblemKind, Check>> = {
+  lines: ({ isEmptied, lines, firstSeq, lastSeq, total }) => {
+    if (isEmptied || (lines === total && firstSeq === 0 && lastSeq === total - 1)) return null;
+    return `${lines} of ${total} lines${lines === 0 ? '' : `, numbered ${firstSeq} to ${lastSeq}`}`;
+  },
+  results: (of) => {
+    if (of.isEmptied || !isOver(of)) return null;
+    const results = of.answered + of.refused;
+    if (ranToItsEnd(of) && results !== of.total) return `${results} results for ${of.total} requests`;
+    if (of.answered !== of.completed) return `${of.answered} responses, but completed is ${of.completed}`;
+    return of.status === 'completed' && of.refused !== of.failed
+      ? `${of.refused} errors, but failed is ${of.failed}`
+      : null;
+  },
+  counts: (of) => {
+    if (!isOver(of)) return null;
+    const sum = (of.completed ?? 0) + (of.failed ?? 0);
+    return sum === (failedValidation(of) ? 0 : of.total) ? null : `completed + failed is ${sum}, total is ${of.total}`;
+  },
+  usage: (of) => {
+    if (!isOver(of)) return null;
+    const said = of.usageCost ?? 0;
+    const usd = of.isEmptied ? of.settledUsd : of.resultsUsd;
+    const what = of.isEmptied ? 'its hold was charged' : 'its results cost';
+    return said === Number(usd) ? null : `usage.cost is ${said}, but ${what} ${usd}`;
+  },
+  charges: (of) => {
+    if (of.isEmptied) return null;
+    if (of.mischarged > 0) return `${of.mischarged} results are not charged what they cost`;
+    return of.isSettledAsResults ? null : `its hold was charged ${of.settledUsd}, its results cost ${of.resultsUsd}`;
+  },
+  segments: (of) => {
+    if (isOver(of)) return of.segments === 0 ? null : `${of.segments} segments are left over`;
+    if (of.segmentLines !== of.total) return `segments for ${of.segmentLines} of ${of.total} lines`;
+    const results = of.answered + of.refused;
+    return of.segmentResults === results ? null : `segments count ${of.segmentResults} results, there are ${results}`;
+  },
+  hold: (of) => {
+    if (of.holdState === null) return 'there is no hold';
+    const expected = isOver(of) ? 'resolved' : 'open';
+    return of.holdState === expected ? null : `the hold is ${of.holdState}`;
+  },
+};
+
+/** Everything in which lines, results, counts and charges of the batch disagree. */
+export function problemsOf(figures: BatchFigures): BatchProblem[] {
+  return Object.entries(CHECKS).flatMap(([kind, check]) => {
+    const message = check(figures);
+    return message === null ? [] : [{ kind: kind as BatchProblemKind, message }];
+  });
+}

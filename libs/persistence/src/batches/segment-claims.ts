@@ -1,0 +1,191 @@
+/** A lease on a run of lines: whoever holds the highest fence may write results for them. */
+export interface SegmentLease {
+  readonly batchNumber: bigint;
+  readonly number: number;
+  readonly fence: bigint;
+}
+
+export interface ClaimedSegment extends SegmentLease {
+  readonly createdOn: string;
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  /** Leases of this segment since a result of it was stored, this one included. */
+  readonly attempts: number;
+  readonly batchId: string;
+  readonly endpoint: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly upstreamModel: string;
+  /** The account at the provider: its slug for the operator's, with the id of the credential for a caller's own. */
+  readonly account: string;
+  /** Whether that is the account of a caller's own key. */
+  readonly isOwnKey: boolean;
+  readonly organizationId: string;
+  readonly workspaceId: string;
+  /** Of the key that submitted the batch. */
+  readonly apiKeyHash: string;
+  /** When the batch's window is over, in milliseconds since the epoch. */
+  readonly expiresAtMs: number;
+}
+
+export interface ClaimRow {
+  batch_number: string;
+  number: number;
+  fence: string;
+  created_on: string;
+  first_seq: number;
+  last_seq: number;
+  attempts: number;
+  id: string;
+  endpoint: string;
+  model: string;
+  provider: string;
+  upstream_model: string;
+  account: string;
+  is_own_key: boolean;
+  organization_id: string;
+  workspace_id: string;
+  api_key_hash: string;
+  expires_at: Date;
+}
+
+/** A segment that another follows is full: of so many lines, or of bytes. */
+const FULL_SEGMENT_LINES = 128;
+
+/** From this lease on the lines of a segment run one at a time: the one that kills workers is the first without a result. */
+export const ONE_AT_A_TIME_FROM = 3;
+/** The lease in which that first line runs with nothing else in its worker. One more death, and it is given up. */
+export const ALONE_FROM = 5;
+
+/** The account at the provider. Null is the operator's key. */
+export const ACCOUNT = `(b.provider || coalesce(':' || b.credential_id::text, ''))`;
+
+const AT_WORK = `b.status = 'in_progress' AND b.stop_by IS NULL AND b.finalized_at IS NULL`;
+
+/** Found by as many steps through the index `batches_in_turn` as there are such workspaces, however many batches. */
+const WORKSPACES_AT_WORK = `
+          (SELECT b.workspace_id FROM batches b WHERE ${AT_WORK} ORDER BY b.workspace_id LIMIT 1)
+          UNION ALL
+          SELECT following.workspace_id FROM working w CROSS JOIN LATERAL (
+            SELECT b.workspace_id FROM batches b WHERE b.workspace_id > w.workspace_id AND ${AT_WORK}
+            ORDER BY b.workspace_id LIMIT 1
+          ) following`;
+
+/** How many lines come before each segment in the order in which they are taken. */
+const linesBefore = (segments: 'ranked' | 'locked'): string => `
+  SELECT *, sum(lines) OVER (
+    ORDER BY turn, expires_at, batch_number, number ROWS UNBOUNDED PRECEDING) - lines AS lines_before
+  FROM ${segments}`;
+
+/** Takes leases on the segments of a list that meet a condition. */
+const leaseSql = (list: string, condition: string, leaseMs: '$1' | '$2'): string => `
+  UPDATE batch_segments s
+  SET state = 'open', available_at = now() + ${leaseMs} * interval '1 millisecond', fence = s.fence + 1,
+    attempts = s.attempts + 1
+  FROM ${list} p JOIN batches b ON b.number = p.batch_number
+  WHERE s.batch_number = p.batch_number AND s.number = p.number AND ${condition}
+  RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq, s.attempts,
+    b.id, b.endpoint, b.model, b.provider, b.upstream_model, ${ACCOUNT} AS account,
+    b.credential_id IS NOT NULL AS is_own_key, b.organization_id, b.workspace_id, b.api_key_hash, b.expires_at`;
+
+/** Ranked beyond what is taken, so that workers who claim at once find some each: in segments, and in lines. */
+const LOOK_AHEAD = 4;
+const LOOK_AHEAD_BOUNDS = 16;
+const LEAST_RANKED = 64;
+/** Of each workspace, however many of them have work: what is ranked of one may be in others' hands. */
+const LEAST_OF_EACH = 16;
+
+/** What a provider counts calls against, as claimed segments name it. */
+export type AccountModel = Pick<ClaimedSegment, 'account' | 'upstreamModel'>;
+
+/** What gets no more segments for now. */
+export interface KeptOut {
+  readonly models: readonly AccountModel[];
+  readonly apiKeyHashes: readonly string[];
+}
+
+export interface ClaimBounds {
+  readonly keptOut?: KeptOut;
+  /** Small segments are taken many at a time, full ones few. */
+  readonly mostLines?: number;
+}
+
+// Ranks more than it takes, so that workers who claim at once find different ones; and locks as many as the
+// first of the ranked fill the bound with. If those that it gets are larger, some are free again afterwards.
+export const CLAIM_SQL = `
+        WITH RECURSIVE working AS (${WORKSPACES_AT_WORK}
+        ), ranked AS (
+          SELECT o.*,
+            row_number() OVER (PARTITION BY w.workspace_id ORDER BY o.expires_at, o.batch_number, o.number) AS turn
+          FROM working w CROSS JOIN LATERAL (
+            SELECT b.number AS batch_number, s.number, b.expires_at,
+              CASE WHEN s.last_seq < b.total - 1 THEN ${FULL_SEGMENT_LINES} ELSE s.last_seq - s.first_seq + 1 END AS lines
+            FROM batches b CROSS JOIN LATERAL (
+              SELECT s.number, s.first_seq, s.last_seq FROM batch_segments s
+              WHERE s.batch_number = b.number AND s.state = 'open' AND s.available_at <= now()
+              ORDER BY s.number LIMIT $4
+            ) s
+            WHERE b.workspace_id = w.workspace_id AND ${AT_WORK}
+              AND NOT EXISTS (SELECT 1 FROM unnest($3::text[], $6::text[]) AS kept_out(account, upstream_model)
+                WHERE kept_out.account = ${ACCOUNT} AND kept_out.upstream_model = b.upstream_model)
+              AND b.api_key_hash <> ALL ($7::text[])
+            ORDER BY b.expires_at, b.number, s.number
+            LIMIT greatest(${LEAST_OF_EACH}, $4 / (SELECT count(*) FROM working))
+          ) o
+          ORDER BY turn, o.expires_at, o.batch_number LIMIT $4
+        ), near AS (
+          SELECT * FROM (${linesBefore('ranked')}) r
+          WHERE $5::integer IS NULL OR r.lines_before < $5 * ${LOOK_AHEAD_BOUNDS}
+        ), enough AS (
+          SELECT count(*) AS segments FROM near WHERE $5::integer IS NULL OR lines_before < $5
+        ), locked AS (
+          SELECT r.batch_number, r.number, r.expires_at, r.lines, r.turn FROM near r
+          JOIN batch_segments s ON s.batch_number = r.batch_number AND s.number = r.number
+          WHERE s.state = 'open' AND s.available_at <= now()
+          ORDER BY r.turn, r.expires_at, r.batch_number
+          LIMIT least($1, (SELECT segments FROM enough)) FOR UPDATE OF s SKIP LOCKED
+        ), picked AS (
+          SELECT batch_number, number FROM (${linesBefore('locked')}) l
+          WHERE $5::integer IS NULL OR l.lines_before < $5
+        ), suspects AS (
+          UPDATE batch_segments s SET state = 'suspect', fence = s.fence + 1 FROM picked p
+          WHERE s.batch_number = p.batch_number AND s.number = p.number AND s.attempts >= ${ALONE_FROM - 1}
+        )
+        ${leaseSql('picked', `s.attempts < ${ALONE_FROM - 1}`, '$2')}`;
+
+export const CLAIM_SUSPECT_SQL = `
+  WITH picked AS (
+    SELECT s.batch_number, s.number FROM batch_segments s JOIN batches b ON b.number = s.batch_number
+    WHERE s.state = 'suspect' AND ${AT_WORK} ORDER BY s.batch_number, s.number LIMIT 1 FOR UPDATE OF s SKIP LOCKED
+  ) ${leaseSql('picked', 'true', '$1')}`;
+
+export const HAS_SUSPECTS_SQL = `
+  SELECT 1 FROM batch_segments s JOIN batches b ON b.number = s.batch_number
+  WHERE s.state = 'suspect' AND ${AT_WORK} LIMIT 1`;
+
+export function rankedAtMost(limit: number): number {
+  return Math.max(LEAST_RANKED, limit * LOOK_AHEAD);
+}
+
+export function toClaimedSegment(row: ClaimRow): ClaimedSegment {
+  return {
+    batchNumber: BigInt(row.batch_number),
+    number: row.number,
+    fence: BigInt(row.fence),
+    createdOn: row.created_on,
+    firstSeq: row.first_seq,
+    lastSeq: row.last_seq,
+    attempts: row.attempts,
+    batchId: row.id,
+    endpoint: row.endpoint,
+    model: row.model,
+    provider: row.provider,
+    upstreamModel: row.upstream_model,
+    account: row.account,
+    isOwnKey: row.is_own_key,
+    organizationId: row.organization_id,
+    workspaceId: row.workspace_id,
+    apiKeyHash: row.api_key_hash,
+    expiresAtMs: row.expires_at.getTime(),
+  };
+}

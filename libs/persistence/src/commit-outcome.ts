@@ -1,0 +1,86 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Session } from './session';
+import { CommitUnknown } from './transactions';
+
+/** How to find out whether a transaction happened whose COMMIT was not answered. */
+export interface Outcome {
+  /** Names the transaction. A look waits until the transaction of this id is over. */
+  readonly id: string;
+  /** True when the rows are there that the transaction makes. Sees what the transaction saw. */
+  readonly happened: (session: Session) => Promise<boolean>;
+}
+
+type Transact<S> = <R>(work: (session: S) => Promise<R>) => Promise<R>;
+
+/** Longer than a session of a lost connection can stay in its transaction (`idle_in_transaction_session_timeout`). */
+const LOOK_FOR_MS = 15_000;
+const FIRST_DELAY_MS = 100;
+const LONGEST_DELAY_MS = 1_000;
+
+/** The outcome of a transaction that makes one row, known by a column that is unique. */
+export function outcomeOfRow(table: string, column: string, id: string): Outcome {
+  return {
+    id: `${table} ${id}`,
+    happened: async (session) =>
+      (await session.firstRow({ sql: `SELECT 1 FROM ${table} WHERE ${column} = $1`, values: [id] })) !== null,
+  };
+}
+
+/**
+ * Runs the work in a transaction. With an `outcome`, looks after an unanswered COMMIT whether it happened: then the result of the work
+ * is returned. If it did not happen, throws the cause.
+ *
+ * Why "not there" is an answer: both transactions take the same advisory lock, which PostgreSQL releases after what was
+ * committed is visible. So the look begins when the first transaction is over, whatever its connection came to.
+ *
+ * @throws CommitUnknown without an `outcome`, or when PostgreSQL could not be asked within `lookForMs`
+ */
+export async function withOutcome<T, S extends Session>(
+  transact: Transact<S>,
+  work: (session: S) => Promise<T>,
+  outcome: Outcome | undefined,
+  lookForMs = LOOK_FOR_MS,
+): Promise<T> {
+  if (outcome === undefined) return transact(work);
+  let done: { readonly result: T } | null = null;
+  try {
+    return await transact(async (session) => {
+      await takeTurn(session, outcome);
+      done = { result: await work(session) };
+      return done.result;
+    });
+  } catch (error) {
+    if (!(error instanceof CommitUnknown) || done === null) throw error;
+    if (await hasHappened(transact, outcome, error, lookForMs)) return (done as { readonly result: T }).result;
+    throw error.cause;
+  }
+}
+
+async function hasHappened<S extends Session>(
+  transact: Transact<S>,
+  outcome: Outcome,
+  unknown: CommitUnknown,
+  lookForMs: number,
+): Promise<boolean> {
+  const untilMs = performance.now() + lookForMs;
+  for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(LONGEST_DELAY_MS, delayMs * 2)) {
+    try {
+      return await transact(async (session) => {
+        await takeTurn(session, outcome);
+        return outcome.happened(session);
+      });
+    } catch {
+      // What stands in the way of the look says nothing about the transaction.
+      if (performance.now() + delayMs >= untilMs) throw unknown;
+    }
+    await delay(delayMs * (0.5 + Math.random() / 2));
+  }
+}
+
+async function takeTurn(session: Session, { id }: Outcome): Promise<void> {
+  await session.execute({
+    name: 'take-outcome',
+    sql: `SELECT pg_advisory_xact_lock(hashtextextended('outcome of ' || $1, 0))`,
+    values: [id],
+  });
+}

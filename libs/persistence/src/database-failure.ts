@@ -1,0 +1,59 @@
+import { QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
+import { AppError } from '@libs/errors';
+import { sqlStateOf } from './session';
+
+/**
+ * States of trouble that is not in the statement: lost connections, a server that ends sessions, starts or has no room,
+ * sessions and statements that took too long, locks that were not had in time, conflicts that retries did not end.
+ */
+const TROUBLE_STATES = /^(?:08|53|57P0|57014|25P0[34]|55P03|40001|40P01)/;
+/** Codes of the operating system and of name lookups. */
+const TROUBLE_CODES: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+/** The driver and its pool say these without a code. */
+const TROUBLE_MESSAGES =
+  /^(?:Connection terminated|timeout exceeded when trying to connect|Client (?:has encountered a connection error|was closed)|Query read timeout|server conn crashed)/;
+
+/** What TypeORM says once it has given up a connection that ended between two statements of a transaction. */
+const GIVEN_UP = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+
+const RETRY_AFTER_SECONDS = 2;
+
+/**
+ * Runs work on PostgreSQL. What is wrong with PostgreSQL or the way to it is thrown as AppError `unavailable`, which
+ * callers may repeat; everything else as it is.
+ */
+export async function reporting<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isTrouble(error) ? databaseUnavailable(error) : error;
+  }
+}
+
+function databaseUnavailable(cause: Error): AppError {
+  return new AppError('unavailable', 'The service is temporarily unavailable', {
+    cause,
+    internal: `PostgreSQL: ${cause.message}`,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+}
+
+function isTrouble(error: unknown): error is Error {
+  if (!(error instanceof Error) || error instanceof AppError) return false;
+  const state = sqlStateOf(error);
+  if (state !== null) return TROUBLE_STATES.test(state);
+  if ('code' in error && TROUBLE_CODES.has(error.code)) return true;
+  if (GIVEN_UP.some((type) => error instanceof type)) return true;
+  // A connection that failed for every address of a host.
+  if (error instanceof AggregateError) return error.errors.some(isTrouble);
+  return TROUBLE_MESSAGES.test(error.message);
+}

@@ -1,0 +1,61 @@
+import { FEED_NAMES, type FeedName, type Secret } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { FanoutReceiver } from '../messaging/fanout';
+import type { MessageBus } from '../messaging/message-bus';
+import { readFeedEvent } from './feed-event';
+import { FeedFollower } from './feed-follower';
+
+export interface FeedsOptions {
+  readonly amqpUrl: Secret;
+  /** How the broker lists the connection of the events. */
+  readonly serviceName: string;
+  readonly names: readonly FeedName[];
+}
+
+/** The exchange of a feed's events. */
+export const exchangeOf = (feed: FeedName): string => `changes.${feed}`;
+
+/** The feeds that a process follows. */
+export class Feeds {
+  readonly #followers: ReadonlyMap<FeedName, FeedFollower>;
+  readonly #events: FanoutReceiver;
+
+  /** @param bus by which is asked what changed; it follows no feed itself */
+  constructor(bus: Pick<MessageBus, 'call'>, { amqpUrl, serviceName, names }: FeedsOptions) {
+    const onSilence = (): void => this.#events.reopen();
+    this.#followers = new Map(names.map((name) => [name, new FeedFollower(name, bus, { onSilence })]));
+    this.#events = new FanoutReceiver({
+      amqpUrl,
+      name: `${serviceName} events`,
+      exchanges: names.map(exchangeOf),
+      receive: (exchange, event) => {
+        const name = FEED_NAMES.find((feed) => exchangeOf(feed) === exchange);
+        if (name !== undefined) this.#followers.get(name)?.hear(readFeedEvent(event));
+      },
+    });
+  }
+
+  start(): void {
+    if (this.#followers.size === 0) return;
+    this.#events.start();
+    for (const follower of this.#followers.values()) follower.start();
+  }
+
+  async close(): Promise<void> {
+    for (const follower of this.#followers.values()) follower.stop();
+    if (this.#followers.size > 0) await this.#events.close();
+  }
+
+  find(name: FeedName): FeedFollower | undefined {
+    return this.#followers.get(name);
+  }
+
+  /** @throws AppError server for a feed that this process does not follow */
+  of(name: FeedName): FeedFollower {
+    const follower = this.#followers.get(name);
+    if (follower === undefined) {
+      throw new AppError('server', 'Internal error', { internal: `this process does not follow ${name}` });
+    }
+    return follower;
+  }
+}

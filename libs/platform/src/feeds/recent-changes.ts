@@ -1,0 +1,44 @@
+const MOST_SUBJECTS = 10_000;
+
+/**
+ * The changes that were applied last, numbered in the order in which this process learnt of them. An answer is kept
+ * only if nothing that it speaks of changed since its question: its owner may have read the row before.
+ */
+export class RecentChanges {
+  /** By subject the number of its last change, the oldest first. */
+  readonly #last = new Map<string, number>();
+  #count = 0;
+  /** Of changes up to this number it is no longer known whom they concern. */
+  #unknownUpTo = 0;
+
+  /** How many there were. */
+  get count(): number {
+    return this.#count;
+  }
+
+  add(subjects: readonly string[]): void {
+    this.#count += 1;
+    for (const subject of subjects) {
+      this.#last.delete(subject);
+      this.#last.set(subject, this.#count);
+    }
+    for (const [subject, number] of this.#last) {
+      if (this.#last.size <= MOST_SUBJECTS) break;
+      this.#last.delete(subject);
+      this.#unknownUpTo = number;
+    }
+  }
+
+  /** Anything may have changed. */
+  addUnknown(): void {
+    this.#count += 1;
+    this.#unknownUpTo = this.#count;
+    this.#last.clear();
+  }
+
+  /** Whether none of the subjects is known or possible to have changed after change number `count`. */
+  areUnchangedSince(count: number, subjects: readonly string[]): boolean {
+    if (count < this.#unknownUpTo) return false;
+    return subjects.every((subject) => (this.#last.get(subject) ?? 0) <= count);
+  }
+}

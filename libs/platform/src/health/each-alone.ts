@@ -1,0 +1,103 @@
+import type { LoggerService } from '@nestjs/common';
+import { counter, gauge } from '../telemetry/metrics';
+import { describeFailure } from '../messaging/broker-failure';
+
+const FIRST_REST_MS = 5_000;
+const LONGEST_REST_MS = 5 * 60_000;
+/** When more ids fail than this, those that failed longest ago are forgotten. */
+const MOST_RESTING = 10_000;
+
+const failures = counter({
+  name: 'sluice_task_item_failures_total',
+  help: 'Things that a task could not handle, by task; each is in the log with its id',
+  labelNames: ['task'],
+});
+const resting = gauge({
+  name: 'sluice_task_items_resting',
+  help: 'Things that failed and are left alone for now, by task',
+  labelNames: ['task'],
+});
+
+interface Rest {
+  readonly failures: number;
+  readonly untilMs: number;
+}
+
+/**
+ * Handles things one by one, so that one that fails stops no other. A failure is counted, logged when it is the first
+ * in a row, and puts the id to rest: `restingIds` is for the query that looks for work, which leaves them out.
+ */
+export class EachAlone {
+  private readonly rests = new Map<string, Rest>();
+
+  /** @param task label of the metrics and of the log */
+  constructor(
+    private readonly task: string,
+    private readonly logger: Pick<LoggerService, 'warn'>,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  /** Returns the ids that are not to be tried now. */
+  restingIds(): string[] {
+    const nowMs = this.nowMs();
+    for (const [id, { untilMs }] of this.rests) {
+      // What did not come back this long after its rest is no longer there to be handled.
+      if (untilMs < nowMs - LONGEST_REST_MS) this.rests.delete(id);
+    }
+    this.measure();
+    return [...this.rests].filter(([, rest]) => rest.untilMs > nowMs).map(([id]) => id);
+  }
+
+  /** Runs `work` unless the id rests. Returns false if it rests or fails; never throws. */
+  async run(id: string, work: () => Promise<unknown>): Promise<boolean> {
+    const rest = this.rests.get(id);
+    if (rest !== undefined && rest.untilMs > this.nowMs()) return false;
+    try {
+      await work();
+      if (rest !== undefined) this.recovered(id, rest);
+      return true;
+    } catch (error) {
+      this.failed(id, error);
+      return false;
+    }
+  }
+
+  /** Runs `work` for each item in turn. Returns how many succeeded; never throws. */
+  async forEach<Item>(
+    items: Iterable<Item>,
+    idOf: (item: Item) => string,
+    work: (item: Item) => Promise<unknown>,
+  ): Promise<number> {
+    let succeeded = 0;
+    for (const item of items) {
+      if (await this.run(idOf(item), () => work(item))) succeeded += 1;
+    }
+    return succeeded;
+  }
+
+  /** Counts, logs and rests an id whose work failed elsewhere. */
+  failed(id: string, error: unknown): void {
+    const before = this.rests.get(id)?.failures ?? 0;
+    const restMs = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(before, 16));
+    this.rests.delete(id);
+    this.rests.set(id, { failures: before + 1, untilMs: this.nowMs() + restMs });
+    for (const [oldest] of this.rests) {
+      if (this.rests.size <= MOST_RESTING) break;
+      this.rests.delete(oldest);
+    }
+    this.measure();
+    failures.inc({ task: this.task });
+    if (before > 0) return;
+    this.logger.warn(`${this.task}: ${id} failed and is tried again later: ${describeFailure(error)}`);
+  }
+
+  private recovered(id: string, { failures: count }: Rest): void {
+    this.rests.delete(id);
+    this.measure();
+    this.logger.warn(`${this.task}: ${id} succeeded after ${count} failures`);
+  }
+
+  private measure(): void {
+    resting.set({ task: this.task }, this.rests.size);
+  }
+}

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import { Secret } from '@libs/contracts';
+import { eventually, TestBroker, type TcpProxy } from '../testing';
+import { BrokerConnection } from './broker-connection';
+import { FanoutReceiver, FanoutSender } from './fanout';
+
+describe('events over RabbitMQ', () => {
+  let broker: TestBroker;
+  let proxy: TcpProxy;
+  let exchange: string;
+  let connection: BrokerConnection;
+  let sender: FanoutSender;
+  let closing: (() => Promise<unknown>)[];
+
+  beforeEach(async () => {
+    Logger.overrideLogger(false);
+    broker = await TestBroker.connect();
+    proxy = await broker.proxy();
+    exchange = `test-${randomUUID()}`;
+    connection = new BrokerConnection({ amqpUrl: new Secret(broker.url), name: 'test sends' });
+    sender = new FanoutSender(connection, exchange);
+    connection.start();
+    sender.start();
+    closing = [() => sender.close(), () => connection.close()];
+    await untilSent({ n: 0 });
+  });
+
+  afterEach(async () => {
+    for (const close of closing) await close();
+    await broker.channel.deleteExchange(exchange);
+    await broker.close();
+    await proxy.close();
+  });
+
+  const untilSent = (event: object): Promise<void> =>
+    eventually(
+      () =>
+        sender.send(event).then(
+          () => true,
+          () => false,
+        ),
+      'an event is taken',
+    );
+
+  /** Numbers of the events that were heard. */
+  function listen(url: string): { heard: number[]; receiver: FanoutReceiver } {
+    const heard: number[] = [];
+    const receive = (_exchange: string, event: unknown): void => void heard.push((event as { n: number }).n);
+    const options = { amqpUrl: new Secret(url), name: 'test events', exchanges: [exchange], receive };
+    const receiver = new FanoutReceiver(options);
+    receiver.start();
+    closing.unshift(() => receiver.close());
+    return { heard, receiver };
+  }
+
+  /** Until an event is heard that is sent again and again. */
+  async function untilHears(heard: readonly number[], n: number): Promise<void> {
+    await eventually(async () => {
+      await sender.send({ n }).catch(() => undefined);
+      return heard.includes(n);
+    }, `event ${n} is heard`);
+  }
+
+  it('are heard by every process that listens', async () => {
+    const listeners = [listen(broker.url), listen(broker.url)];
+    for (const { heard } of listeners) await untilHears(heard, 1);
+    await sender.send({ n: 2 });
+    await eventually(() => listeners.every(({ heard }) => heard.at(-1) === 2), 'both heard the last');
+  });
+
+  it('are heard again after the connection was cut', async () => {
+    const { heard } = listen(proxy.through(broker.url));
+    await untilHears(heard, 1);
+    proxy.cut();
+    await untilHears(heard, 2);
+  });
+
+  it('are heard again after the exchange was lost, once the receiver listens anew', async () => {
+    const { heard, receiver } = listen(broker.url);
+    await untilHears(heard, 1);
+    await broker.channel.deleteExchange(exchange);
+    await untilSent({ n: 2 });
+    expect(heard).not.toContain(2);
+    receiver.reopen();
+    await untilHears(heard, 3);
+  });
+
+  it('do not disturb the receiver when they cannot be read', async () => {
+    const { heard } = listen(broker.url);
+    await untilHears(heard, 1);
+    broker.channel.publish(exchange, '', Buffer.from('{'));
+    await untilHears(heard, 2);
+  });
+
+  it('fail within a bounded time when the broker does not take them', async () => {
+    const stalled = new BrokerConnection({ amqpUrl: new Secret(proxy.through(broker.url)), name: 'test stalls' });
+    const slow = new FanoutSender(stalled, exchange);
+    stalled.start();
+    slow.start();
+    await eventually(
+      () =>
+        slow.send({ n: 1 }).then(
+          () => true,
+          () => false,
+        ),
+      'an event is taken',
+    );
+    proxy.hold();
+    await expect(slow.send({ n: 2 })).rejects.toMatchObject({ code: 'unavailable' });
+    proxy.release();
+    proxy.refuse();
+    await expect(slow.send({ n: 3 })).rejects.toMatchObject({ code: 'unavailable' });
+    proxy.accept();
+    await slow.close();
+    await stalled.close();
+  });
+});

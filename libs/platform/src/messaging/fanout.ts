@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
+import type { Secret } from '@libs/contracts';
+import { BrokerConnection } from './broker-connection';
+import { brokerFailure, describeFailure } from './broker-failure';
+import { ManagedChannel } from './managed-channel';
+import { settledWithin } from './pause';
+
+const EXCHANGE = { durable: true, autoDelete: false } as const;
+/** Events that wait for one process. Older ones are dropped: it finds out by itself what it missed. */
+const MOST_WAITING = 1_000;
+const MOST_WAITING_BYTES = 8 * 1_024 * 1_024;
+/** A channel that hears nothing is opened anew at most so often. */
+const REOPEN_EVERY_MS = 5_000;
+
+/** How long the broker may take to confirm an event. */
+const CONFIRM_TIMEOUT_MS = 2_000;
+
+/** Publishes events to every process that listens. */
+export class FanoutSender {
+  readonly #channel: ManagedChannel<ConfirmChannel>;
+  readonly #unconfirmed = new Set<PromiseWithResolvers<void>>();
+
+  constructor(
+    connection: BrokerConnection,
+    readonly exchange: string,
+  ) {
+    this.#channel = new ManagedChannel<ConfirmChannel>(connection, {
+      name: `events of ${exchange}`,
+      open: (model) => model.createConfirmChannel(),
+      setUp: async (channel) => {
+        await channel.assertExchange(exchange, 'fanout', EXCHANGE);
+      },
+      onClosed: () => this.#failAll('the channel was lost before the broker had the event'),
+    });
+  }
+
+  start(): void {
+    this.#channel.start();
+  }
+
+  /** Resolves when the broker has the event. @throws AppError `unavailable` when it has not */
+  async send(event: object): Promise<void> {
+    const channel = this.#channel.current;
+    if (!channel) throw brokerFailure(`${this.exchange}: no channel to the broker`);
+    const confirmed = Promise.withResolvers<void>();
+    this.#unconfirmed.add(confirmed);
+    try {
+      this.#publish(channel, Buffer.from(JSON.stringify(event)), confirmed);
+      const isInTime = await settledWithin(confirmed.promise, CONFIRM_TIMEOUT_MS);
+      if (!isInTime) throw brokerFailure(`${this.exchange}: no confirm within ${CONFIRM_TIMEOUT_MS} ms`);
+      await confirmed.promise;
+    } finally {
+      this.#unconfirmed.delete(confirmed);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#channel.close();
+  }
+
+  #publish(channel: ConfirmChannel, content: Buffer, confirmed: PromiseWithResolvers<void>): void {
+    const options = { persistent: false, contentType: 'application/json' };
+    const onConfirm = (failure: unknown): void => {
+      if (failure) confirmed.reject(brokerFailure(`${this.exchange}: the event was not taken`, failure));
+      else confirmed.resolve();
+    };
+    try {
+      channel.publish(this.exchange, '', content, options, onConfirm);
+    } catch (thrown) {
+      throw brokerFailure(`${this.exchange}: the channel closed while publishing`, thrown);
+    }
+  }
+
+  #failAll(reason: string): void {
+    for (const { reject } of this.#unconfirmed) reject(brokerFailure(`${this.exchange}: ${reason}`));
+  }
+}
+
+export interface FanoutReceiverOptions {
+  readonly amqpUrl: Secret;
+  /** How the broker lists the connection. */
+  readonly name: string;
+  readonly exchanges: readonly string[];
+  /** Given what was published; what it throws is logged. */
+  readonly receive: (exchange: string, event: unknown) => void;
+}
+
+/**
+ * Hears the events of exchanges while it is connected, by a queue of its own that ends with its connection. That is
+ * another connection than the one for questions: neither waits for the other.
+ */
+export class FanoutReceiver {
+  readonly #logger = new Logger(FanoutReceiver.name);
+  readonly #connection: BrokerConnection;
+  readonly #channel: ManagedChannel<Channel>;
+  #reopenedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly options: FanoutReceiverOptions) {
+    this.#connection = new BrokerConnection(options);
+    this.#channel = new ManagedChannel<Channel>(this.#connection, {
+      name: options.name,
+      open: (model) => model.createChannel(),
+      setUp: (channel) => this.#listen(channel),
+    });
+  }
+
+  start(): void {
+    this.#connection.start();
+    this.#channel.start();
+  }
+
+  /** Listens anew: the broker may have lost the queue or its bindings and not said so. */
+  reopen(): void {
+    const channel = this.#channel.current;
+    if (channel === undefined || performance.now() - this.#reopenedAtMs < REOPEN_EVERY_MS) return;
+    this.#reopenedAtMs = performance.now();
+    this.#channel.reopen(channel, new Error('events were missed'));
+  }
+
+  async close(): Promise<void> {
+    await this.#channel.close();
+    await this.#connection.close();
+  }
+
+  async #listen(channel: Channel): Promise<void> {
+    const queue = `events.${randomUUID()}`;
+    await channel.assertQueue(queue, {
+      exclusive: true,
+      autoDelete: true,
+      durable: false,
+      arguments: {
+        'x-queue-type': 'classic',
+        'x-max-length': MOST_WAITING,
+        'x-max-length-bytes': MOST_WAITING_BYTES,
+        'x-overflow': 'drop-head',
+      },
+    });
+    for (const exchange of this.options.exchanges) {
+      await channel.assertExchange(exchange, 'fanout', EXCHANGE);
+      await channel.bindQueue(queue, exchange, '');
+    }
+    await channel.consume(queue, (message) => this.#take(channel, message), { noAck: true, exclusive: true });
+  }
+
+  #take(channel: Channel, message: ConsumeMessage | null): void {
+    if (message === null) {
+      this.#channel.reopen(channel, new Error('the broker ended the consumer of events'));
+      return;
+    }
+    try {
+      this.options.receive(message.fields.exchange, JSON.parse(message.content.toString('utf8')));
+    } catch (error) {
+      this.#logger.warn(`an event of ${message.fields.exchange} was dropped: ${describeFailure(error)}`);
+    }
+  }
+}

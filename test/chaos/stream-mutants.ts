@@ -1,0 +1,55 @@
+import type { Mutant } from './mutant';
+
+/** Defects of streamed answers. */
+export const streamMutants: readonly Mutant[] = [
+  {
+    name: 'stream-1',
+    defect: 'nothing is sent before the first event, however long it takes',
+    file: 'apps/gateway/src/inference/event-stream-reply.ts',
+    find: 'setTimeout(this.onFirstComment, this.pace.firstCommentMs)',
+    replace: 'setTimeout(() => undefined, this.pace.firstCommentMs)',
+    project: 'unit',
+    spec: 'apps/gateway/src/inference/kept-alive-calls',
+    test: 'falls back to the next provider after its head has left',
+  },
+  {
+    name: 'stream-2',
+    defect: 'an event that came in several lines of data leaves in several lines',
+    file: 'libs/inference/src/dialects/relayed-stream.ts',
+    find: 'const line = eventData(data);',
+    replace: 'const line = data;',
+    project: 'unit',
+    spec: 'libs/inference/src/dialects/split-streams',
+    test: 'in one line, also where it came in several',
+  },
+  {
+    name: 'stream-3',
+    defect: 'a character that two chunks share is lost',
+    file: 'libs/inference/src/dialects/event-splitter.ts',
+    find: 'this.#line.push(chunk.subarray(at));',
+    replace: 'this.#line.push(Buffer.from(chunk.subarray(at).toString()));',
+    project: 'unit',
+    spec: 'libs/inference/src/dialects/split-streams',
+    test: 'wherever the network cuts it',
+  },
+  {
+    name: 'stream-4',
+    defect: 'an answer that ends early counts as whole',
+    file: 'libs/inference/src/dialects/relayed-stream.ts',
+    find: '      if (!this.isDone) this.onEnd();\n',
+    replace: '',
+    project: 'unit',
+    spec: 'libs/inference/src/dialects/split-streams',
+    test: 'says, or an error, if the body ends early',
+  },
+  {
+    name: 'stream-5',
+    defect: 'a stream that fails after its head has left ends without a word',
+    file: 'apps/gateway/src/inference/call-replier.ts',
+    find: 'failureEvents(api, unansweredCall(api, talk, thrown), error)',
+    replace: 'Buffer.alloc(0)',
+    project: 'unit',
+    spec: 'apps/gateway/src/inference/kept-alive-calls',
+    test: 'and which then fails everywhere',
+  },
+];

@@ -1,0 +1,84 @@
+import { createWriteStream, mkdirSync, writeFileSync, type WriteStream } from 'node:fs';
+import { join } from 'node:path';
+import type {
+  BatchRecord,
+  CallRecord,
+  DeathRecord,
+  FaultRecord,
+  KeyRecord,
+  RequestRecord,
+  VideoRecord,
+} from './evidence';
+
+/** What happened in a storm, in memory for the checker and as JSON lines in a file for people. */
+export class StormHistory {
+  readonly calls: CallRecord[] = [];
+  readonly requests: RequestRecord[] = [];
+  readonly batches: BatchRecord[] = [];
+  readonly keys: KeyRecord[] = [];
+  readonly videos: VideoRecord[] = [];
+  readonly faults: FaultRecord[] = [];
+  readonly deaths: DeathRecord[] = [];
+  /** Set once every fault has ended. */
+  isCalm = false;
+  readonly #file: WriteStream;
+
+  constructor(private readonly folder: string) {
+    mkdirSync(folder, { recursive: true });
+    this.#file = createWriteStream(join(folder, 'history.jsonl'));
+  }
+
+  get path(): string {
+    return join(this.folder, 'history.jsonl');
+  }
+
+  /** Writes one event; `at` is when it is written. */
+  note(type: string, event: object): void {
+    this.#file.write(`${JSON.stringify({ at: Date.now(), type, ...event })}\n`);
+  }
+
+  addCall(call: CallRecord): void {
+    this.calls.push(call);
+    this.note('call', { ...call, text: call.text.slice(0, 80) });
+  }
+
+  addRequest(request: RequestRecord): void {
+    this.requests.push(request);
+    this.note('request', request);
+  }
+
+  addBatch(batch: BatchRecord): void {
+    this.batches.push(batch);
+    const { id, lane, endpoint, model, lines } = batch;
+    this.note('batch-accepted', { id, lane, endpoint, model, lines: lines.length });
+  }
+
+  addKey(key: KeyRecord): void {
+    this.keys.push(key);
+    this.note('key', key);
+  }
+
+  addVideo(video: VideoRecord): void {
+    this.videos.push(video);
+    this.note('video-accepted', video);
+  }
+
+  addFault(fault: FaultRecord): void {
+    this.faults.push(fault);
+    this.note('fault', fault);
+  }
+
+  addDeath(death: DeathRecord): void {
+    this.deaths.push(death);
+    this.note('death', death);
+  }
+
+  /** Puts another file beside the history. */
+  keep(name: string, value: unknown): void {
+    writeFileSync(join(this.folder, name), `${JSON.stringify(value, null, 2)}\n`);
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => this.#file.end(() => resolve()));
+  }
+}
