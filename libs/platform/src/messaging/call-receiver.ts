@@ -19,7 +19,7 @@ interface Question {
   readonly data: unknown;
 }
 
-const UNKNOWN = 'unknown';
+const UNKNOWN = { name: 'unknown', timeoutMs: 1_000 };
 
 /** Answers the calls of one queue: every question gets one answer, and then its ack. */
 export class CallReceiver {
@@ -35,9 +35,9 @@ export class CallReceiver {
   async receive(delivery: Delivery): Promise<void> {
     const stopTimer = answerSeconds.startTimer();
     const question = this.#read(delivery);
-    const name = question instanceof AppError ? UNKNOWN : question.contract.name;
+    const { name, timeoutMs } = question instanceof AppError ? UNKNOWN : question.contract;
     const reply = question instanceof AppError ? { err: question.toWire() } : await this.#answer(question);
-    this.#send(delivery, reply, name);
+    await this.#send(delivery, reply, name, timeoutMs);
     delivery.ack();
     stopTimer({ contract: name, outcome: 'err' in reply ? reply.err.code : 'ok' });
   }
@@ -73,18 +73,19 @@ export class CallReceiver {
     }
   }
 
-  #send(delivery: Delivery, reply: Reply, name: string): void {
+  async #send(delivery: Delivery, reply: Reply, contractName: string, waitMs: number): Promise<void> {
     const { replyTo, correlationId } = delivery.message.properties as { replyTo?: string; correlationId?: string };
     if (!replyTo || !correlationId) {
-      this.#logger.warn(`a call of ${name} came without an address to answer to`);
+      this.#logger.warn(`a call of ${contractName} came without an address to answer to`);
       return;
     }
+    const address = { replyTo, correlationId, contractName, waitMs };
     try {
-      this.replies.send(reply, replyTo, correlationId, name);
+      await this.replies.send(reply, address);
     } catch (thrown) {
       const error = AppError.from(thrown);
-      this.#logger.error(`${name}: ${describeFailure(error)}`);
-      this.replies.send({ err: error.toWire() }, replyTo, correlationId, name);
+      this.#logger.error(`${contractName}: ${describeFailure(error)}`);
+      await this.replies.send({ err: error.toWire() }, address);
     }
   }
 }

@@ -6,6 +6,7 @@ import { call, Secret, type CallContract, type Contract, type QueueSpec } from '
 import { AppError } from '@libs/errors';
 import { eventually, TestBroker, type TcpProxy } from '../testing';
 import { BrokerConnection, consumeQueues, Handles, MessageBus, MessagingModule, type QueueConsumption } from '.';
+import { ReplySender } from './reply-sender';
 
 class AddRequest {
   @IsInt()
@@ -242,6 +243,27 @@ describe('calls over RabbitMQ', () => {
       await expect(answer).resolves.toEqual({ sum: 2 });
     } finally {
       await late.close();
+    }
+  });
+
+  it('answers a question that was taken before the connection for answers was back', async () => {
+    const answers = await broker.proxy();
+    const connection = new BrokerConnection({ amqpUrl: new Secret(answers.through(broker.url)), name: 'answers' });
+    const replies = new ReplySender(connection);
+    answers.refuse();
+    const { queue: replyTo } = await broker.channel.assertQueue('', { exclusive: true });
+    connection.start();
+    replies.start();
+    try {
+      const address = { replyTo, correlationId: 'a', contractName: contracts.add.name, waitMs: 20_000 };
+      const sent = replies.send({ response: { sum: 3 } }, address);
+      answers.accept();
+      await sent;
+      await eventually(async () => (await broker.depth(replyTo)) === 1, 'the answer arrives');
+    } finally {
+      await replies.close();
+      await connection.close();
+      await answers.close();
     }
   });
 

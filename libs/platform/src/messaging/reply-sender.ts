@@ -5,7 +5,20 @@ import { describeFailure } from './broker-failure';
 import { ManagedChannel } from './managed-channel';
 import { encodeReply, type Reply } from './message-codec';
 
-/** Sends the answers of calls. An answer that cannot be sent is dropped: its caller learns by the timeout. */
+/** Where an answer goes, and how long somebody waits for it there. */
+export interface ReplyAddress {
+  readonly replyTo: string;
+  readonly correlationId: string;
+  readonly contractName: string;
+  /** How long to wait for a channel; the caller gives up after this time. */
+  readonly waitMs: number;
+}
+
+/**
+ * Sends the answers of calls. After the broker was away the connection that brings questions can be back
+ * before the one for answers: an answer waits for it. One that cannot be sent in time is dropped, and its
+ * caller gets a timeout.
+ */
 export class ReplySender {
   readonly #logger = new Logger(ReplySender.name);
   readonly #channel: ManagedChannel<Channel>;
@@ -23,12 +36,11 @@ export class ReplySender {
   }
 
   /** @throws AppError `server` when the answer is too large for a message */
-  send(reply: Reply, replyTo: string, id: string, contractName: string): void {
-    const content = encodeReply(reply, id, contractName);
-    const options = { persistent: false, correlationId: id, contentType: 'application/json' };
+  async send(reply: Reply, { replyTo, correlationId, contractName, waitMs }: ReplyAddress): Promise<void> {
+    const content = encodeReply(reply, correlationId, contractName);
     try {
-      if (this.#channel.current) this.#channel.current.publish('', replyTo, content, options);
-      else this.#logger.warn(`an answer to ${contractName} was dropped: no channel to the broker`);
+      const channel = this.#channel.current ?? (await this.#channel.whenOpen(waitMs));
+      channel.publish('', replyTo, content, { persistent: false, correlationId, contentType: 'application/json' });
     } catch (error) {
       this.#logger.warn(`an answer to ${contractName} was dropped: ${describeFailure(error)}`);
     }
