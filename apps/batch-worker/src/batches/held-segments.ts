@@ -72,7 +72,8 @@ export class HeldSegments implements Iterable<HeldSegment> {
     return new Set([...this.segments].map(({ claim }) => claim.batchNumber));
   }
 
-  clear(): void {
+  giveBackAll(): void {
+    for (const segment of this.segments) segment.giveBack();
     this.segments.clear();
     this.bytes = 0;
   }

@@ -90,8 +90,8 @@ export class LaneQuotas {
     const change = this.breakers.end(segment.quota, probesQuota, asksForQuiet && !probesQuota ? 'none' : quota);
     if (quota === 'worked') this.answeredSincePause(segment.quota);
     if (change === 'closed') this.windows.restart(segment.quota);
-    this.changed(change, this.breakers, segment.quota, 'quota', segment.claim.provider);
     const { apiKeyHash, provider } = segment.claim;
+    this.changed(change, this.breakers, segment.quota, 'quota', provider);
     this.changed(this.callers.end(apiKeyHash, probesCaller, caller), this.callers, apiKeyHash, 'caller', provider);
   }
 

@@ -50,6 +50,13 @@ describe(LaneSlots.name, () => {
     expect(admits('healthy')).toBe(false);
   });
 
+  it('looks at each question while a slot is free, and at every eighth while none is', () => {
+    expect([slots.isLookDue(), slots.isLookDue()]).toEqual([true, true]);
+    for (let calls = 0; calls < SLOTS; calls += 1) begin('healthy');
+    const looks = Array.from({ length: 16 }, () => slots.isLookDue());
+    expect(looks.flatMap((isDue, question) => (isDue ? [question] : []))).toEqual([7, 15]);
+  });
+
   it('does not take a provider for silent whose calls end one after the other', () => {
     let end = begin('slow');
     for (let calls = 1; calls < SLOTS; calls += 1) begin('slow');

@@ -3,6 +3,7 @@ import type { LaneQuotas } from './lane-quotas';
 
 /** Slots beside the others, as a share of them, while a provider that says nothing keeps some. */
 const SPARE_SHARE = 1 / 4;
+const QUESTIONS_PER_LOOK = 8;
 
 /**
  * The calls that a worker has under way. A provider that accepts calls and never answers keeps its slots until they time
@@ -10,6 +11,7 @@ const SPARE_SHARE = 1 / 4;
  */
 export class LaneSlots {
   private taken = 0;
+  private looks = 0;
   private readonly mostSpare: number;
 
   constructor(
@@ -31,6 +33,15 @@ export class LaneSlots {
   /** Whether a line of this segment may be begun, where one may. */
   admits({ quota }: HeldSegment): boolean {
     return this.taken < this.slots || !this.quotas.isSilent(quota);
+  }
+
+  /**
+   * Whether to look now how many lines are left, which costs more than to begin one. While no slot is free that is so
+   * at every eighth question: eight lines for each slot are kept ready.
+   */
+  isLookDue(): boolean {
+    this.looks = this.hasFree ? 0 : (this.looks + 1) % QUESTIONS_PER_LOOK;
+    return this.looks === 0;
   }
 
   begin(): void {

@@ -30,8 +30,9 @@ export function nextLine(
 ): HeldLine | null {
   let first: HeldSegment | null = null;
   for (const segment of segments) {
-    if (!segment.hasNext || !admits(segment)) continue;
-    if (first === null || compare(segment, first, shares) < 0) first = segment;
+    if (!segment.hasNext || (first !== null && compare(segment, first, shares) >= 0)) continue;
+    // Asked last, as it costs most and all segments of a batch have the same answer.
+    if (admits(segment)) first = segment;
   }
   return first?.next() ?? null;
 }

@@ -44,9 +44,10 @@ const CALL_OFF_MS = 4_000;
  *
  * Segments are leased a few ahead, so a slow or large line holds up no other: the next free slot takes the next ready
  * line of any segment. Outcomes go to the group commit with the fence of their lease; a lease that was lost meanwhile
- * makes them void in the database, not here. A line that must wait (Retry-After, backoff) holds no slot. LaneQuotas says how many lines of a quota run at once, line-patience what ends a line, and
- * line-order which comes next. Every bound is on what is held: segments, bytes, and outcomes not yet committed; what
- * cannot run now gives way there to what can.
+ * makes them void in the database, not here. A line that must wait (Retry-After, backoff) holds no slot. LaneQuotas
+ * says how many lines of a quota run at once, line-patience what ends a line, and line-order which comes next. Every
+ * bound is on what is held: segments, bytes, and outcomes not yet committed; what cannot run now gives way there to
+ * what can.
  */
 @Injectable()
 export class ManagedLaneService {
@@ -65,6 +66,7 @@ export class ManagedLaneService {
   private claiming = false;
   private claimWanted = false;
   private stopping = false;
+  private readonly mayBegin = (one: HeldSegment): boolean => this.slots.admits(one) && this.quotas.mayCall(one);
 
   constructor(
     env: BatchWorkerEnv,
@@ -133,8 +135,7 @@ export class ManagedLaneService {
     this.leases.stop();
     const unfinished = [...this.held].filter((segment) => !segment.done && !segment.lost);
     if (unfinished.length > 0) await this.segments.release(unfinished.map((segment) => segment.claim));
-    for (const segment of this.held) segment.giveBack();
-    this.held.clear();
+    this.held.giveBackAll();
   }
 
   /** Begins no more lines of a batch and calls those off that take long; true once none of it is held here. */
@@ -159,7 +160,7 @@ export class ManagedLaneService {
     if (this.stopping) return;
     if (this.suspects.wantsQuiet) return this.comeToRest();
     while (this.slots.hasFree && this.writer.pending < this.concurrency * UNCOMMITTED_PER_SLOT) {
-      const line = nextLine(this.held, this.shares, (one) => this.slots.admits(one) && this.quotas.mayCall(one));
+      const line = nextLine(this.held, this.shares, this.mayBegin);
       if (line === null) break;
       void this.run(line);
     }
@@ -176,7 +177,7 @@ export class ManagedLaneService {
   }
 
   private claimWhenFew(): void {
-    if (!this.quotas.isShort(this.held)) return;
+    if (!this.slots.isLookDue() || !this.quotas.isShort(this.held)) return;
     // With no slot free, what is held is being run.
     if (this.held.isFull && this.slots.hasFree) this.giveBackBlocked();
     if (!this.held.isFull) void this.claim();
@@ -238,8 +239,7 @@ export class ManagedLaneService {
   private async run(line: HeldLine): Promise<void> {
     this.slots.begin();
     const { segment } = line;
-    const { workspaceId } = segment.claim;
-    this.shares.begin(workspaceId);
+    this.shares.begin(segment.claim.workspaceId);
     const ticket = this.quotas.begin(segment);
     const beganMs = performance.now();
     line.tries += 1;
@@ -249,7 +249,7 @@ export class ManagedLaneService {
     const endMs = performance.now();
     this.meter.called(segment.quota, endMs - beganMs, result.kind === 'outcome');
     this.slots.end();
-    this.shares.end(workspaceId);
+    this.shares.end(segment.claim.workspaceId);
     // What was called off has come to nothing: it is neither an answer nor the provider's failure.
     const isCalledOff = segment.calls.aborted && !isAnswer(result);
     this.quotas.end(ticket, isCalledOff ? SAYS_NOTHING : result.news);

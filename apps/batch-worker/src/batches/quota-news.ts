@@ -25,7 +25,8 @@ export class QuotaNews {
   answered({ segment: { quota }, doubtful }: HeldLine, nowMs: number): void {
     const news = this.newsOf(quota);
     news.answeredAtMs = nowMs;
-    news.passing = (1 - (1 - news.passing) * (1 - CALL_WEIGHT) ** doubtful) * (1 - CALL_WEIGHT);
+    // So it is for nearly every line.
+    if (doubtful > 0 || news.passing > 0) news.passing = passingAfter(news, doubtful);
     if (news.failed.size > 0) news.failed.clear();
   }
 
@@ -57,6 +58,10 @@ export class QuotaNews {
     this.quotas.set(quota, news);
     return news;
   }
+}
+
+function passingAfter({ passing }: News, failures: number): number {
+  return (1 - (1 - passing) * (1 - CALL_WEIGHT) ** failures) * (1 - CALL_WEIGHT);
 }
 
 function nameOf({ seq, segment: { claim } }: HeldLine): string {

@@ -6,6 +6,8 @@ import { ReplyBudget, type ReplyHolder } from './reply-budget';
 import { UpstreamHttp } from './upstream-http';
 
 class Holder implements ReplyHolder {
+  countedBytes = 0;
+  isPaused = false;
   resumed = 0;
   resume(): void {
     this.resumed += 1;

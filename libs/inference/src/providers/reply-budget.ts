@@ -1,12 +1,10 @@
-/** Whose bytes are counted. */
+/** An answer that is being read, with what is counted of it. */
 export interface ReplyHolder {
+  /** Bytes that are counted; 0 before the first `take`. */
+  countedBytes: number;
+  isPaused: boolean;
   /** Goes on reading. */
   resume(): void;
-}
-
-interface Held {
-  bytes: number;
-  isPaused: boolean;
 }
 
 /**
@@ -14,35 +12,46 @@ interface Held {
  * being read; the others pause, so that their providers wait, until it has ended.
  */
 export class ReplyBudget {
-  readonly #held = new Map<ReplyHolder, Held>();
+  /** In the order of their first bytes. */
+  readonly #held = new Set<ReplyHolder>();
   #bytes = 0;
+  #paused = 0;
 
   constructor(private readonly mostBytes: number) {}
 
   /** Counts bytes that were read. Returns false when the holder must pause until it is resumed. */
   take(holder: ReplyHolder, bytes: number): boolean {
-    const held = this.#held.get(holder) ?? { bytes: 0, isPaused: false };
-    this.#held.set(holder, held);
-    held.bytes += bytes;
+    if (holder.countedBytes === 0) this.#held.add(holder);
+    holder.countedBytes += bytes;
     this.#bytes += bytes;
-    held.isPaused = this.#bytes > this.mostBytes && this.#oldest() !== holder;
-    return !held.isPaused;
+    this.#setPaused(holder, this.#bytes > this.mostBytes && this.#oldest() !== holder);
+    return !holder.isPaused;
   }
 
   /** The holder reads no more. */
   giveBack(holder: ReplyHolder): void {
-    const held = this.#held.get(holder);
-    if (held === undefined) return;
-    this.#held.delete(holder);
-    this.#bytes -= held.bytes;
-    for (const [other, one] of this.#held) {
-      if (!one.isPaused || (this.#bytes > this.mostBytes && this.#oldest() !== other)) continue;
-      one.isPaused = false;
+    if (!this.#held.delete(holder)) return;
+    this.#bytes -= holder.countedBytes;
+    holder.countedBytes = 0;
+    this.#setPaused(holder, false);
+    if (this.#paused > 0) this.#resumeOthers();
+  }
+
+  #resumeOthers(): void {
+    for (const other of this.#held) {
+      if (!other.isPaused || (this.#bytes > this.mostBytes && this.#oldest() !== other)) continue;
+      this.#setPaused(other, false);
       other.resume();
     }
   }
 
+  #setPaused(holder: ReplyHolder, isPaused: boolean): void {
+    if (holder.isPaused === isPaused) return;
+    holder.isPaused = isPaused;
+    this.#paused += isPaused ? 1 : -1;
+  }
+
   #oldest(): ReplyHolder | undefined {
-    return this.#held.keys().next().value;
+    return this.#held.values().next().value;
   }
 }

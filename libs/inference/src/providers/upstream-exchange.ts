@@ -5,7 +5,7 @@ import type { Dispatcher } from 'undici';
 import { callCancelled, type CancelSignal } from '../model/cancellation';
 import type { Provider } from '../routing/catalogue';
 import { BodyCollector } from './body-collector';
-import type { ReplyBudget } from './reply-budget';
+import type { ReplyBudget, ReplyHolder } from './reply-budget';
 import { headFlaw } from './request-head';
 import { withoutKey } from './scrub';
 import { brokenAnswer } from './upstream-error';
@@ -156,7 +156,9 @@ function notSent({ slug }: Provider, why: string, cause?: Error): AppError {
 }
 
 /** Gathers the whole answer. */
-export class ReplyExchange extends Exchange {
+export class ReplyExchange extends Exchange implements ReplyHolder {
+  countedBytes = 0;
+  isPaused = false;
   readonly reply: Promise<UpstreamReply>;
   readonly #collector = new BodyCollector();
   #resolve!: (reply: UpstreamReply) => void;
