@@ -13,6 +13,7 @@ import { drawSchedule, FAULTS, type Fault } from '../support/fault-schedule';
 import { Installation } from '../support/installation';
 import { Nemesis, sendAdvanceBatch, ServiceProxies } from '../support/nemesis';
 import { Upstream } from '../support/upstream';
+import { say } from '../support/say';
 import { Operator } from '../support/operator';
 import { countRows } from '../support/stored-rows';
 
@@ -88,10 +89,6 @@ function submit(plan: Pick<BatchPlan, 'tag' | 'lines'>, script: keyof typeof SCR
   return BatchRun.submit(installation, upstream, by, { ...plan, model: `tests/${script}`, prices: PRICES });
 }
 
-function tell(what: string): void {
-  process.stderr.write(`      ${what}\n`);
-}
-
 async function expectSound(run: BatchRun, status = 'completed'): Promise<void> {
   const history = await run.history();
   expect(findViolations(history)).toEqual([]);
@@ -106,14 +103,14 @@ describe('a schedule of faults', () => {
     const kills = schedule.filter(({ fault }) => fault.endsWith('dies')).length;
     const before = deaths();
     const run = await submit({ tag: `seed-${seed}`, lines: LINES }, 'steady');
-    await nemesis.follow(schedule, upstream, tell);
+    await nemesis.follow(schedule, upstream, say);
     await run.untilTerminal(END_MS);
     await installation.untilReady();
     await expectSound(run);
     // Nothing died but what was killed.
     const died = deaths().reduce((sum, count, index) => sum + count - before[index]!, 0);
     expect(died).toBe(kills);
-    tell(`${repeatedAnswers(await run.history())} of ${LINES} answers were asked for again`);
+    say(`${repeatedAnswers(await run.history())} of ${LINES} answers were asked for again`);
   });
 });
 
@@ -284,7 +281,7 @@ describe('S12: uploads that break off', () => {
       model: 'tests/fast',
       requests: chatRequests(linesOf('broken', FULL ? 400_000 : 40_000)),
     });
-    tell(`uploads of ${Math.round(body.length / 1_048_576)} MiB`);
+    say(`uploads of ${Math.round(body.length / 1_048_576)} MiB`);
     for (const share of [0.1, 0.5, 0.99]) await uploadPart(body, share);
     await eventually('nothing is left', 30_000, async () => {
       const rows = await countRows(installation.database);

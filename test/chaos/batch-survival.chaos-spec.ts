@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually';
 import type { BatchHistory } from '../support/history';
 import { Installation } from '../support/installation';
 import { Upstream, type UpstreamCall } from '../support/upstream';
+import { say } from '../support/say';
 
 /**
  * What a batch must survive: workers and gateways that are killed, a broker that goes away, messages that are lost,
@@ -73,11 +74,6 @@ function submit(plan: Pick<BatchPlan, 'tag' | 'lines'>, script: keyof typeof SCR
   return BatchRun.submit(installation, upstream, client, { ...plan, model: `tests/${script}`, prices: BATCH_PRICING });
 }
 
-/** What happened, for whoever reads the output of a run. */
-function tell(what: string): void {
-  process.stderr.write(`      ${what}\n`);
-}
-
 async function expectSound(run: BatchRun): Promise<BatchHistory> {
   const history = await run.history();
   expect(findViolations(history)).toEqual([]);
@@ -126,7 +122,7 @@ describe('a batch', () => {
       const history = await expectSound(run);
       expect(run.batch?.request_counts).toEqual({ total: lines, completed: lines, failed: 0 });
       const repeated = repeatedAnswers(history);
-      tell(`${kills} kills of a worker with ${CONCURRENCY} calls at a time: ${repeated} answers were asked for again`);
+      say(`${kills} kills of a worker with ${CONCURRENCY} calls at a time: ${repeated} answers were asked for again`);
       expect(repeated).toBeLessThanOrEqual(kills * MOST_REPEATED_PER_KILL);
     },
     3 * (LEASE_MS + SWEEP_MS + MARGIN_MS),
@@ -159,7 +155,7 @@ describe('a batch', () => {
       expect(deaths()).toEqual(before);
       // Who is calling cannot be asked then; that is our trouble, never the caller's, and it is answered.
       expect(failedStatuses(restarted, died).filter((status) => status < 500)).toEqual([]);
-      tell(`looks that failed while the broker was away: ${failedStatuses(restarted, died).join(', ') || 'none'}`);
+      say(`looks that failed while the broker was away: ${failedStatuses(restarted, died).join(', ') || 'none'}`);
     },
     10 * MARGIN_MS,
   );
@@ -196,7 +192,7 @@ describe('a batch', () => {
       // Nobody asks again for what was answered.
       expect(repeatedAnswers({ calls })).toBe(0);
       expect(callsInsideQuiet(calls)).toEqual([]);
-      tell(`${calls.length} calls for ${lines} lines, ${givenUp} given up after ${MOST_TRIES}`);
+      say(`${calls.length} calls for ${lines} lines, ${givenUp} given up after ${MOST_TRIES}`);
     },
     4 * MARGIN_MS,
   );
@@ -239,7 +235,7 @@ if (FULL) {
         const history = await expectSound(run);
         expect(installation.pidOf('batch-worker')).toBe(sleeper);
         const repeated = repeatedAnswers(history);
-        tell(`${repeated} answers were asked for again after a sleep past the lease`);
+        say(`${repeated} answers were asked for again after a sleep past the lease`);
         // Once the sleeper is gone for good, nothing of it can still be on its way.
         await installation.stopApp('batch-worker');
         await installation.stopApp('second-worker');

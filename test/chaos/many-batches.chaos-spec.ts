@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 import { bytesOf, growthOf, rowsOfTables } from '../support/table-growth';
 import { Upstream } from '../support/upstream';
+import { say } from '../support/say';
 
 /**
  * Many batches of one line: what a batch costs beside its lines, and whether anything is left behind or grows
@@ -62,10 +63,6 @@ afterAll(async () => {
 beforeEach(() => upstream.forget());
 
 jest.setTimeout(3 * END_MS);
-
-function tell(what: string): void {
-  process.stderr.write(`      ${what}\n`);
-}
 
 async function submit(tag: string): Promise<string> {
   const requests = chatRequests(linesOf(tag, 1));
@@ -156,7 +153,7 @@ async function report(what: string, beganMs: number, peaks: Peaks): Promise<void
   const seconds = (performance.now() - beganMs) / 1_000;
   const bytes = await Promise.all(WORK_TABLES.map(async (table) => `${table} ${await kibibytes(table)} KiB`));
   const rate = `${(BATCHES / seconds).toFixed(0)} a second`;
-  tell(
+  say(
     `${BATCHES} batches ${what} in ${seconds.toFixed(1)} s, ${rate}; at most ${JSON.stringify(peaks)}; ${bytes.join(', ')}`,
   );
 }

@@ -1,5 +1,6 @@
 import { FakeUpstream } from '@libs/inference/testing';
 import { catalogueOf } from '../support/catalogue';
+import { answerJson, CHAT_ANSWER } from '../support/chat-answer';
 import type { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
@@ -8,14 +9,6 @@ import { Operator } from '../support/operator';
 const MODEL = 'byok/talker';
 /** By list price a call costs 0.00002 dollars, of which 5 per cent are the fee. */
 const FREE = '0.00005';
-const ANSWER = JSON.stringify({
-  id: 'upstream-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'talk',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-});
 
 let upstream: FakeUpstream;
 let installation: Installation;
@@ -34,10 +27,7 @@ function catalogue(): string {
 
 beforeAll(async () => {
   upstream = await FakeUpstream.start();
-  upstream.behaviour = (response) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(ANSWER);
-  };
+  upstream.behaviour = (response) => answerJson(response, CHAT_ANSWER);
   const allowance = { BYOK_FREE_USD_PER_MONTH: FREE };
   installation = await Installation.start({
     catalogue: catalogue(),

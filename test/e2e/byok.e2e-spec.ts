@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { hashApiKey } from '@libs/contracts';
 import { FakeUpstream } from '@libs/inference/testing';
 import { catalogueOf, PROVIDER_KEY_VARIABLE } from '../support/catalogue';
+import { answerJson, CHAT_ANSWER } from '../support/chat-answer';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';
@@ -60,22 +61,13 @@ function catalogue(): string {
   return JSON.stringify({ ...(JSON.parse(catalogueOf([])) as object), providers, models });
 }
 
-const ANSWER = JSON.stringify({
-  id: 'upstream-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'talk',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-});
-
 beforeAll(async () => {
   upstream = await FakeUpstream.start();
   spent = new Set();
   upstream.behaviour = (response, request) => {
     const isSpent = spent.has(String(request.headers.authorization).replace('Bearer ', ''));
-    response.writeHead(isSpent ? 401 : 200, { 'content-type': 'application/json' });
-    response.end(isSpent ? '{"error":{"message":"Incorrect API key"}}' : ANSWER);
+    if (isSpent) answerJson(response, { error: { message: 'Incorrect API key' } }, 401);
+    else answerJson(response, CHAT_ANSWER);
   };
   installation = await Installation.start({
     catalogue: catalogue(),

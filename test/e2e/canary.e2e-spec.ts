@@ -10,6 +10,7 @@ import { Client } from 'pg';
 import { hashApiKey, mintApiKey } from '@libs/contracts';
 import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
 import { PROVIDER_KEY_VARIABLE } from '../support/catalogue';
+import { answerJson, CHAT_ANSWER } from '../support/chat-answer';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { APP_NAMES, Installation, REDIS_URL } from '../support/installation';
@@ -44,34 +45,22 @@ const answers: string[] = [];
 
 type Mood = (response: ServerResponse, key: string) => void;
 
-const json = (response: ServerResponse, status: number, body: unknown, headers = {}): unknown =>
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
-
 const complaint = (key: string): object => ({
   error: { message: `Incorrect key ${key} in use`, type: key, code: key },
 });
 
-const ANSWER = {
-  id: 'upstream-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'talk',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-};
-
 /** What a provider can do with a key that was shown to it. */
 const MOODS: Readonly<Record<string, Mood>> = {
-  'is well': (response) => json(response, 200, ANSWER),
-  refuses: (response, key) => json(response, 401, complaint(key)),
-  forbids: (response, key) => json(response, 403, complaint(key)),
-  'does not understand': (response, key) => json(response, 400, complaint(key)),
-  'has enough of it': (response, key) => json(response, 429, complaint(key), { 'retry-after': '1' }),
-  'breaks down': (response, key) => json(response, 500, complaint(key), { 'x-request-id': key }),
+  'is well': (response) => answerJson(response, CHAT_ANSWER),
+  refuses: (response, key) => answerJson(response, complaint(key), 401),
+  forbids: (response, key) => answerJson(response, complaint(key), 403),
+  'does not understand': (response, key) => answerJson(response, complaint(key), 400),
+  'has enough of it': (response, key) => answerJson(response, complaint(key), 429, { 'retry-after': '1' }),
+  'breaks down': (response, key) => answerJson(response, complaint(key), 500, { 'x-request-id': key }),
   'sends away': (response, key) =>
     void response.writeHead(302, { location: `https://other.example/?key=${key}` }).end(),
   'answers with nonsense': (response, key) => void response.writeHead(200).end(`{"key":"${key}"`),
-  'answers with another thing': (response) => json(response, 200, { choices: [{}] }),
+  'answers with another thing': (response) => answerJson(response, { choices: [{}] }),
   'breaks off': (response, key) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '9999' });
     response.write(`{"id":"${key}"`, () => response.destroy());

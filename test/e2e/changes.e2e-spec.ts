@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { FakeUpstream } from '@libs/inference/testing';
 import { freePorts } from '../../scripts/services/ports';
 import { catalogueOf, PROVIDER_KEY_VARIABLE } from '../support/catalogue';
+import { answerJson, CHAT_ANSWER } from '../support/chat-answer';
 import { ApiClient, type ApiAnswer } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';
@@ -9,14 +10,6 @@ import { Installation, PROVIDER_KEY } from '../support/installation';
 const MODEL = 'changes/talker';
 /** Within which an event comes to another gateway; a machine of tests may be busy. */
 const EVENT_MS = 500;
-const ANSWER = JSON.stringify({
-  id: 'upstream-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'talk',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-});
 
 let upstream: FakeUpstream;
 let installation: Installation;
@@ -41,7 +34,7 @@ function catalogue(): string {
 
 beforeAll(async () => {
   upstream = await FakeUpstream.start();
-  upstream.behaviour = (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(ANSWER);
+  upstream.behaviour = (response) => answerJson(response, CHAT_ANSWER);
   installation = await Installation.start({ catalogue: catalogue(), apps: ['auth', 'gateway', 'credentials'] });
   const [port = 0] = await freePorts(1);
   // Whichever of two answers a call publishes what it changed.

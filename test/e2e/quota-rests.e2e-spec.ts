@@ -1,5 +1,6 @@
 import { FakeUpstream } from '@libs/inference/testing';
 import { catalogueOf } from '../support/catalogue';
+import { answerJson, CHAT_ANSWER } from '../support/chat-answer';
 import type { ApiClient } from '../support/client';
 import { Installation } from '../support/installation';
 
@@ -7,14 +8,6 @@ import { Installation } from '../support/installation';
 
 const PRICING = { prompt: '0.000000123', completion: '0.000000457' };
 const BOOT_TIMEOUT_MS = 150_000;
-const ANSWER = JSON.stringify({
-  id: 'up-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'theirs',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Something.' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
-});
 
 let upstream: FakeUpstream;
 let installation: Installation;
@@ -44,8 +37,8 @@ beforeAll(async () => {
   upstream.behaviour = (response, { body }) => {
     const { model } = JSON.parse(body) as { model: string };
     const isLimited = model === 'chat' || model === 'one';
-    const headers = { 'content-type': 'application/json', ...(isLimited && { 'retry-after': '30' }) };
-    response.writeHead(isLimited ? 429 : 200, headers).end(isLimited ? '{}' : ANSWER);
+    if (isLimited) answerJson(response, {}, 429, { 'retry-after': '30' });
+    else answerJson(response, CHAT_ANSWER);
   };
   installation = await Installation.start({
     apps: ['auth', 'gateway'],

@@ -1,7 +1,7 @@
-import { Logger } from '@nestjs/common';
 import { PartitionsRepository, SingleRunner } from '@libs/persistence';
 import { openTestDatabase, storeBatch, type OpenTestDatabase } from '@libs/persistence/testing';
 import { metricsRegistry } from '@libs/platform';
+import { captureLog } from '@libs/platform/testing';
 import { PartitionKeeperService } from './partition-keeper.service';
 
 const TABLES = ['batch_lines', 'batch_results', 'generations'];
@@ -11,9 +11,7 @@ describe(PartitionKeeperService.name, () => {
   let warnings: string[];
 
   beforeEach(async () => {
-    warnings = [];
-    const silent = { log: () => undefined, error: () => undefined };
-    Logger.overrideLogger({ ...silent, warn: (text: string) => warnings.push(text) });
+    warnings = captureLog('warn');
     opened = await openTestDatabase();
   });
 

@@ -1,12 +1,6 @@
-import { Logger } from '@nestjs/common';
 import { BatchResultsRepository, BatchSegmentsRepository, type LineOutcome } from '@libs/persistence';
-import {
-  aLineOutcome,
-  batchesOf,
-  openTestDatabase,
-  storeBatch,
-  type OpenTestDatabase,
-} from '@libs/persistence/testing';
+import { aLineOutcome, openTestDatabase, startBatch, type OpenTestDatabase } from '@libs/persistence/testing';
+import { captureLog } from '@libs/platform/testing';
 import { ResultWriter, RESULT_GROUPS } from './result-writer';
 
 describe(ResultWriter.name, () => {
@@ -15,9 +9,8 @@ describe(ResultWriter.name, () => {
   let failures: unknown[];
 
   beforeEach(async () => {
-    errors = [];
     failures = [];
-    Logger.overrideLogger({ log() {}, warn() {}, error: (text: string) => errors.push(text) });
+    errors = captureLog('error');
     opened = await openTestDatabase();
   });
 
@@ -26,10 +19,7 @@ describe(ResultWriter.name, () => {
   /** Stores the outcomes of a batch of eight lines, changed as given, in one group; the batches with done segments. */
   async function write(change: (outcome: LineOutcome) => Partial<LineOutcome>): Promise<bigint[]> {
     const { database } = opened;
-    const batch = await storeBatch(database, 8);
-    const batches = batchesOf(database);
-    const work = await batches.claimValidation(batch.id, 60_000);
-    await batches.beginProgress(work!);
+    await startBatch(database, 8);
     const claims = await new BatchSegmentsRepository(database).claim(8, 60_000);
     const done: bigint[] = [];
     const writer = new ResultWriter(new BatchResultsRepository(database), {

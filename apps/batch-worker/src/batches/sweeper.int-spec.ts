@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import {
   BatchEndingsRepository,
   BatchIntakeRepository,
@@ -16,6 +15,7 @@ import {
   type OpenTestDatabase,
   type StoredBatch,
 } from '@libs/persistence/testing';
+import { captureLog } from '@libs/platform/testing';
 import { BatchRunnerService } from './batch-runner.service';
 import type { BatchStopperService } from './batch-stopper.service';
 import type { BatchValidationService } from './batch-validation.service';
@@ -28,9 +28,7 @@ describe(SweeperService.name, () => {
   let warnings: string[];
 
   beforeEach(async () => {
-    warnings = [];
-    const silent = { log: () => undefined, error: () => undefined };
-    Logger.overrideLogger({ ...silent, warn: (text: string) => warnings.push(text) });
+    warnings = captureLog('warn');
     opened = await openTestDatabase();
   });
 

@@ -12,6 +12,7 @@ import {
   type VerifyKeyRequest,
 } from '@libs/contracts';
 import { KeyDirectory, AppExceptionFilter, MessageBus } from '@libs/platform';
+import { aPrincipal } from '@libs/platform/testing';
 import { AuditInterceptor } from '../audit/audit.interceptor';
 import { AcceptsAnyKey, Public, RequiresManagementKey } from './access.decorators';
 import { AccessTokens } from './access-tokens';
@@ -42,18 +43,10 @@ class AuthBus extends MessageBus {
 
   allow(key: string, kind: Principal['kind']): void {
     const keyHash = hashApiKey(key);
-    this.usable.set(keyHash, {
+    this.usable.set(
       keyHash,
-      keyId: 'id',
-      kind,
-      organizationId: 'organization',
-      workspaceId: kind === 'api' ? 'workspace' : null,
-      name: kind,
-      limitUsd: null,
-      limitReset: null,
-      includeByokInLimit: false,
-      expiresAt: null,
-    });
+      aPrincipal({ keyHash, kind, workspaceId: kind === 'api' ? 'workspace' : null, name: kind }),
+    );
   }
 }
 

@@ -4,9 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Body, Controller, Delete, Get, Global, Module, Param, Post, Req } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import { hashApiKey, mintApiKey, VerifyKey, type Principal } from '@libs/contracts';
+import { hashApiKey, mintApiKey, VerifyKey } from '@libs/contracts';
 import { AppExceptionFilter, MessageBus, Readiness } from '@libs/platform';
-import { FakeMessageBus } from '@libs/platform/testing';
+import { aPrincipal, FakeMessageBus } from '@libs/platform/testing';
 import { Public } from '../auth/access.decorators';
 import { AuthModule } from '../auth/auth.module';
 import type { BodyRequest } from './body.guard';
@@ -20,18 +20,7 @@ import { askRaw, type RawAnswer } from './testing/raw-client';
 const KEY = mintApiKey('sluice', 'api');
 const MEBIBYTE = 1024 * 1024;
 
-const principal: Principal = {
-  keyHash: hashApiKey(KEY),
-  keyId: 'id',
-  kind: 'api',
-  organizationId: 'o',
-  workspaceId: 'w',
-  name: 'n',
-  limitUsd: null,
-  limitReset: null,
-  includeByokInLimit: false,
-  expiresAt: null,
-};
+const principal = aPrincipal({ keyHash: hashApiKey(KEY) });
 
 @Controller()
 @Public()

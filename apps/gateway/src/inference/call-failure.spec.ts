@@ -4,7 +4,7 @@ import type { PipelineStage } from '@libs/inference';
 import type { BoundPlugin, Plugin } from '../plugins/plugin';
 import { FakeTool, found } from '../server-tools/testing/fake-tool';
 import { failureMetadata } from './call-failure';
-import { CHAT_ANSWER, CHAT_END, chatChunk, DONE, payloadsOf, until } from './testing/answers';
+import { CHAT_ANSWER, payloadsOf, TOOL_CALL_ANSWER, TOOL_CALL_STREAM, until } from './testing/answers';
 import { InferenceApp } from './testing/inference-app';
 
 const PATHS = { chat: 'chat/completions', responses: 'responses', messages: 'messages' } as const;
@@ -52,18 +52,6 @@ const plugins = [
   }),
 ];
 
-const CALL = { index: 0, id: 'call_1', type: 'function', function: { name: 'datetime', arguments: '{}' } };
-const calling = {
-  ...CHAT_ANSWER,
-  choices: [
-    { index: 0, message: { role: 'assistant', content: null, tool_calls: [CALL] }, finish_reason: 'tool_calls' },
-  ],
-};
-const callingStream = [
-  chatChunk('', { choices: [{ index: 0, delta: { tool_calls: [CALL] }, finish_reason: null }] }),
-  CHAT_END.replace('"stop"', '"tool_calls"'),
-  DONE,
-].join('');
 const TOOLS = [{ type: 'sluice:datetime' }];
 
 let app: InferenceApp;
@@ -84,8 +72,8 @@ const whole = (response: ServerResponse, answer: object): void =>
 function failsInTheSecondTurn(): void {
   app.answer = (_request, response, body) => {
     if (app.upstreamCalls.length > 1) response.writeHead(503).end('{}');
-    else if (!body.includes('"stream":true')) whole(response, calling);
-    else response.writeHead(200, { 'content-type': 'text/event-stream' }).end(callingStream);
+    else if (!body.includes('"stream":true')) whole(response, TOOL_CALL_ANSWER);
+    else response.writeHead(200, { 'content-type': 'text/event-stream' }).end(TOOL_CALL_STREAM);
   };
 }
 

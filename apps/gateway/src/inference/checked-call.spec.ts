@@ -1,19 +1,9 @@
 import type { Principal } from '@libs/contracts';
 import { Cancellation } from '@libs/inference';
+import { aPrincipal } from '@libs/platform/testing';
 import { checkCall, routedRequest, type IncomingCall } from './checked-call';
 
-const caller: Principal = {
-  keyHash: 'hash',
-  keyId: 'id',
-  kind: 'api',
-  organizationId: 'acme',
-  workspaceId: 'workspace',
-  name: 'key',
-  limitUsd: null,
-  limitReset: null,
-  includeByokInLimit: false,
-  expiresAt: null,
-};
+const caller = aPrincipal({ organizationId: 'acme' });
 const CHAT = { model: 'test/chat', messages: [{ role: 'user', content: 'Hello!' }] };
 
 const callOf = (parsed: object, values: Partial<IncomingCall> = {}): IncomingCall => ({

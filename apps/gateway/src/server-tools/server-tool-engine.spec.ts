@@ -7,6 +7,8 @@ import {
   CHAT_END,
   MESSAGE_ANSWER,
   RESPONSE_ANSWER,
+  TOOL_CALL_ANSWER,
+  TOOL_CALL_STREAM,
   until,
 } from '../inference/testing/answers';
 import { InferenceApp } from '../inference/testing/inference-app';
@@ -17,19 +19,6 @@ const TOOLS = [{ type: 'sluice:datetime' }];
 const REQUEST = { model: 'test/chat', input: 'Hi', tools: TOOLS };
 /** 10 tokens in at a microdollar each, 5 out at two. */
 const TURN_USD = '0.00002';
-
-const CALL = { index: 0, id: 'call_1', type: 'function', function: { name: 'datetime', arguments: '{}' } };
-const calling = {
-  ...CHAT_ANSWER,
-  choices: [
-    { index: 0, message: { role: 'assistant', content: null, tool_calls: [CALL] }, finish_reason: 'tool_calls' },
-  ],
-};
-const callingStream = [
-  chatChunk('', { choices: [{ index: 0, delta: { tool_calls: [CALL] }, finish_reason: null }] }),
-  CHAT_END.replace('"stop"', '"tool_calls"'),
-  DONE,
-].join('');
 
 type Turn = (response: ServerResponse) => void;
 const whole =
@@ -65,7 +54,7 @@ async function settled() {
 
 describe(ServerToolEngine.name, () => {
   it('answers one request with one row on the books', async () => {
-    says(whole(calling), whole(CHAT_ANSWER));
+    says(whole(TOOL_CALL_ANSWER), whole(CHAT_ANSWER));
     const answer = (await (await app.post('responses', REQUEST)).json()) as { usage: object };
     expect(answer.usage).toMatchObject({ input_tokens: 20, output_tokens: 10, cost: 0.000043 });
     expect(await settled()).toMatchObject({ outcome: 'completed', promptTokens: 20, costUsd: '0.000043' });
@@ -85,7 +74,7 @@ describe(ServerToolEngine.name, () => {
   });
 
   it('tells in the metadata of a stream what its tools did', async () => {
-    says(streamed(callingStream), streamed(chatChunk('Hi.') + CHAT_END + DONE));
+    says(streamed(TOOL_CALL_STREAM), streamed(chatChunk('Hi.') + CHAT_END + DONE));
     const headers = {
       authorization: `Bearer ${app.key}`,
       'content-type': 'application/json',
@@ -180,7 +169,7 @@ describe(ServerToolEngine.name, () => {
   });
 
   it('asks for a whole answer in whole turns', async () => {
-    says(whole(calling), whole(CHAT_ANSWER));
+    says(whole(TOOL_CALL_ANSWER), whole(CHAT_ANSWER));
     await app.post('responses', REQUEST);
     expect(app.upstreamCalls.map((body) => body.includes('"stream":true'))).toEqual([false, false]);
   });
@@ -197,7 +186,7 @@ describe(ServerToolEngine.name, () => {
         await app.close();
         app = await InferenceApp.start([endless]);
       }
-      says(streamed(callingStream), (response) => {
+      says(streamed(TOOL_CALL_STREAM), (response) => {
         streamed(chatChunk('Hm'), false)(response);
         reached.resolve();
       });
@@ -219,7 +208,7 @@ describe(ServerToolEngine.name, () => {
 
   it('answers 503 to a call without a stream when the process stops in a later turn, and charges the first', async () => {
     const reached = Promise.withResolvers<void>();
-    says(whole(calling), () => reached.resolve());
+    says(whole(TOOL_CALL_ANSWER), () => reached.resolve());
     const response = app.post('responses', REQUEST);
     await reached.promise;
     await app.inFlight.drain(AbortSignal.timeout(20));

@@ -1,15 +1,14 @@
 import {
-  aLineOutcome,
   batchesOf,
+  answerLinesBefore,
   openTestDatabase,
+  startBatch,
   storeBatch,
   type OpenTestDatabase,
   type StoredBatch,
 } from '../testing';
 import { BatchChecksRepository, type BatchFinding } from './batch-checks.repository';
 import type { BatchProblemKind } from './batch-figures';
-import { BatchResultsRepository } from './batch-results.repository';
-import { BatchSegmentsRepository } from './batch-segments.repository';
 import type { BatchesRepository } from './batches.repository';
 
 const LEASE_MS = 30_000;
@@ -34,13 +33,8 @@ describe(BatchChecksRepository.name, () => {
   });
 
   async function running(answered = LINES): Promise<StoredBatch> {
-    const batch = await storeBatch(opened.database, LINES);
-    await batches.beginProgress((await batches.claimValidation(batch.id, LEASE_MS))!);
-    const leases = await new BatchSegmentsRepository(opened.database).claim(LINES, LEASE_MS);
-    const outcomes = leases.flatMap((lease) =>
-      Array.from({ length: lease.lastSeq - lease.firstSeq + 1 }, (_, at) => aLineOutcome(lease, lease.firstSeq + at)),
-    );
-    await new BatchResultsRepository(opened.database).store(outcomes.filter(({ seq }) => seq < answered));
+    const batch = await startBatch(opened.database, LINES);
+    await answerLinesBefore(opened.database, answered, LINES);
     return batch;
   }
 

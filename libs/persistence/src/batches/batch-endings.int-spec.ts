@@ -5,6 +5,7 @@ import {
   aLineOutcome,
   announcementsOf,
   batchesOf,
+  startBatch,
   openTestDatabase,
   storeBatch,
   type OpenTestDatabase,
@@ -60,11 +61,7 @@ describe(BatchEndingsRepository.name, () => {
     expect(open).toEqual([]);
   });
 
-  async function started(total: number): Promise<StoredBatch> {
-    const batch = await storeBatch(opened.database, total);
-    expect(await batches.beginProgress((await batches.claimValidation(batch.id, LEASE_MS))!)).toBe(true);
-    return batch;
-  }
+  const started = (total: number): Promise<StoredBatch> => startBatch(opened.database, total);
 
   const cancel = ({ id, owner }: StoredBatch): Promise<string> => endings.cancel(id, owner);
   const viewOf = async ({ id, owner }: StoredBatch): Promise<object | null> => views.findForWorkspace(id, owner);

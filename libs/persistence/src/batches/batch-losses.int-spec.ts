@@ -1,9 +1,10 @@
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
 import {
-  aLineOutcome,
   announcementsOf,
   batchesOf,
+  answerLinesBefore,
+  beginBatch,
   openTestDatabase,
   storeBatch,
   type OpenTestDatabase,
@@ -11,12 +12,9 @@ import {
 } from '../testing';
 import { BatchEndingsRepository } from './batch-endings.repository';
 import { BatchResultPagesRepository, RESULT_FIELD } from './batch-result-pages.repository';
-import { BatchResultsRepository } from './batch-results.repository';
-import { BatchSegmentsRepository } from './batch-segments.repository';
 import type { BatchesRepository } from './batches.repository';
 import { BatchViewsRepository } from './batch-views.repository';
 
-const LEASE_MS = 30_000;
 const LINES = 8;
 const usage = ({ costUsd }: { readonly costUsd: string }): object => ({ cost: Number(costUsd) });
 
@@ -59,15 +57,8 @@ describe('a batch that lost something', () => {
       sql: `UPDATE batches SET callback_url = 'https://receiver.example/hook' WHERE id = $1`,
       values: [batch.id],
     });
-    expect(await batches.beginProgress((await batches.claimValidation(batch.id, LEASE_MS))!)).toBe(true);
-    const leases = await new BatchSegmentsRepository(opened.database).claim(LINES, LEASE_MS);
-    const outcomes = leases.flatMap((lease) =>
-      Array.from({ length: lease.lastSeq - lease.firstSeq + 1 }, (_, at) => aLineOutcome(lease, lease.firstSeq + at)),
-    );
-    const { stored } = await new BatchResultsRepository(opened.database).store(
-      outcomes.filter(({ seq }) => seq < answered),
-    );
-    expect(stored).toBe(answered);
+    await beginBatch(opened.database, batch);
+    expect(await answerLinesBefore(opened.database, answered, LINES)).toBe(answered);
     return batch;
   }
 

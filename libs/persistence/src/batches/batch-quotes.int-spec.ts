@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { batchesOf, openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
+import { beginBatch, openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
 import type { StoredQuote } from './batch-quote';
 import { BatchQuotesRepository } from './batch-quotes.repository';
 import { BatchViewsRepository } from './batch-views.repository';
@@ -106,8 +106,7 @@ describe(BatchQuotesRepository.name, () => {
   it('sums what our workers have still to run, by workspace', async () => {
     const waiting = await quoted(10);
     const begun = await quoted(12);
-    const batches = batchesOf(opened.database);
-    await batches.beginProgress((await batches.claimValidation(begun.id, 30_000))!);
+    await beginBatch(opened.database, begun);
     await opened.database.execute({
       sql: `UPDATE batch_segments SET completed = 3, failed = 1, state = 'done' WHERE batch_number = $1 AND number = 1`,
       values: [begun.number],

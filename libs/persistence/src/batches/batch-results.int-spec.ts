@@ -5,7 +5,7 @@ import {
   batchesOf,
   openTestDatabase,
   storeKey,
-  storeBatch,
+  startBatch,
   type OpenTestDatabase,
   type StoredBatch,
 } from '../testing';
@@ -41,10 +41,7 @@ describe(BatchResultsRepository.name, () => {
 
   async function startedBatch(total: number): Promise<StoredBatch> {
     await opened.database.execute({ sql: 'DELETE FROM batch_segments' });
-    const batch = await storeBatch(opened.database, total);
-    const work = await batches.claimValidation(batch.id, LEASE_MS);
-    expect(await batches.beginProgress(work!)).toBe(true);
-    return batch;
+    return startBatch(opened.database, total);
   }
 
   function outcome(segment: ClaimedSegment, seq: number, changes: Partial<LineOutcome> = {}): LineOutcome {

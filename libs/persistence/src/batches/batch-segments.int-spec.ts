@@ -1,12 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  aLineOutcome,
-  batchesOf,
-  openTestDatabase,
-  storeBatch,
-  type OpenTestDatabase,
-  type StoredBatch,
-} from '../testing';
+import { aLineOutcome, openTestDatabase, startBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
 import { BatchResultsRepository, type LineOutcome } from './batch-results.repository';
 import { BatchSegmentsRepository, type ClaimedSegment, type KeptOut } from './batch-segments.repository';
 import { ALONE_FROM, CLAIM_SQL, ONE_AT_A_TIME_FROM, rankedAtMost } from './segment-claims';
@@ -27,12 +20,7 @@ describe(BatchSegmentsRepository.name, () => {
   beforeEach(() => opened.database.execute({ sql: 'TRUNCATE batches, batch_segments' }));
 
   /** In segments of four lines, of a workspace of its own. */
-  async function started(lines: number): Promise<StoredBatch> {
-    const batch = await storeBatch(opened.database, lines);
-    const batches = batchesOf(opened.database);
-    await batches.beginProgress((await batches.claimValidation(batch.id, LEASE_MS))!);
-    return batch;
-  }
+  const started = (lines: number): Promise<StoredBatch> => startBatch(opened.database, lines);
 
   const set = (batch: StoredBatch, values: string): Promise<number> =>
     opened.database.execute({ sql: `UPDATE batches SET ${values} WHERE id = $1`, values: [batch.id] });

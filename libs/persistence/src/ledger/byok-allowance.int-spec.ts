@@ -8,10 +8,9 @@ import {
   anOpening,
   aSettlement,
   atOnce,
-  batchesOf,
   openTestDatabase,
   storeKey,
-  storeBatch,
+  startBatch,
   storeVideo,
   type OpenTestDatabase,
 } from '../testing';
@@ -164,10 +163,8 @@ describe(ByokAllowance.name, () => {
 
   it('is one for calls, lines of batches and videos at the same time', async () => {
     const { database } = opened;
-    const batch = await storeBatch(database, 12);
+    const batch = await startBatch(database, 12);
     organizationId = batch.owner.organizationId;
-    const batches = batchesOf(database);
-    expect(await batches.beginProgress((await batches.claimValidation(batch.id, LEASE_MS))!)).toBe(true);
     const segments = await new BatchSegmentsRepository(database).claim(10, LEASE_MS);
     const results = new BatchResultsRepository(database, TEN);
     const credentialId = randomUUID();

@@ -3,9 +3,12 @@ import { BatchIntakeRepository, type BatchKey, type BatchOwner } from '../batche
 import { BatchLineEncoder } from '../batches/batch-line-encoder';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { BatchAnnouncementsRepository } from '../batches/batch-announcements.repository';
+import { BatchResultsRepository } from '../batches/batch-results.repository';
+import { BatchSegmentsRepository } from '../batches/batch-segments.repository';
 import { BatchesRepository } from '../batches/batches.repository';
 import type { Database } from '../database';
 import { OutboxRepository } from '../outbox/outbox.repository';
+import { aLineOutcome } from './line-outcome-fixture';
 import { WebhookDeliveriesRepository } from '../webhooks/webhook-deliveries.repository';
 
 export interface StoredBatch extends BatchKey {
@@ -13,6 +16,7 @@ export interface StoredBatch extends BatchKey {
 }
 
 const SEGMENT_LINES = 4;
+const LEASE_MS = 30_000;
 const SLICE_BYTES = 1024 * 1024;
 
 /** A funded organization and an accepted batch of `total` lines in segments of four, waiting for validation. */
@@ -55,6 +59,30 @@ export async function storeBatch(database: Database, total: number, holdUsd = '1
     });
   });
   return { ...key, owner };
+}
+
+/** Its lines have passed validation and can be claimed. */
+export async function beginBatch(database: Database, { id }: Pick<BatchKey, 'id'>): Promise<void> {
+  const batches = batchesOf(database);
+  const work = await batches.claimValidation(id, LEASE_MS);
+  if (work === null || !(await batches.beginProgress(work))) throw new Error(`batch ${id} could not begin`);
+}
+
+/** A batch as `storeBatch` makes it, of which lines can be claimed. */
+export async function startBatch(database: Database, total: number): Promise<StoredBatch> {
+  const batch = await storeBatch(database, total);
+  await beginBatch(database, batch);
+  return batch;
+}
+
+/** Claims up to `lines` segments and stores an answer for each of their lines before `seq`. Returns how many were stored. */
+export async function answerLinesBefore(database: Database, seq: number, lines: number): Promise<number> {
+  const leases = await new BatchSegmentsRepository(database).claim(lines, LEASE_MS);
+  const outcomes = leases.flatMap((lease) =>
+    Array.from({ length: lease.lastSeq - lease.firstSeq + 1 }, (_, at) => aLineOutcome(lease, lease.firstSeq + at)),
+  );
+  const report = await new BatchResultsRepository(database).store(outcomes.filter((one) => one.seq < seq));
+  return report.stored;
 }
 
 export function announcementsOf(database: Database): BatchAnnouncementsRepository {

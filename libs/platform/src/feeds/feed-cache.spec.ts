@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import { hashApiKey, ReadAccessChanges, VerifyKey, type Principal } from '@libs/contracts';
 import { KeyDirectory } from '../keys/key-directory';
 import { FakeMessageBus } from '../messaging/testing/fake-message-bus';
+import { aPrincipal } from '../testing/principal-fixture';
 import { FeedCache } from './feed-cache';
 import { FeedFollower } from './feed-follower';
 
@@ -10,18 +11,7 @@ const [REVOKED = ''] = KEYS;
 const BEFORE = { revision: 1, mark: 'before' };
 const AFTER = { revision: 2, mark: 'after' };
 
-const principalOf = (keyHash: string): Principal => ({
-  keyHash,
-  keyId: 'id',
-  kind: 'api',
-  organizationId: 'o',
-  workspaceId: 'w',
-  name: 'n',
-  limitUsd: null,
-  limitReset: null,
-  includeByokInLimit: false,
-  expiresAt: null,
-});
+const principalOf = (keyHash: string): Principal => aPrincipal({ keyHash });
 
 describe(FeedCache.name, () => {
   beforeAll(() => Logger.overrideLogger(false));

@@ -1,5 +1,5 @@
-import { Logger } from '@nestjs/common';
 import { PeriodicTask } from './periodic-task';
+import { captureLog } from '../testing/captured-log';
 
 describe(PeriodicTask.name, () => {
   let runs: number;
@@ -68,8 +68,7 @@ describe(PeriodicTask.name, () => {
   });
 
   it('runs again after a run that threw, and logs only the first failure in a row', async () => {
-    const warnings: string[] = [];
-    Logger.overrideLogger({ log() {}, error() {}, warn: (text: string) => warnings.push(text) });
+    const warnings = captureLog('warn');
     const task = new PeriodicTask({ name: 'test', everyMs: 100 }, () => {
       runs += 1;
       return runs === 3 ? Promise.resolve() : Promise.reject(new Error('broken'));

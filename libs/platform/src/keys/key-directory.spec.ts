@@ -2,6 +2,7 @@ import type { CallContract, Principal, VerifyKeyResponse } from '@libs/contracts
 import { AppError } from '@libs/errors';
 import { MessageBus } from '../messaging/message-bus';
 import { ManualFeed } from '../feeds/testing/manual-feed';
+import { aPrincipal } from '../testing/principal-fixture';
 import { KeyDirectory, type KeyDirectoryOptions } from './key-directory';
 
 const HASH = 'a'.repeat(64);
@@ -38,18 +39,7 @@ function settled(): Promise<void> {
 }
 
 function principal(keyHash = HASH, expiresAt: string | null = null): Principal {
-  return {
-    keyHash,
-    keyId: 'id',
-    kind: 'api',
-    organizationId: 'o',
-    workspaceId: 'w',
-    name: 'n',
-    limitUsd: null,
-    limitReset: null,
-    includeByokInLimit: false,
-    expiresAt,
-  };
+  return aPrincipal({ keyHash, organizationId: 'o', workspaceId: 'w', expiresAt });
 }
 
 describe(KeyDirectory.name, () => {

@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { IsString } from 'class-validator';
 import { job, type QueueSpec } from '@libs/contracts';
@@ -6,6 +5,7 @@ import { AppError } from '@libs/errors';
 import type { OutgoingMessage } from './confirming-publisher';
 import { Delivery } from './delivery';
 import { ATTEMPT_HEADER, ERROR_CODE_HEADER, JobReceiver } from './job-receiver';
+import { captureLog } from '../testing/captured-log';
 
 class RunBatch {
   @IsString()
@@ -19,14 +19,13 @@ describe(JobReceiver.name, () => {
   let said: string[];
   let published: OutgoingMessage[];
   let refusal: Error | undefined;
-  const logged: string[] = [];
+  let logged: string[];
 
   beforeEach(() => {
     said = [];
     published = [];
     refusal = undefined;
-    logged.length = 0;
-    Logger.overrideLogger({ log: () => undefined, warn: () => undefined, error: (text: string) => logged.push(text) });
+    logged = captureLog('error');
   });
 
   function receiver(run: () => Promise<unknown>): JobReceiver {

@@ -1,10 +1,10 @@
-import { Logger } from '@nestjs/common';
 import { IsString } from 'class-validator';
 import { job, queues, type JobContract } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { JobSender } from './job-sender';
 import { OutboxRelay } from './outbox-relay';
 import { OutboxSource, type OutboxDelay, type OutboxMessage, type OutboxState } from './outbox-source';
+import { captureLog } from '../testing/captured-log';
 
 class RunBatch {
   @IsString()
@@ -86,8 +86,7 @@ describe(OutboxRelay.name, () => {
   let errors: string[];
 
   beforeEach(() => {
-    errors = [];
-    Logger.overrideLogger({ log: () => undefined, warn: () => undefined, error: (text: string) => errors.push(text) });
+    errors = captureLog('error');
     outbox = new FakeOutbox();
     sender = new FakeSender();
     relay = new OutboxRelay(outbox, sender, [contract]);

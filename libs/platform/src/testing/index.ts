@@ -1,6 +1,8 @@
 export { HttpsHost, type ReceivedRequest } from '../egress/testing/https-host';
 export { selfSignedCertificate, type SelfSignedCertificate } from '../egress/testing/self-signed-certificate';
 export { FakeMessageBus, type Sent } from '../messaging/testing/fake-message-bus';
+export { captureLog } from './captured-log';
+export { aPrincipal } from './principal-fixture';
 export { TcpProxy } from './tcp-proxy';
 export { eventually, TestBroker } from '../messaging/testing/test-broker';
 export { OtlpReceiver, type ReceivedMetric, type ReceivedSpan } from './otlp-receiver';

@@ -56,6 +56,22 @@ export const CHAT_END = chatChunk('', {
 
 export const DONE = 'data: [DONE]\n\n';
 
+const TOOL_CALL = { index: 0, id: 'call_1', type: 'function', function: { name: 'datetime', arguments: '{}' } };
+
+/** The model calls the tool `datetime`. */
+export const TOOL_CALL_ANSWER = {
+  ...CHAT_ANSWER,
+  choices: [
+    { index: 0, message: { role: 'assistant', content: null, tool_calls: [TOOL_CALL] }, finish_reason: 'tool_calls' },
+  ],
+};
+
+export const TOOL_CALL_STREAM = [
+  chatChunk('', { choices: [{ index: 0, delta: { tool_calls: [TOOL_CALL] }, finish_reason: null }] }),
+  CHAT_END.replace('"stop"', '"tool_calls"'),
+  DONE,
+].join('');
+
 const messageEvent = (event: { type: string; [member: string]: unknown }): string =>
   `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 

@@ -22,7 +22,7 @@ import {
   type CatalogueSource,
 } from '@libs/inference';
 import { AppExceptionFilter, Egress, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
-import { FakeMessageBus } from '@libs/platform/testing';
+import { aPrincipal, FakeMessageBus } from '@libs/platform/testing';
 import { AuthModule } from '../../auth/auth.module';
 import { CallContents } from '../../generations/call-contents';
 import { ContentLog } from '../../generations/content-log';
@@ -225,18 +225,12 @@ export class InferenceApp {
   private principalOf(keyHash: string): Principal {
     const isForeign = keyHash === hashApiKey(this.foreignKey);
     const isManagement = keyHash === hashApiKey(this.managementKey);
-    return {
+    return aPrincipal({
       keyHash,
-      keyId: 'id',
       kind: isManagement ? 'management' : 'api',
       organizationId: 'acme',
       workspaceId: isManagement ? null : isForeign ? 'elsewhere' : 'workspace',
-      name: 'key',
-      limitUsd: null,
-      limitReset: null,
-      includeByokInLimit: false,
-      expiresAt: null,
-    };
+    });
   }
 }
 
