@@ -39,7 +39,7 @@ beforeEach(() => proxy.heal());
 const names = async (): Promise<string[]> =>
   (await direct.query<{ name: string }>('SELECT name FROM kept ORDER BY name')).rows.map(({ name }) => name);
 
-/** @returns whether the client was told that it is done */
+/** @returns whether the client got the confirmation of the commit */
 async function runThrough(statements: (client: Client) => Promise<unknown>): Promise<boolean> {
   const client = await dial(proxy.through(testDatabase.url));
   try {

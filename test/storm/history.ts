@@ -73,7 +73,7 @@ export class StormHistory {
     this.note('death', death);
   }
 
-  /** Puts another file beside the history. */
+  /** Writes another file into the folder of the history. */
   keep(name: string, value: unknown): void {
     writeFileSync(join(this.folder, name), `${JSON.stringify(value, null, 2)}\n`);
   }

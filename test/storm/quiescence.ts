@@ -14,7 +14,7 @@ const MOST_TRIES = 4;
 /** How old an open call must be before the gateway gives it up, with room. */
 const ABANDONED_AFTER = '16 minutes';
 
-/** Waits that are minutes or hours in life and that nobody is protected by once every fault is over. */
+/** Shortens waits of minutes or hours that protect nothing once every fault is over. */
 const SHORTEN = [
   `UPDATE native_batches SET available_at = now() WHERE NOT is_leased AND available_at > now() AND available_at < 'infinity'`,
   `UPDATE webhook_deliveries SET next_attempt_at = now()

@@ -178,7 +178,7 @@ async function countConnections({ database }: StormInstallation): Promise<number
   return row?.n ?? 0;
 }
 
-/** The webhook ids under which each video was announced, each with the status that was told. */
+/** The webhook ids under which each video was announced, each with the status that it announced. */
 function announcementsOf({ receiver }: StormInstallation): Map<string, string[]> {
   const announced = new Map<string, string[]>();
   for (const { headers, text } of receiver.events) {

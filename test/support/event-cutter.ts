@@ -5,7 +5,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 const EVENTS = / events[^a-z]/;
 const FIRST_BYTES = 4_096;
 
-/** Stands between apps and RabbitMQ, and can cut or hold up the connections by which apps hear events, and no other. */
+/** A proxy between apps and RabbitMQ that can cut or hold up only the connections on which apps receive events. */
 export class EventCutter {
   readonly #events = new Set<Socket>();
   readonly #sockets = new Set<Socket>();

@@ -62,7 +62,7 @@ const sized = (mode: Mode, body: string | Buffer, ...more: string[]): Buffer =>
 const START = '{"id":"up-1",';
 const reset = (socket: Socket): void => void socket.resetAndDestroy();
 
-/** What an upstream does with a request of which it has read all, and the code that its caller gets. */
+/** What an upstream does after it has read a whole request, and the error code that the caller gets. */
 const FAULTS: Readonly<Record<string, readonly [Act, 'provider_unavailable' | 'timeout']>> = {
   'resets before the head': [reset, 'provider_unavailable'],
   'closes before the head': [(socket) => void socket.end(), 'provider_unavailable'],

@@ -70,7 +70,7 @@ async function hasHappened<S extends Session>(
         return outcome.happened(session);
       });
     } catch {
-      // What stands in the way of the look says nothing about the transaction.
+      // An error of the lookup says nothing about the transaction.
       if (performance.now() + delayMs >= untilMs) throw unknown;
     }
     await delay(delayMs * (0.5 + Math.random() / 2));

@@ -28,8 +28,8 @@ const GIVEN_UP = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyRel
 const RETRY_AFTER_SECONDS = 2;
 
 /**
- * Runs work on PostgreSQL. What is wrong with PostgreSQL or the way to it is thrown as AppError `unavailable`, which
- * callers may repeat; everything else as it is.
+ * Runs work on PostgreSQL. Failures of PostgreSQL or of the connection are thrown as AppError `unavailable`, which
+ * callers may retry; all other errors are thrown unchanged.
  */
 export async function reporting<T>(work: () => Promise<T>): Promise<T> {
   try {

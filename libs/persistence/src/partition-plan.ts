@@ -29,8 +29,7 @@ const WEEKS_AHEAD = 4;
 const DAY_MS = 86_400_000;
 
 /**
- * Plans for `today`: this week, the coming four, and every week before them of which the default partition holds
- * rows. Rows of later weeks stay where they are until their week is near, unless the default partition is adopted.
+ * Plans for `today`: this week, the coming four, and every earlier week that has rows in the default partition. Rows of later weeks stay where they are until their week is near, unless the default partition is adopted.
  */
 export function planPartitions(
   today: string,

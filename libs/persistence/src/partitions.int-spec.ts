@@ -81,7 +81,7 @@ describe(PartitionsRepository.name, () => {
     return Object.fromEntries(rows.map(({ name, rows: count }) => [name, count]));
   }
 
-  /** As it is where the worker was away for longer than partitions were made ahead, or a backup is as old. */
+  /** As after the worker was away for longer than partitions are made ahead, or after an old backup was restored. */
   async function withoutPartitions(): Promise<void> {
     await opened.database.execute({
       sql: `SELECT drop_weekly_partitions(t, (now() AT TIME ZONE 'UTC')::date + 100)

@@ -20,8 +20,8 @@ export interface Turn {
  *
  * The lock is an advisory lock of a transaction that holds no snapshot and writes nothing until the end, when it notes
  * the end of the run: so it keeps no row from vacuum, and works through poolers. It ends with its session, which
- * PostgreSQL ends 10 seconds after its process died or stopped answering. A run that lost its lock may go on beside
- * another; tasks must stand that.
+ * PostgreSQL ends 10 seconds after its process died or stopped answering. A run that lost its lock may overlap with
+ * another; tasks must tolerate that.
  */
 @Injectable()
 export class SingleRunner {
@@ -62,7 +62,7 @@ async function holding(
   // A plain query closes the last statement's portal, which would hold a snapshot until then.
   await session.client.query('SELECT 1');
   const timer = setInterval(() => {
-    // A session that is gone took the lock with it, which the work stands.
+    // A lost session has released the lock; the work tolerates a second run.
     if (performance.now() < untilMs) session.client.query('SELECT 1').catch(() => clearInterval(timer));
     else clearInterval(timer);
   }, KEEP_ALIVE_MS);

@@ -6,7 +6,7 @@ import { diedBetween, wasDuring, type Check, type StormViolation } from './viola
 /** What may be answered while faults are on: of our own overload and of providers, each with its own status. */
 const TEMPORARY = new Set([408, 429, 502, 503, 504, 524, 529]);
 const PLANTED: Readonly<Record<PlantedRefusal, number>> = { 'no-money': 402, revoked: 401, 'bad-request': 400 };
-/** What other requests may be answered with beside: the state of a thing, or that it is gone. */
+/** Statuses that other requests may also get: a conflict, or a resource that is gone. */
 const OF_STATES = new Set([404, 409, 410]);
 const INTERNAL = new Set(['server', 'unmapped']);
 /** A connection may break a little before its process is seen to be dead, and refuse until it listens again. */

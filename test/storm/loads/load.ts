@@ -4,7 +4,7 @@ import { GATEWAYS, type GatewayName } from '../parts';
 import { Random } from '../random';
 import type { StormClient } from '../storm-client';
 
-/** A key as the load uses it; `name` stands for it in the history. */
+/** A key as the load uses it; the history shows its `name`. */
 export interface LoadKey {
   readonly name: string;
   readonly key: string;

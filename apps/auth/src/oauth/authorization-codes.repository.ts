@@ -57,7 +57,7 @@ export class AuthorizationCodesRepository {
     return this.database
       .entities(
         async (manager) => {
-          // Apps are nobody's own.
+          // Apps belong to no organization.
           const appId = appHost === null ? null : await ensureApp(manager, appHost);
           await enterTenant(manager, { organizationId: code.organizationId });
           const workspaceId = await this.keys.lockWorkspace(manager, code);

@@ -11,7 +11,7 @@ import { QuotaWindows, type CallEnd, type WindowTicket } from './quota-windows';
 const READY_PER_SLOT = 8;
 /** For so long of a quota whose lines were given back no more is fetched than will soon be called. */
 const GIVEN_BACK_MS = 15_000;
-/** Quotas of which the last pause is remembered. */
+/** Number of quotas whose last pause is remembered. */
 const MOST_PAUSES = 2_000;
 
 /** A call that was begun. */

@@ -1,7 +1,7 @@
 import type { HeldSegment } from './held-segment';
 import type { LaneQuotas } from './lane-quotas';
 
-/** Slots beside the others, as a share of them, while a provider that says nothing keeps some. */
+/** Extra slots, as a share of the configured ones, while a provider that does not answer occupies some. */
 const SPARE_SHARE = 1 / 4;
 const QUESTIONS_PER_LOOK = 8;
 

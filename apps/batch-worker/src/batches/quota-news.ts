@@ -18,7 +18,7 @@ interface News {
   readonly failed: Set<string>;
 }
 
-/** When each quota last answered a line, and whether lines failed since: what tells a bad line from a bad provider. */
+/** When each quota last answered a line, and whether lines failed since: distinguishes a bad line from a bad provider. */
 export class QuotaNews {
   private readonly quotas = new Map<string, News>();
 

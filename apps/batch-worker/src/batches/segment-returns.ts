@@ -4,8 +4,8 @@ import type { BatchSegmentsRepository, ClaimedSegment } from '@libs/persistence'
 const MOST_OWED = 2_000;
 
 /**
- * Gives segments back. A lease that runs out instead counts as the death of a worker, so what PostgreSQL could not be
- * told of is told with the next ones.
+ * Gives segments back. A lease that expires instead counts as the death of a worker, so segments that could not be
+ * given back because PostgreSQL was away are given back with the next ones.
  */
 export class SegmentReturns {
   private owed: readonly ClaimedSegment[] = [];

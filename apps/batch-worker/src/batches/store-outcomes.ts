@@ -49,7 +49,7 @@ export async function storeOutcomes(
   };
 }
 
-/** With ids and the amount alone: what a provider said is nobody else's. */
+/** Logs ids and the amount only: the provider's answer is the caller's data. */
 function report({ row, error }: RefusedRow<LineOutcome>, what: string, logger: Pick<LoggerService, 'error'>): void {
   refusals.inc();
   const { generationId, seq, lease, costUsd } = row;

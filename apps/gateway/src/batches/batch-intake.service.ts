@@ -143,7 +143,7 @@ export class BatchIntakeService {
       estimate,
     });
     const expiresAt = new Date(Date.now() + HOLD_MS);
-    // Told of once, though the transaction may run twice.
+    // Announced once, although the transaction may run twice.
     let trace: JobPayload | undefined;
     const slice = upload.takeSlice();
     return this.intake.accepting(upload.key, async (session) => {

@@ -12,7 +12,7 @@ export class HoldExtensions {
   ) {}
 
   /**
-   * Resolves when so much more is held for the call, beside what is held already.
+   * Resolves when the call's hold has been raised by this amount.
    *
    * @throws AppError payment_required when it is not there, or why the call is not on the books
    */

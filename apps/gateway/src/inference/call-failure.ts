@@ -18,10 +18,10 @@ export interface FailedCall {
   readonly plan: () => Promise<RoutePlan>;
 }
 
-/** Beside the errors and not inside: what is in an error may be shown to callers who did not ask for this. */
+/** Kept outside the errors, because the content of an error may be shown to callers who did not ask for metadata. */
 const calls = new WeakMap<AppError, Omit<FailedCall, 'route'>>();
 
-/** The same error, of which `failureMetadata` then knows what came before it. */
+/** Records what came before the error, for `failureMetadata`. Returns the same error. */
 export function noteFailedCall(error: AppError, { route, ...call }: FailedCall): AppError {
   calls.set(error, call);
   return sameRoute(error, route);

@@ -6,7 +6,7 @@ import type { BodyRequest } from '../http/body.guard';
 
 /** A request whose caller wants to know more than the error. */
 export interface ExplainedRequest extends BodyRequest {
-  /** Members to stand beside `error`. */
+  /** Top-level fields to add next to `error`. */
   besideError?: Readonly<Record<string, unknown>>;
 }
 

@@ -56,7 +56,7 @@ interface PreparedCall {
   readonly abort: Cancellation;
   readonly startedMs: number;
   readonly ticket: GenerationTicket;
-  /** Of which plugins and turns take what they need. */
+  /** Plugins and turns reserve their cost from it. */
   readonly fund: CallFund;
   /** Null where nothing is limited. */
   readonly admission: Admission | null;

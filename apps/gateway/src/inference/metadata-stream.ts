@@ -22,8 +22,8 @@ const EVENT_END = '\n\n';
 
 /**
  * A stream whose end has one member more: on chat the last chunk before `[DONE]`, on responses the
- * response of the terminal event, on messages `message_stop` or `error`. All other bytes pass. An end that tells of a
- * failure of our own tells nothing else.
+ * response of the terminal event, on messages `message_stop` or `error`. All other bytes pass. An end that reports
+ * an internal error gets no metadata.
  */
 export class MetadataStream implements AnswerStream {
   readonly outcome: Promise<StreamOutcome>;

@@ -58,7 +58,7 @@ export class PluginRun {
   /**
    * The call as the plugins have it.
    *
-   * @param beforePaying is given the call as it is before a plugin that costs something; what it throws ends the call
+   * @param beforePaying called with the current call before a plugin that costs something; what it throws ends the call
    * @throws AppError why a plugin refuses the call or cannot do its part
    */
   async prepare(beforePaying: (call: IncomingCall) => Promise<unknown>): Promise<IncomingCall> {

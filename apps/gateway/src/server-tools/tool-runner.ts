@@ -27,9 +27,9 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 export interface RunSettings<Call extends ToolCall> {
   /** How long all of it may take. */
   readonly leftMs: number;
-  /** Of which uses that cost something take what they may need. */
+  /** Paid uses of tools reserve their cost from it. */
   readonly fund: ToolFund;
-  /** Told of each call that was run as soon as it has ended, however late the results are read. */
+  /** Called for each tool call as soon as it has ended, however late the results are read. */
   readonly onEnd?: (finished: FinishedCall<Call>) => void;
 }
 

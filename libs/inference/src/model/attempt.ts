@@ -30,7 +30,7 @@ export function attemptOf(
   return { model: model.slug, providerName: name, providerSlug: slug, ...endOf(api, error), tookMs, isByok };
 }
 
-/** The same call of which a failure came to light after it had begun to succeed, as in the middle of a stream. */
+/** The same attempt, after it failed later than its start, as in the middle of a stream. */
 export function failedLater(api: Api, attempt: Attempt, error: AppError): Attempt {
   return { ...attempt, ...endOf(api, error) };
 }

@@ -82,7 +82,7 @@ export class StringCounter {
 
   constructor(private readonly bytes: Buffer) {}
 
-  /** Returns units of text for a string that stands at `depth`; those that must wait are counted by `close`. */
+  /** Returns the text units of a string at nesting `depth`; strings whose meaning is not clear yet are counted by `close`. */
   count(place: Place, depth: number, start: number, end: number): number {
     if (place === 'text') return textUnits(this.bytes, start, end);
     if (place === 'source data' || place === 'picture result') return this.postpone(depth, { start, end, place });

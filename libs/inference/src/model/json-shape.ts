@@ -53,7 +53,7 @@ const CONTROL_MEMBERS = new ByteNames(
 /** Of each depth of the scan that is running; a scan never calls back. */
 const commasAt = new Int32Array(MAX_DEPTH + 1);
 const isObjectAt = new Uint8Array(MAX_DEPTH + 1);
-/** The place of the value of the member that was named last, and of the object that it stands in. */
+/** By nesting depth: the place of the value of the last name, and the place of the object that contains it. */
 const placeAt: Place[] = Array.from({ length: MAX_DEPTH + 1 }, () => 'text');
 const aroundAt: Place[] = Array.from({ length: MAX_DEPTH + 1 }, () => 'text');
 
@@ -192,6 +192,6 @@ function isScalarByte(byte: number): boolean {
   return IS_SCALAR[byte] === 1;
 }
 
-/** Of numbers and literals; what stands between values is none. */
+/** Bytes that are part of numbers and literals; punctuation and white space are not. */
 const MARKS = new Set([QUOTE, COMMA, COLON, OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT]);
 const IS_SCALAR = Uint8Array.from({ length: 256 }, (_, byte) => (byte > SPACE && !MARKS.has(byte) ? 1 : 0));

@@ -37,8 +37,8 @@ const MOST_HEAD_BYTES = 256;
 const COMMA = 0x2c;
 
 /**
- * Estimates tokens of a string that stands where a link to media belongs: a URL of `data:` that says `;base64,`, a link,
- * or anything else, which counts as text.
+ * Estimates the tokens of a string in a field that takes a link to media: a `data:` URL with `;base64,`, a link, or
+ * anything else, which counts as text.
  */
 export function linkedTokens(kind: MediaKind, bytes: Buffer, start: number, end: number): number {
   const head = bytes.toString('latin1', start, Math.min(end, start + MOST_HEAD_BYTES)).toLowerCase();

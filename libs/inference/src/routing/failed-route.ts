@@ -30,7 +30,7 @@ export function failedOnRoute(error: AppError, plan: RoutePlan): AppError {
   return error;
 }
 
-/** The same error, which now ended this route; left as it is where there was none. */
+/** Records the route that the error ended, if there was one. Returns the same error. */
 export function sameRoute(error: AppError, route: FailedRoute | null): AppError {
   if (route !== null) routes.set(error, route);
   return error;

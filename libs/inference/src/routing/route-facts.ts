@@ -23,7 +23,7 @@ export function readRouteFacts(body: unknown): RouteFacts {
   };
 }
 
-/** Names of the standard tier that some provider has, beside our own. */
+/** Names that providers use for the standard tier, ours included. */
 const STANDARD_TIERS: readonly unknown[] = ['standard', 'standard_only'];
 
 /** `speed: fast` is a tier by another name, unless one is named. */

@@ -61,8 +61,8 @@ function resultsSql({ createdOn, number }: ResultsOf, afterSeq: number, mostItem
 }
 
 /**
- * Every request, whether it has a result or not: nobody writes one for those of a stopped batch. And every result, also
- * one whose request was lost: it was paid for. Such results are looked for among the numbers of the page alone.
+ * Every request, with or without a result (requests of a stopped batch may have none), and every result, also one whose
+ * request was lost, because it was charged. Such results are searched among the line numbers of the page only.
  */
 function linesSql({ createdOn, number }: ResultsOf, afterSeq: number, mostItems: number): string {
   const of = `created_on = '${createdOn}' AND batch_number = ${number}`;

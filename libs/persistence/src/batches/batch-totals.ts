@@ -96,7 +96,7 @@ export async function sumResults(
   };
 }
 
-/** Told once, after the commit, what is wrong with a batch that has ended without one item per request. */
+/** Called once, after the commit, with what is wrong with a batch that ended without one item per request. */
 export type ReportLoss = (problem: string) => void;
 
 /** What the owner of a batch reads where its results are not one for each request; null where they are. */

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** How fast a worker's lane runs the lines of one quota; sums of which half is forgotten each busy minute. */
+/** How fast a worker's lane runs the lines of one quota, as sums that are halved each busy minute. */
 export interface LaneSpeed {
   /** Calls that it may make at once. */
   readonly slots: number;

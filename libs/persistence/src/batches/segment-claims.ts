@@ -1,4 +1,4 @@
-/** A lease on a run of lines: whoever holds the highest fence may write results for them. */
+/** A lease on a run of lines: only the holder of the highest fence may write their results. */
 export interface SegmentLease {
   readonly batchNumber: bigint;
   readonly number: number;

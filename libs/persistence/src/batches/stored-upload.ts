@@ -38,8 +38,8 @@ export async function storedUploadOf(session: Session, key: BulkKey, total: numb
 }
 
 /**
- * Removes the bulk rows of an upload, if its `receiving` row was there to be removed. Whoever writes bulk rows, and
- * whoever accepts the batch, holds the lock on that row, so none of them comes in between. Where the row is gone nothing
+ * Removes the bulk rows of an upload, if its `receiving` row was there to be removed. Transactions that write
+ * bulk rows or accept the batch hold the lock on that row, so none of them can interleave. Where the row is gone nothing
  * is removed: it went together with its bulk rows, or the number is that of an accepted batch.
  *
  * @param which `stale`: only if its lease has run out, as PostgreSQL sees it now

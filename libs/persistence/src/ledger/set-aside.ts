@@ -22,8 +22,8 @@ const GIVEN_LIMIT = { amount: '$3::numeric', reset: '$4::text', includesByok: '$
 
 /**
  * Takes an amount from what is available to an organization, to a key and to a workspace, each in one guarded
- * statement, in this order: what was checked is what was taken, and no two callers wait for each other. Whoever calls
- * writes down what the money is held for, in the same transaction.
+ * statement, in this order: what was checked is what was taken, and no two callers wait for each other. The caller
+ * records in the same transaction what the amount is held for.
  *
  * @returns what refuses it; the transaction must then end without a commit
  */

@@ -1,6 +1,6 @@
 import type { NativeBatchState } from './native-batch.entity';
 
-/** An order that a worker leases: whoever holds the highest fence may say what became of it. */
+/** An order that a worker leases: the holder of the highest fence may record its outcome. */
 export interface NativeBatch {
   readonly reference: string;
   readonly fence: bigint;

@@ -106,10 +106,10 @@ export class NativeBatchesRepository {
   }
 
   /**
-   * Notes what the provider called an order whose lease was lost while it answered: that is certain, where a search is
-   * not, so it counts whoever holds the order now. Not once the order has ended or runs under another id.
+   * Notes what the provider called an order whose lease was lost while it answered: that is certain, unlike a search,
+   * so it is recorded whichever worker holds the order now. Not once the order has ended or runs under another id.
    *
-   * @returns false when nothing knows the job, which then runs for nobody
+   * @returns false when no order refers to the job any more, so its output will not be used
    */
   async runningAfterAll({ reference, provider }: NativeBatch, upstreamId: string): Promise<boolean> {
     try {

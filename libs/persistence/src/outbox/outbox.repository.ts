@@ -27,7 +27,7 @@ export class OutboxRepository {
   /**
    * Takes up to `limit` messages that are due, those that waited longest first, for `leaseMs`: two relays never hold
    * the same one. No transaction stays open. When the process dies they are due again at the end of the lease and are
-   * sent twice, which every job handler stands.
+   * sent twice, which every job handler tolerates.
    */
   async claim(limit: number, leaseMs: number): Promise<PendingMessage[]> {
     return this.database.rows<PendingMessage>({

@@ -61,14 +61,14 @@ export async function storeBatch(database: Database, total: number, holdUsd = '1
   return { ...key, owner };
 }
 
-/** Its lines have passed validation and can be claimed. */
+/** Takes a stored batch past validation, so that its lines can be claimed. */
 export async function beginBatch(database: Database, { id }: Pick<BatchKey, 'id'>): Promise<void> {
   const batches = batchesOf(database);
   const work = await batches.claimValidation(id, LEASE_MS);
   if (work === null || !(await batches.beginProgress(work))) throw new Error(`batch ${id} could not begin`);
 }
 
-/** A batch as `storeBatch` makes it, of which lines can be claimed. */
+/** Stores a batch as `storeBatch` does, past validation: its lines can be claimed. */
 export async function startBatch(database: Database, total: number): Promise<StoredBatch> {
   const batch = await storeBatch(database, total);
   await beginBatch(database, batch);

@@ -12,7 +12,7 @@ export interface NewWebhookDelivery {
   readonly payload: object;
 }
 
-/** A lease on a delivery: whoever holds the highest fence may say how the attempt ended. */
+/** A lease on a delivery: only the holder of the highest fence may record how the attempt ended. */
 export interface WebhookLease {
   readonly id: string;
   readonly fence: bigint;

@@ -16,7 +16,7 @@ export interface ChangeFeed {
   settled(): Promise<void>;
   /** The place between the changes that were applied so far and those to come. */
   moment(): number;
-  /** Whether none of the subjects changed since then, as far as is known here. */
+  /** Returns false if one of the subjects changed since `moment`, or may have. */
   isUnchangedSince(moment: number, subjects: readonly string[]): boolean;
   onChange(listener: ChangeListener): void;
   /** Called when the owner is found to be away. */

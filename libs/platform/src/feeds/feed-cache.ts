@@ -72,7 +72,7 @@ export class FeedCache<V extends object, C = undefined> {
   /**
    * Returns the value at once when it is known, else a promise.
    *
-   * @param context what reading the value takes beside its key
+   * @param context what is needed to read the value, apart from its key
    * @throws AppError the refusal, at once or by the promise
    */
   find(key: string, context: C): V | Promise<V | null> {
@@ -131,7 +131,7 @@ export class FeedCache<V extends object, C = undefined> {
     return entry.value;
   }
 
-  /** Beside the work of the caller. Without an answer the value stays, as the feed confirms it, and the next use asks again. */
+  /** Renews in the background. Without an answer the value stays valid, as the feed confirms it, and the next use asks again. */
   #renew(key: string, context: C, nowMs: number): void {
     if (this.#lookups.has(key) || this.#running.size >= this.options.maxLookups || this.feed.isAway(nowMs)) return;
     this.#ask(key, context, nowMs).catch(() => undefined);

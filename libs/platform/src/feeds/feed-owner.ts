@@ -12,12 +12,12 @@ const PRUNE_EVERY_MS = 60_000;
 const ROWS_PER_STATEMENT = 1_000;
 /** A backlog is worked off over several passes. */
 const STATEMENTS_PER_PASS = 10;
-/** How long the answer to a call may wait for its change to be published; who missed it asks. */
+/** How long the answer to a call may wait for its change to be published. Followers that miss a change poll for it. */
 const MOST_WAIT_MS = 500;
 
 /**
- * Publishes the changes of a feed as soon as they are committed. Any number of replicas may do so: who hears a
- * change twice ignores it once.
+ * Publishes the changes of a feed as soon as they are committed. Any number of replicas may do so: receivers ignore a
+ * change that they already know.
  */
 export class FeedOwner {
   readonly #logger = new Logger(FeedOwner.name);
@@ -47,12 +47,12 @@ export class FeedOwner {
     await Promise.all([this.#look.stop(), this.#pruning.stop()]);
   }
 
-  /** Resolves when everything that was committed before this call is published, or soon after. Never rejects. */
+  /** Resolves when everything committed before this call is published, at the latest after 500 ms. Never rejects. */
   async announce(): Promise<void> {
     await settledWithin(this.#publishNew(), MOST_WAIT_MS);
   }
 
-  /** One at a time; who comes while one runs gets the next, which sees what they committed. */
+  /** One at a time. Calls during a run share the next run, which sees what they committed. */
   #publishNew(): Promise<void> {
     if (this.#publishing === undefined) {
       this.#publishing = this.#publish().finally(() => (this.#publishing = undefined));

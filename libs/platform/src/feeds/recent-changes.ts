@@ -8,7 +8,7 @@ export class RecentChanges {
   /** By subject the number of its last change, the oldest first. */
   readonly #last = new Map<string, number>();
   #count = 0;
-  /** Of changes up to this number it is no longer known whom they concern. */
+  /** The subjects of changes up to this number are no longer known. */
   #unknownUpTo = 0;
 
   /** How many there were. */

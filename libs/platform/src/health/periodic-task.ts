@@ -59,7 +59,7 @@ export class PeriodicTask {
     await this.#running;
   }
 
-  /** Runs it once, now, beside the timer. Never throws. */
+  /** Runs the task once, now, independent of the timer. Never throws. */
   async runOnce(): Promise<void> {
     try {
       const { name, everyMs, runner } = this.options;

@@ -37,7 +37,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 const MAX_AGE_MS = 3_600_000;
 
 /**
- * Whom a key hash stands for, as the auth app last said and its feed of changes confirms.
+ * Finds the principal of a key hash, as the auth app last answered and its feed of changes confirms.
  *
  * While the auth app can be asked, a revoked key stops working within a second in every process, also when events are
  * lost: see `FeedFollower`. Only principals are kept. What is no key is asked for every time, so a new key works at

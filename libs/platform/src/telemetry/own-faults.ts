@@ -9,8 +9,8 @@ const faults = counter({
 });
 
 /**
- * Counts a call to a provider that failed in this process, and logs it where nobody foresaw it: another provider may
- * have answered, and then nothing else tells of the bug.
+ * Counts a call to a provider that failed inside this process, and logs it if the error was unexpected: another provider
+ * may have answered, and then nothing else reports the bug.
  */
 export function noteOwnFault(error: AppError, providerSlug: string, logger: Pick<LoggerService, 'error'>): void {
   const { code } = error;

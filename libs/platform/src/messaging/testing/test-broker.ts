@@ -69,7 +69,7 @@ export class TestBroker {
   }
 }
 
-/** Looks until `isSo`, for what the broker does in its own time and tells nobody. */
+/** Polls until `isSo`, for what the broker does asynchronously without an event. */
 export async function eventually(
   isSo: () => boolean | Promise<boolean>,
   what: string,
