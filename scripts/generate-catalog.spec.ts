@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseCatalogue, type Catalogue } from '@libs/inference';
+import { calcPrice } from '@pydantic/genai-prices';
+import { parseCatalogue, pricesFor, priceUsage, type Catalogue, type Endpoint, type Usage } from '@libs/inference';
 import { rateText } from './catalogue-facts/price-data';
-import { generateCatalogue } from './generate-catalog';
+import { generateCatalogue, pricedEndpoints, PRICES_AS_OF, type PricedEndpoint } from './generate-catalog';
 
 const folder = join(__dirname, '..', 'catalog');
 const shipped = readdirSync(folder)
@@ -62,6 +63,50 @@ describe(generateCatalogue.name, () => {
     const price = (day: string) => on(day).findModel('openai/gpt-5.6-sol')?.endpoints[0]?.listedPricing['completion'];
     expect(price('2026-11-21')).toBe('0.00002');
     expect(price('2026-08-20')).not.toBe('0.00002');
+  });
+});
+
+describe('the prices that the repository ships', () => {
+  /** One token more than each threshold of the data, and one below. */
+  const PROMPTS = [1_000, 128_000, 128_001, 199_999, 200_000, 200_001, 271_999, 272_000, 272_001, 900_000];
+  const HOURS = [0, 0.75, 1, 3.99, 4, 6, 9.5, 10, 16.25, 16.75, 23.5];
+  const usageOf = (promptTokens: number, cachedTokens: number, completionTokens: number): Usage => ({
+    promptTokens,
+    cachedTokens,
+    completionTokens,
+    totalTokens: promptTokens + completionTokens,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
+    audioPromptTokens: 0,
+    audioCompletionTokens: 0,
+    provenance: 'upstream',
+  });
+
+  it('are what the price data charges, at every length of a prompt and every hour', () => {
+    const named = pricedEndpoints();
+    // The data's own calculator finds a model by patterns; some ids are those of no pattern, or of another model's.
+    const isFound = ({ source, id }: PricedEndpoint): boolean =>
+      calcPrice({ input_tokens: 1 }, id, { providerId: source })?.model.id === id;
+    const compared = named.filter(isFound);
+    const wrong: string[] = [];
+    for (const { slug, provider, upstreamModel, source, id } of compared) {
+      const isIt = (one: Endpoint): boolean => one.provider.slug === provider && one.upstreamModel === upstreamModel;
+      const { pricing } = catalogue.findModel(slug)!.endpoints.find(isIt)!;
+      for (const promptTokens of PROMPTS) {
+        for (const hour of HOURS) {
+          const at = new Date(Date.parse(`${PRICES_AS_OF}T00:00:00Z`) + hour * 3_600_000);
+          const cached = pricing.inputCacheRead === undefined ? 0 : 500;
+          const tokens = { input_tokens: promptTokens, cache_read_tokens: cached, output_tokens: 700 };
+          const expected = calcPrice(tokens, id, { providerId: source, timestamp: at })!.total_price;
+          const rates = pricesFor(pricing, promptTokens, at.getTime());
+          const { totalCost } = priceUsage(rates, usageOf(promptTokens, cached, 700));
+          const difference = Math.abs(Number(totalCost) / 1e12 - expected);
+          if (difference > 1e-9) wrong.push(`${slug} at ${provider}, ${promptTokens} tokens at ${hour} hours`);
+        }
+      }
+    }
+    expect(wrong).toEqual([]);
+    expect(compared.length).toBeGreaterThan(named.length * 0.9);
   });
 });
 

@@ -1,12 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Document, isCollection, isMap, isScalar, Scalar, visit } from 'yaml';
+import { Document, isCollection, isMap, isScalar, Scalar, visit, type YAMLMap } from 'yaml';
 import { CHAT_MODELS } from './catalogue-facts/chat-models';
 import type { ChatFacts, MediaEndpointFacts, MediaFacts, ProviderFacts } from './catalogue-facts/fact-types';
 import { FAMILIES, OPEN_TOKENIZERS } from './catalogue-facts/families';
 import { MEDIA_MODELS } from './catalogue-facts/media-models';
 import { OPEN_MODELS } from './catalogue-facts/open-models';
-import { findPrices, type PricedModel, rateText } from './catalogue-facts/price-data';
+import { findPrices, type PricedModel, type Pricing, rateText } from './catalogue-facts/price-data';
 import { PROVIDERS } from './catalogue-facts/providers';
 
 /**
@@ -14,7 +14,7 @@ import { PROVIDERS } from './catalogue-facts/providers';
  * `catalogue-facts/`: `node dist/scripts/generate-catalog.js [folder]`. The same tables, the same data and
  * the same day always give the same bytes.
  */
-const PRICES_AS_OF = '2026-11-21';
+export const PRICES_AS_OF = '2026-11-21';
 const DEFAULT_FOLDER = 'catalog';
 /** Vendors with a file of their own; the other makers of open models share one, all media models another. */
 const OWN_FILES = ['openai', 'anthropic', 'google', 'mistralai', 'x-ai', 'cohere', 'amazon', 'perplexity'];
@@ -90,10 +90,15 @@ interface Line {
 }
 
 function readLine(line: string, day: string): Line {
+  const { provider, upstreamModel, reference } = splitLine(line);
+  return { provider, upstreamModel, priced: priceReference(provider, reference, day) };
+}
+
+function splitLine(line: string): Pick<Line, 'provider' | 'upstreamModel'> & { readonly reference: string } {
   const [slug = '', reference = '', named] = line.split(' ');
   const provider = providerOf(slug);
   const upstreamModel = (provider.upstreamPrefix ?? '') + (named ?? reference.replace(/@[^@]+$/, ''));
-  return { provider, upstreamModel, priced: priceReference(provider, reference, day) };
+  return { provider, upstreamModel, reference };
 }
 
 function chatEndpoint(facts: ChatFacts, { provider, upstreamModel, priced }: Line, contextLength: number): Entry {
@@ -135,7 +140,7 @@ function mediaModel(facts: MediaFacts, day: string): Entry {
   };
 }
 
-function mediaPricing(facts: MediaFacts, endpoint: MediaEndpointFacts, day: string): Readonly<Record<string, string>> {
+function mediaPricing(facts: MediaFacts, endpoint: MediaEndpointFacts, day: string): Pricing {
   if (endpoint.pricing) return endpoint.pricing;
   if (endpoint.perMinute) return { audio_second: rateText(endpoint.perMinute, 60n) };
   if (endpoint.perHour) return { audio_second: rateText(endpoint.perHour, 3_600n) };
@@ -162,10 +167,36 @@ function priceReference(provider: ProviderFacts, reference: string, day: string)
     const pricing = { prompt: rateText(prompt, 1_000_000n), completion: rateText(completion, 1_000_000n) };
     return { pricing, contextLength: undefined };
   }
+  const { source, id } = priceSource(provider, reference);
+  return findPrices(source, id, day);
+}
+
+/** Which provider and which model of the price data a reference such as `id` or `id@source` names. */
+function priceSource(provider: ProviderFacts, reference: string): { readonly source: string; readonly id: string } {
   const at = reference.lastIndexOf('@');
   const source = at > 0 ? reference.slice(at + 1) : provider.source;
   if (!source) throw new Error(`${provider.slug} is not in the price data`);
-  return findPrices(source, at > 0 ? reference.slice(0, at) : reference, day);
+  return { source, id: at > 0 ? reference.slice(0, at) : reference };
+}
+
+export interface PricedEndpoint {
+  readonly slug: string;
+  readonly provider: string;
+  readonly upstreamModel: string;
+  /** Provider and model of the price data. */
+  readonly source: string;
+  readonly id: string;
+}
+
+/** The endpoints of language models whose prices come from the price data. */
+export function pricedEndpoints(): readonly PricedEndpoint[] {
+  return [...CHAT_MODELS, ...OPEN_MODELS].flatMap(({ slug, endpoints }) =>
+    endpoints.flatMap((line) => {
+      const { provider, upstreamModel, reference } = splitLine(line);
+      if (reference.startsWith('=')) return [];
+      return [{ slug, provider: provider.slug, upstreamModel, ...priceSource(provider, reference) }];
+    }),
+  );
 }
 
 function place(provider: ProviderFacts): Entry {
@@ -198,10 +229,18 @@ function toYaml(content: Entry, day: string): string {
     },
     Pair: (_key, pair) => {
       const isPricing = isScalar(pair.key) && pair.key.value === 'pricing';
-      if (isPricing && isMap(pair.value)) for (const { value } of pair.value.items) quote(value);
+      if (isPricing && isMap(pair.value)) quotePrices(pair.value);
     },
   });
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
+}
+
+function quotePrices(pricing: YAMLMap): void {
+  visit(pricing, {
+    Scalar: (key, node) => {
+      if (key === 'value' && typeof node.value === 'string') quote(node);
+    },
+  });
 }
 
 function quote(value: unknown): void {

@@ -2,9 +2,14 @@ import { findProvider, type ModelInfo, type ModelPrice, type TieredPrices } from
 
 /** Prices of the installed data set, as decimal strings under the names of the catalogue. */
 export interface PricedModel {
-  readonly pricing: Readonly<Record<string, string>>;
+  readonly pricing: Pricing;
   readonly contextLength: number | undefined;
 }
+
+/** `pricing` of a catalogue file. */
+export type Pricing = Readonly<Record<string, string | readonly Override[]>>;
+
+type Override = Readonly<Record<string, string | number>>;
 
 /** Catalogue names of the data's price keys, and how many units one price there stands for. */
 const MEMBERS: Readonly<Record<string, readonly [member: string, per: bigint]>> = {
@@ -22,21 +27,31 @@ const MEMBERS: Readonly<Record<string, readonly [member: string, per: bigint]>> 
   web_searches_kcount: ['web_search', 1_000n],
   audio_hours: ['audio_second', 3_600n],
 };
+const MEMBER_NAMES: ReadonlySet<string> = new Set(Object.values(MEMBERS).map(([member]) => member));
 
-/**
- * The prices of a model on a day. Of tiered prices the base is taken. A provider that charges by the hour of
- * the day is listed at its dearest hour, so that no hour costs more than the caller was told.
- */
+/** Rates that the catalogue can override. */
+const OVERRIDABLE: ReadonlySet<string> = new Set([
+  'prompt',
+  'completion',
+  'audio',
+  'input_audio_cache',
+  'input_cache_read',
+  'input_cache_write',
+  'input_cache_write_1h',
+]);
+
+/** The prices of a model on a day, with overrides for long prompts and for the hours that have other prices. */
 export function findPrices(source: string, id: string, day: string): PricedModel {
   const model = findProvider({ providerId: source })?.models.find((candidate) => candidate.id === id);
   if (!model) throw new Error(`the price data has no ${id} of ${source}`);
   if (model.deprecated) throw new Error(`${id} of ${source} is deprecated`);
-  const prices = pricesOn(model, day);
-  const pricing: Record<string, string> = {};
-  for (const [key, [member, per]] of Object.entries(MEMBERS)) {
-    const price = prices[key];
-    if (price !== undefined) pricing[member] = rateText(base(price), per);
+  const { usual, hourly } = pricesOn(model, day);
+  const rates = ratesOf(usual, base);
+  const overrides = [...longPromptOverrides(usual), ...hourly.map(hourlyOverride)];
+  for (const name of overrides.flatMap((one) => Object.keys(one))) {
+    if (MEMBER_NAMES.has(name) && !OVERRIDABLE.has(name)) throw new Error(`${id}: ${name} cannot be overridden`);
   }
+  const pricing = overrides.length === 0 ? rates : { ...rates, overrides };
   return { pricing, contextLength: model.context_window };
 }
 
@@ -58,23 +73,74 @@ export function rateText(price: number | string, per: bigint): string {
   return text.slice(0, -18) + (rest && `.${rest}`);
 }
 
-function pricesOn(model: ModelInfo, day: string): ModelPrice {
-  if (!Array.isArray(model.prices)) return model.prices;
-  const hourly = model.prices.filter(({ constraint }) => constraint?.type === 'time_of_date');
-  const dated = model.prices.filter(({ constraint }) => constraint?.type !== 'time_of_date');
-  const inForce = dated.findLast(
-    ({ constraint }) => !constraint || ('start_date' in constraint && constraint.start_date <= day),
-  );
-  const all = [...hourly, ...(inForce ? [inForce] : [])].map(({ prices }) => prices);
-  const [first, ...others] = all;
-  if (!first) throw new Error(`${model.id} has no price on ${day}`);
-  return others.reduce((dearest, prices) => (dearness(prices) > dearness(dearest) ? prices : dearest), first);
+interface HourlyPrices {
+  readonly start: string;
+  readonly end: string;
+  readonly prices: ModelPrice;
+}
+
+/** Where only hours have prices, the dearest of them is the usual one, so that no hour costs less than it should. */
+function pricesOn(model: ModelInfo, day: string): { usual: ModelPrice; hourly: readonly HourlyPrices[] } {
+  if (!Array.isArray(model.prices)) return { usual: model.prices, hourly: [] };
+  const hourly: HourlyPrices[] = [];
+  let usual: ModelPrice | undefined;
+  for (const { constraint, prices } of model.prices) {
+    if (constraint?.type === 'time_of_date') {
+      hourly.push({ start: constraint.start_time, end: constraint.end_time, prices });
+    } else if (!constraint || constraint.start_date <= day) usual = prices;
+  }
+  usual ??= dearest(hourly.map(({ prices }) => prices));
+  if (!usual) throw new Error(`${model.id} has no price on ${day}`);
+  return { usual, hourly };
+}
+
+function dearest(all: readonly ModelPrice[]): ModelPrice | undefined {
+  return all.toSorted((one, other) => dearness(other) - dearness(one))[0];
 }
 
 function dearness(prices: ModelPrice): number {
   return base(prices['input_mtok'] ?? 0) + base(prices['output_mtok'] ?? 0);
 }
 
+function ratesOf(
+  prices: ModelPrice,
+  rateOf: (price: number | TieredPrices) => number | undefined,
+): Record<string, string> {
+  const rates: Record<string, string> = {};
+  for (const [key, [member, per]] of Object.entries(MEMBERS)) {
+    const price = prices[key];
+    const rate = price === undefined ? undefined : rateOf(price);
+    if (rate !== undefined) rates[member] = rateText(rate, per);
+  }
+  return rates;
+}
+
+/** In the data a tier begins above `start` tokens of the prompt and counts for the whole request. */
+function longPromptOverrides(prices: ModelPrice): Override[] {
+  const starts = Object.values(prices).flatMap((price) => tiersOf(price).map(({ start }) => start));
+  return [...new Set(starts)]
+    .toSorted((one, other) => one - other)
+    .map((start) => ({
+      min_prompt_tokens: start + 1,
+      ...ratesOf(prices, (price) => tiersOf(price).find((tier) => tier.start === start)?.price),
+    }));
+}
+
+function hourlyOverride({ start, end, prices }: HourlyPrices): Override {
+  if (longPromptOverrides(prices).length > 0) throw new Error('prices of an hour have prices for long prompts');
+  return { utc_start: hourOf(start), utc_end: hourOf(end), ...ratesOf(prices, base) };
+}
+
+/** `16:30:00Z` is 16.5. */
+function hourOf(time: string): number {
+  const [hours = Number.NaN, minutes = Number.NaN] = time.replace('Z', '').split(':').map(Number);
+  return hours + minutes / 60;
+}
+
 function base(price: number | TieredPrices): number {
   return typeof price === 'number' ? price : price.base;
+}
+
+function tiersOf(price: number | TieredPrices | undefined): TieredPrices['tiers'] {
+  return typeof price === 'object' ? price.tiers : [];
 }

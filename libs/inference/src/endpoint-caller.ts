@@ -275,8 +275,9 @@ export class EndpointCaller {
 
   #contextOf({ model, endpoint, credential }: Candidate, request: InferenceRequest): AnswerContext {
     const { generationId, body, priceList = 'standard' } = request;
-    const { byokFee = DEFAULT_BYOK_FEE } = this.#parts;
-    return { generationId, model, endpoint, priceList, byokFee: credential ? byokFee : undefined, requestBody: body };
+    const { byokFee = DEFAULT_BYOK_FEE, clock } = this.#parts;
+    const fee = credential ? byokFee : undefined;
+    return { generationId, model, endpoint, priceList, beganMs: clock(), byokFee: fee, requestBody: body };
   }
 }
 

@@ -133,7 +133,7 @@ export class NativeBatchCaller {
   ): Promise<Answer> {
     const { model, endpoint, credential } = candidate;
     const byokFee = credential ? (this.#parts.byokFee ?? DEFAULT_BYOK_FEE) : undefined;
-    const context = { generationId, model, endpoint, priceList: 'batch', byokFee, requestBody } as const;
+    const context = { generationId, model, endpoint, priceList: 'batch', beganMs: 0, byokFee, requestBody } as const;
     return orCutShort(api, readLine(api, translation, line, context), (error) => cutAnswer(error, context));
   }
 

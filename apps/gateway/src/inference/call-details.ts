@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import {
   cacheDiscount,
   formatUsd,
+  pricesFor,
   traitsOf,
   type Api,
   type Attempt,
@@ -65,7 +66,7 @@ export function answerDetails(recorded: RecordedCall, server: Server, ended: End
   const { endpoint, credential } = server;
   const { usage, cost } = ended;
   const { tier } = traitsOf(endpoint);
-  const discount = cacheDiscount(endpoint.pricing, usage);
+  const discount = cacheDiscount(pricesFor(endpoint.pricing, usage.promptTokens, Date.now()), usage);
   return Object.assign(callDetails(recorded, server.attempts), {
     nativeFinishReason: storedText(ended.nativeFinishReason),
     // What an endpoint is asked for, and sells.

@@ -41,6 +41,19 @@ describe('the hold of a call', () => {
     },
   );
 
+  it('is at the highest rates that a prompt of this length can meet', () => {
+    const overrides = [
+      { minPromptTokens: 100, rates: { prompt: parseRate('0.00003') } },
+      { minPromptTokens: 101, rates: { prompt: parseRate('1') } },
+      { utcStart: 1, utcEnd: 2, rates: { completion: parseRate('0.00004') } },
+    ];
+    const long = aCatalogue(
+      aModel({ slug: 'acme/long', endpoints: [anEndpoint({ pricing: { ...DEAR, overrides } })] }),
+    );
+    const asked = { api: 'chat', models: ['acme/long'], promptTokens: 100, maxTokens: 10, answers: 1 } as const;
+    expect(estimateHold(long, asked)).toBe(3_400_000_000n);
+  });
+
   it('is nothing for a model that nobody knows', () => {
     expect(holdOf('acme/none')).toBe(0n);
   });

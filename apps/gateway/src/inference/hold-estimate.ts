@@ -1,5 +1,6 @@
 import {
   endpointsNamed,
+  highestPricesFor,
   priceTokens,
   upstreamApiFor,
   type Api,
@@ -50,5 +51,5 @@ function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers }: E
   );
   // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
   const prompt = api === 'embeddings' ? promptTokens : Math.min(promptTokens, endpoint.contextLength ?? promptTokens);
-  return priceTokens(endpoint.pricing, prompt, api === 'embeddings' ? 0 : cap * answers);
+  return priceTokens(highestPricesFor(endpoint.pricing, prompt), prompt, api === 'embeddings' ? 0 : cap * answers);
 }

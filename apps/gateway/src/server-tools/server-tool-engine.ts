@@ -133,7 +133,7 @@ function contextOf(
   { model, endpoint }: Served,
   { generationId, body, priceList = 'standard' }: RoutedRequest,
 ): AnswerContext {
-  return { generationId, model, endpoint, priceList, requestBody: body };
+  return { generationId, model, endpoint, priceList, beganMs: Date.now(), requestBody: body };
 }
 
 function stageOf({ bill, steps, stoppedBy }: ToolLoop): PipelineStage {

@@ -12,6 +12,7 @@ const context: AnswerContext = {
   model: aModel({ endpoints: [endpoint] }),
   endpoint,
   priceList: 'standard',
+  beganMs: 0,
   requestBody: Buffer.from('{"model":"acme/large","messages":[],"input":"x","max_tokens":99}'),
 };
 const call = { id: 'call_1', name: 'look_up', arguments: '{"city":"Paris"}' };

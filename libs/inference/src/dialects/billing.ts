@@ -1,5 +1,6 @@
 import type { Usage } from '../model/usage';
 import { byokCost } from '../pricing/byok-fee';
+import { pricesFor } from '../pricing/price-overrides';
 import { priceUsage, type BilledUnits, type Cost } from '../pricing/price';
 import type { AnswerContext } from './dialect';
 
@@ -10,8 +11,10 @@ export function contextLengthOf({ endpoint, model }: AnswerContext): number {
   return endpoint.contextLength ?? model.contextLength ?? UNBOUNDED_TOKENS;
 }
 
-export function priceOf(usage: Usage, { endpoint, priceList, byokFee }: AnswerContext, units?: BilledUnits): Cost {
-  const cost = priceUsage(priceList === 'batch' ? endpoint.batchPricing : endpoint.pricing, usage, units);
+export function priceOf(usage: Usage, context: AnswerContext, units?: BilledUnits): Cost {
+  const { endpoint, priceList, beganMs, byokFee } = context;
+  const list = priceList === 'batch' ? endpoint.batchPricing : endpoint.pricing;
+  const cost = priceUsage(pricesFor(list, usage.promptTokens, beganMs), usage, units);
   return byokFee === undefined ? cost : byokCost(cost, byokFee);
 }
 

@@ -160,6 +160,7 @@ describe.each(pairs)('a caller of %s and an upstream of %s', (callerApi, upstrea
     model: aModel({ endpoints: [endpoint] }),
     endpoint,
     priceList: 'standard',
+    beganMs: 0,
     requestBody,
   };
 

@@ -17,6 +17,8 @@ export interface AnswerContext {
   readonly model: Model;
   readonly endpoint: Endpoint;
   readonly priceList: PriceListName;
+  /** When the call began, in milliseconds since the epoch: some providers charge by the hour of the day. */
+  readonly beganMs: number;
   /** What is charged of the list price; present where a key of the caller's own is used. */
   readonly byokFee?: Share;
   /** The caller's body; read again only to estimate what an upstream does not report. */

@@ -21,6 +21,7 @@ const context = {
   model: aModel({ endpoints: [endpoint] }),
   endpoint,
   priceList: 'standard' as const,
+  beganMs: 0,
   requestBody: Buffer.from('{"messages":[]}'),
 };
 

@@ -15,6 +15,7 @@ const context = (values: Partial<AnswerContext> = {}): AnswerContext => ({
   model,
   endpoint,
   priceList: 'standard',
+  beganMs: 0,
   requestBody: Buffer.from('{"messages":[{"role":"user","content":"twelve bytes"}]}'),
   ...values,
 });

@@ -12,6 +12,7 @@ const context = (request: object): AnswerContext => ({
   model: aModel({ endpoints: [endpoint] }),
   endpoint,
   priceList: 'standard',
+  beganMs: 0,
   requestBody: Buffer.from(JSON.stringify(request)),
 });
 

@@ -13,6 +13,7 @@ const context: AnswerContext = {
   model: aModel({ endpoints: [endpoint] }),
   endpoint,
   priceList: 'standard',
+  beganMs: 0,
   requestBody: Buffer.from('{"messages":[]}'),
 };
 

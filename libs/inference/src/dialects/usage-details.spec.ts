@@ -13,6 +13,7 @@ const context = {
   model: aModel({ endpoints: [endpoint] }),
   endpoint,
   priceList: 'batch' as const,
+  beganMs: 0,
   requestBody: Buffer.from('{"messages":[]}'),
 };
 

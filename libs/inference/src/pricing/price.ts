@@ -39,6 +39,29 @@ export interface PriceList {
   readonly videoSecond?: Rate;
   /** Per second of video by resolution in lower case, e.g. `1080p`. */
   readonly videoSecondByResolution?: Readonly<Record<string, Rate>>;
+  /** Other rates for long prompts or at some hours; `pricesFor` applies them. */
+  readonly overrides?: readonly PriceOverride[];
+}
+
+/** Rates that an override can replace. */
+export type OverriddenRate =
+  | 'prompt'
+  | 'completion'
+  | 'audio'
+  | 'inputAudioCache'
+  | 'inputCacheRead'
+  | 'inputCacheWrite'
+  | 'inputCacheWrite1h';
+
+/** Other rates of an endpoint for some requests: those that meet every condition that is given. */
+export interface PriceOverride {
+  /** The prompt has at least so many tokens, cached ones included. */
+  readonly minPromptTokens?: number;
+  /** The call begins at this time of the UTC day or later, in hours; with `utcEnd`. */
+  readonly utcStart?: number;
+  /** The call begins before this time, in hours. At or below `utcStart` it is one of the next day. */
+  readonly utcEnd?: number;
+  readonly rates: Readonly<Partial<Pick<PriceList, OverriddenRate>>>;
 }
 
 /** What a call used beside plain tokens. Whole numbers, at least 0; an absent member is 0. */
@@ -76,7 +99,7 @@ const ATTO_MILLIS_PER_PICO = 1_000_000_000n;
 const HALF_A_PICO = ATTO_MILLIS_PER_PICO / 2n;
 
 /**
- * The exact price of one call.
+ * The exact price of one call at these rates; overrides of the list are the business of `pricesFor`.
  *
  * Every count is multiplied by its rate and summed without loss; the sum is rounded **once**, half up to the
  * pico-dollar. `promptCost` is the rounded input part and `completionCost` the rest, so the two always add

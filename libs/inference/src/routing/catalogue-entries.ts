@@ -1,4 +1,5 @@
 import type { PriceList } from '../pricing/price';
+import type { ListedPrices } from './listed-prices';
 
 /** How batches run on a provider: through its own batch API, line by line by us, or not at all. */
 export type BatchSupport = 'native' | 'managed' | 'none';
@@ -51,10 +52,10 @@ export interface Endpoint {
   readonly supportedParameters: readonly string[];
   /** Free-form, per API, e.g. `transcription: { diarize: true }`. */
   readonly capabilities: Readonly<Record<string, unknown>>;
-  /** Decimal strings under the names of the file, for listings. */
-  readonly listedPricing: Readonly<Record<string, string>>;
+  /** Under the names of the file, for listings. */
+  readonly listedPricing: ListedPrices;
   /** The same for `batchPricing`. */
-  readonly listedBatchPricing: Readonly<Record<string, string>>;
+  readonly listedBatchPricing: ListedPrices;
 }
 
 export interface Architecture {

@@ -1,4 +1,5 @@
 import { BATCH_SUFFIX, type Architecture, type Endpoint, type Model } from './catalogue';
+import type { ListedOverride, ListedPrices } from './listed-prices';
 
 /** An entry of `GET /models` and `GET /embeddings/models` (interface §2.7). */
 export interface ModelEntry {
@@ -38,7 +39,8 @@ export interface ListedPricing {
   readonly completion: string;
   readonly image: string;
   readonly request: string;
-  readonly [member: string]: string;
+  readonly overrides?: readonly ListedOverride[];
+  readonly [rate: string]: string | readonly ListedOverride[] | undefined;
 }
 
 /** APIs whose requests a batch may hold. */
@@ -72,7 +74,7 @@ function entry(
   model: Model,
   id: string,
   top: Endpoint | undefined,
-  prices: (endpoint: Endpoint) => Readonly<Record<string, string>>,
+  prices: (endpoint: Endpoint) => ListedPrices,
 ): ModelEntry {
   const { architecture } = model;
   return {

@@ -1,11 +1,14 @@
-import { formatRate, parseRate, type Rate } from '../pricing/money';
-import type { PriceList } from '../pricing/price';
+import { formatRate, type Rate } from '../pricing/money';
+import type { PriceList, PriceOverride } from '../pricing/price';
 import type { Located, Mapping } from './catalogue-document';
 import type { Api, BatchSupport } from './catalogue-entries';
+import { listOverrides, mapOverrides, readOverrides } from './catalogue-overrides';
+import { readRate } from './catalogue-rates';
+import type { ListedPrices } from './listed-prices';
 
-type PlainPrice = Exclude<keyof PriceList, 'videoSecondByResolution'>;
+type PlainPrice = Exclude<keyof PriceList, 'videoSecondByResolution' | 'overrides'>;
 
-/** The members of `pricing` in a file and what they are called here; `video_second_<resolution>` comes on top. */
+/** The rates of `pricing` in a file and what they are called here; `video_second_<resolution>` comes on top. */
 const PRICE_MEMBERS: Readonly<Record<string, PlainPrice>> = {
   prompt: 'prompt',
   completion: 'completion',
@@ -40,38 +43,52 @@ const REQUIRED_PRICES: Readonly<Record<Api, readonly (readonly string[])[]>> = {
   video: [['video'], ['video_second'], ['video_second_*'], ['completion'], ['request']],
 };
 
+const OVERRIDES_MEMBER = 'overrides';
+
 /** Rates under the names of the file. */
 type NamedRates = ReadonlyMap<string, Rate>;
+
+/** `pricing` or `batch_pricing` of a file. */
+interface Prices {
+  readonly rates: NamedRates;
+  readonly overrides: readonly PriceOverride[];
+}
 
 export interface EndpointPrices {
   readonly pricing: PriceList;
   readonly batchPricing: PriceList;
-  readonly listedPricing: Readonly<Record<string, string>>;
-  readonly listedBatchPricing: Readonly<Record<string, string>>;
+  readonly listedPricing: ListedPrices;
+  readonly listedBatchPricing: ListedPrices;
 }
 
 /**
  * Reads `pricing` and `batch_pricing` of an endpoint. Without `batch_pricing` a batch costs half where the
- * provider has a batch API (half a rate is rounded half up at 10^-18 USD) and the same elsewhere.
+ * provider has a batch API (half a rate is rounded half up at 10^-18 USD) and the same elsewhere. Batch APIs
+ * charge the same at every hour.
  */
 export function readPrices(endpoint: Mapping, apis: readonly Api[], batch: BatchSupport): EndpointPrices {
   const place = endpoint.member('pricing');
-  const rates = readRates(place);
-  if (!place.absent) requirePrices(place, rates, apis);
+  const prices = readList(place, apis);
+  if (!place.absent) requirePrices(place, prices.rates, apis);
   const batchPlace = endpoint.member('batch_pricing');
-  const batchRates = batchPlace.absent ? defaultBatchRates(rates, batch) : readBatchRates(batchPlace, rates, apis);
+  const batchPrices = batchPlace.absent ? defaultBatchPrices(prices, batch) : readBatchPrices(batchPlace, prices, apis);
   return {
-    pricing: toPriceList(rates),
-    batchPricing: toPriceList(batchRates),
-    listedPricing: toListing(rates),
-    listedBatchPricing: toListing(batchRates),
+    pricing: toPriceList(prices),
+    batchPricing: toPriceList(batchPrices),
+    listedPricing: toListing(prices),
+    listedBatchPricing: toListing(batchPrices),
   };
 }
 
-function readRates(place: Located): NamedRates {
-  const rates = new Map<string, Rate>();
+function readList(place: Located, apis: readonly Api[]): Prices {
   const mapping = place.mapping('any');
+  return { rates: readRates(mapping), overrides: readOverrides(mapping, apis) };
+}
+
+function readRates(mapping: Mapping | null): NamedRates {
+  const rates = new Map<string, Rate>();
   for (const key of mapping?.keys() ?? []) {
+    if (key === OVERRIDES_MEMBER) continue;
     const member = mapping!.member(key);
     if (!Object.hasOwn(PRICE_MEMBERS, key) && !RESOLUTION_MEMBER.test(key)) member.report('is not a known price');
     else readRate(member, (rate) => rates.set(key, rate));
@@ -79,34 +96,25 @@ function readRates(place: Located): NamedRates {
   return rates;
 }
 
-function readRate(member: Located, accept: (rate: Rate) => void): void {
-  const { value } = member;
-  if (typeof value !== 'string') {
-    member.report('must be a decimal string in quotes, such as "0.00000015"');
-    return;
-  }
-  if (value.startsWith('-')) {
-    member.report('must not be negative');
-    return;
-  }
-  try {
-    accept(parseRate(value));
-  } catch {
-    member.report('must be a plain decimal number of US dollars with at most 18 decimals');
-  }
+function readBatchPrices(place: Located, prices: Prices, apis: readonly Api[]): Prices {
+  const { rates, overrides } = readList(place, apis);
+  requirePrices(place, rates, apis);
+  const search = prices.rates.get(FULL_PRICE_MEMBER);
+  if (search === undefined || rates.has(FULL_PRICE_MEMBER)) return { rates, overrides };
+  return { rates: new Map([...rates, [FULL_PRICE_MEMBER, search]]), overrides };
 }
 
-function readBatchRates(place: Located, rates: NamedRates, apis: readonly Api[]): NamedRates {
-  const batchRates = new Map(readRates(place));
-  requirePrices(place, batchRates, apis);
-  const search = rates.get(FULL_PRICE_MEMBER);
-  if (search !== undefined && !batchRates.has(FULL_PRICE_MEMBER)) batchRates.set(FULL_PRICE_MEMBER, search);
-  return batchRates;
+function defaultBatchPrices({ rates, overrides }: Prices, batch: BatchSupport): Prices {
+  if (batch !== 'native') return { rates, overrides };
+  const ofAllHours = overrides.filter(({ utcStart }) => utcStart === undefined);
+  return {
+    rates: new Map([...rates].map(([key, rate]) => [key, key === FULL_PRICE_MEMBER ? rate : half(rate)])),
+    overrides: mapOverrides(ofAllHours, half),
+  };
 }
 
-function defaultBatchRates(rates: NamedRates, batch: BatchSupport): NamedRates {
-  if (batch !== 'native') return rates;
-  return new Map([...rates].map(([key, rate]) => [key, key === FULL_PRICE_MEMBER ? rate : (rate + 1n) / 2n]));
+function half(rate: Rate): Rate {
+  return (rate + 1n) / 2n;
 }
 
 function requirePrices(place: Located, rates: NamedRates, apis: readonly Api[]): void {
@@ -119,7 +127,7 @@ function requirePrices(place: Located, rates: NamedRates, apis: readonly Api[]):
   }
 }
 
-function toPriceList(rates: NamedRates): PriceList {
+function toPriceList({ rates, overrides }: Prices): PriceList {
   const list: { -readonly [Name in PlainPrice]?: Rate } = {};
   const byResolution: Record<string, Rate> = {};
   for (const [key, rate] of rates) {
@@ -132,9 +140,11 @@ function toPriceList(rates: NamedRates): PriceList {
     prompt: list.prompt ?? 0n,
     completion: list.completion ?? 0n,
     ...(Object.keys(byResolution).length > 0 && { videoSecondByResolution: byResolution }),
+    ...(overrides.length > 0 && { overrides }),
   };
 }
 
-function toListing(rates: NamedRates): Record<string, string> {
-  return Object.fromEntries([...rates].map(([key, rate]) => [key, formatRate(rate)]));
+function toListing({ rates, overrides }: Prices): ListedPrices {
+  const listed = Object.fromEntries([...rates].map(([key, rate]) => [key, formatRate(rate)]));
+  return overrides.length === 0 ? listed : { ...listed, overrides: listOverrides(overrides) };
 }

@@ -1,5 +1,6 @@
 import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
+import { highestPricesFor } from '../pricing/price-overrides';
 import type { Endpoint } from './catalogue-entries';
 import { collectsData, isZdr } from './route-contender';
 import { isChosen, policyFilters, type HardFilter } from './route-policy';
@@ -22,7 +23,7 @@ export function hardFilters(request: RouteRequest, lostMembers: LostMembers = ()
   const isStrict = preferences?.requireParameters === true;
   const filters: HardFilter[] = [];
   if (policies) for (const policy of policies) filters.push(...policyFilters(policy));
-  if (preferences) filters.push(...dataFilters(preferences), ...choiceFilters(preferences));
+  if (preferences) filters.push(...dataFilters(preferences), ...choiceFilters(preferences, request));
   if (needs) filters.push(...needs.map(needFilter));
   filters.push(...sizeFilters(request));
   if (isStrict) filters.push(parameterFilter(request.parameters ?? []));
@@ -51,7 +52,7 @@ function dataFilters(preferences: RoutingPreferences): HardFilter[] {
   return filters;
 }
 
-function choiceFilters(preferences: RoutingPreferences): HardFilter[] {
+function choiceFilters(preferences: RoutingPreferences, { estimatedPromptTokens = 0 }: RouteRequest): HardFilter[] {
   const { only, ignore, order, allowFallbacks, quantizations, maxPrice } = preferences;
   const filters: HardFilter[] = [];
   if (only) filters.push({ reason: NOT_CHOSEN, keeps: isChosen(only, null) });
@@ -64,7 +65,9 @@ function choiceFilters(preferences: RoutingPreferences): HardFilter[] {
     filters.push({ reason: OTHER_QUANTIZATION, keeps: ({ endpoint }) => accepted.has(endpoint.quantization) });
   }
   if (maxPrice) {
-    filters.push({ reason: TOO_DEAR, keeps: ({ endpoint }) => isWithinPrice(endpoint.pricing, maxPrice) });
+    const isAffordable = ({ pricing }: Endpoint): boolean =>
+      isWithinPrice(highestPricesFor(pricing, estimatedPromptTokens), maxPrice);
+    filters.push({ reason: TOO_DEAR, keeps: ({ endpoint }) => isAffordable(endpoint) });
   }
   return filters;
 }

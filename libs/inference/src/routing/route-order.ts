@@ -65,7 +65,7 @@ class Ordering {
   constructor(wish: OrderWish, world: OrderWorld) {
     this.#wish = wish;
     this.#world = world;
-    this.#price = ({ endpoint }) => typicalPrice(endpoint, wish.api);
+    this.#price = ({ endpoint }) => typicalPrice(endpoint, wish.api, wish.estimatedPromptTokens);
   }
 
   /** The caller's order of providers, then that of the keys. */

@@ -115,6 +115,25 @@ describe(planRoute.name, () => {
     expect(plan({ model: 'acme/large:nitro' }, { dice: 0.999 })).toEqual(['cheap', 'middle', 'dear']);
   });
 
+  it('sorts by the rates for prompts of this length', () => {
+    const cheapWhenShort = at('short', 1, {
+      pricing: {
+        prompt: parseRate('0.000001'),
+        completion: 0n,
+        overrides: [{ minPromptTokens: 200, rates: { prompt: parseRate('0.000009') } }],
+      },
+    });
+    const models = [aModel({ slug: 'acme/large', endpoints: [cheapWhenShort, at('even', 2)] })];
+    const order = (estimatedPromptTokens: number): string[] =>
+      planOf({ estimatedPromptTokens, preferences: { sort: 'price' } }, { models }).candidates.map(
+        ({ endpoint }) => endpoint.provider.slug,
+      );
+    expect([order(199), order(200)]).toEqual([
+      ['short', 'even'],
+      ['even', 'short'],
+    ]);
+  });
+
   it('takes a suffix for part of the name where a model is called so', () => {
     const models = [aModel(), aModel({ slug: 'acme/large:free' })];
     expect(plan({ model: 'acme/large:free' }, { models })).toEqual(['acme/large:free@acme']);
@@ -244,6 +263,15 @@ describe('hard filters', () => {
   const training = { retainsPrompts: false, trainsOnPrompts: true, zdr: false };
   const withPolicy = (slug: string, dataPolicy: typeof keeping, zdr = false): Endpoint =>
     at(slug, 1, { provider: aProvider({ slug, name: slug, dataPolicy }), zdr });
+  /** A dollar per million tokens, and two for long prompts. */
+  const withOverride = (slug: string, minPromptTokens: number): Endpoint =>
+    at(slug, 1, {
+      pricing: {
+        prompt: parseRate('0.000001'),
+        completion: 0n,
+        overrides: [{ minPromptTokens, rates: { prompt: parseRate('0.000002') } }],
+      },
+    });
   const rated = (slug: string, rates: Record<string, string>): Endpoint =>
     at(slug, 1, {
       pricing: {
@@ -308,6 +336,13 @@ describe('hard filters', () => {
       { preferences: { maxPrice: { promptPerMillion: parseRate('1.5') } } },
       at('yes', 1.5),
       at('no', 1.501),
+      { code: 'constraint_filtered', excluded_by: 'max_price' },
+    ],
+    [
+      'the price of long prompts',
+      { estimatedPromptTokens: 300, preferences: { maxPrice: { promptPerMillion: parseRate('1.5') } } },
+      withOverride('yes', 301),
+      withOverride('no', 300),
       { code: 'constraint_filtered', excluded_by: 'max_price' },
     ],
     [
@@ -399,8 +434,9 @@ describe('hard filters', () => {
       ...availability,
     });
     const isPolicy = request.policies !== undefined;
-    const isSize = request.maxOutputTokens !== undefined || request.estimatedPromptTokens !== undefined;
-    expect(error.status).toBe(isPolicy ? 403 : isSize ? 400 : 404);
+    const isSize = request.preferences === undefined && request.estimatedPromptTokens !== undefined;
+    const isLength = request.maxOutputTokens !== undefined || isSize;
+    expect(error.status).toBe(isPolicy ? 403 : isLength ? 400 : 404);
   });
 
   it('leave models alone that the policy does not name', () => {

@@ -1,5 +1,6 @@
 import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
+import { highestPricesFor } from '../pricing/price-overrides';
 import type { Api, Endpoint } from './catalogue-entries';
 
 /** How an endpoint sells its time; `standard` is what a request gets that asks for nothing else. */
@@ -119,17 +120,29 @@ function cheapest(rates: readonly Rate[]): Rate {
 
 const typicalPrices = new WeakMap<Endpoint, Map<Api, number>>();
 
-/** The price of a typical request: good enough for an order and for weights, never for a bill. */
-export function typicalPrice(endpoint: Endpoint, api: Api): number {
+/**
+ * The price of a typical request: good enough for an order and for weights, never for a bill.
+ *
+ * @param promptTokens of the request, which may have other rates for it
+ */
+export function typicalPrice(endpoint: Endpoint, api: Api, promptTokens: number): number {
+  if (endpoint.pricing.overrides === undefined) return baseTypicalPrice(endpoint, api);
+  return sumOf(highestPricesFor(endpoint.pricing, promptTokens), api);
+}
+
+function baseTypicalPrice(endpoint: Endpoint, api: Api): number {
   let prices = typicalPrices.get(endpoint);
   if (prices === undefined) typicalPrices.set(endpoint, (prices = new Map()));
   let price = prices.get(api);
   if (price === undefined) {
-    const rates = TYPICAL_REQUEST[api](endpoint.pricing);
-    const sum = rates.reduce((total, [rate = 0n, units]) => total + rate * units, endpoint.pricing.request ?? 0n);
-    prices.set(api, (price = Number(sum)));
+    prices.set(api, (price = sumOf(endpoint.pricing, api)));
   }
   return price;
+}
+
+function sumOf(prices: PriceList, api: Api): number {
+  const rates = TYPICAL_REQUEST[api](prices);
+  return Number(rates.reduce((total, [rate = 0n, units]) => total + rate * units, prices.request ?? 0n));
 }
 
 function ownMember(record: Readonly<Record<string, unknown>>, name: string): unknown {

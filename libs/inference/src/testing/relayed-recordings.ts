@@ -45,6 +45,7 @@ export async function relay(asker: Asker, source: RecordedStream, chunks: readon
     model: aModel({ endpoints: [endpoint] }),
     endpoint,
     priceList: 'standard',
+    beganMs: 0,
     requestBody: REQUEST,
   };
   try {

@@ -24,11 +24,16 @@ export function catalogueText(port: number): string {
       headers: {}, regions: [global], data_policy: { retains_prompts: false, trains_on_prompts: false, zdr: false },
       batch: managed, max_concurrency: 64 }`;
   const answered = '{ prompt: "0.000001", completion: "0.000002" }';
+  const long = '[{ min_prompt_tokens: 10, prompt: "0.000002", completion: "0.000003" }]';
+  const longer = '[{ min_prompt_tokens: 11, prompt: "9", completion: "9" }]';
+  const pricesWith = (overrides: string): string => answered.replace(' }', `, overrides: ${overrides} }`);
   return `
 providers:${provider('test', 'Test', 'openai')}${provider('other', 'Other', 'anthropic')}${provider('second', 'Second', 'openai', '/second/v1')}
 models:${[
     model('test/chat', 'chat', answered),
     model('test/pair', 'chat', answered, ['test', 'second']),
+    model('test/long', 'chat', pricesWith(long)),
+    model('test/longer', 'chat', pricesWith(longer)),
     model('test/embed', 'embeddings', '{ prompt: "0.000001" }'),
     model('test/responses', 'responses', answered),
     model('test/thinking', 'responses', answered, ['test'], '{}', 'reasoning, tools'),

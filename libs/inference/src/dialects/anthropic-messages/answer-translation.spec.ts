@@ -33,6 +33,7 @@ const context = {
   model: aModel({ endpoints: [endpoint] }),
   endpoint,
   priceList: 'standard' as const,
+  beganMs: 0,
   requestBody: Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(400) }] })),
 };
 const cost = { totalCost: 3_000_000n, promptCost: 1_000_000n, completionCost: 2_000_000n };

@@ -35,6 +35,7 @@ const context = {
   model: aModel({ endpoints: [endpoint] }),
   endpoint,
   priceList: 'standard' as const,
+  beganMs: 0,
   requestBody: Buffer.from('{"messages":[{"role":"user","content":"twelve bytes"}]}'),
 };
 

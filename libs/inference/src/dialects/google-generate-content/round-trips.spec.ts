@@ -34,6 +34,7 @@ const context: AnswerContext = {
   model: aModel({ endpoints: [endpoint] }),
   endpoint,
   priceList: 'standard',
+  beganMs: 0,
   requestBody: Buffer.from('{"model":"acme/large"}'),
 };
 const callers = [...TRANSLATIONS.keys()].map((api) => [api] as const);

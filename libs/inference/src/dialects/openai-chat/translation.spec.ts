@@ -43,6 +43,7 @@ const contextOf = (request: object = { messages: [] }): AnswerContext => ({
   model: aModel({ endpoints: [plainEndpoint] }),
   endpoint: plainEndpoint,
   priceList: 'standard',
+  beganMs: 0,
   requestBody: Buffer.from(JSON.stringify(request)),
 });
 

@@ -16,6 +16,7 @@ const context = (values: Partial<AnswerContext> = {}): AnswerContext => ({
   model: aModel({ endpoints: [endpoint] }),
   endpoint,
   priceList: 'standard',
+  beganMs: 0,
   requestBody: Buffer.from('{"model":"acme/large","input":"Say hello","stream":true,"user":"anna"}'),
   ...values,
 });

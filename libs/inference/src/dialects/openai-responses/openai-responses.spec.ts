@@ -12,6 +12,7 @@ const context = (values: Partial<AnswerContext> = {}): AnswerContext => ({
   model: aModel({ endpoints: [endpoint] }),
   endpoint,
   priceList: 'standard',
+  beganMs: 0,
   requestBody: Buffer.from('{"model":"acme/large","input":"twelve bytes"}'),
   ...values,
 });

@@ -12,6 +12,7 @@ const context = (body: object = { model: 'acme/large', input: 'Hi' }): AnswerCon
   model: aModel({ endpoints: [endpoint] }),
   endpoint,
   priceList: 'standard',
+  beganMs: 0,
   requestBody: Buffer.from(JSON.stringify(body)),
 });
 const bill = {

@@ -1,0 +1,49 @@
+import type { OverriddenRate, PriceList, PriceOverride } from './price';
+
+const HOUR_MS = 3_600_000;
+const DAY_HOURS = 24;
+
+/**
+ * The rates of a whole call: overrides apply in their order, so of two that match the later one counts.
+ *
+ * @param promptTokens as the provider counted them
+ * @param atMs when the call began, in milliseconds since the epoch
+ */
+export function pricesFor(prices: PriceList, promptTokens: number, atMs: number): PriceList {
+  const { overrides } = prices;
+  if (overrides === undefined) return prices;
+  const matching = overrides.filter((one) => reaches(one, promptTokens) && isWithin(one, atMs));
+  return matching.reduce<PriceList>((list, { rates }) => ({ ...list, ...rates }), prices);
+}
+
+/** The highest rates that a call with a prompt of this size can be charged, whenever it begins. */
+export function highestPricesFor(prices: PriceList, promptTokens: number): PriceList {
+  const { overrides } = prices;
+  if (overrides === undefined) return prices;
+  return overrides
+    .filter((one) => reaches(one, promptTokens))
+    .reduce<PriceList>((list, one) => ({ ...list, ...(isTimed(one) ? higher(list, one.rates) : one.rates) }), prices);
+}
+
+function reaches({ minPromptTokens = 0 }: PriceOverride, promptTokens: number): boolean {
+  return promptTokens >= minPromptTokens;
+}
+
+function isTimed({ utcStart }: PriceOverride): boolean {
+  return utcStart !== undefined;
+}
+
+function isWithin({ utcStart, utcEnd }: PriceOverride, atMs: number): boolean {
+  if (utcStart === undefined || utcEnd === undefined) return true;
+  const hour = (atMs / HOUR_MS) % DAY_HOURS;
+  return utcStart < utcEnd ? hour >= utcStart && hour < utcEnd : hour >= utcStart || hour < utcEnd;
+}
+
+function higher(list: PriceList, rates: PriceOverride['rates']): PriceOverride['rates'] {
+  const raised: Partial<Record<OverriddenRate, bigint>> = {};
+  for (const [name, rate] of Object.entries(rates) as [OverriddenRate, bigint][]) {
+    const before = list[name];
+    raised[name] = before === undefined || rate > before ? rate : before;
+  }
+  return raised;
+}
