@@ -27,14 +27,14 @@ describe(HeldSegment.name, () => {
   });
 
   it.each([
-    ['after the others', 1, [1, 2, 0]],
-    ['before the others where lines run one at a time', 3, [0, 1, 2]],
-  ])('hands a line that was put back out again, %s', (_where, attempts, order) => {
+    ['after the others', 1, [1, 2, 0], [2, 3]],
+    ['before the others where lines run one at a time', 3, [0, 1, 2], [0, 1]],
+  ])('hands a line that was put back out again, %s', (_where, attempts, order, counts) => {
     const segment = held(attempts);
     const first = segment.next()!;
     jest.useFakeTimers();
     segment.rest(first, 1_000, () => undefined);
-    expect(segment.waiting).toBe(3);
+    expect([segment.runnable, segment.waiting]).toEqual(counts);
     jest.advanceTimersByTime(1_000);
     const seqs = order.map(() => {
       const line = segment.next();

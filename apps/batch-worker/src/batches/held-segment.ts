@@ -124,9 +124,15 @@ export class HeldSegment {
     this.resting.clear();
   }
 
-  /** Lines that wait for a slot, or until they may be tried again. */
+  /** Lines that could run now if there were slots for them. */
+  get runnable(): number {
+    return this.isSerial ? Number(this.hasNext) : this.ready.length;
+  }
+
+  /** Lines that wait for a slot, or until they may be tried again; where lines run one at a time, the next one. */
   get waiting(): number {
-    return this.ready.length + this.resting.size;
+    const lines = this.ready.length + this.resting.size;
+    return this.isSerial ? Math.min(1, lines) : lines;
   }
 
   get isStopped(): boolean {

@@ -6,10 +6,10 @@ import { LaneQuotas, type CallNews } from './lane-quotas';
 
 const SLOTS = 4;
 const SECOND = 1_000;
-const ANSWERED: CallNews = { quota: 'worked', caller: 'worked', window: 'answered', pauseMs: null };
-const FAILED: CallNews = { quota: 'failed', caller: 'none', window: 'other', pauseMs: null };
-const CALLER_FAILED: CallNews = { quota: 'none', caller: 'failed', window: 'other', pauseMs: null };
-const CONGESTED: CallNews = { quota: 'failed', caller: 'none', window: 'congested', pauseMs: null };
+const ANSWERED: CallNews = { quota: 'worked', caller: 'worked', window: 'answered', pauseMs: null, isHeard: true };
+const FAILED: CallNews = { quota: 'failed', caller: 'none', window: 'other', pauseMs: null, isHeard: false };
+const CALLER_FAILED: CallNews = { quota: 'none', caller: 'failed', window: 'other', pauseMs: null, isHeard: false };
+const CONGESTED: CallNews = { quota: 'failed', caller: 'none', window: 'congested', pauseMs: null, isHeard: false };
 
 function held(quota: string, lines = 100, apiKeyHash = 'key'): HeldSegment {
   return new HeldSegment(

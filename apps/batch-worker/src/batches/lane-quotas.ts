@@ -3,7 +3,7 @@ import type { KeptOut } from '@libs/persistence';
 import { CircuitBreakers, type BreakerChange, type BreakerNews } from './circuit-breakers';
 import type { HeldSegment } from './held-segment';
 import { countBreakerOpening, showOpenBreakers } from './lane-metrics';
-import { readyByQuota, waitingByQuota } from './line-order';
+import { runnableByQuota, waitingByQuota } from './line-order';
 import { QuotaPauses } from './quota-pauses';
 import { QuotaWindows, type CallEnd, type WindowTicket } from './quota-windows';
 
@@ -29,6 +29,8 @@ export interface CallNews {
   readonly window: CallEnd;
   /** For how long the provider asked for quiet on the quota; null where it did not. */
   readonly pauseMs: number | null;
+  /** Whether the provider said anything, if only that it refuses. */
+  readonly isHeard: boolean;
 }
 
 export interface LaneQuotaOptions {
@@ -83,9 +85,9 @@ export class LaneQuotas {
 
   end(
     { segment, window, probesQuota, probesCaller }: CallTicket,
-    { quota, caller, window: callEnd, pauseMs }: CallNews,
+    { quota, caller, window: callEnd, pauseMs, isHeard }: CallNews,
   ): void {
-    this.windows.end(window, callEnd);
+    this.windows.end(window, callEnd, isHeard);
     const asksForQuiet = pauseMs !== null && this.pause(segment, window.startedAtMs, pauseMs);
     const change = this.breakers.end(segment.quota, probesQuota, asksForQuiet && !probesQuota ? 'none' : quota);
     if (quota === 'worked') this.answeredSincePause(segment.quota);
@@ -114,6 +116,11 @@ export class LaneQuotas {
     return this.windows.isSilent(quota);
   }
 
+  /** Whether a quota may use a slot that is there only because others are silent. */
+  mayUseSpare(quota: string): boolean {
+    return this.windows.mayUseSpare(quota);
+  }
+
   /** Calls under way of silent quotas. */
   silentCalls(): number {
     return this.windows.silentCalls();
@@ -132,9 +139,9 @@ export class LaneQuotas {
   /** Whether few lines are held that wait for a slot only; of a quota for few at once none but those soon run. */
   isShort(held: Iterable<HeldSegment>): boolean {
     let runnable = 0;
-    for (const [quota, ready] of readyByQuota(this.ofWellCallers(held))) {
+    for (const [quota, lines] of runnableByQuota(this.ofWellCallers(held))) {
       if (this.isQuotaHeldUp(quota) || this.windows.isStuck(quota)) continue;
-      runnable += Math.min(ready, this.enoughFor(quota));
+      runnable += Math.min(lines, this.enoughFor(quota));
     }
     return runnable < this.options.slots * READY_PER_SLOT;
   }

@@ -41,9 +41,35 @@ describe(LaneSlots.name, () => {
     expect([admits('healthy'), admits('silent')]).toEqual([true, true]);
   });
 
+  it('gives each quota that has not said anything one of the slots more', () => {
+    for (let calls = 0; calls < SLOTS - 1; calls += 1) begin('silent');
+    begin('healthy')();
+    const [first] = [begin('silent')];
+    nowMs += 29_000;
+    const end = begin('healthy');
+    nowMs += 1_000;
+    end();
+    expect(admits('also silent')).toBe(true);
+    begin('also silent');
+    expect([admits('also silent'), admits('healthy')]).toEqual([false, true]);
+    first!();
+  });
+
+  it('takes neither a time limit nor a cancelled call for a sign of life', () => {
+    const tickets = Array.from({ length: SLOTS }, () => windows.begin('silent'));
+    for (const _ticket of tickets) slots.begin();
+    nowMs += 30_000;
+    windows.end(tickets[0]!, 'congested', false);
+    windows.end(tickets[1]!, 'other', false);
+    expect(windows.isSilent('silent')).toBe(true);
+    windows.end(tickets[2]!, 'other', true);
+    expect(windows.isSilent('silent')).toBe(false);
+  });
+
   it('has no more than the silent calls hold', () => {
     begin('silent');
     nowMs += 30_000;
+    begin('healthy')();
     for (let calls = 1; calls < SLOTS; calls += 1) begin('healthy');
     expect(admits('healthy')).toBe(true);
     begin('healthy');

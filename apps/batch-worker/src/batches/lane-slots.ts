@@ -16,7 +16,7 @@ export class LaneSlots {
 
   constructor(
     private readonly slots: number,
-    private readonly quotas: Pick<LaneQuotas, 'isSilent' | 'silentCalls'>,
+    private readonly quotas: Pick<LaneQuotas, 'isSilent' | 'mayUseSpare' | 'silentCalls'>,
   ) {
     this.mostSpare = Math.max(1, Math.floor(slots * SPARE_SHARE));
   }
@@ -32,7 +32,7 @@ export class LaneSlots {
 
   /** Whether a line of this segment may be begun, where one may. */
   admits({ quota }: HeldSegment): boolean {
-    return this.taken < this.slots || !this.quotas.isSilent(quota);
+    return this.taken < this.slots || (!this.quotas.isSilent(quota) && this.quotas.mayUseSpare(quota));
   }
 
   /**

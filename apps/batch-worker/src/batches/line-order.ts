@@ -47,19 +47,23 @@ function compare({ claim: one }: HeldSegment, { claim: other }: HeldSegment, sha
   );
 }
 
-/** Ready lines of each quota. */
+/** Lines of each quota that could run now. */
+export function runnableByQuota(segments: Iterable<HeldSegment>): Map<string, number> {
+  return sumByQuota(segments, ({ runnable }) => runnable);
+}
+
+/** Ready lines of each quota, also those behind others that must end first. */
 export function readyByQuota(segments: Iterable<HeldSegment>): Map<string, number> {
-  const ready = new Map<string, number>();
-  for (const { quota, ready: lines } of segments) ready.set(quota, (ready.get(quota) ?? 0) + lines.length);
-  return ready;
+  return sumByQuota(segments, ({ ready }) => ready.length);
 }
 
 /** Lines of each quota with those that wait until they may be tried again. */
 export function waitingByQuota(segments: Iterable<HeldSegment>): Map<string, number> {
-  const waiting = new Map<string, number>();
-  for (const segment of segments) {
-    const { quota } = segment;
-    waiting.set(quota, (waiting.get(quota) ?? 0) + segment.waiting);
-  }
-  return waiting;
+  return sumByQuota(segments, ({ waiting }) => waiting);
+}
+
+function sumByQuota(segments: Iterable<HeldSegment>, linesOf: (segment: HeldSegment) => number): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const segment of segments) sums.set(segment.quota, (sums.get(segment.quota) ?? 0) + linesOf(segment));
+  return sums;
 }

@@ -41,6 +41,7 @@ export function unasked(error: AppError, of: 'quota' | 'caller'): LineFailure {
     caller: of === 'caller' ? 'failed' : 'none',
     window: 'other',
     pauseMs: null,
+    isHeard: false,
     mayBeLines: false,
     isAnswer: false,
   };
@@ -60,6 +61,7 @@ export function failureOf({ segment: { claim } }: HeldLine, error: AppError): Li
     quota: 'failed',
     caller: 'none',
     ...paceAfter(error),
+    isHeard: upstreamStatusOf(error) !== null,
     mayBeLines: !OF_CAPACITY.has(error.code) && !isOfAccount(error),
     isAnswer: upstreamStatusOf(error) === 500 || OWN_FAULTS.has(error.code),
   };

@@ -11,6 +11,8 @@ import {
   type CancelSignal,
   type Candidate,
   type CredentialScope,
+  type InferenceRequest,
+  type UpstreamTimeouts,
 } from '@libs/inference';
 import type { ClaimedSegment, LineOutcome } from '@libs/persistence';
 import { apiOf, candidateOf } from './batch-candidate';
@@ -20,15 +22,33 @@ import { answered, generationIdOf, refused, type LinePlace } from './line-outcom
 import type { CallNews } from './lane-quotas';
 import { failureOf, unasked, type LineFailure } from './line-patience';
 
+/** Time limits of a call where they are not the usual ones. */
+export type CallLimits = Pick<UpstreamTimeouts, 'headersMs' | 'totalMs'>;
+
+/** Of a line that all others wait for. */
+export const ALONE_LIMITS: CallLimits = { headersMs: 60_000, totalMs: 60_000 };
+
 export type LineResult =
   | { readonly kind: 'outcome'; readonly outcome: LineOutcome; readonly news: CallNews }
   /** It may pass. */
   | { readonly kind: 'failure'; readonly failure: LineFailure; readonly news: CallNews };
 
-const ANSWERED: CallNews = { quota: 'worked', caller: 'worked', window: 'answered', pauseMs: null };
-export const SAYS_NOTHING: CallNews = { quota: 'none', caller: 'none', window: 'other', pauseMs: null };
+const ANSWERED: CallNews = { quota: 'worked', caller: 'worked', window: 'answered', pauseMs: null, isHeard: true };
+export const SAYS_NOTHING: CallNews = {
+  quota: 'none',
+  caller: 'none',
+  window: 'other',
+  pauseMs: null,
+  isHeard: false,
+};
 /** The provider was there to refuse the line. */
-const REFUSED_BY_PROVIDER: CallNews = { quota: 'worked', caller: 'worked', window: 'other', pauseMs: null };
+const REFUSED_BY_PROVIDER: CallNews = {
+  quota: 'worked',
+  caller: 'worked',
+  window: 'other',
+  pauseMs: null,
+  isHeard: true,
+};
 
 /** One call of one line: what it came to, or what failed. Never throws. */
 @Injectable()
@@ -39,7 +59,7 @@ export class LineRunnerService {
     private readonly keys: BatchKeys,
   ) {}
 
-  async run(line: HeldLine, signal: CancelSignal): Promise<LineResult> {
+  async run(line: HeldLine, signal: CancelSignal, limits?: CallLimits): Promise<LineResult> {
     const { claim } = line.segment;
     let principal: Principal;
     try {
@@ -54,14 +74,14 @@ export class LineRunnerService {
     } catch (thrown) {
       return failed(unasked(AppError.from(thrown), 'quota'));
     }
-    return this.call(line, candidate, principal, signal);
+    return this.call(line, candidate, principal, { signal, ...(limits && { timeouts: limits }) });
   }
 
   private async call(
     line: HeldLine,
     candidate: Candidate,
     { policies }: Principal,
-    signal: CancelSignal,
+    bounds: Pick<InferenceRequest, 'signal' | 'timeouts'>,
   ): Promise<LineResult> {
     const { claim } = line.segment;
     const place = placeOf(line);
@@ -70,7 +90,7 @@ export class LineRunnerService {
       const result = await this.engine.callEndpoint(apiOf(claim.endpoint), candidate, {
         generationId: generationIdOf(place),
         body: line.body,
-        signal,
+        ...bounds,
         priceList: managedLanePrices(candidate.endpoint.provider),
         scope: scopeOf(claim),
         policies: policies && readRoutePolicies(policies),

@@ -18,7 +18,7 @@ import { LaneSlots } from './lane-slots';
 import { LEASE_MS, LeaseKeeper } from './lease-keeper';
 import { nextLine, readyByQuota, WorkspaceShares } from './line-order';
 import { LineRetries } from './line-retries';
-import { isAnswer, LineRunnerService, SAYS_NOTHING } from './line-runner.service';
+import { ALONE_LIMITS, isAnswer, LineRunnerService, SAYS_NOTHING, type CallLimits } from './line-runner.service';
 import { RESULT_GROUPS, ResultWriter } from './result-writer';
 import { SegmentReturns } from './segment-returns';
 import { SuspectTurn } from './suspect-turn';
@@ -236,7 +236,7 @@ export class ManagedLaneService {
     return segment;
   }
 
-  private async run(line: HeldLine): Promise<void> {
+  private async run(line: HeldLine, limits?: CallLimits): Promise<void> {
     this.slots.begin();
     const { segment } = line;
     this.shares.begin(segment.claim.workspaceId);
@@ -245,7 +245,7 @@ export class ManagedLaneService {
     line.tries += 1;
     line.firstTryMs ??= beganMs;
     if (line.tries === 1) line.comparedFromMs = beganMs;
-    const result = await this.runner.run(line, segment.calls);
+    const result = await this.runner.run(line, segment.calls, limits);
     const endMs = performance.now();
     this.meter.called(segment.quota, endMs - beganMs, result.kind === 'outcome');
     this.slots.end();
@@ -266,7 +266,7 @@ export class ManagedLaneService {
   }
 
   private async runAlone(line: HeldLine): Promise<boolean> {
-    await this.run(line);
+    await this.run(line, ALONE_LIMITS);
     await this.writer.flush();
     return !line.segment.isResting(line);
   }

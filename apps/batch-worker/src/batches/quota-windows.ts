@@ -17,7 +17,7 @@ const RECENT_WEIGHT = 0.2;
 const USUAL_WEIGHT = 0.01;
 /** Lines differ in length: a comparison needs some of them. */
 const LEAST_SAMPLES = 20;
-/** A quota whose calls have all been under way for so long, without one that ended, is silent. */
+/** A quota with calls under way whose provider has said nothing for so long is silent. */
 const SILENT_AFTER_MS = 30_000;
 /** After an outage a quota begins with this part of its former window. */
 const RESTART_SHARE = 1 / 8;
@@ -29,8 +29,10 @@ interface Window {
   /** Below it the limit doubles with each window of answers. */
   formerLimit: number;
   inFlight: number;
-  /** When a call ended last, or began where none was under way. */
+  /** When the provider said something last, or a call began where none was under way. */
   movedAtMs: number;
+  /** When the provider said something last. */
+  heardAtMs: number;
   /** Calls that began before the last cut tell nothing new about it. */
   cuts: number;
   recentMs: number;
@@ -61,10 +63,16 @@ export class QuotaWindows {
     return Math.floor(this.windows.get(quota)?.limit ?? this.most);
   }
 
-  /** Whether no call under way has ended for long: the provider accepts requests and does not answer. */
+  /** Whether the provider has said nothing for long while calls are under way: it accepts requests and does not answer. */
   isSilent(quota: string): boolean {
     const window = this.windows.get(quota);
     return window !== undefined && this.silentCallsOf(window) > 0;
+  }
+
+  /** Whether more than one call may be made that others make room for: the provider said something of late. */
+  mayUseSpare(quota: string): boolean {
+    const window = this.windows.get(quota);
+    return window === undefined || window.inFlight === 0 || this.nowMs() - window.heardAtMs < SILENT_AFTER_MS;
   }
 
   /** Whether a silent quota has no call left: only then are more of its lines of no use. */
@@ -100,10 +108,11 @@ export class QuotaWindows {
     window.samples = 0;
   }
 
-  end({ quota, startedAtMs, cuts }: WindowTicket, end: CallEnd): void {
+  /** @param isHeard whether the provider said anything: a time limit or a cancelled call is no sign of life */
+  end({ quota, startedAtMs, cuts }: WindowTicket, end: CallEnd, isHeard = end === 'answered'): void {
     const window = this.windowOf(quota);
     window.inFlight = Math.max(0, window.inFlight - 1);
-    window.movedAtMs = this.nowMs();
+    if (isHeard) window.movedAtMs = window.heardAtMs = this.nowMs();
     if (end === 'congested') this.cut(window, cuts, REFUSED_FACTOR);
     else if (end === 'answered') this.answered(window, cuts, this.nowMs() - startedAtMs);
   }
@@ -137,6 +146,7 @@ export class QuotaWindows {
       formerLimit: 0,
       inFlight: 0,
       movedAtMs: 0,
+      heardAtMs: -Infinity,
       cuts: 0,
       recentMs: 0,
       usualMs: 0,

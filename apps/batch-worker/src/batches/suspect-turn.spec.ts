@@ -67,6 +67,20 @@ describe(SuspectTurn.name, () => {
     expect(steps).toEqual(['line 0 while quiet: true']);
   });
 
+  it('lets others go on after half a minute in which a call did not end, and looks again a minute later', async () => {
+    waiting.push(suspect(ALONE_FROM));
+    await turn.look();
+    jest.advanceTimersByTime(29_999);
+    await turn.look();
+    expect(turn.wantsQuiet).toBe(true);
+    jest.advanceTimersByTime(1);
+    await turn.look();
+    expect([turn.wantsQuiet, nextLookMs]).toEqual([false, 60_000]);
+    jest.advanceTimersByTime(60_000);
+    await turn.look();
+    expect(turn.isWanted).toBe(true);
+  });
+
   it('leaves others as much time as a suspect took, and then looks for the next', async () => {
     waiting.push(suspect(ALONE_FROM), suspect(ALONE_FROM));
     lineTakesMs = 1_500;
@@ -81,7 +95,7 @@ describe(SuspectTurn.name, () => {
     waiting.push(suspect(ALONE_FROM));
     jest.advanceTimersByTime(1_500);
     await take();
-    expect(nextLookMs).toBe(5_000);
+    expect(nextLookMs).toBe(60_000);
   });
 
   it('absolves a line that failed and left its worker alive', async () => {

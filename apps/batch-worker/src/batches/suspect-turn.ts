@@ -6,6 +6,8 @@ const LOOK_MS = 5_000;
 /** After a suspect that could not be called, for so long no other is looked for. */
 const LOOK_AGAIN_MS = 60_000;
 const ABSOLVE_AGAIN_MS = 500;
+/** For so long no line begins so that those in flight end; where one does not, others go on and this is tried later. */
+const MOST_WAIT_FOR_QUIET_MS = 30_000;
 
 /** What a turn needs of the lane. */
 export interface SuspectLane {
@@ -25,6 +27,7 @@ export interface SuspectLane {
  * process. So when a worker dies once more, that line is known to have killed it, and no other is given up for it.
  */
 export class SuspectTurn {
+  private wantedSinceMs = 0;
   private nextLookAtMs = 0;
   private heldOffUntilMs = 0;
   private looking = false;
@@ -51,11 +54,14 @@ export class SuspectTurn {
 
   /** Whether there is a suspect: then the lane comes to rest. */
   async look(): Promise<void> {
+    if (this.isWanted && Date.now() - this.wantedSinceMs >= MOST_WAIT_FOR_QUIET_MS) this.holdOff();
     if (this.looking || this.wantsQuiet || Date.now() < this.nextLookAtMs) return;
     this.nextLookAtMs = Date.now() + LOOK_MS;
     this.looking = true;
     try {
-      if (await this.segments.hasSuspects()) this.state = 'wanted';
+      if (!(await this.segments.hasSuspects())) return;
+      this.state = 'wanted';
+      this.wantedSinceMs = Date.now();
     } finally {
       this.looking = false;
     }
@@ -72,10 +78,17 @@ export class SuspectTurn {
       // Past that its first line was given up when it was taken over.
       if (claim.attempts === ALONE_FROM) await this.runFirst(segment);
       // There may be more. Until then others have as much time as this one had.
-      this.lookIn(Math.min(LOOK_MS, Date.now() - beganMs));
+      this.lookIn(Date.now() - beganMs);
     } finally {
       this.state = 'none';
     }
+  }
+
+  /** A call that does not end would keep the whole lane at rest. */
+  private holdOff(): void {
+    this.state = 'none';
+    this.heldOffUntilMs = Date.now() + LOOK_AGAIN_MS;
+    this.lookIn(LOOK_AGAIN_MS);
   }
 
   private lookIn(delayMs: number): void {

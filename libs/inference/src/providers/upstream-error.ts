@@ -143,9 +143,19 @@ export function tooManyCalls(provider: Provider): AppError {
   return error;
 }
 
+/** A call whose time ran out in this process: no connection was free for it, or other answers were read before its own. */
+export function heldBackTooLong(provider: Provider): AppError {
+  const error = new AppError('timeout', 'The provider did not answer in time', {
+    metadata: { provider_name: provider.name },
+    internal: `a call to ${provider.slug} waited in this process until its time was up`,
+  });
+  heldBack.add(error);
+  return error;
+}
+
 const heldBack = new WeakSet<AppError>();
 
-/** Whether a call failed only because too many others to its provider wait in this process. */
+/** Whether a call failed only because others were before it in this process. */
 export function isHeldBack(error: AppError): boolean {
   return heldBack.has(error);
 }

@@ -8,7 +8,7 @@ import { BodyCollector } from './body-collector';
 import type { ReplyBudget, ReplyHolder } from './reply-budget';
 import { headFlaw } from './request-head';
 import { withoutKey } from './scrub';
-import { brokenAnswer } from './upstream-error';
+import { brokenAnswer, heldBackTooLong } from './upstream-error';
 import { isConnectionFault, upstreamFault } from './upstream-fault';
 
 /** A whole answer of any status. */
@@ -61,8 +61,17 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
 
   readonly #startTimer = (): void => {
     if (this.isOver) return;
-    this.#timer = setTimeout(() => this.fail(this.timedOut('total time')), this.options.totalMs);
+    this.#timer = setTimeout(() => this.fail(this.#outOfTime()), this.options.totalMs);
   };
+
+  #outOfTime(): AppError {
+    return this.isHeldBack ? heldBackTooLong(this.options.provider) : this.timedOut('total time');
+  }
+
+  /** Whether the provider is not waited for, but something in this process. */
+  protected get isHeldBack(): boolean {
+    return this.controller === null;
+  }
 
   /** Sends the request, unless the exchange has come to its end while it waited. Never throws. */
   start(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions): void {
@@ -184,6 +193,10 @@ export class ReplyExchange extends Exchange implements ReplyHolder {
 
   override onResponseEnd(): void {
     if (!this.isOver) this.#finish(false);
+  }
+
+  protected override get isHeldBack(): boolean {
+    return super.isHeldBack || this.isPaused;
   }
 
   resume(): void {

@@ -21,7 +21,7 @@ interface Question {
 
 const UNKNOWN = { name: 'unknown', timeoutMs: 1_000 };
 
-/** Answers the calls of one queue: every question gets one answer, and then its ack. */
+/** Answers the calls of one queue: every question is handled, acknowledged and then answered. */
 export class CallReceiver {
   readonly #logger = new Logger(CallReceiver.name);
 
@@ -37,8 +37,9 @@ export class CallReceiver {
     const question = this.#read(delivery);
     const { name, timeoutMs } = question instanceof AppError ? UNKNOWN : question.contract;
     const reply = question instanceof AppError ? { err: question.toWire() } : await this.#answer(question);
-    await this.#send(delivery, reply, name, timeoutMs);
+    // Before the answer is sent, which may have to wait: a question that was handled must not come again.
     delivery.ack();
+    await this.#send(delivery, reply, name, timeoutMs);
     stopTimer({ contract: name, outcome: 'err' in reply ? reply.err.code : 'ok' });
   }
 

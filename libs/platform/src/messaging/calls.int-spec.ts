@@ -6,6 +6,9 @@ import { call, Secret, type CallContract, type Contract, type QueueSpec } from '
 import { AppError } from '@libs/errors';
 import { eventually, TestBroker, type TcpProxy } from '../testing';
 import { BrokerConnection, consumeQueues, Handles, MessageBus, MessagingModule, type QueueConsumption } from '.';
+import { CallReceiver } from './call-receiver';
+import type { Delivery } from './delivery';
+import { QueueConsumer } from './queue-consumer';
 import { ReplySender } from './reply-sender';
 
 class AddRequest {
@@ -263,6 +266,39 @@ describe('calls over RabbitMQ', () => {
     } finally {
       await replies.close();
       await connection.close();
+      await answers.close();
+    }
+  });
+
+  it('handles a question once, also when its connection is cut while the answer waits', async () => {
+    const [questions, answers] = [await broker.proxy(), await broker.proxy()];
+    const connection = new BrokerConnection({ amqpUrl: new Secret(answers.through(broker.url)), name: 'answers' });
+    const replies = new ReplySender(connection);
+    const own = contractsOf(broker.callQueue()).add;
+    const contract = { ...own, timeoutMs: 10_000 };
+    let handled = 0;
+    const count = async (): Promise<AddResponse> => ({ sum: (handled += 1) });
+    const receiver = new CallReceiver(new Map([[own.name, contract as Contract]]), count, replies);
+    const amqpUrl = new Secret(questions.through(broker.url));
+    const receive = (delivery: Delivery): Promise<void> => receiver.receive(delivery);
+    const consumer = new QueueConsumer({ amqpUrl, name: 'questions', queue: own.queue, receive });
+    answers.refuse();
+    for (const one of [connection, replies, consumer]) one.start();
+    try {
+      await consumer.whenConsuming(10_000);
+      const answer = bus.call(contract, { left: 1, right: 1 });
+      await eventually(() => handled === 1, 'the question is handled');
+      questions.cut();
+      await eventually(() => !consumer.isConsuming(), 'the loss is seen');
+      await consumer.whenConsuming(10_000);
+      answers.accept();
+      await expect(answer).resolves.toEqual({ sum: 1 });
+      expect(handled).toBe(1);
+    } finally {
+      await consumer.drain(1_000);
+      await replies.close();
+      await connection.close();
+      await questions.close();
       await answers.close();
     }
   });
