@@ -24,7 +24,7 @@ export class Cancellation implements CancelSignal {
   #controller: AbortController | null = null;
 
   /** @param terms of upstream calls after `leave`; null: `leave` is `abort` */
-  constructor(private readonly terms: LeaveTerms | null = null) {}
+  constructor(private terms: LeaveTerms | null = null) {}
 
   /** Ends when `signal` does, in the same way. */
   static following(signal: CancelSignal): Cancellation {
@@ -62,9 +62,10 @@ export class Cancellation implements CancelSignal {
   }
 
   /** The caller has disconnected. */
-  leave(): void {
-    if (this.terms === null) return this.abort();
+  leave(terms: LeaveTerms | null = this.terms): void {
+    if (terms === null) return this.abort();
     if (this.#state !== 'open') return;
+    this.terms = terms;
     this.#state = 'left';
     this.#tell();
   }
