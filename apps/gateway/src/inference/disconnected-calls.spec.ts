@@ -232,9 +232,6 @@ describe('a call whose caller disconnects', () => {
     expect(await settled(2)).toMatchObject({ completionTokens: 3 });
     await leaveStream('responses', thinking, { max_output_tokens: 300, reasoning: { max_tokens: 100 } });
     expect(await settled(3)).toMatchObject({ completionTokens: 103 });
-    for (const [index, { costUsd }] of app.books.settled.entries()) {
-      expect(Number(costUsd)).toBeLessThanOrEqual(Number(app.books.opened[index]!.holdUsd));
-    }
   });
 
   it('pays for the inputs to embed', async () => {
@@ -243,6 +240,7 @@ describe('a call whose caller disconnects', () => {
     await until(() => answers.length === 1);
     leaving.abort();
     await expect(answered).rejects.toThrow();
+    await until(() => app.leftovers.size === 1);
     const data = [{ object: 'embedding', index: 0, embedding: [1] }];
     answers[0]!.end(JSON.stringify({ object: 'list', data, model: 'm', usage: { prompt_tokens: 7, total_tokens: 7 } }));
     expect(await settled()).toMatchObject({ outcome: 'cancelled', promptTokens: 7, costUsd: '0.000007' });

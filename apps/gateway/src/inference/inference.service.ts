@@ -97,8 +97,7 @@ export class InferenceService {
     );
     const endedMs = this.nowMs();
     const interruption = result.interruption ?? (abort.aborted ? callCancelled() : null);
-    const times = { startedMs, firstByteMs: endedMs, endedMs };
-    settle(prepared, answered(prepared, { ...result, interruption }, times));
+    settle(prepared, answered(prepared, { ...result, interruption }, { startedMs, firstByteMs: endedMs, endedMs }));
     if (interruption) throw this.failedAfter(prepared, result, ticket.refusal ?? interruption);
     if (plugins === null) return result;
     try {
@@ -143,10 +142,12 @@ export class InferenceService {
 
   /** What is kept as long as the stream goes on holds nothing of its prompt. */
   private opened(prepared: PreparedCall, result: StreamResult & Partial<LoopServed>): OpenedStream {
-    const { ticket, plugins, admission, startedMs } = prepared;
+    const { ticket, plugins, admission, startedMs, abort } = prepared;
     const recorded = withoutPrompt(prepared);
     const firstByteMs = this.nowMs();
-    void result.stream.outcome.then((outcome) => {
+    void result.stream.outcome.then((ended) => {
+      // A stream may also come to its end between the disconnection and its first event.
+      const outcome = abort.aborted && ended.error === null ? { ...ended, state: 'cancelled' as const } : ended;
       const times = { startedMs, firstByteMs, endedMs: this.nowMs() };
       settle({ ticket, plugins, admission }, streamed(recorded, result, outcome, times));
     });
@@ -231,8 +232,7 @@ export class InferenceService {
     const { ticket, plugins } = call;
     const error = ticket.refusal ?? AppError.from(thrown);
     const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
-    const left = thrown instanceof AppError ? leftCallOf(thrown) : null;
-    const outcome = this.failure(call, { error, route, left });
+    const outcome = this.failure(call, { error, route, left: leftCallOf(thrown) });
     call.admission?.used(outcome.promptTokens + outcome.completionTokens);
     // A request that was not let in, or could not be routed, has asked no provider, unless a plugin did.
     const hasAsked = isAdmitted && error.availability === undefined;

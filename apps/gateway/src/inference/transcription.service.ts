@@ -171,8 +171,8 @@ export class TranscriptionService {
   #failed({ ticket, recorded, startedMs }: OpenCall, { abort }: IncomingCall, thrown: unknown): AppError {
     const error = ticket.refusal ?? AppError.from(thrown);
     const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
-    const left = thrown instanceof AppError ? leftCallOf(thrown) : null;
-    const failure = { error, isCancelled: abort.aborted, attempts: route?.attempts ?? [], left };
+    const attempts = route?.attempts ?? [];
+    const failure = { error, isCancelled: abort.aborted, attempts, left: leftCallOf(thrown) };
     const outcome = failed(recorded, failure, { startedMs, endedMs: this.nowMs() });
     // A request that could not be routed has asked no provider.
     if (error.availability === undefined) ticket.settle(outcome);

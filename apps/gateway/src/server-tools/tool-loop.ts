@@ -233,7 +233,7 @@ export class ToolLoop {
   async #converse(body: Buffer, reserved: PicoUsd): Promise<Turn> {
     const turn = this.#ask(body, reserved);
     const onFailure = (thrown: unknown): void => {
-      const left = leftCallOf(AppError.from(thrown));
+      const left = leftCallOf(thrown);
       if (left !== null) this.#charge(left, reserved);
     };
     this.#underWay.push(turn.then(() => undefined, onFailure));

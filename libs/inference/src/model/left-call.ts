@@ -1,4 +1,4 @@
-import type { AppError } from '@libs/errors';
+import { AppError } from '@libs/errors';
 import type { Cost } from '../pricing/price';
 import type { Candidate } from '../routing/planned-route';
 import type { Usage } from './usage';
@@ -34,6 +34,6 @@ export function noteLeftCall(
 }
 
 /** Returns what the call used that its caller left, or null for any other error: such a call costs nothing. */
-export function leftCallOf(error: AppError): LeftCall | null {
-  return calls.get(error) ?? null;
+export function leftCallOf(error: unknown): LeftCall | null {
+  return error instanceof AppError ? (calls.get(error) ?? null) : null;
 }

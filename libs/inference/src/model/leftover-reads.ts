@@ -1,6 +1,6 @@
 /** How much of an answer is read after its caller has disconnected. */
 export interface LeftoverBounds {
-  /** Leftover reads at once in one process; 0: every call ends as soon as its caller disconnects. */
+  /** Leftover reads at once in one process. Where this or `longestMs` is 0, calls end as their callers disconnect. */
   readonly mostReads: number;
   /** Milliseconds from the disconnection to the end of the upstream call. */
   readonly longestMs: number;
@@ -82,6 +82,7 @@ export class LeftoverReads {
   #begin(owner: string, keptBytes: number, onEnd: () => void): LeftoverRead | null {
     const { mostReads, longestMs } = this.bounds;
     const taken = this.#places.get(owner) ?? 0;
+    if (longestMs === 0) return null;
     const isFull = this.#running.size >= mostReads || taken >= Math.ceil(mostReads * OWNER_SHARE);
     if (isFull || this.#keptBytes + keptBytes > MOST_KEPT_BYTES) return null;
     const read = new RunningRead(this.bounds, onEnd, {
