@@ -49,6 +49,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   #bill: Bill | null = null;
   /** A `next` is at work, and reads. */
   #isReading = false;
+  #isReadingOn = false;
   /** Of content, beyond which a stream that was left is not read on. */
   #mostBytes = Number.POSITIVE_INFINITY;
 
@@ -131,6 +132,8 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   /** Reads until the upstream has ended, or has said so much more. The caller pays for it and gets nothing of it. */
   async #readOn(): Promise<void> {
     this.output = [];
+    if (this.#isReadingOn) return;
+    this.#isReadingOn = true;
     while (this.#state === null) {
       await this.#step();
       this.output = [];
