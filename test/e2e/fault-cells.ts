@@ -92,9 +92,11 @@ export function verdictOf({ row, hasSecond, isOpen }: Cell): Verdict {
     return { end: 'completed', servedBy: 'second', charged: 'the report', provenance: 'upstream' };
   }
   if (!isOpen && end !== 'cancelled') return { end, servedBy: null, charged, provenance: null };
-  const isReported = charged === 'the report' && end !== 'failed';
-  if (end === 'failed' || end === 'cancelled') {
-    return { end, servedBy: 'first', charged, provenance: isReported ? 'upstream' : 'partial' };
-  }
-  return { end, servedBy: 'first', charged, provenance: charged === 'the report' ? 'upstream' : 'estimated' };
+  return { end, servedBy: 'first', charged, provenance: provenanceOf(row) };
+}
+
+function provenanceOf({ end, charged }: FaultRow): Verdict['provenance'] {
+  if (end === 'failed') return 'partial';
+  if (charged === 'the report') return 'upstream';
+  return end === 'cancelled' ? 'partial' : 'estimated';
 }

@@ -198,7 +198,7 @@ export class InferenceEngine {
         const { model, endpoint, credential } = candidate;
         return { model, endpoint, credential, status: 200, attempts, plan: route, value: outcome.value };
       }
-      if (leftCallOf(outcome.error) !== null) throw noteAttempts(outcome.error, attempts);
+      throwLeft(outcome.error, attempts);
       errors.push(outcome.error);
       if (!outcome.error.retryable) queue.refused(candidate);
       else if (isUpstreamFault(outcome.error)) ailing.push(candidate);
@@ -270,6 +270,11 @@ export class InferenceEngine {
     const isQuota = error.code === 'rate_limit_exceeded';
     this.#parts.health.failed(endpoint, error.retryAfterSeconds, { credential, isQuota });
   }
+}
+
+/** Nothing is tried after a call that its caller has left. */
+function throwLeft(error: AppError, attempts: readonly Attempt[]): void {
+  if (leftCallOf(error) !== null) throw noteAttempts(error, attempts);
 }
 
 /** Whether a candidate may be called now, after those that failed. */

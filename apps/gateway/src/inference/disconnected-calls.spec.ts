@@ -250,7 +250,7 @@ describe('a call whose caller disconnects', () => {
     for (let i = 0; i < 200; i += 1) await leaveStream('chat/completions', SCRIPTS[0]!);
     expect(app.leftovers.size).toBe(8);
     await settled(192);
-    app.leftovers.drain(AbortSignal.abort());
+    await app.leftovers.drain(AbortSignal.abort());
     await settled(200);
     for (const { completionTokens, promptTokens, outcome } of app.books.settled) {
       expect([outcome, completionTokens, promptTokens > 0]).toEqual(['cancelled', 3, true]);

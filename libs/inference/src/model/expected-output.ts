@@ -50,7 +50,11 @@ interface ThinkingSettings {
 export function thinkingWishOf({ reasoning, reasoning_effort: effort, thinking }: ThinkingMembers): ThinkingWish {
   const settings = (thinking ?? reasoning ?? null) as ThinkingSettings | null;
   if (settings === null) return { isAsked: effort == null ? null : effort !== 'none', maxTokens: null };
-  const isOff = settings.enabled === false || settings.type === 'disabled' || (settings.effort ?? effort) === 'none';
   const cap = settings.budget_tokens ?? settings.max_tokens;
-  return { isAsked: !isOff, maxTokens: typeof cap === 'number' && cap >= 0 ? cap : null };
+  const maxTokens = typeof cap === 'number' && cap >= 0 ? cap : null;
+  return { isAsked: !isOff({ effort, ...settings }), maxTokens };
+}
+
+function isOff({ enabled, type, effort }: ThinkingSettings): boolean {
+  return enabled === false || type === 'disabled' || effort === 'none';
 }
