@@ -135,7 +135,7 @@ class RunningRead implements LeftoverRead {
   }
 
   endAfter(ms: number): void {
-    this.#timer = setTimeout(() => this.end(), ms);
+    this.#timer = setTimeout(() => this.end(), ms).unref();
   }
 
   passes(bytes: number): boolean {

@@ -351,6 +351,5 @@ describe(MessagesStream.name, () => {
       state: 'cancelled',
       usage: { promptTokens: 330, completionTokens: 40, provenance: 'upstream' },
     });
-    expect(upstream.cancelled).toBe(true);
   });
 });
