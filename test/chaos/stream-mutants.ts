@@ -67,7 +67,7 @@ export const streamMutants: readonly Mutant[] = [
     defect: 'what a model may have thought unseen is not on the bill of a stream that is left',
     file: 'libs/inference/src/dialects/answer-billing.ts',
     find: 'const completion = seen + hiddenTokens(this.context, seen);',
-    replace: 'const completion = seen;',
+    replace: 'const completion = seen + 0 * hiddenTokens(this.context, seen);',
     project: 'unit',
     spec: 'libs/inference/src/dialects/hidden-output',
     test: 'are on the bill of a stream that is left',
