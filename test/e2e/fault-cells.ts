@@ -12,7 +12,7 @@ export interface FaultRow {
   readonly end: 'completed' | 'incomplete' | 'failed' | 'cancelled';
   /** A code of docs/errors.md. */
   readonly told: string | null;
-  readonly charged: 'nothing' | 'what was said' | 'the report';
+  readonly charged: 'nothing' | 'the prompt' | 'what was said' | 'the report';
 }
 
 export interface EndRow {
@@ -91,7 +91,12 @@ export function verdictOf({ row, hasSecond, isOpen }: Cell): Verdict {
   if (hasSecond && !isOpen && end === 'failed') {
     return { end: 'completed', servedBy: 'second', charged: 'the report', provenance: 'upstream' };
   }
-  if (!isOpen) return { end, servedBy: null, charged, provenance: null };
-  if (end === 'failed' || end === 'cancelled') return { end, servedBy: 'first', charged, provenance: 'partial' };
-  return { end, servedBy: 'first', charged, provenance: charged === 'the report' ? 'upstream' : 'estimated' };
+  if (!isOpen && end !== 'cancelled') return { end, servedBy: null, charged, provenance: null };
+  return { end, servedBy: 'first', charged, provenance: provenanceOf(row) };
+}
+
+function provenanceOf({ end, charged }: FaultRow): Verdict['provenance'] {
+  if (end === 'failed') return 'partial';
+  if (charged === 'the report') return 'upstream';
+  return end === 'cancelled' ? 'partial' : 'estimated';
 }

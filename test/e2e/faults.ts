@@ -26,6 +26,8 @@ export interface FaultEntry {
 
 /** So that pieces are seldom read at once; where that would matter, the caller is waited for. */
 const BETWEEN_PIECES_MS = 30;
+/** What a caller takes to go when the machine is busy; below `LEFTOVER_MS` of the matrix. */
+const AFTER_LEAVING_MS = 250;
 
 const json = (response: ServerResponse, status: number, body: string, headers: Record<string, string> = {}): void =>
   void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
@@ -78,6 +80,12 @@ const half =
     setTimeout(last, BETWEEN_PIECES_MS, response);
   };
 
+/** Says the rest when its caller must have gone. */
+const goesOn: Fault = (response, call) => {
+  const { moreWords, end } = call.script.stream;
+  void send(response, call, SPEAKING, () => setTimeout(() => response.end(moreWords + end), AFTER_LEAVING_MS));
+};
+
 const both = (fault: Fault): Pick<FaultEntry, 'whole' | 'stream'> => ({ whole: fault, stream: fault });
 const SPEAKING = ['announcement', 'words', 'until heard'] as const;
 
@@ -114,6 +122,7 @@ export const FAULTS: Readonly<Record<string, FaultEntry>> = {
   'does not say what was used': { stream: streams([...SPEAKING, 'moreWords', 'endWithoutUsage']) },
   'is left before it answers': { ...both(fallSilent), leaves: 'at once' },
   'is left after some words': { stream: streams(SPEAKING, fallSilent), leaves: 'after words' },
+  'is left after some words and goes on': { stream: goesOn, leaves: 'after words' },
 };
 
 /** What a provider does that does nothing wrong. */

@@ -12,6 +12,7 @@ import {
   Text,
   loadEnv,
 } from '@libs/platform';
+import { LEFTOVER_BOUNDS } from '@libs/inference';
 import { IsOptional } from 'class-validator';
 
 /** A call that is open for 15 minutes counts as one of a process that died, and its hold is given back. */
@@ -48,6 +49,22 @@ export class GatewayEnv extends ProviderCallerEnv {
   /** How long a stream may take to its first event until its status and a comment are sent without it. */
   @Int({ min: 1, max: LONGEST_CALL_MS })
   STREAM_FIRST_COMMENT_MS: number = 15_000;
+
+  /** How long a call is read on for its usage after its caller has disconnected; 0: not at all. */
+  @Int({ min: 0, max: LONGEST_CALL_MS })
+  LEFTOVER_READ_MS: number = LEFTOVER_BOUNDS.longestMs;
+
+  /** The output tokens that such a read may bring, estimated. */
+  @Int({ min: 1, max: 1_000_000 })
+  LEFTOVER_READ_TOKENS: number = LEFTOVER_BOUNDS.mostTokens;
+
+  /** The bytes that such a read of a stream may bring. */
+  @Int({ min: 1, max: 64 * 1024 * 1024 })
+  LEFTOVER_READ_BYTES: number = LEFTOVER_BOUNDS.mostBytes;
+
+  /** Such reads at once in this process, an eighth of them per organization; beyond, calls end at once. */
+  @Int({ min: 0, max: 100_000 })
+  LEFTOVER_READS: number = LEFTOVER_BOUNDS.mostReads;
 
   /** How long one provider may work on one recording. */
   @Int({ min: 1, max: LONGEST_CALL_MS })

@@ -1,4 +1,5 @@
 import { Global, Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
+import { LeftoverReads } from '@libs/inference';
 import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
 import {
   BrokerConnection,
@@ -49,6 +50,8 @@ class KeyUsageModule {}
 
 /** In which an auth app that was replaced answers again. */
 const AUTH_RESTART_MS = 10_000;
+/** How long calls whose callers have disconnected may still be read when the gateway stops. */
+const LEFTOVER_PATIENCE_MS = 2_000;
 
 /** The only public door. */
 @Global()
@@ -97,6 +100,7 @@ export class GatewayModule implements OnModuleInit {
     private readonly database: Database,
     @Inject(BrokerConnection) private readonly broker: BrokerConnection,
     @Inject(GenerationRecorder) private readonly recorder: GenerationRecorder,
+    @Inject(LeftoverReads) private readonly leftovers: LeftoverReads,
     @Inject(Feeds) private readonly feeds: Feeds,
     private readonly env: GatewayEnv,
   ) {}
@@ -108,7 +112,14 @@ export class GatewayModule implements OnModuleInit {
     this.readiness.addCheck('rabbitmq', () => this.broker.isConnected() || this.isAuthSeenWithin(graceMs));
     // A gateway without keys, such as one that has just started, can serve no call.
     this.readiness.addCheck('auth', () => this.isAuthSeenWithin(Math.max(graceMs, AUTH_RESTART_MS)));
+    this.drainSteps.add('leftover reads', (signal) => this.endLeftovers(signal));
     this.drainSteps.add('charges', () => this.recorder.flush());
+  }
+
+  /** Calls whose callers have disconnected get a little time to learn their usage; then their bills are estimated. */
+  private async endLeftovers(signal: AbortSignal): Promise<void> {
+    await this.leftovers.drain(AbortSignal.any([signal, AbortSignal.timeout(LEFTOVER_PATIENCE_MS)]));
+    await this.recorder.calls.idle(AbortSignal.any([signal, AbortSignal.timeout(LEFTOVER_PATIENCE_MS)]));
   }
 
   private isAuthSeenWithin(ms: number): boolean {

@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import { dialectOf } from './dialects';
+import { StreamMeter } from './dialects/answer-billing';
 import { withAskedTier } from './dialects/asked-tier';
 import { readTokenCount, toTokenCount } from './dialects/anthropic-messages';
 import {
@@ -13,6 +14,7 @@ import {
   type UpstreamApi,
 } from './dialects/dialect-pairs';
 import type { Answer, AnswerContext, Dialect } from './dialects/dialect';
+import { leftEmbeddings } from './dialects/openai-embeddings';
 import { openTurn, wholeTurn } from './dialects/conversation-turn';
 import { cutAnswer, cutStream, cutTurn, orCutShort } from './dialects/openai-responses/cut-short';
 import { parseRequest } from './dialects/request-members';
@@ -25,6 +27,7 @@ import type { AnswerStream } from './model/answer-stream';
 import type { CanonicalRequest } from './model/canonical-request';
 import type { Turn, TurnRequest } from './model/conversation-turn';
 import type { InferenceRequest } from './model/inference-call';
+import type { LeftCharge } from './model/left-call';
 import { LossLog, NO_LOSS, type LossReport } from './model/loss-report';
 import { turnEnd } from './model/turn-end';
 import { DEFAULT_BYOK_FEE, type Share } from './pricing/byok-fee';
@@ -182,6 +185,12 @@ export class EndpointCaller {
     return { stream, losses };
   }
 
+  /** What a call is charged of which nothing came before its caller left. */
+  leftCharge(api: CallableApi, candidate: Candidate, request: TimedRequest): LeftCharge {
+    const context = this.#contextOf(candidate, request);
+    return { ...(api === 'embeddings' ? leftEmbeddings(context) : new StreamMeter(context).left()), upstreamId: null };
+  }
+
   /** Says what the body of a turn stands for, so that nobody reads it in the caller's dialect. */
   know({ body, conversation }: TurnRequest): void {
     this.#read.set(body, conversation);
@@ -274,10 +283,10 @@ export class EndpointCaller {
   }
 
   #contextOf({ model, endpoint, credential }: Candidate, request: InferenceRequest): AnswerContext {
-    const { generationId, body, priceList = 'standard' } = request;
+    const { generationId, body, expected, priceList = 'standard' } = request;
     const { byokFee = DEFAULT_BYOK_FEE, clock } = this.#parts;
     const fee = credential ? byokFee : undefined;
-    return { generationId, model, endpoint, priceList, beganMs: clock(), byokFee: fee, requestBody: body };
+    return { generationId, model, endpoint, priceList, beganMs: clock(), byokFee: fee, requestBody: body, expected };
   }
 }
 

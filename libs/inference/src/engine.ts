@@ -7,7 +7,8 @@ import type { StreamOutcome } from './model/answer-stream';
 import type { TurnRequest, TurnResult } from './model/conversation-turn';
 import { NO_LOSS } from './model/loss-report';
 import type { Usage } from './model/usage';
-import { callCancelled } from './model/cancellation';
+import { callCancelled, isAbandoned } from './model/cancellation';
+import { leftCallOf, noteLeftCall, type LeftCharge } from './model/left-call';
 import { CandidateQueue } from './routing/candidate-queue';
 import { isUpstreamFault } from './providers/upstream-fault';
 import { forbiddenByKeys, usableCandidates } from './routing/keyed-candidates';
@@ -197,6 +198,7 @@ export class InferenceEngine {
         const { model, endpoint, credential } = candidate;
         return { model, endpoint, credential, status: 200, attempts, plan: route, value: outcome.value };
       }
+      throwLeft(outcome.error, attempts);
       errors.push(outcome.error);
       if (!outcome.error.retryable) queue.refused(candidate);
       else if (isUpstreamFault(outcome.error)) ailing.push(candidate);
@@ -227,9 +229,16 @@ export class InferenceEngine {
     } catch (thrown) {
       const error = AppError.from(thrown);
       if (error.retryable) this.#failed(candidate, error);
+      if (isAbandoned(error)) noteLeftCall(error, candidate, () => this.#leftCharge(api, candidate, request));
       this.#calls.keys.note(candidate, request.scope ?? {}, error);
       return { attempt: attemptOf(api, candidate, error, clock() - startMs), error, value: null };
     }
+  }
+
+  /** Of a call of which nothing came before its caller left. */
+  #leftCharge(api: RoutableApi, candidate: Candidate, request: TimedRequest): LeftCharge {
+    if (api !== 'transcription') return this.#caller.leftCharge(api, candidate, request);
+    return this.#speech.leftCharge(candidate, request as TimedRequest & TranscriptionRequest);
   }
 
   /** What becomes of a stream that has begun. */
@@ -261,6 +270,11 @@ export class InferenceEngine {
     const isQuota = error.code === 'rate_limit_exceeded';
     this.#parts.health.failed(endpoint, error.retryAfterSeconds, { credential, isQuota });
   }
+}
+
+/** Nothing is tried after a call that its caller has left. */
+function throwLeft(error: AppError, attempts: readonly Attempt[]): void {
+  if (leftCallOf(error) !== null) throw noteAttempts(error, attempts);
 }
 
 /** Whether a candidate may be called now, after those that failed. */

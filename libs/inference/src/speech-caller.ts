@@ -1,9 +1,10 @@
 import { AppError } from '@libs/errors';
-import { billTranscription, type TranscriptionBill } from './audio/transcription-bill';
+import { billTranscription, expectedTranscription, type TranscriptionBill } from './audio/transcription-bill';
 import { transcriptBody, type TranscriptUsage } from './audio/transcript-body';
 import type { Transcription } from './audio/transcription';
 import type { Answer } from './dialects/dialect';
 import type { CallerParts } from './endpoint-caller';
+import type { LeftCharge } from './model/left-call';
 import type { RoutedRequest, Served } from './model/inference-call';
 import { DEFAULT_BYOK_FEE } from './pricing/byok-fee';
 import { formatUsd } from './pricing/money';
@@ -56,6 +57,14 @@ export class SpeechCaller {
       nativeFinishReason: null,
       upstreamId: result.upstreamId,
     };
+  }
+
+  /** What a call is charged that its caller left before there was a transcript: the length, as we measured it. */
+  leftCharge({ endpoint, credential }: Candidate, { transcription }: TranscriptionRequest): LeftCharge {
+    const { byokFee = DEFAULT_BYOK_FEE } = this.parts;
+    const seconds = transcription.audio.length()?.seconds ?? 0;
+    const { usage, cost } = expectedTranscription(endpoint, seconds, credential ? byokFee : undefined);
+    return { usage, cost, upstreamId: null };
   }
 
   #adapterOf({ provider }: Endpoint): SpeechAdapter {

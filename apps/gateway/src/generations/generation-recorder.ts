@@ -14,6 +14,7 @@ import { CallerCredits } from './caller-credits';
 import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks } from './generation-ticket';
 import { openingRowOf, settlementOf } from './generation-rows';
 import { HoldExtensions } from './hold-extensions';
+import { OpenCalls } from './open-calls';
 import { SettlementQueue } from './settlement-queue';
 
 const MOST_ROWS = 500;
@@ -53,6 +54,7 @@ const spared = counter({
  *   most ten thousand; then new calls are refused with 503 instead of being served for nothing.
  */
 export class GenerationRecorder {
+  readonly calls = new OpenCalls();
   private readonly credits: CallerCredits;
   private readonly settlements: SettlementQueue;
   private readonly books: TicketBooks;
@@ -95,6 +97,7 @@ export class GenerationRecorder {
     if (isAhead) this.credits.started(opening, holdPicoUsd);
     const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause);
     this.waiting.push(ticket);
+    this.calls.began();
     if (!isAhead) {
       this.isAwaited = true;
       this.endGathering?.();
@@ -118,6 +121,7 @@ export class GenerationRecorder {
   }
 
   private readonly onEnd = (ticket: GenerationTicket, outcome: CallOutcome, isWithdrawn: boolean): void => {
+    this.calls.ended();
     tracing()?.record(callSpan(ticket.opening, outcome, Date.now()), ticket.cause);
     switch (ticket.state) {
       case 'waiting':

@@ -1,14 +1,16 @@
 import { AppError } from '@libs/errors';
-import { Cancellation } from '@libs/inference';
+import { Cancellation, type LeaveTerms } from '@libs/inference';
 import type { EarlyEnd, RequestLife } from '../http/in-flight';
 import { rephrased } from './call-failure';
 
 /** Ends a call when nobody waits for its answer any more, or when the process has to stop. */
 export class CallLife {
-  readonly abort = new Cancellation();
+  readonly abort: Cancellation;
   private isStopped = false;
 
-  constructor(life: RequestLife) {
+  /** @param terms of upstream calls whose caller disconnects; null: they end at once */
+  constructor(life: RequestLife, terms: LeaveTerms | null = null) {
+    this.abort = new Cancellation(terms);
     life.onEarlyEnd = this.onEarlyEnd;
   }
 
@@ -27,6 +29,7 @@ export class CallLife {
 
   private readonly onEarlyEnd = (why: EarlyEnd): void => {
     this.isStopped = why === 'stopped';
-    this.abort.abort();
+    if (this.isStopped) this.abort.abort();
+    else this.abort.leave();
   };
 }

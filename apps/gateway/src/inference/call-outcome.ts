@@ -1,5 +1,13 @@
 import type { AppError } from '@libs/errors';
-import { callStatus, formatUsd, type Attempt, type InferenceResult, type StreamOutcome } from '@libs/inference';
+import {
+  callStatus,
+  formatUsd,
+  NO_LOSS,
+  type Attempt,
+  type InferenceResult,
+  type LeftCall,
+  type StreamOutcome,
+} from '@libs/inference';
 import type { CallOutcome } from '../generations/generation-ticket';
 import { storedText } from '../generations/stored-text';
 import type { LoopResult } from '../server-tools/server-tool-engine';
@@ -15,7 +23,7 @@ export interface CallTimes {
 /** A whole answer, for the books; also one of several turns that broke off, for which earlier turns are to be paid. */
 export function answered(
   call: RecordedCall,
-  result: InferenceResult & Partial<LoopResult>,
+  result: InferenceResult & Pick<Partial<LoopResult>, 'interruption' | 'stages' | 'search'>,
   times: CallTimes,
 ): CallOutcome {
   const isCut = result.finishReason === 'length' || result.finishReason === 'content_filter';
@@ -41,14 +49,18 @@ export interface Failure {
   readonly error: AppError;
   readonly isCancelled: boolean;
   readonly attempts: readonly Attempt[];
+  /** What a provider was asked for when the caller disconnected; null where none was at work. */
+  readonly left: LeftCall | null;
 }
 
-/** No provider gave an answer, so nobody pays. */
+/** No provider gave an answer, so nobody pays, unless the caller left one that was at work. */
 export function failed(
   call: RecordedCall,
-  { error, isCancelled, attempts }: Failure,
-  { startedMs, endedMs }: Omit<CallTimes, 'firstByteMs'>,
+  { error, isCancelled, attempts, left }: Failure,
+  times: Omit<CallTimes, 'firstByteMs'>,
 ): CallOutcome {
+  const { startedMs, endedMs } = times;
+  if (left !== null) return leftOutcome(call, left, attempts, times);
   return {
     provider: null,
     upstreamModel: null,
@@ -67,6 +79,18 @@ export function failed(
     generationMs: Math.round(endedMs - startedMs),
     details: callDetails(call, attempts),
   };
+}
+
+function leftOutcome(
+  call: RecordedCall,
+  left: LeftCall,
+  attempts: readonly Attempt[],
+  { startedMs, endedMs }: Omit<CallTimes, 'firstByteMs'>,
+): CallOutcome {
+  const server = { ...left, status: 499, attempts, losses: NO_LOSS };
+  const ended = { ...left, finishReason: null, nativeFinishReason: null };
+  const outcome = outcomeOf(call, server, ended, { startedMs, firstByteMs: endedMs, endedMs }, 'cancelled');
+  return { ...outcome, latencyMs: null };
 }
 
 function outcomeOf(

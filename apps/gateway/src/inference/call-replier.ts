@@ -2,6 +2,7 @@ import { mintId, type Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   atTurnEnd,
+  LeftoverReads,
   failedRouteOf,
   failureEvents,
   spliceMembers,
@@ -59,6 +60,7 @@ export class CallReplier {
     /** Null where nothing of calls is kept. */
     private readonly contents: CallContents | null = null,
     private readonly pace: Partial<StreamPace> = {},
+    private readonly leftovers = new LeftoverReads(),
   ) {}
 
   /** @throws AppError, until the first byte has left */
@@ -80,7 +82,7 @@ export class CallReplier {
 
   private begin(caller: Principal, request: ExplainedRequest, reply: FastifyReply): Conversation {
     const generationId = mintId('gen');
-    const life = new CallLife(request.life);
+    const life = new CallLife(request.life, this.leftovers.termsFor(caller.organizationId));
     const { headers } = request;
     const session = headers['x-session-id'];
     const call: IncomingCall = {

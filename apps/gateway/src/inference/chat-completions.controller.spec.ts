@@ -139,7 +139,7 @@ describe(ChatCompletionsController.name, () => {
     expect(app.books.settled).toMatchObject([{ outcome: 'failed', statusCode: 429, costUsd: '0' }]);
   });
 
-  it('ends the upstream call when its caller leaves before the answer, and charges nothing (E21)', async () => {
+  it('ends the upstream call when its caller leaves before the answer, and charges the prompt (E21)', async () => {
     const reached = Promise.withResolvers<void>();
     app.answer = () => reached.resolve();
     const leaving = new AbortController();
@@ -149,7 +149,8 @@ describe(ChatCompletionsController.name, () => {
     await expect(response).rejects.toThrow();
     await until(() => app.upstreamAborts === 1);
     await until(() => app.books.settled.length === 1);
-    expect(app.books.settled).toMatchObject([{ outcome: 'cancelled', costUsd: '0', statusCode: 499 }]);
+    expect(app.books.settled).toMatchObject([{ outcome: 'cancelled', completionTokens: 0, statusCode: 499 }]);
+    expect(app.books.settled[0]!.promptTokens).toBeGreaterThan(0);
   });
 
   describe('streams', () => {

@@ -13,8 +13,10 @@ import {
   readRouteFacts,
   readRoutePolicies,
   stickyKeyOf,
+  thinkingWishOf,
   type CallableApi,
   type Cancellation,
+  type ExpectedOutput,
   type RoutedRequest,
   type StickyKey,
 } from '@libs/inference';
@@ -42,11 +44,8 @@ export interface IncomingCall {
 }
 
 /** What a body that fits its API asks for. */
-export interface CheckedCall {
+export interface CheckedCall extends ExpectedOutput {
   readonly route: RouteWish;
-  /** The caller's cap on one answer, or null. */
-  readonly maxTokens: number | null;
-  readonly answers: number;
 }
 
 const asChatCompletion = plainValidator(ChatCompletionDto);
@@ -73,11 +72,14 @@ export function checkCall(api: CallableApi, parsed: unknown, settings?: Workspac
   }
 }
 
+const NO_THINKING = thinkingWishOf({});
+
 function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): CheckedCall {
   return {
     route: routeWishOf(dto, settings?.default_text_model),
     maxTokens: dto.max_completion_tokens ?? dto.max_tokens ?? null,
     answers: dto.n ?? 1,
+    thinking: thinkingWishOf(dto),
   };
 }
 
@@ -86,15 +88,16 @@ function checkResponses(dto: ResponsesDto, settings?: WorkspaceSettings): Checke
     route: routeWishOf(dto, settings?.default_text_model),
     maxTokens: dto.max_output_tokens ?? null,
     answers: 1,
+    thinking: thinkingWishOf(dto),
   };
 }
 
 function checkMessages(dto: MessagesDto): CheckedCall {
-  return { route: routeWishOf(dto), maxTokens: dto.max_tokens ?? null, answers: 1 };
+  return { route: routeWishOf(dto), maxTokens: dto.max_tokens ?? null, answers: 1, thinking: thinkingWishOf(dto) };
 }
 
 function checkEmbeddings(dto: EmbeddingsDto): CheckedCall {
-  return { route: routeWishOf(dto), maxTokens: null, answers: countEmbeddingsInputs(dto.input) };
+  return { route: routeWishOf(dto), maxTokens: null, answers: countEmbeddingsInputs(dto.input), thinking: NO_THINKING };
 }
 
 const LONGEST_SESSION_ID = 256;

@@ -73,11 +73,14 @@ export class EventStreamReply {
     this.begin();
     const onClose = (): void => stream.cancel();
     response.once('close', onClose);
+    if (!writer.isOpen) stream.cancel();
     try {
       for await (const events of stream) {
         this.keepAlive?.refresh();
         if (!(await writer.write(events))) break;
       }
+      // The outcome of a stream whose reader has disconnected may take long.
+      if (!writer.isOpen) return;
       const { state } = await stream.outcome;
       if (state === 'cancelled' && writer.isOpen) await writer.write(lastWords());
     } finally {

@@ -1,5 +1,6 @@
 import {
   endpointsNamed,
+  heldOutputTokens,
   highestPricesFor,
   priceTokens,
   upstreamApiFor,
@@ -8,14 +9,6 @@ import {
   type Endpoint,
   type PicoUsd,
 } from '@libs/inference';
-
-/** What an answer without a cap is expected to hold; what goes beyond it is charged all the same. */
-const UNCAPPED_TOKENS = 1_024;
-/**
- * Caps are often set to what the model can do at most, and answers seldom come near. Holding all of it would
- * refuse callers who can pay for what they will get; beyond this the bill is charged as overage.
- */
-const MOST_HELD_TOKENS = 16_384;
 
 /** Number of model turns to reserve credit for at first when server tools are used; later turns reserve their own. */
 export const HELD_TURNS = 4n;
@@ -44,12 +37,8 @@ export function estimateHold(catalogue: Catalogue, expected: ExpectedUsage): Pic
 }
 
 function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers }: ExpectedUsage): PicoUsd {
-  const cap = Math.min(
-    maxTokens ?? UNCAPPED_TOKENS,
-    endpoint.maxCompletionTokens ?? MOST_HELD_TOKENS,
-    MOST_HELD_TOKENS,
-  );
   // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
   const prompt = api === 'embeddings' ? promptTokens : Math.min(promptTokens, endpoint.contextLength ?? promptTokens);
-  return priceTokens(highestPricesFor(endpoint.pricing, prompt), prompt, api === 'embeddings' ? 0 : cap * answers);
+  const completion = api === 'embeddings' ? 0 : heldOutputTokens(endpoint, { maxTokens, answers });
+  return priceTokens(highestPricesFor(endpoint.pricing, prompt), prompt, completion);
 }

@@ -4,13 +4,14 @@ import {
   CatalogueSource,
   createProviderAdapters,
   InferenceEngine,
+  LeftoverReads,
   parsePercent,
   ProviderHealth,
   SharedCredentials,
   UpstreamHttp,
   type ProviderAdapter,
 } from '@libs/inference';
-import { CredentialsClient, Egress, Feeds, MessageBus, noteOwnFault } from '@libs/platform';
+import { CredentialsClient, Egress, Feeds, gauge, MessageBus, noteOwnFault } from '@libs/platform';
 import { GatewayEnv, providerKeyVariables } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
 import { GenerationRecorder } from '../generations/generation-recorder';
@@ -119,15 +120,31 @@ const engineLogger = new Logger(InferenceEngine.name);
         limits: InferenceLimits,
       ) => new InferenceService(engine, routing, recorder, serverTools, plugins, limits),
     },
+    { provide: LeftoverReads, inject: [GatewayEnv], useFactory: boundLeftovers },
     {
       provide: CallReplier,
-      inject: [InferenceService, GatewayEnv, CallContents],
-      useFactory: (inference: InferenceService, env: GatewayEnv, contents: CallContents | null) =>
-        new CallReplier(inference, env.SERVICE_NAME, contents, { firstCommentMs: env.STREAM_FIRST_COMMENT_MS }),
+      inject: [InferenceService, GatewayEnv, CallContents, LeftoverReads],
+      useFactory: (
+        inference: InferenceService,
+        env: GatewayEnv,
+        contents: CallContents | null,
+        leftovers: LeftoverReads,
+      ) => {
+        const pace = { firstCommentMs: env.STREAM_FIRST_COMMENT_MS };
+        return new CallReplier(inference, env.SERVICE_NAME, contents, pace, leftovers);
+      },
     },
     {
       provide: TranscriptionReplier,
-      inject: [InferenceEngine, InferenceRouting, GenerationRecorder, Egress, GatewayEnv, InferenceLimits],
+      inject: [
+        InferenceEngine,
+        InferenceRouting,
+        GenerationRecorder,
+        Egress,
+        GatewayEnv,
+        InferenceLimits,
+        LeftoverReads,
+      ],
       useFactory: (
         engine: InferenceEngine,
         routing: InferenceRouting,
@@ -135,13 +152,14 @@ const engineLogger = new Logger(InferenceEngine.name);
         egress: Egress,
         env: GatewayEnv,
         limits: InferenceLimits,
+        leftovers: LeftoverReads,
       ) => {
         const service = new TranscriptionService(engine, routing, recorder, env.TRANSCRIPTION_TIMEOUT_MS, limits);
-        return new TranscriptionReplier(new TranscriptionIntake(egress), service, env.SERVICE_NAME);
+        return new TranscriptionReplier(new TranscriptionIntake(egress), service, env.SERVICE_NAME, leftovers);
       },
     },
   ],
-  exports: [InferenceRouting, CallerCredentials],
+  exports: [InferenceRouting, CallerCredentials, LeftoverReads],
 })
 export class InferenceModule implements OnApplicationShutdown {
   private readonly reload = (): void => void this.source.reload();
@@ -158,6 +176,21 @@ export class InferenceModule implements OnApplicationShutdown {
     await this.source.close();
     await this.http.close();
   }
+}
+
+function boundLeftovers(env: GatewayEnv): LeftoverReads {
+  const reads = new LeftoverReads({
+    mostReads: env.LEFTOVER_READS,
+    longestMs: env.LEFTOVER_READ_MS,
+    mostTokens: env.LEFTOVER_READ_TOKENS,
+    mostBytes: env.LEFTOVER_READ_BYTES,
+  });
+  gauge({
+    name: 'sluice_leftover_reads',
+    help: 'Upstream calls that are read on for their usage after their callers disconnected',
+    collect: (metric) => metric.set(reads.size),
+  });
+  return reads;
 }
 
 async function followCatalogue(env: GatewayEnv): Promise<CatalogueSource> {

@@ -1,8 +1,11 @@
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import {
+  callCancelled,
   failedRouteOf,
+  leftCallOf,
   routingMetadata,
+  toAbortSignal,
   translationStage,
   type CallableApi,
   type Cancellation,
@@ -27,7 +30,7 @@ import { CallFund } from '../generations/call-fund';
 import { withoutPrompt } from './call-details';
 import { causeOf, dayOf, promptTokensOf, workspaceOf } from './call-facts';
 import { noteFailedCall } from './call-failure';
-import { answered, failed, streamed } from './call-outcome';
+import { answered, failed, streamed, type Failure } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
 import { estimateHold, HELD_TURNS } from './hold-estimate';
 import { keyLimitOf } from '../generations/key-limit-of';
@@ -88,13 +91,14 @@ export class InferenceService {
   /** @throws AppError for every refusal of the interface */
   async answer(api: CallableApi, call: IncomingCall): Promise<InferenceResult> {
     const prepared = this.prepare(api, call, false);
-    const { plugins, ticket, startedMs } = prepared;
+    const { plugins, ticket, startedMs, abort } = prepared;
     const result = await this.reach<InferenceResult & Partial<LoopResult>>(prepared, ({ request, turns }) =>
       turns === null ? this.engine.answer(api, request) : turns.answer(request, prepared.fund),
     );
     const endedMs = this.nowMs();
-    settle(prepared, answered(prepared, result, { startedMs, firstByteMs: endedMs, endedMs }));
-    if (result.interruption) throw this.failedAfter(prepared, result, ticket.refusal ?? result.interruption);
+    const interruption = result.interruption ?? (abort.aborted ? callCancelled() : null);
+    settle(prepared, answered(prepared, { ...result, interruption }, { startedMs, firstByteMs: endedMs, endedMs }));
+    if (interruption) throw this.failedAfter(prepared, result, ticket.refusal ?? interruption);
     if (plugins === null) return result;
     try {
       return plugins.told(await plugins.finish(result));
@@ -122,8 +126,9 @@ export class InferenceService {
     const promptTokens = promptTokensOf(call);
     const admission = this.limits?.admit(workspaceOf(call), NOTHING_GENERATED) ?? null;
     await admission?.decided;
-    const counted = await this.engine.countTokens(routedRequest('messages', call, route, promptTokens));
-    return counted ?? promptTokens;
+    // It costs nothing, so nothing is read for it once its caller has disconnected.
+    const request = { ...routedRequest('messages', call, route, promptTokens), signal: toAbortSignal(call.abort) };
+    return (await this.engine.countTokens(request)) ?? promptTokens;
   }
 
   /** What the `<service>_metadata` member tells of an answer. */
@@ -137,10 +142,12 @@ export class InferenceService {
 
   /** What is kept as long as the stream goes on holds nothing of its prompt. */
   private opened(prepared: PreparedCall, result: StreamResult & Partial<LoopServed>): OpenedStream {
-    const { ticket, plugins, admission, startedMs } = prepared;
+    const { ticket, plugins, admission, startedMs, abort } = prepared;
     const recorded = withoutPrompt(prepared);
     const firstByteMs = this.nowMs();
-    void result.stream.outcome.then((outcome) => {
+    void result.stream.outcome.then((ended) => {
+      // A stream may also come to its end between the disconnection and its first event.
+      const outcome = abort.aborted && ended.error === null ? { ...ended, state: 'cancelled' as const } : ended;
       const times = { startedMs, firstByteMs, endedMs: this.nowMs() };
       settle({ ticket, plugins, admission }, streamed(recorded, result, outcome, times));
     });
@@ -182,9 +189,12 @@ export class InferenceService {
     return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket, fund, admission };
   }
 
-  private aimOf(api: CallableApi, call: IncomingCall, { route }: CheckedCall, promptTokens: number): Aim {
-    const request = routedRequest(api, call, route, promptTokens);
-    if (api === 'embeddings') return { request, turns: null };
+  private aimOf(api: CallableApi, call: IncomingCall, checked: CheckedCall, promptTokens: number): Aim {
+    const { route } = checked;
+    const routed = routedRequest(api, call, route, promptTokens);
+    if (api === 'embeddings') return { request: routed, turns: null };
+    const { maxTokens, answers, thinking } = checked;
+    const request = { ...routed, expected: { maxTokens, answers, thinking } };
     const models = [route.model, ...route.models];
     const turns = this.turnsFor(api, call, models);
     const needs = turns === null ? (this.serverTools?.needsOf(api, call.parsed, models) ?? []) : [];
@@ -222,7 +232,7 @@ export class InferenceService {
     const { ticket, plugins } = call;
     const error = ticket.refusal ?? AppError.from(thrown);
     const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
-    const outcome = this.failure(call, error, route);
+    const outcome = this.failure(call, { error, route, left: leftCallOf(thrown) });
     call.admission?.used(outcome.promptTokens + outcome.completionTokens);
     // A request that was not let in, or could not be routed, has asked no provider, unless a plugin did.
     const hasAsked = isAdmitted && error.availability === undefined;
@@ -232,10 +242,14 @@ export class InferenceService {
   }
 
   /** What its plugins did is paid all the same. */
-  private failure(call: PreparedCall, error: AppError, route: FailedRoute | null): CallOutcome {
+  private failure(
+    call: PreparedCall,
+    { error, route, left }: Pick<Failure, 'error' | 'left'> & { readonly route: FailedRoute | null },
+  ): CallOutcome {
     const { abort, startedMs, plugins } = call;
     const { attempts = [] } = route ?? {};
-    const ended = failed(call, { error, isCancelled: abort.aborted, attempts }, { startedMs, endedMs: this.nowMs() });
+    const failure = { error, isCancelled: abort.aborted, attempts, left };
+    const ended = failed(call, failure, { startedMs, endedMs: this.nowMs() });
     return plugins === null ? ended : plugins.charged(ended);
   }
 

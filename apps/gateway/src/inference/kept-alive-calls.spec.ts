@@ -255,7 +255,7 @@ describe('a streamed call whose first event takes long', () => {
     await until(() => app.upstreamAborts === 1);
     await until(() => app.inFlight.size === 0);
     await app.recorder.flush();
-    expect(app.books.settled).toMatchObject([{ outcome: 'cancelled', statusCode: 499, costUsd: '0' }]);
+    expect(app.books.settled).toMatchObject([{ outcome: 'cancelled', statusCode: 499, completionTokens: 0 }]);
   });
 
   it.each(PATHS)('of %s with a tool of ours is kept alive before each turn', async (path) => {

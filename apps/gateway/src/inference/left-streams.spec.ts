@@ -68,9 +68,11 @@ describe('a streamed call', () => {
         await app.recorder.flush();
         expect(app.books.settled).toHaveLength(calls);
       }
-      for (const { outcome, statusCode, completionTokens, costUsd } of app.books.settled) {
+      for (const { outcome, statusCode, promptTokens, completionTokens, costUsd } of app.books.settled) {
         expect([outcome, [200, 499].includes(statusCode)]).toEqual(['cancelled', true]);
-        expect(Number(costUsd) > 0).toBe(completionTokens > 0);
+        // Who is there before the request has been sent pays nothing, else the prompt too.
+        expect(Number(costUsd) > 0).toBe(promptTokens + completionTokens > 0);
+        expect(completionTokens > 0 && promptTokens === 0).toBe(false);
       }
       expect(app.books.settled.at(-1)!.completionTokens).toBeGreaterThan(0);
       expect(new Set(app.books.settled.map(({ id }) => id)).size).toBe(calls);

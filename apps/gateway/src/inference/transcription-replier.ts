@@ -1,5 +1,5 @@
 import { mintId, type Principal } from '@libs/contracts';
-import { routingMetadata, spliceMembers, type TranscriptionAnswer } from '@libs/inference';
+import { LeftoverReads, routingMetadata, spliceMembers, type TranscriptionAnswer } from '@libs/inference';
 import type { FastifyReply } from 'fastify';
 import { clientOf } from './call-client';
 import { failureMetadata } from './call-failure';
@@ -21,12 +21,13 @@ export class TranscriptionReplier {
     private readonly transcriptions: TranscriptionService,
     /** The `<service>` of headers and members. */
     private readonly serviceName: string,
+    private readonly leftovers = new LeftoverReads(),
   ) {}
 
   /** @throws AppError */
   async reply(caller: Principal, request: ExplainedRequest, reply: FastifyReply): Promise<void> {
     const generationId = mintId('gen');
-    const life = new CallLife(request.life);
+    const life = new CallLife(request.life, this.leftovers.termsFor(caller.organizationId));
     const member = metadataMemberFor(request.headers, this.serviceName);
     try {
       const incoming = await this.intake.read(request, life.abort);

@@ -1,9 +1,11 @@
 import type { TranscriptionDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
+  callCancelled,
   endpointsNamed,
   expectedTranscriptionCost,
   failedRouteOf,
+  leftCallOf,
   sameRoute,
   transcriptionNeeds,
   transcriptionTraitsOf,
@@ -117,7 +119,9 @@ export class TranscriptionService {
       const answer = await ask();
       const endedMs = this.nowMs();
       observeUpstream(API, answer.endpoint.provider.slug, (endedMs - startedMs) / 1_000);
-      ticket.settle(answered(recorded, answer, { startedMs, firstByteMs: endedMs, endedMs }));
+      const interruption = call.abort.aborted ? callCancelled() : null;
+      ticket.settle(answered(recorded, { ...answer, interruption }, { startedMs, firstByteMs: endedMs, endedMs }));
+      if (interruption !== null) throw interruption;
       return answer;
     } catch (thrown) {
       throw this.#failed(open, call, thrown);
@@ -167,7 +171,8 @@ export class TranscriptionService {
   #failed({ ticket, recorded, startedMs }: OpenCall, { abort }: IncomingCall, thrown: unknown): AppError {
     const error = ticket.refusal ?? AppError.from(thrown);
     const route = thrown instanceof AppError ? failedRouteOf(thrown) : null;
-    const failure = { error, isCancelled: abort.aborted, attempts: route?.attempts ?? [] };
+    const attempts = route?.attempts ?? [];
+    const failure = { error, isCancelled: abort.aborted, attempts, left: leftCallOf(thrown) };
     const outcome = failed(recorded, failure, { startedMs, endedMs: this.nowMs() });
     // A request that could not be routed has asked no provider.
     if (error.availability === undefined) ticket.settle(outcome);
@@ -178,8 +183,14 @@ export class TranscriptionService {
 
 /** Who has left, or must stop, sends nothing more. */
 function endWith(abort: Cancellation, arriving: ArrivingAudio): void {
-  if (abort.aborted) arriving.annul();
-  else abort.addEventListener('abort', () => arriving.annul());
+  const onEnd = (): void => {
+    // What has been sent whole is read on like any other call that its caller has left.
+    if (!arriving.isWhole || abort.leaveTerms === null) return arriving.annul();
+    arriving.leave(abort.leaveTerms);
+    abort.addEventListener('abort', onEnd);
+  };
+  if (abort.aborted) onEnd();
+  else abort.addEventListener('abort', onEnd);
 }
 
 function transcriptionOf(dto: TranscriptionDto, audio: AudioInput): Transcription {

@@ -1,9 +1,11 @@
 import { AppError } from '@libs/errors';
 import {
+  callCancelled,
+  Cancellation,
   failedRouteOf,
+  leftCallOf,
   turnBody,
   estimatePromptTokens,
-  toAbortSignal,
   type AnswerEvent,
   type Attempt,
   type CanonicalRequest,
@@ -51,6 +53,8 @@ const LOOP_KEY = 'loop ';
  * Why the bill is whole: every turn is on it from the moment it begins, for its outcome settles however it
  * ends, and every tool from the moment it is done. `settled` waits for the turns that are under way.
  *
+ * When the caller disconnects, the turn under way is read on for its usage; no other turn and no tool begins.
+ *
  * Every turn is routed like a request of its own, with all attempts, and stays where the one before was while
  * that works. The deadline and the abort of the request hold for all of it.
  */
@@ -61,8 +65,7 @@ export class ToolLoop {
   /** The name of the condition that ended the use of tools. */
   stoppedBy: string | null = null;
   steps = 0;
-  readonly #abort = new AbortController();
-  readonly #signal: AbortSignal;
+  readonly #abort: Cancellation;
   readonly #deadlineMs: number;
   readonly #scope: RelayScope;
   readonly #sources = new SourcePlacer();
@@ -79,7 +82,7 @@ export class ToolLoop {
     private readonly clock: () => number = Date.now,
   ) {
     const { routed, plan, api } = request;
-    this.#signal = AbortSignal.any([toAbortSignal(routed.signal), this.#abort.signal]);
+    this.#abort = Cancellation.following(routed.signal);
     this.#deadlineMs = routed.deadlineMs ?? engine.deadlineMs();
     this.#conversation = { ...plan.conversation, isContinued: true };
     let parts = 0;
@@ -107,15 +110,16 @@ export class ToolLoop {
     this.#turn = await this.#converse(body, await this.#reserve(body));
   }
 
-  /** Ends the work of upstreams and tools. */
+  /** The caller has disconnected. Ends the work of tools; a turn under way is read on for its usage. */
   cancel(): void {
-    this.#abort.abort();
+    this.#abort.leave();
     this.#turn?.cancel();
   }
 
   /** Resolves when the bill holds everything that was used. */
   async settled(): Promise<void> {
-    await Promise.all(this.#underWay);
+    // What is under way may add to the list.
+    for (const part of this.#underWay) await part;
   }
 
   /** The events of the one answer, its finish last; none follows a failure. Iterate it once, after `open`. */
@@ -178,8 +182,9 @@ export class ToolLoop {
   }
 
   async *#runTools({ calls }: TurnRelay): AsyncGenerator<AnswerEvent, ReadonlyMap<string, ToolOutcome>> {
+    if (this.#abort.aborted) throw callCancelled();
     const { caller, routed, fund } = this.request;
-    const context = { caller, generationId: routed.generationId, signal: this.#signal };
+    const context = { caller, generationId: routed.generationId, signal: this.#abort.toAbortSignal() };
     const leftMs = this.#deadlineMs - this.clock();
     const results = new Map<string, ToolOutcome>();
     const onEnd = ({ call, outcome }: FinishedCall): void => this.bill.addUse(call.tool.name, outcome);
@@ -224,14 +229,29 @@ export class ToolLoop {
     return this.request.fund.reserveTurn(estimatePromptTokens(body));
   }
 
-  /** @param reserved what the turn may cost */
+  /** @param reserved what the turn may cost; a turn that its caller leaves before its first event is charged */
   async #converse(body: Buffer, reserved: PicoUsd): Promise<Turn> {
-    const { api, routed, isStream, fund } = this.request;
+    const turn = this.#ask(body, reserved);
+    const onFailure = (thrown: unknown): void => {
+      const left = leftCallOf(thrown);
+      if (left !== null) this.#charge(left, reserved);
+    };
+    this.#underWay.push(turn.then(() => undefined, onFailure));
+    return turn;
+  }
+
+  #charge(outcome: Pick<StreamOutcome, 'usage' | 'cost'>, reserved: PicoUsd): void {
+    this.bill.addTurn(outcome);
+    this.request.fund.spent(reserved, outcome.cost.totalCost);
+  }
+
+  async #ask(body: Buffer, reserved: PicoUsd): Promise<Turn> {
+    const { api, routed, isStream } = this.request;
     const asked = {
       ...routed,
       body,
       conversation: this.#conversation,
-      signal: this.#signal,
+      signal: this.#abort,
       deadlineMs: this.#deadlineMs,
       estimatedPromptTokens: estimatePromptTokens(body),
       stickyKey: () => routed.stickyKey?.() ?? LOOP_KEY + routed.generationId,
@@ -241,20 +261,19 @@ export class ToolLoop {
     this.#served = { ...served, attempts: this.attempts };
     const last = this.attempts.length - 1;
     const onEnd = (outcome: StreamOutcome): void => {
-      this.bill.addTurn(outcome);
-      fund.spent(reserved, outcome.cost.totalCost);
+      this.#charge(outcome, reserved);
       // A turn that failed in the middle of its stream is recorded as failed.
       this.attempts[last] = served.attempts.at(-1)!;
     };
     this.#underWay.push(turn.outcome.then(onEnd));
-    if (this.#abort.signal.aborted) turn.cancel();
+    if (this.#abort.aborted) turn.cancel();
     return turn;
   }
 
   /** Only what comes after the first turn ends here. */
   #fail(error: AppError): void {
     this.attempts.push(...(failedRouteOf(error)?.attempts ?? []));
-    this.#end = brokenBy(error, this.#signal.aborted);
+    this.#end = brokenBy(error, this.#abort.aborted);
   }
 }
 

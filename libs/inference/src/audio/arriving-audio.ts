@@ -1,4 +1,5 @@
 import { callCancelled, Cancellation } from '../model/cancellation';
+import type { LeaveTerms } from '../model/leftover-reads';
 import type { GrowingPieces } from './audio-bytes';
 
 /**
@@ -35,7 +36,7 @@ export class ArrivingAudio implements AsyncIterable<Buffer> {
   }
 
   get isAnnulled(): boolean {
-    return this.annulment.aborted;
+    return this.annulment.aborted && this.annulment.leaveTerms === null;
   }
 
   /** By `performance.now()`, when its sender could no longer be what is waited for; null before. */
@@ -58,6 +59,11 @@ export class ArrivingAudio implements AsyncIterable<Buffer> {
     this.#whole.reject(callCancelled());
     this.annulment.abort();
     this.#onChange();
+  }
+
+  /** The caller has disconnected after all of it came: the calls go on within these terms. */
+  leave(terms: LeaveTerms): void {
+    this.annulment.leave(terms);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {

@@ -55,9 +55,14 @@ const WRITTEN_BYTES_PER_SECOND = 25;
 
 /** What a recording of so many seconds is expected to cost at most. */
 export function expectedTranscriptionCost(endpoint: Endpoint, seconds: number): PicoUsd {
+  return expectedTranscription(endpoint, seconds).cost.totalCost;
+}
+
+/** Returns what `expectedTranscriptionCost` adds up, as a bill. */
+export function expectedTranscription(endpoint: Endpoint, seconds: number, byokFee?: Share): TranscriptionBill {
   const length = { seconds, isEstimated: false };
   const textBytes = Math.ceil(seconds * WRITTEN_BYTES_PER_SECOND);
-  return bill({ seconds: null, tokens: null, textBytes }, length, endpoint).cost.totalCost;
+  return bill({ seconds: null, tokens: null, textBytes }, length, endpoint, byokFee);
 }
 
 function believable(seconds: number | null): number | null {

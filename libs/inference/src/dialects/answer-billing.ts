@@ -3,7 +3,8 @@ import { emptyUsage, type Usage } from '../model/usage';
 import type { BilledUnits } from '../pricing/price';
 import { contextLengthOf, priceOf } from './billing';
 import type { AnswerContext } from './dialect';
-import { settleUsage, whole, type ReportedCounts } from './openai-usage';
+import { hiddenTokens } from './hidden-output';
+import { NO_COUNTS, settleUsage, whole, type ReportedCounts } from './openai-usage';
 import { memberText, scanRequest } from './request-members';
 import type { Bill } from './translation';
 
@@ -66,6 +67,11 @@ export class StreamMeter {
 
   constructor(private readonly context: AnswerContext) {}
 
+  /** Text, arguments and thoughts so far. */
+  get contentBytes(): number {
+    return this.#contentBytes;
+  }
+
   get hasReport(): boolean {
     return this.#reported !== null;
   }
@@ -102,6 +108,26 @@ export class StreamMeter {
     if (!isCounted && this.#contentBytes === 0 && units === undefined) return this.#nothing();
     const counts = reported && grown(reported.counts, this.#contentBytes - reported.contentBytes);
     const { usage, cost } = billAnswer(counts, this.#contentBytes, this.context, 'partial', units);
+    return { usage: { ...usage, provenance: 'partial' }, cost };
+  }
+
+  /**
+   * For a stream that its caller has left: the last report and what came since; else the prompt, what came, and what
+   * the model may have thought unseen.
+   */
+  left(): Bill {
+    const { counts } = this.#reported ?? { counts: NO_COUNTS };
+    if (counts.completion !== null) return this.partial();
+    const seen = tokensOfBytes(this.#contentBytes);
+    const completion = seen + hiddenTokens(this.context, seen);
+    const units = this.#reported?.units ?? this.#units;
+    const { usage, cost } = billAnswer(
+      { ...counts, completion, total: null },
+      this.#contentBytes,
+      this.context,
+      'partial',
+      units,
+    );
     return { usage: { ...usage, provenance: 'partial' }, cost };
   }
 

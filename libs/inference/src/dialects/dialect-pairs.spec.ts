@@ -143,7 +143,7 @@ function readEvents({ upstream }: Translation, body: Buffer): AnswerEvent[] {
 function bodyOf(body: Buffer, cuts: readonly number[]): UpstreamStream {
   const offsets = [0, ...cuts.map((at) => at % body.length).sort((a, b) => a - b), body.length];
   const left = offsets.slice(1).map((end, i) => body.subarray(offsets[i], end));
-  return { read: async () => left.shift() ?? null, cancel: () => undefined, discard: () => undefined };
+  return { read: async () => left.shift() ?? null, leave: () => 0, cancel: () => undefined, discard: () => undefined };
 }
 
 const pairs = [...TRANSLATIONS.keys()].flatMap((callerApi) =>

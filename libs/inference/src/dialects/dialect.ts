@@ -1,3 +1,4 @@
+import type { ExpectedOutput } from '../model/expected-output';
 import type { LossLog } from '../model/loss-report';
 import type { FinishReason } from '../model/finish-reason';
 import type { Usage, UsageDetails } from '../model/usage';
@@ -23,6 +24,8 @@ export interface AnswerContext {
   readonly byokFee?: Share;
   /** The caller's body; read again only to estimate what an upstream does not report. */
   readonly requestBody: Buffer;
+  /** Absent where nobody can leave: nothing is charged for what was not seen. */
+  readonly expected?: ExpectedOutput | undefined;
   /** What the upstream was sent, as JSON in one line; present where a stream is to begin with it. */
   readonly echoedBody?: string;
 }

@@ -7,7 +7,7 @@ import { OpenAiChatStream } from './openai-chat-stream';
 /** A body that arrives in these pieces. */
 function bodyOf(pieces: readonly Buffer[]): UpstreamStream {
   const left = [...pieces];
-  return { read: async () => left.shift() ?? null, cancel: () => undefined, discard: () => undefined };
+  return { read: async () => left.shift() ?? null, leave: () => 0, cancel: () => undefined, discard: () => undefined };
 }
 
 function cut(body: Buffer, cuts: readonly number[]): Buffer[] {

@@ -63,9 +63,11 @@ export class OpenAiChatStream extends RelayedStream {
     }
     if (chat.choiceCount === null && chat.usage === null) return;
     this.#note(chat);
+    const usageEdits = this.#usageEdits(chat);
+    if (this.isLeft) return;
     const prefix = from === 0 ? EVENT_START : this.#head.rewritten;
     const members = { set: from === 0 ? this.#own : NOTHING, remove: nullNames(chat) };
-    const edits = chatEdits(chat, members, this.#usageEdits(chat));
+    const edits = chatEdits(chat, members, usageEdits);
     this.output.push(applyEdits(data, edits, { prefix, suffix: EVENT_END, from }));
     if (from === 0) this.#learn(chat);
   }
@@ -117,6 +119,14 @@ export class OpenAiChatStream extends RelayedStream {
 
   protected override partialBill(): Bill {
     return this.#meter.partial();
+  }
+
+  protected override leftBill(): Bill {
+    return this.#meter.left();
+  }
+
+  protected override get contentBytes(): number {
+    return this.#meter.contentBytes;
   }
 
   /** The usage, if the upstream sent none, and the last word. */

@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import { estimatePromptTokens } from '../model/estimate';
+import type { Usage } from '../model/usage';
 import { brokenAnswer, errorInside, readComplaintAt } from '../providers/upstream-error';
 import type { Endpoint } from '../routing/catalogue';
 import { contextLengthOf, ownMembers, priceOf } from './billing';
@@ -9,8 +10,9 @@ import { MalformedJson } from './json-grammar';
 import { applyEdits, memberEdits, spliceMembers, type ScannedObject } from './json-members';
 import { EmbeddingsReader, readExpectation } from './openai-embeddings-reader';
 import { embeddingsTraitsOf, type EmbeddingsTraits } from './openai-embeddings-traits';
-import { settleUsage, usageEdits, usageText } from './openai-usage';
+import { settleUsage, usageEdits, usageText, type ReportedCounts } from './openai-usage';
 import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
+import type { Bill } from './translation';
 
 /** OpenAI's embeddings (interface §2.6, §4.6), asked of an upstream that speaks them too. */
 export const openAiEmbeddings: Dialect = { name: 'openai-embeddings', api: 'embeddings', toUpstream, readAnswer };
@@ -53,13 +55,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   }
   if (flaw !== null) throw brokenAnswer(provider, flaw);
   const counts = reader.usage?.counts ?? null;
-  // Some upstreams only tell the total, which here is the prompt.
-  const usage = settleUsage(counts && { ...counts, prompt: counts.prompt ?? counts.total }, {
-    maxPromptTokens: contextLengthOf(context) * reader.expected.inputs,
-    maxCompletionTokens: 0,
-    estimate: () => ({ promptTokens: estimatePromptTokens(context.requestBody), completionTokens: 0 }),
-    fallback: 'estimated',
-  });
+  const usage = usageOf(counts, reader.expected.inputs, context);
   const cost = priceOf(usage, context, { imageTokens: reader.imageTokens });
   const set = ownMembers(context);
   if (reader.usage === null) set['usage'] = usageText(usage, cost, false);
@@ -76,6 +72,23 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
     nativeFinishReason: null,
     upstreamId: reader.id,
   };
+}
+
+/** Returns the bill of a call that was left before its answer came: the inputs, as we count them. */
+export function leftEmbeddings(context: AnswerContext): Bill {
+  const { inputs } = readExpectation(context.requestBody);
+  const usage = usageOf(null, inputs, context);
+  return { usage, cost: priceOf(usage, context) };
+}
+
+function usageOf(counts: ReportedCounts | null, inputs: number, context: AnswerContext): Usage {
+  // Some upstreams only tell the total, which here is the prompt.
+  return settleUsage(counts && { ...counts, prompt: counts.prompt ?? counts.total }, {
+    maxPromptTokens: contextLengthOf(context) * inputs,
+    maxCompletionTokens: 0,
+    estimate: () => ({ promptTokens: estimatePromptTokens(context.requestBody), completionTokens: 0 }),
+    fallback: 'estimated',
+  });
 }
 
 function readOrRefuse(reader: EmbeddingsReader, { endpoint }: AnswerContext): string | null {

@@ -2,6 +2,9 @@ import { AppError } from '@libs/errors';
 import type { AnswerStream, StreamOutcome, TerminalState } from '../model/answer-stream';
 import type { FinishReason } from '../model/finish-reason';
 import type { UpstreamStream } from '../providers/upstream-stream';
+import { callAbandoned, isAbandoned } from '../model/cancellation';
+import { BYTES_PER_TOKEN } from '../model/estimate';
+import { chargeLeft } from '../model/left-call';
 import { brokenAnswer } from '../providers/upstream-error';
 import type { AnswerContext } from './dialect';
 import { eventData } from './event-data';
@@ -22,8 +25,10 @@ export interface Stop {
  *
  * Until `isCommitted` is set nothing is handed out and a failure throws, so that another endpoint may be
  * tried. From then on the caller sees exactly one end: what `finalBytes` gives, or what `failureBytes` gives.
- * Whoever leaves early is charged for what was sent. The timers of the exchange are the upstream stream's
- * own: its `read` throws when one runs out.
+ * The timers of the exchange are the upstream stream's own: its `read` throws when one runs out.
+ *
+ * `cancel` says that the caller has disconnected. The stream reads on without output until the upstream has reported
+ * its usage or the bounds of leftover reads are reached, and only then settles its outcome.
  */
 export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffer> {
   readonly outcome: Promise<StreamOutcome>;
@@ -35,11 +40,18 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   protected isDone = false;
   protected stop: Stop = { finishReason: null, nativeFinishReason: null };
   protected upstreamId: string | null = null;
+  /** The caller has disconnected: events are counted, and there is no output. */
+  protected isLeft = false;
   readonly #upstream: UpstreamStream;
   readonly #splitter: EventSplitter;
   #settle!: (outcome: StreamOutcome) => void;
   #state: TerminalState | null = null;
   #bill: Bill | null = null;
+  /** A `next` is at work, and reads. */
+  #isReading = false;
+  #isReadingOn = false;
+  /** Of content, beyond which a stream that was left is not read on. */
+  #mostBytes = Number.POSITIVE_INFINITY;
 
   protected constructor(
     upstream: UpstreamStream,
@@ -62,6 +74,10 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   protected abstract wholeBill(): Bill;
   /** The bill of what has been sent so far. */
   protected abstract partialBill(): Bill;
+  /** The bill of a stream that its caller has left and whose upstream has not reported its usage. */
+  protected abstract leftBill(): Bill;
+  /** Bytes that the model has written so far: text, arguments, thoughts. */
+  protected abstract get contentBytes(): number;
   /** The last bytes of a whole answer. */
   protected abstract finalBytes(bill: Bill): readonly Buffer[];
   /** The last bytes of a broken one. */
@@ -74,7 +90,8 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
       return this;
     } catch (thrown) {
       this.#upstream.cancel();
-      throw this.#errorOf(thrown);
+      const error = this.#errorOf(thrown);
+      throw isAbandoned(error) ? chargeLeft(error, { ...this.leftBill(), upstreamId: this.upstreamId }) : error;
     }
   }
 
@@ -83,15 +100,12 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   }
 
   async next(): Promise<IteratorResult<Buffer>> {
-    while (this.output.length === 0 && this.#state === null) {
-      try {
-        await this.#advance();
-      } catch (thrown) {
-        this.#fail(thrown);
-      }
-    }
+    this.#isReading = true;
+    while (this.output.length === 0 && this.#state === null && !this.isLeft) await this.#step();
+    this.#isReading = false;
+    if (this.isLeft) void this.#readOn();
     const { output } = this;
-    if (output.length === 0) return { done: true, value: undefined };
+    if (output.length === 0 || this.isLeft) return { done: true, value: undefined };
     this.output = [];
     return { done: false, value: output.length === 1 ? output[0]! : Buffer.concat(output) };
   }
@@ -103,12 +117,36 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
 
   cancel(): void {
     this.output = [];
-    this.#end('cancelled', null);
+    if (this.isLeft || this.#state !== null) return;
+    this.isLeft = true;
+    this.#mostBytes = this.contentBytes + this.#upstream.leave() * BYTES_PER_TOKEN;
+    // A `next` that waits for the upstream is woken, and goes on from there.
+    if (!this.#isReading) void this.#readOn();
   }
 
   lastWords(error: AppError): Buffer {
     if (this.#state !== 'cancelled' || this.#bill === null) return Buffer.alloc(0);
     return Buffer.concat(this.failureBytes(error, this.#bill));
+  }
+
+  /** Reads until the upstream has ended, or has said so much more. The caller pays for it and gets nothing of it. */
+  async #readOn(): Promise<void> {
+    this.output = [];
+    if (this.#isReadingOn) return;
+    this.#isReadingOn = true;
+    while (this.#state === null) {
+      await this.#step();
+      this.output = [];
+      if (this.contentBytes > this.#mostBytes) this.#fail(callAbandoned());
+    }
+  }
+
+  async #step(): Promise<void> {
+    try {
+      await this.#advance();
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
   }
 
   /** Reads once from the upstream and digests what came. */
@@ -129,6 +167,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   #complete(): void {
     if (this.#state !== null) return;
     const bill = this.wholeBill();
+    if (this.isLeft) return this.#end('cancelled', null, bill.usage.provenance === 'upstream' ? bill : this.leftBill());
     this.output.push(...this.finalBytes(bill));
     const { finishReason } = this.stop;
     const isCut = finishReason === 'length' || finishReason === 'content_filter';
@@ -139,6 +178,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   #fail(thrown: unknown): void {
     if (this.#state !== null) return;
     const error = this.#errorOf(thrown);
+    if (this.isLeft) return this.#end('cancelled', null, isOurs(error) ? this.leftBill() : this.partialBill());
     if (error.code === 'request_timeout') return this.#end('cancelled', null);
     const bill = this.partialBill();
     this.output.push(...this.failureBytes(error, bill));
@@ -164,4 +204,9 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   protected broken(reason: string, cause?: unknown): AppError {
     return brokenAnswer(this.context.endpoint.provider, reason, cause);
   }
+}
+
+/** Whether a call was ended by us while the provider was at work: by a bound, or because its time was over. */
+function isOurs({ code }: AppError): boolean {
+  return code === 'request_timeout' || code === 'timeout';
 }

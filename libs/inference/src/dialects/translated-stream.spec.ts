@@ -41,7 +41,12 @@ async function streamOf(...groups: readonly (readonly AnswerEvent[])[]) {
     },
   };
   const pieces = groups.map((_, index) => Buffer.from(`data: ${index}\n\n`));
-  const upstream = { read: async () => pieces.shift() ?? null, cancel: () => undefined, discard: () => undefined };
+  const upstream = {
+    read: async () => pieces.shift() ?? null,
+    leave: () => 0,
+    cancel: () => undefined,
+    discard: () => undefined,
+  };
   const writer = TRANSLATIONS.get('chat')!.caller.writeStream(context);
   const stream = await TranslatedStream.open(upstream, context, { reader, writer });
   let text = '';

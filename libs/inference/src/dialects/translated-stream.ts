@@ -54,7 +54,7 @@ export class TranslatedStream extends RelayedStream {
     for (const event of events) {
       if (this.isDone) return;
       this.#note(event);
-      this.output.push(...this.#writer.write(event));
+      if (!this.isLeft) this.output.push(...this.#writer.write(event));
     }
   }
 
@@ -86,6 +86,14 @@ export class TranslatedStream extends RelayedStream {
 
   protected override partialBill(): Bill {
     return this.#meter.partial();
+  }
+
+  protected override leftBill(): Bill {
+    return this.#meter.left();
+  }
+
+  protected override get contentBytes(): number {
+    return this.#meter.contentBytes;
   }
 
   protected override finalBytes(bill: Bill): readonly Buffer[] {

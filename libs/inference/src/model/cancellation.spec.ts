@@ -1,4 +1,5 @@
 import { Cancellation, toAbortSignal, type CancelSignal } from './cancellation';
+import { LeftoverReads } from './leftover-reads';
 
 describe(Cancellation.name, () => {
   it('ends everyone who listens, once', () => {
@@ -20,6 +21,46 @@ describe(Cancellation.name, () => {
     cancellation.addEventListener('abort', () => (seen = cancellation.aborted && cancellation.toAbortSignal().aborted));
     cancellation.abort();
     expect(seen).toBe(true);
+  });
+
+  it('leaves as it aborts where nothing may go on', () => {
+    const cancellation = new Cancellation();
+    cancellation.leave();
+    expect([cancellation.aborted, cancellation.leaveTerms]).toEqual([true, null]);
+  });
+
+  it('tells those who go on after its caller has left when everything must end', () => {
+    const cancellation = new Cancellation(new LeftoverReads().termsFor('acme'));
+    const heard: string[] = [];
+    const goOn = (): void => {
+      heard.push(cancellation.leaveTerms === null ? 'ends' : 'goes on');
+      cancellation.addEventListener('abort', goOn);
+    };
+    cancellation.addEventListener('abort', goOn);
+    cancellation.leave();
+    cancellation.leave();
+    expect([heard, cancellation.aborted]).toEqual([['goes on'], true]);
+    cancellation.abort();
+    cancellation.abort();
+    cancellation.leave();
+    expect(heard).toEqual(['goes on', 'ends']);
+  });
+
+  it.each(['before', 'after'])('follows another that ends %s it begins to', (when) => {
+    const source = new Cancellation(new LeftoverReads().termsFor('acme'));
+    if (when === 'before') source.leave();
+    const follower = Cancellation.following(source);
+    source.leave();
+    expect([follower.aborted, follower.leaveTerms !== null]).toEqual([true, true]);
+    source.abort();
+    expect(follower.leaveTerms).toBeNull();
+  });
+
+  it('follows an AbortSignal to its abort', () => {
+    const controller = new AbortController();
+    const follower = Cancellation.following(controller.signal);
+    controller.abort();
+    expect([follower.aborted, follower.leaveTerms]).toEqual([true, null]);
   });
 });
 

@@ -1,8 +1,11 @@
 import { AppError } from '@libs/errors';
+import type { LeaveTerms } from './leftover-reads';
 
 /** Says when a call is to be ended early. An AbortSignal is one. */
 export interface CancelSignal {
   readonly aborted: boolean;
+  /** Set unless calls under way must end at once: an upstream call that was sent may go on within these terms. */
+  readonly leaveTerms?: LeaveTerms | null;
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
@@ -11,18 +14,41 @@ export interface CancelSignal {
  * Ends whatever listens to it, once. What an AbortController does, for calls of which there are thousands per
  * second and signals on which hundreds of them listen: no event objects, and a listener goes in one step
  * however many there are.
+ *
+ * A call ends in one of two ways. `abort` ends everything. `leave` says that the caller has disconnected: nothing new
+ * begins, but upstream calls under way may be read on for their usage. Those listen again, because `abort` may follow.
  */
 export class Cancellation implements CancelSignal {
-  #isAborted = false;
+  #state: 'open' | 'left' | 'aborted' = 'open';
   #listeners: Set<() => void> | null = null;
   #controller: AbortController | null = null;
 
+  /** @param terms of upstream calls after `leave`; null: `leave` is `abort` */
+  constructor(private terms: LeaveTerms | null = null) {}
+
+  /** Ends when `signal` does, in the same way. */
+  static following(signal: CancelSignal): Cancellation {
+    const own = new Cancellation(signal.leaveTerms ?? null);
+    const follow = (): void => {
+      if (!signal.leaveTerms) return own.abort();
+      own.leave();
+      signal.addEventListener('abort', follow, { once: true });
+    };
+    if (signal.aborted) follow();
+    else signal.addEventListener('abort', follow, { once: true });
+    return own;
+  }
+
   get aborted(): boolean {
-    return this.#isAborted;
+    return this.#state !== 'open';
+  }
+
+  get leaveTerms(): LeaveTerms | null {
+    return this.#state === 'aborted' ? null : this.terms;
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {
-    if (!this.#isAborted) (this.#listeners ??= new Set()).add(listener);
+    if (this.#state !== 'aborted') (this.#listeners ??= new Set()).add(listener);
   }
 
   removeEventListener(_type: 'abort', listener: () => void): void {
@@ -30,18 +56,31 @@ export class Cancellation implements CancelSignal {
   }
 
   abort(): void {
-    if (this.#isAborted) return;
-    this.#isAborted = true;
+    if (this.#state === 'aborted') return;
+    this.#state = 'aborted';
+    this.#tell();
+  }
+
+  /** The caller has disconnected. */
+  leave(terms: LeaveTerms | null = this.terms): void {
+    if (terms === null) return this.abort();
+    if (this.#state !== 'open') return;
+    this.terms = terms;
+    this.#state = 'left';
+    this.#tell();
+  }
+
+  #tell(): void {
     const listeners = this.#listeners;
     this.#listeners = null;
     this.#controller?.abort();
     for (const listener of listeners ?? []) listener();
   }
 
-  /** The same as an AbortSignal, for whoever takes no other. */
+  /** The same as an AbortSignal, for whoever takes no other. It aborts with `leave`. */
   toAbortSignal(): AbortSignal {
     this.#controller ??= new AbortController();
-    if (this.#isAborted) this.#controller.abort();
+    if (this.aborted) this.#controller.abort();
     return this.#controller.signal;
   }
 }
@@ -58,4 +97,18 @@ export function toAbortSignal(signal: CancelSignal): AbortSignal {
 /** What a caller's own leaving looks like inside; nobody is there to read it. */
 export function callCancelled(): AppError {
   return new AppError('request_timeout', 'The request was cancelled');
+}
+
+const abandoned = new WeakSet<AppError>();
+
+/** The same for an upstream call that had been sent: the provider may have worked on it, so it is charged. */
+export function callAbandoned(): AppError {
+  const error = callCancelled();
+  abandoned.add(error);
+  return error;
+}
+
+/** Returns whether an error ended an upstream call that the provider worked on and that its caller had left. */
+export function isAbandoned(error: AppError): boolean {
+  return abandoned.has(error);
 }

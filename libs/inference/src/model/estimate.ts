@@ -5,7 +5,7 @@ import { textUnits, tokensOfUnits } from './text-tokens';
  * Token counts guessed from bytes, for holds and for upstreams that report nothing. A tokenizer would be
  * more exact, but hostile text can keep one busy for seconds.
  */
-const BYTES_PER_TOKEN = 4;
+export const BYTES_PER_TOKEN = 4;
 
 export function tokensOfBytes(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);

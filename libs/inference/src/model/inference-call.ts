@@ -5,6 +5,7 @@ import type { Candidate, RoutePlan, RoutePolicy, RouteRequest } from '../routing
 import type { AnswerStream } from './answer-stream';
 import type { Attempt } from './attempt';
 import type { CancelSignal } from './cancellation';
+import type { ExpectedOutput } from './expected-output';
 import type { LossReport } from './loss-report';
 
 /** A checked request: what to do is in `body`, the rest is how. */
@@ -22,6 +23,8 @@ export interface InferenceRequest {
   readonly policies?: readonly RoutePolicy[];
   /** Betas of Anthropic's API that the caller asks for, as a header lists them; sent where they are taken. */
   readonly betas?: string | undefined;
+  /** For the bill of a call that its caller leaves. */
+  readonly expected?: ExpectedOutput;
   /** Defaults to `standard`. */
   readonly priceList?: PriceListName;
 }

@@ -3,6 +3,10 @@ export class BodyCollector {
   #chunks: Buffer[] = [];
   #bytes = 0;
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** False when the bound is passed; the chunk is kept all the same. */
   add(chunk: Buffer, bound: number): boolean {
     this.#chunks.push(chunk);

@@ -1,4 +1,4 @@
-import { toAbortSignal } from '../model/cancellation';
+import { callAbandoned, Cancellation } from '../model/cancellation';
 import type { UpstreamCall } from './provider';
 
 /**
@@ -11,13 +11,14 @@ export async function callInOrder<Item, Result>(
   mostAtOnce: number,
   ask: (item: Item, call: UpstreamCall) => Promise<Result>,
 ): Promise<Result[]> {
-  const end = new AbortController();
   const endMs = performance.now() + call.timeouts.totalMs;
-  const signal = AbortSignal.any([toAbortSignal(call.signal), end.signal]);
+  const signal = Cancellation.following(call.signal);
   const results: Result[] = [];
   let next = 0;
   const work = async (): Promise<void> => {
     while (next < items.length) {
+      // The provider has worked on a part of it.
+      if (signal.leaveTerms !== null && signal.aborted && results.length > 0) throw callAbandoned();
       const index = next;
       next += 1;
       const totalMs = Math.max(1, endMs - performance.now());
@@ -28,7 +29,7 @@ export async function callInOrder<Item, Result>(
     await Promise.all(Array.from({ length: Math.min(mostAtOnce, items.length) }, work));
     return results;
   } finally {
-    end.abort();
+    signal.abort();
   }
 }
 

@@ -12,6 +12,7 @@ function reframed(...pieces: readonly Buffer[]): { stream: ReframedStream; calls
   const calls: string[] = [];
   const upstream: UpstreamStream = {
     read: async () => left.shift() ?? null,
+    leave: () => 0,
     cancel: () => void calls.push('cancel'),
     discard: () => void calls.push('discard'),
   };

@@ -31,12 +31,18 @@ export class ReframedStream implements UpstreamStream {
       if (this.#failure !== null) throw this.#failure;
       const chunk = await this.#upstream.read();
       if (this.#isCancelled) return null;
+      // Woken because the caller has disconnected.
+      if (chunk?.length === 0) return chunk;
       this.#decode(chunk);
       if (chunk === null && this.#failure === null) return null;
     }
     const output = this.#output;
     this.#output = [];
     return output.length === 1 ? output[0]! : Buffer.concat(output);
+  }
+
+  leave(): number {
+    return this.#upstream.leave();
   }
 
   cancel(): void {

@@ -2,11 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { AppError } from '@libs/errors';
 import type { Dispatcher } from 'undici';
 import { BodyCollector } from './body-collector';
+import { callAbandoned } from '../model/cancellation';
 import type { UpstreamStream } from './provider';
 import { Exchange, LARGEST_ERROR_BODY, type ExchangeOptions, type UpstreamReply } from './upstream-exchange';
 
 /** More than this waiting to be read stops the upstream until it is. */
 const LARGEST_BACKLOG = 256 * 1024;
+const NOTHING = Buffer.alloc(0);
 /** How long an upstream may take to end a body that is no longer read. */
 const DISCARD_MS = 1_000;
 
@@ -49,6 +51,7 @@ export class StreamExchange extends Exchange implements UpstreamStream {
     if (this.#isDiscarding) return;
     this.#backlog.push(chunk);
     this.#backlogBytes += chunk.length;
+    if (this.leftover?.passes(chunk.length) === false) return this.fail(callAbandoned());
     if (this.#backlogBytes >= LARGEST_BACKLOG) controller.pause();
     this.#wakeReader();
   }
@@ -68,12 +71,18 @@ export class StreamExchange extends Exchange implements UpstreamStream {
     const chunks = this.#backlog;
     if (chunks.length === 0) {
       if (this.failure) throw this.failure;
-      return null;
+      return this.isOver ? null : NOTHING;
     }
     this.#backlog = [];
     this.#backlogBytes = 0;
     if (this.controller?.paused) this.controller.resume();
     return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  }
+
+  leave(): number {
+    const read = this.goOnAlone();
+    this.#wakeReader();
+    return read?.mostTokens ?? 0;
   }
 
   cancel(): void {

@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { Dispatcher } from 'undici';
-import { callCancelled, type CancelSignal } from '../model/cancellation';
+import { callAbandoned, callCancelled, type CancelSignal } from '../model/cancellation';
+import type { LeftoverRead } from '../model/leftover-reads';
 import type { Provider } from '../routing/catalogue';
 import { BodyCollector } from './body-collector';
 import type { ReplyBudget, ReplyHolder } from './reply-budget';
@@ -23,6 +24,8 @@ export interface ExchangeOptions {
   /** Not yet aborted. */
   readonly signal: CancelSignal;
   readonly totalMs: number;
+  /** Bytes of the request, which stay in memory until the answer has ended; 0 when absent. */
+  readonly requestBytes?: number;
   /** When the total time begins to run; at once when absent. One that rejects leaves it to `signal` to end the exchange. */
   readonly timesFrom?: Promise<void> | null;
   /** Of an answer that is read whole; a longer one is broken. */
@@ -41,7 +44,8 @@ export const LARGEST_ERROR_BODY = 64 * 1024;
 /**
  * One HTTP exchange with an upstream, as a handler of undici's lowest level: no Node stream stands between
  * the socket and us. The caller's signal and the total time limit both end it at once, wherever it is:
- * waiting for a connection, for the head, or in the middle of the body.
+ * waiting for a connection, for the head, or in the middle of the body. One exception: where the signal says that the
+ * caller has disconnected, a request that the provider has got goes on as a leftover read, for the usage.
  */
 export abstract class Exchange implements Dispatcher.DispatchHandler {
   protected controller: Dispatcher.DispatchController | null = null;
@@ -49,8 +53,10 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
   protected isOver = false;
   protected status = 0;
   protected headers: IncomingHttpHeaders = {};
+  /** Set once the caller has disconnected and the exchange goes on. */
+  protected leftover: LeftoverRead | null = null;
   #timer: NodeJS.Timeout | undefined;
-  readonly #onAbort = (): void => this.fail(callCancelled());
+  readonly #onAbort = (): void => void this.goOnAlone();
 
   constructor(protected readonly options: ExchangeOptions) {
     const { timesFrom = null } = options;
@@ -112,6 +118,31 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
 
   protected abstract onFailed(error: AppError): void;
 
+  /** What the answer keeps in memory so far, in bytes. */
+  protected get keptBytes(): number {
+    return this.options.requestBytes ?? 0;
+  }
+
+  /** The caller has disconnected, or the call must end. Returns null if the exchange has ended. */
+  protected goOnAlone(): LeftoverRead | null {
+    const { signal } = this.options;
+    if (this.isOver) return null;
+    const terms = signal.leaveTerms ?? null;
+    if (terms === null || !this.#isAtWork) {
+      this.fail(callCancelled());
+      return null;
+    }
+    this.leftover ??= terms.begin(this.keptBytes, () => this.fail(callAbandoned()));
+    if (this.leftover === null) this.fail(callAbandoned());
+    else signal.addEventListener('abort', this.#onAbort, { once: true });
+    return this.leftover;
+  }
+
+  /** Whether the provider has got the request and has not refused it. */
+  get #isAtWork(): boolean {
+    return this.controller !== null && (this.status === 0 || this.isSuccess);
+  }
+
   /** Ends the exchange early and gives the connection back by closing it. */
   protected stop(): void {
     this.release();
@@ -122,6 +153,7 @@ export abstract class Exchange implements Dispatcher.DispatchHandler {
     if (this.isOver) return;
     this.isOver = true;
     clearTimeout(this.#timer);
+    this.leftover?.close();
     this.options.signal.removeEventListener('abort', this.#onAbort);
     this.options.onRelease();
   }
@@ -183,6 +215,7 @@ export class ReplyExchange extends Exchange implements ReplyHolder {
 
   override onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.isOver) return;
+    if (this.leftover?.keeps(chunk.length) === false) return this.fail(callAbandoned());
     if (this.#collector.add(chunk, this.isSuccess ? this.options.largestBodyBytes : LARGEST_ERROR_BODY)) {
       if (this.options.budget?.take(this, chunk.length) === false) controller.pause();
       return;
@@ -197,6 +230,10 @@ export class ReplyExchange extends Exchange implements ReplyHolder {
 
   protected override get isHeldBack(): boolean {
     return super.isHeldBack || this.isPaused;
+  }
+
+  protected override get keptBytes(): number {
+    return super.keptBytes + this.#collector.bytes;
   }
 
   resume(): void {

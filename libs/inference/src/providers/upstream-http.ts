@@ -96,7 +96,7 @@ export class UpstreamHttp {
    */
   request(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply> {
     const target = this.#admit(call);
-    const exchange = new ReplyExchange(this.#options(target, call));
+    const exchange = new ReplyExchange(this.#options(target, call, call.body.length));
     this.#dispatch(target, path, headers, call, exchange);
     return exchange.reply;
   }
@@ -115,7 +115,7 @@ export class UpstreamHttp {
     const isArriving = arrival !== null && !arrival.isWhole;
     if (isArriving) lend(target.load, arrival);
     const timesFrom = isArriving ? arrival.whole : null;
-    const exchange = new ReplyExchange({ ...this.#options(target, call), timesFrom });
+    const exchange = new ReplyExchange({ ...this.#options(target, call, body?.length), timesFrom });
     const length = body === null ? [] : ['content-length', String(body.length)];
     exchange.start(target.pool, {
       method,
@@ -136,7 +136,7 @@ export class UpstreamHttp {
    */
   stream(path: string, headers: readonly string[], call: UpstreamRequest): Promise<UpstreamReply | UpstreamStream> {
     const target = this.#admit(call);
-    const exchange = new StreamExchange(this.#options(target, call));
+    const exchange = new StreamExchange(this.#options(target, call, call.body.length));
     // The client holds on to what it sent until the answer has ended.
     this.#dispatch(target, path, headers, { ...call, body: keptBytes(call.body) }, exchange);
     return exchange.opened;
@@ -185,14 +185,14 @@ export class UpstreamHttp {
     return target;
   }
 
-  #options({ load }: Target, { endpoint, apiKey, signal, timeouts }: UpstreamCallHead) {
+  #options({ load }: Target, { endpoint, apiKey, signal, timeouts }: UpstreamCallHead, requestBytes = 0) {
     const onRelease = (): void => {
       load.calls -= 1;
     };
     const { totalMs } = timeouts;
     const { provider } = endpoint;
     const [largestBodyBytes, budget] = [this.#largestBodyBytes, this.#budget];
-    return { provider, apiKey, signal, totalMs, largestBodyBytes, budget, onRelease };
+    return { provider, apiKey, signal, totalMs, requestBytes, largestBodyBytes, budget, onRelease };
   }
 
   #connect(provider: Provider): Target {

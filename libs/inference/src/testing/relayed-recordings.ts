@@ -72,6 +72,7 @@ function framed({ protocol, api }: RecordedStream, chunks: readonly Buffer[], { 
   const signal = new Cancellation();
   bodies.set(signal, {
     read: async () => left.next().value ?? null,
+    leave: () => 0,
     cancel: () => undefined,
     discard: () => undefined,
   });

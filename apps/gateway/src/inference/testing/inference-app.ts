@@ -14,6 +14,8 @@ import { hashApiKey, mintApiKey, VerifyKey, type Principal } from '@libs/contrac
 import {
   createProviderAdapters,
   InferenceEngine,
+  LEFTOVER_BOUNDS,
+  LeftoverReads,
   parseCatalogue,
   ProviderHealth,
   resolveModel,
@@ -89,6 +91,9 @@ export class InferenceApp {
   answerHead: (arrival: UpstreamArrival, response: ServerResponse) => boolean = () => false;
   readonly uploadPace = { ...UPLOAD_PACE };
   readonly streamPace = { ...STREAM_PACE };
+  /** Calls end as soon as their callers disconnect, unless a test allows leftover reads. */
+  readonly leftoverBounds = { ...LEFTOVER_BOUNDS, mostReads: 0 };
+  readonly leftovers = new LeftoverReads(this.leftoverBounds);
   /** What the limits say to a recording; null where there are none. */
   admission: Promise<void> | null = null;
   private app: NestFastifyApplication;
@@ -159,14 +164,23 @@ export class InferenceApp {
     const intake = new TranscriptionIntake(new Egress({ allowCidrs: [] }), this.uploadPace);
     const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({ principal: this.principalOf(keyHash) }));
 
-    const replier = new CallReplier(service, new ServicesEnv().SERVICE_NAME, callContents, this.streamPace);
+    const replier = new CallReplier(
+      service,
+      new ServicesEnv().SERVICE_NAME,
+      callContents,
+      this.streamPace,
+      this.leftovers,
+    );
 
     @Global()
     @Module({
       providers: [
         { provide: MessageBus, useValue: bus },
         { provide: GenerationsService, useValue: generations },
-        { provide: TranscriptionReplier, useValue: new TranscriptionReplier(intake, transcriptions, 'sluice') },
+        {
+          provide: TranscriptionReplier,
+          useValue: new TranscriptionReplier(intake, transcriptions, 'sluice', this.leftovers),
+        },
         { provide: CallReplier, useValue: replier },
       ],
       exports: [MessageBus, CallReplier, TranscriptionReplier, GenerationsService],

@@ -475,7 +475,12 @@ describe('a message that is read', () => {
       { type: 'message_stop' },
     ];
     const body = [Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))];
-    const upstream = { read: async () => body.shift() ?? null, cancel: () => undefined, discard: () => undefined };
+    const upstream = {
+      read: async () => body.shift() ?? null,
+      leave: () => 0,
+      cancel: () => undefined,
+      discard: () => undefined,
+    };
     const ends = { reader: pair.upstream.readStream(priced), writer: pair.caller.writeStream(asked) };
     const relayed = await TranslatedStream.open(upstream, asked, ends);
     for await (const buffer of relayed) expect(buffer.length).toBeGreaterThan(0);

@@ -17,6 +17,7 @@ import {
   type JsonMember,
 } from '../json-members';
 import { RelayedStream } from '../relayed-stream';
+import { hiddenTokens } from '../hidden-output';
 import type { Bill } from '../translation';
 import { objectOf } from '../loose-values';
 import { billMessage, usageIn } from './message-billing';
@@ -140,7 +141,7 @@ export class MessagesStream extends RelayedStream {
   }
 
   #push(event: MessageEvent, edits: readonly ByteEdit[]): void {
-    this.output.push(framed(event, edits));
+    if (!this.isLeft) this.output.push(framed(event, edits));
   }
 
   protected override onEnd(): void {
@@ -166,6 +167,18 @@ export class MessagesStream extends RelayedStream {
         'partial',
       );
     return { usage: { ...usage, provenance: 'partial' }, cost };
+  }
+
+  protected override leftBill(): Bill {
+    if (this.#bill !== null) return this.partialBill();
+    const seen = tokensOfBytes(this.#contentBytes);
+    const counts = { ...this.#counts, output: seen + hiddenTokens(this.context, seen) };
+    const { usage, cost } = billMessage(counts, this.#contentBytes, this.context, 'partial');
+    return { usage: { ...usage, provenance: 'partial' }, cost };
+  }
+
+  protected override get contentBytes(): number {
+    return this.#contentBytes;
   }
 
   protected override finalBytes(bill: Bill): readonly Buffer[] {

@@ -82,7 +82,8 @@ export function isAdaptive(endpoint: Endpoint): boolean {
   return alwaysThinks(endpoint) || objectOf(endpoint.capabilities['messages'])['thinking'] === 'adaptive';
 }
 
-function alwaysThinks({ capabilities }: Endpoint): boolean {
+/** Returns whether the model of an endpoint cannot be told not to think. */
+export function alwaysThinks({ capabilities }: Endpoint): boolean {
   return objectOf(capabilities['messages'])['thinking'] === 'always';
 }
 

@@ -78,7 +78,12 @@ function streamOf(parts: readonly AnswerPart[], usage: object, size: number): Bu
 async function readBack(body: Buffer, cuts: readonly number[]): Promise<AnswerEvent[]> {
   const offsets = [0, ...cuts.map((at) => at % body.length).sort((a, b) => a - b), body.length];
   const left = offsets.slice(1).map((end, i) => body.subarray(offsets[i], end));
-  const upstream = { read: async () => left.shift() ?? null, cancel: () => undefined, discard: () => undefined };
+  const upstream = {
+    read: async () => left.shift() ?? null,
+    leave: () => 0,
+    cancel: () => undefined,
+    discard: () => undefined,
+  };
   const stream = new ReframedStream(upstream, aProvider(), ({ headers, payload }) =>
     serverSentEvent(headers.get(':event-type')!, payload),
   );

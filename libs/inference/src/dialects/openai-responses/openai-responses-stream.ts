@@ -65,7 +65,7 @@ export class OpenAiResponsesStream extends RelayedStream {
     if (event.type === 'response.output_item.added') this.#openItems += 1;
     else if (event.type === 'response.output_item.done') this.#onItemDone(event);
     this.#commit(event);
-    this.output.push(this.#rewriter.rewrite(event, null));
+    if (!this.isLeft) this.output.push(this.#rewriter.rewrite(event, null));
   }
 
   protected override onEnd(): void {
@@ -130,6 +130,14 @@ export class OpenAiResponsesStream extends RelayedStream {
 
   protected override partialBill(): Bill {
     return this.#meter.partial();
+  }
+
+  protected override leftBill(): Bill {
+    return this.#meter.left();
+  }
+
+  protected override get contentBytes(): number {
+    return this.#meter.contentBytes;
   }
 
   protected override finalBytes(bill: Bill): readonly Buffer[] {

@@ -1,5 +1,5 @@
 import { mediaTypeOf } from '../../audio/audio-format';
-import { callCancelled } from '../../model/cancellation';
+import { callAbandoned, callCancelled } from '../../model/cancellation';
 import { isObject, objectOf, stringOf, type JsonObject } from '../../dialects/loose-values';
 import type { AppError } from '@libs/errors';
 import type { Authenticate, ToError } from '../json-exchange';
@@ -47,6 +47,8 @@ export async function audioFileOf({ transcription: { audio } }: TranscriptionCal
  */
 export class SpeechSession {
   readonly #startedMs = performance.now();
+  /** The provider works on the recording. */
+  #hasJob = false;
 
   constructor(
     private readonly http: UpstreamHttp,
@@ -84,6 +86,7 @@ export class SpeechSession {
    * whatever reason, is withdrawn at `withdrawalPath`.
    */
   async poll(path: string, isOver: (job: JsonObject) => boolean, withdrawalPath: string | null): Promise<JsonObject> {
+    this.#hasJob = true;
     try {
       for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * PAUSE_GROWTH)) {
         const job = await this.get(path);
@@ -108,6 +111,7 @@ export class SpeechSession {
   }
 
   async #exchange(message: UpstreamMessage, accept = JSON_TYPE): Promise<JsonObject> {
+    if (this.#hasJob && this.call.signal.aborted) throw this.#left();
     const headers = [...message.headers, 'accept', accept, ...this.#headers()];
     const answer = this.#read(await this.http.send({ ...message, headers }, this.#timed()));
     // Who is content with less than all of a recording has nothing to say before the rest of it was found right.
@@ -154,7 +158,7 @@ export class SpeechSession {
         signal.removeEventListener('abort', onAbort);
         settle();
       };
-      const onAbort = (): void => end(() => reject(callCancelled()));
+      const onAbort = (): void => end(() => reject(this.#left()));
       const timer = setTimeout(
         () => end(() => (pauseMs < leftMs ? resolve() : reject(outOfTime(endpoint.provider)))),
         Math.max(0, Math.min(pauseMs, leftMs)),
@@ -162,6 +166,11 @@ export class SpeechSession {
       if (signal.aborted) onAbort();
       else signal.addEventListener('abort', onAbort, { once: true });
     });
+  }
+
+  /** A job whose caller has disconnected is charged: the provider has the recording. */
+  #left(): AppError {
+    return this.call.signal.leaveTerms ? callAbandoned() : callCancelled();
   }
 
   #withdraw(path: string): void {

@@ -119,6 +119,10 @@ class VideoInAnswer implements UpstreamStream {
     return Buffer.concat(this.#decoded.splice(0));
   }
 
+  leave(): number {
+    return this.stream.leave();
+  }
+
   cancel(): void {
     this.stream.cancel();
   }

@@ -1,0 +1,65 @@
+import { LeftoverReads, LEFTOVER_BOUNDS } from './leftover-reads';
+
+const MEBIBYTE = 1024 * 1024;
+
+describe(LeftoverReads.name, () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  it('ends a read after the longest time, once', () => {
+    const reads = new LeftoverReads({ ...LEFTOVER_BOUNDS, longestMs: 100 });
+    const onEnd = jest.fn();
+    reads.termsFor('acme').begin(0, onEnd);
+    jest.advanceTimersByTime(99);
+    expect([onEnd.mock.calls.length, reads.size]).toEqual([0, 1]);
+    jest.advanceTimersByTime(10_000);
+    expect([onEnd.mock.calls.length, reads.size]).toEqual([1, 0]);
+  });
+
+  it('refuses an owner with an eighth of the places, and then everybody when all are taken', () => {
+    const reads = new LeftoverReads({ ...LEFTOVER_BOUNDS, mostReads: 16 });
+    const begin = (owner: string) => reads.termsFor(owner).begin(0, () => undefined);
+    expect([begin('acme'), begin('acme'), begin('acme')].map(Boolean)).toEqual([true, true, false]);
+    const others = Array.from({ length: 20 }, (_, index) => begin(`other-${index}`));
+    expect(others.filter(Boolean)).toHaveLength(14);
+    expect(reads.size).toBe(16);
+  });
+
+  it('takes none where there are no places', () => {
+    const reads = new LeftoverReads({ ...LEFTOVER_BOUNDS, mostReads: 0 });
+    expect(reads.termsFor('acme').begin(0, () => undefined)).toBeNull();
+  });
+
+  it('frees a place once, however often it is given back', () => {
+    const reads = new LeftoverReads({ ...LEFTOVER_BOUNDS, mostReads: 8 });
+    const first = reads.termsFor('acme').begin(7, () => undefined);
+    expect(reads.termsFor('acme').begin(0, () => undefined)).toBeNull();
+    first?.close();
+    first?.close();
+    expect(reads.size).toBe(0);
+    expect(reads.termsFor('acme').begin(64 * MEBIBYTE, () => undefined)).not.toBeNull();
+  });
+
+  it('counts the bytes of a stream, and the bytes that all reads keep', () => {
+    const reads = new LeftoverReads({ ...LEFTOVER_BOUNDS, mostBytes: 10 });
+    const one = reads.termsFor('one').begin(0, () => undefined)!;
+    const other = reads.termsFor('other').begin(MEBIBYTE, () => undefined)!;
+    expect([one.passes(10), one.passes(1), other.passes(10)]).toEqual([true, false, true]);
+    expect([one.keeps(63 * MEBIBYTE), other.keeps(1)]).toEqual([true, false]);
+    expect(reads.termsFor('third').begin(1, () => undefined)).toBeNull();
+  });
+
+  it('drains: reads end by themselves or with the signal', async () => {
+    const reads = new LeftoverReads();
+    const ended: string[] = [];
+    const one = reads.termsFor('one').begin(0, () => ended.push('one'))!;
+    reads.termsFor('other').begin(0, () => ended.push('other'));
+    const deadline = new AbortController();
+    const drained = reads.drain(deadline.signal);
+    one.close();
+    deadline.abort();
+    await drained;
+    expect([ended, reads.size]).toEqual([['other'], 0]);
+    await reads.drain(new AbortController().signal);
+  });
+});

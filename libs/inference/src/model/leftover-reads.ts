@@ -1,0 +1,164 @@
+/** How much of an answer is read after its caller has disconnected. */
+export interface LeftoverBounds {
+  /** Leftover reads at once in one process. Where this or `longestMs` is 0, calls end as their callers disconnect. */
+  readonly mostReads: number;
+  /** Milliseconds from the disconnection to the end of the upstream call. */
+  readonly longestMs: number;
+  /** Output tokens of one stream after the disconnection, estimated. */
+  readonly mostTokens: number;
+  /** Bytes of one stream after the disconnection. */
+  readonly mostBytes: number;
+}
+
+export const LEFTOVER_BOUNDS: LeftoverBounds = {
+  mostReads: 512,
+  longestMs: 30_000,
+  mostTokens: 2_000,
+  mostBytes: 1024 * 1024,
+};
+
+/** Of `mostReads`, the share of one owner: nobody else's bills become estimates because one owner keeps leaving. */
+const OWNER_SHARE = 1 / 8;
+/** Prompts and whole answers that all leftover reads together may keep in memory. */
+const MOST_KEPT_BYTES = 64 * 1024 * 1024;
+
+/** What a call may do after its caller has disconnected. */
+export interface LeaveTerms {
+  /**
+   * Takes one of the places for leftover reads. Returns null if none is free.
+   *
+   * @param keptBytes what the call keeps in memory
+   * @param onEnd called once when the read must end
+   */
+  begin(keptBytes: number, onEnd: () => void): LeftoverRead | null;
+}
+
+/** One upstream call that is read for its usage alone. */
+export interface LeftoverRead {
+  readonly mostTokens: number;
+  /** Counts bytes of a stream. Returns false once there were too many. */
+  passes(bytes: number): boolean;
+  /** Counts bytes that stay in memory. Returns false once all leftover reads together keep too many. */
+  keeps(bytes: number): boolean;
+  /** Gives the place back. Idempotent. */
+  close(): void;
+}
+
+/**
+ * The leftover reads of one process: upstream calls whose caller has disconnected and that go on until the provider
+ * says what was used. Their number, time and memory are bounded; a call beyond the bounds ends at once.
+ */
+export class LeftoverReads {
+  readonly #running = new Set<RunningRead>();
+  readonly #places = new Map<string, number>();
+  #keptBytes = 0;
+  #onIdle: (() => void) | null = null;
+
+  constructor(readonly bounds: LeftoverBounds = LEFTOVER_BOUNDS) {}
+
+  /** Number of reads that run. */
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** Returns the terms of one call; `owner` is who shares its places, an organization. */
+  termsFor(owner: string): LeaveTerms {
+    return { begin: (keptBytes, onEnd) => this.#begin(owner, keptBytes, onEnd) };
+  }
+
+  /** Resolves when no read runs. Reads that still run when `signal` aborts end then. */
+  async drain(signal: AbortSignal): Promise<void> {
+    const stop = (): void => {
+      for (const read of this.#running) read.end();
+    };
+    if (signal.aborted) stop();
+    if (this.#running.size === 0) return;
+    const idle = new Promise<void>((resolve) => (this.#onIdle = resolve));
+    signal.addEventListener('abort', stop, { once: true });
+    await idle;
+    signal.removeEventListener('abort', stop);
+  }
+
+  #begin(owner: string, keptBytes: number, onEnd: () => void): LeftoverRead | null {
+    const { mostReads, longestMs } = this.bounds;
+    const taken = this.#places.get(owner) ?? 0;
+    if (longestMs === 0) return null;
+    const isFull = this.#running.size >= mostReads || taken >= Math.ceil(mostReads * OWNER_SHARE);
+    if (isFull || this.#keptBytes + keptBytes > MOST_KEPT_BYTES) return null;
+    const read = new RunningRead(this.bounds, onEnd, {
+      keep: (bytes) => this.#keep(bytes),
+      close: (kept) => this.#close(owner, read, kept),
+    });
+    this.#running.add(read);
+    this.#places.set(owner, taken + 1);
+    read.keeps(keptBytes);
+    read.endAfter(longestMs);
+    return read;
+  }
+
+  #keep(bytes: number): boolean {
+    this.#keptBytes += bytes;
+    return this.#keptBytes <= MOST_KEPT_BYTES;
+  }
+
+  #close(owner: string, read: RunningRead, keptBytes: number): void {
+    this.#running.delete(read);
+    this.#keptBytes -= keptBytes;
+    const left = (this.#places.get(owner) ?? 1) - 1;
+    if (left > 0) this.#places.set(owner, left);
+    else this.#places.delete(owner);
+    if (this.#running.size === 0) this.#onIdle?.();
+  }
+}
+
+interface Places {
+  readonly keep: (bytes: number) => boolean;
+  readonly close: (keptBytes: number) => void;
+}
+
+class RunningRead implements LeftoverRead {
+  #leftBytes: number;
+  #keptBytes = 0;
+  #isOpen = true;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly bounds: LeftoverBounds,
+    private readonly onEnd: () => void,
+    private readonly places: Places,
+  ) {
+    this.#leftBytes = bounds.mostBytes;
+  }
+
+  get mostTokens(): number {
+    return this.bounds.mostTokens;
+  }
+
+  endAfter(ms: number): void {
+    this.#timer = setTimeout(() => this.end(), ms).unref();
+  }
+
+  passes(bytes: number): boolean {
+    this.#leftBytes -= bytes;
+    return this.#leftBytes >= 0;
+  }
+
+  keeps(bytes: number): boolean {
+    if (!this.#isOpen) return false;
+    this.#keptBytes += bytes;
+    return this.places.keep(bytes);
+  }
+
+  end(): void {
+    if (!this.#isOpen) return;
+    this.onEnd();
+    this.close();
+  }
+
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    clearTimeout(this.#timer);
+    this.places.close(this.#keptBytes);
+  }
+}
