@@ -45,7 +45,9 @@ async function inBulk(database: Database, sql: string): Promise<void> {
   });
 }
 
-async function vacuum({ client }: Session, table: string): Promise<void> {
+async function vacuum(session: Session, table: string): Promise<void> {
+  const { client } = session;
+  await session.mayTake(STATEMENT_SECONDS);
   await client.query(`SET statement_timeout = '${STATEMENT_SECONDS}s'`);
   await client.query(`VACUUM (ANALYZE, FREEZE) ${table}`);
   await client.query('RESET statement_timeout');
