@@ -142,7 +142,9 @@ describe(LedgerAuditRepository.name, () => {
       return [await incremental(), await incremental()];
     });
     expect(meanwhile).toMatchObject([NOTHING, NOTHING]);
-    expect((await incremental()).findings).toMatchObject([{ kind: 'charge', id: late, figure: 'charge without source' }]);
+    expect((await incremental()).findings).toMatchObject([
+      { kind: 'charge', id: late, figure: 'charge without source' },
+    ]);
   });
 
   it('counts what a transaction did that was rolled back for nothing', async () => {

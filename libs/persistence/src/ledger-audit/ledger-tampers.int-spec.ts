@@ -32,7 +32,15 @@ const TAMPERS: readonly (readonly [table: string, column: string, rows?: string]
 const TAMPERED_ROWS = 1_000;
 const BUDGET = { amountUsd: '100', reset: 'daily', includesByok: false } as const;
 /** The columns by which findings name a row of each table. */
-const NAMED_BY = ['id', 'reference', 'generation_id', 'api_key_hash', 'workspace_id', 'credit_account', 'debit_account'];
+const NAMED_BY = [
+  'id',
+  'reference',
+  'generation_id',
+  'api_key_hash',
+  'workspace_id',
+  'credit_account',
+  'debit_account',
+];
 
 let opened: OpenTestDatabase;
 let audits: LedgerAuditRepository;
@@ -112,7 +120,9 @@ describe('a full audit of the ledger', () => {
 
   async function batchOf(row: Row): Promise<string[]> {
     const sql = 'SELECT id FROM batches WHERE number = $1';
-    return (await opened.database.rows<{ id: string }>({ sql, values: [Number(row.batch_number)] })).map(({ id }) => id);
+    return (await opened.database.rows<{ id: string }>({ sql, values: [Number(row.batch_number)] })).map(
+      ({ id }) => id,
+    );
   }
 
   it.each([

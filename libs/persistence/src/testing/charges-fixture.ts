@@ -61,7 +61,11 @@ export async function chargedBatch(
 }
 
 /** Returns the id of a video that was delivered. */
-export async function chargedVideo(database: Database, costUsd: string, upstreamCostUsd: string | null = null): Promise<string> {
+export async function chargedVideo(
+  database: Database,
+  costUsd: string,
+  upstreamCostUsd: string | null = null,
+): Promise<string> {
   const { id } = await storeVideo(database);
   const jobs = new VideoJobsRepository(database);
   const [job] = await jobs.claimDue(1, LEASE_MS);
