@@ -1,7 +1,9 @@
 import { RETENTION_DAYS } from '../batches/batch-views.repository';
 
-/** Charges and sources are summed in so many groups, so that single rows are compared only in those that differ. */
-const BUCKETS = 4_096;
+/** Tables of one transaction, that several comparisons read. */
+export const MOVED = 'audit_moved';
+export const CALLS = 'audit_calls';
+
 /** So many references are looked up one by one in an incremental audit; more are counted. */
 export const MOST_CANDIDATES = 10_000;
 
@@ -9,8 +11,15 @@ export const MOST_CANDIDATES = 10_000;
 export const EMPTIED = `(b.deleted_at IS NOT NULL OR b.created_at <= now() - interval '${RETENTION_DAYS} days')`;
 
 /** A line's id is made of its batch's id: all but the last six characters, which count the lines. */
-const IS_EMPTIED = `t.reference LIKE 'gen-batch-%' AND left(t.reference, -6) IN (
+const IS_LINE = `t.reference LIKE 'gen-batch-%'`;
+const IS_EMPTIED = `${IS_LINE} AND left(t.reference, -6) IN (
   SELECT 'gen-' || left(b.id, -6) FROM batches b WHERE ${EMPTIED})`;
+
+/** What a charge is for, by its reference; `gone` is a line of a batch that may have been emptied. */
+export const ORIGIN = `CASE WHEN t.kind <> 'charge' OR NOT (${IS_LINE}) THEN 'call' WHEN ${IS_EMPTIED} THEN 'gone' ELSE 'line' END`;
+
+export const rowHash = (reference: string, usd: string): string =>
+  `hashtextextended(${reference}, hash_numeric_extended(${usd}, 0))`;
 
 const charges = (condition: string): string => `
   SELECT t.reference, t.amount_usd AS usd, t.debit_account AS debit, t.credit_account AS credit, t.workspace_id,
@@ -27,17 +36,42 @@ const results = (condition: string): string => `
   FROM batch_results r JOIN batches b ON b.number = r.batch_number AND b.created_on = r.created_on
   WHERE r.cost_usd <> 0 AND NOT ${EMPTIED} AND ${condition}`;
 
-const bucket = (reference: string): string => `hashtext(${reference}) & ${BUCKETS - 1}`;
+/** Whose charges are compared as a sum first: of calls day by day, of lines together. */
+const group = (debit: string, row: string, credit: string, slot: string): string =>
+  `concat_ws('/', ${debit}, coalesce(${row}.workspace_id::text, '-'), coalesce(${row}.api_key_hash, '-'), ${credit}, ${slot})`;
+const utcDay = (time: string): string => `(${time} AT TIME ZONE 'UTC')::date`;
 
-const summed = (rows: string): string => `
-  SELECT ${bucket('reference')} AS bucket, count(*) AS n, sum(usd) AS usd,
-         bit_xor(hash_record_extended(ROW(reference, usd, debit, credit, workspace_id, api_key_hash), 0)) AS hash
-  FROM (${rows}) rows GROUP BY 1`;
+const GROUP_OF_CHARGE = group(
+  't.debit_account',
+  't',
+  't.credit_account',
+  `CASE WHEN ${IS_LINE} THEN 'lines' ELSE ${utcDay('t.created_at')}::text END`,
+);
+const GROUP_OF_CALL = group(`'org:' || g.organization_id`, 'g', `'revenue'`, utcDay('g.settled_at'));
+const GROUP_OF_RESULT = group(`'org:' || b.organization_id`, 'b', `'revenue'`, `'lines'`);
 
-/** The groups in which charges and sources differ, as rows of `bucket`. Both sides are read once, in any order. */
-export const BUCKETS_SQL = `
-  SELECT bucket FROM (${summed(charges(`NOT (${IS_EMPTIED})`))}) c
-  FULL JOIN (${summed(`${calls('true')} UNION ALL ${results('true')}`)}) s USING (bucket)
+/**
+ * Groups in which charges and sources differ: in their number, their sum, or a hash over references and amounts. A
+ * charge and its call are written at the same time, so each is in the group of the other. After `movedSql(null, …)` and
+ * SUM_CALLS_SQL, which read both once; no row is joined for this.
+ */
+export const GROUPS_SQL = `
+  SELECT name FROM (
+    SELECT ${group('m.debit_account', 'm', 'm.credit_account', `CASE origin WHEN 'line' THEN 'lines' ELSE day::text END`)} AS name,
+           sum(transfers) AS n, sum(amount_usd) AS usd, bit_xor(hash) AS hash
+    FROM ${MOVED} m WHERE kind = 'charge' AND origin <> 'gone' GROUP BY 1
+  ) c
+  FULL JOIN (
+    SELECT ${group('k.account_id', 'k', `'revenue'`, 'day')} AS name, charges AS n, cost_usd AS usd, hash
+    FROM ${CALLS} k WHERE charges > 0
+    UNION ALL
+    SELECT ${GROUP_OF_RESULT}, sum(n), sum(usd), bit_xor(hash) FROM (
+      SELECT batch_number, created_on, count(*) AS n, sum(cost_usd) AS usd,
+             bit_xor(${rowHash('generation_id', 'cost_usd')}) AS hash
+      FROM batch_results WHERE cost_usd <> 0 GROUP BY 1, 2
+    ) r JOIN batches b ON b.number = r.batch_number AND b.created_on = r.created_on
+    WHERE NOT ${EMPTIED} GROUP BY 1
+  ) s USING (name)
   WHERE c.n IS DISTINCT FROM s.n OR c.usd IS DISTINCT FROM s.usd OR c.hash IS DISTINCT FROM s.hash`;
 
 const DIFFERS = `c.usd IS DISTINCT FROM s.usd OR c.debit IS DISTINCT FROM s.debit OR c.credit IS DISTINCT FROM s.credit
@@ -53,9 +87,9 @@ const differences = (chargeRows: string, sourceRows: string): string => `
 
 /** Differences in the groups of `$1`. */
 export const CHARGES_SQL = differences(
-  charges(`${bucket('t.reference')} = ANY($1::integer[]) AND NOT (${IS_EMPTIED})`),
-  `${calls(`${bucket('g.id')} = ANY($1::integer[])`)}
-   UNION ALL ${results(`${bucket('r.generation_id')} = ANY($1::integer[])`)}`,
+  charges(`${GROUP_OF_CHARGE} = ANY($1::text[]) AND NOT (${IS_EMPTIED})`),
+  `${calls(`${GROUP_OF_CALL} = ANY($1::text[])`)}
+   UNION ALL ${results(`${GROUP_OF_RESULT} = ANY($1::text[])`)}`,
 );
 
 /**

@@ -20,6 +20,7 @@ export const ledgerAudit: Command = {
 
 function toJson({ driftPicousd, isFull, count, transfers, findings }: LedgerAuditReport): object {
   return {
+    drift: count === 0 ? '0' : 'not zero',
     drift_picousd: driftPicousd.toString(),
     full: isFull,
     count,
