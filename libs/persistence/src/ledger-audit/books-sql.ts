@@ -1,4 +1,4 @@
-import { CALLS, MOVED, ORIGIN, rowHash } from './charges-sql';
+import { CALLS, IS_EMPTIED, MOVED, rowHash } from './charges-sql';
 
 /** Digits only: these statements create tables, which PostgreSQL does not parametrize. */
 function digits(id: string): string {
@@ -8,18 +8,21 @@ function digits(id: string): string {
 
 /**
  * SQL that sums the transfers by those they moved money between. `past_usd` is of the transactions below `xmin`, which
- * are all over; those from `from` on, which is null for all, are read. `hash` is of the rows of each group.
+ * are all over; those from `from` on, which is null for all, are read. `gone` are lines of emptied batches, and `hash` is
+ * of the other rows. Statistics of their own let PostgreSQL see how few groups there are, and sum in parallel.
  */
 export function movedSql(from: string | null, xmin: string): string {
   const recent = `sum(amount_usd) FILTER (WHERE written_in >= ${digits(xmin)})`;
   return `
     CREATE TEMP TABLE ${MOVED} ON COMMIT DROP AS
     SELECT kind, debit_account, credit_account, workspace_id, api_key_hash,
-           (created_at AT TIME ZONE 'UTC')::date AS day, ${ORIGIN} AS origin,
+           (created_at AT TIME ZONE 'UTC')::date AS day,
            count(*) AS transfers, sum(amount_usd) AS amount_usd, sum(amount_usd) - coalesce(${recent}, 0) AS past_usd,
-           bit_xor(${rowHash('reference', 'amount_usd')}) AS hash
+           count(*) FILTER (WHERE ${IS_EMPTIED}) AS gone,
+           coalesce(sum(amount_usd) FILTER (WHERE ${IS_EMPTIED}), 0) AS gone_usd,
+           bit_xor(${rowHash('reference', 'amount_usd')}) FILTER (WHERE NOT ${IS_EMPTIED}) AS hash
     FROM ledger_transfers t ${from === null ? '' : `WHERE written_in >= ${digits(from)}`}
-    GROUP BY 1, 2, 3, 4, 5, 6, 7`;
+    GROUP BY 1, 2, 3, 4, 5, 6`;
 }
 
 /** The sums that accounts, keys and workspaces must show; `amount` is a column of `audit_moved`. */
@@ -117,15 +120,15 @@ export function booksSql(isFull: boolean): string {
 /** SQL that sums the calls as the transfers are summed, and what is not in those: overage and own providers' charges. */
 export const SUM_CALLS_SQL = `
   CREATE TEMP TABLE ${CALLS} ON COMMIT DROP AS
-  SELECT 'org:' || organization_id AS account_id, workspace_id, api_key_hash, day, charges, cost_usd, hash,
+  SELECT 'org:' || organization_id AS account_id, workspace_id, api_key_hash, charges, cost_usd, hash,
          coalesce(overage, 0) AS overage, coalesce(byok, 0) AS byok
   FROM (
-    SELECT organization_id, workspace_id, api_key_hash, (settled_at AT TIME ZONE 'UTC')::date AS day,
+    SELECT organization_id, workspace_id, api_key_hash,
            count(*) FILTER (WHERE cost_usd <> 0) AS charges, sum(cost_usd) AS cost_usd,
            bit_xor(${rowHash('id', 'cost_usd')}) FILTER (WHERE cost_usd <> 0) AS hash,
            sum(cost_usd - hold_usd) FILTER (WHERE cost_usd > hold_usd AND api <> 'video') AS overage,
            sum((details->>'upstreamCostUsd')::numeric) FILTER (WHERE api <> 'video' AND details IS NOT NULL) AS byok
-    FROM generations WHERE state = 'settled' GROUP BY 1, 2, 3, 4
+    FROM generations WHERE state = 'settled' GROUP BY 1, 2, 3
   ) summed`;
 
 /** Differences in the figures that only a full audit can replay; after `movedSql(null, …)` and SUM_CALLS_SQL. */

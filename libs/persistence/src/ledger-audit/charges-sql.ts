@@ -11,12 +11,8 @@ export const MOST_CANDIDATES = 10_000;
 export const EMPTIED = `(b.deleted_at IS NOT NULL OR b.created_at <= now() - interval '${RETENTION_DAYS} days')`;
 
 /** A line's id is made of its batch's id: all but the last six characters, which count the lines. */
-const IS_LINE = `t.reference LIKE 'gen-batch-%'`;
-const IS_EMPTIED = `${IS_LINE} AND left(t.reference, -6) IN (
-  SELECT 'gen-' || left(b.id, -6) FROM batches b WHERE ${EMPTIED})`;
-
-/** What a charge is for, by its reference; `gone` is a line of a batch that may have been emptied. */
-export const ORIGIN = `CASE WHEN t.kind <> 'charge' OR NOT (${IS_LINE}) THEN 'call' WHEN ${IS_EMPTIED} THEN 'gone' ELSE 'line' END`;
+export const IS_EMPTIED = `(t.reference LIKE 'gen-batch-%' AND left(t.reference, -6) IN (
+  SELECT 'gen-' || left(b.id, -6) FROM batches b WHERE ${EMPTIED}))`;
 
 export const rowHash = (reference: string, usd: string): string =>
   `hashtextextended(${reference}, hash_numeric_extended(${usd}, 0))`;
@@ -36,41 +32,36 @@ const results = (condition: string): string => `
   FROM batch_results r JOIN batches b ON b.number = r.batch_number AND b.created_on = r.created_on
   WHERE r.cost_usd <> 0 AND NOT ${EMPTIED} AND ${condition}`;
 
-/** Whose charges are compared as a sum first: of calls day by day, of lines together. */
-const group = (debit: string, row: string, credit: string, slot: string): string =>
-  `concat_ws('/', ${debit}, coalesce(${row}.workspace_id::text, '-'), coalesce(${row}.api_key_hash, '-'), ${credit}, ${slot})`;
-const utcDay = (time: string): string => `(${time} AT TIME ZONE 'UTC')::date`;
+/** The owner whose charges are compared as a sum first. */
+const owner = (debit: string, row: string, credit: string): string =>
+  `concat_ws('/', ${debit}, coalesce(${row}.workspace_id::text, '-'), coalesce(${row}.api_key_hash, '-'), ${credit})`;
 
-const GROUP_OF_CHARGE = group(
-  't.debit_account',
-  't',
-  't.credit_account',
-  `CASE WHEN ${IS_LINE} THEN 'lines' ELSE ${utcDay('t.created_at')}::text END`,
-);
-const GROUP_OF_CALL = group(`'org:' || g.organization_id`, 'g', `'revenue'`, utcDay('g.settled_at'));
-const GROUP_OF_RESULT = group(`'org:' || b.organization_id`, 'b', `'revenue'`, `'lines'`);
+const OWNER_OF_CHARGE = owner('t.debit_account', 't', 't.credit_account');
+const OWNER_OF_CALL = owner(`'org:' || g.organization_id`, 'g', `'revenue'`);
+const OWNER_OF_RESULT = owner(`'org:' || b.organization_id`, 'b', `'revenue'`);
 
 /**
- * Groups in which charges and sources differ: in their number, their sum, or a hash over references and amounts. A
- * charge and its call are written at the same time, so each is in the group of the other. After `movedSql(null, …)` and
- * SUM_CALLS_SQL, which read both once; no row is joined for this.
+ * Owners whose charges differ from their sources: in their number, their sum, or a hash over references and amounts.
+ * After `movedSql(null, …)` and SUM_CALLS_SQL, which read both once; no row is joined for this.
  */
-export const GROUPS_SQL = `
+export const OWNERS_SQL = `
   SELECT name FROM (
-    SELECT ${group('m.debit_account', 'm', 'm.credit_account', `CASE origin WHEN 'line' THEN 'lines' ELSE day::text END`)} AS name,
-           sum(transfers) AS n, sum(amount_usd) AS usd, bit_xor(hash) AS hash
-    FROM ${MOVED} m WHERE kind = 'charge' AND origin <> 'gone' GROUP BY 1
+    SELECT ${owner('m.debit_account', 'm', 'm.credit_account')} AS name,
+           sum(transfers - gone) AS n, sum(amount_usd - gone_usd) AS usd, bit_xor(hash) AS hash
+    FROM ${MOVED} m WHERE kind = 'charge' AND transfers > gone GROUP BY 1
   ) c
   FULL JOIN (
-    SELECT ${group('k.account_id', 'k', `'revenue'`, 'day')} AS name, charges AS n, cost_usd AS usd, hash
-    FROM ${CALLS} k WHERE charges > 0
-    UNION ALL
-    SELECT ${GROUP_OF_RESULT}, sum(n), sum(usd), bit_xor(hash) FROM (
-      SELECT batch_number, created_on, count(*) AS n, sum(cost_usd) AS usd,
-             bit_xor(${rowHash('generation_id', 'cost_usd')}) AS hash
-      FROM batch_results WHERE cost_usd <> 0 GROUP BY 1, 2
-    ) r JOIN batches b ON b.number = r.batch_number AND b.created_on = r.created_on
-    WHERE NOT ${EMPTIED} GROUP BY 1
+    SELECT name, sum(n) AS n, sum(usd) AS usd, bit_xor(hash) AS hash FROM (
+      SELECT ${owner('k.account_id', 'k', `'revenue'`)} AS name, charges AS n, cost_usd AS usd, hash
+      FROM ${CALLS} k WHERE charges > 0
+      UNION ALL
+      SELECT ${OWNER_OF_RESULT}, n, usd, hash FROM (
+        SELECT batch_number, created_on, count(*) AS n, sum(cost_usd) AS usd,
+               bit_xor(${rowHash('generation_id', 'cost_usd')}) AS hash
+        FROM batch_results WHERE cost_usd <> 0 GROUP BY 1, 2
+      ) r JOIN batches b ON b.number = r.batch_number AND b.created_on = r.created_on
+      WHERE NOT ${EMPTIED}
+    ) source GROUP BY name
   ) s USING (name)
   WHERE c.n IS DISTINCT FROM s.n OR c.usd IS DISTINCT FROM s.usd OR c.hash IS DISTINCT FROM s.hash`;
 
@@ -85,11 +76,11 @@ const differences = (chargeRows: string, sourceRows: string): string => `
   FROM (${chargeRows}) c FULL JOIN (${sourceRows}) s ON s.reference = c.reference
   WHERE ${DIFFERS}`;
 
-/** Differences in the groups of `$1`. */
+/** Differences in the rows of the owners `$1`. */
 export const CHARGES_SQL = differences(
-  charges(`${GROUP_OF_CHARGE} = ANY($1::text[]) AND NOT (${IS_EMPTIED})`),
-  `${calls(`${GROUP_OF_CALL} = ANY($1::text[])`)}
-   UNION ALL ${results(`${GROUP_OF_RESULT} = ANY($1::text[])`)}`,
+  charges(`${OWNER_OF_CHARGE} = ANY($1::text[]) AND NOT ${IS_EMPTIED}`),
+  `${calls(`${OWNER_OF_CALL} = ANY($1::text[])`)}
+   UNION ALL ${results(`${OWNER_OF_RESULT} = ANY($1::text[])`)}`,
 );
 
 /**
@@ -104,7 +95,7 @@ export const CANDIDATES_SQL = `
 
 /** Differences of the references `$1`, whenever they were written. */
 export const LOOKUP_SQL = differences(
-  charges(`t.reference = ANY($1::text[]) AND NOT (${IS_EMPTIED})`),
+  charges(`t.reference = ANY($1::text[]) AND NOT ${IS_EMPTIED}`),
   `${calls('g.id = ANY($1::text[])')}
    UNION ALL ${results(`r.generation_id = ANY($1::text[]) AND b.number = ANY (ARRAY(
      SELECT o.number FROM batches o WHERE 'gen-' || left(o.id, -6) = ANY (ARRAY(SELECT left(x, -6) FROM unnest($1::text[]) x))))`)}`,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Session } from '../database';
 import { booksSql, movedSql, REPLAYED_SQL, SAVE_TOTALS_SQL, SUM_CALLS_SQL } from './books-sql';
-import { CANDIDATES_SQL, CHARGES_SQL, GROUPS_SQL, LOOKUP_SQL, MOVED } from './charges-sql';
+import { CANDIDATES_SQL, CHARGES_SQL, LOOKUP_SQL, MOVED, OWNERS_SQL } from './charges-sql';
 import { ALL_JOBS_SQL, RECENT_JOBS_SQL } from './jobs-sql';
 import {
   driftOf,
@@ -126,9 +126,9 @@ async function replay(session: Session): Promise<FindingPage> {
 
 async function compareAll(session: Session): Promise<FindingPage> {
   const replayed = await replay(session);
-  const groups = await session.rows<{ name: string }>({ sql: GROUPS_SQL });
+  const owners = await session.rows<{ name: string }>({ sql: OWNERS_SQL });
   const charges =
-    groups.length === 0 ? NOTHING_FOUND : await report(session, CHARGES_SQL, [groups.map(({ name }) => name)]);
+    owners.length === 0 ? NOTHING_FOUND : await report(session, CHARGES_SQL, [owners.map(({ name }) => name)]);
   return merged([replayed, charges, await report(session, ALL_JOBS_SQL)]);
 }
 
