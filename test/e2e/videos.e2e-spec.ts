@@ -227,7 +227,7 @@ async function booksOf(id: string): Promise<Books> {
   return { hold: hold?.state ?? 'none', charges: charges.map(({ amount }) => amount) };
 }
 
-const drift = (): Promise<unknown[]> => new LedgerRepository(installation.database).audit();
+const drift = (): Promise<readonly unknown[]> => new LedgerRepository(installation.database).audit();
 const countVideos = async (): Promise<number> =>
   (await installation.database.firstRow<{ n: number }>({ sql: 'SELECT count(*)::integer AS n FROM videos' }))!.n;
 

@@ -41,7 +41,7 @@ export async function readDump(
     booksOfBatches: await booksOf(database, history),
     outboxRows: await one('SELECT count(*)::integer AS n FROM outbox'),
     segments: await one('SELECT count(*)::integer AS n FROM batch_segments'),
-    drift: drift.map((row) => `${row.accountId}: balance ${row.balanceDriftUsd}, held ${row.heldDriftUsd}`),
+    drift: drift.map((row) => `${row.kind} ${row.id}: ${row.figure} is ${row.foundUsd}, not ${row.expectedUsd}`),
     leastAvailableUsd: about.leastAvailableUsd,
     queues: await queueDepths(brokerUrl),
     connections: await one(

@@ -275,7 +275,11 @@ describe(findViolations, () => {
       'an account that differs from its transfers',
       ['the books balance'],
       () =>
-        withBooks(() => ({ drift: [{ accountId: 'org:1', balanceDriftUsd: '0.000000000001', heldDriftUsd: '0' }] })),
+        withBooks(() => ({
+          drift: [
+            { kind: 'account', id: 'org:1', figure: 'balance_usd', foundUsd: '0.000000000001', expectedUsd: '0' },
+          ],
+        })),
     ],
     [
       'a hold that is still open',

@@ -236,8 +236,8 @@ function usageIn(body: Readonly<Record<string, unknown>>): {
 }
 
 function wrongBooks({ books }: BatchHistory): Violation[] {
-  const found: Violation[] = books.drift.map(({ accountId, balanceDriftUsd, heldDriftUsd }) =>
-    violation('the books balance', `${accountId}: balance off by ${balanceDriftUsd}, held off by ${heldDriftUsd}`),
+  const found: Violation[] = books.drift.map(({ kind, id, figure, foundUsd, expectedUsd }) =>
+    violation('the books balance', `${kind} ${id}: ${figure} is ${foundUsd}, not ${expectedUsd}`),
   );
   const [hold] = books.holds;
   const charged = sumOf(books.transfers.map(({ amountUsd }) => amountOf(amountUsd)));

@@ -1,4 +1,4 @@
-import { LedgerRepository, type AccountDrift, type Database } from '@libs/persistence';
+import { LedgerRepository, type Database, type LedgerFinding } from '@libs/persistence';
 import type { TestLine } from './batch-lines';
 import type { TestPrices } from './catalogue';
 import type { BatchBody } from './client';
@@ -36,7 +36,7 @@ export interface Books {
   readonly segments: number;
   /** Messages about this batch that were not sent. */
   readonly outboxRows: number;
-  readonly drift: readonly AccountDrift[];
+  readonly drift: readonly LedgerFinding[];
 }
 
 /** Everything that is known of a batch from outside and from inside, for `findViolations`. */

@@ -16,6 +16,14 @@ export class AuthEnv extends ServicesEnv {
   @Int({ min: 90, max: 3_650 })
   AUDIT_RETENTION_DAYS: number = 365;
 
+  /** The UTC hour from which on the ledger is audited, once a day. */
+  @Int({ min: 0, max: 23 })
+  LEDGER_AUDIT_HOUR_UTC: number = 3;
+
+  /** After how many days that audit reads the whole ledger again; 0: it reads what is new. */
+  @Int({ min: 0, max: 365 })
+  LEDGER_AUDIT_FULL_DAYS: number = 7;
+
   /** Private ranges that the URLs of issuers may reach. */
   @IsOptional()
   @CidrList()

@@ -1,5 +1,5 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
-import { AuditRepository, Database, PersistenceModule, SingleRunner } from '@libs/persistence';
+import { AuditRepository, Database, LedgerAuditRepository, PersistenceModule, SingleRunner } from '@libs/persistence';
 import { BrokerConnection, Egress, FeedOwnerModule, MessagingModule, Readiness } from '@libs/platform';
 import { AuthEnv } from './auth.env';
 import { ExpiredRowsRepository } from './expiry/expired-rows.repository';
@@ -10,6 +10,7 @@ import { ApiKeyEntity } from './keys/api-key.entity';
 import { KeysConsumer } from './keys/keys.consumer';
 import { KeysRepository } from './keys/keys.repository';
 import { KeysService } from './keys/keys.service';
+import { LedgerAuditService } from './ledger-audit/ledger-audit.service';
 import { AuthorizationCodeEntity } from './oauth/authorization-code.entity';
 import { AuthorizationCodesConsumer } from './oauth/authorization-codes.consumer';
 import { AuthorizationCodesRepository } from './oauth/authorization-codes.repository';
@@ -133,6 +134,15 @@ export class AuthModule implements OnModuleInit {
           inject: [ExpiredRowsRepository, AuditRepository, SingleRunner],
           useFactory: (rows: ExpiredRowsRepository, audit: AuditRepository, runner: SingleRunner) =>
             new ExpiryService(rows, audit, env.AUDIT_RETENTION_DAYS, runner),
+        },
+        {
+          provide: LedgerAuditService,
+          inject: [LedgerAuditRepository, SingleRunner],
+          useFactory: (audits: LedgerAuditRepository, runner: SingleRunner) =>
+            new LedgerAuditService(audits, runner, {
+              hourUtc: env.LEDGER_AUDIT_HOUR_UTC,
+              fullDays: env.LEDGER_AUDIT_FULL_DAYS,
+            }),
         },
         { provide: Egress, useValue: new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] }) },
         {

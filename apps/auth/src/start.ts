@@ -12,6 +12,7 @@ import {
 import type { AuthEnv } from './auth.env';
 import { AuthModule } from './auth.module';
 import { ExpiryService } from './expiry/expiry.service';
+import { LedgerAuditService } from './ledger-audit/ledger-audit.service';
 
 /** Resolves when questions are being answered. The app has no HTTP of its own beside health. */
 export async function start(context: AppContext<AuthEnv>): Promise<RunningApp> {
@@ -27,8 +28,11 @@ export async function start(context: AppContext<AuthEnv>): Promise<RunningApp> {
   });
   const expiry = app.get(ExpiryService);
   expiry.start();
+  const audit = app.get(LedgerAuditService);
+  audit.start();
   context.readiness.addCheck('queues', () => consumption.isConnected());
   context.drainSteps.add('queues', () => consumption.drain());
   context.drainSteps.add('expiry', () => expiry.stop());
+  context.drainSteps.add('ledger audit', () => audit.stop());
   return { stop: () => app.close() };
 }

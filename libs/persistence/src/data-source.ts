@@ -8,6 +8,8 @@ import { BatchSegmentEntity } from './batches/batch-segment.entity';
 import { BatchWorkerEntity } from './batches/batch-worker.entity';
 import { GenerationContentEntity } from './generations/generation-content.entity';
 import { GenerationEntity } from './generations/generation.entity';
+import { LedgerAuditEntity } from './ledger-audit/ledger-audit.entity';
+import { LedgerAuditTotalEntity } from './ledger-audit/ledger-audit-total.entity';
 import { LedgerAccountEntity } from './ledger/ledger-account.entity';
 import { LedgerHoldEntity } from './ledger/ledger-hold.entity';
 import { LedgerByokMonthEntity } from './ledger/ledger-byok-month.entity';
@@ -52,6 +54,8 @@ const sharedEntities = [
   GenerationEntity,
   GenerationContentEntity,
   LedgerAccountEntity,
+  LedgerAuditEntity,
+  LedgerAuditTotalEntity,
   LedgerHoldEntity,
   LedgerByokMonthEntity,
   LedgerKeyDayEntity,

@@ -83,8 +83,14 @@ export type {
   OpeningTerms,
 } from './generations/generation-records';
 export { GenerationsRepository, type GenerationView, type OpeningVerdict } from './generations/generations.repository';
+export {
+  LedgerAuditRepository,
+  type LastLedgerAudit,
+  type LedgerAuditReport,
+} from './ledger-audit/ledger-audit.repository';
+export type { LedgerFinding } from './ledger-audit/ledger-finding';
 export { LedgerHoldsRepository, type HoldRelease, type OrphanHold } from './ledger/ledger-holds.repository';
-export { LedgerRepository, organizationAccount, type AccountDrift, type HoldRequest } from './ledger/ledger.repository';
+export { LedgerRepository, organizationAccount, type HoldRequest } from './ledger/ledger.repository';
 export { OperatorTopUpsRepository } from './ledger/operator-top-ups.repository';
 export type { KeyLimit, SpendingLimit } from './ledger/key-limit';
 export type { HoldRefusal } from './ledger/set-aside';

@@ -22,6 +22,7 @@ import { FeedsRepository } from './feeds/feeds.repository';
 import { GenerationContentsRepository } from './generations/generation-contents.repository';
 import { GenerationsRepository } from './generations/generations.repository';
 import { ByokAllowance } from './ledger/byok-allowance';
+import { LedgerAuditRepository } from './ledger-audit/ledger-audit.repository';
 import { LedgerHoldsRepository } from './ledger/ledger-holds.repository';
 import { LedgerRepository } from './ledger/ledger.repository';
 import { NativeBatchesRepository } from './native-batches/native-batches.repository';
@@ -65,6 +66,7 @@ const repositories = [
   FeedsRepository,
   GenerationsRepository,
   GenerationContentsRepository,
+  LedgerAuditRepository,
   LedgerHoldsRepository,
   LedgerRepository,
   NativeBatchesRepository,

@@ -1,9 +1,10 @@
-import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { LineUsageDetails } from './line-usage';
 
 /** The one outcome of a line: the primary key makes a second one impossible. */
 @Entity({ name: 'batch_results' })
 @Check('batch_results_one_outcome', '(body IS NULL) <> (error IS NULL)')
+@Index('batch_results_written', { synchronize: false })
 export class BatchResultEntity {
   @PrimaryColumn({ type: 'date', name: 'created_on' })
   createdOn: string;
@@ -61,4 +62,8 @@ export class BatchResultEntity {
 
   @Column({ type: 'jsonb', name: 'usage_details', nullable: true })
   usageDetails: LineUsageDetails | null;
+
+  /** Id of the transaction that wrote the row; null for rows from before the column. */
+  @Column({ type: 'bigint', name: 'written_in', nullable: true, default: () => '((pg_current_xact_id()))' })
+  writtenIn: string | null;
 }

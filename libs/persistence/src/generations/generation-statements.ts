@@ -158,7 +158,7 @@ const settleSql = (first: string, cost: string): string => `
       prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens,
       cached_tokens = excluded.cached_tokens, reasoning_tokens = excluded.reasoning_tokens,
       cost_usd = excluded.cost_usd, latency_ms = excluded.latency_ms, generation_ms = excluded.generation_ms,
-      details = excluded.details
+      details = excluded.details, written_in = excluded.written_in
       WHERE g.state <> 'settled'
     RETURNING g.id, g.organization_id, g.workspace_id, g.api_key_hash, g.hold_usd, g.cost_usd,
       coalesce((g.details->>'upstreamCostUsd')::numeric, 0) AS byok_usd

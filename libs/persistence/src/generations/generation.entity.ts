@@ -9,6 +9,7 @@ import type { GenerationDetails } from './generation-records';
 @Check('generations_state_known', `state IN ('open', 'settled', 'abandoned')`)
 @Check('generations_settled_at_set', `(state = 'open') = (settled_at IS NULL)`)
 @Index('generations_open', { synchronize: false })
+@Index('generations_written', { synchronize: false })
 export class GenerationEntity {
   @PrimaryColumn({ type: 'text' })
   id: string;
@@ -94,4 +95,8 @@ export class GenerationEntity {
 
   @Column({ type: 'timestamptz', name: 'settled_at', nullable: true })
   settledAt: Date | null;
+
+  /** Id of the transaction that wrote the row, and then of the one that settled it; null for rows from before the column. */
+  @Column({ type: 'bigint', name: 'written_in', nullable: true, default: () => '((pg_current_xact_id()))' })
+  writtenIn: string | null;
 }

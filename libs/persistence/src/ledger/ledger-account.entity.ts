@@ -20,6 +20,10 @@ export class LedgerAccountEntity {
   @Column({ type: 'numeric', precision: 38, scale: 12, name: 'overage_usd', default: 0 })
   overageUsd: string;
 
+  /** What was ever credited: the sum of its top-ups, which are not added up for each question. */
+  @Column({ type: 'numeric', precision: 38, scale: 12, name: 'credited_usd', default: 0 })
+  creditedUsd: string;
+
   /** Whether what its workspaces spend is written down in `ledger_workspaces`, because one of them got a budget. */
   @Column({ type: 'boolean', name: 'tracks_workspaces', default: false })
   tracksWorkspaces: boolean;

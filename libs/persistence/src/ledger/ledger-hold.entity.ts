@@ -9,6 +9,7 @@ import { LedgerAccountEntity } from './ledger-account.entity';
 @Check('ledger_holds_state_known', `state IN ('open', 'resolved')`)
 @Check('ledger_holds_resolved_at_set', `(state = 'resolved') = (resolved_at IS NOT NULL)`)
 @Index('ledger_holds_open', { synchronize: false })
+@Index('ledger_holds_open_of_account', { synchronize: false })
 export class LedgerHoldEntity {
   /** The id of what the money is held for. */
   @PrimaryColumn({ type: 'text' })

@@ -1,4 +1,4 @@
-import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
  * One immutable movement of money. Both sides stand in one row, so every entry balances by construction;
@@ -8,6 +8,7 @@ import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 @Check('ledger_transfers_amount_positive', 'amount_usd > 0')
 @Check('ledger_transfers_kind_known', `kind IN ('top_up', 'charge', 'refund')`)
 @Check('ledger_transfers_two_sides', 'debit_account <> credit_account')
+@Index('ledger_transfers_written', { synchronize: false })
 export class LedgerTransferEntity {
   /** The generation id, or the id of a top-up. */
   @PrimaryColumn({ type: 'text' })
@@ -33,4 +34,8 @@ export class LedgerTransferEntity {
 
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
   createdAt: Date;
+
+  /** Id of the transaction that wrote the row; null for rows from before the column. */
+  @Column({ type: 'bigint', name: 'written_in', nullable: true, default: () => '((pg_current_xact_id()))' })
+  writtenIn: string | null;
 }

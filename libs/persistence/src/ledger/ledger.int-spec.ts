@@ -135,7 +135,13 @@ describe(LedgerRepository.name, () => {
       });
     await change('-0.01');
     expect(await books.ledger.audit()).toEqual([
-      { accountId: `org:${organizationId}`, balanceDriftUsd: '-0.010000000000', heldDriftUsd: '0.000000000000' },
+      {
+        kind: 'account',
+        id: `org:${organizationId}`,
+        figure: 'balance_usd',
+        foundUsd: '0.990000000000',
+        expectedUsd: '1.000000000000',
+      },
     ]);
     await change('0.01');
   });

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Session } from '../database';
+import type { LedgerFinding } from '../ledger-audit/ledger-finding';
+import { LedgerAuditRepository } from '../ledger-audit/ledger-audit.repository';
 import type { Tenant } from '../tenants/tenant';
 import { chargeKeys, chargeWorkspaces, leftOfLimit, type KeyLimit } from './key-limit';
-import { AUDIT_SQL } from './ledger-audit';
 import { refusalOf } from './room-to-spend';
 import { setAside, type AmountToHold } from './set-aside';
 
@@ -17,12 +18,6 @@ export interface HoldRequest extends AmountToHold {
   /** The id of what the money is held for. */
   readonly id: string;
   readonly expiresAt: Date;
-}
-
-export interface AccountDrift {
-  readonly accountId: string;
-  readonly balanceDriftUsd: string;
-  readonly heldDriftUsd: string;
 }
 
 /** What a key was charged, and what its owner's own providers charged, in periods of the UTC calendar. */
@@ -86,8 +81,10 @@ export class LedgerRepository {
           ON CONFLICT DO NOTHING
           RETURNING credit_account, amount_usd
         )
-        INSERT INTO ledger_accounts (id, balance_usd) SELECT credit_account, amount_usd FROM moved
-        ON CONFLICT (id) DO UPDATE SET balance_usd = ledger_accounts.balance_usd + excluded.balance_usd`,
+        INSERT INTO ledger_accounts AS a (id, balance_usd, credited_usd)
+        SELECT credit_account, amount_usd, amount_usd FROM moved
+        ON CONFLICT (id) DO UPDATE SET
+          balance_usd = a.balance_usd + excluded.balance_usd, credited_usd = a.credited_usd + excluded.credited_usd`,
       values: [organizationAccount(organizationId), amountUsd, reference],
     });
     return touched === 1;
@@ -104,13 +101,17 @@ export class LedgerRepository {
     return { balanceUsd: row?.balance ?? '0', heldUsd: row?.held ?? '0', availableUsd: row?.available ?? '0' };
   }
 
-  /** What was ever bought and what was ever charged, for `GET /credits`. */
+  /**
+   * What was ever bought and what was ever charged, less refunds, for `GET /credits`. Charges of a batch that runs are
+   * on its hold. Reads the account and its open holds, never the history.
+   */
   async creditsOf(organizationId: string): Promise<{ totalCreditsUsd: string; totalUsageUsd: string }> {
     const account = organizationAccount(organizationId);
     const row = await this.database.asOrganization({ organizationId }).firstRow<{ credits: string; usage: string }>({
-      sql: `SELECT coalesce(sum(amount_usd) FILTER (WHERE kind = 'top_up'), 0)::text AS credits,
-                   coalesce(sum(CASE kind WHEN 'charge' THEN amount_usd WHEN 'refund' THEN -amount_usd ELSE 0 END), 0)::text AS usage
-            FROM ledger_transfers WHERE debit_account = $1 OR credit_account = $1`,
+      sql: `SELECT credited_usd::text AS credits, (credited_usd - balance_usd + (
+                     SELECT coalesce(sum(h.settled_usd), 0) FROM ledger_holds h
+                     WHERE h.account_id = a.id AND h.state = 'open'))::text AS usage
+            FROM ledger_accounts a WHERE a.id = $1`,
       values: [account],
     });
     return { totalCreditsUsd: row?.credits ?? '0', totalUsageUsd: row?.usage ?? '0' };
@@ -206,15 +207,12 @@ export class LedgerRepository {
   }
 
   /**
-   * Replays every transfer and every open hold and compares with what the accounts, the days of keys and the rows
-   * that limits and budgets are judged by say.
+   * Compares every transfer and every open hold with the rows that show balances and that limits are judged by. The
+   * sources of charges are compared by LedgerAuditRepository.audit alone.
    *
-   * @returns the accounts, keys and workspaces that differ; an empty list means the books balance to the last digit
+   * @returns an empty list when the books balance to the last digit
    */
-  async audit(): Promise<AccountDrift[]> {
-    const rows = await this.database.rows<{ id: string; balance: string; held: string }>({
-      sql: AUDIT_SQL,
-    });
-    return rows.map((row) => ({ accountId: row.id, balanceDriftUsd: row.balance, heldDriftUsd: row.held }));
+  async audit(): Promise<readonly LedgerFinding[]> {
+    return new LedgerAuditRepository(this.database).balances();
   }
 }

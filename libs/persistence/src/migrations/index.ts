@@ -28,6 +28,9 @@ import { BatchesInTurn1763900000112 } from './1763900000112-batches-in-turn';
 import { SegmentStates1763900000130 } from './1763900000130-segment-states';
 import { ChangeFeeds1763900000140 } from './1763900000140-change-feeds';
 import { Housekeeping1763900000150 } from './1763900000150-housekeeping';
+import { LedgerAudits1763900000160 } from './1763900000160-ledger-audits';
+import { WrittenRows1763900000161 } from './1763900000161-written-rows';
+import { CreditedAccounts1763900000162 } from './1763900000162-credited-accounts';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -61,4 +64,7 @@ export const migrations = [
   SegmentStates1763900000130,
   ChangeFeeds1763900000140,
   Housekeeping1763900000150,
+  LedgerAudits1763900000160,
+  WrittenRows1763900000161,
+  CreditedAccounts1763900000162,
 ];

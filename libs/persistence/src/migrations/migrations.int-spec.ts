@@ -3,6 +3,7 @@ import { Database } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { createTestDatabase, type TestDatabase } from '../testing';
 import { KeyLimitsAndPolicies1763800000001 } from './1763800000001-key-limits-and-policies';
+import { CreditedAccounts1763900000162 } from './1763900000162-credited-accounts';
 
 describe('migrations', () => {
   let created: TestDatabase;
@@ -31,14 +32,18 @@ describe('migrations', () => {
     try {
       await new KeyLimitsAndPolicies1763800000001().down(runner);
       await runner.query(
-        `INSERT INTO ledger_accounts (id, balance_usd, held_usd) VALUES ('org:${organization}', 87, 9)`,
+        `INSERT INTO ledger_accounts (id, balance_usd, held_usd, credited_usd) VALUES ('org:${organization}', 87, 9, 100)`,
       );
       await runner.query(`
-        INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, api_key_hash) VALUES
-          ('t', 'top_up', 'funding', 'org:${organization}', 100, NULL),
-          ('c1', 'charge', 'org:${organization}', 'revenue', 8, '${busy}'),
-          ('c2', 'charge', 'org:${organization}', 'revenue', 5, '${idle}'),
-          ('c3', 'charge', 'org:${organization}', 'revenue', 2, '${busy}')`);
+        INSERT INTO ledger_transfers
+          (reference, kind, debit_account, credit_account, amount_usd, api_key_hash, created_at)
+        VALUES
+          ('t', 'top_up', 'funding', 'org:${organization}', 100, NULL, now()),
+          ('c1', 'charge', 'org:${organization}', 'revenue', 3, '${busy}', '2026-11-22 12:00Z'),
+          ('c2', 'charge', 'org:${organization}', 'revenue', 5, '${idle}', '2026-11-01 12:00Z'),
+          ('c3', 'charge', 'org:${organization}', 'revenue', 2, '${busy}', '2026-11-16 12:00Z'),
+          ('c4', 'charge', 'org:${organization}', 'revenue', 4, '${busy}', '2026-11-15 12:00Z'),
+          ('c5', 'charge', 'org:${organization}', 'revenue', 1, '${busy}', '2026-10-31 12:00Z')`);
       await runner.query(`
         INSERT INTO ledger_key_days (api_key_hash, day, charged_usd) VALUES
           ('${busy}', '2026-11-22', 3), ('${busy}', '2026-11-16', 2), ('${busy}', '2026-11-15', 4),
@@ -59,6 +64,28 @@ describe('migrations', () => {
         { api_key_hash: idle, held: 0, spent_on: '2026-11-01', total: 5, day: 5, week: 5, month: 5 },
       ]);
       expect(await new LedgerRepository(new Database(dataSource)).audit()).toEqual([]);
+    } finally {
+      await runner.release();
+      await dataSource.destroy();
+    }
+  });
+
+  it('carry over to accounts what they were credited before, and count what was credited since once', async () => {
+    const dataSource = await createDataSource({ url: created.url }).initialize();
+    const runner = dataSource.createQueryRunner();
+    const account = 'org:00000000-0000-4000-8000-000000000002';
+    try {
+      await runner.query(`INSERT INTO ledger_accounts (id, balance_usd, credited_usd) VALUES ('${account}', 9, 2)`);
+      await runner.query(`
+        INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd) VALUES
+          ('before-1', 'top_up', 'funding', '${account}', 3), ('before-2', 'top_up', 'funding', '${account}', 4),
+          ('since', 'top_up', 'funding', '${account}', 2)`);
+      await runner.query(`UPDATE ledger_transfers SET written_in = NULL WHERE reference LIKE 'before-%'`);
+      await new CreditedAccounts1763900000162().up(runner);
+      const rows: unknown[] = await runner.query(
+        `SELECT credited_usd::float8 AS credited FROM ledger_accounts WHERE id = '${account}'`,
+      );
+      expect(rows).toEqual([{ credited: 9 }]);
     } finally {
       await runner.release();
       await dataSource.destroy();

@@ -20,12 +20,17 @@ const LEASE_MS = 30_000;
 const SLICE_BYTES = 1024 * 1024;
 
 /** A funded organization and an accepted batch of `total` lines in segments of four, waiting for validation. */
-export async function storeBatch(database: Database, total: number, holdUsd = '1'): Promise<StoredBatch> {
+export async function storeBatch(
+  database: Database,
+  total: number,
+  holdUsd = '1',
+  id = `batch-test-${randomUUID()}`,
+): Promise<StoredBatch> {
   const ledger = new LedgerRepository(database);
   const intake = new BatchIntakeRepository(database);
   const owner = { organizationId: randomUUID(), workspaceId: randomUUID(), apiKeyHash: 'a'.repeat(64) };
   await ledger.topUp(owner.organizationId, '10', randomUUID());
-  const key = await intake.reserve(`batch-test-${randomUUID()}`);
+  const key = await intake.reserve(id);
   await intake.slice(async (session) => {
     await intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: false });
     const encoder = new BatchLineEncoder(key.createdOn, key.number, SLICE_BYTES);

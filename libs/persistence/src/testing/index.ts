@@ -9,6 +9,7 @@ export {
   type StoredBatch,
 } from './batch-fixture';
 export { booksOfSpec, type Books } from './books';
+export { chargedBatch, chargedCall, chargedVideo, type ChargedBatch } from './charges-fixture';
 export { DatabaseProxy, type CommitFault } from './database-proxy';
 export { anOpening, aSettlement } from './generation-fixture';
 export { storeKey, storeKeyIn } from './key-fixture';

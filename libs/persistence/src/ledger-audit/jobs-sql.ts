@@ -1,0 +1,55 @@
+import { EMPTIED } from './charges-sql';
+
+/** Of the form that ids of batches have, of which ids of lines are made. */
+const HAS_LINE_IDS = `b.id ~ '^batch-[0-9]{1,11}-[0-9A-Za-z]{20}$'`;
+
+const RESULTS_OF_ALL = `
+  SELECT batch_number AS number, created_on, sum(cost_usd) AS cost, sum(CASE
+    WHEN prompt_cost_usd + completion_cost_usd <> cost_usd THEN prompt_cost_usd + completion_cost_usd ELSE 0 END) AS byok
+  FROM batch_results GROUP BY batch_number, created_on`;
+
+/**
+ * Differences between a batch's hold, its results, its charges and its `usage.cost`.
+ *
+ * A full audit (`isFull`) reads all batches. An incremental one reads those that run or ended from `$1` on, and leaves
+ * out the sum of the charges, each of which it compared with its result.
+ */
+const batches = (isFull: boolean): string => `
+  SELECT 'batch' AS kind, b.id, figure, found, expected
+  FROM batches b
+  LEFT JOIN ledger_holds h ON h.id = b.id
+  ${
+    isFull
+      ? `LEFT JOIN (${RESULTS_OF_ALL}) r ON r.number = b.number AND r.created_on = b.created_on
+         LEFT JOIN (
+           SELECT left(reference, -6) AS stem, sum(amount_usd) AS charged FROM ledger_transfers
+           WHERE kind = 'charge' AND reference LIKE 'gen-batch-%' GROUP BY 1
+         ) c ON ${HAS_LINE_IDS} AND c.stem = 'gen-' || left(b.id, -6)`
+      : `LEFT JOIN LATERAL (${RESULTS_OF_ALL.replace('GROUP BY', 'WHERE batch_number = b.number AND created_on = b.created_on GROUP BY')}) r ON NOT ${EMPTIED}`
+  }
+  CROSS JOIN LATERAL (VALUES
+    ('settled_usd of its hold', coalesce(h.settled_usd, 0), coalesce(r.cost, 0), NOT ${EMPTIED}),
+    ('settled_byok_usd of its hold', coalesce(h.settled_byok_usd, 0), coalesce(r.byok, 0), NOT ${EMPTIED}),
+    ${isFull ? `('charges of its lines', coalesce(c.charged, 0), coalesce(h.settled_usd, 0), ${HAS_LINE_IDS}),` : ''}
+    ('usage.cost', coalesce((b.usage->>'cost')::numeric, 0), coalesce(h.settled_usd, 0), b.finalized_at IS NOT NULL)
+  ) AS f(figure, found, expected, applies)
+  WHERE b.status <> 'receiving' AND applies AND CASE WHEN figure = 'usage.cost'
+      THEN found::float8 <> expected::float8 ELSE found <> expected END
+    ${isFull ? '' : 'AND (b.finalized_at IS NULL OR b.finalized_at >= $1::timestamptz)'}`;
+
+/** A video's charge is compared with its generation, like that of every call. */
+const videos = (isFull: boolean): string => `
+  SELECT 'video', v.id, figure, found, expected
+  FROM videos v
+  LEFT JOIN ledger_holds h ON h.id = v.id
+  LEFT JOIN generations g ON g.id = v.id
+  CROSS JOIN LATERAL (VALUES
+    ('cost_usd', coalesce(v.cost_usd, 0), coalesce(g.cost_usd, 0)),
+    ('settled_usd of its hold', coalesce(h.settled_usd, 0), coalesce(v.cost_usd, 0)),
+    ('settled_byok_usd of its hold', coalesce(h.settled_byok_usd, 0),
+      coalesce((g.details->>'upstreamCostUsd')::numeric, 0))
+  ) AS f(figure, found, expected)
+  WHERE found <> expected ${isFull ? '' : 'AND v.finished_at >= $1::timestamptz'}`;
+
+export const ALL_JOBS_SQL = `${batches(true)} UNION ALL ${videos(true)}`;
+export const RECENT_JOBS_SQL = `${batches(false)} UNION ALL ${videos(false)}`;

@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { chargedBatch, chargedCall, chargedVideo, openTestDatabase, type OpenTestDatabase } from '../testing';
+import type { LedgerFinding } from './ledger-finding';
+import { LedgerAuditRepository } from './ledger-audit.repository';
+
+/** Every column of an amount that the audit vouches for, and in which rows. */
+const TAMPERS: readonly (readonly [table: string, column: string, rows?: string])[] = [
+  ['ledger_transfers', 'amount_usd', `kind = 'charge'`],
+  ['ledger_transfers', 'amount_usd', `kind = 'top_up'`],
+  ['generations', 'cost_usd', `state = 'settled'`],
+  ['generations', 'hold_usd', `state = 'open'`],
+  ['batch_results', 'cost_usd'],
+  ['batch_results', 'prompt_cost_usd'],
+  ['batch_results', 'completion_cost_usd'],
+  ['videos', 'cost_usd', 'cost_usd IS NOT NULL'],
+  ['ledger_accounts', 'balance_usd'],
+  ['ledger_accounts', 'held_usd'],
+  ['ledger_accounts', 'overage_usd'],
+  ['ledger_accounts', 'credited_usd'],
+  ['ledger_holds', 'amount_usd', `state = 'open'`],
+  ['ledger_holds', 'settled_usd'],
+  ['ledger_holds', 'settled_byok_usd'],
+  ['ledger_keys', 'held_usd'],
+  ['ledger_keys', 'total_usd'],
+  ['ledger_keys', 'byok_total_usd'],
+  ['ledger_key_days', 'charged_usd'],
+  ['ledger_key_days', 'byok_usd'],
+  ['ledger_workspaces', 'held_usd'],
+  ['ledger_workspaces', 'total_usd'],
+  ['ledger_workspaces', 'byok_total_usd'],
+];
+const TAMPERED_ROWS = 1_000;
+const BUDGET = { amountUsd: '100', reset: 'daily', includesByok: false } as const;
+/** The columns by which findings name a row of each table. */
+const NAMED_BY = [
+  'id',
+  'reference',
+  'generation_id',
+  'api_key_hash',
+  'workspace_id',
+  'credit_account',
+  'debit_account',
+];
+
+let opened: OpenTestDatabase;
+let audits: LedgerAuditRepository;
+
+beforeAll(async () => {
+  opened = await openTestDatabase();
+  const { database } = opened;
+  audits = new LedgerAuditRepository(database);
+  const byok = { details: { attempts: [], isByok: true, upstreamCostUsd: '2' } } as const;
+  for (let call = 0; call < 6; call += 1) {
+    await chargedCall(database, '0.02');
+    await chargedCall(database, '0.2', { budgets: [BUDGET] });
+    await chargedCall(database, '0.05', { budgets: [BUDGET] }, byok);
+    await chargedCall(database, null, { budgets: [BUDGET] });
+    await chargedCall(database, '0');
+  }
+  await chargedBatch(database, 6);
+  await chargedBatch(database, 3, { costUsd: '0.001' });
+  await chargedVideo(database, '0.5');
+  await chargedVideo(database, '0.025', '0.5');
+  await chargedBatch(database, 5, { isRunning: true });
+}, 60_000);
+
+afterAll(() => opened?.close());
+
+async function tampered<T>(sql: readonly [forth: string, back: string], work: () => Promise<T>): Promise<T> {
+  expect([sql[0], await opened.database.execute({ sql: sql[0] })]).toEqual([sql[0], 1]);
+  try {
+    return await work();
+  } finally {
+    await opened.database.execute({ sql: sql[1] });
+  }
+}
+
+type Row = Readonly<Record<string, string | number | null>>;
+
+async function rowsOf(table: string, condition: string): Promise<Row[]> {
+  const rows = await opened.database.rows<{ row: Row }>({
+    sql: `SELECT to_jsonb(t) - 'body' AS row FROM ${table} t WHERE ${condition} ORDER BY md5(to_jsonb(t)::text)`,
+  });
+  return rows.map(({ row }) => row);
+}
+
+/** A condition that the row meets alone, whatever of its amounts is changed. */
+function where(row: Row): string {
+  const keys = Object.entries(row).filter(([name, value]) => IDENTIFYING.has(name) && value !== null);
+  return keys.map(([name, value]) => `${name} = '${value}'`).join(' AND ');
+}
+
+const IDENTIFYING = new Set(['id', 'reference', 'kind', 'batch_number', 'seq', 'api_key_hash', 'day', 'workspace_id']);
+const full = async (): Promise<readonly LedgerFinding[]> => (await audits.audit({ isFull: true })).findings;
+
+describe('a full audit of the ledger', () => {
+  it('finds nothing where nobody tampered', async () => {
+    expect(await audits.audit({ isFull: true })).toMatchObject({ count: 0, driftPicousd: 0n, findings: [] });
+  });
+
+  it('finds and names each of 1,000 random tampers of one micro-dollar in a single row', async () => {
+    for (let round = 0; round < TAMPERED_ROWS; round += 1) {
+      const [table, column, condition = 'true'] = TAMPERS[round % TAMPERS.length]!;
+      const rows = await rowsOf(table, condition);
+      const row = rows[Math.floor(Math.random() * rows.length)]!;
+      const by = round % 3 === 0 ? '-0.000001' : '0.000001';
+      // A hold of nothing cannot become less.
+      const amount = Number(row[column]) === 0 ? '0.000001' : by;
+      const set = (sign: string): string =>
+        `UPDATE ${table} SET ${column} = ${column} ${sign} (${amount}) WHERE ${where(row)}`;
+      const report = await tampered([set('+'), set('-')], () => audits.audit({ isFull: true }));
+      const what = [table, column, row];
+      const names = NAMED_BY.flatMap((name) => (typeof row[name] === 'string' ? [row[name]] : []));
+      if (table === 'batch_results') names.push(...(await batchOf(row)));
+      expect([what, report.count > 0 && report.driftPicousd >= 1_000_000n]).toEqual([what, true]);
+      expect([what, report.findings.some(({ id }) => names.some((name) => id.includes(name)))]).toEqual([what, true]);
+    }
+    expect(await full()).toEqual([]);
+  }, 300_000);
+
+  async function batchOf(row: Row): Promise<string[]> {
+    const sql = 'SELECT id FROM batches WHERE number = $1';
+    return (await opened.database.rows<{ id: string }>({ sql, values: [Number(row.batch_number)] })).map(
+      ({ id }) => id,
+    );
+  }
+
+  it.each([
+    ['usage.cost of a batch', 'batches', `usage = jsonb_set(usage, '{cost}', to_jsonb((usage->>'cost')::numeric + $))`],
+    [
+      'what an own provider charged',
+      'generations',
+      `details = (jsonb_set(details::jsonb, '{upstreamCostUsd}', to_jsonb(((details->>'upstreamCostUsd')::numeric + $)::text)))::json`,
+    ],
+  ])('finds a changed %s', async (_what, table, set) => {
+    const condition = table === 'batches' ? 'usage IS NOT NULL' : `details->>'upstreamCostUsd' IS NOT NULL`;
+    for (const row of (await rowsOf(table, condition)).slice(0, 3)) {
+      const sql = (by: string): string => `UPDATE ${table} SET ${set.replace('$', by)} WHERE ${where(row)}`;
+      const findings = await tampered([sql('0.000001'), sql('(-0.000001)')], full);
+      const names = [row.id, row.api_key_hash];
+      expect([row, findings.some(({ id }) => names.includes(id))]).toEqual([row, true]);
+    }
+    expect(await full()).toEqual([]);
+  });
+
+  it.each([
+    ['debit_account', `'org:${randomUUID()}'`],
+    ['credit_account', `'elsewhere'`],
+    ['workspace_id', `'${randomUUID()}'`],
+    ['api_key_hash', `'${'e'.repeat(64)}'`],
+    ['created_at', `created_at - interval '1 day'`],
+    ['reference', `reference || '-'`],
+  ])('finds a charge with another %s', async (column, value) => {
+    const row = (await rowsOf('ledger_transfers', `kind = 'charge'`))[0] as Readonly<Record<string, string>>;
+    const name = column === 'reference' ? [`${row.reference}-`, row.reference] : [row.reference, row.reference];
+    const findings = await tampered(
+      [
+        `UPDATE ledger_transfers SET ${column} = ${value} WHERE reference = '${row.reference}'`,
+        `UPDATE ledger_transfers SET ${column} = '${row[column]}' WHERE reference = '${name[0]}'`,
+      ],
+      full,
+    );
+    const named = column === 'created_at' ? row.api_key_hash! : name[0]!;
+    expect([findings, findings.some(({ id }) => id.includes(named))]).toEqual([findings, true]);
+  });
+
+  it.each([
+    ['ledger_transfers', `kind = 'charge'`],
+    ['ledger_transfers', `kind = 'top_up'`],
+    ['generations', 'cost_usd > 0'],
+    ['generations', `state = 'open'`],
+    ['batch_results', 'true'],
+    ['ledger_key_days', 'charged_usd > 0'],
+    ['ledger_keys', 'total_usd > 0'],
+    ['ledger_workspaces', 'total_usd > 0'],
+  ])('finds that a row of %s (%s) is gone', async (table, condition) => {
+    const row = (await rowsOf(table, condition))[0]!;
+    const copy = `copy_${randomUUID().replaceAll('-', '')}`;
+    await opened.database.execute({ sql: `CREATE TABLE ${copy} AS SELECT * FROM ${table} WHERE ${where(row)}` });
+    const back = `INSERT INTO ${table} SELECT * FROM ${copy}`;
+    const findings = await tampered([`DELETE FROM ${table} WHERE ${where(row)}`, back], full);
+    await opened.database.execute({ sql: `DROP TABLE ${copy}` });
+    expect([table, findings.length > 0]).toEqual([table, true]);
+    expect(await full()).toEqual([]);
+  });
+});

@@ -1,0 +1,77 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mintId, numberedId } from '@libs/contracts';
+import { BatchResultsRepository, type LineOutcome } from '../batches/batch-results.repository';
+import { BatchSegmentsRepository } from '../batches/batch-segments.repository';
+import type { Database } from '../database';
+import type { GenerationOpening, GenerationSettlement } from '../generations/generation-records';
+import { GenerationsRepository } from '../generations/generations.repository';
+import { LedgerRepository } from '../ledger/ledger.repository';
+import { VideoEndsRepository } from '../videos/video-ends.repository';
+import { VideoJobsRepository } from '../videos/video-jobs.repository';
+import { batchesOf, storeBatch, type StoredBatch } from './batch-fixture';
+import { anOpening, aSettlement } from './generation-fixture';
+import { aLineOutcome } from './line-outcome-fixture';
+import { storeVideo } from './video-fixture';
+
+const LEASE_MS = 30_000;
+
+/** A call of an organization with credits that was opened, and settled unless `costUsd` is null. */
+export async function chargedCall(
+  database: Database,
+  costUsd: string | null,
+  terms: Partial<GenerationOpening> = {},
+  answer: Partial<GenerationSettlement> = {},
+): Promise<GenerationOpening> {
+  const apiKeyHash = randomBytes(32).toString('hex');
+  const call = anOpening({ id: mintId('gen'), apiKeyHash, holdUsd: '0.1', ...terms });
+  await new LedgerRepository(database).topUp(call.organizationId, '10', randomUUID());
+  const generations = new GenerationsRepository(database);
+  await generations.open([call]);
+  if (costUsd !== null) await generations.settle([aSettlement(call, costUsd, answer)]);
+  return call;
+}
+
+export interface ChargedBatch extends StoredBatch {
+  readonly generationIds: readonly string[];
+}
+
+/** A batch of `total` lines, which have all run; it is complete unless it `isRunning`. */
+export async function chargedBatch(
+  database: Database,
+  total: number,
+  { isRunning = false, ...line }: Partial<LineOutcome> & { readonly isRunning?: boolean } = {},
+): Promise<ChargedBatch> {
+  await database.execute({ sql: 'DELETE FROM batch_segments' });
+  const batch = await storeBatch(database, total, '1', mintId('batch'));
+  const batches = batchesOf(database);
+  await batches.beginProgress((await batches.claimValidation(batch.id, LEASE_MS))!);
+  const results = new BatchResultsRepository(database);
+  const generationIds: string[] = [];
+  for (const segment of await new BatchSegmentsRepository(database).claim(total, LEASE_MS)) {
+    for (let { firstSeq: seq } = segment; seq <= segment.lastSeq; seq += 1) {
+      const generationId = numberedId('gen-batch', batch.id, seq);
+      generationIds.push(generationId);
+      await results.store([aLineOutcome(segment, seq, { generationId, ...line })]);
+    }
+  }
+  if (isRunning) return { ...batch, generationIds };
+  await batches.beginFinalizing(batch.number);
+  await batches.complete(batch.id, ({ costUsd }) => ({ cost: Number(costUsd) }));
+  return { ...batch, generationIds };
+}
+
+/** Returns the id of a video that was delivered. */
+export async function chargedVideo(
+  database: Database,
+  costUsd: string,
+  upstreamCostUsd: string | null = null,
+): Promise<string> {
+  const { id } = await storeVideo(database);
+  const jobs = new VideoJobsRepository(database);
+  const [job] = await jobs.claimDue(1, LEASE_MS);
+  const outputsExpireAt = new Date(Date.now() + 3_600_000);
+  const end = { status: 'completed', outputs: [], outputsExpireAt, costUsd, upstreamCostUsd } as const;
+  const ends = new VideoEndsRepository(database, new LedgerRepository(database));
+  if (job?.id !== id || !(await ends.finish(job, end, async () => undefined))) throw new Error('the video did not end');
+  return id;
+}
