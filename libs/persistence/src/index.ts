@@ -18,6 +18,7 @@ export {
   type ResultRange,
   type ResultsOf,
 } from './batches/batch-result-pages.repository';
+export { BatchFundsRepository, type LinesToReserve, type ReservationVerdict } from './batches/batch-funds.repository';
 export {
   BatchResultsRepository,
   type LineError,

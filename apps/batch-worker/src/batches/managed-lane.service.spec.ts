@@ -164,7 +164,7 @@ function runLane(segments: FakeSegments, admits: Admission): void {
   const results = {
     store: async (stored: readonly LineOutcome[]) => {
       outcomes.push(...stored);
-      return { stored: stored.length, batchesWithDoneSegments: [] };
+      return { stored: stored.length, batchesWithDoneSegments: [], batchesAheadOfHold: [] };
     },
   };
   lane = new ManagedLaneService(

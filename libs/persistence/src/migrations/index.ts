@@ -28,6 +28,7 @@ import { BatchesInTurn1763900000112 } from './1763900000112-batches-in-turn';
 import { SegmentStates1763900000130 } from './1763900000130-segment-states';
 import { ChangeFeeds1763900000140 } from './1763900000140-change-feeds';
 import { Housekeeping1763900000150 } from './1763900000150-housekeeping';
+import { BatchFunds1763900000170 } from './1763900000170-batch-funds';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -61,4 +62,5 @@ export const migrations = [
   SegmentStates1763900000130,
   ChangeFeeds1763900000140,
   Housekeeping1763900000150,
+  BatchFunds1763900000170,
 ];

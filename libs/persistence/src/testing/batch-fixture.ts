@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { BatchIntakeRepository, type BatchKey, type BatchOwner } from '../batches/batch-intake.repository';
 import { BatchLineEncoder } from '../batches/batch-line-encoder';
+import type { SpendingLimit } from '../ledger/key-limit';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { BatchAnnouncementsRepository } from '../batches/batch-announcements.repository';
 import { BatchesRepository } from '../batches/batches.repository';
@@ -15,12 +16,24 @@ export interface StoredBatch extends BatchKey {
 const SEGMENT_LINES = 4;
 const SLICE_BYTES = 1024 * 1024;
 
+/** What pays for a batch of a test; left out: ten dollars, of one key that has no limit. */
+export interface BatchPayer {
+  readonly creditsUsd?: string;
+  readonly apiKeyHash?: string;
+  readonly budgets?: readonly SpendingLimit[];
+}
+
 /** A funded organization and an accepted batch of `total` lines in segments of four, waiting for validation. */
-export async function storeBatch(database: Database, total: number, holdUsd = '1'): Promise<StoredBatch> {
+export async function storeBatch(
+  database: Database,
+  total: number,
+  holdUsd = '1',
+  { creditsUsd = '10', apiKeyHash = 'a'.repeat(64), budgets }: BatchPayer = {},
+): Promise<StoredBatch> {
   const ledger = new LedgerRepository(database);
   const intake = new BatchIntakeRepository(database);
-  const owner = { organizationId: randomUUID(), workspaceId: randomUUID(), apiKeyHash: 'a'.repeat(64) };
-  await ledger.topUp(owner.organizationId, '10', randomUUID());
+  const owner = { organizationId: randomUUID(), workspaceId: randomUUID(), apiKeyHash };
+  await ledger.topUp(owner.organizationId, creditsUsd, randomUUID());
   const key = await intake.reserve(`batch-test-${randomUUID()}`);
   await intake.slice(async (session) => {
     await intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: false });
@@ -42,6 +55,7 @@ export async function storeBatch(database: Database, total: number, holdUsd = '1
       workspaceId: owner.workspaceId,
       apiKeyHash: owner.apiKeyHash,
       keyLimit: null,
+      budgets,
       amountUsd: holdUsd,
       expiresAt: new Date(Date.now() + 86_400_000),
     });

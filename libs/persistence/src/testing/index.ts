@@ -1,5 +1,5 @@
 export { atOnce } from './at-once';
-export { announcementsOf, batchesOf, storeBatch, type StoredBatch } from './batch-fixture';
+export { announcementsOf, batchesOf, storeBatch, type BatchPayer, type StoredBatch } from './batch-fixture';
 export { booksOfSpec, type Books } from './books';
 export { DatabaseProxy, type CommitFault } from './database-proxy';
 export { anOpening, aSettlement } from './generation-fixture';
