@@ -66,8 +66,8 @@ export class LaneQuotas {
     this.callers = new CircuitBreakers(slots, nowMs);
   }
 
-  mayCall({ quota, claim }: HeldSegment): boolean {
-    if (this.pauses.remainingMs(quota) > 0 || !this.callers.admits(claim.apiKeyHash)) return false;
+  mayCall({ quota, claim, fund }: HeldSegment): boolean {
+    if (fund.isPaused() || this.pauses.remainingMs(quota) > 0 || !this.callers.admits(claim.apiKeyHash)) return false;
     return this.breakers.isOpen(quota) ? this.breakers.admits(quota) : this.windows.admits(quota);
   }
 
@@ -104,9 +104,9 @@ export class LaneQuotas {
     return Math.max(this.breakers.remainingMs(quota), this.callers.remainingMs(claim.apiKeyHash));
   }
 
-  /** Whether lines of a segment wait behind a breaker or for the end of a pause. */
-  isHeldUp({ quota, claim }: HeldSegment): boolean {
-    return this.isQuotaHeldUp(quota) || this.callers.isOpen(claim.apiKeyHash);
+  /** Whether lines of a segment wait behind a breaker, for credit or for the end of a pause. */
+  isHeldUp({ quota, claim, fund }: HeldSegment): boolean {
+    return fund.isPaused() || this.isQuotaHeldUp(quota) || this.callers.isOpen(claim.apiKeyHash);
   }
 
   /** Whether the provider accepts the calls of a quota and says nothing for long. */
@@ -132,7 +132,7 @@ export class LaneQuotas {
   /** Whether few lines are held that wait for a slot only; of a quota for few at once none but those soon run. */
   isShort(held: Iterable<HeldSegment>): boolean {
     let runnable = 0;
-    for (const [quota, ready] of readyByQuota(this.ofWellCallers(held))) {
+    for (const [quota, ready] of readyByQuota(this.ofPayingCallers(held))) {
       if (this.isQuotaHeldUp(quota) || this.windows.isStuck(quota)) continue;
       runnable += Math.min(ready, this.enoughFor(quota));
     }
@@ -145,7 +145,7 @@ export class LaneQuotas {
    */
   keptOut(held: Iterable<HeldSegment>): KeptOut {
     const quotas = new Set(this.pauses.active());
-    const waiting = waitingByQuota(this.ofWellCallers(held));
+    const waiting = waitingByQuota(this.ofPayingCallers(held));
     for (const [quota, lines] of waiting) {
       if (lines >= this.mostHeldOf(quota) || this.windows.isStuck(quota)) quotas.add(quota);
     }
@@ -199,9 +199,12 @@ export class LaneQuotas {
     return this.pauses.remainingMs(quota) > 0 || this.breakers.isOpen(quota);
   }
 
-  /** Lines of a key that waits do not count as lines of its quota, or they would keep those of other keys out. */
-  private *ofWellCallers(held: Iterable<HeldSegment>): Generator<HeldSegment> {
-    for (const segment of held) if (!this.callers.isOpen(segment.claim.apiKeyHash)) yield segment;
+  /** Lines that wait for their key or for credit do not count as lines of their quota, or they would keep others out. */
+  private *ofPayingCallers(held: Iterable<HeldSegment>): Generator<HeldSegment> {
+    const nowMs = Date.now();
+    for (const segment of held) {
+      if (!this.callers.isOpen(segment.claim.apiKeyHash) && !segment.fund.isPaused(nowMs)) yield segment;
+    }
   }
 
   private keptOutKeys(held: Iterable<HeldSegment>): string[] {

@@ -9,7 +9,7 @@ import { aLineOutcome, atOnce, batchesOf, createTestDatabase, DatabaseProxy, sto
 import type { BatchPayer, StoredBatch, TestDatabase } from '../testing';
 import { BatchFundsRepository, type ReservationVerdict } from './batch-funds.repository';
 import { BatchResultsRepository } from './batch-results.repository';
-import { BatchSegmentsRepository } from './batch-segments.repository';
+import { BatchSegmentsRepository, type ClaimedSegment } from './batch-segments.repository';
 
 const LEASE_MS = 30_000;
 const NO_LIMIT: SpendingLimit = { amountUsd: '1000', reset: null, includesByok: false };
@@ -28,6 +28,7 @@ describe(BatchFundsRepository.name, () => {
   let funds: BatchFundsRepository;
   let results: BatchResultsRepository;
   let segments: BatchSegmentsRepository;
+  let leases: ClaimedSegment[];
 
   beforeAll(async () => {
     testDatabase = await createTestDatabase();
@@ -46,7 +47,10 @@ describe(BatchFundsRepository.name, () => {
     await testDatabase?.drop();
   });
 
-  beforeEach(() => database.execute({ sql: 'DELETE FROM batch_segments' }));
+  beforeEach(async () => {
+    leases = [];
+    await database.execute({ sql: 'DELETE FROM batch_segments' });
+  });
 
   afterEach(async () => {
     expect(await ledger.audit()).toEqual([]);
@@ -67,7 +71,7 @@ describe(BatchFundsRepository.name, () => {
 
   /** Answers the first lines of a batch at so much each. */
   async function answer(batch: StoredBatch, lines: number, costUsd: string, from = 0): Promise<readonly bigint[]> {
-    const leases = await segments.claim(256, LEASE_MS);
+    leases.push(...(await segments.claim(256, LEASE_MS)));
     const outcomes = Array.from({ length: lines }, (_, index) => {
       const lease = leases.find(({ batchNumber, firstSeq, lastSeq }) => {
         const seq = from + index;
@@ -236,6 +240,17 @@ describe(BatchFundsRepository.name, () => {
     expect(await heldOf(batch)).toBe(4);
     expect(await reserve(batch, 4)).toEqual({ kind: 'granted', lines: 4 });
     expect(await heldOf(batch)).toBe(4);
+  });
+
+  it('refuses the first lines of a batch while its organization is overdrawn', async () => {
+    const dear = await run(8, '1', { creditsUsd: '2' });
+    const { organizationId } = dear.owner;
+    const next = await run(8, '1', { creditsUsd: '0', organizationId });
+    expect(await reserve(next, 1)).toEqual({ kind: 'granted', lines: 1 });
+    await answer(dear, 4, '0.5');
+    expect(await reserve(next, 1)).toMatchObject({ kind: 'refused' });
+    await answer(next, 1, '0.125');
+    expect(await reserve(next, 1)).toEqual({ kind: 'granted', lines: 1 });
   });
 
   it('knows a batch that is over', async () => {

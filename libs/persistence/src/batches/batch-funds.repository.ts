@@ -43,7 +43,10 @@ const FEWER = 8;
 export class BatchFundsRepository {
   constructor(private readonly database: Database) {}
 
-  /** Extends the hold from what is available where it does not cover the lines, each at the mean cost so far. */
+  /**
+   * Extends the hold from what is available where it does not cover the lines, each at the mean cost so far. Before the
+   * first answer they are refused while credits, key or a budget are overdrawn, although the hold covers the estimate.
+   */
   async reserve(request: LinesToReserve): Promise<ReservationVerdict> {
     let refusal: NotCovered | null = null;
     for (const lines of triesOf(request)) {
@@ -68,9 +71,11 @@ export class BatchFundsRepository {
   private async tryToReserve(request: LinesToReserve, lines: number): Promise<'granted' | 'closed' | NotCovered> {
     const { batchId, spender, holder, underWay } = request;
     const tried = this.database.transaction(async (session) => {
-      const missingUsd = await lockAndPrice(session, request, underWay + lines);
-      if (missingUsd === null) return 'closed';
-      if (missingUsd !== '0') {
+      const price = await lockAndPrice(session, request, underWay + lines);
+      if (price === null) return 'closed';
+      const { missingUsd, isProven } = price;
+      // Nothing is known yet of what its lines cost: no more debts are made on that.
+      if (missingUsd !== '0' || !isProven) {
         const by = await setAside(session, { ...spender, amountUsd: missingUsd });
         if (by !== null) throw new NotCovered(by, missingUsd);
       }
@@ -144,11 +149,12 @@ const reservedWith = (lines: string): string => `(
  */
 const MISSING_SQL = `
   SELECT trim_scale(greatest(0, ceil((h.settled_usd - h.amount_usd + line.usd * least($3 + others.lines, line.remaining)) * 1e12)
-    / 1e12))::text AS usd
+    / 1e12))::text AS "missingUsd", line.is_proven AS "isProven"
   FROM ledger_holds h JOIN batches b ON b.id = h.id
   CROSS JOIN LATERAL (
     SELECT b.total - coalesce(sum(s.completed + s.failed), 0) AS remaining,
-      coalesce(h.settled_usd / nullif(sum(s.completed), 0), h.amount_usd / greatest(b.total, 1)) AS usd
+      coalesce(h.settled_usd / nullif(sum(s.completed), 0), h.amount_usd / greatest(b.total, 1)) AS usd,
+      coalesce(sum(s.completed), 0) > 0 AS is_proven
     FROM batch_segments s WHERE s.batch_number = b.number
   ) line
   CROSS JOIN LATERAL (
@@ -163,12 +169,19 @@ const MISSING_SQL = `
   ) others
   WHERE h.id = $1`;
 
+interface Price {
+  /** What the hold lacks, an exact decimal in US dollars. */
+  readonly missingUsd: string;
+  /** Whether a line of the batch was answered. */
+  readonly isProven: boolean;
+}
+
 /** Returns what the hold lacks for so many lines of this holder; null where it is not open. */
 async function lockAndPrice(
   session: Session,
   { batchId, holder, isWhole = false }: LinesToReserve,
   lines: number,
-): Promise<string | null> {
+): Promise<Price | null> {
   if (!isWhole) await session.execute(meter(batchId));
   // Before it is read: results that were being stored are in the sums then.
   const locked = await session.execute({
@@ -178,6 +191,5 @@ async function lockAndPrice(
   });
   if (locked === 0) return null;
   const values = [batchId, holder, lines];
-  const missing = await session.firstRow<{ usd: string }>({ name: 'batch-funds-missing', sql: MISSING_SQL, values });
-  return missing?.usd ?? null;
+  return session.firstRow<Price>({ name: 'batch-funds-missing', sql: MISSING_SQL, values });
 }

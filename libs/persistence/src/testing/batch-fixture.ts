@@ -16,8 +16,10 @@ export interface StoredBatch extends BatchKey {
 const SEGMENT_LINES = 4;
 const SLICE_BYTES = 1024 * 1024;
 
-/** What pays for a batch of a test; left out: ten dollars, of one key that has no limit. */
+/** What pays for a batch of a test; left out: ten dollars of a new organization, and one key that has no limit. */
 export interface BatchPayer {
+  readonly organizationId?: string;
+  /** Added to what the organization has. */
   readonly creditsUsd?: string;
   readonly apiKeyHash?: string;
   readonly budgets?: readonly SpendingLimit[];
@@ -28,12 +30,12 @@ export async function storeBatch(
   database: Database,
   total: number,
   holdUsd = '1',
-  { creditsUsd = '10', apiKeyHash = 'a'.repeat(64), budgets }: BatchPayer = {},
+  { organizationId = randomUUID(), creditsUsd = '10', apiKeyHash = 'a'.repeat(64), budgets }: BatchPayer = {},
 ): Promise<StoredBatch> {
   const ledger = new LedgerRepository(database);
   const intake = new BatchIntakeRepository(database);
-  const owner = { organizationId: randomUUID(), workspaceId: randomUUID(), apiKeyHash };
-  await ledger.topUp(owner.organizationId, creditsUsd, randomUUID());
+  const owner = { organizationId, workspaceId: randomUUID(), apiKeyHash };
+  if (creditsUsd !== '0') await ledger.topUp(owner.organizationId, creditsUsd, randomUUID());
   const key = await intake.reserve(`batch-test-${randomUUID()}`);
   await intake.slice(async (session) => {
     await intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: false });
