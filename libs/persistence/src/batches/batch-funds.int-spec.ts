@@ -195,6 +195,26 @@ describe(BatchFundsRepository.name, () => {
     expect(await reserve(batch, 2, { isWhole: true })).toEqual({ kind: 'granted', lines: 2 });
   });
 
+  it('counts the lines of an order that runs at its provider, once', async () => {
+    const batch = await run(64, '1');
+    await answer(batch, 4, '0.5');
+    await database.execute({
+      sql: `INSERT INTO native_batches (reference, batch_id, batch_number, created_on, part, first_segment, last_segment,
+              first_seq, last_seq, endpoint, model, provider, upstream_model, organization_id, workspace_id,
+              api_key_hash, finish_by, state, upstream_id, sent_lines, submitted_at)
+            SELECT 'nb1', id, number, created_on, 0, 1, 1, 4, 7, endpoint, model, provider, upstream_model,
+              organization_id, workspace_id, api_key_hash, now() + interval '20 hours', 'running', 'job', 4, now()
+            FROM batches WHERE id = $1`,
+      values: [batch.id],
+    });
+    await reserve(batch, 1);
+    expect(await heldOf(batch)).toBe(4.5);
+    await reserve(batch, 4, { holder: 'nb1', isWhole: true });
+    expect(await heldOf(batch)).toBe(4.5);
+    await reserve(batch, 2);
+    expect(await heldOf(batch)).toBe(5);
+  });
+
   it('counts how long nothing was granted, up to the top-up that ends it', async () => {
     const batch = await run(64, '1', { creditsUsd: '2' });
     await answer(batch, 4, '0.5');
