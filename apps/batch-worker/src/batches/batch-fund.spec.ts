@@ -6,14 +6,14 @@ const SLOTS = 4;
 const LINES = Array.from({ length: 8 }, (_, seq) => ({ seq, customId: `c${seq}`, body: Buffer.alloc(1) }));
 
 describe(BatchFund.name, () => {
-  let fund: BatchFund;
+  let fund: BatchFund<HeldSegment>;
   let segment: HeldSegment;
   let asked: number;
   let emptied: number;
 
   beforeEach(() => {
     [asked, emptied] = [0, 0];
-    fund = new BatchFund({ batchId: 'batch-1', organizationId: 'o' }, SLOTS, {
+    fund = new BatchFund<HeldSegment>({ batchId: 'batch-1', organizationId: 'o' }, SLOTS, {
       onShort: () => (asked += 1),
       onEmpty: () => (emptied += 1),
     });
@@ -64,7 +64,7 @@ describe(BatchFund.name, () => {
 
   it('takes out all lines that wait, but none that is under way', () => {
     begin(1);
-    expect(fund.takeWaiting().map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(segment.takeWaiting().map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
     expect(fund.underWay).toBe(8);
   });
 

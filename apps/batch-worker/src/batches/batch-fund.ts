@@ -1,22 +1,27 @@
 import type { AppError } from '@libs/errors';
 import type { ClaimedSegment } from '@libs/persistence';
-import type { HeldLine, HeldSegment } from './held-segment';
 
-export interface BatchFundEvents {
-  /** Called when a line could begin that nothing is reserved for, perhaps many times until there is. */
-  readonly onShort: (fund: BatchFund) => void;
-  /** Called when this worker holds no segment of the batch any more. */
-  readonly onEmpty: (fund: BatchFund) => void;
+/** A segment of the batch, as far as its fund looks at it. */
+export interface FundedSegment {
+  /** Lines that are being called, or whose result is not stored yet. */
+  readonly underWay: number;
+  /** Lines not handed out yet. */
+  readonly ready: readonly unknown[];
 }
 
-const NO_EVENTS: BatchFundEvents = { onShort: () => undefined, onEmpty: () => undefined };
+export interface BatchFundEvents<Segment extends FundedSegment> {
+  /** Called when a line could begin that nothing is reserved for, perhaps many times until there is. */
+  readonly onShort: (fund: BatchFund<Segment>) => void;
+  /** Called when this worker holds no segment of the batch any more. */
+  readonly onEmpty: (fund: BatchFund<Segment>) => void;
+}
 
 /**
  * What this worker may begin of one batch. Until a result of the batch is stored, as many lines as there are slots.
  * Then any number, until a result says that the hold will not last: from then on the lines that were reserved.
  */
-export class BatchFund {
-  readonly segments = new Set<HeldSegment>();
+export class BatchFund<Segment extends FundedSegment = FundedSegment> {
+  readonly segments = new Set<Segment>();
   /** A result was stored while this worker held the batch: what its lines cost has been set against its hold. */
   isProven = false;
   /** Lines that may begin of a batch whose lines need reservations; null for all others. */
@@ -31,7 +36,7 @@ export class BatchFund {
   constructor(
     readonly batch: Pick<ClaimedSegment, 'batchId' | 'organizationId'> = { batchId: '', organizationId: '' },
     private readonly slots = Number.POSITIVE_INFINITY,
-    private readonly events = NO_EVENTS,
+    private readonly events: Partial<BatchFundEvents<Segment>> = {},
   ) {}
 
   get isMetered(): boolean {
@@ -51,7 +56,7 @@ export class BatchFund {
   mayBegin(): boolean {
     if (this.reserved === null) return this.isProven || this.underWay < this.slots;
     if (this.reserved > 0) return true;
-    this.events.onShort(this);
+    this.events.onShort?.(this);
     return false;
   }
 
@@ -80,16 +85,11 @@ export class BatchFund {
     return Math.min(ready, this.slots - underWay);
   }
 
-  add(segment: HeldSegment): void {
+  add(segment: Segment): void {
     this.segments.add(segment);
   }
 
-  leave(segment: HeldSegment): void {
-    if (this.segments.delete(segment) && this.segments.size === 0) this.events.onEmpty(this);
-  }
-
-  /** Takes out the lines that wait, to be ended with the refusal. */
-  takeWaiting(): HeldLine[] {
-    return [...this.segments].flatMap((segment) => (segment.isStopped ? [] : segment.takeWaiting()));
+  leave(segment: Segment): void {
+    if (this.segments.delete(segment) && this.segments.size === 0) this.events.onEmpty?.(this);
   }
 }

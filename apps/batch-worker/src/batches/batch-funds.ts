@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '@libs/errors';
 import { keyLimitOf, type BatchFundsRepository, type ClaimedSegment, type Spender } from '@libs/persistence';
-import { BatchFund } from './batch-fund';
+import { BatchFund as FundOf } from './batch-fund';
 import type { BatchKeys } from './batch-keys';
-import type { HeldLine } from './held-segment';
+import type { HeldLine, HeldSegment } from './held-segment';
+
+type BatchFund = FundOf<HeldSegment>;
 
 export interface BatchFundsOptions {
   /** Lines in flight in the whole lane, at most. */
@@ -85,7 +87,10 @@ export class BatchFunds {
   /** Ends the lines of a segment whose batch has been refused for too long. */
   endIfExhausted(fund: BatchFund): void {
     if (fund.exhausted === null) return;
-    for (const line of fund.takeWaiting()) this.options.onEnd(line, fund.exhausted);
+    for (const segment of fund.segments) {
+      if (segment.isStopped) continue;
+      for (const line of segment.takeWaiting()) this.options.onEnd(line, fund.exhausted);
+    }
   }
 
   /** Says that nothing of this worker is under way any more. */
@@ -96,7 +101,7 @@ export class BatchFunds {
 
   private remember(claim: ClaimedSegment): BatchFund {
     this.forgetSome();
-    const fund = new BatchFund(claim, this.options.slots, {
+    const fund = new FundOf<HeldSegment>(claim, this.options.slots, {
       onShort: (one) => this.askSoon(one),
       onEmpty: (one) => void (one.isMetered && this.release(one)),
     });

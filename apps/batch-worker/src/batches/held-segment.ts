@@ -45,7 +45,7 @@ export class HeldSegment {
     /** What its calls count against at the provider. */
     readonly quota: string,
     /** What pays for its lines, shared by the segments of its batch. */
-    readonly fund = new BatchFund(),
+    readonly fund = new BatchFund<HeldSegment>(),
   ) {
     const tries = { tries: 0, firstTryMs: null, comparedFromMs: 0, doubtful: 0, counted: 0, lastError: null };
     this.ready = lines.map((line) => ({ ...line, segment: this, ...tries }));
