@@ -6,6 +6,10 @@ export class BatchWorkerEnv extends ProviderCallerEnv {
   /** Requests in flight in this process. */
   @Int({ min: 1, max: 10_000 })
   BATCH_CONCURRENCY: number = 64;
+
+  /** How long a batch waits for credit before its remaining lines end with `payment_required`. */
+  @Int({ min: 0, max: 86_400 })
+  BATCH_CREDIT_GRACE_SECONDS: number = 3_600;
 }
 
 /** @throws EnvError */

@@ -26,6 +26,7 @@ import { PartitionKeeperService } from './batches/partition-keeper.service';
 import { SweeperService } from './batches/sweeper.service';
 import { NativeChoiceService } from './native/native-choice.service';
 import { NativeCollectionService } from './native/native-collection.service';
+import { NativeFundsService } from './native/native-funds.service';
 import { NativeLaneService } from './native/native-lane.service';
 import { NativeRemovalService } from './native/native-removal.service';
 import { NativeRunnerService } from './native/native-runner.service';
@@ -51,6 +52,7 @@ const POOL_SIZE = 8;
     ManagedLaneService,
     NativeChoiceService,
     NativeCollectionService,
+    NativeFundsService,
     NativeLaneService,
     NativeRemovalService,
     NativeRunnerService,

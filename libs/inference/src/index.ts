@@ -57,7 +57,7 @@ export * from './model/video-size';
 export { cacheDiscount } from './pricing/cache-discount';
 export { highestPricesFor, pricesFor } from './pricing/price-overrides';
 export { managedLanePrices } from './pricing/managed-lane';
-export { DEFAULT_BYOK_FEE, byokCost, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
+export { DEFAULT_BYOK_FEE, byokCost, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
 export * from './pricing/money';
 export * from './pricing/price';
 export * from './audio/audio-bytes';

@@ -18,6 +18,7 @@ export {
   type ResultRange,
   type ResultsOf,
 } from './batches/batch-result-pages.repository';
+export { BatchFundsRepository, type LinesToReserve, type ReservationVerdict } from './batches/batch-funds.repository';
 export {
   BatchResultsRepository,
   type LineError,
@@ -93,6 +94,8 @@ export { LedgerHoldsRepository, type HoldRelease, type OrphanHold } from './ledg
 export { LedgerRepository, organizationAccount, type HoldRequest } from './ledger/ledger.repository';
 export { OperatorTopUpsRepository } from './ledger/operator-top-ups.repository';
 export type { KeyLimit, SpendingLimit } from './ledger/key-limit';
+export { keyLimitOf } from './ledger/key-limit-of';
+export type { Spender } from './ledger/room-to-spend';
 export type { HoldRefusal } from './ledger/set-aside';
 export { migrate } from './migrate';
 export { OutboxRepository } from './outbox/outbox.repository';

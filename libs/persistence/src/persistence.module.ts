@@ -10,6 +10,7 @@ import { BatchLinesRepository } from './batches/batch-lines.repository';
 import { BatchQuotesRepository } from './batches/batch-quotes.repository';
 import { BatchRemovalRepository } from './batches/batch-removal.repository';
 import { BatchResultPagesRepository } from './batches/batch-result-pages.repository';
+import { BatchFundsRepository } from './batches/batch-funds.repository';
 import { BatchResultsRepository } from './batches/batch-results.repository';
 import { BatchSegmentsRepository } from './batches/batch-segments.repository';
 import { StaleUploadsRepository } from './batches/stale-uploads.repository';
@@ -60,6 +61,7 @@ const repositories = [
   BatchLineViewsRepository,
   BatchIntakeRepository,
   BatchSegmentsRepository,
+  BatchFundsRepository,
   BatchResultsRepository,
   BatchResultPagesRepository,
   BatchWorkersRepository,

@@ -1,6 +1,7 @@
 import { Cancellation } from '@libs/inference';
 import { ALONE_FROM, ONE_AT_A_TIME_FROM, type BatchLine, type ClaimedSegment } from '@libs/persistence';
 import type { AppError } from '@libs/errors';
+import { BatchFund } from './batch-fund';
 
 /** A line in the hands of this worker. */
 export interface HeldLine extends BatchLine {
@@ -43,6 +44,8 @@ export class HeldSegment {
     lines: readonly BatchLine[],
     /** What its calls count against at the provider. */
     readonly quota: string,
+    /** What pays for its lines, shared by the segments of its batch. */
+    readonly fund = new BatchFund<HeldSegment>(),
   ) {
     const tries = { tries: 0, firstTryMs: null, comparedFromMs: 0, doubtful: 0, counted: 0, lastError: null };
     this.ready = lines.map((line) => ({ ...line, segment: this, ...tries }));
@@ -105,6 +108,13 @@ export class HeldSegment {
     return [...taken, ...failed];
   }
 
+  /** Takes out all lines that wait. */
+  takeWaiting(): HeldLine[] {
+    const failed = this.takeFailed();
+    this.handedOut += this.ready.length;
+    return [...failed, ...this.ready.splice(0)];
+  }
+
   /** A line ends without a result. */
   drop(): void {
     this.handedOut -= 1;
@@ -135,18 +145,24 @@ export class HeldSegment {
     return this.isSerial ? Math.min(1, lines) : lines;
   }
 
+  /** Lines that are being called, or whose result is not stored yet. */
+  get underWay(): number {
+    return this.handedOut - this.resting.size;
+  }
+
   get isStopped(): boolean {
     return this.stopped;
   }
 
   /** Nothing of it is being called or waits to be committed. */
   get isIdle(): boolean {
-    return this.handedOut === this.resting.size;
+    return this.underWay === 0;
   }
 
   stored(): void {
     this.handedOut -= 1;
     this.unstored -= 1;
+    this.fund.isProven = true;
   }
 
   private putBack(line: HeldLine): void {

@@ -23,10 +23,12 @@ export class HeldSegments implements Iterable<HeldSegment> {
   add(segment: HeldSegment): void {
     this.segments.add(segment);
     this.bytes += segment.bytes;
+    segment.fund.add(segment);
   }
 
   letGo(segment: HeldSegment): void {
     if (this.segments.delete(segment)) this.bytes -= segment.bytes;
+    segment.fund.leave(segment);
   }
 
   /** Lets go of the first of these, until it is half full. */

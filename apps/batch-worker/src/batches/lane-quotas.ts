@@ -68,8 +68,8 @@ export class LaneQuotas {
     this.callers = new CircuitBreakers(slots, nowMs);
   }
 
-  mayCall({ quota, claim }: HeldSegment): boolean {
-    if (this.pauses.remainingMs(quota) > 0 || !this.callers.admits(claim.apiKeyHash)) return false;
+  mayCall({ quota, claim, fund }: HeldSegment): boolean {
+    if (fund.isPaused() || this.pauses.remainingMs(quota) > 0 || !this.callers.admits(claim.apiKeyHash)) return false;
     return this.breakers.isOpen(quota) ? this.breakers.admits(quota) : this.windows.admits(quota);
   }
 
@@ -106,9 +106,9 @@ export class LaneQuotas {
     return Math.max(this.breakers.remainingMs(quota), this.callers.remainingMs(claim.apiKeyHash));
   }
 
-  /** Whether lines of a segment wait behind a breaker or for the end of a pause. */
-  isHeldUp({ quota, claim }: HeldSegment): boolean {
-    return this.isQuotaHeldUp(quota) || this.callers.isOpen(claim.apiKeyHash);
+  /** Whether lines of a segment wait behind a breaker, for credit or for the end of a pause. */
+  isHeldUp({ quota, claim, fund }: HeldSegment): boolean {
+    return fund.isPaused() || this.isQuotaHeldUp(quota) || this.callers.isOpen(claim.apiKeyHash);
   }
 
   /** Whether the provider accepts the calls of a quota and says nothing for long. */
@@ -139,7 +139,7 @@ export class LaneQuotas {
   /** Whether few lines are held that wait for a slot only; of a quota for few at once none but those soon run. */
   isShort(held: Iterable<HeldSegment>): boolean {
     let runnable = 0;
-    for (const [quota, lines] of runnableByQuota(this.ofWellCallers(held))) {
+    for (const [quota, lines] of runnableByQuota(this.ofPayingCallers(held))) {
       if (this.isQuotaHeldUp(quota) || this.windows.isStuck(quota)) continue;
       runnable += Math.min(lines, this.enoughFor(quota));
     }
@@ -152,7 +152,7 @@ export class LaneQuotas {
    */
   keptOut(held: Iterable<HeldSegment>): KeptOut {
     const quotas = new Set(this.pauses.active());
-    const waiting = waitingByQuota(this.ofWellCallers(held));
+    const waiting = waitingByQuota(this.ofPayingCallers(held));
     for (const [quota, lines] of waiting) {
       if (lines >= this.mostHeldOf(quota) || this.windows.isStuck(quota)) quotas.add(quota);
     }
@@ -206,9 +206,12 @@ export class LaneQuotas {
     return this.pauses.remainingMs(quota) > 0 || this.breakers.isOpen(quota);
   }
 
-  /** Lines of a key that waits do not count as lines of its quota, or they would keep those of other keys out. */
-  private *ofWellCallers(held: Iterable<HeldSegment>): Generator<HeldSegment> {
-    for (const segment of held) if (!this.callers.isOpen(segment.claim.apiKeyHash)) yield segment;
+  /** Lines that wait for their key or for credit do not count as lines of their quota, or they would keep others out. */
+  private *ofPayingCallers(held: Iterable<HeldSegment>): Generator<HeldSegment> {
+    const nowMs = Date.now();
+    for (const segment of held) {
+      if (!this.callers.isOpen(segment.claim.apiKeyHash) && !segment.fund.isPaused(nowMs)) yield segment;
+    }
   }
 
   private keptOutKeys(held: Iterable<HeldSegment>): string[] {

@@ -4,6 +4,7 @@ import type { Attempt, CatalogueSource, InferenceEngine } from '@libs/inference'
 import { aCatalogue, aModel, anEndpoint, aProvider, noteAttempts } from '@libs/inference/testing';
 import {
   ALONE_FROM,
+  type BatchFundsRepository,
   type BatchLine,
   type BatchResultsRepository,
   type BatchSegmentsRepository,
@@ -164,7 +165,7 @@ function runLane(segments: FakeSegments, admits: Admission): void {
   const results = {
     store: async (stored: readonly LineOutcome[]) => {
       outcomes.push(...stored);
-      return { stored: stored.length, batchesWithDoneSegments: [] };
+      return { stored: stored.length, batchesWithDoneSegments: [], batchesAheadOfHold: [] };
     },
   };
   lane = new ManagedLaneService(
@@ -174,6 +175,8 @@ function runLane(segments: FakeSegments, admits: Admission): void {
     runner,
     {} as FinalizerService,
     { current: () => catalogue } as CatalogueSource,
+    {} as BatchFundsRepository,
+    { principalOf: () => ({}) as Principal } as unknown as BatchKeys,
   );
   lane.start();
 }

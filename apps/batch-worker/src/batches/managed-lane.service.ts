@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { CatalogueSource, quotaGroupsOf } from '@libs/inference';
 import {
+  BatchFundsRepository,
   BatchResultsRepository,
   BatchSegmentsRepository,
   type BatchLine,
@@ -9,9 +10,12 @@ import {
   type LineOutcome,
 } from '@libs/persistence';
 import { BatchWorkerEnv } from '../batch-worker.env';
+import { BatchFunds } from './batch-funds';
+import { BatchKeys } from './batch-keys';
 import { FinalizerService } from './finalizer.service';
 import { HeldSegment, type HeldLine } from './held-segment';
 import { HeldSegments } from './held-segments';
+import { CLAIM_LINES, CLAIM_SEGMENTS, FULL_GROUP_PER_SLOT, LEAST_CLAIMED, UNCOMMITTED_PER_SLOT } from './lane-bounds';
 import { LaneMeter } from './lane-meter';
 import { LaneQuotas } from './lane-quotas';
 import { LaneSlots } from './lane-slots';
@@ -21,23 +25,10 @@ import { LineRetries } from './line-retries';
 import { ALONE_LIMITS, isAnswer, LineRunnerService, SAYS_NOTHING, type CallLimits } from './line-runner.service';
 import { RESULT_GROUPS, ResultWriter } from './result-writer';
 import { SegmentReturns } from './segment-returns';
+import { SegmentStops } from './segment-stops';
 import { SuspectTurn } from './suspect-turn';
 
-/** A claim ends with the segment that brings it to so many lines; of batches of one line it takes many segments. */
-const CLAIM_LINES = 512;
-const CLAIM_SEGMENTS = 64;
-/** Full segments of 128 lines in a claim. */
-const LEAST_CLAIMED = 4;
-/** Outcomes per slot that are committed at once. */
-const FULL_GROUP_PER_SLOT = 4;
-/**
- * Outcomes per slot that are not committed yet, above which no line is begun: a group in commit and one that gathers.
- * A worker that dies repeats so many calls at most, beside those in flight.
- */
-const UNCOMMITTED_PER_SLOT = 2 * FULL_GROUP_PER_SLOT;
 const DRAIN_MS = 20_000;
-/** How long lines of a stopped batch may still be called: less than its time to wind up. */
-const CALL_OFF_MS = 4_000;
 
 /**
  * Runs batch lines as single calls: `BATCH_CONCURRENCY` at a time, whichever batch they belong to.
@@ -45,7 +36,8 @@ const CALL_OFF_MS = 4_000;
  * Segments are leased a few ahead, so a slow or large line holds up no other: the next free slot takes the next ready
  * line of any segment. Outcomes go to the group commit with the fence of their lease; a lease that was lost meanwhile
  * makes them void in the database, not here. A line that must wait (Retry-After, backoff) holds no slot. LaneQuotas
- * says how many lines of a quota run at once, line-patience what ends a line, and line-order which comes next. Every
+ * says how many lines of a quota run at once, BatchFunds what a batch can pay for, line-patience what ends a line, and
+ * line-order which comes next. Every
  * bound is on what is held: segments, bytes, and outcomes not yet committed; what cannot run now gives way there to
  * what can.
  */
@@ -61,12 +53,14 @@ export class ManagedLaneService {
   private readonly leases: LeaseKeeper;
   private readonly suspects: SuspectTurn;
   private readonly returns: SegmentReturns;
+  private readonly stops: SegmentStops;
+  private readonly funds: BatchFunds;
   private readonly slots: LaneSlots;
   private readonly concurrency: number;
   private claiming = false;
   private claimWanted = false;
   private stopping = false;
-  private readonly mayBegin = (one: HeldSegment): boolean => this.slots.admits(one) && this.quotas.mayCall(one);
+  private readonly mayBegin = (one: HeldSegment): boolean => this.slots.admits(one) && this.mayCall(one);
 
   constructor(
     env: BatchWorkerEnv,
@@ -75,6 +69,8 @@ export class ManagedLaneService {
     private readonly runner: LineRunnerService,
     private readonly finalizer: FinalizerService,
     private readonly catalogue: CatalogueSource,
+    funds: BatchFundsRepository,
+    keys: BatchKeys,
   ) {
     this.concurrency = env.BATCH_CONCURRENCY;
     this.held = new HeldSegments(this.concurrency);
@@ -88,21 +84,30 @@ export class ManagedLaneService {
       onReady: () => this.pump(),
       onEnd: (line, error) => this.writer.add(this.runner.ended(line, error)),
     });
+    this.funds = new BatchFunds(funds, keys, {
+      slots: this.concurrency,
+      graceMs: env.BATCH_CREDIT_GRACE_SECONDS * 1_000,
+      onReady: () => this.wake(),
+      onEnd: (line, error) => this.writer.add(this.runner.ended(line, error)),
+      onWarning: (what, error) => this.warn(what, error),
+    });
     this.writer = new ResultWriter(results, {
       ...RESULT_GROUPS,
       fullGroupLines: Math.min(RESULT_GROUPS.fullGroupLines, this.concurrency * FULL_GROUP_PER_SLOT),
       onStored: (outcomes, done) => this.onStored(outcomes, done),
       onFailure: (error) => this.warn('results could not be stored yet', error),
+      onAheadOfHold: (numbers) => this.funds.meter(numbers),
     });
     this.leases = new LeaseKeeper(segments, this.held, {
       onRound: () => this.retries.endLate(this.held),
       onFailure: (what, error) => this.warn(what, error),
     });
     this.returns = new SegmentReturns(segments, (error) => this.warn('segments are given back later', error));
+    this.stops = new SegmentStops(segments, this.held, (what, error) => this.warn(what, error));
     this.suspects = new SuspectTurn(segments, {
       hold: (claim) =>
         this.returns.unless([claim], async () => this.hold(claim, (await this.segments.unfinishedLines([claim]))[0]!)),
-      mayCall: (segment) => !this.stopping && this.quotas.mayCall(segment),
+      mayCall: (segment) => !this.stopping && this.mayCall(segment),
       runAlone: (line) => this.runAlone(line),
       giveBack: (given) => this.giveBack(given),
       lookLater: (delayMs) => void setTimeout(() => this.wake(), delayMs).unref(),
@@ -136,18 +141,12 @@ export class ManagedLaneService {
     const unfinished = [...this.held].filter((segment) => !segment.done && !segment.lost);
     if (unfinished.length > 0) await this.segments.release(unfinished.map((segment) => segment.claim));
     this.held.giveBackAll();
+    await this.funds.releaseAll();
   }
 
   /** Begins no more lines of a batch and calls those off that take long; true once none of it is held here. */
   stopBatch(number: bigint): boolean {
-    const segments = this.held.ofBatch(number);
-    const begun = segments.filter((segment) => !segment.isStopped);
-    for (const segment of begun) {
-      segment.stop();
-      setTimeout(() => segment.calls.abort(), CALL_OFF_MS).unref();
-    }
-    for (const segment of segments) this.closeIfIdle(segment);
-    return segments.every((segment) => !this.held.has(segment));
+    return this.stops.stopBatch(number);
   }
 
   /** How fast lines are run, by quota; to be asked now and then by one. */
@@ -166,6 +165,10 @@ export class ManagedLaneService {
     }
     if (this.slots.inFlight === 0) this.writer.hurry();
     if (this.claimWanted && !this.claiming) this.claimWhenFew();
+  }
+
+  private mayCall(segment: HeldSegment): boolean {
+    return this.quotas.mayCall(segment) && segment.fund.mayBegin();
   }
 
   private comeToRest(): void {
@@ -207,7 +210,8 @@ export class ManagedLaneService {
     let unheld: readonly ClaimedSegment[] = [];
     try {
       await this.returns.give();
-      const bounds = { keptOut: this.quotas.keptOut(this.held), mostLines: CLAIM_LINES };
+      const keptOut = { ...this.quotas.keptOut(this.held), batchNumbers: this.funds.paused() };
+      const bounds = { keptOut, mostLines: CLAIM_LINES };
       unheld = await this.segments.claim(CLAIM_SEGMENTS, LEASE_MS, bounds);
       // With fewer there is no more.
       if (unheld.length >= LEAST_CLAIMED) this.claimWanted = true;
@@ -229,16 +233,18 @@ export class ManagedLaneService {
 
   private hold(claim: ClaimedSegment, lines: readonly BatchLine[]): HeldSegment {
     const quota = quotaGroupsOf(this.catalogue.current()).quotaOf(claim);
-    const segment = new HeldSegment(claim, lines, quota);
+    const segment = new HeldSegment(claim, lines, quota, this.funds.of(claim));
     this.held.add(segment);
     const suspect = segment.takeSuspect();
     if (suspect !== null) this.writer.add(this.runner.givenUp(suspect));
+    this.funds.endIfExhausted(segment.fund);
     return segment;
   }
 
   private async run(line: HeldLine, limits?: CallLimits): Promise<void> {
     this.slots.begin();
     const { segment } = line;
+    segment.fund.begun();
     this.shares.begin(segment.claim.workspaceId);
     const ticket = this.quotas.begin(segment);
     const beganMs = performance.now();
@@ -255,11 +261,12 @@ export class ManagedLaneService {
     this.quotas.end(ticket, isCalledOff ? SAYS_NOTHING : result.news);
     if (isCalledOff || (result.kind === 'failure' && segment.isStopped)) {
       segment.drop();
-      this.closeIfIdle(segment);
+      this.stops.closeIfIdle(segment);
     } else if (result.kind === 'outcome') {
       if (isAnswer(result)) this.retries.answered(line, endMs);
       this.writer.add(result.outcome);
     } else {
+      segment.fund.failed();
       this.retries.failed(line, result.failure, endMs);
     }
     this.pump();
@@ -271,17 +278,9 @@ export class ManagedLaneService {
     return !line.segment.isResting(line);
   }
 
-  private closeIfIdle(segment: HeldSegment): void {
-    if (!segment.isStopped || !segment.isIdle || !this.held.has(segment)) return;
-    this.held.letGo(segment);
-    this.segments
-      .close([segment.claim])
-      .catch((error: unknown) => this.warn('a stopped segment stays until its lease ends', error));
-  }
-
   private onStored(outcomes: readonly LineOutcome[], batchesWithDoneSegments: readonly bigint[]): void {
     this.held.stored(outcomes);
-    for (const segment of this.held) this.closeIfIdle(segment);
+    for (const segment of this.held) this.stops.closeIfIdle(segment);
     const stillHeld = this.held.batchNumbers();
     for (const number of batchesWithDoneSegments) {
       // With more of it in our hands it cannot be done yet.

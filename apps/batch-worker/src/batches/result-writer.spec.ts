@@ -14,7 +14,7 @@ class FakeStore {
       throw new Error('the database is away');
     }
     this.groups.push(outcomes.map(({ seq }) => seq));
-    return { stored: outcomes.length, batchesWithDoneSegments: [] };
+    return { stored: outcomes.length, batchesWithDoneSegments: [], batchesAheadOfHold: [] };
   }
 }
 

@@ -17,6 +17,8 @@ export interface ResultWriterOptions extends ResultGroups {
   readonly onStored: (outcomes: readonly LineOutcome[], batchesWithDoneSegments: readonly bigint[]) => void;
   /** Called when a commit failed; the outcomes are kept and tried again. */
   readonly onFailure: (error: unknown) => void;
+  /** Called after each commit, before `onStored`, with the batches that cost more than is held for them. */
+  readonly onAheadOfHold?: (batchNumbers: readonly bigint[]) => void;
 }
 
 /** A line of a group of 512 costs half of what one of a group of 64 does, in PostgreSQL and here. */
@@ -126,6 +128,7 @@ export class ResultWriter {
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
       const report = await storeOutcomes(this.results, outcomes, this.logger);
       for (const number of report.batchesWithDoneSegments) batchesWithDoneSegments.add(number);
+      if (report.batchesAheadOfHold.size > 0) this.options.onAheadOfHold?.([...report.batchesAheadOfHold]);
       if (report.left === null) return [...batchesWithDoneSegments];
       this.options.onFailure(report.left.error);
       ({ outcomes } = report.left);

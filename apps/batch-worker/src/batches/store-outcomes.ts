@@ -17,6 +17,8 @@ export interface StoredOutcomes {
   readonly stored: number;
   /** Batches with at least one segment that is done now. */
   readonly batchesWithDoneSegments: ReadonlySet<bigint>;
+  /** Batches whose next lines need a reservation. */
+  readonly batchesAheadOfHold: ReadonlySet<bigint>;
   /** What is to be stored again, and why; null when nothing is. */
   readonly left: { readonly outcomes: readonly LineOutcome[]; readonly error: unknown } | null;
 }
@@ -45,6 +47,7 @@ export async function storeOutcomes(
   return {
     stored: reports.reduce((sum, { stored }) => sum + stored, 0),
     batchesWithDoneSegments: new Set(reports.flatMap((one) => one.batchesWithDoneSegments)),
+    batchesAheadOfHold: new Set(reports.flatMap((one) => one.batchesAheadOfHold)),
     left: failed.length === 0 ? null : { outcomes: failed.flatMap(({ rows }) => rows), error: failed[0]!.error },
   };
 }

@@ -7,6 +7,7 @@ import type { BatchKeys } from '../batches/batch-keys';
 import type { FinalizerService } from '../batches/finalizer.service';
 import type { ManagedLaneService } from '../batches/managed-lane.service';
 import type { NativeCollectionService } from './native-collection.service';
+import type { NativeFundsService, OrderCover } from './native-funds.service';
 import { NativeRunnerService } from './native-runner.service';
 import type { NativeSubmissionService } from './native-submission.service';
 
@@ -31,6 +32,7 @@ async function stepsOf(
   hasOthers = true,
   answers = 0,
   principalOf: BatchKeys['principalOf'] = async () => ({}) as Principal,
+  cover: OrderCover = 'covered',
 ): Promise<readonly string[]> {
   const steps: string[] = [];
   const poll = async (): Promise<object> => {
@@ -66,12 +68,24 @@ async function stepsOf(
     { wake: () => steps.push('lane woken') } as unknown as ManagedLaneService,
     { finishIfDone: async () => undefined } as unknown as FinalizerService,
     { principalOf } as unknown as BatchKeys,
+    {
+      cover: async () => cover,
+      release: async () => undefined,
+    } as unknown as NativeFundsService,
   );
   await runner.advance(order, new Cancellation());
   return steps;
 }
 
 describe(NativeRunnerService.name, () => {
+  it.each([
+    ['covered', ['submitted', 'lane woken']],
+    ['waits', []],
+    ['unpaid', ['finished', 'lane woken']],
+  ] as const)('submits an order only when its cost is reserved: %s', async (cover, steps) => {
+    expect(await stepsOf(ORDER, {}, true, 0, undefined, cover)).toEqual(steps);
+  });
+
   it('sends an order again that did not arrive, and leaves its lines to single calls the third time', async () => {
     expect(await stepsOf({ ...ORDER, losses: 2 })).toEqual(['submitted', 'lane woken']);
     expect(await stepsOf({ ...ORDER, losses: 3 })).toEqual(['finished', 'lane woken']);

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   allowedCandidates,
@@ -13,6 +14,7 @@ import { BatchKeys } from '../batches/batch-keys';
 import { FinalizerService } from '../batches/finalizer.service';
 import { ManagedLaneService } from '../batches/managed-lane.service';
 import { NativeCollectionService } from './native-collection.service';
+import { NativeFundsService } from './native-funds.service';
 import { reach, scopeOf, type Reach } from './native-reach';
 import { NativeSubmissionService } from './native-submission.service';
 
@@ -55,6 +57,7 @@ export class NativeRunnerService {
     private readonly lane: ManagedLaneService,
     private readonly finalizer: FinalizerService,
     private readonly keys: BatchKeys,
+    private readonly funds: NativeFundsService,
   ) {}
 
   /** Never throws for what a provider does; a failure is counted, and the order is due again later. */
@@ -76,11 +79,19 @@ export class NativeRunnerService {
     else if (order.state === 'running') await this.follow(order, at);
     else if (order.losses >= MOST_LOSSES) await this.finish(order, 'the provider did not take it');
     else {
-      await this.checkAllowed(order, at);
-      await this.submission.submit(order, at);
-      this.lane.wake();
-      await this.finalizer.finishIfDone(order.batchNumber);
+      const principal = await this.checkAllowed(order, at);
+      await this.submitCovered(order, at, principal);
     }
+  }
+
+  private async submitCovered(order: NativeBatch, at: Reach, principal: Principal): Promise<void> {
+    const cover = await this.funds.cover(order, principal);
+    if (cover === 'waits') return;
+    // The other lane ends its lines one by one, each with the refusal.
+    if (cover === 'unpaid') return this.finish(order, 'there is no credit for it');
+    await this.submission.submit(order, at);
+    this.lane.wake();
+    await this.finalizer.finishIfDone(order.batchNumber);
   }
 
   /**
@@ -89,9 +100,11 @@ export class NativeRunnerService {
    *
    * @throws AppError authentication for a key that may no longer be used, permission_denied by a policy
    */
-  private async checkAllowed(order: NativeBatch, { candidate }: Reach): Promise<void> {
-    const { policies } = await this.keys.principalOf(order);
+  private async checkAllowed(order: NativeBatch, { candidate }: Reach): Promise<Principal> {
+    const principal = await this.keys.principalOf(order);
+    const { policies } = principal;
     if (policies) allowedCandidates([candidate], readRoutePolicies(policies), candidate.model.slug);
+    return principal;
   }
 
   private async follow(order: NativeBatch, at: Reach): Promise<void> {
@@ -132,6 +145,7 @@ export class NativeRunnerService {
   private async finish(order: NativeBatch, problem: string | null): Promise<void> {
     if (!(await this.orders.finish(order, problem))) return;
     if (problem !== null) this.logger.warn(`order ${order.reference} at ${order.provider} ended: ${problem}`);
+    await this.funds.release(order);
     this.lane.wake();
     await this.finalizer.finishIfDone(order.batchNumber);
   }

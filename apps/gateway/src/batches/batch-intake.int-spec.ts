@@ -15,6 +15,7 @@ import {
   StaleUploadsRepository,
 } from '@libs/persistence';
 import { announcementsOf, createTestDatabase, DatabaseProxy, type TestDatabase } from '@libs/persistence/testing';
+import type { GatewayEnv } from '../gateway.env';
 import { BatchIntakeService, type BatchCaller } from './batch-intake.service';
 import { BatchRetryService } from './batch-retry.service';
 import { BatchesService } from './batches.service';
@@ -95,7 +96,7 @@ beforeEach(async () => {
 });
 
 function intakeOn(on: Database): BatchIntakeService {
-  const keysFor = (candidate: Candidate): Candidate[] => [{ ...candidate, credential: null }];
+  const keysFor = (candidate: Candidate): Candidate[] => keys.map((credential) => ({ ...candidate, credential }));
   return new BatchIntakeService(
     new BatchIntakeRepository(on),
     new BatchViewsRepository(on),
@@ -106,8 +107,12 @@ function intakeOn(on: Database): BatchIntakeService {
     { ownCredentials: async () => [] } as never,
     { resolve: () => null } as never,
     { quote: async () => null } as never,
+    { BYOK_FEE_PERCENT: '5' } as GatewayEnv,
   );
 }
+
+/** Of the caller's own, and null for the operator's, in the order in which lines are called with them. */
+let keys: (Candidate['credential'] | null)[] = [null];
 
 interface Size {
   readonly lines: number;
@@ -372,4 +377,28 @@ describe('a connection that ends at any message of an upload', () => {
     },
     300_000,
   );
+});
+
+describe('what is held for a batch', () => {
+  const own = { id: randomUUID() } as Candidate['credential'];
+  const limited = { amountUsd: '100', reset: null, includesByok: true };
+  const size = { lines: 2, lineBytes: 2_944 };
+
+  afterEach(() => (keys = [null]));
+
+  const held = async (): Promise<string> =>
+    (await new LedgerRepository(witness).accountOf(owner.organizationId)).heldUsd.replace(/0+$/, '');
+
+  it.each([
+    ['the list price on a key of the operator', [null], {}, '0.002004'],
+    ['the fee on keys of its owner', [own, own], {}, '0.0001002'],
+    ['the list price where a key of the operator may take over', [own, null], {}, '0.002004'],
+    ['the list price where the limit of its key counts it', [own], { keyLimit: limited }, '0.002004'],
+    ['the list price where a budget counts it', [own], { budgets: [limited] }, '0.002004'],
+  ])('is %s', async (_what, given, limits, expected) => {
+    keys = given;
+    owner = { ...owner, ...limits };
+    await submit(size, null, intakeOn(witness));
+    expect(await held()).toBe(expected);
+  });
 });

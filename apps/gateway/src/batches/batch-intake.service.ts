@@ -5,7 +5,9 @@ import { failpoint } from '@libs/failpoints';
 import {
   allowedCandidates,
   CallerCredentials,
+  feeOf,
   formatUsd,
+  parsePercent,
   type Candidate,
   type Endpoint,
   type RoutePolicy,
@@ -24,6 +26,7 @@ import {
   type SpendingLimit,
 } from '@libs/persistence';
 import { OutboxRelay } from '@libs/platform';
+import { GatewayEnv } from '../gateway.env';
 import { UnknownSubmission } from '../idempotency/unknown-submission';
 import { InferenceRouting } from '../inference/inference-routing';
 import { CallbackUrls } from '../webhooks/callback-urls';
@@ -49,6 +52,8 @@ interface ChosenEndpoint {
   readonly endpoint: Endpoint;
   /** The key of the caller's own that it would be called with first; null for the operator's. */
   readonly credentialId: string | null;
+  /** No key of the operator's may take the place of the caller's own, so nothing but the fee can be charged. */
+  readonly isOwnOnly: boolean;
 }
 
 /** The window plus the time a batch may take to wind up. */
@@ -74,6 +79,7 @@ export class BatchIntakeService {
     private readonly credentials: CallerCredentials,
     private readonly callbackUrls: CallbackUrls,
     private readonly quotes: BatchQuotesService,
+    private readonly env: GatewayEnv,
   ) {}
 
   /**
@@ -130,9 +136,12 @@ export class BatchIntakeService {
     idempotency: BatchIdempotency | null,
   ): Promise<BatchView> {
     const callbackUrl = this.callbackUrls.resolve(owner, header.callbackUrl);
-    const { endpoint, credentialId } = await this.route(owner, header);
+    const { endpoint, credentialId, isOwnOnly } = await this.route(owner, header);
     if (takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
-    const estimate = estimatedCost(upload, header, endpoint);
+    const listPrice = estimatedCost(upload, header, endpoint);
+    const fee = feeOf(listPrice, parsePercent(this.env.BYOK_FEE_PERCENT));
+    const estimate = credentialId === null ? listPrice : fee;
+    const amountUsd = formatUsd(isOwnOnly && !countsByok(owner) ? fee : listPrice);
     const { workspaceId } = owner;
     const quote = await this.quotes.quote({
       workspaceId,
@@ -155,7 +164,7 @@ export class BatchIntakeService {
         apiKeyHash: owner.apiKeyHash,
         keyLimit: owner.keyLimit,
         budgets: owner.budgets,
-        amountUsd: formatUsd(estimate),
+        amountUsd,
         expiresAt,
       });
       const batch = await this.intake.accept(session, upload.key, {
@@ -194,9 +203,10 @@ export class BatchIntakeService {
       return endpoints.filter((one) => allowed.some(({ endpoint }) => endpoint === one));
     };
     const credentialOf = (endpoint: Endpoint): string | null => keysFor(endpoint)[0]?.credential?.id ?? null;
+    const isOwnOnly = (endpoint: Endpoint): boolean => keysFor(endpoint).every(({ credential }) => credential !== null);
     const hasOwnKey = (endpoint: Endpoint): boolean => credentialOf(endpoint) !== null;
     const endpoint = routeBatch(header, catalogue, { isUsable, hasOwnKey, permit });
-    return { endpoint, credentialId: credentialOf(endpoint) };
+    return { endpoint, credentialId: credentialOf(endpoint), isOwnOnly: isOwnOnly(endpoint) };
   }
 
   /** The refusal is what the caller must hear; rows that could not be removed now are swept later. */
@@ -222,6 +232,11 @@ function takesPlainIdsOnly({ provider }: Endpoint): boolean {
 
 function estimatedCost(upload: BatchUpload, header: BatchHeader, endpoint: Endpoint): bigint {
   return upload.estimate.costAt(endpoint, API_OF_ENDPOINT[header.endpoint] !== 'embeddings');
+}
+
+/** Whether a limit counts what the caller's own provider charges: then all of the list price is set aside. */
+function countsByok({ keyLimit, budgets = [] }: BatchCaller): boolean {
+  return keyLimit?.includesByok === true || budgets.some(({ includesByok }) => includesByok);
 }
 
 function traceOf(

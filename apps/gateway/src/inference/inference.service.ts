@@ -20,6 +20,7 @@ import {
   type StreamableApi,
   type StreamResult,
 } from '@libs/inference';
+import { keyLimitOf } from '@libs/persistence';
 import type { GenerationRecorder } from '../generations/generation-recorder';
 import type { CallOutcome, GenerationTicket } from '../generations/generation-ticket';
 import type { PluginRun } from '../plugins/plugin-run';
@@ -33,7 +34,6 @@ import { noteFailedCall } from './call-failure';
 import { answered, failed, streamed, type Failure } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
 import { estimateHold, HELD_TURNS } from './hold-estimate';
-import { keyLimitOf } from '../generations/key-limit-of';
 import type { InferenceRouting } from './inference-routing';
 import { observeUpstream } from './upstream-time';
 

@@ -17,9 +17,9 @@ import {
   type TranscriptionAnswer,
   type TranscriptionRequest,
 } from '@libs/inference';
+import { keyLimitOf } from '@libs/persistence';
 import type { GenerationRecorder } from '../generations/generation-recorder';
 import type { GenerationTicket } from '../generations/generation-ticket';
-import { keyLimitOf } from '../generations/key-limit-of';
 import type { ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
 import type { RecordedCall } from './call-details';
 import { answered, failed } from './call-outcome';

@@ -20,10 +20,9 @@ import {
   type UpdateKeyDto,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { KeyLimit, Tenant } from '@libs/persistence';
+import { keyLimitOf, type KeyLimit, type Tenant } from '@libs/persistence';
 import type { MessageBus } from '@libs/platform';
 import { badCredential } from '../auth/bearer';
-import { keyLimitOf } from '../generations/key-limit-of';
 import { NOTHING_SPENT, type KeyUsage } from './key-usage';
 import type { PolicyNames } from '../policies/policy-names';
 import { currentKeyView, keyView, type KeySpendingView } from './key-view';

@@ -27,8 +27,13 @@ export function parsePercent(text: string): Share {
  * half up to the pico-dollar. The parts stay those of the list price.
  */
 export function byokCost({ totalCost: listPrice, promptCost, completionCost }: Cost, fee: Share): Cost {
-  const totalCost = (listPrice * fee + WHOLE / 2n) / WHOLE;
+  const totalCost = feeOf(listPrice, fee);
   return { totalCost, promptCost, completionCost, upstreamCost: listPrice, byokFee: totalCost };
+}
+
+/** Returns what is charged for so much by list price on a caller's own key, in pico-dollars. */
+export function feeOf(listPrice: PicoUsd, fee: Share): PicoUsd {
+  return (listPrice * fee + WHOLE / 2n) / WHOLE;
 }
 
 /** Whether a call ran on a caller's own key. */

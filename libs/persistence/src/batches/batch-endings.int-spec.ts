@@ -113,7 +113,7 @@ describe(BatchEndingsRepository.name, () => {
     expect(await endings.finish(batch.number, usage)).toBe('cancelled');
     const ended = await viewOf(batch);
 
-    expect(await results.store([aLineOutcome(frozen!, 0)])).toEqual({ stored: 0, batchesWithDoneSegments: [] });
+    expect(await results.store([aLineOutcome(frozen!, 0)])).toMatchObject({ stored: 0, batchesWithDoneSegments: [] });
     expect(await segments.renew([frozen!], LEASE_MS)).toEqual([]);
     await segments.close([frozen!]);
     await segments.release([frozen!]);

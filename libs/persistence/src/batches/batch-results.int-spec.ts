@@ -62,9 +62,9 @@ describe(BatchResultsRepository.name, () => {
     const [segment] = await segments.claim(10, LEASE_MS);
     const outcomes = [0, 1, 2].map((seq) => outcome(segment!, seq));
 
-    expect(await results.store([outcomes[0]!, outcomes[0]!])).toEqual({ stored: 1, batchesWithDoneSegments: [] });
-    expect(await results.store(outcomes)).toEqual({ stored: 2, batchesWithDoneSegments: [batch.number] });
-    expect(await results.store(outcomes)).toEqual({ stored: 0, batchesWithDoneSegments: [] });
+    expect(await results.store([outcomes[0]!, outcomes[0]!])).toMatchObject({ stored: 1, batchesWithDoneSegments: [] });
+    expect(await results.store(outcomes)).toMatchObject({ stored: 2, batchesWithDoneSegments: [batch.number] });
+    expect(await results.store(outcomes)).toMatchObject({ stored: 0, batchesWithDoneSegments: [] });
 
     expect(await views.findForWorkspace(batch.id, batch.owner)).toMatchObject({
       status: 'in_progress',
@@ -84,7 +84,7 @@ describe(BatchResultsRepository.name, () => {
     expect(fresh!.fence).toBe(stale!.fence + 1n);
     expect(fresh!.attempts).toBe(2);
 
-    expect(await results.store([outcome(stale!, 0)])).toEqual({ stored: 0, batchesWithDoneSegments: [] });
+    expect(await results.store([outcome(stale!, 0)])).toMatchObject({ stored: 0, batchesWithDoneSegments: [] });
     expect(await segments.renew([stale!], LEASE_MS)).toEqual([]);
     expect((await results.store([outcome(fresh!, 0)])).stored).toBe(1);
   });

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { plainArray, textArray } from '../array-literal';
 import { Database, type SqlValue } from '../database';
 import { ByokAllowance, NO_ALLOWANCE, waiveFees } from '../ledger/byok-allowance';
+import { CHARGES } from './batch-charges';
 import type { LineUsageDetails } from './line-usage';
 import { ONE_AT_A_TIME_FROM, type SegmentLease } from './segment-claims';
 
@@ -44,11 +45,14 @@ export interface StoreReport {
   readonly stored: number;
   /** Batches of which at least one segment is done now. */
   readonly batchesWithDoneSegments: readonly bigint[];
+  /** Batches that cost more than is held: their next lines need a reservation (BatchFundsRepository). */
+  readonly batchesAheadOfHold: readonly bigint[];
 }
 
 interface StoredRow {
   readonly stored: number;
   readonly done: string[] | null;
+  readonly ahead: string[] | null;
 }
 
 @Injectable()
@@ -65,12 +69,16 @@ export class BatchResultsRepository {
    * `owned` row; a line that has a result conflicts with its primary key and is left out of `stored`, and
    * only what is in `stored` is charged and counted. Segments are locked in key order, so two groups
    * cannot wait for each other.
+   *
+   * Charges beyond a hold raise it, so that they lower available credit, key limit and budget with this commit. Rows
+   * are locked in the order of all that move money: hold, account, key, workspace.
    */
   async store(outcomes: readonly LineOutcome[]): Promise<StoreReport> {
     const [row] = await this.write(outcomes);
     return {
       stored: row?.stored ?? 0,
       batchesWithDoneSegments: (row?.done ?? []).map((number) => BigInt(number)),
+      batchesAheadOfHold: (row?.ahead ?? []).map((number) => BigInt(number)),
     };
   }
 
@@ -175,25 +183,7 @@ const storeSql = (fees: string, cost: string): string => `
     RETURNING batch_number, seq, generation_id, cost_usd, error IS NOT NULL AS failed,
       CASE WHEN prompt_cost_usd + completion_cost_usd <> cost_usd THEN prompt_cost_usd + completion_cost_usd
            ELSE 0 END AS byok_usd
-  ), charged AS (
-    INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id, api_key_hash)
-    SELECT stored.generation_id, 'charge', 'org:' || b.organization_id, 'revenue', stored.cost_usd, b.workspace_id,
-      b.api_key_hash
-    FROM stored JOIN batches b ON b.number = stored.batch_number
-    WHERE stored.cost_usd > 0
-  ), bill AS (
-    SELECT batch_number, sum(cost_usd) AS cost_usd, sum(byok_usd) AS byok_usd FROM stored GROUP BY batch_number
-  ), spent AS (
-    INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd, byok_usd)
-    SELECT b.api_key_hash, (now() AT TIME ZONE 'UTC')::date, sum(bill.cost_usd), sum(bill.byok_usd)
-    FROM bill JOIN batches b ON b.number = bill.batch_number GROUP BY b.api_key_hash ORDER BY b.api_key_hash
-    ON CONFLICT (api_key_hash, day) DO UPDATE SET
-      charged_usd = k.charged_usd + excluded.charged_usd, byok_usd = k.byok_usd + excluded.byok_usd
-  ), settled AS (
-    UPDATE ledger_holds h SET settled_usd = h.settled_usd + bill.cost_usd,
-      settled_byok_usd = h.settled_byok_usd + bill.byok_usd
-    FROM bill JOIN batches b ON b.number = bill.batch_number WHERE h.id = b.id AND h.state = 'open'
-  ), progress AS (
+  ), ${CHARGES}, progress AS (
     SELECT line.batch_number, line.segment,
       count(*) FILTER (WHERE NOT stored.failed) AS completed, count(*) FILTER (WHERE stored.failed) AS failed
     FROM stored JOIN (SELECT DISTINCT batch_number, seq, segment FROM line) line
@@ -208,7 +198,10 @@ const storeSql = (fees: string, cost: string): string => `
     RETURNING s.batch_number, s.state
   )
   SELECT (SELECT count(*)::integer FROM stored) AS stored,
-         (SELECT array_agg(DISTINCT batch_number) FROM counted WHERE state = 'done') AS done`;
+         (SELECT array_agg(DISTINCT batch_number) FROM counted WHERE state = 'done') AS done,
+         (SELECT array_agg(batch_number) FROM settled WHERE is_ahead) AS ahead,
+         (SELECT count(*) FROM raised_account), (SELECT count(*) FROM raised_key),
+         (SELECT count(*) FROM raised_workspace)`;
 
 const STORE_SQL = storeSql('', 'line.cost_usd');
 

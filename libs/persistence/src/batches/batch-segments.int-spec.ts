@@ -225,7 +225,7 @@ describe(BatchSegmentsRepository.name, () => {
 
   /** Pages that a claim touches, wherever they are; nothing is claimed. */
   async function pagesOfClaim(): Promise<number> {
-    const values = [64, LEASE_MS, [], rankedAtMost(64), 512, [], []];
+    const values = [64, LEASE_MS, [], rankedAtMost(64), 512, [], [], []];
     const plans: { readonly 'QUERY PLAN': readonly { readonly Plan: Readonly<Record<string, number>> }[] }[] = [];
     const undone = opened.database.transaction(async (session) => {
       plans.push(

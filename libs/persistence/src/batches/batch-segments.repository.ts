@@ -49,6 +49,7 @@ export class BatchSegmentsRepository {
         mostLines ?? null,
         keptOut.models.map(({ upstreamModel }) => upstreamModel),
         keptOut.apiKeyHashes,
+        keptOut.batchNumbers ?? [],
       ],
     });
     return rows.map(toClaimedSegment).sort(byPosition);

@@ -154,6 +154,10 @@ export class BatchEntity {
   @Column({ type: 'text', name: 'upstream_deletion', nullable: true })
   upstreamDeletion: UpstreamDeletion | null;
 
+  /** Its lines cost more than was estimated: workers reserve money for them before they begin. */
+  @Column({ type: 'boolean', name: 'is_metered', default: false })
+  isMetered: boolean;
+
   /** What its caller was told that it would cost and take. */
   @Column({ type: 'jsonb', nullable: true })
   quote: StoredQuote | null;

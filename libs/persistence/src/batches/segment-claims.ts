@@ -26,6 +26,8 @@ export interface ClaimedSegment extends SegmentLease {
   readonly apiKeyHash: string;
   /** When the batch's window is over, in milliseconds since the epoch. */
   readonly expiresAtMs: number;
+  /** Whether its lines need a reservation before they begin; absent: no. */
+  readonly isMetered?: boolean;
 }
 
 export interface ClaimRow {
@@ -47,6 +49,7 @@ export interface ClaimRow {
   workspace_id: string;
   api_key_hash: string;
   expires_at: Date;
+  is_metered: boolean;
 }
 
 /** A segment that another follows is full: of so many lines, or of bytes. */
@@ -86,7 +89,7 @@ const leaseSql = (list: string, condition: string, leaseMs: '$1' | '$2'): string
   WHERE s.batch_number = p.batch_number AND s.number = p.number AND ${condition}
   RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq, s.attempts,
     b.id, b.endpoint, b.model, b.provider, b.upstream_model, ${ACCOUNT} AS account,
-    b.credential_id IS NOT NULL AS is_own_key, b.organization_id, b.workspace_id, b.api_key_hash, b.expires_at`;
+    b.credential_id IS NOT NULL AS is_own_key, b.organization_id, b.workspace_id, b.api_key_hash, b.expires_at, b.is_metered`;
 
 /** Ranked beyond what is taken, so that workers who claim at once find some each: in segments, and in lines. */
 const LOOK_AHEAD = 4;
@@ -102,6 +105,8 @@ export type AccountModel = Pick<ClaimedSegment, 'account' | 'upstreamModel'>;
 export interface KeptOut {
   readonly models: readonly AccountModel[];
   readonly apiKeyHashes: readonly string[];
+  /** Absent: none. */
+  readonly batchNumbers?: readonly bigint[];
 }
 
 export interface ClaimBounds {
@@ -128,7 +133,7 @@ export const CLAIM_SQL = `
             WHERE b.workspace_id = w.workspace_id AND ${AT_WORK}
               AND NOT EXISTS (SELECT 1 FROM unnest($3::text[], $6::text[]) AS kept_out(account, upstream_model)
                 WHERE kept_out.account = ${ACCOUNT} AND kept_out.upstream_model = b.upstream_model)
-              AND b.api_key_hash <> ALL ($7::text[])
+              AND b.api_key_hash <> ALL ($7::text[]) AND b.number <> ALL ($8::bigint[])
             ORDER BY b.expires_at, b.number, s.number
             LIMIT greatest(${LEAST_OF_EACH}, $4 / (SELECT count(*) FROM working))
           ) o
@@ -187,5 +192,6 @@ export function toClaimedSegment(row: ClaimRow): ClaimedSegment {
     workspaceId: row.workspace_id,
     apiKeyHash: row.api_key_hash,
     expiresAtMs: row.expires_at.getTime(),
+    isMetered: row.is_metered,
   };
 }

@@ -29,6 +29,21 @@ export class LedgerHoldEntity {
   @Column({ type: 'numeric', precision: 38, scale: 12, name: 'settled_byok_usd', default: 0 })
   settledByokUsd: string;
 
+  /** How much the charges stored last were beyond `amount_usd`, which they raised by as much; 0 mostly. */
+  @Column({ type: 'numeric', precision: 38, scale: 12, name: 'raised_usd', default: 0 })
+  raisedUsd: string;
+
+  /**
+   * Lines that workers and native orders may have under way, by their ids: `[lines, expiry in Unix seconds]`. Null
+   * for a hold whose batch was never found to run ahead of it.
+   */
+  @Column({ type: 'jsonb', nullable: true })
+  reserved: Readonly<Record<string, readonly [number, number]>> | null;
+
+  /** Since when every extension was refused; null while none is. */
+  @Column({ type: 'timestamptz', name: 'refused_since', nullable: true })
+  refusedSince: Date | null;
+
   /** Whose spending limit the money counts against. */
   @Column({ type: 'character', length: 64, name: 'api_key_hash', nullable: true })
   apiKeyHash: string | null;

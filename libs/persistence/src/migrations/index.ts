@@ -31,6 +31,7 @@ import { Housekeeping1763900000150 } from './1763900000150-housekeeping';
 import { LedgerAudits1763900000160 } from './1763900000160-ledger-audits';
 import { WrittenRows1763900000161 } from './1763900000161-written-rows';
 import { CreditedAccounts1763900000162 } from './1763900000162-credited-accounts';
+import { BatchFunds1763900000170 } from './1763900000170-batch-funds';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -67,4 +68,5 @@ export const migrations = [
   LedgerAudits1763900000160,
   WrittenRows1763900000161,
   CreditedAccounts1763900000162,
+  BatchFunds1763900000170,
 ];

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { BatchIntakeRepository, type BatchKey, type BatchOwner } from '../batches/batch-intake.repository';
 import { BatchLineEncoder } from '../batches/batch-line-encoder';
+import type { SpendingLimit } from '../ledger/key-limit';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { BatchAnnouncementsRepository } from '../batches/batch-announcements.repository';
 import { BatchResultsRepository } from '../batches/batch-results.repository';
@@ -19,17 +20,34 @@ const SEGMENT_LINES = 4;
 const LEASE_MS = 30_000;
 const SLICE_BYTES = 1024 * 1024;
 
+/** What pays for a batch of a test; by default ten dollars of a new organization, and a key without a limit. */
+export interface BatchPayer {
+  /** Of the batch. */
+  readonly id?: string;
+  readonly organizationId?: string;
+  /** Added to what the organization has. */
+  readonly creditsUsd?: string;
+  readonly apiKeyHash?: string;
+  readonly budgets?: readonly SpendingLimit[];
+}
+
 /** A funded organization and an accepted batch of `total` lines in segments of four, waiting for validation. */
 export async function storeBatch(
   database: Database,
   total: number,
   holdUsd = '1',
-  id = `batch-test-${randomUUID()}`,
+  {
+    id = `batch-test-${randomUUID()}`,
+    organizationId = randomUUID(),
+    creditsUsd = '10',
+    apiKeyHash = 'a'.repeat(64),
+    budgets,
+  }: BatchPayer = {},
 ): Promise<StoredBatch> {
   const ledger = new LedgerRepository(database);
   const intake = new BatchIntakeRepository(database);
-  const owner = { organizationId: randomUUID(), workspaceId: randomUUID(), apiKeyHash: 'a'.repeat(64) };
-  await ledger.topUp(owner.organizationId, '10', randomUUID());
+  const owner = { organizationId, workspaceId: randomUUID(), apiKeyHash };
+  if (creditsUsd !== '0') await ledger.topUp(owner.organizationId, creditsUsd, randomUUID());
   const key = await intake.reserve(id);
   await intake.slice(async (session) => {
     await intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: false });
@@ -51,6 +69,7 @@ export async function storeBatch(
       workspaceId: owner.workspaceId,
       apiKeyHash: owner.apiKeyHash,
       keyLimit: null,
+      budgets,
       amountUsd: holdUsd,
       expiresAt: new Date(Date.now() + 86_400_000),
     });

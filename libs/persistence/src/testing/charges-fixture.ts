@@ -42,7 +42,7 @@ export async function chargedBatch(
   { isRunning = false, ...line }: Partial<LineOutcome> & { readonly isRunning?: boolean } = {},
 ): Promise<ChargedBatch> {
   await database.execute({ sql: 'DELETE FROM batch_segments' });
-  const batch = await storeBatch(database, total, '1', mintId('batch'));
+  const batch = await storeBatch(database, total, '1', { id: mintId('batch') });
   const batches = batchesOf(database);
   await batches.beginProgress((await batches.claimValidation(batch.id, LEASE_MS))!);
   const results = new BatchResultsRepository(database);

@@ -6,6 +6,7 @@ export {
   beginBatch,
   startBatch,
   storeBatch,
+  type BatchPayer,
   type StoredBatch,
 } from './batch-fixture';
 export { booksOfSpec, type Books } from './books';

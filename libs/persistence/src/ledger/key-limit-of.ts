@@ -1,5 +1,5 @@
 import type { KeyRecord, Principal } from '@libs/contracts';
-import type { KeyLimit } from '@libs/persistence';
+import type { KeyLimit } from './key-limit';
 
 type Limited = Pick<Principal & KeyRecord, 'limitUsd' | 'limitReset' | 'includeByokInLimit'>;
 

@@ -1,0 +1,35 @@
+import type { BatchSegmentsRepository } from '@libs/persistence';
+import type { HeldSegment } from './held-segment';
+import type { HeldSegments } from './held-segments';
+
+/** How long lines of a stopped batch may still be called: less than its time to wind up. */
+const CALL_OFF_MS = 4_000;
+
+/** Ends the segments of batches that are stopped: they begin no line, and are closed once nothing is under way. */
+export class SegmentStops {
+  constructor(
+    private readonly segments: Pick<BatchSegmentsRepository, 'close'>,
+    private readonly held: HeldSegments,
+    private readonly onFailure: (what: string, error: unknown) => void,
+  ) {}
+
+  /** Begins no more lines of a batch and calls those off that take long; true once none of it is held here. */
+  stopBatch(number: bigint): boolean {
+    const segments = this.held.ofBatch(number);
+    const begun = segments.filter((segment) => !segment.isStopped);
+    for (const segment of begun) {
+      segment.stop();
+      setTimeout(() => segment.calls.abort(), CALL_OFF_MS).unref();
+    }
+    for (const segment of segments) this.closeIfIdle(segment);
+    return segments.every((segment) => !this.held.has(segment));
+  }
+
+  closeIfIdle(segment: HeldSegment): void {
+    if (!segment.isStopped || !segment.isIdle || !this.held.has(segment)) return;
+    this.held.letGo(segment);
+    this.segments
+      .close([segment.claim])
+      .catch((error: unknown) => this.onFailure('a stopped segment stays until its lease ends', error));
+  }
+}
