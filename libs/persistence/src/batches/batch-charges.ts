@@ -58,6 +58,7 @@ export const CHARGES = `charged AS (
     UPDATE ledger_holds h SET settled_usd = h.settled_usd + bill.cost_usd,
       settled_byok_usd = h.settled_byok_usd + bill.byok_usd,
       raised_usd = greatest(0, h.settled_usd + bill.cost_usd - h.amount_usd),
+      overage_usd = h.overage_usd + greatest(0, h.settled_usd + bill.cost_usd - h.amount_usd),
       amount_usd = greatest(h.amount_usd, h.settled_usd + bill.cost_usd)
     FROM bill JOIN batches b ON b.number = bill.batch_number WHERE h.id = b.id AND h.state = 'open'
     RETURNING bill.batch_number, h.account_id, h.api_key_hash, h.workspace_id, h.raised_usd,

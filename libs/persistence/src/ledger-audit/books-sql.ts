@@ -138,7 +138,8 @@ export const REPLAYED_SQL = `
     UNION ALL
     SELECT h.account_id, coalesce(h.workspace_id, b.workspace_id, v.workspace_id),
            coalesce(h.api_key_hash, b.api_key_hash, v.api_key_hash),
-           CASE WHEN h.state = 'resolved' THEN greatest(0, h.settled_usd - h.amount_usd) ELSE 0 END, h.settled_byok_usd
+           h.overage_usd + CASE WHEN h.state = 'resolved' THEN greatest(0, h.settled_usd - h.amount_usd) ELSE 0 END,
+           h.settled_byok_usd
     FROM ledger_holds h LEFT JOIN batches b ON b.id = h.id LEFT JOIN videos v ON v.id = h.id
   ), open_byok AS (
     SELECT workspace_id, sum(settled_byok_usd) AS byok FROM ledger_holds WHERE state = 'open' GROUP BY workspace_id

@@ -33,6 +33,10 @@ export class LedgerHoldEntity {
   @Column({ type: 'numeric', precision: 38, scale: 12, name: 'raised_usd', default: 0 })
   raisedUsd: string;
 
+  /** Sum of those: what was spent beyond what was held before. */
+  @Column({ type: 'numeric', precision: 38, scale: 12, name: 'overage_usd', default: 0 })
+  overageUsd: string;
+
   /**
    * Lines that workers and native orders may have under way, by their ids: `[lines, expiry in Unix seconds]`. Null
    * for a hold whose batch was never found to run ahead of it.

@@ -9,6 +9,7 @@ export class BatchFunds1763900000170 implements MigrationInterface {
     await runner.query(`
       ALTER TABLE ledger_holds
         ADD COLUMN raised_usd numeric(38,12) NOT NULL DEFAULT 0,
+        ADD COLUMN overage_usd numeric(38,12) NOT NULL DEFAULT 0,
         ADD COLUMN reserved jsonb,
         ADD COLUMN refused_since timestamptz`);
     await runner.query('ALTER TABLE batches ADD COLUMN is_metered boolean NOT NULL DEFAULT false');
@@ -17,7 +18,7 @@ export class BatchFunds1763900000170 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE batches DROP COLUMN is_metered');
     await runner.query(
-      'ALTER TABLE ledger_holds DROP COLUMN refused_since, DROP COLUMN reserved, DROP COLUMN raised_usd',
+      'ALTER TABLE ledger_holds DROP COLUMN refused_since, DROP COLUMN reserved, DROP COLUMN overage_usd, DROP COLUMN raised_usd',
     );
   }
 }
