@@ -1,7 +1,10 @@
 import type { LineOutcome, SegmentLease } from '@libs/persistence';
 import type { HeldSegment } from './held-segment';
 
-/** What is held, in bytes of lines and in segments per slot; a claim is made only below it. */
+/**
+ * What is held, in bytes of lines and in segments per slot; a claim is made only below it. Beyond the bytes there are
+ * only lines at providers that do not answer: at most one for each slot.
+ */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 const MAX_SEGMENTS_PER_SLOT = 32;
 
@@ -10,7 +13,11 @@ export class HeldSegments implements Iterable<HeldSegment> {
   private readonly segments = new Set<HeldSegment>();
   private bytes = 0;
 
-  constructor(private readonly slots: number) {}
+  /** @param isSilent whether the provider of a quota accepts calls and does not answer */
+  constructor(
+    private readonly slots: number,
+    private readonly isSilent: (quota: string) => boolean = () => false,
+  ) {}
 
   [Symbol.iterator](): Iterator<HeldSegment> {
     return this.segments.values();
@@ -46,8 +53,9 @@ export class HeldSegments implements Iterable<HeldSegment> {
     return this.segments.has(segment);
   }
 
+  /** Lines at a silent provider do not count, or they would keep those of all others from being fetched until they end. */
   get isHeavy(): boolean {
-    return this.bytes >= MAX_HELD_BYTES;
+    return this.bytes >= MAX_HELD_BYTES && this.bytes - this.silentBytes() >= MAX_HELD_BYTES;
   }
 
   get isFull(): boolean {
@@ -56,6 +64,12 @@ export class HeldSegments implements Iterable<HeldSegment> {
 
   get isHalfFull(): boolean {
     return this.segments.size > (this.slots * MAX_SEGMENTS_PER_SLOT) / 2 || this.bytes > MAX_HELD_BYTES / 2;
+  }
+
+  private silentBytes(): number {
+    let sum = 0;
+    for (const { quota, bytes } of this.segments) if (this.isSilent(quota)) sum += bytes;
+    return sum;
   }
 
   ofBatch(number: bigint): HeldSegment[] {

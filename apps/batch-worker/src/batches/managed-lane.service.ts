@@ -73,7 +73,7 @@ export class ManagedLaneService {
     keys: BatchKeys,
   ) {
     this.concurrency = env.BATCH_CONCURRENCY;
-    this.held = new HeldSegments(this.concurrency);
+    this.held = new HeldSegments(this.concurrency, (quota) => this.quotas.isSilent(quota));
     this.quotas = new LaneQuotas({
       slots: this.concurrency,
       groups: () => quotaGroupsOf(this.catalogue.current()),
