@@ -21,6 +21,9 @@ export const PRICES = { prompt: '0.000002', completion: '0.000006' };
 export const TURN_COST = (TOKENS.prompt * 2 + TOKENS.completion * 6) / 1e6;
 export const VECTOR = [0.5, -0.25, 0.125, 1];
 
+/** How long a call is read on for its usage after its client has left. */
+const LEFTOVER_READ_MS = '300';
+
 export interface ClientInstallation {
   readonly installation: Installation;
   readonly upstream: FakeUpstream;
@@ -35,7 +38,8 @@ export async function startClientInstallation(
   const upstream = await FakeUpstream.start();
   upstream.behaviour = behave;
   try {
-    const installation = await Installation.start({ catalogue: catalogueAt(upstream), apps, environment });
+    const settings = { LEFTOVER_READ_MS, ...environment };
+    const installation = await Installation.start({ catalogue: catalogueAt(upstream), apps, environment: settings });
     const stop = async (): Promise<void> => {
       await installation.stop();
       await upstream.close();

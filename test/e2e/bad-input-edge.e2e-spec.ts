@@ -739,9 +739,9 @@ describe('without PostgreSQL', () => {
       for (const [index, answer] of answers.slice(1).entries()) {
         expect({ name: NEEDED_BY[index]!.name, status: answer.status }).toEqual({
           name: NEEDED_BY[index]!.name,
-          status: 500,
+          status: 503,
         });
-        expectRefusal(answer, 500);
+        expectRefusal(answer, 503);
       }
       expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThan(3_000);
     } finally {
@@ -758,7 +758,7 @@ describe('without PostgreSQL', () => {
       return chat.status !== 200 || row?.state === 'settled' ? (row?.state ?? 'nothing') : undefined;
     });
     expect({ status: chat.status, state }).toEqual(
-      chat.status === 200 ? { status: 200, state: 'settled' } : { status: 500, state: 'nothing' },
+      chat.status === 200 ? { status: 200, state: 'settled' } : { status: 503, state: 'nothing' },
     );
     expect(['gateway', 'auth', 'batch-worker'].map((name) => installation.deathsOf(name))).toEqual([0, 0, 0]);
   }, 40_000);

@@ -86,7 +86,12 @@ beforeAll(async () => {
     ]),
   ) as { models: { slug: string; architecture: { output_modalities: string[] } }[] };
   catalogue.models.find(({ slug }) => slug === 'tools/picture')!.architecture.output_modalities = ['text', 'image'];
-  installation = await Installation.start({ catalogue: JSON.stringify(catalogue), apps: ['auth', 'gateway'] });
+  installation = await Installation.start({
+    catalogue: JSON.stringify(catalogue),
+    apps: ['auth', 'gateway'],
+    // How long a call is read on for its usage after its caller has left.
+    environment: { LEFTOVER_READ_MS: '300' },
+  });
   client = installation.client();
 }, 90_000);
 

@@ -25,6 +25,9 @@ const TROUBLE_MESSAGES =
 /** What TypeORM says once it has given up a connection that ended between two statements of a transaction. */
 const GIVEN_UP = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
+/** A database that an operator has closed, which has a state that statements can have too. */
+const CLOSED_DATABASE = /^database ".*" is not currently accepting connections$/;
+
 const RETRY_AFTER_SECONDS = 2;
 
 /**
@@ -50,7 +53,7 @@ function databaseUnavailable(cause: Error): AppError {
 function isTrouble(error: unknown): error is Error {
   if (!(error instanceof Error) || error instanceof AppError) return false;
   const state = sqlStateOf(error);
-  if (state !== null) return TROUBLE_STATES.test(state);
+  if (state !== null) return TROUBLE_STATES.test(state) || CLOSED_DATABASE.test(error.message);
   if ('code' in error && TROUBLE_CODES.has(error.code)) return true;
   if (GIVEN_UP.some((type) => error instanceof type)) return true;
   // A connection that failed for every address of a host.
