@@ -46,7 +46,8 @@ beforeAll(async () => {
   installation = await Installation.start({
     catalogue: catalogueOf(models),
     apps: ['auth', 'gateway'],
-    environmentOf: { gateway: { STREAM_FIRST_COMMENT_MS: '200' } },
+    // The second: how long a call is read on for its usage after its caller has left.
+    environmentOf: { gateway: { STREAM_FIRST_COMMENT_MS: '200', LEFTOVER_READ_MS: '300' } },
   });
 }, 90_000);
 
@@ -126,12 +127,14 @@ describe('while a provider says nothing', () => {
     expect(await rowOf(stream)).toMatchObject({ outcome: 'completed', provider: 'speaks-chat' });
   });
 
-  it.each(DIALECTS)('a caller of %s who leaves ends the call', async (api) => {
+  it.each(DIALECTS)('a caller of %s who leaves ends the call, and pays for the prompt', async (api) => {
     const before = upstream.endings.length;
     const stream = await ask(api, 'speaks/chat');
     await stream.until(COMMENT);
     stream.leave();
     expect(await upstream.endings[before]).toBe(false);
-    expect(await rowOf(stream)).toMatchObject({ outcome: 'cancelled', charges: [] });
+    const row = await rowOf(stream);
+    expect(row).toMatchObject({ outcome: 'cancelled', charges: [row.cost] });
+    expect(Number(row.cost)).toBeGreaterThan(0);
   });
 });
