@@ -280,14 +280,20 @@ describe('calls over RabbitMQ', () => {
     const count = async (): Promise<AddResponse> => ({ sum: (handled += 1) });
     const receiver = new CallReceiver(new Map([[own.name, contract as Contract]]), count, replies);
     const amqpUrl = new Secret(questions.through(broker.url));
-    const receive = (delivery: Delivery): Promise<void> => receiver.receive(delivery);
+    const deliveries: Delivery[] = [];
+    const receive = (delivery: Delivery): Promise<void> => {
+      deliveries.push(delivery);
+      return receiver.receive(delivery);
+    };
     const consumer = new QueueConsumer({ amqpUrl, name: 'questions', queue: own.queue, receive });
     answers.refuse();
     for (const one of [connection, replies, consumer]) one.start();
     try {
       await consumer.whenConsuming(10_000);
       const answer = bus.call(contract, { left: 1, right: 1 });
-      await eventually(() => handled === 1, 'the question is handled');
+      await eventually(() => deliveries[0]?.isSettled === true, 'the question is acknowledged');
+      // The broker reads a channel in order: it has the acknowledgement when it answers.
+      await deliveries[0]!['channel'].checkQueue(own.queue.name);
       questions.cut();
       await eventually(() => !consumer.isConsuming(), 'the loss is seen');
       await consumer.whenConsuming(10_000);
