@@ -1,13 +1,13 @@
 import { queues } from '@libs/contracts';
 import { purgeQueue, queueDepth } from '../support/broker';
-import { catalogueOf, type TestPrices } from '../support/catalogue';
+import type { TestPrices } from '../support/catalogue';
+import { startBatchInstallation, type BatchInstallation } from '../support/batch-installation';
 import { BatchRun, type BatchPlan } from '../support/batch-run';
 import { findViolations, repeatedAnswers } from '../support/checker';
 import type { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import type { BatchHistory } from '../support/history';
-import { Installation } from '../support/installation';
-import { Upstream, type UpstreamCall } from '../support/upstream';
+import type { UpstreamCall } from '../support/upstream';
 import { say } from '../support/say';
 
 /**
@@ -48,25 +48,23 @@ const SCRIPTS = {
   slow: { latencyMs: 150 },
 };
 
-let upstream: Upstream;
-let installation: Installation;
+let started: BatchInstallation;
+let upstream: BatchInstallation['upstream'];
+let installation: BatchInstallation['installation'];
 let client: ApiClient;
 
 beforeAll(async () => {
-  upstream = await Upstream.start(SCRIPTS);
-  installation = await Installation.start({
+  started = await startBatchInstallation({
     apps: APPS,
-    catalogue: catalogueOf(upstream.models(SCRIPTS, { pricing: PRICING, batchPricing: BATCH_PRICING })),
+    scripts: SCRIPTS,
+    pricing: PRICING,
+    batchPricing: BATCH_PRICING,
     environment: { BATCH_CONCURRENCY: String(CONCURRENCY) },
   });
-  client = installation.client();
+  ({ upstream, installation, client } = started);
 }, BOOT_TIMEOUT_MS);
 
-afterAll(async () => {
-  await client?.close();
-  await installation?.stop();
-  await upstream?.stop();
-}, BOOT_TIMEOUT_MS);
+afterAll(() => started?.stop(), BOOT_TIMEOUT_MS);
 
 beforeEach(() => upstream.forget());
 

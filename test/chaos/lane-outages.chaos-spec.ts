@@ -1,13 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { startBatchInstallation, type BatchInstallation } from '../support/batch-installation';
 import { BatchRun } from '../support/batch-run';
 import { catalogueOf, type TestPrices } from '../support/catalogue';
 import { findViolations } from '../support/checker';
 import type { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
-import { Upstream, type UpstreamCall, type UpstreamScript } from '../support/upstream';
+import type { UpstreamCall, UpstreamScript } from '../support/upstream';
 
 /**
  * Batches whose provider, key or catalogue fails for a while: their lines wait, and end as if nothing had been. Each
@@ -36,25 +36,21 @@ const SCRIPTS = {
 } as const satisfies Readonly<Record<string, UpstreamScript>>;
 type Script = keyof typeof SCRIPTS;
 
-let upstream: Upstream;
-let installation: Installation;
+let started: BatchInstallation;
+let upstream: BatchInstallation['upstream'];
+let installation: BatchInstallation['installation'];
 let client: ApiClient;
 
 beforeAll(async () => {
-  upstream = await Upstream.start(SCRIPTS);
-  installation = await Installation.start({
-    apps: ['auth', 'batch-worker', 'gateway'],
-    catalogue: catalogueOf(upstream.models(SCRIPTS, { pricing: PRICES })),
+  started = await startBatchInstallation({
+    scripts: SCRIPTS,
+    pricing: PRICES,
     environment: { BATCH_CONCURRENCY: String(CONCURRENCY), BATCH_READS_PER_MINUTE: '100000' },
   });
-  client = installation.client();
+  ({ upstream, installation, client } = started);
 }, BOOT_TIMEOUT_MS);
 
-afterAll(async () => {
-  await client?.close();
-  await installation?.stop();
-  await upstream?.stop();
-}, BOOT_TIMEOUT_MS);
+afterAll(() => started?.stop(), BOOT_TIMEOUT_MS);
 
 beforeEach(() => upstream.forget());
 

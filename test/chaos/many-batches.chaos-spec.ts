@@ -1,13 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { queues } from '@libs/contracts';
+import { startBatchInstallation, type BatchInstallation } from '../support/batch-installation';
 import { chatRequests, linesOf } from '../support/batch-lines';
 import { queueDepth } from '../support/broker';
-import { catalogueOf } from '../support/catalogue';
 import type { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
 import { bytesOf, growthOf, rowsOfTables } from '../support/table-growth';
-import { Upstream } from '../support/upstream';
 import { say } from '../support/say';
 
 /**
@@ -36,29 +34,23 @@ interface Peaks {
   queue: number;
 }
 
-let upstream: Upstream;
-let installation: Installation;
+let started: BatchInstallation;
+let upstream: BatchInstallation['upstream'];
+let installation: BatchInstallation['installation'];
 let client: ApiClient;
 
 beforeAll(async () => {
-  upstream = await Upstream.start({ fast: {} });
-  const pricing = { prompt: '0.000000123', completion: '0.000000457' };
-  const model = { slug: 'tests/fast', provider: 'tests-fast', baseUrl: upstream.baseUrl('fast'), pricing };
-  installation = await Installation.start({
-    apps: ['auth', 'batch-worker', 'gateway'],
-    catalogue: catalogueOf([model]),
+  started = await startBatchInstallation({
+    scripts: { fast: {} },
+    pricing: { prompt: '0.000000123', completion: '0.000000457' },
     environment: { BATCH_SUBMISSIONS_PER_MINUTE: '1000000', BATCH_READS_PER_MINUTE: '1000000' },
   });
-  client = installation.client();
+  ({ upstream, installation, client } = started);
   // The first makes rows that later ones share.
   await allCompleted([await submit('first')]);
 }, BOOT_TIMEOUT_MS);
 
-afterAll(async () => {
-  await client?.close();
-  await installation?.stop();
-  await upstream?.stop();
-}, BOOT_TIMEOUT_MS);
+afterAll(() => started?.stop(), BOOT_TIMEOUT_MS);
 
 beforeEach(() => upstream.forget());
 

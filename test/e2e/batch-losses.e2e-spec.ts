@@ -1,11 +1,9 @@
+import { startBatchInstallation, type BatchInstallation } from '../support/batch-installation';
 import { BatchRun } from '../support/batch-run';
-import { catalogueOf } from '../support/catalogue';
 import { findViolations } from '../support/checker';
 import type { ApiClient, BatchBody } from '../support/client';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
 import { Operator } from '../support/operator';
-import { Upstream } from '../support/upstream';
 
 const PRICES = { prompt: '0.000000123', completion: '0.000000457' };
 const SCRIPTS = { fast: {}, slow: { latencyMs: 150 }, sticky: { hangShare: 1 } };
@@ -17,25 +15,21 @@ interface Checked {
   readonly batches: readonly { readonly id: string; readonly problems: readonly { readonly kind: string }[] }[];
 }
 
-let upstream: Upstream;
-let installation: Installation;
+let started: BatchInstallation;
+let upstream: BatchInstallation['upstream'];
+let installation: BatchInstallation['installation'];
 let client: ApiClient;
 
 beforeAll(async () => {
-  upstream = await Upstream.start(SCRIPTS);
-  installation = await Installation.start({
-    catalogue: catalogueOf(upstream.models(SCRIPTS, { pricing: PRICES })),
+  started = await startBatchInstallation({
+    scripts: SCRIPTS,
+    pricing: PRICES,
     environment: { BATCH_CONCURRENCY: '16' },
-    apps: ['auth', 'batch-worker', 'gateway'],
   });
-  client = installation.client();
+  ({ upstream, installation, client } = started);
 }, 90_000);
 
-afterAll(async () => {
-  await client?.close();
-  await installation?.stop();
-  await upstream?.stop();
-}, 60_000);
+afterAll(() => started?.stop(), 60_000);
 
 function submit(tag: string, script: keyof typeof SCRIPTS, lines = LINES): Promise<BatchRun> {
   return BatchRun.submit(installation, upstream, client, { tag, lines, model: `tests/${script}`, prices: PRICES });

@@ -1,9 +1,7 @@
-import { catalogueOf } from '../support/catalogue';
+import { startBatchInstallation, type BatchInstallation } from '../support/batch-installation';
 import { chatRequests, linesOf } from '../support/batch-lines';
 import type { ApiAnswer, ApiClient, BatchBody } from '../support/client';
 import { eventually } from '../support/eventually';
-import { Installation } from '../support/installation';
-import { Upstream } from '../support/upstream';
 
 /** What a caller is told of cost and time when a batch is taken, and what they then are. */
 
@@ -26,29 +24,24 @@ type Accepted = BatchBody & { readonly sluice_metadata?: { readonly quote: Quote
 
 const SCRIPTS = { steady: { latencyMs: LATENCY_MS }, fast: {}, unknown: {} };
 
-let upstream: Upstream;
-let installation: Installation;
+let started: BatchInstallation;
+let installation: BatchInstallation['installation'];
 let client: ApiClient;
 
 beforeAll(async () => {
-  upstream = await Upstream.start(SCRIPTS);
-  installation = await Installation.start({
-    apps: ['auth', 'batch-worker', 'gateway'],
-    catalogue: catalogueOf(upstream.models(SCRIPTS, { pricing: PRICES })),
+  started = await startBatchInstallation({
+    scripts: SCRIPTS,
+    pricing: PRICES,
     environment: {
       BATCH_CONCURRENCY: String(CONCURRENCY),
       BATCH_SUBMISSIONS_PER_MINUTE: '100000',
       BATCH_READS_PER_MINUTE: '100000',
     },
   });
-  client = installation.client();
+  ({ installation, client } = started);
 }, BOOT_TIMEOUT_MS);
 
-afterAll(async () => {
-  await client?.close();
-  await installation?.stop();
-  await upstream?.stop();
-}, BOOT_TIMEOUT_MS);
+afterAll(() => started?.stop(), BOOT_TIMEOUT_MS);
 
 jest.setTimeout(3 * END_MS);
 

@@ -13,6 +13,7 @@ export { FeedOwner } from './feeds/feed-owner';
 export { FeedOwnerModule } from './feeds/feed-owner.module';
 export { FeedSource } from './feeds/feed-source';
 export { Feeds } from './feeds/feeds';
+export { startFeedOwner } from './feeds/start-feed-owner';
 export { AppExceptionFilter } from './errors/app-exception.filter';
 export { errorResponse, type ErrorResponse } from './errors/error-response';
 export { fromHttpFramework } from './errors/foreign-errors';

@@ -1,0 +1,28 @@
+import type { DynamicModule, INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { QueueSpec } from '@libs/contracts';
+import type { AppContext } from '../health/lifecycle';
+import { nestOptions, PlatformModule } from '../health/platform.module';
+import { consumeQueues } from '../messaging';
+import { FeedOwner } from './feed-owner';
+
+/**
+ * Starts an app that answers the calls of its queues and publishes the changes that they make. Resolves when it answers.
+ * It has no HTTP beside the health routes.
+ */
+export async function startFeedOwner(
+  context: AppContext,
+  module: DynamicModule,
+  queues: readonly QueueSpec[],
+): Promise<INestApplication> {
+  const root = { ...module, imports: [PlatformModule.for(context), ...(module.imports ?? [])] };
+  const app = await NestFactory.create(root, new FastifyAdapter(), nestOptions(context));
+  await app.init();
+  const feed = app.get(FeedOwner, { strict: false });
+  const { AMQP_URL: amqpUrl } = context.env;
+  const consumption = await consumeQueues(app, { amqpUrl, queues, announce: () => feed.announce() });
+  context.readiness.addCheck('queues', () => consumption.isConnected());
+  context.drainSteps.add('queues', () => consumption.drain());
+  return app;
+}
