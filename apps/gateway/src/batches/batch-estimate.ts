@@ -1,4 +1,11 @@
-import { managedLanePrices, priceUsage, type Endpoint, type PicoUsd } from '@libs/inference';
+import {
+  highestPricesFor,
+  managedLanePrices,
+  priceUsage,
+  type Endpoint,
+  type PicoUsd,
+  type PriceList,
+} from '@libs/inference';
 import type { BatchLineDraft } from './batch-line';
 
 /** Text is nearer four bytes a token; three keeps the hold above the bill for most languages. */
@@ -8,40 +15,67 @@ const UNCAPPED_OUTPUT_TOKENS = 1_024;
 /** Rates are held in 10^-18 dollars, money in 10^-12. */
 const RATE_PER_PICO_USD = 1_000_000n;
 
+/** Lines whose prompts have fewer tokens than a power of two, and at least half as many. */
+interface SizeClass {
+  lines: number;
+  promptTokens: number;
+  cappedOutputTokens: number;
+  uncappedAnswers: number;
+}
+
 /**
  * What a batch will cost at most, as far as its lines say: gathered while they stream in, priced when the
- * endpoint is known. Constant memory for any number of lines.
+ * endpoint is known. Constant memory for any number of lines: they are summed by size, because long prompts may have
+ * rates of their own.
  */
 export class BatchEstimate {
-  private lines = 0;
-  private promptTokens = 0;
-  private cappedOutputTokens = 0;
-  private uncappedAnswers = 0;
+  /** At the exponent of their power of two. */
+  private readonly classes: (SizeClass | undefined)[] = [];
 
   add(line: BatchLineDraft): void {
-    this.lines += 1;
-    this.promptTokens += Math.ceil(line.body.length / BYTES_PER_TOKEN);
-    if (line.maxOutputTokens === null) this.uncappedAnswers += line.choices;
-    else this.cappedOutputTokens += line.maxOutputTokens;
+    const promptTokens = Math.ceil(line.body.length / BYTES_PER_TOKEN);
+    const size = (this.classes[bitsOf(promptTokens)] ??= emptyClass());
+    size.lines += 1;
+    size.promptTokens += promptTokens;
+    if (line.maxOutputTokens === null) size.uncappedAnswers += line.choices;
+    else size.cappedOutputTokens += line.maxOutputTokens;
   }
 
   /** Pico-dollars. Embeddings generate no tokens. */
   costAt(endpoint: Endpoint, generates: boolean): PicoUsd {
-    const perAnswer = Math.min(UNCAPPED_OUTPUT_TOKENS, endpoint.maxCompletionTokens ?? UNCAPPED_OUTPUT_TOKENS);
-    const completionTokens = generates ? this.cappedOutputTokens + this.uncappedAnswers * perAnswer : 0;
-    const usage = {
-      promptTokens: this.promptTokens,
-      completionTokens,
-      totalTokens: this.promptTokens + completionTokens,
-      cachedTokens: 0,
-      cacheWriteTokens: 0,
-      reasoningTokens: 0,
-      audioPromptTokens: 0,
-      audioCompletionTokens: 0,
-      provenance: 'estimated' as const,
-    };
     const prices = managedLanePrices(endpoint.provider) === 'batch' ? endpoint.batchPricing : endpoint.pricing;
-    const perRequest = (prices.request ?? 0n) * BigInt(Math.max(0, this.lines - 1));
-    return priceUsage(prices, usage).totalCost + perRequest / RATE_PER_PICO_USD;
+    const perAnswer = Math.min(UNCAPPED_OUTPUT_TOKENS, endpoint.maxCompletionTokens ?? UNCAPPED_OUTPUT_TOKENS);
+    let sum = 0n;
+    for (const [bits, size] of this.classes.entries()) {
+      if (size === undefined) continue;
+      const completionTokens = generates ? size.cappedOutputTokens + size.uncappedAnswers * perAnswer : 0;
+      sum += costOf(highestPricesFor(prices, 0, 2 ** bits - 1), size, completionTokens);
+    }
+    return sum;
   }
+}
+
+function costOf(prices: PriceList, { lines, promptTokens }: SizeClass, completionTokens: number): PicoUsd {
+  const usage = {
+    promptTokens,
+    completionTokens,
+    totalTokens: promptTokens + completionTokens,
+    cachedTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
+    audioPromptTokens: 0,
+    audioCompletionTokens: 0,
+    provenance: 'estimated' as const,
+  };
+  const otherRequests = (prices.request ?? 0n) * BigInt(lines - 1);
+  return priceUsage(prices, usage).totalCost + otherRequests / RATE_PER_PICO_USD;
+}
+
+/** The least exponent of a power of two above a whole number. */
+function bitsOf(count: number): number {
+  return 32 - Math.clz32(count);
+}
+
+function emptyClass(): SizeClass {
+  return { lines: 0, promptTokens: 0, cappedOutputTokens: 0, uncappedAnswers: 0 };
 }

@@ -2,6 +2,7 @@ import {
   endpointsNamed,
   heldOutputTokens,
   highestPricesFor,
+  mostPromptTokens,
   priceTokens,
   upstreamApiFor,
   type Api,
@@ -40,5 +41,5 @@ function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers }: E
   // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
   const prompt = api === 'embeddings' ? promptTokens : Math.min(promptTokens, endpoint.contextLength ?? promptTokens);
   const completion = api === 'embeddings' ? 0 : heldOutputTokens(endpoint, { maxTokens, answers });
-  return priceTokens(highestPricesFor(endpoint.pricing, prompt), prompt, completion);
+  return priceTokens(highestPricesFor(endpoint.pricing, prompt, mostPromptTokens(prompt)), prompt, completion);
 }

@@ -5,6 +5,8 @@ import { textUnits, UNITS_PER_TOKEN } from './text-tokens';
 /** What the names around a string say of it. */
 export type Place =
   | 'text'
+  /** JSON that the model reads as it stands: no name in it makes media of a text. */
+  | 'json'
   | 'type'
   | 'media_type'
   | 'input_audio'
@@ -39,12 +41,15 @@ const RULES: Readonly<Record<string, Rule>> = {
   signature: 'sealed',
   type: 'type',
   media_type: 'media_type',
+  // What a model gave a tool.
+  input: 'json',
 };
 
 const NAMES = new ByteNames(RULES);
 
 /** Returns what the name between two offsets makes of its value; `around` is the place of the object it stands in. */
 export function placeOf(bytes: Buffer, start: number, end: number, around: Place): Place {
+  if (around === 'json') return 'json';
   const rule = NAMES.find(bytes, start, end) ?? 'text';
   return typeof rule === 'string' ? rule : (rule[around] ?? 'text');
 }
@@ -84,7 +89,7 @@ export class StringCounter {
 
   /** Returns the text units of a string at nesting `depth`; strings whose meaning is not clear yet are counted by `close`. */
   count(place: Place, depth: number, start: number, end: number): number {
-    if (place === 'text') return textUnits(this.bytes, start, end);
+    if (place === 'text' || place === 'json') return textUnits(this.bytes, start, end);
     if (place === 'source data' || place === 'picture result') return this.postpone(depth, { start, end, place });
     const kind = LINKS.get(place);
     if (kind !== undefined) return linkedTokens(kind, this.bytes, start, end) * UNITS_PER_TOKEN;

@@ -19,6 +19,14 @@ export function estimatePromptTokens(body: Buffer): number {
   return scanJsonShape(body).promptTokens;
 }
 
+/** An estimate is at least this share of the tokens that a prompt has: see `prompt-estimate.spec.ts`. */
+const LEAST_SHARE = 0.6;
+
+/** Returns the most tokens that a prompt with this estimate may have. */
+export function mostPromptTokens(estimated: number): number {
+  return Math.ceil(estimated / LEAST_SHARE);
+}
+
 /** Estimates the tokens of a text. */
 export function estimateTextTokens(text: string): number {
   const json = Buffer.from(JSON.stringify(text));

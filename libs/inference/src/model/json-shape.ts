@@ -22,8 +22,12 @@ const SPACE = 0x20;
 /** Below this length a byte loop beats the call into native `indexOf`. */
 const SHORT_STRING = 64;
 
-/** What a number, a literal or a token's id counts. */
+/** What a token's id counts. */
 const SCALAR_UNITS = UNITS_PER_TOKEN;
+/** What the marks of JSON count where the model reads them: the two brackets of an object or list, the quotes and the colon of a name, a comma. */
+const BRACKETS_UNITS = 12;
+const NAME_UNITS = 8;
+const COMMA_UNITS = 8;
 
 /** Members of a request that say how it is to be served, and that no model reads. All others may be read. */
 const CONTROL_MEMBERS = new ByteNames(
@@ -49,6 +53,9 @@ const CONTROL_MEMBERS = new ByteNames(
     ].map((name) => [name, true]),
   ),
 );
+
+/** Members of a request that providers take apart. All others that are in a prompt, such as tools, reach the model as JSON. */
+const CONVERSATIONS = new ByteNames({ messages: true, input: true, system: true, prompt: true });
 
 /** Of each depth of the scan that is running; a scan never calls back. */
 const commasAt = new Int32Array(MAX_DEPTH + 1);
@@ -121,18 +128,30 @@ class ShapeScan {
     if (hasEscape(bytes, start, end)) this.hasEscapedKey = true;
     if (depth === 1) this.isInPrompt = CONTROL_MEMBERS.find(bytes, start, end) === undefined;
     if (!this.isInPrompt) return;
+    if (depth === 1) {
+      placeAt[depth] = CONVERSATIONS.find(bytes, start, end) === undefined ? 'json' : 'text';
+      return;
+    }
     placeAt[depth] = placeOf(bytes, start, end, aroundAt[depth]!);
-    if (depth > 1) this.units += textUnits(bytes, start, end);
+    this.units += textUnits(bytes, start, end);
+    this.addMark(NAME_UNITS);
+  }
+
+  /** Marks of JSON are no tokens where a provider takes the JSON apart. */
+  private addMark(units: number): void {
+    if (this.isInPrompt && aroundAt[this.depth] === 'json') this.units += units;
   }
 
   /** Up to the last byte of a number or a literal. */
   private passScalar(start: number): number {
     const { bytes } = this;
+    let end = start + 1;
+    while (end < bytes.length && isScalarByte(bytes[end]!)) end += 1;
     // Settings are numbers of the request itself; a prompt may be a list of token ids.
-    if (this.isInPrompt && this.depth > 1) this.units += SCALAR_UNITS;
-    let at = start + 1;
-    while (at < bytes.length && isScalarByte(bytes[at]!)) at += 1;
-    return at - 1;
+    if (this.isInPrompt && this.depth > 1) {
+      this.units += aroundAt[this.depth] === 'json' ? textUnits(bytes, start, end) : SCALAR_UNITS;
+    }
+    return end - 1;
   }
 
   /** Brackets, commas, colons and white space. */
@@ -146,6 +165,7 @@ class ShapeScan {
     const { depth } = this;
     commasAt[depth]! += 1;
     this.countValue();
+    this.addMark(COMMA_UNITS);
     const isFull = isObjectAt[depth] === 1 && commasAt[depth]! >= MAX_KEYS_PER_OBJECT;
     if (isFull) this.problem = 'too many members in one object';
   }
@@ -160,8 +180,10 @@ class ShapeScan {
     }
     commasAt[depth] = 0;
     isObjectAt[depth] = bracket === OPEN_OBJECT ? 1 : 0;
-    aroundAt[depth] = placeAt[depth - 1]!;
-    placeAt[depth] = 'text';
+    const around = placeAt[depth - 1]!;
+    aroundAt[depth] = around;
+    placeAt[depth] = around === 'json' ? 'json' : 'text';
+    this.addMark(BRACKETS_UNITS);
   }
 
   private close(): void {

@@ -49,6 +49,16 @@ describe(pricesFor.name, () => {
 });
 
 describe(highestPricesFor.name, () => {
+  it('is never below what any size between two bounds is charged', () => {
+    expect(highestPricesFor(LIST, 150_000, 200_000).prompt).toBe(120n);
+    expect(highestPricesFor(LIST, 150_000, 200_001).prompt).toBe(200n);
+    const cheaper = { ...LIST, overrides: [{ minPromptTokens: 1_000, rates: { prompt: 60n } }] };
+    expect([highestPricesFor(cheaper, 900, 1_100).prompt, highestPricesFor(cheaper, 1_000, 1_100).prompt]).toEqual([
+      100n,
+      60n,
+    ]);
+  });
+
   it('is never below what a call of this size is charged at any time of the day', () => {
     for (const promptTokens of [1, 200_000, 200_001, 1_000_000]) {
       const highest = highestPricesFor(LIST, promptTokens);

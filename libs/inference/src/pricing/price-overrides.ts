@@ -16,13 +16,19 @@ export function pricesFor(prices: PriceList, promptTokens: number, atMs: number)
   return matching.reduce<PriceList>((list, { rates }) => ({ ...list, ...rates }), prices);
 }
 
-/** The highest rates that a call with a prompt of this size can be charged, whenever it begins. */
-export function highestPricesFor(prices: PriceList, promptTokens: number): PriceList {
+/**
+ * The highest rates that a call can be charged, whenever it begins.
+ *
+ * @param leastTokens of its prompt
+ * @param mostTokens of its prompt, where that is only estimated
+ */
+export function highestPricesFor(prices: PriceList, leastTokens: number, mostTokens = leastTokens): PriceList {
   const { overrides } = prices;
   if (overrides === undefined) return prices;
+  const isCertain = (one: PriceOverride): boolean => reaches(one, leastTokens) && !isTimed(one);
   return overrides
-    .filter((one) => reaches(one, promptTokens))
-    .reduce<PriceList>((list, one) => ({ ...list, ...(isTimed(one) ? higher(list, one.rates) : one.rates) }), prices);
+    .filter((one) => reaches(one, mostTokens))
+    .reduce<PriceList>((list, one) => ({ ...list, ...(isCertain(one) ? one.rates : higher(list, one.rates)) }), prices);
 }
 
 function reaches({ minPromptTokens = 0 }: PriceOverride, promptTokens: number): boolean {

@@ -62,6 +62,14 @@ describe('overrides of prices in a catalogue', () => {
     expect(endpointOf([NIGHT], 'native', { batch_pricing }).listedBatchPricing.overrides).toEqual([LONG]);
   });
 
+  it('are refused by the hour for a batch API, where nobody knows when a request begins', () => {
+    const batch_pricing = { prompt: '0.1', completion: '0', overrides: [NIGHT] };
+    expect(problemsOf([], { batch_pricing })).toEqual([
+      'batch_pricing: cannot change by the hour: the provider decides when a request of its batch begins',
+    ]);
+    expect(endpointOf([], 'managed', { batch_pricing }).listedBatchPricing.overrides).toEqual([NIGHT]);
+  });
+
   it('are refused where they say nothing, too much or something impossible', () => {
     expect(problemsOf([{ prompt: '1' }, { min_prompt_tokens: 5 }])).toEqual([
       'pricing.overrides[0]: needs min_prompt_tokens, or utc_start and utc_end',

@@ -71,7 +71,9 @@ export function readPrices(endpoint: Mapping, apis: readonly Api[], batch: Batch
   const prices = readList(place, apis);
   if (!place.absent) requirePrices(place, prices.rates, apis);
   const batchPlace = endpoint.member('batch_pricing');
-  const batchPrices = batchPlace.absent ? defaultBatchPrices(prices, batch) : readBatchPrices(batchPlace, prices, apis);
+  const batchPrices = batchPlace.absent
+    ? defaultBatchPrices(prices, batch)
+    : readBatchPrices(batchPlace, prices, { apis, batch });
   return {
     pricing: toPriceList(prices),
     batchPricing: toPriceList(batchPrices),
@@ -96,9 +98,16 @@ function readRates(mapping: Mapping | null): NamedRates {
   return rates;
 }
 
-function readBatchPrices(place: Located, prices: Prices, apis: readonly Api[]): Prices {
+function readBatchPrices(
+  place: Located,
+  prices: Prices,
+  { apis, batch }: { readonly apis: readonly Api[]; readonly batch: BatchSupport },
+): Prices {
   const { rates, overrides } = readList(place, apis);
   requirePrices(place, rates, apis);
+  if (batch === 'native' && overrides.some(({ utcStart }) => utcStart !== undefined)) {
+    place.report('cannot change by the hour: the provider decides when a request of its batch begins');
+  }
   const search = prices.rates.get(FULL_PRICE_MEMBER);
   if (search === undefined || rates.has(FULL_PRICE_MEMBER)) return { rates, overrides };
   return { rates: new Map([...rates, [FULL_PRICE_MEMBER, search]]), overrides };

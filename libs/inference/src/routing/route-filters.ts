@@ -1,3 +1,4 @@
+import { mostPromptTokens } from '../model/estimate';
 import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
 import { highestPricesFor } from '../pricing/price-overrides';
@@ -65,8 +66,9 @@ function choiceFilters(preferences: RoutingPreferences, { estimatedPromptTokens 
     filters.push({ reason: OTHER_QUANTIZATION, keeps: ({ endpoint }) => accepted.has(endpoint.quantization) });
   }
   if (maxPrice) {
+    const mostTokens = mostPromptTokens(estimatedPromptTokens);
     const isAffordable = ({ pricing }: Endpoint): boolean =>
-      isWithinPrice(highestPricesFor(pricing, estimatedPromptTokens), maxPrice);
+      isWithinPrice(highestPricesFor(pricing, estimatedPromptTokens, mostTokens), maxPrice);
     filters.push({ reason: TOO_DEAR, keeps: ({ endpoint }) => isAffordable(endpoint) });
   }
   return filters;

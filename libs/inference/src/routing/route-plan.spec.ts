@@ -341,8 +341,8 @@ describe('hard filters', () => {
     [
       'the price of long prompts',
       { estimatedPromptTokens: 300, preferences: { maxPrice: { promptPerMillion: parseRate('1.5') } } },
-      withOverride('yes', 301),
-      withOverride('no', 300),
+      withOverride('yes', 501),
+      withOverride('no', 500),
       { code: 'constraint_filtered', excluded_by: 'max_price' },
     ],
     [

@@ -1,0 +1,68 @@
+import { parseRate } from '@libs/inference';
+import { anEndpoint, aProvider } from '@libs/inference/testing';
+import { BatchEstimate } from './batch-estimate';
+import type { BatchLineDraft } from './batch-line';
+
+const BASE = { prompt: parseRate('0.000001'), completion: parseRate('0.000005') };
+const LONG = {
+  minPromptTokens: 200_001,
+  rates: { prompt: parseRate('0.00001'), completion: parseRate('0.00005') },
+};
+const endpointAt = (pricing: object) =>
+  anEndpoint({ provider: aProvider({ batch: 'native' }), pricing: { ...BASE, ...pricing } });
+
+/** Three bytes of a body are taken for a token. */
+const lineOf = (promptTokens: number, maxOutputTokens: number | null = 1_000): BatchLineDraft => ({
+  customId: 'one',
+  body: Buffer.alloc(promptTokens * 3),
+  model: null,
+  maxOutputTokens,
+  choices: 1,
+});
+
+function costOf(lines: readonly BatchLineDraft[], pricing: object, generates = true): bigint {
+  const estimate = new BatchEstimate();
+  for (const line of lines) estimate.add(line);
+  return estimate.costAt(endpointAt(pricing), generates);
+}
+
+describe(BatchEstimate.name, () => {
+  it('takes the rates of long prompts for long prompts', () => {
+    // 800,000 tokens at 10 and 1,000 at 50 dollars per million.
+    expect(costOf([lineOf(800_000)], { overrides: [LONG] })).toBe(8_050_000_000_000n);
+  });
+
+  it('takes the base rates for short prompts, however many they are', () => {
+    const lines = Array.from({ length: 500 }, () => lineOf(1_000));
+    expect(costOf(lines, { overrides: [LONG] })).toBe(costOf(lines, {}));
+    expect(costOf(lines, {})).toBe(3_000_000_000_000n);
+  });
+
+  it('is the sum over lines of all sizes', () => {
+    const lines = [1, 2, 3, 4, 1_000, 262_143, 262_144, 1_000_000].map((tokens) => lineOf(tokens));
+    const single = lines.reduce((sum, line) => sum + costOf([line], { overrides: [LONG] }), 0n);
+    expect(costOf(lines, { overrides: [LONG] })).toBe(single);
+  });
+
+  it('is never below what a line near the bound is charged', () => {
+    // Its size class reaches beyond the bound.
+    expect(costOf([lineOf(200_000, 0)], { overrides: [LONG] })).toBe(2_000_000_000_000n);
+  });
+
+  it('takes the highest rates of the day', () => {
+    const night = { utcStart: 0, utcEnd: 6, rates: { prompt: parseRate('0.000002') } };
+    const cheap = { utcStart: 6, utcEnd: 12, rates: { prompt: 0n } };
+    expect(costOf([lineOf(1_000, 0)], { overrides: [night, cheap] })).toBe(2_000_000_000n);
+  });
+
+  it('counts the price of each request', () => {
+    const lines = [lineOf(10, 0), lineOf(20, 0), lineOf(5_000, 0)];
+    const request = parseRate('0.01');
+    expect(costOf(lines, { request }) - costOf(lines, {})).toBe(30_000_000_000n);
+  });
+
+  it('counts no generated tokens for embeddings, and 1,024 for an answer without a limit', () => {
+    expect(costOf([lineOf(0, null)], {}, false)).toBe(0n);
+    expect(costOf([lineOf(0, null), { ...lineOf(0, null), choices: 2 }], {})).toBe(3n * 1_024n * 5_000_000n);
+  });
+});
