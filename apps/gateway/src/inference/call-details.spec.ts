@@ -79,7 +79,7 @@ describe('the record of a call', () => {
     ['chat', 'chat/completions', {}],
     ['responses', 'responses', { input: 'Hi', messages: undefined }],
     ['messages', 'messages', { max_tokens: 5 }],
-  ])('tells of a stream of %s whose provider failed after the first words that it failed', async (_api, path, more) => {
+  ])('records that a stream of %s failed whose provider failed after the first words', async (_api, path, more) => {
     app.answer = (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write(chatChunk('Hel'), () => response.destroy());

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
-  cacheDiscount,
   formatUsd,
-  pricesFor,
   traitsOf,
   type Api,
   type Attempt,
@@ -64,16 +62,15 @@ export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly
 /** For the record of a call that was answered. */
 export function answerDetails(recorded: RecordedCall, server: Server, ended: Ended): GenerationDetails {
   const { endpoint, credential } = server;
-  const { usage, cost } = ended;
+  const { upstreamCost, cacheDiscount } = ended.cost;
   const { tier } = traitsOf(endpoint);
-  const discount = cacheDiscount(pricesFor(endpoint.pricing, usage.promptTokens, Date.now()), usage);
   return Object.assign(callDetails(recorded, server.attempts), {
     nativeFinishReason: storedText(ended.nativeFinishReason),
     // What an endpoint is asked for, and sells.
     serviceTier: tier === 'standard' ? undefined : tier,
     isByok: credential ? true : undefined,
-    upstreamCostUsd: cost.upstreamCost === undefined ? undefined : formatUsd(cost.upstreamCost),
-    cacheDiscountUsd: discount === 0n ? undefined : formatUsd(discount),
+    upstreamCostUsd: upstreamCost === undefined ? undefined : formatUsd(upstreamCost),
+    cacheDiscountUsd: cacheDiscount === undefined ? undefined : formatUsd(cacheDiscount),
     fetches: fetchesOf(server),
     search: server.search?.(),
   } satisfies Omit<GenerationDetails, 'attempts'>);

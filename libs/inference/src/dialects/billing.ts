@@ -1,5 +1,6 @@
 import type { Usage } from '../model/usage';
 import { byokCost } from '../pricing/byok-fee';
+import { cacheDiscount } from '../pricing/cache-discount';
 import { pricesFor } from '../pricing/price-overrides';
 import { priceUsage, type BilledUnits, type Cost } from '../pricing/price';
 import type { AnswerContext } from './dialect';
@@ -14,7 +15,10 @@ export function contextLengthOf({ endpoint, model }: AnswerContext): number {
 export function priceOf(usage: Usage, context: AnswerContext, units?: BilledUnits): Cost {
   const { endpoint, priceList, beganMs, byokFee } = context;
   const list = priceList === 'batch' ? endpoint.batchPricing : endpoint.pricing;
-  const cost = priceUsage(pricesFor(list, usage.promptTokens, beganMs), usage, units);
+  const prices = pricesFor(list, usage.promptTokens, beganMs);
+  const discount = cacheDiscount(prices, usage);
+  const full = priceUsage(prices, usage, units);
+  const cost = discount === 0n ? full : { ...full, cacheDiscount: discount };
   return byokFee === undefined ? cost : byokCost(cost, byokFee);
 }
 

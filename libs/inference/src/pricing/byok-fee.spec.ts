@@ -56,4 +56,12 @@ describe(sumCosts.name, () => {
     expect(sumCosts(own, list)).toEqual(sum);
     expect(sumCosts(own, own)).toMatchObject({ totalCost: 10n, upstreamCost: 200n, byokFee: 10n });
   });
+
+  it('sums what prompt caches took off, and keeps it beside the fee of an own key', () => {
+    const cached = { ...list, cacheDiscount: 30n };
+    const written = { ...list, cacheDiscount: -30n };
+    expect(sumCosts(cached, list)).toMatchObject({ cacheDiscount: 30n });
+    expect(sumCosts(cached, byokCost(cached, DEFAULT_BYOK_FEE))).toMatchObject({ cacheDiscount: 60n, totalCost: 105n });
+    expect(sumCosts(cached, written)).toEqual(sumCosts(list, list));
+  });
 });

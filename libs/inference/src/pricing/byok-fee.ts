@@ -26,9 +26,9 @@ export function parsePercent(text: string): Share {
  * The cost of a call on a caller's own key: its owner pays the provider, and us a share of the list price, rounded
  * half up to the pico-dollar. The parts stay those of the list price.
  */
-export function byokCost({ totalCost: listPrice, promptCost, completionCost }: Cost, fee: Share): Cost {
+export function byokCost({ totalCost: listPrice, ...parts }: Cost, fee: Share): Cost {
   const totalCost = feeOf(listPrice, fee);
-  return { totalCost, promptCost, completionCost, upstreamCost: listPrice, byokFee: totalCost };
+  return { ...parts, totalCost, upstreamCost: listPrice, byokFee: totalCost };
 }
 
 /** Returns what is charged for so much by list price on a caller's own key, in pico-dollars. */
@@ -50,10 +50,12 @@ export function upstreamCostText({ upstreamCost }: Cost): string {
 export function sumCosts(one: Cost, other: Cost): Cost {
   const isByok = one.upstreamCost !== undefined || other.upstreamCost !== undefined;
   const upstreamCost: PicoUsd = (one.upstreamCost ?? 0n) + (other.upstreamCost ?? 0n);
+  const cacheDiscount: PicoUsd = (one.cacheDiscount ?? 0n) + (other.cacheDiscount ?? 0n);
   return {
     totalCost: one.totalCost + other.totalCost,
     promptCost: one.promptCost + other.promptCost,
     completionCost: one.completionCost + other.completionCost,
     ...(isByok && { upstreamCost, byokFee: (one.byokFee ?? 0n) + (other.byokFee ?? 0n) }),
+    ...(cacheDiscount !== 0n && { cacheDiscount }),
   };
 }

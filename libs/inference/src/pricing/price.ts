@@ -91,6 +91,8 @@ export interface Cost {
   readonly upstreamCost?: PicoUsd;
   /** What of `totalCost` is our fee for that. */
   readonly byokFee?: PicoUsd;
+  /** What a prompt cache took off the list price, below zero where it added to it; absent where it did neither. */
+  readonly cacheDiscount?: PicoUsd;
 }
 
 /** Rates are 10^-18 USD; durations come in milliseconds, so sums are kept in 10^-21 USD. */
