@@ -70,7 +70,7 @@ const callsSql = (first: number, end: number, { transfers, organizations }: Hist
   SELECT id, 'charge', 'org:' || organization_id, 'revenue', cost_usd, workspace_id, api_key_hash, settled_at
   FROM stored`;
 
-/** Batches of the last four weeks, of which every second was emptied by its owner after it was charged. */
+/** Batches of the last four weeks. Every second one was emptied by its owner after it was charged. */
 const batchSql = (batch: number, lines: number, organizations: number): string => `
   WITH payer AS (SELECT ${batch % organizations} AS payer, now() - interval '1 day' * ${(batch % 26) + 1} AS at),
   stored AS (

@@ -29,7 +29,7 @@ export const routingMutants: readonly Mutant[] = [
   },
   {
     name: 'route-own-fault-words',
-    defect: 'a call that could not be made here is told as a provider that is not available',
+    defect: 'a call that could not be made here is reported as an unavailable provider',
     file: 'libs/inference/src/providers/upstream-exchange.ts',
     find: '    if (!isConnectionFault(code)) return notSent(provider, code, error);\n',
     replace: '',
@@ -95,7 +95,7 @@ export const routingMutants: readonly Mutant[] = [
     replace: '  return sameRoute(error, route);',
     project: 'unit',
     spec: CALL_FAILURE,
-    test: 'tells of the guardrail that stopped a call',
+    test: 'names the guardrail that stopped a call',
   },
   {
     name: 'route-refused-hold',
@@ -115,7 +115,7 @@ export const routingMutants: readonly Mutant[] = [
     replace: 'throw ticket.refusal ?? interruption;',
     project: 'unit',
     spec: CALL_FAILURE,
-    test: 'tells of all turns where a later one failed on messages (stream: false)',
+    test: 'lists all turns when a later one failed on messages (stream: false)',
   },
   {
     name: 'route-error-event',
@@ -125,7 +125,7 @@ export const routingMutants: readonly Mutant[] = [
     replace: "['event: message_stop\\n']",
     project: 'unit',
     spec: CALL_FAILURE,
-    test: 'tells of all turns where a later one failed on messages (stream: true)',
+    test: 'lists all turns when a later one failed on messages (stream: true)',
   },
   {
     name: 'tier-standard-only',

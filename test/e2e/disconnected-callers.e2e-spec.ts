@@ -152,7 +152,7 @@ async function leaveEarly(
   return { tag, body };
 }
 
-/** The row of the only call to a model of which none was settled before. */
+/** The row of the only settled call to a model. */
 async function rowOfLatest(model: string): Promise<StoredGeneration> {
   const id = await eventually(`a call to ${model} is on the books`, 10_000, async () => {
     const row = await installation.database.firstRow<{ id: string }>({

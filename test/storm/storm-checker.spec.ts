@@ -264,12 +264,12 @@ const PLANTED: readonly Planted[] = [
     ({ calls }) => void Object.assign(calls[2]!, { status: 503, generationId: null }),
   ],
   [
-    'a batch whose results nobody could read',
+    'a batch whose results could not be read',
     'a batch keeps its promises',
     ({ batches }) => void (batches[0]!.batch = null),
   ],
   [
-    'a batch of which a caller last saw that it runs',
+    'a batch that a caller last saw running',
     'a batch keeps its promises',
     ({ batches }) => void (batches[0]!.batch = { ...batches[0]!.batch!, status: 'in_progress', results: null }),
   ],
@@ -314,8 +314,8 @@ const PLANTED: readonly Planted[] = [
   ],
   ['a video without a charge or a cost', 'a video ends once', ({ dump }) => void (dump.videos[0]!.costUsd = null)],
   [
-    'a call that costs more than its price, as its caller was told',
-    'an answered call is charged as its caller was told',
+    'a call that costs more than its price, as its answer said',
+    'an answered call is charged as its answer said',
     ({ calls, dump }) => {
       calls[0]!.cost = '0.5';
       dump.generations[0]!.costUsd = '0.5';
@@ -376,12 +376,12 @@ const PLANTED: readonly Planted[] = [
   ['a video that was not charged', 'every cause has a charge', ({ dump }) => void dump.charges.pop()],
   [
     'a call whose row is gone',
-    'an answered call is charged as its caller was told',
+    'an answered call is charged as its answer said',
     ({ dump }) => void dump.generations.shift(),
   ],
   [
     'a cost that differs from the answer',
-    'an answered call is charged as its caller was told',
+    'an answered call is charged as its answer said',
     ({ calls }) => void Object.assign(calls[0]!, { cost: '0.5' }),
   ],
   [
@@ -416,7 +416,7 @@ const PLANTED: readonly Planted[] = [
       void deaths.push({ process: 'auth', atMs: START, how: 'exited with code 1', injected: null, wasBooting: false }),
   ],
   [
-    'a process that is told to stop and fails',
+    'a process that fails when it is stopped',
     'no process ends by itself',
     ({ deaths }) => void (deaths[1]!.how = 'exited with code 1'),
   ],

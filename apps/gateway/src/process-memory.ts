@@ -6,11 +6,16 @@ const SMALL_BUFFERS_TOGETHER_BYTES = 8 * 1024;
 const HEAP_GROWTH_PERCENT = 50;
 
 /**
- * Bounds what a process takes beyond what it uses, in the two ways that NODE_OPTIONS cannot.
+ * Bounds what a process takes beyond what it uses, in the three ways that NODE_OPTIONS cannot.
  *
  * Small buffers are cut from common slabs, and one that is kept, as the body of a request is while its answer
  * streams, keeps the whole slab with it. And what lived as long as a stream is old when it is left: unless the heap is
  * looked through before it has grown by a multiple, hundreds of finished streams lie there at any time.
+ *
+ * Pretenuring is off: from its first seconds V8 guesses which expressions make objects that last, and puts theirs into
+ * the old generation at once. For calls the guess is wrong. Each such object, with all that it refers to, stays after
+ * its call until the whole heap is collected. Without pretenuring a chat completion leaves less than half as many bytes
+ * there, and takes 5 % less CPU time.
  *
  * For the gateway alone, which has thousands of callers at a time. A batch worker holds each line until its result is
  * committed, so all of it is old when it is left: there the same bounds save 15 MiB in 350 and cost a fifth of its time.
@@ -18,4 +23,5 @@ const HEAP_GROWTH_PERCENT = 50;
 export function limitProcessMemory(): void {
   Buffer.poolSize = SMALL_BUFFERS_TOGETHER_BYTES;
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
+  setFlagsFromString('--no-allocation-site-pretenuring');
 }

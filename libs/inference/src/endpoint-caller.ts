@@ -185,7 +185,7 @@ export class EndpointCaller {
     return { stream, losses };
   }
 
-  /** What a call is charged of which nothing came before its caller left. */
+  /** Returns the charge of a call whose caller left before anything came. */
   leftCharge(api: CallableApi, candidate: Candidate, request: TimedRequest): LeftCharge {
     const context = this.#contextOf(candidate, request);
     return { ...(api === 'embeddings' ? leftEmbeddings(context) : new StreamMeter(context).left()), upstreamId: null };

@@ -120,7 +120,7 @@ const FAULTS: Readonly<Record<string, readonly [Act, 'provider_unavailable' | 't
       ),
     'provider_unavailable',
   ],
-  'packs its answer, which nobody asked for': [
+  'compresses its answer unasked': [
     (socket, api, mode) =>
       void socket.write(sized(mode, gzipSync(JSON.stringify(ANSWERS[api])), 'content-encoding: gzip')),
     'provider_unavailable',

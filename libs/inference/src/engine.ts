@@ -235,7 +235,7 @@ export class InferenceEngine {
     }
   }
 
-  /** Of a call of which nothing came before its caller left. */
+  /** The charge of a call whose caller left before anything came. */
   #leftCharge(api: RoutableApi, candidate: Candidate, request: TimedRequest): LeftCharge {
     if (api !== 'transcription') return this.#caller.leftCharge(api, candidate, request);
     return this.#speech.leftCharge(candidate, request as TimedRequest & TranscriptionRequest);

@@ -15,7 +15,7 @@ const usualMs = new WeakMap<object, number>();
 
 /**
  * Ends a connection on which PostgreSQL says nothing of a statement for longer than it lets one run: the host is gone,
- * or the network has dropped the connection and tells nobody. TCP alone notices that after a quarter of an hour, if at
+ * or the network has dropped the connection without a sign. TCP alone notices that after a quarter of an hour, if at
  * all, and until then each such connection is missing in the pool.
  *
  * @param statementMs PostgreSQL's own limit; 0 is none, so nothing is ended

@@ -57,7 +57,7 @@ export const answeredCalls: Check = (evidence) => {
     const wrong = wrongRow(call, row, evidence.prices);
     return wrong === null
       ? []
-      : [{ promise: 'an answered call is charged as its caller was told', what: `${call.generationId}: ${wrong}` }];
+      : [{ promise: 'an answered call is charged as its answer said', what: `${call.generationId}: ${wrong}` }];
   });
 };
 

@@ -15,7 +15,7 @@ export type StormPromise =
   | 'lines fail only for their own reasons'
   | 'every charge has a cause'
   | 'every cause has a charge'
-  | 'an answered call is charged as its caller was told'
+  | 'an answered call is charged as its answer said'
   | 'nothing is charged that no provider answered'
   | 'no hold outlives its owner'
   | 'the books balance'

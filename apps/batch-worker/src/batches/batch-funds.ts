@@ -19,7 +19,7 @@ export interface BatchFundsOptions {
   readonly onWarning: (text: string, error?: unknown) => void;
 }
 
-/** Batches that are remembered; those of which nothing is held are forgotten first. */
+/** Number of batches that are remembered; those without held segments are forgotten first. */
 const MOST_REMEMBERED = 2_000;
 const MOST_SUSPECTS = 1_000;
 const SUSPECT_MS = 10 * 60_000;
@@ -78,7 +78,7 @@ export class BatchFunds {
     return !isProven && Date.now() < (this.suspects.get(organizationId) ?? 0);
   }
 
-  /** Numbers of batches of which nothing may begin for now. */
+  /** Returns the numbers of batches whose lines may not begin for now. */
   paused(nowMs = Date.now()): bigint[] {
     if (nowMs >= this.pausesEndAtMs) return [];
     return [...this.funds].filter(([, fund]) => fund.isPaused(nowMs)).map(([number]) => number);

@@ -9,7 +9,7 @@ import { BatchValidationService } from './batch-validation.service';
 class OneBatch {
   failure: string | null = null;
   hasBegun = false;
-  /** Inputs in each line, as whoever decides on the lane is told. */
+  /** Inputs in each line, as the choice of the lane gets them. */
   embedded: readonly number[] = [];
 
   /** Numbers of the lines that are there. */
@@ -268,7 +268,7 @@ describe(BatchValidationService.name, () => {
     expect((await validated('/v1/audio/speech', {})).failure).toBe('Requests on /v1/audio/speech cannot be run');
   });
 
-  describe('of a batch of which lines are not there', () => {
+  describe('of a batch whose lines are missing', () => {
     const numbers = (count: number): number[] => Array.from({ length: count }, (_, seq) => seq);
     const begun = (total: number, seqs: readonly number[]): Promise<OneBatch> =>
       validatedWith(

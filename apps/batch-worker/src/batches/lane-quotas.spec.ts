@@ -135,7 +135,7 @@ describe(LaneQuotas.name, () => {
     });
   });
 
-  describe('a quota of which calls only fail', () => {
+  describe('a quota whose calls only fail', () => {
     it('gets one line at a time as a probe, whatever it got before, and says when the next is due', () => {
       const segment = held('acme one');
       fail(segment);

@@ -9,7 +9,8 @@ import type { GenerationTicket } from './generation-ticket';
 export class CallFund {
   /** What was spent, and what is reserved for what runs. */
   private takenPicoUsd: PicoUsd = 0n;
-  private last: Promise<PicoUsd> = Promise.resolve(0n);
+  /** Null before the first: most calls reserve nothing but what they began with. */
+  private last: Promise<PicoUsd> | null = null;
 
   constructor(
     private readonly ticket: Pick<GenerationTicket, 'cover'>,
@@ -25,7 +26,7 @@ export class CallFund {
   /** Resolves with what was reserved. @throws AppError payment_required when it is not there */
   async reserve(picoUsd: PicoUsd): Promise<PicoUsd> {
     // One after the other: each sees what the one before has added to the hold.
-    this.last = this.last.catch(() => 0n).then(() => this.take(picoUsd));
+    this.last = this.last === null ? this.take(picoUsd) : this.last.catch(() => 0n).then(() => this.take(picoUsd));
     return this.last;
   }
 

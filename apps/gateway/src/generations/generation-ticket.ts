@@ -32,7 +32,7 @@ export class GenerationTicket {
   /** Its charge, while the row is still being written. */
   deferred: GenerationSettlement | null = null;
   private listener: (() => void) | null = null;
-  private readonly deciding: (() => void)[] = [];
+  private deciding: (() => void)[] | null = null;
   /** Null where the call runs ahead: it listens to `onRefused` instead. */
   private readonly holdDecided: PromiseWithResolvers<void> | null;
 
@@ -88,7 +88,7 @@ export class GenerationTicket {
   /** Resolves when it is known what became of the opening. */
   decided(): Promise<void> {
     if (this.state !== 'waiting' && this.state !== 'writing') return Promise.resolve();
-    return new Promise((resolve) => this.deciding.push(resolve));
+    return new Promise((resolve) => void (this.deciding ??= []).push(resolve));
   }
 
   opened(): void {
@@ -98,7 +98,9 @@ export class GenerationTicket {
 
   private decide(state: OpeningState): void {
     this.state = state;
-    for (const resolve of this.deciding.splice(0)) resolve();
+    const { deciding } = this;
+    this.deciding = null;
+    for (const resolve of deciding ?? []) resolve();
   }
 
   refused(error: AppError): void {

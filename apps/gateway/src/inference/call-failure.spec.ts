@@ -104,7 +104,7 @@ async function ask(api: Api, stream: boolean, more: object): Promise<Told> {
 }
 
 describe(failureMetadata.name, () => {
-  it.each(BOTH)('tells of the guardrail that stopped a call of %s (stream: %j)', async (api, stream) => {
+  it.each(BOTH)('names the guardrail that stopped a call of %s (stream: %j)', async (api, stream) => {
     const asked = { plugins: [{ id: 'web-fetch' }, { id: 'moderation' }] };
     const { status, metadata } = await ask(api, stream, asked);
     expect(status).toBe(403);
@@ -114,21 +114,21 @@ describe(failureMetadata.name, () => {
     expect(app.upstreamCalls).toEqual([]);
   });
 
-  it.each(BOTH)('tells of the plugin that could not do its part on %s (stream: %j)', async (api, stream) => {
+  it.each(BOTH)('names the plugin that could not do its part on %s (stream: %j)', async (api, stream) => {
     const { status, metadata } = await ask(api, stream, { plugins: [{ id: 'web' }, { id: 'web-fetch' }] });
     expect(status).toBe(502);
     expect(metadata).toMatchObject({ attempt: 0, endpoints: AVAILABLE });
     expect(metadata.pipeline).toEqual([READ, { type: 'plugin', name: 'web', summary: 'failed' }]);
   });
 
-  it.each(BOTH)('tells of the plugins before the provider that failed on %s (stream: %j)', async (api, stream) => {
+  it.each(BOTH)('names the plugins before the provider that failed on %s (stream: %j)', async (api, stream) => {
     app.answer = (_request, response) => void response.writeHead(503).end('{}');
     const { status, metadata } = await ask(api, stream, { plugins: [{ id: 'web-fetch' }] });
     expect(status).toBe(503);
     expect(metadata).toMatchObject({ attempts: [{ provider: 'Test', status: 503 }], pipeline: [READ] });
   });
 
-  it.each(APIS)('tells of the provider that answered before a plugin failed on %s', async (api) => {
+  it.each(APIS)('names the provider that answered before a plugin failed on %s', async (api) => {
     const { status, metadata } = await ask(api, false, { plugins: [{ id: 'web-fetch' }, { id: 'response-healing' }] });
     expect(status).toBe(502);
     expect(metadata).toMatchObject({ attempts: [{ provider: 'Test', status: 200 }] });
@@ -138,7 +138,7 @@ describe(failureMetadata.name, () => {
     ]);
   });
 
-  it.each(BOTH)('tells of all turns where a later one failed on %s (stream: %j)', async (api, stream) => {
+  it.each(BOTH)('lists all turns when a later one failed on %s (stream: %j)', async (api, stream) => {
     failsInTheSecondTurn();
     const { last, metadata } = await ask(api, stream, { tools: TOOLS, plugins: [{ id: 'web-fetch' }] });
     expect(JSON.stringify(last)).toContain('overloaded');
@@ -153,7 +153,7 @@ describe(failureMetadata.name, () => {
     expect(stages).toMatchObject([READ, { type: 'server_tools', data: { steps: 1, uses: { datetime: 1 } } }]);
   });
 
-  it.each(BOTH)('tells of the turn before a tool that failed on %s (stream: %j)', async (api, stream) => {
+  it.each(BOTH)('lists the turn before a tool that failed on %s (stream: %j)', async (api, stream) => {
     failsInTheSecondTurn();
     act = () => {
       throw new AppError('provider_overloaded', 'The tool takes no more work');
@@ -164,7 +164,7 @@ describe(failureMetadata.name, () => {
   });
 
   it.each(BOTH)(
-    'tells of the provider of %s that was asked before its hold was refused (stream: %j)',
+    'names the provider of %s that was asked before its hold was refused (stream: %j)',
     async (api, stream) => {
       await (await app.post(PATHS[api], BODIES[api])).text();
       await app.recorder.flush();

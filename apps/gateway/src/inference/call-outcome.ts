@@ -53,7 +53,7 @@ export interface Failure {
   readonly left: LeftCall | null;
 }
 
-/** No provider gave an answer, so nobody pays, unless the caller left one that was at work. */
+/** No provider gave an answer, so the call is free, unless the caller left while a provider was at work. */
 export function failed(
   call: RecordedCall,
   { error, isCancelled, attempts, left }: Failure,

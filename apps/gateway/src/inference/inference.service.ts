@@ -97,7 +97,8 @@ export class InferenceService {
     );
     const endedMs = this.nowMs();
     const interruption = result.interruption ?? (abort.aborted ? callCancelled() : null);
-    settle(prepared, answered(prepared, { ...result, interruption }, { startedMs, firstByteMs: endedMs, endedMs }));
+    const ended = interruption === null ? result : { ...result, interruption };
+    settle(prepared, answered(prepared, ended, { startedMs, firstByteMs: endedMs, endedMs }));
     if (interruption) throw this.failedAfter(prepared, result, ticket.refusal ?? interruption);
     if (plugins === null) return result;
     try {

@@ -27,7 +27,7 @@ describe(hiddenTokens.name, () => {
     ['a request that forbids it', { reasoning: { effort: 'none' } }, {}, 0],
     ['a request with a budget', { reasoning: { max_tokens: 100 } }, {}, 100],
     ['a model without thoughts', { reasoning: { effort: 'high' } }, { supportedParameters: ['tools'] }, 0],
-    ['a model of which nothing is known', {}, { supportedParameters: [] }, 0],
+    ['an unknown model', {}, { supportedParameters: [] }, 0],
     ['the same, asked', { reasoning: { effort: 'high' } }, { supportedParameters: [] }, 970],
     ['the Messages API, unasked', {}, { apis: ['messages'] }, 0],
     ['the Messages API, asked', { thinking: { type: 'enabled', budget_tokens: 300 } }, { apis: ['messages'] }, 300],

@@ -26,17 +26,15 @@ export function attemptOf(
   tookMs: number,
 ): Attempt {
   const { name, slug } = endpoint.provider;
+  const status = error === null ? 200 : callStatus(api, error);
+  const errorCode = error?.code ?? null;
   const isByok = Boolean(credential);
-  return { model: model.slug, providerName: name, providerSlug: slug, ...endOf(api, error), tookMs, isByok };
+  return { model: model.slug, providerName: name, providerSlug: slug, status, errorCode, tookMs, isByok };
 }
 
 /** The same attempt, after it failed later than its start, as in the middle of a stream. */
 export function failedLater(api: Api, attempt: Attempt, error: AppError): Attempt {
-  return { ...attempt, ...endOf(api, error) };
-}
-
-function endOf(api: Api, error: AppError | null): Pick<Attempt, 'status' | 'errorCode'> {
-  return error === null ? { status: 200, errorCode: null } : { status: callStatus(api, error), errorCode: error.code };
+  return { ...attempt, status: callStatus(api, error), errorCode: error.code };
 }
 
 /**

@@ -16,9 +16,14 @@ export class ByteNames<T> {
   /** Returns what is known of the name between two offsets. */
   find(bytes: Buffer, start: number, end: number): T | undefined {
     const known = this.known.get(keyOf(end - start, bytes[start]!));
-    if (known === undefined || bytes.compare(known.name, 0, known.name.length, start, end) !== 0) return undefined;
-    return known.value;
+    return known !== undefined && isAt(known.name, bytes, start) ? known.value : undefined;
   }
+}
+
+/** Names are short: a loop is done before a call into native code has begun. */
+function isAt(name: Buffer, bytes: Buffer, start: number): boolean {
+  for (let i = 1; i < name.length; i += 1) if (name[i] !== bytes[start + i]) return false;
+  return true;
 }
 
 function keyOf(length: number, firstByte: number): number {

@@ -77,7 +77,7 @@ export class Cancellation implements CancelSignal {
     for (const listener of listeners ?? []) listener();
   }
 
-  /** The same as an AbortSignal, for whoever takes no other. It aborts with `leave`. */
+  /** Returns an AbortSignal for code that takes no other signal. It aborts with `leave` too. */
   toAbortSignal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.aborted) this.#controller.abort();

@@ -17,7 +17,7 @@ export const LEFTOVER_BOUNDS: LeftoverBounds = {
   mostBytes: 1024 * 1024,
 };
 
-/** Of `mostReads`, the share of one owner: nobody else's bills become estimates because one owner keeps leaving. */
+/** Share of `mostReads` for one owner, so that one owner's disconnections do not turn the bills of others into estimates. */
 const OWNER_SHARE = 1 / 8;
 /** Prompts and whole answers that all leftover reads together may keep in memory. */
 const MOST_KEPT_BYTES = 64 * 1024 * 1024;

@@ -8,6 +8,8 @@ import { UpstreamHttp } from './upstream-http';
 class Holder implements ReplyHolder {
   countedBytes = 0;
   isPaused = false;
+  older: ReplyHolder | null = null;
+  newer: ReplyHolder | null = null;
   resumed = 0;
   resume(): void {
     this.resumed += 1;
@@ -25,6 +27,19 @@ describe(ReplyBudget.name, () => {
     expect(budget.take(third, 10)).toBe(false);
     budget.giveBack(second);
     expect(third.resumed).toBe(2);
+  });
+
+  it('reads on with the next oldest, whichever answers between have ended', () => {
+    const budget = new ReplyBudget(10);
+    const [oldest, second, third, fourth] = [new Holder(), new Holder(), new Holder(), new Holder()];
+    for (const holder of [oldest, second, third, fourth]) budget.take(holder, 10);
+    budget.giveBack(third);
+    budget.giveBack(oldest);
+    expect([second.resumed, third.resumed, fourth.resumed]).toEqual([1, 0, 0]);
+    budget.giveBack(second);
+    expect(fourth.resumed).toBe(1);
+    budget.giveBack(fourth);
+    expect(budget.take(new Holder(), 10)).toBe(true);
   });
 
   it('forgets who has ended, however often that is said', () => {

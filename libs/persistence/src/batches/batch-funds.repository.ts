@@ -128,7 +128,7 @@ function triesOf({ wanted, isWhole = false }: LinesToReserve): ReadonlySet<numbe
   return new Set(isWhole ? [wanted] : [wanted, Math.ceil(wanted / FEWER), 1]);
 }
 
-/** A claim of one of its segments tells the worker from then on. */
+/** From then on a worker that claims one of its segments sees that the batch is metered. */
 const meter = (batchId: string) => ({
   name: 'batch-funds-meter',
   sql: 'UPDATE batches SET is_metered = true WHERE id = $1 AND NOT is_metered',

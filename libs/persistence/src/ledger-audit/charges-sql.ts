@@ -84,8 +84,8 @@ export const CHARGES_SQL = differences(
 );
 
 /**
- * References of charges and sources written from transaction `$1` on that have no equal. Both are written by one
- * transaction, so an equal that is missing here is missing or was written by an older release, which the lookup tells.
+ * References of charges and sources written from transaction `$1` on that have no equal. One transaction writes both, so
+ * an equal that is not found here either does not exist or was written by an older release; a lookup by id decides.
  */
 export const CANDIDATES_SQL = `
   SELECT id, count(*) OVER ()::integer AS count FROM (${differences(

@@ -1,6 +1,6 @@
 import { EMPTIED } from './charges-sql';
 
-/** Of the form that ids of batches have, of which ids of lines are made. */
+/** Matches ids of batches, from which ids of lines are made. */
 const HAS_LINE_IDS = `b.id ~ '^batch-[0-9]{1,11}-[0-9A-Za-z]{20}$'`;
 
 const RESULTS_OF_ALL = `
@@ -12,7 +12,7 @@ const RESULTS_OF_ALL = `
  * Differences between a batch's hold, its results, its charges and its `usage.cost`.
  *
  * A full audit (`isFull`) reads all batches. An incremental one reads those that run or ended from `$1` on, and leaves
- * out the sum of the charges, each of which it compared with its result.
+ * out the sum of the charges, because it has compared each charge with its result.
  */
 const batches = (isFull: boolean): string => `
   SELECT 'batch' AS kind, b.id, figure, found, expected

@@ -28,7 +28,7 @@ export interface FindingRow extends LedgerFinding {
 }
 
 /**
- * SQL for the page of `differences`, a query with `kind`, `id`, `figure`, `found` and `expected`, of which the last two
+ * SQL for the page of `differences`, a query with `kind`, `id`, `figure`, `found` and `expected`. `found` and `expected`
  * differ or belong to different owners.
  */
 export function reportSql(differences: string): string {

@@ -12,7 +12,7 @@ export interface AmountToHold {
   readonly apiKeyHash: string;
   /** Null: the key may spend what its organization has. */
   readonly keyLimit: SpendingLimit | null;
-  /** Of the workspace, each of which must cover it; absent where it has none. */
+  /** Budgets of the workspace, which must all cover the amount; absent if it has none. */
   readonly budgets?: readonly SpendingLimit[] | undefined;
   /** Exact decimal in US dollars. */
   readonly amountUsd: string;

@@ -82,7 +82,7 @@ export function isAdaptive(endpoint: Endpoint): boolean {
   return alwaysThinks(endpoint) || objectOf(endpoint.capabilities['messages'])['thinking'] === 'adaptive';
 }
 
-/** Returns whether the model of an endpoint cannot be told not to think. */
+/** Returns whether the model of an endpoint always thinks, whatever the request says. */
 export function alwaysThinks({ capabilities }: Endpoint): boolean {
   return objectOf(capabilities['messages'])['thinking'] === 'always';
 }
