@@ -157,4 +157,14 @@ export const routingMutants: readonly Mutant[] = [
     spec: TIERS,
     test: 'priority with',
   },
+  {
+    name: 'tier-answer',
+    defect: 'an answer of another tier than was asked is charged as if it were of this one',
+    file: 'libs/inference/src/dialects/served-tier.ts',
+    find: 'return endpoint === undefined ? context : { ...context, endpoint };',
+    replace: 'return context;',
+    project: 'unit',
+    spec: 'libs/inference/src/dialects/one-price',
+    test: 'the price of a request',
+  },
 ];

@@ -108,11 +108,11 @@ export class EndpointCaller {
    * Members of the request that the endpoint would not be sent, found by writing it for nobody. A request that cannot
    * be translated loses the member that stands in the way; one that passes as it is is refused when it is sent.
    */
-  lostMembers(api: CallableApi, endpoint: Endpoint, { body }: Pick<InferenceRequest, 'body'>): readonly string[] {
-    const pair = this.#pairOf(api, endpoint);
+  lostMembers(api: CallableApi, addressee: Addressee, { body }: Pick<InferenceRequest, 'body'>): readonly string[] {
+    const pair = this.#pairOf(api, addressee.endpoint);
     try {
-      if (pair === null) return this.#pass(api, { endpoint }, body, false).losses.dropped;
-      return this.#translate(pair, { endpoint }, body, false).losses.dropped;
+      if (pair === null) return this.#pass(api, addressee, body, false).losses.dropped;
+      return this.#translate(pair, addressee, body, false).losses.dropped;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;
       if (pair === null) return [];
@@ -261,7 +261,10 @@ export class EndpointCaller {
     const request = this.#read.get(body) ?? caller.readRequest(parseRequest(body));
     this.#read.set(body, request);
     for (const member of request.unread) log.drop(member);
-    const taken = withAskedTier(withoutUntaken(request, endpoint, log), endpoint, Boolean(credential));
+    const taken = withAskedTier(withoutUntaken(request, endpoint, log), endpoint, {
+      isOwnKey: Boolean(credential),
+      log,
+    });
     const sent = Buffer.from(JSON.stringify(upstream.writeRequest(taken, endpoint, isStream, log)));
     return { sent, losses: log.report() };
   }

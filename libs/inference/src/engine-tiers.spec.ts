@@ -181,6 +181,57 @@ describe(`service tiers of ${InferenceEngine.name}`, () => {
     });
   });
 
+  describe('what a request lost that names a tier', () => {
+    const chat = { id: 'up', choices: [{ index: 0, message: { content: 'Hi' }, finish_reason: 'stop' }] };
+    const message = { id: 'up', type: 'message', content: [], stop_reason: 'end_turn', usage: {} };
+    const answers = { chat, messages: message };
+    type Spoken = keyof typeof answers;
+
+    async function answered(api: Spoken, endpoint: Endpoint, members: object, isStrict = false) {
+      const adapters = createProviderAdapters(http);
+      const { engine, http: own } = anEngine([aModel({ endpoints: [endpoint] })], { adapters });
+      const body = { model: 'acme/large', ...BODIES[api], ...members };
+      try {
+        return await engine.answer(api, {
+          ...readRouteFacts(body),
+          generationId: 'gen-1-abc',
+          model: 'acme/large',
+          body: Buffer.from(JSON.stringify(body)),
+          signal: new AbortController().signal,
+          preferences: { requireParameters: isStrict },
+        });
+      } finally {
+        await own.close();
+      }
+    }
+
+    const pairs = [
+      ['chat', 'chat'],
+      ['chat', 'messages'],
+      ['messages', 'messages'],
+      ['messages', 'chat'],
+    ] as const;
+    const cases: readonly [EndpointTier, object, readonly string[]][] = [
+      ['standard', { service_tier: 'priority' }, ['service_tier']],
+      ['standard', { service_tier: 'ultrafast' }, ['service_tier']],
+      ['priority', { service_tier: 'priority' }, []],
+      ['standard', { service_tier: 'default' }, []],
+      ['standard', {}, []],
+    ];
+
+    it.each(pairs.flatMap((pair) => cases.map((one) => [...pair, ...one] as const)))(
+      'for %s of an endpoint of %s of the %s tier, given %j: %j',
+      async (api, spoken, tier, members, lost) => {
+        upstream.answers(200, JSON.stringify(answers[spoken]));
+        const endpoint = { ...endpointOf(tier, spoken), supportedParameters: ['max_tokens'] };
+        expect((await answered(api, endpoint, members)).losses.dropped).toEqual(lost);
+        const strict = answered(api, endpoint, members, true);
+        if (lost.length === 0) await strict;
+        else await expect(strict).rejects.toMatchObject({ availability: { excluded_by: 'require_parameters' } });
+      },
+    );
+  });
+
   it.each<[string, Api, string, EndpointTier, string | undefined]>([
     ['google-vertex', 'chat', 'x-vertex-ai-llm-shared-request-type', 'priority', 'priority'],
     ['google-vertex', 'chat', 'x-vertex-ai-llm-shared-request-type', 'flex', 'flex'],

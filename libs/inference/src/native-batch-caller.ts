@@ -162,6 +162,6 @@ function toUpstream(api: CallableApi, translation: Translation | null, body: Buf
   // A batch has no metadata in which its caller could read what a line lost.
   const log = new LossLog();
   const request = withoutUntaken(translation.caller.readRequest(parseRequest(body)), endpoint, log);
-  const asked = withAskedTier(request, endpoint);
+  const asked = withAskedTier(request, endpoint, { log });
   return Buffer.from(JSON.stringify(translation.upstream.writeRequest(asked, endpoint, false, log)));
 }

@@ -62,7 +62,7 @@ export class RoutePlanner {
         isSpoken: this.#isSpoken,
         canServe: this.caller.canServe,
         takesLinks: ({ provider }) => adapters.get(provider.protocol)?.takesLinks !== false,
-        lostMembers: (endpoint) => (api === 'transcription' ? [] : this.caller.lostMembers(api, endpoint, request)),
+        lostMembers: (contender) => (api === 'transcription' ? [] : this.caller.lostMembers(api, contender, request)),
         isAvailable: (provider) => adapters.has(provider.protocol) && hasKey(provider),
         dice,
       },

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import type { CallableApi, Candidate, Catalogue } from '@libs/inference';
+import { isStandardTier, type CallableApi, type Candidate, type Catalogue } from '@libs/inference';
 
 const API_OF_ENDPOINT: Readonly<Record<string, CallableApi>> = {
   '/v1/chat/completions': 'chat',
@@ -25,9 +25,10 @@ export interface BatchTarget {
 /** The endpoint of a batch, as the catalogue has it now. @throws AppError provider_unavailable when it is gone */
 export function candidateOf(target: BatchTarget, catalogue: Catalogue): Candidate {
   const model = catalogue.findModel(target.model);
-  const endpoint = model?.endpoints.find(
+  const endpoints = model?.endpoints.filter(
     ({ provider, upstreamModel }) => provider.slug === target.provider && upstreamModel === target.upstreamModel,
   );
+  const endpoint = endpoints?.find(isStandardTier) ?? endpoints?.[0];
   if (model === null || endpoint === undefined) {
     throw new AppError('provider_unavailable', 'The provider of this batch is not available');
   }

@@ -22,6 +22,7 @@ const OPENAI_PROTOCOLS = new Set(['openai', 'azure']);
 const OWN_ENGINES = new Set<unknown>([undefined, null, 'auto', 'native']);
 /** Tools of a provider that it runs only for who asks by a header, which a line has none of. */
 const BETA_TOOL = /^(advisor|computer|code_execution|mcp_toolset)/;
+const BATCH_TIERS = new Set<unknown>(['auto', 'default', 'standard_only']);
 const DEPTH = 8;
 
 const CONVERSATION: readonly Rule[] = [
@@ -29,6 +30,7 @@ const CONVERSATION: readonly Rule[] = [
   absent('models', isNamed, 'cannot be used: a batch runs on one endpoint'),
   absent('provider', isNamed, 'cannot be used: a batch runs on one endpoint'),
   absent('speed', isGiven, 'cannot be used in a batch'),
+  absent('service_tier', isTier, 'must be "auto" or "default": a batch has no other tier'),
   absent('image_config', isGiven, 'cannot be used: a batch carries text only'),
   absent('audio', isGiven, 'cannot be used: a batch carries text only'),
   absent('modalities', asksForMore, 'may only hold "text" in a batch'),
@@ -106,6 +108,11 @@ function isNamed(value: unknown): boolean {
 
 function isInForce(plugins: unknown): boolean {
   return Array.isArray(plugins) && plugins.some((plugin) => !isObject(plugin) || plugin.enabled !== false);
+}
+
+/** Whether a tier with prices of its own is asked for. */
+function isTier(tier: unknown): boolean {
+  return isGiven(tier) && !BATCH_TIERS.has(tier);
 }
 
 function asksForMore(modalities: unknown): boolean {

@@ -149,6 +149,8 @@ describe(BatchValidationService.name, () => {
     ['/v1/chat/completions', { ...chat, models: ['acme/small'] }, 'models cannot be used'],
     ['/v1/chat/completions', { ...chat, provider: { zdr: true } }, 'provider cannot be used'],
     ['/v1/chat/completions', { ...chat, speed: 'fast' }, 'speed cannot be used'],
+    ['/v1/chat/completions', { ...chat, service_tier: 'priority' }, 'service_tier must be "auto" or "default"'],
+    ['/v1/responses', { input: 'Hi', service_tier: 'flex' }, 'service_tier must be "auto" or "default"'],
     ['/v1/chat/completions', { ...chat, modalities: ['text', 'audio'] }, 'modalities may only hold "text"'],
     ['/v1/chat/completions', { ...chat, audio: { voice: 'x' } }, 'audio cannot be used'],
     ['/v1/chat/completions', { ...chat, image_config: {} }, 'image_config cannot be used'],
@@ -201,6 +203,9 @@ describe(BatchValidationService.name, () => {
   });
 
   it.each<[string, object]>([
+    ['/v1/chat/completions', { ...chat, service_tier: 'default' }],
+    ['/v1/responses', { input: 'Hi', service_tier: null }],
+    ['/v1/messages', { ...message, service_tier: 'standard_only' }],
     ['/v1/chat/completions', { ...chat, plugins: [], models: [], provider: {}, speed: null, modalities: ['text'] }],
     ['/v1/chat/completions', { ...chat, plugins: [{ id: 'web', enabled: false }], web_search_options: {} }],
     ['/v1/chat/completions', { ...chat, tools: [{ type: 'function', function: { name: 'look' } }] }],

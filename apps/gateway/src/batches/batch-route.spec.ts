@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { parseCatalogue } from '@libs/inference';
+import { Catalogue, parseCatalogue } from '@libs/inference';
 import type { BatchHeader } from './batch-header';
 import { routeBatch, type BatchAccess } from './batch-route';
 
@@ -60,6 +60,13 @@ describe(routeBatch, () => {
   it('picks the cheapest endpoint that can run a batch', () => {
     expect(route({})).toBe('cheap');
     expect(route({}, (slug) => slug !== 'cheap')).toBe('dear');
+  });
+
+  it('picks no other tier than the standard one, whatever it costs', () => {
+    const model = catalogue.findModel('vendor/chat')!;
+    const flex = { ...model.endpoints[1]!, capabilities: { service_tier: 'flex' } };
+    const tiers = new Catalogue(catalogue.providers(), [{ ...model, endpoints: [flex, model.endpoints[0]!] }]);
+    expect(routeBatch(BATCH, tiers, ALL).provider.slug).toBe('dear');
   });
 
   it('picks an endpoint that speaks another API, which lines are translated to', () => {

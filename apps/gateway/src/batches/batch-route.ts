@@ -1,5 +1,12 @@
 import { AppError } from '@libs/errors';
-import { upstreamApiFor, type Api, type CallableApi, type Catalogue, type Endpoint } from '@libs/inference';
+import {
+  isStandardTier,
+  upstreamApiFor,
+  type Api,
+  type CallableApi,
+  type Catalogue,
+  type Endpoint,
+} from '@libs/inference';
 import type { BatchEndpoint, BatchHeader } from './batch-header';
 
 export const API_OF_ENDPOINT: Readonly<Record<BatchEndpoint, CallableApi>> = {
@@ -43,7 +50,10 @@ export function routeBatch(
   }
   const api = API_OF_ENDPOINT[header.endpoint];
   const capable = model.endpoints.filter(
-    (endpoint) => upstreamApiFor(api, endpoint, undefined) !== null && endpoint.provider.batch !== 'none',
+    (endpoint) =>
+      upstreamApiFor(api, endpoint, undefined) !== null &&
+      endpoint.provider.batch !== 'none' &&
+      isStandardTier(endpoint),
   );
   if (capable.length === 0) {
     throw new AppError('invalid_request', `model has no batch endpoint for ${header.endpoint}`, {

@@ -5,6 +5,7 @@ import { contextLengthOf, priceOf } from './billing';
 import type { AnswerContext } from './dialect';
 import { hiddenTokens } from './hidden-output';
 import { NO_COUNTS, settleUsage, whole, type ReportedCounts } from './openai-usage';
+import { servedBy } from './served-tier';
 import { memberText, scanRequest } from './request-members';
 import type { Bill } from './translation';
 
@@ -65,7 +66,7 @@ export class StreamMeter {
   #reported: Report | null = null;
   #units: BilledUnits | undefined;
 
-  constructor(private readonly context: AnswerContext) {}
+  constructor(private context: AnswerContext) {}
 
   /** Text, arguments and thoughts so far. */
   get contentBytes(): number {
@@ -84,6 +85,17 @@ export class StreamMeter {
   /** What has been used beside tokens up to now; a report that names units of its own takes its place. */
   used(units: BilledUnits): void {
     this.#units = units;
+  }
+
+  /** The answer names the tier that serves it, whose prices count for all of it. */
+  served(tier: string | null | undefined): void {
+    const context = servedBy(this.context, tier);
+    if (context === this.context) return;
+    this.context = context;
+    const reported = this.#reported;
+    if (reported === null) return;
+    const { counts, contentBytes, units } = reported;
+    this.#reported = { ...reported, bill: billAnswer(counts, contentBytes, context, 'estimated', units) };
   }
 
   report(counts: ReportedCounts, units?: BilledUnits): Bill {

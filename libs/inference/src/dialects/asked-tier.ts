@@ -1,4 +1,5 @@
 import type { CanonicalRequest } from '../model/canonical-request';
+import type { LossLog } from '../model/loss-report';
 import type { Endpoint } from '../routing/catalogue';
 import { traitsOf } from '../routing/route-traits';
 import type { ScannedObject } from './json-members';
@@ -26,11 +27,21 @@ export function askedTier(endpoint: Endpoint, requested: string | undefined, isO
   return isOwnKey ? (OTHER_NAMES[requested] ?? requested) : undefined;
 }
 
-/** The same for a request in no dialect. */
-export function withAskedTier(request: CanonicalRequest, endpoint: Endpoint, isOwnKey = false): CanonicalRequest {
+/** The same for a request in no dialect. A tier that is not asked for goes to the log. */
+export function withAskedTier(
+  request: CanonicalRequest,
+  endpoint: Endpoint,
+  { isOwnKey = false, log }: Pick<TierSettings, 'isOwnKey' | 'log'> = {},
+): CanonicalRequest {
   const { serviceTier, ...rest } = request;
   const asked = askedTier(endpoint, serviceTier, isOwnKey);
+  if (isUnserved(serviceTier, asked)) log?.drop(TIER);
   return asked === serviceTier ? request : { ...rest, ...(asked !== undefined && { serviceTier: asked }) };
+}
+
+/** A tier of its own that was requested, of which the endpoint has none. */
+function isUnserved(requested: string | undefined, asked: string | undefined): boolean {
+  return asked === undefined && requested !== undefined && APART.has(requested);
 }
 
 export interface TierSettings {
@@ -38,6 +49,8 @@ export interface TierSettings {
   readonly isOwnKey?: boolean;
   /** The upstream's word for a tier; our own when absent. */
   readonly wordOf?: (tier: string) => string;
+  /** Where a tier or a speed goes that the endpoint is not asked for. */
+  readonly log?: LossLog | undefined;
 }
 
 /**
@@ -50,16 +63,22 @@ export function setAskedTier(
   request: ScannedObject,
   endpoint: Endpoint,
   set: Record<string, string | Buffer>,
-  { isOwnKey = false, wordOf = (tier) => tier }: TierSettings = {},
+  { isOwnKey = false, wordOf = (tier) => tier, log }: TierSettings = {},
 ): readonly string[] {
   const removed: string[] = [];
   const requested = requestedIn(request);
   const asked = askedTier(endpoint, requested, isOwnKey);
+  if (isUnserved(requested, asked)) log?.drop(TIER);
   if (asked !== undefined) set[TIER] = JSON.stringify(wordOf(asked));
   else if (requested !== undefined) removed.push(TIER);
   const mayBeFast = isOwnKey || traitsOf(endpoint).tier === 'priority';
-  if (!mayBeFast && memberText(request, SPEED)?.toString() === FAST) removed.push(SPEED);
-  return removed;
+  return mayBeFast ? removed : [...removed, ...unaskedSpeed(request, log)];
+}
+
+function unaskedSpeed(request: ScannedObject, log?: LossLog): readonly string[] {
+  if (memberText(request, SPEED)?.toString() !== FAST) return [];
+  log?.drop(SPEED);
+  return [SPEED];
 }
 
 function requestedIn(request: ScannedObject): string | undefined {

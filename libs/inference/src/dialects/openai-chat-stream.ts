@@ -102,6 +102,7 @@ export class OpenAiChatStream extends RelayedStream {
       if (echoedBody !== undefined) this.output.push(this.#chunk(echoChunk(echoedBody)));
     }
     this.#meter.count(chat.contentBytes);
+    this.#meter.served(chat.serviceTier);
     if (chat.finishReason === null) return;
     const { finishReason, nativeFinishReason } = chat;
     this.stop = { finishReason, nativeFinishReason };

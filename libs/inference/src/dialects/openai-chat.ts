@@ -18,6 +18,7 @@ import { reword } from './openai-chat/reworded-members';
 import { usageEdits, usageText } from './openai-usage';
 import { cacheMarkEdits, leftOutMembers } from './own-members';
 import { hashedUser, memberText, scanRequest } from './request-members';
+import { servedBy } from './served-tier';
 import { untakenMembers } from './untaken-parameters';
 import { saidBeside } from './usage-details';
 
@@ -38,7 +39,7 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: L
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  const reworded = [...setAskedTier(request, endpoint, set, { isOwnKey }), ...reword(request, endpoint, set, log)];
+  const reworded = [...setAskedTier(request, endpoint, set, { isOwnKey, log }), ...reword(request, endpoint, set, log)];
   const remove = removedFrom(request, endpoint, reworded, log);
   const edits = memberEdits(request, { set, remove });
   return applyEdits(body, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'chat', log)));
@@ -68,7 +69,8 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
     throw errorInside(provider, readComplaintAt(new JsonCursor(body, chat.error.valueStart), 0));
   }
   if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');
-  const { usage, cost } = billAnswer(chat.usage?.counts ?? null, chat.contentBytes, context, 'estimated');
+  const served = servedBy(context, chat.serviceTier);
+  const { usage, cost } = billAnswer(chat.usage?.counts ?? null, chat.contentBytes, served, 'estimated');
   const set = ownMembers(context);
   // Clients that check what they get want the member, and most upstreams have none.
   if (!chat.members.some(({ key }) => key === 'system_fingerprint')) set['system_fingerprint'] = 'null';

@@ -5,6 +5,7 @@ import type { Answer, AnswerContext } from './dialect';
 import { MalformedJson } from './json-cursor';
 import { objectOf } from './loose-values';
 import { parseJson } from './json-value';
+import { servedBy } from './served-tier';
 import { tierMember } from './usage-details';
 import type { Bill, Translation, UpstreamTranslation } from './translation';
 
@@ -38,7 +39,8 @@ export function readTranslated(
 ): { readonly answer: CanonicalAnswer; readonly bill: Bill } {
   const answer = upstream.readAnswer(parseAnswer(body, context), context.endpoint);
   const counts = answer.usage && countsOf(answer.usage);
-  return { answer, bill: billAnswer(counts, contentBytes(answer), context, 'estimated', answer.units) };
+  const served = servedBy(context, answer.serviceTier);
+  return { answer, bill: billAnswer(counts, contentBytes(answer), served, 'estimated', answer.units) };
 }
 
 function parseAnswer(body: Buffer, { endpoint }: AnswerContext): unknown {

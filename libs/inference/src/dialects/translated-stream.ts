@@ -6,6 +6,8 @@ import type { AnswerContext } from './dialect';
 import { RelayedStream } from './relayed-stream';
 import type { Bill, StreamReader, StreamWriter } from './translation';
 
+type FinishEvent = Extract<AnswerEvent, { type: 'finish' }>;
+
 /** The two ends of a translated stream. */
 export interface StreamTranslation {
   readonly reader: StreamReader;
@@ -73,7 +75,8 @@ export class TranslatedStream extends RelayedStream {
     this.#meter.report(isPromptOnly ? { ...counts, completion: null } : counts, units);
   }
 
-  #finish({ finishReason, nativeFinishReason, failure }: Extract<AnswerEvent, { type: 'finish' }>): void {
+  #finish({ finishReason, nativeFinishReason, serviceTier, failure }: FinishEvent): void {
+    this.#meter.served(serviceTier);
     this.stop = { finishReason, nativeFinishReason };
     // An answer that the model gave up is told as a failure, for which every dialect has a form.
     if (finishReason === 'error') throw failure ?? this.broken('the model stopped with an error');

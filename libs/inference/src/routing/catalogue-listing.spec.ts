@@ -35,6 +35,15 @@ models:
 const model = (slug: string) => catalogue.findModel(slug)!;
 
 describe(toModelEntry.name, () => {
+  it('shows the prices of the standard tier, wherever it stands', () => {
+    const [endpoint] = model('acme/eyes').endpoints;
+    const priority = { ...endpoint!, capabilities: { service_tier: 'priority' }, contextLength: 5 };
+    const tiers = { ...model('acme/eyes'), endpoints: [priority, endpoint!] };
+    expect(toModelEntry(tiers)).toEqual(toModelEntry(model('acme/eyes')));
+    expect(toBatchModelEntry(tiers)).toEqual(toBatchModelEntry(model('acme/eyes')));
+    expect(toBatchModelEntry({ ...tiers, endpoints: [priority] })).toBeNull();
+  });
+
   it('shows a model in the shape of the interface', () => {
     expect(toModelEntry(model('acme/eyes'))).toEqual({
       id: 'acme/eyes',

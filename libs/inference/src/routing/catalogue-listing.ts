@@ -1,5 +1,6 @@
 import { BATCH_SUFFIX, type Architecture, type Endpoint, type Model } from './catalogue';
 import type { ListedOverride, ListedPrices } from './listed-prices';
+import { isStandardTier } from './route-traits';
 
 /** An entry of `GET /models` and `GET /embeddings/models` (interface §2.7). */
 export interface ModelEntry {
@@ -46,9 +47,10 @@ export interface ListedPricing {
 /** APIs whose requests a batch may hold. */
 const BATCH_APIS: readonly string[] = ['chat', 'responses', 'messages', 'embeddings'];
 
-/** The public entry of a model. Prices, context and limits are those of its first endpoint. */
+/** The public entry of a model. Prices, context and limits are those of its first endpoint of the standard tier. */
 export function toModelEntry(model: Model): ModelEntry {
-  return entry(model, model.slug, model.endpoints[0], (endpoint) => endpoint.listedPricing);
+  const endpoint = model.endpoints.find(isStandardTier) ?? model.endpoints[0];
+  return entry(model, model.slug, endpoint, (endpoint) => endpoint.listedPricing);
 }
 
 /** The entry `<slug>:batch` with batch prices (resolved §2.4), or null where no endpoint can serve a batch. */
@@ -66,8 +68,9 @@ export function toModality({ inputModalities, outputModalities }: Architecture):
   return `${inputModalities.join('+')}->${outputModalities.join('+')}`;
 }
 
-function servesBatches({ provider, apis }: Endpoint): boolean {
-  return provider.batch !== 'none' && apis.some((api) => BATCH_APIS.includes(api));
+function servesBatches(endpoint: Endpoint): boolean {
+  const { provider, apis } = endpoint;
+  return provider.batch !== 'none' && isStandardTier(endpoint) && apis.some((api) => BATCH_APIS.includes(api));
 }
 
 function entry(

@@ -156,6 +156,16 @@ models:
     ]);
   });
 
+  it('takes endpoints that differ in nothing but their tier or their variant', () => {
+    const endpoint = MODEL.slice(MODEL.indexOf('      - provider: acme'));
+    const sold = (capability: string) => `${endpoint}        capabilities: { ${capability} }\n`;
+    const text = PROVIDER + MODEL + sold('service_tier: priority') + sold('service_tier: flex') + sold('variant: free');
+    expect(problemsOf(text)).toEqual([]);
+    expect(problemsOf(text + sold('service_tier: fast'))).toEqual([
+      'file-0.yaml models[0].endpoints: names the same endpoint of acme twice for chat',
+    ]);
+  });
+
   it('lets anchors and merge keys shorten a file', () => {
     const text = `${PROVIDER}
 models:

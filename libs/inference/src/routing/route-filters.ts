@@ -3,15 +3,15 @@ import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
 import { highestPricesFor } from '../pricing/price-overrides';
 import type { Endpoint } from './catalogue-entries';
-import { collectsData, isZdr } from './route-contender';
+import { collectsData, isZdr, type Contender } from './route-contender';
 import { isChosen, policyFilters, type HardFilter } from './route-policy';
 import { isNamedIn } from './route-names';
 import type { Reason } from './route-refusal';
 import type { EndpointNeed, MaxPrice, RouteRequest, RoutingPreferences } from './route-request';
 import { supportsParameter, traitsOf } from './route-traits';
 
-/** The members of a request that an endpoint would not be sent, because its API has no word for them. */
-export type LostMembers = (endpoint: Endpoint) => readonly string[];
+/** The members of a request that an endpoint would not be sent with this key. */
+export type LostMembers = (contender: Contender) => readonly string[];
 
 /**
  * The hard filters of a request, in the order of spec A.2, step 2; only those that it gives cause for. What
@@ -106,8 +106,8 @@ function parameterFilter(parameters: readonly string[]): HardFilter {
 function translationFilter(lostMembers: LostMembers): HardFilter {
   const lost = new Set<string>();
   return {
-    keeps: ({ endpoint }) => {
-      const members = lostMembers(endpoint);
+    keeps: (contender) => {
+      const members = lostMembers(contender);
       for (const member of members) lost.add(member);
       return members.length === 0;
     },

@@ -16,6 +16,8 @@ export interface EndpointTraits {
   /** Tells endpoints apart, across reloads of the catalogue. */
   readonly key: string;
   readonly tier: EndpointTier;
+  /** Equal for endpoints that differ in nothing but their tier. */
+  readonly tierlessKey: string;
   readonly variant: string | null;
   /** Suffixed slugs that name this endpoint and no other of the provider, in lower case. */
   readonly suffixedSlugs: readonly string[];
@@ -43,29 +45,44 @@ export function traitsOf(endpoint: Endpoint): EndpointTraits {
 }
 
 function readTraits(endpoint: Endpoint): EndpointTraits {
-  const { provider, region, upstreamModel, quantization, capabilities } = endpoint;
+  const { capabilities } = endpoint;
   const quality = ownMember(capabilities, 'tool_call_quality');
   const variant = ownMember(capabilities, 'variant');
+  const tier = tierOf(endpoint);
+  const tierlessKey = tierlessKeyOf(endpoint, variant);
   const traits = {
-    key: `${provider.slug} ${region} ${upstreamModel} ${quantization}`,
-    tier: tierOf(endpoint),
+    key: tier === 'standard' ? tierlessKey : `${tierlessKey} ${tier}`,
+    tier,
+    tierlessKey,
     variant: typeof variant === 'string' ? variant : null,
-    providerName: provider.name.toLowerCase(),
+    providerName: endpoint.provider.name.toLowerCase(),
     isDistillable: ownMember(capabilities, 'distillable_text') === true,
     toolCallQuality: typeof quality === 'number' && Number.isFinite(quality) ? quality : null,
   };
   return { ...traits, suffixedSlugs: suffixedSlugsOf(endpoint, traits) };
 }
 
-function tierOf({ provider, capabilities }: Endpoint): EndpointTier {
+function tierOf({ provider: { slug }, capabilities }: Endpoint): EndpointTier {
   const declared = ownMember(capabilities, 'service_tier');
   if (typeof declared === 'string') return tierNamed(declared) ?? 'standard';
-  const slash = provider.slug.lastIndexOf('/');
-  return (slash === -1 ? null : tierNamed(provider.slug.slice(slash + 1))) ?? 'standard';
+  return tierNamed(suffixOf(slug)) ?? 'standard';
 }
 
-function tierNamed(name: string): EndpointTier | null {
+/** What follows the last slash of a provider's slug; empty without one. */
+function suffixOf(slug: string): string {
+  return slug.includes('/') ? slug.slice(slug.lastIndexOf('/') + 1) : '';
+}
+
+/** Returns the tier by one of the names that catalogues and answers of providers have for it; null for any other word. */
+export function tierNamed(name: string): EndpointTier | null {
   return Object.hasOwn(TIERS, name) ? TIERS[name]! : null;
+}
+
+function tierlessKeyOf({ provider, region, upstreamModel, quantization }: Endpoint, variant: unknown): string {
+  const suffix = suffixOf(provider.slug);
+  const slug = tierNamed(suffix) === null ? provider.slug : provider.slug.slice(0, -suffix.length - 1);
+  const key = `${slug} ${region} ${upstreamModel} ${quantization}`;
+  return typeof variant === 'string' ? `${key} ${variant}` : key;
 }
 
 function suffixedSlugsOf(
@@ -86,6 +103,11 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
 export function supportsParameter({ supportedParameters }: Endpoint, parameter: string): boolean {
   const names = SYNONYMS[parameter] ?? [parameter];
   return names.some((name) => supportedParameters.includes(name));
+}
+
+/** Whether it sells what a request gets that asks for no tier. */
+export function isStandardTier(endpoint: Endpoint): boolean {
+  return traitsOf(endpoint).tier === 'standard';
 }
 
 type Rates = (prices: PriceList) => readonly (readonly [Rate | undefined, bigint])[];

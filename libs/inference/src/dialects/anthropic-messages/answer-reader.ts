@@ -5,7 +5,7 @@ import type { Endpoint, Provider } from '../../routing/catalogue';
 import { readCitation } from './content-reader';
 import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '../loose-values';
 import { usageDetails } from '../usage-details';
-import { countsOf, settleMessage, type MessageCounts } from './message-usage';
+import { countsOf, settleMessage, tierOf, type MessageCounts } from './message-usage';
 import { readRedacted, readThinking } from './reasoning-proof';
 import { toArguments } from '../tool-input';
 import { complaintOf } from './upstream-message';
@@ -31,7 +31,7 @@ export function readAnswer(body: unknown, { provider, contextLength }: Endpoint)
     ],
     ...usageOf(counts, contextLength),
     ...usageDetails(usage),
-    ...tierOf(counts),
+    ...tierIn(counts),
   };
 }
 
@@ -89,8 +89,8 @@ type UsageOrNull = Pick<CanonicalAnswer, 'usage' | 'units'>;
 /** A bound where the catalogue names no context length. */
 const UNBOUNDED_TOKENS = 1_000_000_000;
 
-/** The tier that served: the standard one is the default of other APIs. */
-export function tierOf({ serviceTier }: MessageCounts): { readonly serviceTier?: string } {
-  if (serviceTier === null) return {};
-  return { serviceTier: serviceTier === 'standard' ? 'default' : serviceTier };
+/** The tier that served, as a member of an answer. */
+export function tierIn(counts: MessageCounts): { readonly serviceTier?: string } {
+  const serviceTier = tierOf(counts);
+  return serviceTier === null ? {} : { serviceTier };
 }

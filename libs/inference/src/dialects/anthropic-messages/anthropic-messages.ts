@@ -45,7 +45,7 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: L
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
   if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
-  const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord });
+  const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord, log });
   const metadata = metadataOf(request);
   if (metadata !== undefined) set['metadata'] = metadata;
   const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsampled(request, endpoint, log)];

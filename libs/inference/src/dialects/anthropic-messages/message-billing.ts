@@ -4,9 +4,10 @@ import { contextLengthOf, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
 import { JsonCursor } from '../json-cursor';
 import { findMember, scanMembersAt, type ScannedObject } from '../json-members';
+import { servedBy } from '../served-tier';
 import type { Bill } from '../translation';
 import { usageDetails } from '../usage-details';
-import { NO_COUNTS, countsOf, settleMessage, type MessageCounts } from './message-usage';
+import { NO_COUNTS, countsOf, settleMessage, tierOf, type MessageCounts } from './message-usage';
 import { valueOf } from './upstream-message';
 
 /** A usage object of an upstream: its counts, and its place so that it can be completed in place. */
@@ -41,5 +42,5 @@ export function billMessage(
     }),
     fallback,
   });
-  return { usage, cost: priceOf(usage, context, units) };
+  return { usage, cost: priceOf(usage, servedBy(context, tierOf(counts)), units) };
 }

@@ -5,7 +5,7 @@ import type { BilledUnits, Cost } from '../../pricing/price';
 import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '../json-members';
 import { settleUsage } from '../openai-usage';
 import { totalOf, type Bill } from '../translation';
-import { isObject, objectOf, objectsOf, type JsonObject } from '../loose-values';
+import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
 import { USAGE_MEMBERS } from './required-members';
 
 /**
@@ -24,6 +24,8 @@ export interface MessageCounts {
   readonly webSearches: number | null;
   readonly webFetches: number | null;
   readonly serviceTier: string | null;
+  /** `speed` as the upstream says it. */
+  readonly speed: string | null;
   /** What compaction used on top of all of the above. */
   readonly compaction: CompactionCounts | null;
 }
@@ -57,6 +59,7 @@ export const NO_COUNTS: MessageCounts = {
   webSearches: null,
   webFetches: null,
   serviceTier: null,
+  speed: null,
   compaction: null,
 };
 
@@ -74,7 +77,6 @@ const MOST_ROUNDS = 100;
 export function countsOf(usage: unknown): MessageCounts {
   if (!isObject(usage)) return NO_COUNTS;
   const tools = objectOf(usage['server_tool_use']);
-  const tier = usage['service_tier'];
   return {
     input: whole(usage['input_tokens']),
     output: whole(usage['output_tokens']),
@@ -84,9 +86,16 @@ export function countsOf(usage: unknown): MessageCounts {
     thinking: whole(objectOf(usage['output_tokens_details'])['thinking_tokens']),
     webSearches: whole(tools['web_search_requests']),
     webFetches: whole(tools['web_fetch_requests']),
-    serviceTier: typeof tier === 'string' ? tier : null,
+    serviceTier: stringOf(usage['service_tier']) ?? null,
+    speed: stringOf(usage['speed']) ?? null,
     compaction: compactionOf(objectsOf(usage['iterations'])),
   };
+}
+
+/** The tier that served, in the words of the other APIs; null where nobody says. Fast answers are sold as a tier. */
+export function tierOf({ serviceTier, speed }: MessageCounts): string | null {
+  if (speed === 'fast') return 'priority';
+  return serviceTier === 'standard' ? 'default' : serviceTier;
 }
 
 /** Counts of one stream: each report repeats the whole, so a later count replaces an earlier one. */

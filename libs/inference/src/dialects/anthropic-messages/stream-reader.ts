@@ -5,7 +5,7 @@ import { brokenAnswer, errorInside } from '../../providers/upstream-error';
 import type { Endpoint } from '../../routing/catalogue';
 import { parseJson } from '../json-value';
 import type { StreamReader, UpstreamEvent } from '../translation';
-import { explanationOf, tierOf, usageOf } from './answer-reader';
+import { explanationOf, tierIn, usageOf } from './answer-reader';
 import { readCitation } from './content-reader';
 import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '../loose-values';
 import { countsOf, mergedCounts, NO_COUNTS } from './message-usage';
@@ -235,7 +235,7 @@ export class MessagesStreamReader implements StreamReader {
         finishReason: native === null ? 'stop' : toFinishReason(native),
         nativeFinishReason: native,
         ...(this.#stopSequence !== null && { stopSequence: this.#stopSequence }),
-        ...tierOf(this.#counts),
+        ...tierIn(this.#counts),
       },
     ];
   }

@@ -102,7 +102,8 @@ export class OpenAiResponsesStream extends RelayedStream {
   }
 
   /** Some upstreams leave finished items out of their last response. */
-  #report({ usage, webSearches }: UpstreamResponse): void {
+  #report({ usage, webSearches, serviceTier }: UpstreamResponse): void {
+    this.#meter.served(serviceTier);
     if (usage === null) return;
     this.#meter.report(usage.counts, { webSearches: Math.max(webSearches, this.#webSearches) });
   }

@@ -6,6 +6,7 @@ import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { JsonCursor } from '../json-cursor';
 import { MalformedJson } from '../json-grammar';
 import { applyEdits } from '../json-members';
+import { servedBy } from '../served-tier';
 import { saidBeside } from '../usage-details';
 import { failureOf } from './failure';
 import { OpenAiResponsesStream } from './openai-responses-stream';
@@ -52,7 +53,8 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   if (response.outputCount === null) throw brokenAnswer(provider, 'the answer has no output');
   if (UNFINISHED.has(response.status ?? '')) throw brokenAnswer(provider, 'the answer is not finished');
   const { webSearches } = response;
-  const bill = billAnswer(response.usage?.counts ?? null, response.contentBytes, context, 'estimated', { webSearches });
+  const served = servedBy(context, response.serviceTier);
+  const bill = billAnswer(response.usage?.counts ?? null, response.contentBytes, served, 'estimated', { webSearches });
   return {
     body: applyEdits(body, responseEdits(response, { set: { ...set, ...failed }, absent }, bill)),
     ...bill,

@@ -44,7 +44,7 @@ export function toUpstreamRequest(
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
-  const tier = setAskedTier(request, endpoint, set, { isOwnKey });
+  const tier = setAskedTier(request, endpoint, set, { isOwnKey, log });
   for (const name of USERS) {
     const hash = hashedText(request, name);
     if (hash !== null) set[name] = hash;

@@ -1,0 +1,24 @@
+import type { Endpoint } from '../routing/catalogue';
+import { tierNamed, traitsOf, type EndpointTier } from '../routing/route-traits';
+import type { AnswerContext } from './dialect';
+
+/**
+ * Returns the context for the bill of an answer that names its tier: with the prices of the endpoint that sells this
+ * tier of the same model at the same provider. Without one, with no word for a tier, and in a provider's own batch
+ * those of the endpoint that was asked.
+ */
+export function servedBy(context: AnswerContext, word: string | null | undefined): AnswerContext {
+  if (typeof word !== 'string' || context.priceList === 'batch') return context;
+  const tier = tierNamed(word);
+  if (tier === null || tier === traitsOf(context.endpoint).tier) return context;
+  const endpoint = endpointOfTier(context, tier);
+  return endpoint === undefined ? context : { ...context, endpoint };
+}
+
+function endpointOfTier({ model, endpoint }: AnswerContext, tier: EndpointTier): Endpoint | undefined {
+  const { tierlessKey } = traitsOf(endpoint);
+  return model.endpoints.find((other) => {
+    const traits = traitsOf(other);
+    return traits.tier === tier && traits.tierlessKey === tierlessKey;
+  });
+}
