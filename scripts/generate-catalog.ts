@@ -101,12 +101,18 @@ function splitLine(line: string): Pick<Line, 'provider' | 'upstreamModel'> & { r
   return { provider, upstreamModel, reference };
 }
 
+/** APIs in which a provider runs tools of its own. */
+const TOOL_APIS: ReadonlySet<string> = new Set(['responses', 'messages']);
+
 function chatEndpoint(facts: ChatFacts, { provider, upstreamModel, priced }: Line, contextLength: number): Entry {
+  const apis = facts.apis ?? provider.apisByFamily?.[facts.family] ?? provider.chatApis ?? ['chat'];
+  const tools = apis.some((api) => TOOL_APIS.has(api)) ? { ...priced.tools, ...provider.toolPricing } : {};
   return {
     provider: provider.slug,
     upstream_model: upstreamModel,
-    apis: facts.apis ?? provider.apisByFamily?.[facts.family] ?? provider.chatApis ?? ['chat'],
+    apis,
     pricing: priced.pricing,
+    ...(Object.keys(tools).length > 0 && { tool_pricing: tools }),
     context_length: priced.contextLength ?? contextLength,
     max_completion_tokens: facts.maxCompletionTokens ?? null,
     quantization: 'unknown',
@@ -228,12 +234,14 @@ function toYaml(content: Entry, day: string): string {
       if (typeof node.value === 'string' && RATIO.test(node.value)) quote(node);
     },
     Pair: (_key, pair) => {
-      const isPricing = isScalar(pair.key) && pair.key.value === 'pricing';
+      const isPricing = isScalar(pair.key) && PRICE_MEMBERS.has(pair.key.value);
       if (isPricing && isMap(pair.value)) quotePrices(pair.value);
     },
   });
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
+
+const PRICE_MEMBERS: ReadonlySet<unknown> = new Set(['pricing', 'tool_pricing']);
 
 function quotePrices(pricing: YAMLMap): void {
   visit(pricing, {

@@ -21,6 +21,8 @@ export interface ProviderFacts {
   readonly chatApis?: readonly string[];
   /** The same for models of one family. */
   readonly apisByFamily?: Readonly<Record<string, readonly string[]>>;
+  /** What its tools cost by the use, where the price data does not say: US dollars, exact. */
+  readonly toolPricing?: Readonly<Record<string, string>>;
 }
 
 /**

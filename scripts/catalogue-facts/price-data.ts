@@ -3,6 +3,8 @@ import { findProvider, type ModelInfo, type ModelPrice, type TieredPrices } from
 /** Prices of the installed data set, as decimal strings under the names of the catalogue. */
 export interface PricedModel {
   readonly pricing: Pricing;
+  /** `tool_pricing` of a catalogue file. */
+  readonly tools?: Readonly<Record<string, string>>;
   readonly contextLength: number | undefined;
 }
 
@@ -26,6 +28,10 @@ const MEMBERS: Readonly<Record<string, readonly [member: string, per: bigint]>> 
   requests_kcount: ['request', 1_000n],
   web_searches_kcount: ['web_search', 1_000n],
   audio_hours: ['audio_second', 3_600n],
+};
+/** The same for the tools that providers run. */
+const TOOLS: Readonly<Record<string, readonly [tool: string, per: bigint]>> = {
+  storage_searches_kcount: ['file_search', 1_000n],
 };
 const MEMBER_NAMES: ReadonlySet<string> = new Set(Object.values(MEMBERS).map(([member]) => member));
 
@@ -52,7 +58,7 @@ export function findPrices(source: string, id: string, day: string): PricedModel
     if (MEMBER_NAMES.has(name) && !OVERRIDABLE.has(name)) throw new Error(`${id}: ${name} cannot be overridden`);
   }
   const pricing = overrides.length === 0 ? rates : { ...rates, overrides };
-  return { pricing, contextLength: model.context_window };
+  return { pricing, tools: ratesOf(usual, base, TOOLS), contextLength: model.context_window };
 }
 
 /**
@@ -105,9 +111,10 @@ function dearness(prices: ModelPrice): number {
 function ratesOf(
   prices: ModelPrice,
   rateOf: (price: number | TieredPrices) => number | undefined,
+  names = MEMBERS,
 ): Record<string, string> {
   const rates: Record<string, string> = {};
-  for (const [key, [member, per]] of Object.entries(MEMBERS)) {
+  for (const [key, [member, per]] of Object.entries(names)) {
     const price = prices[key];
     const rate = price === undefined ? undefined : rateOf(price);
     if (rate !== undefined) rates[member] = rateText(rate, per);

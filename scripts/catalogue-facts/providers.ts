@@ -14,6 +14,8 @@ export const PROVIDERS: readonly ProviderFacts[] = [
     batch: 'native',
     maxConcurrency: 256,
     chatApis: ['chat', 'responses'],
+    // A container of 1 GB; what a computer does runs at the caller's.
+    toolPricing: { code_interpreter: '0.03', computer_use: '0' },
   },
   {
     slug: 'anthropic',
@@ -25,6 +27,8 @@ export const PROVIDERS: readonly ProviderFacts[] = [
     batch: 'native',
     maxConcurrency: 256,
     chatApis: ['messages'],
+    // Pages are charged by their tokens.
+    toolPricing: { web_fetch: '0', computer_use: '0' },
   },
   {
     slug: 'google-ai-studio',
@@ -63,6 +67,7 @@ export const PROVIDERS: readonly ProviderFacts[] = [
     apiKeyEnv: 'AWS_BEARER_TOKEN_BEDROCK',
     source: 'aws',
     apisByFamily: { claude: ['chat', 'messages'], 'claude-unsampled': ['chat', 'messages'] },
+    toolPricing: { computer_use: '0' },
     regions: ['us-east-1'],
     ...PRIVATE,
     maxConcurrency: 256,

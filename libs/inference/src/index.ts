@@ -47,6 +47,7 @@ export type * from './model/conversation';
 export type * from './model/canonical-request';
 export type * from './model/canonical-answer';
 export { estimatePromptTokens, estimateTextTokens, mostPromptTokens, tokensOfBytes } from './model/estimate';
+export { providerToolsIn, toolOfType, type ProviderTool } from './model/provider-tools';
 export { scanJsonShape, type JsonShape } from './model/json-shape';
 export { longestInputTokens } from './dialects/openai-embeddings-input';
 export type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { countEmbeddingsInputs, hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
-import type { Api } from '@libs/inference';
+import { toolOfType, type Api, type ProviderTool } from '@libs/inference';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -13,6 +13,8 @@ export interface BatchRoute {
   readonly isNative: boolean;
   /** The `<service>` of the interface: prefix of the tools that the gateway runs. */
   readonly serviceName: string;
+  /** Whether a tool that the provider runs may be used: it has a price, or the caller pays the provider. */
+  readonly allowsTool: (tool: ProviderTool) => boolean;
 }
 
 type Rule = (body: JsonObject, route: BatchRoute) => string | null;
@@ -138,12 +140,19 @@ function findToolProblem(body: JsonObject, route: BatchRoute): string | null {
   return null;
 }
 
-function problemOfTool({ type, engine }: JsonObject, { serviceName, isNative, api }: BatchRoute): string | null {
+function problemOfTool({ type, engine }: JsonObject, route: BatchRoute): string | null {
+  const { serviceName, isNative, api } = route;
   if (typeof type !== 'string' || type === 'function' || type === 'custom') return null;
   const isOurs = type.startsWith(`${serviceName}:`) || !OWN_ENGINES.has(engine);
   if (isOurs) return 'is run by the gateway, which does not handle the lines of a batch';
   if (api === 'messages' && BETA_TOOL.test(type)) return 'cannot be used in a batch';
-  return isNative ? null : 'is no function, and the provider of this batch runs no other tools';
+  if (!isNative) return 'is no function, and the provider of this batch runs no other tools';
+  return problemOfPrice(type, route);
+}
+
+function problemOfPrice(type: string, { allowsTool }: BatchRoute): string | null {
+  const tool = toolOfType(type);
+  return tool === null || allowsTool(tool) ? null : 'has no price here: it needs a provider key of your own';
 }
 
 function findOtherPart(member: string, entries: unknown): string | null {

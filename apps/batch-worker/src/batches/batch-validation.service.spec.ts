@@ -55,11 +55,13 @@ class OneBatch {
 interface Told {
   readonly protocol?: string;
   readonly apis?: readonly string[];
+  readonly pricing?: object;
+  readonly isOwnKey?: boolean;
 }
 
 async function validated(endpoint: string, ...bodies: object[]): Promise<OneBatch> {
   return validatedAt(
-    { protocol: 'openai', apis: ['chat', 'responses', 'messages', 'embeddings'] },
+    { protocol: 'openai', apis: ['chat', 'responses', 'messages', 'embeddings'], pricing: { webSearch: 1n } },
     endpoint,
     ...bodies,
   );
@@ -85,13 +87,17 @@ async function validatedWith(
     provider: 'acme',
     total: bodies.length,
     fence: 1n,
+    isOwnKey: told?.isOwnKey === true,
   };
   const batch = new OneBatch(work, bodies);
   if (seqs !== undefined) batch.seqs = seqs;
   const choice = {
     assign: async (_session: unknown, _number: bigint, embedded: readonly number[]) => void (batch.embedded = embedded),
   } as unknown as NativeChoiceService;
-  const endpoints = told === null ? [] : [{ provider: { slug: 'acme', protocol: told.protocol }, apis: told.apis }];
+  const endpoints =
+    told === null
+      ? []
+      : [{ provider: { slug: 'acme', protocol: told.protocol }, apis: told.apis, pricing: told.pricing ?? {} }];
   const catalogue = { current: () => ({ findModel: () => ({ endpoints }) }) };
   await new BatchValidationService(
     batch as unknown as BatchesRepository,
@@ -220,6 +226,16 @@ describe(BatchValidationService.name, () => {
     ['/v1/embeddings', { input: [[1, 2], [3]] }],
   ])('begins a batch of %s with %j', async (endpoint, body) => {
     expect(await validated(endpoint, body)).toMatchObject({ failure: null, hasBegun: true });
+  });
+
+  it('needs a price for a tool of the provider, unless the caller pays the provider', async () => {
+    const body = { input: 'Hi', tools: [{ type: 'web_search' }, { type: 'file_search', vector_store_ids: ['vs_1'] }] };
+    const told = { protocol: 'openai', apis: ['responses'] };
+    const unpriced = await validatedAt({ ...told, pricing: { webSearch: 1n } }, '/v1/responses', body);
+    expect(unpriced.failure).toContain('body: tools[1] has no price here: it needs a provider key of your own');
+    for (const more of [{ pricing: { webSearch: 1n, tools: { file_search: 0n } } }, { isOwnKey: true }]) {
+      expect((await validatedAt({ ...told, ...more }, '/v1/responses', body)).failure).toBeNull();
+    }
   });
 
   it('leaves tools and searches of a provider to one that speaks the API itself', async () => {

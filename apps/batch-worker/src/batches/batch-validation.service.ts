@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { ChatCompletionDto, EmbeddingsDto, MessagesDto, ResponsesDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { CatalogueSource, type Api } from '@libs/inference';
+import { CatalogueSource, toolRate, type Api } from '@libs/inference';
 import { BatchesRepository, type BatchLine, type BatchWork, type Session } from '@libs/persistence';
 import { ServicesEnv, validateInstance } from '@libs/platform';
 import { NativeChoiceService } from '../native/native-choice.service';
@@ -93,7 +93,7 @@ export class BatchValidationService {
     }
   }
 
-  private routeOf({ model, provider: slug }: BatchWork, api: Api): BatchRoute {
+  private routeOf({ model, provider: slug, isOwnKey }: BatchWork, api: Api): BatchRoute {
     const endpoints = this.catalogue.current().findModel(model)?.endpoints ?? [];
     const ofProvider = endpoints.filter(({ provider }) => provider.slug === slug);
     return {
@@ -101,6 +101,7 @@ export class BatchValidationService {
       protocol: ofProvider[0]?.provider.protocol ?? null,
       isNative: ofProvider.length === 0 || ofProvider.some(({ apis }) => apis.includes(api)),
       serviceName: this.env.SERVICE_NAME,
+      allowsTool: (tool) => isOwnKey || ofProvider.every(({ pricing }) => toolRate(pricing, tool) !== undefined),
     };
   }
 }

@@ -10,6 +10,7 @@ import {
 import { AppError } from '@libs/errors';
 import {
   longestInputTokens,
+  providerToolsIn,
   readRouteFacts,
   readRoutePolicies,
   stickyKeyOf,
@@ -17,6 +18,7 @@ import {
   type CallableApi,
   type Cancellation,
   type ExpectedOutput,
+  type ProviderTool,
   type RoutedRequest,
   type StickyKey,
 } from '@libs/inference';
@@ -46,6 +48,8 @@ export interface IncomingCall {
 /** What a body that fits its API asks for. */
 export interface CheckedCall extends ExpectedOutput {
   readonly route: RouteWish;
+  /** That providers run, if they serve. */
+  readonly tools: readonly ProviderTool[];
 }
 
 const asChatCompletion = plainValidator(ChatCompletionDto);
@@ -73,6 +77,7 @@ export function checkCall(api: CallableApi, parsed: unknown, settings?: Workspac
 }
 
 const NO_THINKING = thinkingWishOf({});
+const NO_TOOLS: readonly ProviderTool[] = [];
 
 function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): CheckedCall {
   return {
@@ -80,6 +85,7 @@ function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): Checke
     maxTokens: dto.max_completion_tokens ?? dto.max_tokens ?? null,
     answers: dto.n ?? 1,
     thinking: thinkingWishOf(dto),
+    tools: NO_TOOLS,
   };
 }
 
@@ -89,15 +95,23 @@ function checkResponses(dto: ResponsesDto, settings?: WorkspaceSettings): Checke
     maxTokens: dto.max_output_tokens ?? null,
     answers: 1,
     thinking: thinkingWishOf(dto),
+    tools: providerToolsIn(dto),
   };
 }
 
 function checkMessages(dto: MessagesDto): CheckedCall {
-  return { route: routeWishOf(dto), maxTokens: dto.max_tokens ?? null, answers: 1, thinking: thinkingWishOf(dto) };
+  return {
+    route: routeWishOf(dto),
+    maxTokens: dto.max_tokens ?? null,
+    answers: 1,
+    thinking: thinkingWishOf(dto),
+    tools: providerToolsIn(dto),
+  };
 }
 
 function checkEmbeddings(dto: EmbeddingsDto): CheckedCall {
-  return { route: routeWishOf(dto), maxTokens: null, answers: countEmbeddingsInputs(dto.input), thinking: NO_THINKING };
+  const answers = countEmbeddingsInputs(dto.input);
+  return { route: routeWishOf(dto), maxTokens: null, answers, thinking: NO_THINKING, tools: NO_TOOLS };
 }
 
 const LONGEST_SESSION_ID = 256;

@@ -65,6 +65,21 @@ describe('the hold of a call', () => {
     expect([hold(95), hold(96)]).toEqual([950_000_000n, 2_880_000_000n]);
   });
 
+  it('is also for some uses of each tool that the provider runs', () => {
+    const pricing = { ...DEAR, webSearch: parseRate('0.01'), tools: { file_search: parseRate('0.0025') } };
+    const hold = (tools: readonly string[]): bigint =>
+      estimateHold(aCatalogue(aModel({ slug: 'acme/tools', endpoints: [anEndpoint({ pricing })] })), {
+        api: 'responses',
+        models: ['acme/tools'],
+        promptTokens: 0,
+        maxTokens: 0,
+        answers: 1,
+        tools,
+      });
+    expect(hold([])).toBe(0n);
+    expect(hold(['web_search', 'file_search', 'code_interpreter'])).toBe(50_000_000_000n);
+  });
+
   it('is nothing for a model that nobody knows', () => {
     expect(holdOf('acme/none')).toBe(0n);
   });

@@ -4,15 +4,23 @@ import {
   highestPricesFor,
   mostPromptTokens,
   priceTokens,
+  toolRate,
   upstreamApiFor,
   type Api,
   type Catalogue,
   type Endpoint,
   type PicoUsd,
+  type PriceList,
+  type ProviderTool,
 } from '@libs/inference';
 
 /** Number of model turns to reserve credit for at first when server tools are used; later turns reserve their own. */
 export const HELD_TURNS = 4n;
+
+/** Number of uses to reserve credit for of each tool that the provider runs. */
+const HELD_USES = 4n;
+/** Rates are held in 10^-18 dollars, money in 10^-12. */
+const RATE_PER_PICO_USD = 1_000_000n;
 
 export interface ExpectedUsage {
   readonly api: Api;
@@ -22,6 +30,8 @@ export interface ExpectedUsage {
   /** The caller's cap on one answer, or null. */
   readonly maxTokens: number | null;
   readonly answers: number;
+  /** That a provider runs, if it serves. */
+  readonly tools?: readonly ProviderTool[];
 }
 
 /** What a call is expected to cost at most, at the dearest endpoint it may be routed to. */
@@ -37,9 +47,15 @@ export function estimateHold(catalogue: Catalogue, expected: ExpectedUsage): Pic
   return dearest;
 }
 
-function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers }: ExpectedUsage): PicoUsd {
+function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers, tools = [] }: ExpectedUsage): PicoUsd {
   // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
   const prompt = api === 'embeddings' ? promptTokens : Math.min(promptTokens, endpoint.contextLength ?? promptTokens);
   const completion = api === 'embeddings' ? 0 : heldOutputTokens(endpoint, { maxTokens, answers });
-  return priceTokens(highestPricesFor(endpoint.pricing, prompt, mostPromptTokens(prompt)), prompt, completion);
+  const prices = highestPricesFor(endpoint.pricing, prompt, mostPromptTokens(prompt));
+  const tokens = priceTokens(prices, prompt, completion);
+  return tools.length === 0 ? tokens : tokens + HELD_USES * sumOf(tools, prices);
+}
+
+function sumOf(tools: readonly ProviderTool[], prices: PriceList): PicoUsd {
+  return tools.reduce((sum, tool) => sum + (toolRate(prices, tool) ?? 0n), 0n) / RATE_PER_PICO_USD;
 }

@@ -3,7 +3,7 @@ import { estimateHold } from '../inference/hold-estimate';
 import type { InferenceRouting } from '../inference/inference-routing';
 import type { ServerTool } from './server-tool';
 import { ServerToolEngine } from './server-tool-engine';
-import { ServerToolPlanner, type NativeShare } from './server-tool-plan';
+import { ServerToolPlanner, type PlannerParts } from './server-tool-plan';
 
 export interface ServerToolEngineParts {
   readonly engine: InferenceEngine;
@@ -20,9 +20,9 @@ export function createServerToolEngine({
   tools,
 }: ServerToolEngineParts): ServerToolEngine {
   const isNative = (endpoint: Endpoint, api: StreamableApi): boolean => routing.upstreamApi(endpoint, api) === api;
-  const nativeShare = (models: readonly string[], api: StreamableApi): NativeShare => {
+  const nativeShare: PlannerParts['nativeShare'] = (models, api, isMeant = () => true) => {
     const endpoints = models.flatMap((name) => endpointsNamed(name, routing.catalogue()));
-    const natives = endpoints.filter((endpoint) => isNative(endpoint, api));
+    const natives = endpoints.filter((endpoint) => isNative(endpoint, api) && isMeant(endpoint));
     if (natives.length === 0) return 'none';
     return natives.length === endpoints.length ? 'all' : 'some';
   };

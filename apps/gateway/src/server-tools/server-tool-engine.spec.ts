@@ -168,6 +168,44 @@ describe(ServerToolEngine.name, () => {
     expect(app.upstreamArrivals.map(({ path }) => path)).toEqual(['/v1/messages', '/v1/chat/completions']);
   });
 
+  it.each([
+    [
+      'responses',
+      { input: 'Hi', tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] },
+      'code_interpreter',
+    ],
+    ['responses', { input: 'Hi', tools: [{ type: 'image_generation' }] }, 'image_generation'],
+    ['responses', { input: 'Hi', tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.test' }] }, 'mcp'],
+    ['messages', { tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] }, 'code_interpreter'],
+    ['messages', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }, 'web_fetch'],
+    ['messages', { mcp_servers: [{ type: 'url', url: 'https://a.test', name: 'a' }] }, 'mcp'],
+  ])(
+    'refuses on %s, given %j, a tool that the provider charges and that has no price here',
+    async (api, body, tool) => {
+      const messages = api === 'messages' ? { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 } : {};
+      const answer = await app.post(api, { model: `test/${api}`, ...messages, ...body });
+      expect(answer.status).toBe(400);
+      expect(await answer.text()).toContain(
+        `The tool ${tool} has no price at the providers of the model: it can only be used with a provider key of your own`,
+      );
+      expect(app.upstreamCalls).toEqual([]);
+    },
+  );
+
+  it('charges the tools that the provider ran', async () => {
+    const search = { type: 'file_search_call', id: 'fs_1', status: 'completed', queries: ['a'] };
+    const failed = { ...search, status: 'failed' };
+    const output = [search, failed, search, ...RESPONSE_ANSWER.output];
+    const tools = [{ type: 'file_search', vector_store_ids: ['vs_1'] }];
+    const costOf = async (answered: object): Promise<number> => {
+      says(whole(answered));
+      const answer = await app.post('responses', { model: 'test/responses', input: 'Hi', tools });
+      return ((await answer.json()) as { usage: { cost: number } }).usage.cost;
+    };
+    const without = await costOf(RESPONSE_ANSWER);
+    expect(await costOf({ ...RESPONSE_ANSWER, output })).toBeCloseTo(without + 2 * 0.0025, 12);
+  });
+
   it('asks for a whole answer in whole turns', async () => {
     says(whole(TOOL_CALL_ANSWER), whole(CHAT_ANSWER));
     await app.post('responses', REQUEST);

@@ -1,9 +1,12 @@
 import type { WorkspaceSettings } from '@libs/contracts';
 import {
   callerSideOf,
+  providerToolsIn,
+  toolRate,
   type CanonicalRequest,
   type Endpoint,
   type EndpointNeed,
+  type ProviderTool,
   type StreamableApi,
   type ToolDefinition,
   type ToolChoice,
@@ -32,8 +35,12 @@ export interface ServerToolPlan {
 export interface PlannerParts {
   readonly serviceName: string;
   readonly tools: readonly ServerTool[];
-  /** How many endpoints of these models speak the API themselves. */
-  readonly nativeShare: (models: readonly string[], api: StreamableApi) => NativeShare;
+  /** How many endpoints of these models speak the API themselves, and are meant. */
+  readonly nativeShare: (
+    models: readonly string[],
+    api: StreamableApi,
+    isMeant?: (endpoint: Endpoint) => boolean,
+  ) => NativeShare;
   /** Whether the endpoint does, and so may run the tools of its provider. */
   readonly isNative: (endpoint: Endpoint, api: StreamableApi) => boolean;
 }
@@ -47,7 +54,7 @@ const TOOL_SEARCH = 'tool_search';
  * Decides which requests are answered in turns, and with which tools.
  *
  * A tool under a plain name, e.g. `web_search`, is left to the provider where all endpoints of the models speak
- * responses, or some do and we cannot search, unless the request says otherwise: it names tools of ours beside it, or
+ * responses and have a price for it, or some speak them and we cannot search, unless the request says otherwise: it names tools of ours beside it, or
  * an engine. A tool that only providers run is refused where none can. Chat completions and messages have no such tools.
  */
 export class ServerToolPlanner {
@@ -73,7 +80,8 @@ export class ServerToolPlanner {
     const sorted = this.#names.sort(api, entries);
     const deferred = deferredNames(sorted.rest);
     const search = searchSettings(body['deferred_tools']);
-    const named = once(this.#named(sorted, deferred.size > 0 ? search : null, () => this.#shareFor(api, models)));
+    const share = (isMeant?: (endpoint: Endpoint) => boolean): NativeShare => this.#shareFor(api, models, isMeant);
+    const named = once(this.#named(sorted, deferred.size > 0 ? search : null, share));
     if (named.length === 0 && !this.#hasOwnItems(body['input'])) return null;
     if (Number(body['n'] ?? 1) > 1) throw refusal('n', 'must be 1 where server tools are used');
     const choice = this.#readChoice(body['tool_choice'], named);
@@ -89,27 +97,33 @@ export class ServerToolPlanner {
   needsOf(api: StreamableApi, body: Fields, models: readonly string[]): readonly EndpointNeed[] {
     if (!mayConcernUs(body)) return [];
     const { plain, providers, rest } = this.#names.sort(api, listOf(body['tools']));
-    const isNeeded = api === 'messages' ? rest.some(isSpecial) : plain.length + providers.length > 0;
+    const asked = providerToolsIn(body);
+    const isNeeded = asked.length + plain.length + providers.length > 0 || (api === 'messages' && rest.some(isSpecial));
     if (!isNeeded || this.#shareFor(api, models) === 'none') return [];
     const message = 'No provider of the model that may serve runs the tools of the request';
-    return [{ member: 'tools', message, isMetBy: (endpoint) => this.parts.isNative(endpoint, api) }];
+    const isNative = (endpoint: Endpoint): boolean => this.parts.isNative(endpoint, api);
+    return [{ member: 'tools', message, isMetBy: isNative }, ...asked.map(needOfPrice)];
   }
 
   /** Chat completions have no words for tools that a provider runs. */
-  #shareFor(api: StreamableApi, models: readonly string[]): NativeShare {
-    return api === 'chat' ? 'none' : this.parts.nativeShare(models, api);
+  #shareFor(api: StreamableApi, models: readonly string[], isMeant?: (endpoint: Endpoint) => boolean): NativeShare {
+    return api === 'chat' ? 'none' : this.parts.nativeShare(models, api, isMeant);
   }
 
   /** The tools that we run. */
-  #named(sorted: SortedTools, search: Fields | null, nativeShare: () => NativeShare): readonly NamedTool[] {
+  #named(
+    sorted: SortedTools,
+    search: Fields | null,
+    nativeShare: (isMeant?: (endpoint: Endpoint) => boolean) => NativeShare,
+  ): readonly NamedTool[] {
     const { own, plain, providers } = sorted;
     const searchTool = search === null ? null : this.#searchTool(own, search);
     const mine = searchTool === null ? own : [...own.filter(({ tool }) => tool !== searchTool.tool), searchTool];
     if (providers.length + plain.length === 0) return mine;
     const share = nativeShare();
     const isNative = share !== 'none';
-    const isLeft = (tool: NamedTool): boolean => isLeftToProvider(tool, share);
-    if (isNative && mine.length === 0 && (providers.length > 0 || plain.every(isLeft))) return [];
+    const isLeft = (): boolean => areLeftToProvider(plain, nativeShare(sellsSearch));
+    if (isNative && mine.length === 0 && (providers.length > 0 || isLeft())) return [];
     if (providers.length > 0) {
       const reason = isNative ? 'cannot be used beside server tools' : 'is a tool that no provider of the model runs';
       throw refusal(`${providers[0]}.type`, reason);
@@ -187,9 +201,20 @@ interface ReadChoice {
   readonly forced: NamedTool | null;
 }
 
+/** What a provider's tool costs is charged by the use, so without a price only the owner of a key can use it. */
+function needOfPrice(tool: ProviderTool): EndpointNeed {
+  const message = `The tool ${tool} has no price at the providers of the model: it can only be used with a provider key of your own`;
+  return {
+    member: 'tools',
+    message,
+    isMetBy: ({ pricing }, credential) => credential !== null || toolRate(pricing, tool) !== undefined,
+  };
+}
+
 /** Most requests have functions only, or no tools at all. */
-function mayConcernUs({ tools, input, deferred_tools: deferral }: Fields): boolean {
+function mayConcernUs({ tools, input, deferred_tools: deferral, mcp_servers: servers }: Fields): boolean {
   if (Array.isArray(tools) && tools.some(isSpecial)) return true;
+  if (Array.isArray(servers) && servers.length > 0) return true;
   return (deferral !== undefined && deferral !== null) || (Array.isArray(input) && input.some(isPrefixed));
 }
 
@@ -203,11 +228,19 @@ function isPrefixed(item: unknown): boolean {
   return typeof type === 'string' && type.includes(':');
 }
 
+function sellsSearch({ pricing }: Endpoint): boolean {
+  return toolRate(pricing, 'web_search') !== undefined;
+}
+
 /** A tool can be set up in one way only. */
 function once(named: readonly NamedTool[]): readonly NamedTool[] {
   const twice = named.find(({ tool }, index) => named.findIndex((other) => other.tool === tool) < index);
   if (twice !== undefined) throw refusal(twice.path, 'names a server tool that is there twice');
   return named;
+}
+
+function areLeftToProvider(plain: readonly NamedTool[], share: NativeShare): boolean {
+  return plain.every((tool) => isLeftToProvider(tool, share));
 }
 
 /** Who names no engine takes the provider's own search where there is one, whichever endpoint serves. */

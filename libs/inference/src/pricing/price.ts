@@ -1,4 +1,5 @@
 import { AppError } from '@libs/errors';
+import type { ProviderTool, ToolUses } from '../model/provider-tools';
 import type { Usage } from '../model/usage';
 import type { PicoUsd, Rate } from './money';
 
@@ -31,6 +32,8 @@ export interface PriceList {
   readonly imageOutput?: Rate;
   /** Per web search the provider ran. */
   readonly webSearch?: Rate;
+  /** Per use of another tool that the provider runs. */
+  readonly tools?: Readonly<Record<ProviderTool, Rate>>;
   /** Per second of transcribed audio. */
   readonly audioSecond?: Rate;
   /** Per video. */
@@ -73,6 +76,8 @@ export interface BilledUnits {
   readonly images?: number;
   readonly outputImages?: number;
   readonly webSearches?: number;
+  /** Other tools that the provider ran. */
+  readonly tools?: ToolUses | undefined;
   readonly audioMs?: number;
   readonly videos?: number;
   readonly videoMs?: number;
@@ -83,7 +88,7 @@ export interface BilledUnits {
 export interface Cost {
   /** What the caller is charged. */
   readonly totalCost: PicoUsd;
-  /** The input's part: prompt tokens, the request itself, images, audio seconds, web searches. */
+  /** The input's part: prompt tokens, the request itself, images, audio seconds, tools of the provider. */
   readonly promptCost: PicoUsd;
   /** The output's part; the two together are the list price. */
   readonly completionCost: PicoUsd;
@@ -174,9 +179,19 @@ function outputTokens(prices: PriceList, usage: Usage): bigint {
 }
 
 function inputUnits(prices: PriceList, units: BilledUnits): bigint {
-  const whole =
-    (prices.request ?? 0n) + charge(units.images, prices.image) + charge(units.webSearches, prices.webSearch);
+  const searches = charge(units.webSearches, prices.webSearch) + toolUnits(prices, units);
+  const whole = (prices.request ?? 0n) + charge(units.images, prices.image) + searches;
   return PER_UNIT * whole + charge(units.audioMs, prices.audioSecond);
+}
+
+/** Returns what a use of a provider's tool costs; undefined for one without a price. */
+export function toolRate({ webSearch, tools = {} }: PriceList, tool: ProviderTool): Rate | undefined {
+  return tool === 'web_search' ? webSearch : Object.hasOwn(tools, tool) ? tools[tool] : undefined;
+}
+
+function toolUnits({ tools = {} }: PriceList, { tools: uses }: BilledUnits): bigint {
+  if (uses === undefined) return 0n;
+  return Object.entries(uses).reduce((sum, [tool, count]) => sum + charge(count, tools[tool]), 0n);
 }
 
 function outputUnits(prices: PriceList, units: BilledUnits): bigint {

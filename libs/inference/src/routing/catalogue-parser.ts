@@ -74,6 +74,7 @@ const ENDPOINT_MEMBERS = [
   'apis',
   'pricing',
   'batch_pricing',
+  'tool_pricing',
   'context_length',
   'max_completion_tokens',
   'quantization',

@@ -6,7 +6,7 @@ import { listOverrides, mapOverrides, readOverrides } from './catalogue-override
 import { readRate } from './catalogue-rates';
 import type { ListedPrices } from './listed-prices';
 
-type PlainPrice = Exclude<keyof PriceList, 'videoSecondByResolution' | 'overrides'>;
+type PlainPrice = Exclude<keyof PriceList, 'videoSecondByResolution' | 'tools' | 'overrides'>;
 
 /** The rates of `pricing` in a file and what they are called here; `video_second_<resolution>` comes on top. */
 const PRICE_MEMBERS: Readonly<Record<string, PlainPrice>> = {
@@ -44,6 +44,7 @@ const REQUIRED_PRICES: Readonly<Record<Api, readonly (readonly string[])[]>> = {
 };
 
 const OVERRIDES_MEMBER = 'overrides';
+const TOOL = /^[a-z][a-z_]{0,63}$/;
 
 /** Rates under the names of the file. */
 type NamedRates = ReadonlyMap<string, Rate>;
@@ -64,19 +65,20 @@ export interface EndpointPrices {
 /**
  * Reads `pricing` and `batch_pricing` of an endpoint. Without `batch_pricing` a batch costs half where the
  * provider has a batch API (half a rate is rounded half up at 10^-18 USD) and the same elsewhere. Batch APIs
- * charge the same at every hour.
+ * charge the same at every hour. Tools cost the same in a batch.
  */
 export function readPrices(endpoint: Mapping, apis: readonly Api[], batch: BatchSupport): EndpointPrices {
   const place = endpoint.member('pricing');
-  const prices = readList(place, apis);
+  const tools = readToolRates(endpoint.member('tool_pricing'));
+  const prices = withSearch(readList(place, apis), tools, place);
   if (!place.absent) requirePrices(place, prices.rates, apis);
   const batchPlace = endpoint.member('batch_pricing');
   const batchPrices = batchPlace.absent
     ? defaultBatchPrices(prices, batch)
     : readBatchPrices(batchPlace, prices, { apis, batch });
   return {
-    pricing: toPriceList(prices),
-    batchPricing: toPriceList(batchPrices),
+    pricing: toPriceList(prices, tools),
+    batchPricing: toPriceList(batchPrices, tools),
     listedPricing: toListing(prices),
     listedBatchPricing: toListing(batchPrices),
   };
@@ -96,6 +98,26 @@ function readRates(mapping: Mapping | null): NamedRates {
     else readRate(member, (rate) => rates.set(key, rate));
   }
   return rates;
+}
+
+function readToolRates(place: Located): NamedRates {
+  const mapping = place.optionalMapping('any');
+  const rates = new Map<string, Rate>();
+  for (const key of mapping?.keys() ?? []) {
+    const member = mapping!.member(key);
+    if (TOOL.test(key)) readRate(member, (rate) => rates.set(key, rate));
+    else member.report('must be the name of a tool in lower case, such as file_search');
+  }
+  return rates;
+}
+
+/** Web searches can be priced among the tools as well. */
+function withSearch({ rates, overrides }: Prices, tools: NamedRates, place: Located): Prices {
+  const search = tools.get(FULL_PRICE_MEMBER);
+  if (search === undefined) return { rates, overrides };
+  const other = rates.get(FULL_PRICE_MEMBER);
+  if (other !== undefined && other !== search) place.report('has a price for web_search that tool_pricing contradicts');
+  return { rates: new Map([...rates, [FULL_PRICE_MEMBER, search]]), overrides };
 }
 
 function readBatchPrices(
@@ -136,7 +158,8 @@ function requirePrices(place: Located, rates: NamedRates, apis: readonly Api[]):
   }
 }
 
-function toPriceList({ rates, overrides }: Prices): PriceList {
+function toPriceList({ rates, overrides }: Prices, tools: NamedRates): PriceList {
+  const others = [...tools].filter(([tool]) => tool !== FULL_PRICE_MEMBER);
   const list: { -readonly [Name in PlainPrice]?: Rate } = {};
   const byResolution: Record<string, Rate> = {};
   for (const [key, rate] of rates) {
@@ -149,6 +172,7 @@ function toPriceList({ rates, overrides }: Prices): PriceList {
     prompt: list.prompt ?? 0n,
     completion: list.completion ?? 0n,
     ...(Object.keys(byResolution).length > 0 && { videoSecondByResolution: byResolution }),
+    ...(others.length > 0 && { tools: Object.fromEntries(others) }),
     ...(overrides.length > 0 && { overrides }),
   };
 }

@@ -156,6 +156,23 @@ models:
     ]);
   });
 
+  it('reads what tools of the provider cost, in a batch too', () => {
+    const priced = (tools: string, text = WHOLE) => text.trimEnd() + `\n        tool_pricing: ${tools}\n`;
+    const [endpoint] = parse(priced('{ file_search: "0.0025", mcp: "0" }')).findModel('acme/small')!.endpoints;
+    const tools = { file_search: parseRate('0.0025'), mcp: 0n };
+    expect([endpoint!.pricing, endpoint!.batchPricing]).toMatchObject([{ tools }, { tools }]);
+    const unsearched = WHOLE.replace(', web_search: "0.01"', '');
+    const search = parse(priced('{ web_search: "0.02" }', unsearched)).findModel('acme/small')!.endpoints[0]!;
+    expect(search.pricing).toMatchObject({ webSearch: parseRate('0.02') });
+    expect(search.pricing).not.toHaveProperty('tools');
+    expect(search.listedPricing).toMatchObject({ web_search: '0.02' });
+    expect(problemsOf(priced('{ File: "1", mcp: 0.5, web_search: "0.02" }'))).toEqual([
+      'file-0.yaml models[0].endpoints[0].tool_pricing.File: must be the name of a tool in lower case, such as file_search',
+      'file-0.yaml models[0].endpoints[0].tool_pricing.mcp: must be a decimal string in quotes, such as "0.00000015"',
+      'file-0.yaml models[0].endpoints[0].pricing: has a price for web_search that tool_pricing contradicts',
+    ]);
+  });
+
   it('takes endpoints that differ in nothing but their tier or their variant', () => {
     const endpoint = MODEL.slice(MODEL.indexOf('      - provider: acme'));
     const sold = (capability: string) => `${endpoint}        capabilities: { ${capability} }\n`;

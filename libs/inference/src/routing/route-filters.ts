@@ -37,7 +37,7 @@ function needFilter({ member, message, isMetBy }: EndpointNeed): HardFilter {
   const constraint = { field: member, detail: message };
   return {
     reason: { error: 'invalid_request', code: 'constraint_filtered', message, constraint },
-    keeps: ({ endpoint }) => isMetBy(endpoint),
+    keeps: ({ endpoint, credential }) => isMetBy(endpoint, credential),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Rate } from '../pricing/money';
 import type { Api, Endpoint } from './catalogue';
-import type { CredentialScope } from './credential-source';
+import type { CredentialScope, OwnCredential } from './credential-source';
 
 export type SortKey = 'price' | 'throughput' | 'latency' | 'exacto';
 
@@ -92,7 +92,8 @@ export interface EndpointNeed {
   /** Of the request. */
   readonly member: string;
   readonly message: string;
-  readonly isMetBy: (endpoint: Endpoint) => boolean;
+  /** `credential` is the caller's own; null: the operator's key would be used. */
+  readonly isMetBy: (endpoint: Endpoint, credential: OwnCredential | null) => boolean;
 }
 
 /** What names a conversation, made when it is asked for; null where nothing does. */

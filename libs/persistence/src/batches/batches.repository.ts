@@ -16,6 +16,7 @@ export interface BatchWork {
   readonly provider: string;
   readonly total: number;
   readonly fence: bigint;
+  readonly isOwnKey: boolean;
 }
 
 interface WorkRow {
@@ -27,11 +28,13 @@ interface WorkRow {
   provider: string;
   total: number;
   fence: string;
+  is_own_key: boolean;
 }
 
 /** Of the column's type: lines beyond `total` are found, too. */
 const LAST_SEQ = 2_147_483_647;
-const WORK_COLUMNS = 'id, number, created_on::text AS created_on, endpoint, model, provider, total, fence';
+const WORK_COLUMNS =
+  'id, number, created_on::text AS created_on, endpoint, model, provider, total, fence, credential_id IS NOT NULL AS is_own_key';
 
 /** The life of a batch row. Every step forward is one guarded UPDATE, so a repeated or late step changes nothing. */
 @Injectable()
@@ -239,5 +242,6 @@ function toWork(row: WorkRow): BatchWork {
     provider: row.provider,
     total: row.total,
     fence: BigInt(row.fence),
+    isOwnKey: row.is_own_key,
   };
 }

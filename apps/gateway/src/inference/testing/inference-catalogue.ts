@@ -1,8 +1,15 @@
+/** What the tools of the providers cost, by API. */
+const TOOLS: Readonly<Record<string, string>> = {
+  responses: '{ web_search: "0.01", file_search: "0.0025" }',
+  messages: '{ web_search: "0.01" }',
+};
+
 /** The catalogue of the specs: a model for each API, at providers that are all the upstream on this port of loopback. */
 export function catalogueText(port: number): string {
   const endpoint = (provider: string, api: string, prices: string, able: string): string => `
       - { provider: ${provider}, upstream_model: ${api}-model, apis: [${api}], pricing: ${prices}, context_length: 1000,
-          max_completion_tokens: 500, quantization: unknown, region: global, zdr: false, capabilities: ${able} }`;
+          max_completion_tokens: 500, quantization: unknown, region: global, zdr: false, capabilities: ${able},
+          tool_pricing: ${TOOLS[api] ?? '{}'} }`;
   const model = (
     slug: string,
     api: string,

@@ -1,3 +1,4 @@
+import type { ToolUses } from '../../model/provider-tools';
 import type { Usage } from '../../model/usage';
 import { isByok, upstreamCostText } from '../../pricing/byok-fee';
 import { formatUsd, usdNumber } from '../../pricing/money';
@@ -26,6 +27,8 @@ export interface MessageCounts {
   readonly serviceTier: string | null;
   /** `speed` as the upstream says it. */
   readonly speed: string | null;
+  /** Tools that the provider ran, as the blocks tell; null where they were not looked at. */
+  readonly tools: ToolUses | null;
   /** What compaction used on top of all of the above. */
   readonly compaction: CompactionCounts | null;
 }
@@ -60,6 +63,7 @@ export const NO_COUNTS: MessageCounts = {
   webFetches: null,
   serviceTier: null,
   speed: null,
+  tools: null,
   compaction: null,
 };
 
@@ -88,6 +92,7 @@ export function countsOf(usage: unknown): MessageCounts {
     webFetches: whole(tools['web_fetch_requests']),
     serviceTier: stringOf(usage['service_tier']) ?? null,
     speed: stringOf(usage['speed']) ?? null,
+    tools: null,
     compaction: compactionOf(objectsOf(usage['iterations'])),
   };
 }
@@ -161,10 +166,15 @@ export function settleMessage(
   return { usage: settleUsage(reported, bounds), units: unitsOf(counts, extra) };
 }
 
-function unitsOf({ cacheWrite1h, webSearches }: MessageCounts, extra: CompactionCounts): BilledUnits {
+function unitsOf({ cacheWrite1h, webSearches, tools }: MessageCounts, extra: CompactionCounts): BilledUnits {
   const hourWrites = zeroed(cacheWrite1h) + extra.cacheWrite1h;
-  const searches = Math.min(zeroed(webSearches), MOST_ROUNDS);
-  return { ...(hourWrites > 0 && { cacheWrite1hTokens: hourWrites }), ...(searches > 0 && { webSearches: searches }) };
+  const { web_search: begun = 0, ...others } = tools ?? {};
+  const searches = Math.min(webSearches ?? begun, MOST_ROUNDS);
+  return {
+    ...(hourWrites > 0 && { cacheWrite1hTokens: hourWrites }),
+    ...(searches > 0 && { webSearches: searches }),
+    ...(Object.keys(others).length > 0 && { tools: others }),
+  };
 }
 
 function roundsOf({ webSearches, webFetches, compaction }: MessageCounts): number {

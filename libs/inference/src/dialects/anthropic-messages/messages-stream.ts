@@ -1,5 +1,6 @@
 import type { AppError } from '@libs/errors';
 import { toFinishReason } from '../../model/finish-reason';
+import { ToolCounter, type ToolUses } from '../../model/provider-tools';
 import { emptyUsage } from '../../model/usage';
 import { tokensOfBytes } from '../../model/estimate';
 import type { UpstreamStream } from '../../providers/provider';
@@ -61,6 +62,7 @@ export class MessagesStream extends RelayedStream {
   #hasStart = false;
   #counts: MessageCounts = NO_COUNTS;
   #contentBytes = 0;
+  readonly #tools = new ToolCounter();
   #bill: Bill | null = null;
   #hasDelta = false;
   #stopEvent = STOP_EVENT;
@@ -112,7 +114,13 @@ export class MessagesStream extends RelayedStream {
     if (event.type !== 'ping') this.isCommitted = true;
     else if (!this.isCommitted) return;
     this.#contentBytes += event.contentBytes;
+    if (event.tools !== null) this.#countTools(event.tools);
     this.#push(event, event.blockEdits);
+  }
+
+  #countTools(uses: ToolUses): void {
+    for (const tool of Object.keys(uses)) this.#tools.add(tool);
+    this.#counts = { ...this.#counts, tools: this.#tools.uses ?? null };
   }
 
   #onDelta(event: MessageEvent): void {

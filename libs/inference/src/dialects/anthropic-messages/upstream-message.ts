@@ -1,5 +1,6 @@
 import type { AppError } from '@libs/errors';
 import type { Provider } from '../../routing/catalogue';
+import { ToolCounter, toolOfType, type ProviderTool, type ToolUses } from '../../model/provider-tools';
 import { JsonCursor } from '../json-cursor';
 import { MalformedJson } from '../json-grammar';
 import { parseJson } from '../json-value';
@@ -15,6 +16,8 @@ export interface UpstreamMessage extends ScannedObject {
   readonly hasContent: boolean;
   /** Bytes of text, thoughts and tool inputs. */
   readonly contentBytes: number;
+  /** Tools that the upstream ran; null: none. */
+  readonly tools: ToolUses | null;
   /** What its blocks lack. */
   readonly contentEdits: readonly ByteEdit[];
 }
@@ -26,6 +29,7 @@ const WRITTEN = new Set(['text', 'thinking', 'partial_json', 'input']);
 export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
   const members: JsonMember[] = [];
   const contentEdits: ByteEdit[] = [];
+  const counter = new ToolCounter();
   const found = { id: null as string | null, stopReason: null as string | null, hasContent: false, contentBytes: 0 };
   cursor.readObject((key, keyStart) => {
     const valueStart = cursor.position;
@@ -33,41 +37,51 @@ export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
     else if (key === 'stop_reason') found.stopReason = cursor.readStringOrNull();
     else if (key === 'content') {
       found.hasContent = cursor.isArray();
-      found.contentBytes = readBlocks(cursor, contentEdits);
+      found.contentBytes = readBlocks(cursor, contentEdits, counter);
     } else cursor.skipValue();
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
   });
-  return { ...found, bytes: cursor.bytes, members, closeBrace: cursor.position - 1, contentEdits };
+  const tools = counter.uses ?? null;
+  return { ...found, bytes: cursor.bytes, members, closeBrace: cursor.position - 1, tools, contentEdits };
 }
 
-function readBlocks(cursor: JsonCursor, edits: ByteEdit[]): number {
+function readBlocks(cursor: JsonCursor, edits: ByteEdit[], tools: ToolCounter): number {
   let bytes = 0;
   if (!cursor.isArray()) cursor.skipValue();
   else {
     cursor.readArray(() => {
-      bytes += readBlock(cursor, edits);
+      bytes += readBlock(cursor, edits, tools);
     });
   }
   return bytes;
 }
 
-/** How much of the block at the cursor a model wrote; what it lacks is added to `edits`. */
-export function readBlock(cursor: JsonCursor, edits: ByteEdit[]): number {
+/** How much of the block at the cursor a model wrote; what it lacks is added to `edits`, a tool that ran to `tools`. */
+export function readBlock(cursor: JsonCursor, edits: ByteEdit[], tools: ToolCounter): number {
   if (!cursor.isObject()) {
     cursor.skipValue();
     return 0;
   }
   const members: JsonMember[] = [];
   let type: string | null = null;
+  let name: string | null = null;
   let written = 0;
   cursor.readObject((key, keyStart) => {
     const valueStart = cursor.position;
     if (key === 'type') type = cursor.readStringOrNull();
+    else if (key === 'name') name = cursor.readStringOrNull();
     else written += writtenIn(key, cursor);
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
   });
+  const tool = toolOfBlock(type, name);
+  if (tool !== null) tools.add(tool);
   edits.push(...blockEdits({ bytes: cursor.bytes, members, closeBrace: cursor.position - 1 }, type));
   return written;
+}
+
+function toolOfBlock(type: string | null, name: string | null): ProviderTool | null {
+  if (type === 'mcp_tool_use') return 'mcp';
+  return type === 'server_tool_use' && name !== null ? toolOfType(name) : null;
 }
 
 /** How much of the delta at the cursor a model wrote. */

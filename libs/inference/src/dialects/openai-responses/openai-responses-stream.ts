@@ -1,22 +1,23 @@
 import type { AppError } from '@libs/errors';
 import type { UpstreamStream } from '../../providers/provider';
+import { mostUses, ToolCounter } from '../../model/provider-tools';
 import { errorInside, readComplaintAt, type UpstreamComplaint } from '../../providers/upstream-error';
 import { StreamMeter } from '../answer-billing';
 import type { AnswerContext } from '../dialect';
 import { JsonCursor } from '../json-cursor';
-import { parseJson } from '../json-value';
-import { objectOf, stringOf } from '../loose-values';
 import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
 import { failureOf, isLengthError } from './failure';
+import { isWebSearch, readItemWords, toolIn } from './item-words';
 import { ResponseEventRewriter } from './response-event-rewriter';
 import { readStreamEvent, type StreamEvent } from './stream-event';
-import { failureMembers, finishOfResponse, isWebSearch, type UpstreamResponse } from './upstream-response';
+import { failureMembers, finishOfResponse, type UpstreamResponse } from './upstream-response';
 
 const DONE_WORD = Buffer.from('[DONE]');
 const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
 const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
-const SEARCH_CALL = Buffer.from('"web_search_call"');
+/** Ends the types of items that tell what a tool did. */
+const CALL = Buffer.from('_call"');
 const WHOLE = new Set(['response.completed', 'response.incomplete']);
 
 /** Why a stream ended before its time, and the upstream's own last event, if it sent one. */
@@ -40,6 +41,7 @@ export class OpenAiResponsesStream extends RelayedStream {
   #countedBytes = 0;
   #openItems = 0;
   #webSearches = 0;
+  readonly #tools = new ToolCounter();
   #last: StreamEvent | null = null;
   #breakdown: Breakdown | null = null;
 
@@ -102,21 +104,25 @@ export class OpenAiResponsesStream extends RelayedStream {
   }
 
   /** Some upstreams leave finished items out of their last response. */
-  #report({ usage, webSearches, serviceTier }: UpstreamResponse): void {
+  #report({ usage, webSearches, tools, serviceTier }: UpstreamResponse): void {
     this.#meter.served(serviceTier);
     if (usage === null) return;
-    this.#meter.report(usage.counts, { webSearches: Math.max(webSearches, this.#webSearches) });
+    this.#meter.report(usage.counts, {
+      webSearches: Math.max(webSearches, this.#webSearches),
+      tools: mostUses(tools, this.#tools.uses),
+    });
   }
 
   #onItemDone({ bytes, item }: StreamEvent): void {
     this.#openItems -= 1;
     const text = bytes.subarray(item?.valueStart, item?.valueEnd);
-    if (item === null || !text.includes(SEARCH_CALL)) return;
-    const { type, status, action } = objectOf(parseJson(text));
-    const words = { type: stringOf(type), status: stringOf(status), action: stringOf(objectOf(action)['type']) };
-    if (!isWebSearch(words)) return;
-    this.#webSearches += 1;
-    this.#meter.used({ webSearches: this.#webSearches });
+    if (item === null || !text.includes(CALL)) return;
+    const words = readItemWords(text);
+    const tool = toolIn(words);
+    if (isWebSearch(words)) this.#webSearches += 1;
+    else if (tool !== null) this.#tools.add(tool);
+    else return;
+    this.#meter.used({ webSearches: this.#webSearches, tools: this.#tools.uses });
   }
 
   #count(bytes: number): void {

@@ -52,9 +52,12 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   }
   if (response.outputCount === null) throw brokenAnswer(provider, 'the answer has no output');
   if (UNFINISHED.has(response.status ?? '')) throw brokenAnswer(provider, 'the answer is not finished');
-  const { webSearches } = response;
+  const { webSearches, tools } = response;
   const served = servedBy(context, response.serviceTier);
-  const bill = billAnswer(response.usage?.counts ?? null, response.contentBytes, served, 'estimated', { webSearches });
+  const bill = billAnswer(response.usage?.counts ?? null, response.contentBytes, served, 'estimated', {
+    webSearches,
+    tools,
+  });
   return {
     body: applyEdits(body, responseEdits(response, { set: { ...set, ...failed }, absent }, bill)),
     ...bill,

@@ -1,4 +1,5 @@
 import type { FinishReason } from '../../model/finish-reason';
+import { ToolCounter, type ToolUses } from '../../model/provider-tools';
 import type { AnswerContext } from '../dialect';
 import type { JsonCursor } from '../json-cursor';
 import {
@@ -13,6 +14,7 @@ import type { ReportedUsage } from '../openai-usage';
 import { memberText, scanRequest } from '../request-members';
 import type { Bill } from '../translation';
 import type { ResponseFailure } from './failure';
+import { isWebSearch, toolIn, type ItemWords } from './item-words';
 import { finishOf, toServiceTier } from './response-status';
 import { readResponseUsage, responseUsageEdits, responseUsageText } from './usage';
 
@@ -29,6 +31,8 @@ export interface UpstreamResponse extends ScannedObject {
   readonly contentBytes: number;
   /** Searches of the web that the upstream made; pages that it opened are none. */
   readonly webSearches: number;
+  /** Other tools that the upstream ran. */
+  readonly tools: ToolUses | undefined;
   readonly usage: ReportedUsage | null;
   /** The member `error`, unless it is null. */
   readonly error: JsonMember | null;
@@ -36,19 +40,6 @@ export interface UpstreamResponse extends ScannedObject {
 
 const CONTENT = new Set(['text', 'refusal', 'arguments', 'input', 'code']);
 const CALLS = new Set(['function_call', 'custom_tool_call']);
-
-/** Words of one output item that say whether it has a price of its own. */
-interface ItemWords {
-  type?: string | null;
-  status?: string | null;
-  /** The type of what it did. */
-  action?: string | null;
-}
-
-/** Of what a search tool does, providers charge searches and not pages that it opens; one that failed costs nothing. */
-export function isWebSearch({ type, status, action }: ItemWords): boolean {
-  return type === 'web_search_call' && status !== 'failed' && (action ?? 'search') === 'search';
-}
 
 /** Reads the response at the cursor, which ends up behind it. Throws MalformedJson. */
 export function readUpstreamResponse(cursor: JsonCursor): UpstreamResponse {
@@ -69,6 +60,7 @@ class ResponseReader implements UpstreamResponse {
   hasToolCalls = false;
   contentBytes = 0;
   webSearches = 0;
+  readonly #tools = new ToolCounter();
   usage: ReportedUsage | null = null;
   error: JsonMember | null = null;
   readonly #cursor: JsonCursor;
@@ -77,6 +69,10 @@ class ResponseReader implements UpstreamResponse {
   constructor(cursor: JsonCursor) {
     this.#cursor = cursor;
     this.bytes = cursor.bytes;
+  }
+
+  get tools(): ToolUses | undefined {
+    return this.#tools.uses;
   }
 
   readMembers(): void {
@@ -122,6 +118,8 @@ class ResponseReader implements UpstreamResponse {
       this.#item = {};
       this.#readItem('item', 0);
       this.webSearches += Number(isWebSearch(this.#item));
+      const tool = toolIn(this.#item);
+      if (tool !== null) this.#tools.add(tool);
     }
     this.outputCount = count;
   }

@@ -1,0 +1,127 @@
+import type { UpstreamStream } from '../providers/provider';
+import { aModel, anEndpoint } from '../testing';
+import type { AnswerStream } from '../model/answer-stream';
+import type { AnswerContext } from './dialect';
+import { dialectOf } from '.';
+
+const MICRO = 1_000_000_000_000n;
+const endpoint = anEndpoint({
+  apis: ['responses', 'messages'],
+  pricing: {
+    prompt: 0n,
+    completion: 0n,
+    webSearch: 10_000n * MICRO,
+    tools: { file_search: 2_500n * MICRO, code_interpreter: 30_000n * MICRO, mcp: 0n },
+  },
+});
+const context: AnswerContext = {
+  generationId: 'gen-1',
+  model: aModel({ endpoints: [endpoint] }),
+  endpoint,
+  priceList: 'standard',
+  beganMs: 0,
+  requestBody: Buffer.from('{}'),
+};
+const DOLLARS = 1e12;
+
+function sent(events: readonly object[], isOpen = false): UpstreamStream {
+  const left = events.map((event) => {
+    const { type } = event as { type: string };
+    return Buffer.from(`event: ${type}\ndata: ${JSON.stringify(event)}\n\n`);
+  });
+  const over = Promise.withResolvers<null>();
+  const end = (): void => over.resolve(null);
+  const read = async (): Promise<Buffer | null> => left.shift() ?? (isOpen ? over.promise : null);
+  return { read, leave: () => (end(), 0), cancel: end, discard: end };
+}
+
+async function ended(stream: AnswerStream): Promise<number> {
+  for await (const _bytes of stream) continue;
+  return Number((await stream.outcome).cost.totalCost) / DOLLARS;
+}
+
+describe('the charge for tools that a provider ran', () => {
+  describe('on responses', () => {
+    const item = (type: string, more: object = {}) => ({ type, id: type, status: 'completed', ...more });
+    const output = [
+      item('file_search_call', { queries: ['_call"'] }),
+      item('code_interpreter_call', { code: '1', container_id: 'c' }),
+      item('web_search_call', { action: { type: 'search', query: 'a' } }),
+      item('web_search_call', { action: { type: 'open_page', url: 'https://a.test' } }),
+      item('file_search_call', { status: 'failed' }),
+      item('mcp_call', { name: 'f', arguments: '{}' }),
+      item('function_call', { name: 'file_search_call', call_id: 'c', arguments: '{}' }),
+      item('message', { role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] }),
+    ];
+    const response = {
+      id: 'resp_1',
+      object: 'response',
+      status: 'completed',
+      output,
+      usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+    };
+    const created = {
+      type: 'response.created',
+      response: { ...response, status: 'in_progress', output: [], usage: null },
+    };
+    const done = output.map((one, index) => ({ type: 'response.output_item.done', output_index: index, item: one }));
+    const dialect = dialectOf('responses');
+
+    it('counts the items of a whole answer', () => {
+      const { cost } = dialect.readAnswer(Buffer.from(JSON.stringify(response)), context);
+      expect(Number(cost.totalCost) / DOLLARS).toBe(0.0425);
+    });
+
+    it.each([
+      ['its items and its last event', output],
+      ['its items alone', []],
+    ])('counts a stream by %s', async (_by, last) => {
+      const end = { type: 'response.completed', response: { ...response, output: last } };
+      expect(await ended(await dialect.openStream!(sent([created, ...done, end]), context))).toBe(0.0425);
+    });
+
+    it('counts what ran before the caller left', async () => {
+      const stream = await dialect.openStream!(sent([created, ...done.slice(0, 2)], true), context);
+      const cost = ended(stream);
+      setImmediate(() => stream.cancel());
+      expect(await cost).toBe(0.0325);
+    });
+  });
+
+  describe('on messages', () => {
+    const use = (name: string, more: object = {}) => ({ type: 'server_tool_use', id: name, name, input: {}, ...more });
+    const content = [
+      use('web_search'),
+      use('bash_code_execution'),
+      use('text_editor_code_execution'),
+      { type: 'mcp_tool_use', id: 'm', name: 'f', server_name: 's', input: {} },
+      { type: 'tool_use', id: 't', name: 'code_execution', input: {} },
+      { type: 'text', text: 'Hi' },
+    ];
+    const usage = { input_tokens: 1, output_tokens: 1, server_tool_use: { web_search_requests: 1 } };
+    const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn', usage };
+    const start = { type: 'message_start', message: { ...message, stop_reason: null, content: [] } };
+    const blocks = content.flatMap((block, index) => [
+      { type: 'content_block_start', index, content_block: block },
+      { type: 'content_block_stop', index },
+    ]);
+    const end = [{ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage }, { type: 'message_stop' }];
+    const dialect = dialectOf('messages');
+
+    it('counts the blocks of a whole answer', () => {
+      const { cost } = dialect.readAnswer(Buffer.from(JSON.stringify({ ...message, content })), context);
+      expect(Number(cost.totalCost) / DOLLARS).toBe(0.07);
+    });
+
+    it('counts the blocks of a stream', async () => {
+      expect(await ended(await dialect.openStream!(sent([start, ...blocks, ...end]), context))).toBe(0.07);
+    });
+
+    it('counts what ran before the caller left', async () => {
+      const stream = await dialect.openStream!(sent([start, ...blocks.slice(0, 4)], true), context);
+      const cost = ended(stream);
+      setImmediate(() => stream.cancel());
+      expect(await cost).toBe(0.04);
+    });
+  });
+});

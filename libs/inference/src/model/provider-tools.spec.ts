@@ -1,0 +1,70 @@
+import { mostUses, providerToolsIn, toolOfItem, toolOfType } from './provider-tools';
+
+describe(toolOfType.name, () => {
+  it.each([
+    ['web_search', 'web_search'],
+    ['web_search_preview_2025_03_11', 'web_search'],
+    ['web_search_20250305', 'web_search'],
+    ['code_interpreter', 'code_interpreter'],
+    ['code_execution_20250825', 'code_interpreter'],
+    ['computer_use_preview', 'computer_use'],
+    ['computer_20250124', 'computer_use'],
+    ['image_generation', 'image_generation'],
+    ['mcp', 'mcp'],
+    ['mcp_toolset', 'mcp'],
+    ['x_search', 'x_search'],
+    ['what_comes_next_20270101', 'what_comes_next'],
+  ])('takes %s for %s', (type, tool) => {
+    expect(toolOfType(type)).toBe(tool);
+  });
+
+  it.each(['function', 'custom', 'local_shell', 'bash_20250124', 'text_editor_20250728', 'sluice:web_search'])(
+    'knows that no provider runs %s',
+    (type) => {
+      expect(toolOfType(type)).toBeNull();
+    },
+  );
+});
+
+describe(toolOfItem.name, () => {
+  it.each([
+    ['file_search_call', 'file_search'],
+    ['computer_call', 'computer_use'],
+    ['mcp_call', 'mcp'],
+    ['function_call', null],
+    ['custom_tool_call', null],
+    ['local_shell_call', null],
+    ['message', null],
+    ['mcp_list_tools', null],
+    ['file_search_call_output', null],
+  ])('takes an item %s for %s', (type, tool) => {
+    expect(toolOfItem(type)).toBe(tool);
+  });
+});
+
+describe(providerToolsIn.name, () => {
+  it('names each tool of a request once', () => {
+    const tools = [
+      { type: 'file_search' },
+      { type: 'function', name: 'f' },
+      { type: 'web_search_20250305' },
+      { type: 'web_search' },
+      { name: 'of no type' },
+    ];
+    expect(providerToolsIn({ tools, mcp_servers: [{ url: 'https://a.test' }] })).toEqual([
+      'file_search',
+      'web_search',
+      'mcp',
+    ]);
+    for (const body of [{}, null, { tools: null }, { tools: 'web_search' }, { tools: [], mcp_servers: [] }]) {
+      expect(providerToolsIn(body)).toEqual([]);
+    }
+  });
+});
+
+describe(mostUses.name, () => {
+  it('takes the greater count of each', () => {
+    expect(mostUses({ mcp: 1, shell: 2 }, { mcp: 3 })).toEqual({ mcp: 3, shell: 2 });
+    expect(mostUses(undefined, undefined)).toBeUndefined();
+  });
+});

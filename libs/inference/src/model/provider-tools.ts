@@ -1,0 +1,96 @@
+import { objectOf, objectsOf } from '../dialects/loose-values';
+
+/**
+ * Tools that a provider runs while it answers, by the names that the catalogue prices them under (`tool_pricing`): a
+ * request names them by types, which have versions and differ between APIs, and an answer by its items.
+ */
+export type ProviderTool = string;
+
+/** How often each tool ran. */
+export type ToolUses = Readonly<Record<ProviderTool, number>>;
+
+/** Types of `tools` that are run by the caller, or by the model alone. */
+const RUN_BY_CALLER: ReadonlySet<string> = new Set([
+  'function',
+  'custom',
+  'namespace',
+  'local_shell',
+  'apply_patch',
+  'bash',
+  'text_editor',
+  'memory',
+  'tool_search',
+  'tool_search_tool_bm25',
+  'tool_search_tool_regex',
+]);
+
+/** Other words for a tool. */
+const NAMES: Readonly<Record<string, ProviderTool>> = {
+  code_execution: 'code_interpreter',
+  bash_code_execution: 'code_interpreter',
+  text_editor_code_execution: 'code_interpreter',
+  computer: 'computer_use',
+  computer_use_preview: 'computer_use',
+  mcp_toolset: 'mcp',
+  web_search_preview: 'web_search',
+};
+
+/** The date of a version, such as `_20250305` or `_2025_08_26`. */
+const VERSION = /_20\d{2}_?\d{2}_?\d{2}$/;
+const ITEM = /^(.+)_call$/;
+
+/**
+ * Returns the tool of a provider that a type of `tools` asks for; null for one that no provider runs, as those under
+ * the name of a service and a colon.
+ */
+export function toolOfType(type: string): ProviderTool | null {
+  if (type.includes(':')) return null;
+  const plain = type.replace(VERSION, '');
+  return RUN_BY_CALLER.has(plain) ? null : named(plain);
+}
+
+/** Returns the tool of a provider that an item of a response tells of; null for any other item. */
+export function toolOfItem(type: string): ProviderTool | null {
+  const tool = ITEM.exec(type)?.[1];
+  return tool === undefined ? null : toolOfType(tool === 'custom_tool' ? 'custom' : tool);
+}
+
+/** Returns the tools of providers that a request of responses or messages asks for, each once. */
+export function providerToolsIn(body: unknown): readonly ProviderTool[] {
+  const { tools, mcp_servers: servers } = objectOf(body);
+  const found = new Set<ProviderTool>();
+  for (const { type } of objectsOf(tools)) {
+    const tool = typeof type === 'string' ? toolOfType(type) : null;
+    if (tool !== null) found.add(tool);
+  }
+  if (objectsOf(servers).length > 0) found.add('mcp');
+  return found.size === 0 ? NONE : [...found];
+}
+
+const NONE: readonly ProviderTool[] = [];
+
+function named(plain: string): ProviderTool {
+  return Object.hasOwn(NAMES, plain) ? NAMES[plain]! : plain;
+}
+
+/** Counts uses, of which an answer can report any number. */
+export class ToolCounter {
+  #uses: Record<ProviderTool, number> | undefined;
+
+  /** Undefined while nothing was used. */
+  get uses(): ToolUses | undefined {
+    return this.#uses;
+  }
+
+  add(tool: ProviderTool): void {
+    this.#uses ??= {};
+    this.#uses[tool] = (this.#uses[tool] ?? 0) + 1;
+  }
+}
+
+/** Returns the greater count of each tool where an answer is counted twice. */
+export function mostUses(one: ToolUses = {}, other: ToolUses = {}): ToolUses | undefined {
+  const most: Record<ProviderTool, number> = { ...one };
+  for (const [tool, count] of Object.entries(other)) most[tool] = Math.max(count, most[tool] ?? 0);
+  return Object.keys(most).length === 0 ? undefined : most;
+}
