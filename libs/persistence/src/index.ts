@@ -46,7 +46,7 @@ export {
   type KeptOut,
   type SegmentLease,
 } from './batches/batch-segments.repository';
-export { ALONE_FROM, ONE_AT_A_TIME_FROM } from './batches/segment-claims';
+export { ALONE_FROM, CALLED_ALONE, ONE_AT_A_TIME_FROM } from './batches/segment-claims';
 export { BatchesRepository, type BatchWork } from './batches/batches.repository';
 export {
   BatchLineViewsRepository,

@@ -26,7 +26,33 @@ describe(storeApart.name, () => {
     expect(statements).toBeLessThan(60);
   });
 
-  it.each(['08006', '57014', '53300', '40001', '55P03', '42703'])(
+  it.each(['XX001', 'XX002', '57014', '53200', '0A000', '21000', '42703'])(
+    'keeps no row waiting behind one that always fails with %s',
+    async (code) => {
+      const stored: number[] = [];
+      const { refused, failed } = await storeApart([0, 1, 2, 3, 4, 5, 6, 7], async (some) => {
+        if (some.includes(3)) throw refusal(code);
+        stored.push(...some);
+      });
+      expect(stored).toEqual([0, 1, 2, 4, 5, 6, 7]);
+      expect(refused).toEqual([]);
+      expect(failed).toMatchObject({ rows: [3], error: { code } });
+    },
+  );
+
+  it('leaves the rest for later where no statement works', async () => {
+    const rows = Array.from({ length: 512 }, (_, index) => index);
+    let statements = 0;
+    const { stored, failed } = await storeApart(rows, async () => {
+      statements += 1;
+      throw refusal('42P01');
+    });
+    expect(stored).toEqual([]);
+    expect(failed?.rows.toSorted((one, other) => one - other)).toEqual(rows);
+    expect(statements).toBeLessThan(70);
+  });
+
+  it.each(['08006', '53300', '53100', '40001', '55P03', '57P01', '25006'])(
     'gives all rows back on %s, which says nothing of them',
     async (code) => {
       const outcome = await storeApart([1, 2], () => Promise.reject(refusal(code)));

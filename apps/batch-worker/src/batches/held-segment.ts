@@ -1,5 +1,5 @@
 import { Cancellation } from '@libs/inference';
-import { ALONE_FROM, ONE_AT_A_TIME_FROM, type BatchLine, type ClaimedSegment } from '@libs/persistence';
+import { CALLED_ALONE, ONE_AT_A_TIME_FROM, type BatchLine, type ClaimedSegment } from '@libs/persistence';
 import type { AppError } from '@libs/errors';
 import { BatchFund } from './batch-fund';
 
@@ -19,9 +19,6 @@ export interface HeldLine extends BatchLine {
   /** Of its last try; null before. */
   lastError: AppError | null;
 }
-
-/** The lease before this one ran the first line without a result alone, and its worker died. */
-const GIVE_UP_FROM = ALONE_FROM + 1;
 
 /** A leased segment and what is left of it. */
 export class HeldSegment {
@@ -59,7 +56,7 @@ export class HeldSegment {
 
   /** The line that seems to have killed its workers, to be answered with an error instead of a call. */
   takeSuspect(): HeldLine | null {
-    return this.claim.attempts >= GIVE_UP_FROM ? this.take() : null;
+    return this.claim.attempts >= CALLED_ALONE ? this.take() : null;
   }
 
   /** Whether a line may run now: there is one, and no earlier one must end first. */

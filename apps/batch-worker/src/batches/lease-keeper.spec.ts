@@ -11,6 +11,7 @@ describe(LeaseKeeper.name, () => {
   let kept: ((leases: readonly SegmentLease[]) => readonly SegmentLease[]) | null;
   let outlived: number[];
   let failures: number;
+  let lostStatements: number;
   let keeper: LeaseKeeper;
 
   beforeEach(() => {
@@ -19,13 +20,17 @@ describe(LeaseKeeper.name, () => {
       const claim = { batchNumber: 1n, number, fence: 1n, attempts: 1 } as ClaimedSegment;
       held.add(new HeldSegment(claim, LINES, 'acme model'));
     }
-    [kept, outlived, failures] = [(leases) => leases, [], 0];
+    [kept, outlived, failures, lostStatements] = [(leases) => leases, [], 0, 0];
     const segments = {
       renew: async (leases: readonly SegmentLease[]) => {
         if (kept === null) throw new Error('PostgreSQL is away');
         return kept(leases);
       },
-      outlived: async (leases: readonly SegmentLease[]) => void outlived.push(...leases.map(({ number }) => number)),
+      outlived: async (leases: readonly SegmentLease[]) => {
+        lostStatements -= 1;
+        if (lostStatements >= 0) throw new Error('PostgreSQL is away');
+        outlived.push(...leases.map(({ number }) => number));
+      },
     };
     keeper = new LeaseKeeper(segments as unknown as BatchSegmentsRepository, held, {
       onRound: () => undefined,
@@ -50,6 +55,19 @@ describe(LeaseKeeper.name, () => {
     kept = () => [];
     await keeper.renew();
     expect([numbers(), outlived]).toEqual([[], [0, 1]]);
+  });
+
+  it('says so again until that is stored, though it holds nothing any more', async () => {
+    kept = null;
+    await keeper.renew();
+    kept = () => [];
+    lostStatements = 2;
+    await keeper.renew();
+    await keeper.renew();
+    expect([failures, numbers(), outlived]).toEqual([3, [], []]);
+    await keeper.renew();
+    await keeper.renew();
+    expect(outlived).toEqual([0, 1]);
   });
 
   it('does not say so where it stood still, as one of its lines may have done that', async () => {

@@ -1,4 +1,4 @@
-import type { BatchSegmentsRepository } from '@libs/persistence';
+import type { BatchSegmentsRepository, SegmentLease } from '@libs/persistence';
 import type { HeldSegment } from './held-segment';
 import type { HeldSegments } from './held-segments';
 
@@ -16,6 +16,8 @@ export class LeaseKeeper {
   private timer: NodeJS.Timeout | null = null;
   /** Rounds in a row that PostgreSQL did not answer. */
   private failures = 0;
+  /** Leases that this process outlived, until that is stored. */
+  private readonly outlived: SegmentLease[] = [];
 
   constructor(
     private readonly segments: BatchSegmentsRepository,
@@ -33,7 +35,7 @@ export class LeaseKeeper {
 
   async renew(): Promise<void> {
     const segments = [...this.held];
-    if (segments.length === 0) return;
+    if (segments.length + this.outlived.length === 0) return;
     try {
       const claims = segments.map((segment) => segment.claim);
       const renewed = await this.segments.renew(claims, LEASE_MS);
@@ -60,7 +62,9 @@ export class LeaseKeeper {
    * stood still does: a line may have done that.
    */
   private async outlive(lost: readonly HeldSegment[]): Promise<void> {
-    if (this.failures === 0 || lost.length === 0) return;
-    await this.segments.outlived(lost.map(({ claim }) => claim));
+    if (this.failures > 0) this.outlived.push(...lost.map(({ claim }) => claim));
+    if (this.outlived.length === 0) return;
+    await this.segments.outlived(this.outlived);
+    this.outlived.length = 0;
   }
 }

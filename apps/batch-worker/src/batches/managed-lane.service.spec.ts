@@ -80,6 +80,10 @@ class FakeSegments {
     return this.suspects.length > 0;
   }
 
+  async beginAlone(): Promise<boolean> {
+    return true;
+  }
+
   async claimSuspect(): Promise<ClaimedSegment | null> {
     return this.suspects.pop() ?? null;
   }

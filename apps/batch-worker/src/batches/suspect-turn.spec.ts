@@ -1,4 +1,4 @@
-import { ALONE_FROM, type BatchSegmentsRepository, type ClaimedSegment } from '@libs/persistence';
+import { ALONE_FROM, CALLED_ALONE, type BatchSegmentsRepository, type ClaimedSegment } from '@libs/persistence';
 import { HeldSegment } from './held-segment';
 import { SuspectTurn, type SuspectLane } from './suspect-turn';
 
@@ -12,14 +12,20 @@ describe(SuspectTurn.name, () => {
   let nextLookMs: number;
   let lineTakesMs: number;
   let failures: number;
+  /** Whether the lease is still held when the call begins. */
+  let begun: boolean | 'unknown';
   let turn: SuspectTurn;
 
   beforeEach(() => {
     jest.useFakeTimers();
-    [waiting, steps, isStored, isCallable, lineTakesMs, failures] = [[], [], true, true, 0, 0];
+    [waiting, steps, isStored, isCallable, lineTakesMs, failures, begun] = [[], [], true, true, 0, 0, true];
     const segments = {
       hasSuspects: async () => waiting.length > 0,
       claimSuspect: async () => waiting.pop() ?? null,
+      beginAlone: async () => {
+        if (begun === 'unknown') throw new Error('PostgreSQL is away');
+        return begun;
+      },
       absolve: async () => {
         failures -= 1;
         if (failures >= 0) throw new Error('PostgreSQL is away');
@@ -116,8 +122,17 @@ describe(SuspectTurn.name, () => {
     expect(steps).toEqual(['line 0 while quiet: true', 'absolved']);
   });
 
+  it.each([false, 'unknown'] as const)('calls no line before it is stored that it is called: %s', async (stored) => {
+    begun = stored;
+    waiting.push(suspect(ALONE_FROM));
+    await turn.look();
+    await turn.take().catch(() => undefined);
+    expect(steps).toEqual(['given back']);
+    expect(turn.wantsQuiet).toBe(false);
+  });
+
   it('calls no line alone where the first was given up already', async () => {
-    waiting.push(suspect(ALONE_FROM + 1));
+    waiting.push(suspect(CALLED_ALONE));
     await take();
     expect(steps).toEqual([]);
   });

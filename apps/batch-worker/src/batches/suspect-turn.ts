@@ -97,14 +97,25 @@ export class SuspectTurn {
   }
 
   private async runFirst(segment: HeldSegment): Promise<void> {
-    const line = this.lane.mayCall(segment) ? segment.next() : null;
-    if (line === null) {
+    if (!this.lane.mayCall(segment) || !segment.hasNext) {
       this.heldOffUntilMs = Date.now() + LOOK_AGAIN_MS;
       return this.lane.giveBack([segment]);
     }
+    const line = (await this.begin(segment)) ? segment.next() : null;
+    if (line === null) return this.lane.giveBack([segment]);
     const isStored = await this.lane.runAlone(line);
     // A stored result says the same.
     if (!isStored) await this.absolve(segment);
+  }
+
+  private async begin(segment: HeldSegment): Promise<boolean> {
+    try {
+      return await this.segments.beginAlone(segment.claim);
+    } catch (error) {
+      // Its lines must not run beside others now: if it is stored, the first would be blamed for what another did.
+      this.lane.giveBack([segment]);
+      throw error;
+    }
   }
 
   /** Tried until it is known: the next lease would give the line up, though it was PostgreSQL that was away. */

@@ -1,10 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import type { AppError } from '@libs/errors';
-import type { Provider } from '../routing/catalogue';
 import { AnthropicBatches } from './anthropic-batch';
 import type { NativeBatches } from './native-batch';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
-import { readComplaint, upstreamError } from './upstream-error';
+import { upstreamError } from './upstream-error';
 import type { UpstreamHttp } from './upstream-http';
 
 const JSON_TYPE = 'application/json';
@@ -20,7 +17,7 @@ export class AnthropicProvider implements ProviderAdapter {
 
   constructor(http: UpstreamHttp) {
     this.#http = http;
-    this.batch = new AnthropicBatches(http, { headersOf: ownHeaders, refusal: anthropicError });
+    this.batch = new AnthropicBatches(http, { headersOf: ownHeaders, refusal: upstreamError });
   }
 
   messages(call: UpstreamCall): Promise<UpstreamResult> {
@@ -34,13 +31,13 @@ export class AnthropicProvider implements ProviderAdapter {
   async messagesStream(call: UpstreamCall): Promise<UpstreamStream> {
     const opened = await this.#http.stream('/messages', headersOf(call, EVENT_STREAM_TYPE), call);
     if ('read' in opened) return opened;
-    throw anthropicError(call.endpoint.provider, opened.status, opened.headers, opened.body);
+    throw upstreamError(call.endpoint.provider, opened.status, opened.headers, opened.body);
   }
 
   async #post(path: string, call: UpstreamCall): Promise<UpstreamResult> {
     const { status, headers, body } = await this.#http.request(path, headersOf(call, JSON_TYPE), call);
     if (status >= 200 && status < 300) return { status, body };
-    throw anthropicError(call.endpoint.provider, status, headers, body);
+    throw upstreamError(call.endpoint.provider, status, headers, body);
   }
 }
 
@@ -59,16 +56,4 @@ function ownHeaders({
   if (apiKey) list.push('x-api-key', apiKey.reveal());
   for (const [name, value] of Object.entries(headers)) list.push(name, value);
   return list;
-}
-
-/** Conditions of our account that are told as a 400, and the status that says what they are. */
-const ACCOUNT_TROUBLES: readonly (readonly [message: RegExp, status: number])[] = [
-  [/^your credit balance is too low/i, 402],
-  [/^you have reached your (?:[a-z]+ ){0,4}usage limit/i, 429],
-];
-
-function anthropicError(provider: Provider, status: number, headers: IncomingHttpHeaders, body: Buffer): AppError {
-  const message = status === 400 ? (readComplaint(body).message ?? '') : '';
-  const trouble = ACCOUNT_TROUBLES.find(([pattern]) => pattern.test(message));
-  return upstreamError(provider, trouble?.[1] ?? status, headers, body);
 }

@@ -40,6 +40,12 @@ describe(readRetryAfterSeconds.name, () => {
     expect(read({}, body)).toBe(seconds);
   });
 
+  it('reads a date by the clock of the provider, where that is another than ours', () => {
+    const headers = { date: 'Sat, 21 Nov 2026 10:00:00 GMT', 'retry-after': 'Sat, 21 Nov 2026 10:00:05 GMT' };
+    expect(read(headers)).toBe(5);
+    expect(read({ ...headers, date: 'yesterday' })).toBe(3_605);
+  });
+
   it('believes a header before a body', () => {
     expect(read({ 'retry-after': '3' }, 'try again in 50s')).toBe(3);
   });

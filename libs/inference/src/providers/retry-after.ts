@@ -41,7 +41,9 @@ function fromHeaders(headers: IncomingHttpHeaders, nowMs: number): number | unde
   const value = headers['retry-after']?.trim() ?? '';
   if (NUMBER.test(value)) return Number(value);
   const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? undefined : (atMs - nowMs) / 1_000;
+  // By the clock of whoever named the date, which may be another than ours.
+  const sentMs = Date.parse(headers.date ?? '');
+  return Number.isNaN(atMs) ? undefined : (atMs - (Number.isNaN(sentMs) ? nowMs : sentMs)) / 1_000;
 }
 
 function fromText(text: string): number | undefined {

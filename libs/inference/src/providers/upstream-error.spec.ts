@@ -24,6 +24,41 @@ describe('a refusal of an upstream', () => {
   });
 });
 
+describe('a trouble with the account or the model that is told as a 400', () => {
+  const told: readonly (readonly [string, string, string])[] = [
+    ['Arrearage', 'Arrearage', 'Access denied, please make sure your account is in good standing.'],
+    [
+      'organization_restricted',
+      'invalid_request_error',
+      'Organization has been restricted. Please reach out to support.',
+    ],
+    [
+      'model_decommissioned',
+      'invalid_request_error',
+      'The model `x` has been decommissioned and is no longer supported.',
+    ],
+    ['model_not_found', 'invalid_request_error', 'The model `x` does not exist'],
+    ['', 'invalid_request_error', 'This organization has been disabled.'],
+    ['', 'invalid_request_error', 'Your credit balance is too low to access the Anthropic API.'],
+    ['', 'invalid_request_error', 'You have reached your specified API usage limits.'],
+    ['', 'invalid_request_error', 'Incorrect API key provided: sk-x'],
+  ];
+
+  it.each(told)('is ours, and passes: %s %s %s', (code, type, message) => {
+    const error = { message, type, ...(code !== '' && { code }) };
+    const ours = upstreamError(provider, 400, {}, Buffer.from(JSON.stringify({ error })));
+    const inside = errorInside(provider, { message, code: code || type, status: null });
+    for (const { code: meant, retryable, message: words } of [ours, inside]) {
+      expect({ meant, retryable }).toEqual({ meant: expect.not.stringContaining('invalid_request'), retryable: true });
+      expect(words).not.toContain(message);
+    }
+  });
+
+  it('is none where a request only speaks of one', () => {
+    expect(refusal(400, 'messages[0] says: your credit balance is too low').code).toBe('invalid_request');
+  });
+});
+
 describe('an error inside a 200', () => {
   it.each([
     ['429', 'rate_limit_exceeded'],

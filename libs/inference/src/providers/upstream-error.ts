@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { AppError, type ErrorCode } from '@libs/errors';
 import { JsonCursor, MalformedJson } from '../dialects/json-cursor';
 import type { Provider } from '../routing/catalogue';
+import { meantStatus } from './account-trouble';
 import { readRetryAfterSeconds, retryAfterSecondsIn } from './retry-after';
 import { scrub } from './scrub';
 import { upstreamFault } from './upstream-fault';
@@ -18,8 +19,6 @@ const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: nul
 
 /** Conditions that are ours to settle with the provider; the caller only learns that it is unavailable. */
 const OUR_ACCOUNT = /insufficient_quota|billing|account_deactivated|credit/i;
-/** How a key is refused by those who tell it as a 400. */
-const KEY_REFUSAL = /^(?:incorrect|invalid) api[ -]?key\b/i;
 const CONTEXT_LENGTH =
   /context_length|context length|context limit|context size|context window|maximum context|maximum prompt length|maximum model length|input token count is|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed|`inputs` (?:must have less than|tokens \+)/i;
 const CONTENT_POLICY = /content_policy|content_filter|content policy|ResponsibleAI|moderation_blocked/i;
@@ -108,10 +107,6 @@ export function complaintError(
   });
   statuses.set(error, status);
   return error;
-}
-
-function meantStatus(status: number, { message }: UpstreamComplaint): number {
-  return status === 400 && KEY_REFUSAL.test(message ?? '') ? 401 : status;
 }
 
 /** Ours, or those of an upstream that blames the caller. */

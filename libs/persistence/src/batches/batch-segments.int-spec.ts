@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { aLineOutcome, openTestDatabase, startBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
 import { BatchResultsRepository, type LineOutcome } from './batch-results.repository';
 import { BatchSegmentsRepository, type ClaimedSegment, type KeptOut } from './batch-segments.repository';
-import { ALONE_FROM, CLAIM_SQL, ONE_AT_A_TIME_FROM, rankedAtMost } from './segment-claims';
+import { ALONE_FROM, CALLED_ALONE, CLAIM_SQL, ONE_AT_A_TIME_FROM, rankedAtMost } from './segment-claims';
 
 const LEASE_MS = 30_000;
 
@@ -200,7 +200,25 @@ describe(BatchSegmentsRepository.name, () => {
         [suspects[0]!.number, ONE_AT_A_TIME_FROM],
         [0, 2],
       ]);
-      expect(await segments.claimSuspect(LEASE_MS)).toMatchObject({ attempts: ALONE_FROM + 1 });
+      const suspect = await segments.claimSuspect(LEASE_MS);
+      expect(suspect).toMatchObject({ attempts: ALONE_FROM });
+      expect(await segments.beginAlone(suspect!)).toBe(true);
+      await die();
+      await segments.claim(8, LEASE_MS);
+      const called = [await segments.claimSuspect(LEASE_MS), await segments.claimSuspect(LEASE_MS)];
+      expect(called.map((one) => one?.attempts).toSorted()).toEqual([ALONE_FROM, CALLED_ALONE]);
+      expect(await segments.beginAlone(suspect!)).toBe(false);
+    });
+
+    it('blame no line that was never called, whichever answers to claims are lost', async () => {
+      await started(4);
+      const seen: number[] = [];
+      for (let turn = 0; turn < 14; turn += 1) {
+        const claims = [...(await segments.claim(8, LEASE_MS)), await segments.claimSuspect(LEASE_MS)];
+        seen.push(...claims.map((one) => one?.attempts ?? 0));
+        await die();
+      }
+      expect(Math.max(...seen)).toBe(ALONE_FROM);
     });
   });
 

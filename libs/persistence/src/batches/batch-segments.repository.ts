@@ -4,6 +4,7 @@ import {
   CLAIM_SQL,
   CLAIM_SUSPECT_SQL,
   HAS_SUSPECTS_SQL,
+  CALLED_ALONE,
   ONE_AT_A_TIME_FROM,
   rankedAtMost,
   toClaimedSegment,
@@ -131,6 +132,17 @@ export class BatchSegmentsRepository {
           AND s.state IN ('open', 'suspect')`,
       values: leaseColumns(leases),
     });
+  }
+
+  /** Says that the first open line of a suspect is called next, alone; returns false when the lease is lost. */
+  async beginAlone(lease: SegmentLease): Promise<boolean> {
+    const row = await this.database.firstRow({
+      name: 'segments-begin-alone',
+      sql: `UPDATE batch_segments SET attempts = ${CALLED_ALONE}
+            WHERE batch_number = $1 AND number = $2 AND fence = $3 AND state = 'open' RETURNING number`,
+      values: [lease.batchNumber, lease.number, lease.fence],
+    });
+    return row !== null;
   }
 
   /** Says that the first open line of a suspect ran and its worker lives; its lines go on one at a time. */

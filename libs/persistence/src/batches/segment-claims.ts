@@ -57,8 +57,10 @@ const FULL_SEGMENT_LINES = 128;
 
 /** From this lease on the lines of a segment run one at a time: the one that kills workers is the first without a result. */
 export const ONE_AT_A_TIME_FROM = 3;
-/** The lease in which that first line runs with nothing else in its worker. One more death, and it is given up. */
+/** The lease in which that first line runs with nothing else in its worker. */
 export const ALONE_FROM = 5;
+/** Stored right before that call. A segment that is leased with it is known to have been called alone, and is given up. */
+export const CALLED_ALONE = ALONE_FROM + 1;
 
 /** The account at the provider. Null is the operator's key. */
 export const ACCOUNT = `(b.provider || coalesce(':' || b.credential_id::text, ''))`;
@@ -81,10 +83,10 @@ const linesBefore = (segments: 'ranked' | 'locked'): string => `
   FROM ${segments}`;
 
 /** Takes leases on the segments of a list that meet a condition. */
-const leaseSql = (list: string, condition: string, leaseMs: '$1' | '$2'): string => `
+const leaseSql = (list: string, condition: string, leaseMs: '$1' | '$2', attempts = 's.attempts + 1'): string => `
   UPDATE batch_segments s
   SET state = 'open', available_at = now() + ${leaseMs} * interval '1 millisecond', fence = s.fence + 1,
-    attempts = s.attempts + 1
+    attempts = ${attempts}
   FROM ${list} p JOIN batches b ON b.number = p.batch_number
   WHERE s.batch_number = p.batch_number AND s.number = p.number AND ${condition}
   RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq, s.attempts,
@@ -158,11 +160,12 @@ export const CLAIM_SQL = `
         )
         ${leaseSql('picked', `s.attempts < ${ALONE_FROM - 1}`, '$2')}`;
 
+/** Leases of suspects are not counted: the answer of one may be lost, and only a call says anything of a line. */
 export const CLAIM_SUSPECT_SQL = `
   WITH picked AS (
     SELECT s.batch_number, s.number FROM batch_segments s JOIN batches b ON b.number = s.batch_number
     WHERE s.state = 'suspect' AND ${AT_WORK} ORDER BY s.batch_number, s.number LIMIT 1 FOR UPDATE OF s SKIP LOCKED
-  ) ${leaseSql('picked', 'true', '$1')}`;
+  ) ${leaseSql('picked', 'true', '$1', `greatest(s.attempts, ${ALONE_FROM})`)}`;
 
 export const HAS_SUSPECTS_SQL = `
   SELECT 1 FROM batch_segments s JOIN batches b ON b.number = s.batch_number

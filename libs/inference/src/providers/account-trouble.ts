@@ -1,0 +1,31 @@
+/** What of a refusal tells its cause. */
+interface Refusal {
+  readonly message: string | null;
+  readonly code: string | null;
+}
+
+/**
+ * Conditions between a provider and its account that some providers tell as a 400, as if the request were at fault, and
+ * the status that others have for them.
+ */
+const BY_MESSAGE: readonly (readonly [message: RegExp, status: number])[] = [
+  [/^(?:incorrect|invalid) api[ -]?key\b/i, 401],
+  [/^your credit balance is too low/i, 402],
+  [/^(?:this |the |your )?organization has been (?:disabled|restricted)/i, 402],
+  [/^access denied, please make sure your account is in good standing/i, 402],
+  [/^you have reached your (?:[a-z]+ ){0,4}usage limit/i, 429],
+];
+const BY_CODE: Readonly<Record<string, number>> = {
+  arrearage: 402,
+  organization_restricted: 402,
+  model_decommissioned: 404,
+  model_not_found: 404,
+};
+
+/** Returns the status that a refusal means: that of a trouble with the account or the catalogue, else the one told. */
+export function meantStatus(told: number, { message, code }: Refusal): number {
+  if (told !== 400) return told;
+  const named = code?.toLowerCase() ?? '';
+  if (Object.hasOwn(BY_CODE, named)) return BY_CODE[named]!;
+  return BY_MESSAGE.find(([pattern]) => pattern.test(message ?? ''))?.[1] ?? told;
+}
