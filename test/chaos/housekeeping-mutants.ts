@@ -76,7 +76,7 @@ export const housekeepingMutants: readonly Mutant[] = [
     name: 'house-refused',
     defect: 'a row that PostgreSQL refuses keeps its whole group from being stored',
     file: 'libs/persistence/src/store-apart.ts',
-    find: 'if (!isRefusedForItsData(error)) {',
+    find: 'if (isAboutServer(error) || failures > MOST_FAILURES) {',
     replace: 'if (error !== null) {',
     project: 'unit',
     spec: 'libs/persistence/src/store-apart',
