@@ -112,6 +112,23 @@ function expectBlocked(answer: ApiAnswer, field: string): void {
 }
 
 describe('a policy', () => {
+  it('on tools holds for all who run them, and leaves functions alone', async () => {
+    const key = await createKey({ ignored_tools: ['web_search', 'datetime'] });
+    const ask = (members: object): Promise<ApiAnswer> =>
+      key.client.request('POST', '/chat/completions', { ...chatOf(MODEL), ...members });
+    for (const members of [{ tools: [{ type: 'sluice:datetime' }] }, { web_search_options: {} }]) {
+      expectBlocked(await ask(members), 'key.policy.ignored_tools');
+    }
+    const tools = [{ type: 'function', function: { name: 'web_search', parameters: { type: 'object' } } }];
+    expect((await ask({ tools })).status).toBe(200);
+    const allowed = await createKey({ allowed_tools: ['datetime'] });
+    const answer = await allowed.client.request('POST', '/chat/completions', {
+      ...chatOf(MODEL),
+      tools: [{ type: 'sluice:datetime' }],
+    });
+    expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
+  });
+
   it('of a key or of its workspace decides what /models/user lists, page by page', async () => {
     type List = { data: { id: string }[]; links: { next: string | null }; total_count: number };
     const listFor = async ({ client }: TestKey, query = ''): Promise<List> => {

@@ -80,7 +80,7 @@ beforeAll(async () => {
   const catalogue = JSON.parse(
     catalogueOf([
       model('chat', 'openai'),
-      model('responses', 'openai'),
+      { ...model('responses', 'openai'), toolPricing: { web_search: '0.01', code_interpreter: '0.03' } },
       model('messages', 'anthropic'),
       { ...model('picture', 'openai'), apis: ['chat'], pricing: PICTURE_PRICES },
     ]),
@@ -334,6 +334,12 @@ describe('server tools', () => {
     ];
     await client.request('POST', '/responses', asked({ model: 'tools/responses', tools }));
     expect(sent(0)['tools']).toEqual(tools);
+    const unpriced = [...tools, { type: 'image_generation' }];
+    const refused = await client.request('POST', '/responses', asked({ model: 'tools/responses', tools: unpriced }));
+    expect({ status: refused.status, text: refused.text }).toEqual({
+      status: 400,
+      text: expect.stringContaining('The tool image_generation has no price at the providers of the model'),
+    });
   });
 
   it.each([

@@ -16,6 +16,8 @@ export interface TestModel {
   readonly apis?: readonly string[];
   readonly pricing: TestPrices;
   readonly batchPricing?: TestPrices;
+  /** Of tools that the provider runs. */
+  readonly toolPricing?: Readonly<Record<string, string>>;
   readonly maxConcurrency?: number;
   /** Default: managed. */
   readonly batch?: 'native' | 'managed' | 'none';
@@ -51,7 +53,15 @@ function provider(model: TestModel): object {
 }
 
 function model(described: TestModel): object {
-  const { slug, provider: providerSlug, apis = ['chat'], pricing, batchPricing, upstreamModel } = described;
+  const {
+    slug,
+    provider: providerSlug,
+    apis = ['chat'],
+    pricing,
+    batchPricing,
+    toolPricing,
+    upstreamModel,
+  } = described;
   const output = apis.includes('embeddings') ? 'embeddings' : 'text';
   return {
     slug,
@@ -68,6 +78,7 @@ function model(described: TestModel): object {
         apis,
         pricing,
         ...(batchPricing && { batch_pricing: batchPricing }),
+        ...(toolPricing && { tool_pricing: toolPricing }),
         context_length: CONTEXT_LENGTH,
         max_completion_tokens: 4_096,
         quantization: 'unknown',

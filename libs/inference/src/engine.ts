@@ -1,11 +1,13 @@
 import { AppError } from '@libs/errors';
 import type { CallableApi, StreamableApi } from './dialects/dialect-pairs';
+import { parseRequest } from './dialects/request-members';
 import { EndpointCaller, type Answered, type CallerParts } from './endpoint-caller';
 import { attemptOf, failedLater, type Attempt } from './model/attempt';
 import type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
 import type { StreamOutcome } from './model/answer-stream';
 import type { TurnRequest, TurnResult } from './model/conversation-turn';
 import { NO_LOSS } from './model/loss-report';
+import { toolsIn } from './model/provider-tools';
 import type { Usage } from './model/usage';
 import { callCancelled, isAbandoned } from './model/cancellation';
 import { leftCallOf, noteLeftCall, type LeftCharge } from './model/left-call';
@@ -16,7 +18,7 @@ import { failedOnRoute, noteAttempts } from './routing/failed-route';
 import { failedByAll } from './routing/key-outcomes';
 import type { Candidate, RoutePlan } from './routing/route-plan';
 import { RoutePlanner, type PlannerParts, type RoutableApi } from './route-planner';
-import { allowedCandidates } from './routing/route-policy';
+import { allowedCandidates, rulesTools } from './routing/route-policy';
 import type { CallMeasure } from './routing/provider-statistics';
 import { SpeechCaller, type TranscriptionAnswer, type TranscriptionRequest } from './speech-caller';
 import { StickyRoutes } from './routing/sticky-routes';
@@ -144,7 +146,8 @@ export class InferenceEngine {
     const own = found instanceof Promise ? await found : found;
     const candidates = usableCandidates(candidate, own, scope, hasKey(candidate.endpoint.provider));
     if (candidates.length === 0) throw forbiddenByKeys(candidate);
-    const allowed = allowedCandidates(candidates, policies, candidate.model.slug);
+    const tools = policies.some(rulesTools) ? toolsIn(parseRequest(request.body)) : [];
+    const allowed = allowedCandidates(candidates, policies, candidate.model.slug, tools);
     return whole(await this.#try(api, allowed, request, this.#answerer(api), () => true));
   }
 

@@ -6,6 +6,7 @@ describe(findRoutingPolicyProblem.name, () => {
     { allowed_providers: ['openai', 'google-vertex/us-east5', 'Google Vertex'] },
     { ignored_providers: ['a'], allowed_models: ['vendor/model'], ignored_models: ['vendor/other'] },
     { allowed_data_regions: ['europe', 'us'], zdr: true, data_collection: 'deny' },
+    { allowed_tools: ['web_search', 'mcp'], ignored_tools: ['shell'] },
     { allowed_data_regions: ['global'], zdr: false, data_collection: 'allow' },
   ])('takes %j', (policy) => {
     expect(findRoutingPolicyProblem(policy)).toBeNull();
@@ -25,6 +26,8 @@ describe(findRoutingPolicyProblem.name, () => {
     [{ allowed_models: Array.from({ length: 201 }, () => 'm') }, '.allowed_models must be an array of 1 to 200'],
     [{ ignored_models: ['m'.repeat(257)] }, '.ignored_models[0] must be text'],
     [{ allowed_data_regions: ['asia'] }, '.allowed_data_regions[0] must be one of global, europe, us'],
+    [{ ignored_tools: ['web_serch'] }, '.ignored_tools[0] must be one of advisor, code_interpreter'],
+    [{ allowed_tools: [] }, '.allowed_tools must be an array of 1 to'],
     [{ zdr: 'true' }, '.zdr must be a boolean'],
     [{ data_collection: true }, '.data_collection must be one of allow, deny'],
   ])('refuses %j and names the member, never its value', (policy, expected) => {

@@ -14,12 +14,31 @@ export interface RoutingPolicy {
   readonly ignored_providers?: readonly string[];
   readonly allowed_models?: readonly string[];
   readonly ignored_models?: readonly string[];
+  /** Tools that a provider or the gateway runs, from `POLICY_TOOLS`; functions of the caller's are always allowed. */
+  readonly allowed_tools?: readonly string[];
+  readonly ignored_tools?: readonly string[];
   readonly allowed_data_regions?: readonly DataRegion[];
   /** True: only endpoints with zero data retention. */
   readonly zdr?: boolean;
   /** `deny`: only endpoints that neither keep prompts nor train on them. */
   readonly data_collection?: 'allow' | 'deny';
 }
+
+/** Tools that a policy can name, without the version of a type. */
+export const POLICY_TOOLS = [
+  'advisor',
+  'code_interpreter',
+  'computer_use',
+  'datetime',
+  'file_search',
+  'image_generation',
+  'mcp',
+  'shell',
+  'tool_search',
+  'web_fetch',
+  'web_search',
+  'x_search',
+] as const;
 
 /** A policy, and whether the workspace or the key has it. */
 export interface OwnedPolicy {
@@ -37,11 +56,15 @@ const isName: MemberCheck = (value) => {
 };
 const areNames: MemberCheck = (value) => findElementsProblem(value, 1, MAX_NAMES, isName);
 
+const areTools: MemberCheck = (value) => findElementsProblem(value, 1, POLICY_TOOLS.length, oneOf(...POLICY_TOOLS));
+
 const CHECKS: Readonly<Record<keyof RoutingPolicy, MemberCheck>> = {
   allowed_providers: areNames,
   ignored_providers: areNames,
   allowed_models: areNames,
   ignored_models: areNames,
+  allowed_tools: areTools,
+  ignored_tools: areTools,
   allowed_data_regions: (value) => findElementsProblem(value, 1, DATA_REGIONS.length, oneOf(...DATA_REGIONS)),
   zdr: isBoolean,
   data_collection: oneOf('allow', 'deny'),

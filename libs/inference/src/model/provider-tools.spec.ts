@@ -1,4 +1,4 @@
-import { mostUses, providerToolsIn, toolOfItem, toolOfType } from './provider-tools';
+import { mostUses, providerToolsIn, toolOfItem, toolOfType, toolsIn } from './provider-tools';
 
 describe(toolOfType.name, () => {
   it.each([
@@ -59,6 +59,23 @@ describe(providerToolsIn.name, () => {
     for (const body of [{}, null, { tools: null }, { tools: 'web_search' }, { tools: [], mcp_servers: [] }]) {
       expect(providerToolsIn(body)).toEqual([]);
     }
+  });
+});
+
+describe(toolsIn.name, () => {
+  it.each<[object, readonly string[]]>([
+    [{}, []],
+    [{ tools: [{ type: 'function', name: 'f' }] }, []],
+    [
+      { tools: [{ type: 'sluice:image_generation' }, { type: 'web_search_preview' }] },
+      ['web_search', 'image_generation'],
+    ],
+    [{ plugins: [{ id: 'web' }, { id: 'web-fetch', enabled: false }, { id: 'moderation' }] }, ['web_search']],
+    [{ model: 'acme/large:online' }, ['web_search']],
+    [{ model: 'acme/large', models: ['acme/small:online'] }, ['web_search']],
+    [{ web_search_options: {} }, ['web_search']],
+  ])('finds in %j %j', (body, tools) => {
+    expect(toolsIn(body)).toEqual(tools);
   });
 });
 

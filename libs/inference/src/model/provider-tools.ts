@@ -1,4 +1,4 @@
-import { objectOf, objectsOf } from '../dialects/loose-values';
+import { isObject, objectOf, objectsOf } from '../dialects/loose-values';
 
 /**
  * Tools that a provider runs while it answers, by the names that the catalogue prices them under (`tool_pricing`): a
@@ -68,6 +68,27 @@ export function providerToolsIn(body: unknown): readonly ProviderTool[] {
 }
 
 const NONE: readonly ProviderTool[] = [];
+
+/** Plugins of the gateway that do what a tool does. */
+const TOOLS_OF_PLUGINS: Readonly<Record<string, ProviderTool>> = { web: 'web_search', 'web-fetch': 'web_fetch' };
+const ONLINE = ':online';
+
+/** Returns the tools that a provider or the gateway would run for a request of any API, each once. */
+export function toolsIn(body: unknown): readonly ProviderTool[] {
+  const { tools, plugins, model, models, web_search_options: search } = objectOf(body);
+  const found = new Set(providerToolsIn(body));
+  for (const { type } of objectsOf(tools)) {
+    if (typeof type === 'string' && type.includes(':')) found.add(type.slice(type.indexOf(':') + 1));
+  }
+  for (const { id, enabled } of objectsOf(plugins)) {
+    const tool = TOOLS_OF_PLUGINS[String(id)];
+    if (tool !== undefined && enabled !== false) found.add(tool);
+  }
+  const named = [model, ...(Array.isArray(models) ? (models as unknown[]) : [])];
+  const isOnline = named.some((name) => typeof name === 'string' && name.endsWith(ONLINE));
+  if (isOnline || isObject(search)) found.add('web_search');
+  return found.size === 0 ? NONE : [...found];
+}
 
 function named(plain: string): ProviderTool {
   return Object.hasOwn(NAMES, plain) ? NAMES[plain]! : plain;

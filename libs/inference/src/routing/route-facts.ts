@@ -1,10 +1,11 @@
+import { toolsIn } from '../model/provider-tools';
 import type { RouteFacts } from './route-request';
 
 type Body = Readonly<Record<string, unknown>>;
 
 /**
  * What a body asks of an endpoint beside its text: parameters, kinds of content, the longest answer, the
- * tier. Reads chat, responses, messages and embeddings alike, because their members do not contradict each
+ * tier, the tools. Reads chat, responses, messages and embeddings alike, because their members do not contradict each
  * other. `body` is parsed and checked.
  */
 export function readRouteFacts(body: unknown): RouteFacts {
@@ -20,6 +21,7 @@ export function readRouteFacts(body: unknown): RouteFacts {
     outputModalities: Array.isArray(modalities) ? modalities.filter((name) => name !== 'text').map(String) : [],
     maxOutputTokens: firstNumber(body.max_completion_tokens, body.max_output_tokens, body.max_tokens),
     serviceTier: tierOf(body),
+    tools: toolsIn(body),
   };
 }
 

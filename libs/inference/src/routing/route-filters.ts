@@ -20,10 +20,10 @@ export type LostMembers = (contender: Contender) => readonly string[];
  * try translations comes last, so that it is asked of few.
  */
 export function hardFilters(request: RouteRequest, lostMembers: LostMembers = () => []): readonly HardFilter[] {
-  const { policies, preferences, needs } = request;
+  const { policies, preferences, needs, tools } = request;
   const isStrict = preferences?.requireParameters === true;
   const filters: HardFilter[] = [];
-  if (policies) for (const policy of policies) filters.push(...policyFilters(policy));
+  if (policies) for (const policy of policies) filters.push(...policyFilters(policy, tools));
   if (preferences) filters.push(...dataFilters(preferences), ...choiceFilters(preferences, request));
   if (needs) filters.push(...needs.map(needFilter));
   filters.push(...sizeFilters(request));

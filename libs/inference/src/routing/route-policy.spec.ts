@@ -39,6 +39,37 @@ function refusalOf(policies: readonly OwnedPolicy[]): AppError {
   throw new Error('nothing was refused');
 }
 
+describe('a policy on tools', () => {
+  const refusedTool = (policy: OwnedPolicy, tools: readonly string[]): string | null => {
+    try {
+      allowedCandidates(all, readRoutePolicies([policy]), 'acme/large', tools);
+      return null;
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'permission_denied' });
+      return (error as AppError).message;
+    }
+  };
+
+  it.each<[OwnedPolicy, readonly string[], string | null]>([
+    [ofKey({ allowed_tools: ['web_search'] }), ['web_search'], null],
+    [ofKey({ allowed_tools: ['web_search'] }), [], null],
+    [ofKey({}), ['image_generation'], null],
+    [
+      ofKey({ allowed_tools: ['web_search'] }),
+      ['web_search', 'image_generation'],
+      'Blocked by the policy of the key (allowed_tools): the tool image_generation may not be used',
+    ],
+    [
+      ofWorkspace({ ignored_tools: ['mcp'] }),
+      ['mcp'],
+      'Blocked by the policy of the workspace (ignored_tools): the tool mcp may not be used',
+    ],
+    [ofWorkspace({ ignored_tools: ['mcp'] }), ['shell'], null],
+  ])('%j with %j: %s', (policy, tools, message) => {
+    expect(refusedTool(policy, tools)).toBe(message);
+  });
+});
+
 describe(allowedCandidates.name, () => {
   const everyone = ['plain', 'paris/eu', 'texas', 'trainer'];
 

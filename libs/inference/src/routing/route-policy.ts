@@ -1,3 +1,4 @@
+import type { ProviderTool } from '../model/provider-tools';
 import type { Endpoint, Model } from './catalogue-entries';
 import type { Candidate } from './planned-route';
 import { collectsData, isZdr, regionOf, type Contender } from './route-contender';
@@ -11,8 +12,12 @@ export interface HardFilter {
   readonly keeps: (contender: Contender) => boolean;
 }
 
-/** What a policy rules out, as filters; none for what it does not mention. What they take away is forbidden (403). */
-export function policyFilters(policy: RoutePolicy): readonly HardFilter[] {
+/**
+ * What a policy rules out, as filters; none for what it does not mention. What they take away is forbidden (403).
+ *
+ * @param tools that a provider or the gateway would run for the request
+ */
+export function policyFilters(policy: RoutePolicy, tools: readonly ProviderTool[] = []): readonly HardFilter[] {
   const { allowedProviders, ignoredProviders, allowedModels, ignoredModels, regions } = policy;
   const filters: HardFilter[] = [];
   const add = (member: string, rule: Omit<Rule, 'member'>, keeps: HardFilter['keeps']): void => {
@@ -24,6 +29,7 @@ export function policyFilters(policy: RoutePolicy): readonly HardFilter[] {
   if (ignoredProviders?.length) add('ignored_providers', PROVIDER, isChosen(null, ignoredProviders));
   if (policy.isDataCollectionDenied === true) add('data_collection', COLLECTION, (one) => !collectsData(one));
   if (policy.isZdrRequired === true) add('zdr', ZDR, isZdr);
+  for (const { member, tool } of forbiddenTools(policy, tools)) add(member, toolRule(tool), () => false);
   if (regions) {
     add('allowed_data_regions', REGION, (one) => regions.some((wanted) => isInRegion(regionOf(one), wanted)));
   }
@@ -39,9 +45,10 @@ export function allowedCandidates(
   candidates: readonly Candidate[],
   policies: readonly RoutePolicy[],
   slug: string,
+  tools: readonly ProviderTool[] = [],
 ): readonly Candidate[] {
   let left = candidates.map((candidate) => ({ candidate, contender: contenderOf(candidate) }));
-  for (const { reason, keeps } of policies.flatMap((policy) => policyFilters(policy))) {
+  for (const { reason, keeps } of policies.flatMap((policy) => policyFilters(policy, tools))) {
     const kept = left.filter(({ contender }) => keeps(contender));
     if (kept.length === 0 && left.length > 0) {
       throw refusal(
@@ -62,6 +69,25 @@ export function isModelAllowed(model: Model, policies: readonly RoutePolicy[]): 
     const contender = contenderOf({ model, endpoint, credential: null });
     return filters.every(({ keeps }) => keeps(contender));
   });
+}
+
+/** Whether a policy says anything of tools. */
+export function rulesTools({ allowedTools, ignoredTools }: RoutePolicy): boolean {
+  return Boolean(allowedTools ?? ignoredTools);
+}
+
+function forbiddenTools(
+  { allowedTools, ignoredTools }: RoutePolicy,
+  tools: readonly ProviderTool[],
+): readonly { readonly member: string; readonly tool: ProviderTool }[] {
+  return tools.flatMap((tool) => {
+    if (allowedTools && !allowedTools.includes(tool)) return [{ member: 'allowed_tools', tool }];
+    return ignoredTools?.includes(tool) ? [{ member: 'ignored_tools', tool }] : [];
+  });
+}
+
+function toolRule(tool: ProviderTool): Omit<Rule, 'member'> {
+  return { code: 'constraint_filtered', detail: `the tool ${tool} may not be used` };
 }
 
 function contenderOf({ model, endpoint, credential = null }: Candidate): Contender {

@@ -1,3 +1,4 @@
+import type { ProviderTool } from '../model/provider-tools';
 import type { Rate } from '../pricing/money';
 import type { Api, Endpoint } from './catalogue';
 import type { CredentialScope, OwnCredential } from './credential-source';
@@ -60,6 +61,9 @@ export interface RoutePolicy {
   /** Model slugs. */
   readonly allowedModels?: readonly string[] | null;
   readonly ignoredModels?: readonly string[] | null;
+  /** Tools that providers or the gateway run. */
+  readonly allowedTools?: readonly string[] | null;
+  readonly ignoredTools?: readonly string[] | null;
   /** Regions that may serve, e.g. `europe`, `us`, `eu-west-1`; a region includes its parts. */
   readonly regions?: readonly string[] | null;
   readonly isZdrRequired?: boolean;
@@ -83,6 +87,8 @@ export interface RouteFacts {
   readonly maxOutputTokens?: number | null;
   /** As in the request: auto, default, fast, flex, priority, scale, ultrafast. */
   readonly serviceTier?: string | null;
+  /** That a provider or the gateway would run. */
+  readonly tools?: readonly ProviderTool[];
   /** A request for what no endpoint can do is wrong (400). */
   readonly needs?: readonly EndpointNeed[];
 }

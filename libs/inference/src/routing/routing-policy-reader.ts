@@ -11,6 +11,8 @@ export function readRoutePolicies(policies: readonly OwnedPolicy[]): readonly Ro
     ignoredProviders: policy.ignored_providers,
     allowedModels: policy.allowed_models,
     ignoredModels: policy.ignored_models,
+    allowedTools: policy.allowed_tools,
+    ignoredTools: policy.ignored_tools,
     regions: policy.allowed_data_regions?.includes('global') ? null : policy.allowed_data_regions,
     isZdrRequired: policy.zdr,
     isDataCollectionDenied: policy.data_collection === 'deny',
