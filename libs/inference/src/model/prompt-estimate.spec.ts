@@ -141,6 +141,21 @@ describe('the estimate of a prompt', () => {
     expect(at(0)).toBeGreaterThanOrEqual(0.6);
   });
 
+  it.each([
+    ['runes', 'ᚠᚢᚦᚨᚱᚲ'],
+    ['ogham', 'ᚁᚂᚃᚄᚅ'],
+    ['cuneiform', '𒀀𒀁𒀂𒀃'],
+    ['Yi', 'ꀀꀁꀂꀃ'],
+    ['Syriac', 'ܐܒܓܕܗ'],
+    ['Canadian syllables', 'ᐁᐃᐅᐊ'],
+    ['phonetic letters', 'ɐɑɒɓɔɕ'],
+  ])('is not below that for texts in %s, which vocabularies have next to nothing of', (_script, letters) => {
+    const content = letters.repeat(300);
+    const body = { model: 'm', messages: [{ role: 'user', content }] };
+    const real = Math.max(encodeO200k(content).length, encodeCl100k(content).length);
+    expect(estimatePromptTokens(Buffer.from(JSON.stringify(body))) / real).toBeGreaterThanOrEqual(0.6);
+  });
+
   it('has this distribution', () => {
     expect({ least: at(0), p5: at(0.05), median: at(0.5), p95: at(0.95), most: at(1) }).toEqual({
       least: 0.62,

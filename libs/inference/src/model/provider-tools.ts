@@ -1,4 +1,4 @@
-import { isObject, objectOf, objectsOf } from '../dialects/loose-values';
+import { isObject, objectOf, objectsOf, type JsonObject } from '../dialects/loose-values';
 
 /**
  * Tools that a provider runs while it answers, by the names that the catalogue prices them under (`tool_pricing`): a
@@ -75,19 +75,25 @@ const ONLINE = ':online';
 
 /** Returns the tools that a provider or the gateway would run for a request of any API, each once. */
 export function toolsIn(body: unknown): readonly ProviderTool[] {
-  const { tools, plugins, model, models, web_search_options: search } = objectOf(body);
-  const found = new Set(providerToolsIn(body));
-  for (const { type } of objectsOf(tools)) {
-    if (typeof type === 'string' && type.includes(':')) found.add(type.slice(type.indexOf(':') + 1));
-  }
-  for (const { id, enabled } of objectsOf(plugins)) {
-    const tool = TOOLS_OF_PLUGINS[String(id)];
-    if (tool !== undefined && enabled !== false) found.add(tool);
-  }
-  const named = [model, ...(Array.isArray(models) ? (models as unknown[]) : [])];
-  const isOnline = named.some((name) => typeof name === 'string' && name.endsWith(ONLINE));
-  if (isOnline || isObject(search)) found.add('web_search');
-  return found.size === 0 ? NONE : [...found];
+  const request = objectOf(body);
+  const found = [...providerToolsIn(request), ...gatewayTools(request), ...pluginTools(request)];
+  if (isObject(request['web_search_options']) || isOnline(request)) found.push('web_search');
+  return found.length === 0 ? NONE : [...new Set(found)];
+}
+
+function gatewayTools({ tools }: JsonObject): readonly ProviderTool[] {
+  const types = objectsOf(tools).map(({ type }) => (typeof type === 'string' ? type : ''));
+  return types.filter((type) => type.includes(':')).map((type) => type.slice(type.indexOf(':') + 1));
+}
+
+function pluginTools({ plugins }: JsonObject): readonly ProviderTool[] {
+  const used = objectsOf(plugins).filter(({ enabled }) => enabled !== false);
+  return used.flatMap(({ id }) => TOOLS_OF_PLUGINS[String(id)] ?? []);
+}
+
+function isOnline({ model, models }: JsonObject): boolean {
+  const named: readonly unknown[] = [model, ...(Array.isArray(models) ? (models as unknown[]) : [])];
+  return named.some((name) => typeof name === 'string' && name.endsWith(ONLINE));
 }
 
 function named(plain: string): ProviderTool {

@@ -23,11 +23,21 @@ type ByteClass =
   | 'greek'
   | 'lead2'
   | 'lead2wide'
+  | 'lead2rare'
   | 'lead3'
-  | 'lead3rare'
+  | 'leadE0'
+  | 'leadE1'
   | 'lead3symbol'
+  | 'leadEA'
   | 'lead4'
-  | 'inner';
+  | 'inner80'
+  | 'inner84'
+  | 'inner9E'
+  | 'inner9F'
+  | 'innerA0'
+  | 'innerA4'
+  | 'innerB0'
+  | 'innerB8';
 
 /**
  * What the automaton remembers of the bytes before. `run` is how many bytes of this kind stand in a row, and `hard` how
@@ -46,7 +56,11 @@ interface State {
     | 'line'
     | 'other'
     | 'escape'
-    | 'hex';
+    | 'hex'
+    | 'afterE0'
+    | 'afterE1'
+    | 'afterEA'
+    | 'after4';
   readonly run: number;
   readonly hard: number;
 }
@@ -79,12 +93,27 @@ const RULES: Readonly<Record<ByteClass, (from: State) => Step>> = {
   greek: () => other(11),
   lead2: () => other(7),
   lead2wide: () => other(11),
+  lead2rare: () => other(20),
   lead3: () => other(16),
-  lead3rare: () => other(22),
+  leadE0: () => ({ to: at('afterE0'), units: 16 }),
+  leadE1: () => ({ to: at('afterE1'), units: 22 }),
   lead3symbol: () => other(20),
-  lead4: () => other(36),
-  inner: (from) => ({ to: from, units: 0 }),
+  leadEA: () => ({ to: at('afterEA'), units: 16 }),
+  lead4: () => ({ to: at('after4'), units: 36 }),
+  inner80: (from) => inCharacter(from, { afterEA: 32, after4: 28 }),
+  inner84: (from) => inCharacter(from, { afterE1: 26, afterEA: 32, after4: 28 }),
+  inner9E: (from) => inCharacter(from, { afterEA: 32, after4: 28 }),
+  inner9F: (from) => inCharacter(from, { afterEA: 32 }),
+  innerA0: (from) => inCharacter(from, { afterE0: 32, afterE1: 26, afterEA: 32, after4: 20 }),
+  innerA4: (from) => inCharacter(from, { afterE1: 26, afterEA: 32, after4: 20 }),
+  innerB0: (from) => inCharacter(from, { afterE1: 26, after4: 20 }),
+  innerB8: (from) => inCharacter(from, { after4: 20 }),
 };
+
+/** Scripts that vocabularies have next to nothing of, such as runes or cuneiform, show in the second byte. */
+function inCharacter(from: State, rare: Readonly<Partial<Record<State['kind'], number>>>): Step {
+  return from.kind.startsWith('after') ? other(rare[from.kind] ?? 0) : { to: from, units: 0 };
+}
 
 function step(from: State, byte: ByteClass): Step {
   if (from.kind === 'escape') return afterBackslash(from, byte);
@@ -172,22 +201,40 @@ const CLASS_OF_CHARACTERS: readonly (readonly [ByteClass, string])[] = [
 
 /** Classes of the first bytes of longer characters, each up to the byte before the next. */
 const CLASS_FROM: readonly (readonly [number, ByteClass])[] = [
-  [0x80, 'inner'],
+  [0x80, 'inner80'],
+  [0x84, 'inner84'],
+  [0x9e, 'inner9E'],
+  [0x9f, 'inner9F'],
+  [0xa0, 'innerA0'],
+  [0xa4, 'innerA4'],
+  [0xb0, 'innerB0'],
+  [0xb8, 'innerB8'],
   // Latin letters with accents, of the west and of the east of Europe.
   [0xc0, 'accent'],
   [0xc4, 'accent2'],
-  [0xc6, 'lead2'],
+  // Phonetic letters and marks that combine.
+  [0xc6, 'lead2rare'],
   [0xce, 'greek'],
   // Cyrillic.
   [0xd0, 'lead2'],
+  // Cyrillic of Asia.
+  [0xd2, 'lead2wide'],
+  // Armenian.
+  [0xd4, 'lead2rare'],
   // Hebrew, Arabic and their neighbours.
   [0xd6, 'lead2wide'],
-  [0xe0, 'lead3'],
-  // Georgian, Khmer and Vietnamese.
-  [0xe1, 'lead3rare'],
+  // Syriac, Thaana and N'Ko.
+  [0xdc, 'lead2rare'],
+  // India and South-East Asia.
+  [0xe0, 'leadE0'],
+  // Georgian, Khmer, Vietnamese and many rare ones.
+  [0xe1, 'leadE1'],
   // Punctuation, arrows, mathematics and boxes.
   [0xe2, 'lead3symbol'],
   [0xe3, 'lead3'],
+  // Korean, and rare ones below it.
+  [0xea, 'leadEA'],
+  [0xeb, 'lead3'],
   // Presentation forms.
   [0xef, 'lead3symbol'],
   [0xf0, 'lead4'],

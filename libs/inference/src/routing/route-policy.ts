@@ -17,7 +17,13 @@ export interface HardFilter {
  *
  * @param tools that a provider or the gateway would run for the request
  */
-export function policyFilters(policy: RoutePolicy, tools: readonly ProviderTool[] = []): readonly HardFilter[] {
+export function policyFilters(policy: RoutePolicy, tools: readonly ProviderTool[] = NO_TOOLS): readonly HardFilter[] {
+  return tools.length === 0 ? endpointFilters(policy) : [...endpointFilters(policy), ...toolFilters(policy, tools)];
+}
+
+const NO_TOOLS: readonly ProviderTool[] = [];
+
+function endpointFilters(policy: RoutePolicy): readonly HardFilter[] {
   const { allowedProviders, ignoredProviders, allowedModels, ignoredModels, regions } = policy;
   const filters: HardFilter[] = [];
   const add = (member: string, rule: Omit<Rule, 'member'>, keeps: HardFilter['keeps']): void => {
@@ -29,11 +35,18 @@ export function policyFilters(policy: RoutePolicy, tools: readonly ProviderTool[
   if (ignoredProviders?.length) add('ignored_providers', PROVIDER, isChosen(null, ignoredProviders));
   if (policy.isDataCollectionDenied === true) add('data_collection', COLLECTION, (one) => !collectsData(one));
   if (policy.isZdrRequired === true) add('zdr', ZDR, isZdr);
-  for (const { member, tool } of forbiddenTools(policy, tools)) add(member, toolRule(tool), () => false);
   if (regions) {
     add('allowed_data_regions', REGION, (one) => regions.some((wanted) => isInRegion(regionOf(one), wanted)));
   }
   return filters;
+}
+
+/** What a policy on tools rules out, it does at every endpoint. */
+function toolFilters(policy: RoutePolicy, tools: readonly ProviderTool[]): readonly HardFilter[] {
+  return forbiddenTools(policy, tools).map(({ member, tool }) => ({
+    reason: forbiddenBy(policy, { ...toolRule(tool), member }),
+    keeps: () => false,
+  }));
 }
 
 /**
