@@ -2,8 +2,9 @@ import { connect } from 'amqplib';
 import { queues, type QueueSpec } from '@libs/contracts';
 import { LedgerRepository, type Database } from '@libs/persistence';
 import { readBooks, type Books } from '../support/history';
-import type { Dump } from './evidence';
+import type { Dump, StoredVideo } from './evidence';
 import type { StormHistory } from './history';
+import { submissionIn } from './loads/video-submitter';
 import type { OpenCall } from './quiescence';
 
 const MS = (column: string): string => `(extract(epoch FROM ${column}) * 1000)::float8`;
@@ -20,7 +21,8 @@ export async function readDump(
   const drift = await new LedgerRepository(database).audit();
   const openBefore = new Map(about.openCalls.map(({ id, createdMs }) => [id, createdMs]));
   const generations = await rows<Dump['generations'][number]>(
-    `SELECT id, state, outcome, cost_usd::text AS "costUsd", ${MS('created_at')} AS "createdMs" FROM generations`,
+    `SELECT id, state, outcome, cost_usd::text AS "costUsd", ${MS('created_at')} AS "createdMs",
+       details->>'userAgent' AS marker FROM generations`,
   );
   return {
     generations: generations.map((row) => ({ ...row, createdMs: openBefore.get(row.id) ?? row.createdMs })),
@@ -28,16 +30,25 @@ export async function readDump(
       `SELECT reference, amount_usd::text AS "amountUsd" FROM ledger_transfers WHERE kind = 'charge'`,
     ),
     results: await rows(
-      `SELECT generation_id AS "generationId", cost_usd::text AS "costUsd" FROM batch_results
-       WHERE generation_id IS NOT NULL AND cost_usd > 0`,
+      `SELECT b.id AS "batchId", r.custom_id AS "customId", r.generation_id AS "generationId",
+         r.error IS NOT NULL AS failed, r.prompt_tokens::integer AS "promptTokens",
+         r.completion_tokens::integer AS "completionTokens", r.cost_usd::text AS "costUsd"
+       FROM batch_results r JOIN batches b ON b.number = r.batch_number`,
     ),
-    holds: await rows(`SELECT id, state, amount_usd::text AS "amountUsd" FROM ledger_holds`),
+    holds: await rows(
+      `SELECT id, state, amount_usd::text AS "amountUsd", settled_usd::text AS "settledUsd" FROM ledger_holds`,
+    ),
     batches: await rows(
-      `SELECT b.id, b.status, b.deleted_at IS NOT NULL AS deleted, b.total, b.completed, b.failed,
-         (SELECT count(*) FROM batch_results r WHERE r.batch_number = b.number)::integer AS results,
-         b.error_message AS "errorMessage" FROM batches b`,
+      `SELECT b.id, b.idempotency_key AS "idempotencyKey", b.status, b.deleted_at IS NOT NULL AS deleted,
+         b.total, b.completed, b.failed, b.error_message AS "errorMessage",
+         (SELECT custom_id FROM batch_lines l WHERE l.batch_number = b.number ORDER BY seq LIMIT 1) AS "firstCustomId"
+       FROM batches b`,
     ),
-    videos: await rows(`SELECT id, status, cost_usd::text AS "costUsd" FROM videos`),
+    videos: (
+      await rows<Omit<StoredVideo, 'submission'> & { readonly callbackUrl: string | null }>(
+        `SELECT id, status, cost_usd::text AS "costUsd", callback_url AS "callbackUrl" FROM videos`,
+      )
+    ).map(({ callbackUrl, ...video }) => ({ ...video, submission: submissionIn(callbackUrl) })),
     booksOfBatches: await booksOf(database, history),
     outboxRows: await one('SELECT count(*)::integer AS n FROM outbox'),
     segments: await one('SELECT count(*)::integer AS n FROM batch_segments'),

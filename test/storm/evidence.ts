@@ -65,8 +65,18 @@ export interface RequestRecord extends Span {
   requestId: string | null;
 }
 
+/** A batch that the load asked for: once, or under an idempotency key until it knew the outcome. */
+export interface BatchSubmission {
+  /** Also its idempotency key, where it has one. */
+  readonly name: string;
+  readonly endpoint: '/v1/chat/completions' | '/v1/embeddings';
+  readonly lines: readonly TestLine[];
+}
+
 export interface BatchRecord {
   readonly id: string;
+  /** Name of its submission. */
+  readonly submission: string;
   readonly lane: 'managed' | 'native';
   readonly endpoint: '/v1/chat/completions' | '/v1/embeddings';
   readonly model: string;
@@ -136,6 +146,8 @@ export interface StoredGeneration {
   readonly outcome: string | null;
   readonly costUsd: string;
   readonly createdMs: number;
+  /** Marker of its call, which the load sends as its user agent; null for rows that were not settled and for videos. */
+  readonly marker: string | null;
 }
 
 export interface StoredCharge {
@@ -147,27 +159,37 @@ export interface StoredHoldRow {
   readonly id: string;
   readonly state: string;
   readonly amountUsd: string;
+  readonly settledUsd: string;
 }
 
 export interface StoredBatch {
   readonly id: string;
+  /** Null for a batch that was submitted without one, and for one that was deleted. */
+  readonly idempotencyKey: string | null;
+  /** Null for a batch that was deleted. */
+  readonly firstCustomId: string | null;
   readonly status: string;
   readonly deleted: boolean;
   readonly total: number;
   readonly completed: number | null;
   readonly failed: number | null;
-  /** Rows of results. */
-  readonly results: number;
   readonly errorMessage: string | null;
 }
 
 export interface StoredResult {
-  readonly generationId: string;
+  readonly batchId: string;
+  readonly customId: string;
+  readonly generationId: string | null;
+  readonly failed: boolean;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
   readonly costUsd: string;
 }
 
 export interface StoredVideo {
   readonly id: string;
+  /** Name of its submission, which the load puts into the callback URL. */
+  readonly submission: string | null;
   readonly status: string;
   readonly costUsd: string | null;
 }
@@ -177,7 +199,7 @@ export interface Dump {
   readonly generations: readonly StoredGeneration[];
   /** Every transfer of the kind `charge`. */
   readonly charges: readonly StoredCharge[];
-  /** Results of batches that cost something. */
+  /** Of batches that were not deleted. */
   readonly results: readonly StoredResult[];
   readonly holds: readonly StoredHoldRow[];
   readonly batches: readonly StoredBatch[];
@@ -202,8 +224,11 @@ export interface Evidence {
   readonly healedMs: number;
   readonly calls: readonly CallRecord[];
   readonly requests: readonly RequestRecord[];
+  readonly batchSubmissions: readonly BatchSubmission[];
   readonly batches: readonly BatchRecord[];
   readonly keys: readonly KeyRecord[];
+  /** Names of the videos that the load asked for, once each or under an idempotency key. */
+  readonly videoSubmissions: readonly string[];
   readonly videos: readonly VideoRecord[];
   /** Webhook ids and the statuses that were announced, by video id. */
   readonly announcements: ReadonlyMap<string, readonly string[]>;

@@ -2,6 +2,7 @@ import { createWriteStream, mkdirSync, writeFileSync, type WriteStream } from 'n
 import { join } from 'node:path';
 import type {
   BatchRecord,
+  BatchSubmission,
   CallRecord,
   DeathRecord,
   FaultRecord,
@@ -14,8 +15,10 @@ import type {
 export class StormHistory {
   readonly calls: CallRecord[] = [];
   readonly requests: RequestRecord[] = [];
+  readonly batchSubmissions: BatchSubmission[] = [];
   readonly batches: BatchRecord[] = [];
   readonly keys: KeyRecord[] = [];
+  readonly videoSubmissions: string[] = [];
   readonly videos: VideoRecord[] = [];
   readonly faults: FaultRecord[] = [];
   readonly deaths: DeathRecord[] = [];
@@ -47,15 +50,28 @@ export class StormHistory {
     this.note('request', request);
   }
 
+  /** Call before the batch is asked for: it may be accepted although no answer comes. */
+  addBatchSubmission(submission: BatchSubmission): void {
+    this.batchSubmissions.push(submission);
+    const { name, endpoint, lines } = submission;
+    this.note('batch-submission', { name, endpoint, lines: lines.length });
+  }
+
   addBatch(batch: BatchRecord): void {
     this.batches.push(batch);
-    const { id, lane, endpoint, model, lines } = batch;
-    this.note('batch-accepted', { id, lane, endpoint, model, lines: lines.length });
+    const { id, submission, lane, endpoint, model, lines } = batch;
+    this.note('batch-accepted', { id, submission, lane, endpoint, model, lines: lines.length });
   }
 
   addKey(key: KeyRecord): void {
     this.keys.push(key);
     this.note('key', key);
+  }
+
+  /** Call before the video is asked for. */
+  addVideoSubmission(name: string): void {
+    this.videoSubmissions.push(name);
+    this.note('video-submission', { name });
   }
 
   addVideo(video: VideoRecord): void {

@@ -1,14 +1,15 @@
-import { linesOf } from '../support/batch-lines';
+import { linesOf, type TestLine } from '../support/batch-lines';
 import type { BatchBody } from '../support/client';
 import { answerTo, tokensOf } from '../support/upstream-answer';
 import { amountOf, sumOf, textOf } from '../support/decimal';
 import type { StormPromise } from './checks/violation';
-import type { CallRecord, Evidence } from './evidence';
+import type { CallRecord, Evidence, StoredResult } from './evidence';
 import { PROCESS_NAMES } from './parts';
 import { findStormViolations } from './storm-checker';
 
 const PRICES = { prompt: '0.000000123', completion: '0.000000457' };
 const LINES = linesOf('storm', 4);
+const UNSEEN_LINES = linesOf('unseen', 3);
 const START = 1_000_000;
 
 const costOf = (prompt: string): string => {
@@ -120,9 +121,14 @@ function goodEvidence(): Mutable<Evidence> {
     healedMs: START + 60_000,
     calls: CALLS,
     requests: [],
+    batchSubmissions: [
+      { name: 'storm', endpoint: '/v1/chat/completions', lines: LINES },
+      { name: 'unseen', endpoint: '/v1/chat/completions', lines: UNSEEN_LINES },
+    ],
     batches: [
       {
         id: 'batch-1',
+        submission: 'storm',
         lane: 'managed',
         endpoint: '/v1/chat/completions',
         model: 'storm/plain',
@@ -137,6 +143,7 @@ function goodEvidence(): Mutable<Evidence> {
       },
     ],
     keys: [{ name: 'key-1', hash: 'h', revokedMs: START + 5_000, isDoubtful: false }],
+    videoSubmissions: ['film'],
     videos: [{ id: 'gen-vid-1', recall: 'plain', prompt: 'A film', acceptedMs: START }],
     announcements: new Map([['gen-vid-1', ['gen-vid-1-completed completed']]]),
     faults: [{ index: 0, kind: 'delay', target: 'gateway-1>redis', startMs: START, endMs: START + 10, note: '' }],
@@ -148,39 +155,44 @@ function goodEvidence(): Mutable<Evidence> {
     causes: new Map(),
     notReady: [],
     unfinished: [],
-    upstreamCalls: [...CALLS, ...LINES].map(({ marker }) => upstream(marker)),
+    upstreamCalls: [...CALLS, ...LINES, ...UNSEEN_LINES].map(({ marker }) => upstream(marker)),
     filmsMade: new Map([['gen-vid-1', 1]]),
     before: new Map(PROCESS_NAMES.map((name) => [name, { residentMib: 150, openFiles: 60 }])),
     after: new Map(PROCESS_NAMES.map((name) => [name, { residentMib: 170, openFiles: 62 }])),
     connectionsBefore: 40,
     dump: {
-      generations: CALLS.map(({ generationId, prompt }) => ({
+      generations: CALLS.map(({ generationId, prompt, marker }) => ({
         id: generationId!,
         state: 'settled',
         outcome: 'completed',
         costUsd: costOf(prompt),
         createdMs: START,
+        marker,
       })),
       charges: [
         ...CALLS.map(({ generationId, prompt }) => ({ reference: generationId!, amountUsd: costOf(prompt) })),
         ...lineCosts.map(({ id, costUsd }) => ({ reference: id, amountUsd: costUsd })),
         { reference: 'gen-vid-1', amountUsd: '0.02' },
       ],
-      results: lineCosts.map(({ id, costUsd }) => ({ generationId: id, costUsd })),
-      holds: [{ id: 'batch-1', state: 'resolved', amountUsd: '1' }],
+      results: LINES.map((line, index) => resultOf('batch-1', line, `gen-batch-${index}`)),
+      holds: [
+        { id: 'batch-1', state: 'resolved', amountUsd: '1', settledUsd: spent },
+        { id: 'gen-vid-1', state: 'resolved', amountUsd: '0.02', settledUsd: '0.02' },
+      ],
       batches: [
         {
           id: 'batch-1',
+          idempotencyKey: 'storm',
+          firstCustomId: LINES[0]!.customId,
           status: 'completed',
           deleted: false,
           total: LINES.length,
           completed: LINES.length,
           failed: 0,
-          results: LINES.length,
           errorMessage: null,
         },
       ],
-      videos: [{ id: 'gen-vid-1', status: 'completed', costUsd: '0.02' }],
+      videos: [{ id: 'gen-vid-1', submission: 'film', status: 'completed', costUsd: '0.02' }],
       booksOfBatches: new Map([
         [
           'batch-1',
@@ -207,7 +219,52 @@ function goodEvidence(): Mutable<Evidence> {
       connections: 42,
     },
   };
-  return structuredClone(evidence) as Mutable<Evidence>;
+  const good = structuredClone(evidence) as Mutable<Evidence>;
+  addBatch(good, 'batch-unseen', UNSEEN_LINES);
+  return good;
+}
+
+function resultOf(batchId: string, { customId, prompt }: TestLine, generationId: string): StoredResult {
+  return { batchId, customId, generationId, failed: false, ...tokensOf(prompt), costUsd: costOf(prompt) };
+}
+
+/** Adds a batch that ran all of its lines and charged for them, and whose acceptance no caller saw. */
+function addBatch({ dump }: Mutable<Evidence>, id: string, lines: readonly TestLine[]): void {
+  const results = lines.map((line, index) => resultOf(id, line, `gen-${id}-${index}`));
+  const settledUsd = textOf(sumOf(results.map(({ costUsd }) => amountOf(costUsd))));
+  const total = lines.length;
+  dump.batches.push({
+    id,
+    idempotencyKey: null,
+    firstCustomId: lines[0]!.customId,
+    status: 'completed',
+    deleted: false,
+    total,
+    completed: total,
+    failed: 0,
+    errorMessage: null,
+  });
+  dump.results.push(...results);
+  dump.charges.push(...results.map(({ generationId, costUsd }) => ({ reference: generationId!, amountUsd: costUsd })));
+  dump.holds.push({ id, state: 'resolved', amountUsd: '1', settledUsd });
+}
+
+/** Adds a video that was made and charged. */
+function addVideo({ dump, announcements, filmsMade }: Mutable<Evidence>, id: string, submission: string | null): void {
+  dump.videos.push({ id, submission, status: 'completed', costUsd: '0.02' });
+  dump.charges.push({ reference: id, amountUsd: '0.02' });
+  dump.holds.push({ id, state: 'resolved', amountUsd: '0.02', settledUsd: '0.02' });
+  announcements.set(id, [`${id}-completed completed`]);
+  filmsMade.set(id, 1);
+}
+
+/** Takes the charges of a batch's results away, and what they cost. */
+function makeFree({ dump }: Mutable<Evidence>, batchId: string): void {
+  const results = dump.results.filter((result) => result.batchId === batchId);
+  const ids = new Set(results.map(({ generationId }) => generationId));
+  for (const result of results) result.costUsd = '0';
+  dump.charges = dump.charges.filter(({ reference }) => !ids.has(reference));
+  dump.holds.find(({ id }) => id === batchId)!.settledUsd = '0';
 }
 
 type Planted = readonly [string, StormPromise, (evidence: Mutable<Evidence>) => void];
@@ -332,7 +389,10 @@ const PLANTED: readonly Planted[] = [
   [
     'a completed batch with no results',
     'a batch keeps its promises',
-    ({ dump }) => void Object.assign(dump.batches[0]!, { completed: 0, results: 0 }),
+    ({ dump }) => {
+      dump.batches[0]!.completed = 0;
+      dump.results = dump.results.filter(({ batchId }) => batchId !== 'batch-1');
+    },
   ],
   [
     'a lost result',
@@ -373,7 +433,11 @@ const PLANTED: readonly Planted[] = [
   ],
   ['a charge that is too high', 'every charge has a cause', ({ dump }) => void (dump.charges[0]!.amountUsd = '0.1')],
   ['a call that was not charged', 'every cause has a charge', ({ dump }) => void dump.charges.shift()],
-  ['a video that was not charged', 'every cause has a charge', ({ dump }) => void dump.charges.pop()],
+  [
+    'a video that was not charged',
+    'every cause has a charge',
+    ({ dump }) => void (dump.charges = dump.charges.filter(({ reference }) => reference !== 'gen-vid-1')),
+  ],
   [
     'a call whose row is gone',
     'an answered call is charged as its answer said',
@@ -454,6 +518,152 @@ const PLANTED: readonly Planted[] = [
   ['connections that stay', 'memory and connections come back', ({ dump }) => void (dump.connections = 90)],
   ['a message in a dead queue', 'no message is left', ({ dump }) => void (dump.queues = { 'batches.dead': 1 })],
   ['a message in the outbox', 'no message is left', ({ dump }) => void (dump.outboxRows = 1)],
+  [
+    'a submission that became two batches, both run and charged',
+    'a submission is accepted once',
+    (evidence) => addBatch(evidence, 'batch-2', LINES),
+  ],
+  [
+    'a submission that became two batches whose callers saw neither',
+    'a submission is accepted once',
+    (evidence) => addBatch(evidence, 'batch-2', UNSEEN_LINES),
+  ],
+  [
+    'a batch that no caller asked for',
+    'a submission is accepted once',
+    (evidence) => addBatch(evidence, 'batch-2', linesOf('stray', 2)),
+  ],
+  [
+    'a line that two batches completed',
+    'a submission is accepted once',
+    (evidence) => {
+      evidence.batchSubmissions.push({ name: 'batch-1-again', endpoint: '/v1/chat/completions', lines: [LINES[1]!] });
+      addBatch(evidence, 'batch-2', [LINES[1]!]);
+      evidence.dump.batches.at(-1)!.idempotencyKey = 'batch-1-again';
+    },
+  ],
+  [
+    'a batch that was deleted although no caller asked for it',
+    'a batch keeps its promises',
+    ({ dump }) => void (dump.batches[0]!.deleted = true),
+  ],
+  [
+    'an unseen batch without a hold',
+    'a batch keeps its promises',
+    ({ dump }) => void (dump.holds = dump.holds.filter(({ id }) => id !== 'batch-unseen')),
+  ],
+  [
+    'a deleted batch without a hold',
+    'a batch keeps its promises',
+    ({ batches, dump }) => {
+      batches[0]!.wasDeleted = true;
+      Object.assign(dump.batches[0]!, { deleted: true, idempotencyKey: null, firstCustomId: null });
+      dump.results = dump.results.filter(({ batchId }) => batchId !== 'batch-1');
+      dump.booksOfBatches.clear();
+      dump.holds = dump.holds.filter(({ id }) => id !== 'batch-1');
+    },
+  ],
+  [
+    'an unseen batch whose hold was settled with less than its results cost',
+    'a batch keeps its promises',
+    ({ dump }) => void (dump.holds.find(({ id }) => id === 'batch-unseen')!.settledUsd = '0'),
+  ],
+  [
+    'a hold of nothing',
+    'no hold outlives its owner',
+    ({ dump }) => void dump.holds.push({ id: 'batch-9', state: 'resolved', amountUsd: '1', settledUsd: '0' }),
+  ],
+  [
+    'an unseen cancelled batch with counted answers that are not stored',
+    'a batch keeps its promises',
+    (evidence) => {
+      makeFree(evidence, 'batch-unseen');
+      evidence.dump.results = evidence.dump.results.filter(({ batchId }) => batchId !== 'batch-unseen');
+      evidence.dump.batches.find(({ id }) => id === 'batch-unseen')!.status = 'cancelled';
+    },
+  ],
+  [
+    'an unseen batch whose results cost nothing',
+    'a batch keeps its promises',
+    (evidence) => makeFree(evidence, 'batch-unseen'),
+  ],
+  [
+    'an unseen batch whose results have the usage of other lines',
+    'a batch keeps its promises',
+    (evidence) => {
+      makeFree(evidence, 'batch-unseen');
+      for (const result of evidence.dump.results.filter(({ batchId }) => batchId === 'batch-unseen')) {
+        Object.assign(result, { promptTokens: 0, completionTokens: 0 });
+      }
+    },
+  ],
+  [
+    'a call that is charged under two generations',
+    'a call is settled once',
+    ({ dump }) => {
+      dump.generations.push({ ...dump.generations[0]!, id: 'gen-shadow' });
+      dump.charges.push({ reference: 'gen-shadow', amountUsd: dump.generations[0]!.costUsd });
+    },
+  ],
+  [
+    'a call that is charged under another generation than its caller read',
+    'a call is settled once',
+    ({ calls, dump }) => {
+      Object.assign(calls[0]!, { ending: 'left' });
+      dump.generations[0]!.id = 'gen-shadow';
+      dump.charges[0]!.reference = 'gen-shadow';
+    },
+  ],
+  [
+    'a call that no caller made',
+    'a call is settled once',
+    ({ dump }) => {
+      dump.generations.push({ ...dump.generations[0]!, id: 'gen-shadow', marker: 'stray' });
+      dump.charges.push({ reference: 'gen-shadow', amountUsd: dump.generations[0]!.costUsd });
+    },
+  ],
+  [
+    'a submission that became two videos',
+    'a submission is accepted once',
+    (evidence) => addVideo(evidence, 'gen-vid-2', 'film'),
+  ],
+  [
+    'a video that no caller asked for',
+    'a submission is accepted once',
+    (evidence) => addVideo(evidence, 'gen-vid-2', null),
+  ],
+  [
+    'an unseen video that cost too much',
+    'a video ends once',
+    (evidence) => {
+      evidence.videoSubmissions.push('film-2');
+      addVideo(evidence, 'gen-vid-2', 'film-2');
+      evidence.dump.videos.at(-1)!.costUsd = '0.5';
+      evidence.dump.charges.at(-1)!.amountUsd = '0.5';
+    },
+  ],
+  [
+    'a video without a hold',
+    'a video ends once',
+    ({ dump }) => void (dump.holds = dump.holds.filter(({ id }) => id !== 'gen-vid-1')),
+  ],
+  [
+    'a line that providers answered 50 more times',
+    'answers are repeated only by faults',
+    ({ upstreamCalls }) => {
+      const last = upstreamCalls.at(-1)!;
+      upstreamCalls.push(...Array.from({ length: 50 }, () => ({ ...last })));
+    },
+  ],
+  [
+    'a line that is answered again before the first fault',
+    'answers are repeated only by faults',
+    ({ upstreamCalls, faults, deaths }) => {
+      faults.length = 0;
+      deaths.length = 0;
+      upstreamCalls.push({ ...upstreamCalls.at(-1)!, startMs: 30, endMs: 40 });
+    },
+  ],
 ];
 
 describe(findStormViolations, () => {
@@ -480,6 +690,41 @@ describe(findStormViolations, () => {
       injected: 'SIGKILL',
       wasBooting: false,
     });
+    expect(findStormViolations(evidence)).toEqual([]);
+  });
+
+  it('excuses an answer that a fault explains', () => {
+    const evidence = goodEvidence();
+    const last = evidence.upstreamCalls.at(-1)!;
+    evidence.upstreamCalls.push({ ...last, startMs: 2_000 });
+    const fault = {
+      index: 1,
+      kind: 'kill-postgres',
+      target: 'postgres',
+      startMs: 1_000,
+      endMs: 1_500,
+      note: '',
+    } as const;
+    evidence.faults.push(fault);
+    expect(findStormViolations(evidence)).toEqual([]);
+  });
+
+  it('excuses a line that is asked for again by a retry', () => {
+    const evidence = goodEvidence();
+    const retried = linesOf('retried', 1);
+    const endpoint = '/v1/chat/completions' as const;
+    evidence.batchSubmissions.push({ name: 'retried', endpoint, lines: retried });
+    evidence.batchSubmissions.push({ name: 'batch-8-again', endpoint, lines: retried });
+    addBatch(evidence, 'batch-8', retried);
+    addBatch(evidence, 'batch-9', retried);
+    const [first, again] = evidence.dump.batches.slice(-2);
+    Object.assign(first!, { status: 'cancelled', completed: 0, failed: 1 });
+    again!.idempotencyKey = 'batch-8-again';
+    evidence.dump.holds.find(({ id }) => id === 'batch-8')!.settledUsd = '0';
+    evidence.dump.results = evidence.dump.results.filter(({ batchId }) => batchId !== 'batch-8');
+    evidence.dump.charges = evidence.dump.charges.filter(({ reference }) => !reference.startsWith('gen-batch-8'));
+    const call = { ...evidence.upstreamCalls.at(-1)!, marker: retried[0]!.marker };
+    evidence.upstreamCalls.push(call, { ...call, startMs: 2_000 });
     expect(findStormViolations(evidence)).toEqual([]);
   });
 

@@ -1,6 +1,7 @@
 import type { CommitMoment } from '../support/fault-proxy';
 import type { StormViolation } from './checks/violation';
 import { chargedIn } from './checks/money-checks';
+import { repeatsIn } from './checks/repeat-checks';
 import type { Evidence } from './evidence';
 
 export interface StormResult {
@@ -37,11 +38,19 @@ export function countsOf(
     videos: videos.length,
     keys: keys.length,
     'upstream calls': evidence.upstreamCalls.length,
+    'repeated answers': repeatsText(evidence),
     charged: `$${chargedIn(evidence)}`,
     faults: tally(faults.map(({ kind }) => kind)),
     'commits cut': `${commitCuts.before} before, ${commitCuts.after} after, ${commitCuts.answered} answered`,
     deaths: tally(deaths.map(({ process }) => process)),
   };
+}
+
+/** How many answers providers gave again, and how many of them to one prompt. */
+function repeatsText(evidence: Evidence): string {
+  const repeats = [...repeatsIn(evidence).values()].map((answers) => answers.length - 1);
+  const all = repeats.reduce((sum, times) => sum + times, 0);
+  return `${all} of ${repeats.length} prompts, at most ${Math.max(0, ...repeats)} of one`;
 }
 
 /** The report of one storm, for people. */

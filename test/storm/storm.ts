@@ -143,8 +143,9 @@ class Storm {
   }
 }
 
-function pick({ calls, requests, batches, keys, videos, faults, deaths }: StormHistory) {
-  return { calls, requests, batches, keys, videos, faults, deaths };
+function pick(history: StormHistory) {
+  const { calls, requests, batchSubmissions, batches, keys, videoSubmissions, videos, faults, deaths } = history;
+  return { calls, requests, batchSubmissions, batches, keys, videoSubmissions, videos, faults, deaths };
 }
 
 const videoUsd = (): string => String(Number(VIDEO_SECOND_USD) * VIDEO_SECONDS);

@@ -1,10 +1,9 @@
 import { findAnswerViolations, findViolations } from '../../support/checker';
 import type { ResultBody } from '../../support/client';
 import type { UpstreamCall } from '../../support/upstream-script';
-import type { BatchRecord, Evidence, StoredBatch } from '../evidence';
+import type { BatchRecord, Evidence } from '../evidence';
 import type { Check, StormViolation } from './violation';
 
-const TERMINAL = new Set(['completed', 'failed', 'expired', 'cancelled']);
 /** Of lines that never ran because their batch was called off. */
 const CALLED_OFF = new Set(['batch_cancelled']);
 
@@ -17,22 +16,6 @@ export const acceptedBatches: Check = ({ batches, dump }) => {
       what: `${id} ${wasLost ? 'was answered with 404' : 'has no row'}`,
     }));
 };
-
-/** Also of batches whose acceptance no caller has seen. */
-export const storedBatches: Check = ({ dump }) =>
-  dump.batches
-    .filter(({ status }) => status !== 'receiving')
-    .flatMap((batch) => wrongRow(batch).map((what) => ({ promise: 'a batch keeps its promises', what })));
-
-function wrongRow({ id, status, deleted, total, completed, failed, results, errorMessage }: StoredBatch): string[] {
-  if (!TERMINAL.has(status)) return [`${id} is ${status}`];
-  const wrong: string[] = [];
-  if (status === 'failed') wrong.push(`${id} failed: ${errorMessage}`);
-  else if ((completed ?? 0) + (failed ?? 0) !== total) wrong.push(`${id}: ${completed} + ${failed} of ${total}`);
-  // What never ran has no rows in the other statuses; the results that a caller reads are checked with the histories.
-  if (!deleted && status === 'completed' && results !== total) wrong.push(`${id}: ${results} results of ${total}`);
-  return wrong;
-}
 
 export const batchHistories: Check = ({ batches, dump, upstreamCalls, prices }) => {
   const callsByMarker = Map.groupBy(upstreamCalls, ({ marker }) => marker);

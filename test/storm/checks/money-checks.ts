@@ -1,8 +1,8 @@
 import { amountOf, sumOf, textOf, type Amount } from '../../support/decimal';
 import type { BatchRecord, CallRecord, Evidence } from '../evidence';
-import { tokensOf } from '../../support/upstream-answer';
 import { GATEWAYS } from '../parts';
 import { OWN_KEYS_MODEL } from '../storm-catalogue';
+import { dueTokens, priceOf } from './due';
 import { diedBetween, type Check, type StormViolation } from './violation';
 
 /** How long a charge may wait in a gateway's memory while PostgreSQL is away. */
@@ -14,7 +14,9 @@ type Costs = ReadonlyMap<string, Amount>;
 function causesIn({ dump, batches }: Evidence): Costs {
   const causes = new Map<string, Amount>();
   for (const { id, state, costUsd } of dump.generations) if (state === 'settled') causes.set(id, amountOf(costUsd));
-  for (const { generationId, costUsd } of dump.results) causes.set(generationId, amountOf(costUsd));
+  for (const { generationId, costUsd } of dump.results) {
+    if (generationId !== null) causes.set(generationId, amountOf(costUsd));
+  }
   for (const { id, costUsd } of dump.videos) if (costUsd !== null) causes.set(id, amountOf(costUsd));
   // The results of a deleted batch are purged; its caller had seen them before.
   for (const [id, cost] of batches.filter(({ wasDeleted }) => wasDeleted).flatMap(resultCosts)) causes.set(id, cost);
@@ -82,9 +84,7 @@ function wrongRow(
 /** By the prompt and the price list alone; null where callers bring keys, and pay a share or nothing. */
 function dueFor({ api, model, prompt }: CallRecord, prices: Evidence['prices']): Amount | null {
   if (model === OWN_KEYS_MODEL) return null;
-  const { promptTokens, completionTokens } = tokensOf(prompt);
-  const generated = api === 'embeddings' ? 0 : completionTokens;
-  return amountOf(prices.prompt) * BigInt(promptTokens) + amountOf(prices.completion) * BigInt(generated);
+  return priceOf(dueTokens(prompt, api === 'embeddings'), prices);
 }
 
 export const answeredByProviders: Check = ({ calls, dump, upstreamCalls }) => {
@@ -101,9 +101,10 @@ export const answeredByProviders: Check = ({ calls, dump, upstreamCalls }) => {
 
 const LONGEST_STANDSTILL_MS = 15_000;
 
-/** An open call belongs to a gateway that died after it began; an open hold to a batch or video that is not over. */
+/** An open call belongs to a gateway that died after it began; a hold to a batch or video, whose end resolves it. */
 export const holds: Check = (evidence) => {
   const { dump, calls } = evidence;
+  const owners = new Set([...dump.batches, ...dump.videos].map(({ id }) => id));
   const callOf = new Map(calls.map((call) => [call.generationId ?? '', call]));
   const abandoned = dump.generations.filter(({ id, state, createdMs }) => {
     if (state !== 'abandoned') return false;
@@ -114,6 +115,7 @@ export const holds: Check = (evidence) => {
     return !suspects.some((name) => diedBetween(evidence, name, begunMs - 1_000, Infinity));
   });
   return [
+    ...dump.holds.filter(({ id }) => !owners.has(id)).map(({ id }) => `${id} is neither a batch nor a video`),
     ...dump.holds.filter(({ state }) => state === 'open').map(({ id, amountUsd }) => `${id} still holds ${amountUsd}`),
     ...dump.generations.filter(({ state }) => state === 'open').map(({ id }) => `the call ${id} is still open`),
     ...abandoned.map(({ id }) => `the call ${id} was left open by a gateway that lives`),

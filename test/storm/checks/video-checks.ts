@@ -1,21 +1,25 @@
 import { amountOf } from '../../support/decimal';
-import type { Evidence, VideoRecord } from '../evidence';
+import type { Evidence, StoredVideo } from '../evidence';
 import type { Check, StormViolation } from './violation';
 
 const TERMINAL = new Set(['completed', 'failed', 'cancelled', 'expired']);
 
 export const videos: Check = (evidence) => [
-  ...evidence.videos.flatMap((video) => wrongEnd(evidence, video)),
+  ...evidence.videos
+    .filter(({ id }) => !evidence.dump.videos.some((row) => row.id === id))
+    .map(({ id }) => ended(`${id} has no row`)),
+  ...evidence.dump.videos.flatMap((row) => wrongEnd(evidence, row)),
   ...[...evidence.filmsMade]
     .filter(([, times]) => times > 1)
     .map(([id, times]): StormViolation => ({ promise: 'a film is made once', what: `${id}: ${times} jobs upstream` })),
 ];
 
-function wrongEnd({ dump, announcements, videoUsd }: Evidence, { id }: VideoRecord): StormViolation[] {
-  const row = dump.videos.find((one) => one.id === id);
-  if (row === undefined) return [ended(`${id} has no row`)];
+/** Also of a video whose acceptance no caller saw. */
+function wrongEnd({ dump, announcements, videoUsd }: Evidence, row: StoredVideo): StormViolation[] {
+  const { id } = row;
   if (!TERMINAL.has(row.status)) return [ended(`${id} is ${row.status}`)];
-  const wrong: string[] = [];
+  const held = dump.holds.filter((hold) => hold.id === id).length;
+  const wrong = held === 1 ? [] : [`has ${held} holds`];
   const told = [...new Set(announcements.get(id))];
   const due = `${id}-${row.status} ${row.status}`;
   const isToldOnce = told.length === 1 && told[0] === due;

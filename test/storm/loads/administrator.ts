@@ -7,6 +7,7 @@ interface Made {
 
 /** An administrator who brings credentials along, sets budgets, and takes both away again. */
 export class Administrator extends Actor {
+  #calls = 0;
   #workspace: { readonly id: string; readonly key: LoadKey } | undefined;
 
   constructor(tools: LoadTools, number: number) {
@@ -57,7 +58,8 @@ export class Administrator extends Actor {
   }
 
   async #call(number: number, key: LoadKey, model: string): Promise<void> {
-    const marker = `${this.name}-${number}-${this.random.int(0, 1_000_000)}`;
+    this.#calls += 1;
+    const marker = `${this.name}-${number}-call-${this.#calls}`;
     await makeCall(this.tools.client, this.tools.history, {
       actor: this.name,
       gateway: this.gateway(),

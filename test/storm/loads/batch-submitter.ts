@@ -31,11 +31,12 @@ export class BatchSubmitter extends Actor {
     const model = isEmbedding ? 'storm/embed' : lane === 'native' ? 'storm/native' : 'storm/plain';
     const requests = isEmbedding ? embeddingRequests(lines) : chatRequests(lines);
     const body = JSON.stringify({ endpoint, model, requests });
-    const keyed = isKeyed ? `${this.name}-${number}` : null;
-    const accepted = await this.#submit('POST /batches', '/batches', body, keyed);
+    const submission = `${this.name}-${number}`;
+    this.tools.history.addBatchSubmission({ name: submission, endpoint, lines });
+    const accepted = await this.#submit('POST /batches', '/batches', body, isKeyed ? submission : null);
     if (accepted === null) return;
     const planted = lines.filter(({ prompt }) => prompt.includes(REFUSED_WORDS)).map(({ customId }) => customId);
-    const record = this.#record(accepted, { lane, endpoint, model, lines, planted });
+    const record = this.#record(accepted, { submission, lane, endpoint, model, lines, planted });
     await this.#follow(record, fate);
   }
 
@@ -53,7 +54,7 @@ export class BatchSubmitter extends Actor {
 
   #record(
     batch: BatchBody,
-    about: Pick<BatchRecord, 'lane' | 'endpoint' | 'model' | 'lines' | 'planted'>,
+    about: Pick<BatchRecord, 'submission' | 'lane' | 'endpoint' | 'model' | 'lines' | 'planted'>,
   ): BatchRecord {
     const record: BatchRecord = {
       id: batch.id,
@@ -138,16 +139,14 @@ export class BatchSubmitter extends Actor {
     const failed = new Set(
       (record.batch?.results ?? []).filter(({ error }) => error !== null).map((one) => one.custom_id),
     );
-    const accepted = await this.#submit(
-      'POST /batches/:id/retry',
-      `/batches/${record.id}/retry`,
-      undefined,
-      `${record.id}-again`,
-    );
-    if (accepted === null) return;
     const { lane, endpoint, model, planted } = record;
     const lines = record.lines.filter(({ customId }) => failed.has(customId));
-    const again = this.#record(accepted, { lane, endpoint, model, lines, planted });
+    const submission = `${record.id}-again`;
+    this.tools.history.addBatchSubmission({ name: submission, endpoint, lines });
+    const path = `/batches/${record.id}/retry`;
+    const accepted = await this.#submit('POST /batches/:id/retry', path, undefined, submission);
+    if (accepted === null) return;
+    const again = this.#record(accepted, { submission, lane, endpoint, model, lines, planted });
     await this.#follow(again, 'nothing');
   }
 }

@@ -90,7 +90,9 @@ async function readAnswer(
   leave: AbortController,
 ): Promise<void> {
   const { gateway, api, key } = plan;
-  const ask = { gateway, key: key.key, method: 'POST', path: PATHS[api], body: bodyOf(plan) } as const;
+  // The gateway stores the user agent with the generation, so the checker finds the call of each row.
+  const headers = { 'user-agent': plan.marker };
+  const ask = { gateway, key: key.key, method: 'POST', path: PATHS[api], body: bodyOf(plan), headers } as const;
   const answer = await client.open(ask, leave.signal);
   record.status = answer.statusCode;
   record.generationId = text(answer.headers['x-generation-id']);
