@@ -1,28 +1,20 @@
-import {
-  batchesOf,
-  answerLinesBefore,
-  openTestDatabase,
-  startBatch,
-  storeBatch,
-  type OpenTestDatabase,
-  type StoredBatch,
-} from '../testing';
+import { batchesOf, openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
 import { BatchChecksRepository, type BatchFinding } from './batch-checks.repository';
 import type { BatchProblemKind } from './batch-figures';
 import type { BatchesRepository } from './batches.repository';
-
-const LEASE_MS = 30_000;
-const LINES = 8;
+import { BatchStages, LINES } from './testing/batch-stages';
 
 describe(BatchChecksRepository.name, () => {
   let opened: OpenTestDatabase;
   let batches: BatchesRepository;
   let checks: BatchChecksRepository;
+  let stages: BatchStages;
 
   beforeAll(async () => {
     opened = await openTestDatabase();
     batches = batchesOf(opened.database);
     checks = new BatchChecksRepository(opened.database);
+    stages = new BatchStages(opened.database);
   });
 
   afterAll(() => opened.close());
@@ -32,30 +24,21 @@ describe(BatchChecksRepository.name, () => {
     await opened.database.execute({ sql });
   });
 
-  async function running(answered = LINES): Promise<StoredBatch> {
-    const batch = await startBatch(opened.database, LINES);
-    await answerLinesBefore(opened.database, answered, LINES);
-    return batch;
-  }
-
-  async function completed(): Promise<StoredBatch> {
-    const batch = await running();
-    await batches.beginFinalizing(batch.number);
-    await batches.complete(batch.id, ({ costUsd }) => ({ cost: Number(costUsd) }));
-    return batch;
-  }
-
-  async function failedValidation(): Promise<StoredBatch> {
-    const batch = await storeBatch(opened.database, LINES);
-    await batches.failValidation((await batches.claimValidation(batch.id, LEASE_MS))!, 'no');
-    return batch;
-  }
-
   const STAGES = {
-    validating: () => storeBatch(opened.database, LINES),
-    running: () => running(5),
-    completed,
-    'failed in validation': failedValidation,
+    validating: () => stages.accepted(),
+    running: () => stages.running(),
+    finalizing: () => stages.finalizing(),
+    completed: () => stages.completed(),
+    'completed on an own key': () => stages.completedOnOwnKey(),
+    'completed with errors': () => stages.completedWithErrors(),
+    'failed in validation': () => stages.failedValidation(),
+    'failed midway': () => stages.failedMidway(),
+    cancelling: () => stages.cancelling(),
+    cancelled: () => stages.cancelled(),
+    'cancelled before it began': () => stages.cancelledBeforeItBegan(),
+    expired: () => stages.expired(),
+    'removed by its owner': () => stages.removedByItsOwner(),
+    'past its retention': () => stages.pastItsRetention(),
   };
 
   /** All pages. */
@@ -71,14 +54,14 @@ describe(BatchChecksRepository.name, () => {
 
   it('finds nothing in batches of every stage', async () => {
     for (const make of Object.values(STAGES)) await make();
-    expect(await found()).toEqual({ checked: 4, findings: [] });
+    expect(await found()).toEqual({ checked: Object.keys(STAGES).length, findings: [] });
   });
 
   const OF = 'WHERE batch_number = $1';
   const defects: [keyof typeof STAGES, string, BatchProblemKind[]][] = [
     ['validating', `DELETE FROM batch_lines ${OF} AND seq = 7`, ['lines']],
-    ['running', `UPDATE batch_lines SET seq = 100 ${OF} AND seq = 3`, ['lines']],
-    ['completed', `DELETE FROM batch_lines ${OF} AND seq = 0`, ['lines']],
+    ['running', `UPDATE batch_lines SET seq = 100 ${OF} AND seq = 3`, ['lines', 'results']],
+    ['completed', `DELETE FROM batch_lines ${OF} AND seq = 0`, ['lines', 'results']],
     ['completed', `DELETE FROM batch_results ${OF} AND seq = 2`, ['results', 'usage', 'charges']],
     ['completed', `UPDATE batch_results SET body = NULL, error = '{}' ${OF} AND seq = 2`, ['results']],
     ['completed', `UPDATE batches SET completed = 7 WHERE number = $1`, ['results', 'counts']],
@@ -117,7 +100,7 @@ describe(BatchChecksRepository.name, () => {
   ];
 
   it.each(defects)('finds one that is %s after: %s', async (stage, defect, kinds) => {
-    await completed();
+    await stages.completed();
     const batch = await STAGES[stage]();
     expect(await opened.database.execute({ sql: defect, values: [batch.number] })).toBeGreaterThan(0);
     const { checked, findings } = await found();
@@ -126,8 +109,183 @@ describe(BatchChecksRepository.name, () => {
     expect(findings[0]!.problems.map(({ kind }) => kind)).toEqual(kinds);
   });
 
+  const CHARGE = `WHERE kind = 'charge' AND reference = (SELECT generation_id FROM batch_results ${OF} AND seq = 1)`;
+  const USAGE = (path: string): string =>
+    `UPDATE batches SET usage = jsonb_set(usage, '{${path}}', '123456') WHERE number = $1`;
+  const extraCharge = (amountUsd: string): string => `
+    INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd, workspace_id, api_key_hash)
+    SELECT 'gen-' || left(id, -6) || 'zzzzzz', 'charge', 'org:' || organization_id, 'revenue', ${amountUsd}, workspace_id,
+      api_key_hash FROM batches WHERE number = $1`;
+  const disagreements: [string, keyof typeof STAGES, string, BatchProblemKind, string][] = [
+    [
+      'a result beyond its last request',
+      'completed',
+      `UPDATE batch_results SET seq = 100 ${OF} AND seq = 3`,
+      'results',
+      '1 results have no line with their seq and custom_id',
+    ],
+    [
+      'a result before its first request',
+      'cancelled',
+      `UPDATE batch_results SET seq = -1 ${OF} AND seq = 3`,
+      'results',
+      '1 results have no line with their seq and custom_id',
+    ],
+    [
+      'a result with the custom_id of another request, while it runs',
+      'running',
+      `UPDATE batch_results SET custom_id = 'line-2' ${OF} AND seq = 3`,
+      'results',
+      '1 results have no line with their seq and custom_id',
+    ],
+    ['a charge without a result', 'completed', extraCharge('0.5'), 'charges', '1 charges belong to no result'],
+    [
+      'a charge without a result, while it runs',
+      'running',
+      extraCharge('0.02'),
+      'charges',
+      '1 charges belong to no result',
+    ],
+    [
+      'a charge although its validation failed',
+      'failed in validation',
+      extraCharge('0.02'),
+      'charges',
+      '1 charges belong to no result',
+    ],
+    [
+      'a result that names the charge of another',
+      'completed',
+      `UPDATE batch_results r SET generation_id = o.generation_id FROM batch_results o
+       WHERE r.batch_number = $1 AND o.batch_number = $1 AND r.seq = 3 AND o.seq = 4`,
+      'charges',
+      '1 charges belong to no result',
+    ],
+    [
+      'a charge to another organization',
+      'running',
+      `UPDATE ledger_transfers SET debit_account = 'org:other' ${CHARGE}`,
+      'charges',
+      '1 charges name another account, workspace or key',
+    ],
+    [
+      'a charge to another workspace',
+      'completed',
+      `UPDATE ledger_transfers SET workspace_id = gen_random_uuid() ${CHARGE}`,
+      'charges',
+      '1 charges name another account, workspace or key',
+    ],
+    [
+      'a charge to no key',
+      'completed',
+      `UPDATE ledger_transfers SET api_key_hash = NULL ${CHARGE}`,
+      'charges',
+      '1 charges name another account, workspace or key',
+    ],
+    [
+      'a charge in favour of another account',
+      'completed',
+      `UPDATE ledger_transfers SET credit_account = 'org:other' ${CHARGE}`,
+      'charges',
+      '1 charges name another account, workspace or key',
+    ],
+    [
+      'a charge beyond its hold, although its results are removed',
+      'removed by its owner',
+      extraCharge('0.02'),
+      'charges',
+      'its hold was charged 0.160000000000, its lines 0.180000000000',
+    ],
+    [
+      'a charge to another organization, although its results are past the retention',
+      'past its retention',
+      `UPDATE ledger_transfers SET debit_account = 'org:other' WHERE kind = 'charge' AND reference = (
+         SELECT 'gen-' || left(id, -6) || '000003' FROM batches WHERE number = $1)`,
+      'charges',
+      '1 charges name another account, workspace or key',
+    ],
+    [
+      'another prompt_tokens',
+      'completed',
+      USAGE('prompt_tokens'),
+      'usage',
+      'usage.prompt_tokens is 123456, its results have 56',
+    ],
+    [
+      'another completion_tokens',
+      'cancelled',
+      USAGE('completion_tokens'),
+      'usage',
+      'usage.completion_tokens is 123456, its results have 25',
+    ],
+    [
+      'another total_tokens',
+      'expired',
+      USAGE('total_tokens'),
+      'usage',
+      'usage.total_tokens is 123456, its results have 60',
+    ],
+    [
+      'other cached tokens',
+      'completed',
+      USAGE('prompt_tokens_details, cached_tokens'),
+      'usage',
+      'usage.prompt_tokens_details.cached_tokens is 123456, its results have 24',
+    ],
+    [
+      'other tokens written to caches',
+      'completed',
+      USAGE('prompt_tokens_details, cache_write_tokens'),
+      'usage',
+      'usage.prompt_tokens_details.cache_write_tokens is 123456, its results have 16',
+    ],
+    [
+      'other reasoning tokens',
+      'completed',
+      USAGE('completion_tokens_details, reasoning_tokens'),
+      'usage',
+      'usage.completion_tokens_details.reasoning_tokens is 123456, its results have 32',
+    ],
+    [
+      'audio tokens that no result has',
+      'completed',
+      USAGE('prompt_tokens_details, audio_tokens'),
+      'usage',
+      'usage.prompt_tokens_details.audio_tokens is 123456, its results have 0',
+    ],
+    [
+      'another upstream cost',
+      'completed on an own key',
+      USAGE('cost_details, upstream_inference_cost'),
+      'usage',
+      'usage.cost_details.upstream_inference_cost is 123456, its results have 2.4',
+    ],
+    [
+      'two segments for the same lines and none for others',
+      'running',
+      `UPDATE batch_segments SET first_seq = 0, last_seq = 3 ${OF} AND number = 1`,
+      'segments',
+      'its 2 segments do not cover lines 0 to 7 once each',
+    ],
+    [
+      'results counted for another segment',
+      'running',
+      `UPDATE batch_segments SET completed = CASE number WHEN 0 THEN 1 ELSE 4 END ${OF}`,
+      'segments',
+      '2 segments count other results than their lines have',
+    ],
+  ];
+
+  it.each(disagreements)('finds %s (%s)', async (_what, stage, defect, kind, message) => {
+    await stages.completed();
+    const batch = await STAGES[stage]();
+    expect(await opened.database.execute({ sql: defect, values: [batch.number] })).toBeGreaterThan(0);
+    const { findings } = await found();
+    expect(findings).toEqual([expect.objectContaining({ id: batch.id, problems: [{ kind, message }] })]);
+  });
+
   it('finds one that failed because results were lost, however it ended', async () => {
-    const batch = await running();
+    const batch = await stages.running(LINES);
     await opened.database.execute({ sql: `DELETE FROM batch_results ${OF} AND seq = 2`, values: [batch.number] });
     await batches.beginFinalizing(batch.number);
     await batches.complete(batch.id, ({ costUsd }) => ({ cost: Number(costUsd) }));
@@ -136,16 +294,73 @@ describe(BatchChecksRepository.name, () => {
     expect(finding!.problems.map(({ message }) => message)).toContain('7 results for 8 requests');
   });
 
-  it('finds segments of a batch that is not there', async () => {
-    const batch = await storeBatch(opened.database, LINES);
-    await opened.database.execute({ sql: 'DELETE FROM batches' });
-    expect((await found()).findings).toEqual([
-      expect.objectContaining({ id: null, number: String(batch.number), status: null }),
-    ]);
+  describe('with rows of a batch that is not there', () => {
+    const gone = async (make: () => Promise<StoredBatch>, kept: string): Promise<StoredBatch> => {
+      await stages.completed();
+      const batch = await make();
+      const of = { values: [batch.number] };
+      const left = ['batch_lines', 'batch_results', 'batch_segments'].filter((table) => table !== kept);
+      for (const table of left) await opened.database.execute({ sql: `DELETE FROM ${table} ${OF}`, ...of });
+      if (kept !== 'ledger_transfers') {
+        const sql = `DELETE FROM ledger_transfers t USING batches b
+                     WHERE b.number = $1 AND left(t.reference, -6) = 'gen-' || left(b.id, -6)`;
+        await opened.database.execute({ sql, ...of });
+      }
+      await opened.database.execute({ sql: 'DELETE FROM batches WHERE number = $1', ...of });
+      await stages.completed();
+      return batch;
+    };
+
+    it.each([
+      ['lines', 'batch_lines', '8 lines of a batch that is not there'],
+      ['results', 'batch_results', '8 results of a batch that is not there'],
+      ['segments', 'batch_segments', '2 segments of a batch that is not there'],
+    ])('finds %s by their number', async (kind, table, message) => {
+      const batch = await gone(() => stages.finalizing(), table);
+      expect(await found()).toEqual({
+        checked: 2,
+        findings: [{ id: null, number: String(batch.number), status: null, problems: [{ kind, message }] }],
+      });
+    });
+
+    it('finds charges by the id of their batch', async () => {
+      const { id } = await gone(() => stages.completed(), 'ledger_transfers');
+      const message = `8 charges of a batch that is not there: its id begins with ${id.slice(0, -6)}`;
+      expect(await found()).toEqual({
+        checked: 2,
+        findings: [{ id: null, number: null, status: null, problems: [{ kind: 'charges', message }] }],
+      });
+    });
+
+    it('names all rows of it together', async () => {
+      const batch = await stages.finalizing();
+      await opened.database.execute({ sql: 'DELETE FROM batches' });
+      const { findings } = await found();
+      expect(findings.map(({ number, problems }) => [number, problems.map(({ kind }) => kind)])).toEqual([
+        [String(batch.number), ['lines', 'results', 'segments']],
+        [null, ['charges']],
+      ]);
+    });
+
+    it('looks for lines and charges from a date on only', async () => {
+      await gone(() => stages.completed(), 'batch_lines');
+      await stages.completed();
+      await opened.database.execute({
+        sql: `UPDATE batches SET created_at = now() - interval '9 days', created_on = current_date - 9`,
+      });
+      expect(await found(new Date())).toEqual({ checked: 0, findings: [] });
+    });
+
+    it('takes no upload that is under way for one', async () => {
+      const { number } = await stages.accepted();
+      const sql = `UPDATE batches SET status = 'receiving' WHERE number = $1`;
+      await opened.database.execute({ sql, values: [number] });
+      expect(await found()).toEqual({ checked: 0, findings: [] });
+    });
   });
 
   it('asks nothing of what its owner or the retention has removed', async () => {
-    const [deleted, old] = [await completed(), await completed()];
+    const [deleted, old] = [await stages.completed(), await stages.completed()];
     await opened.database.execute({ sql: 'DELETE FROM batch_lines' });
     await opened.database.execute({ sql: 'DELETE FROM batch_results' });
     await opened.database.execute({ sql: 'UPDATE batches SET deleted_at = now() WHERE id = $1', values: [deleted.id] });
@@ -171,7 +386,7 @@ describe(BatchChecksRepository.name, () => {
   });
 
   it('reads lines, results and charges by their indexes, however many others there are', async () => {
-    await completed();
+    await stages.completed();
     const { database } = opened;
     await database.execute({
       sql: `INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd)

@@ -1,14 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../database';
+import { Database, type Session } from '../database';
 import type { BatchStatus } from './batch.entity';
-import { problemsOf, type BatchFigures, type BatchProblem } from './batch-figures';
-import { RETENTION_DAYS } from './batch-views.repository';
+import { problemsOf, type BatchFigures, type BatchProblem, type BatchProblemKind } from './batch-figures';
+import { FIGURES_SQL, PLAN } from './batch-figures-sql';
+import { ORPHAN_CHARGES_SQL, orphansSql } from './batch-orphans-sql';
 
 /** A batch whose rows disagree. */
 export interface BatchFinding {
   /** Null for rows of a batch that is not there. */
   readonly id: string | null;
-  readonly number: string;
+  /** Null for charges of such a batch. */
+  readonly number: string | null;
   readonly status: BatchStatus | null;
   readonly problems: readonly BatchProblem[];
 }
@@ -19,46 +21,9 @@ export interface BatchCheckPage {
   readonly findings: readonly BatchFinding[];
 }
 
-/** Lines of a batch may be half a million: so many batches are read in one statement. */
-const PAGE_BATCHES = 20;
-const MOST_ORPHANS = 1_000;
-/** The number of a batch is given out when its upload begins, which may be this long before it was accepted. */
-const LONGEST_UPLOAD = `interval '2 days'`;
-
-// Each part is read by the index of its table; joins of other kinds would read tables of all batches.
-const PLAN = `SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off`;
-
-const FIGURES_SQL = `
-  SELECT b.id, b.number, b.status, b.total, b.completed, b.failed, b.ends_as AS "endsAs",
-    (b.usage->>'cost')::float8 AS "usageCost",
-    b.deleted_at IS NOT NULL OR b.created_at <= now() - interval '${RETENTION_DAYS} days' AS "isEmptied",
-    l.lines, l.first AS "firstSeq", l.last AS "lastSeq",
-    r.answered, r.refused, r.cost::text AS "resultsUsd", r.mischarged,
-    s.segments, s.lines AS "segmentLines", s.results AS "segmentResults",
-    h.state AS "holdState", coalesce(h.settled_usd, 0)::text AS "settledUsd",
-    coalesce(h.settled_usd, 0) = r.cost AS "isSettledAsResults"
-  FROM (
-    SELECT * FROM batches WHERE number > $1 AND status <> 'receiving' AND created_at >= $2
-    ORDER BY number LIMIT ${PAGE_BATCHES}
-  ) b
-  LEFT JOIN ledger_holds h ON h.id = b.id
-  CROSS JOIN LATERAL (
-    SELECT count(*)::integer AS lines, min(seq) AS first, max(seq) AS last
-    FROM batch_lines WHERE created_on = b.created_on AND batch_number = b.number
-  ) l
-  CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE r.error IS NULL)::integer AS answered,
-      count(*) FILTER (WHERE r.error IS NOT NULL)::integer AS refused, coalesce(sum(r.cost_usd), 0) AS cost,
-      count(*) FILTER (WHERE r.cost_usd <> coalesce(t.amount_usd, 0))::integer AS mischarged
-    FROM batch_results r LEFT JOIN ledger_transfers t ON t.reference = r.generation_id AND t.kind = 'charge'
-    WHERE r.created_on = b.created_on AND r.batch_number = b.number
-  ) r
-  CROSS JOIN LATERAL (
-    SELECT count(*)::integer AS segments, coalesce(sum(last_seq - first_seq + 1), 0)::integer AS lines,
-      coalesce(sum(completed + failed), 0)::integer AS results
-    FROM batch_segments WHERE batch_number = b.number
-  ) s
-  ORDER BY b.number`;
+/** The number and id of a batch are given out when its upload begins, which may be this long before it was accepted. */
+const LONGEST_UPLOAD_DAYS = 2;
+const LONGEST_UPLOAD = `interval '${LONGEST_UPLOAD_DAYS} days'`;
 
 /** Compares what is stored of batches with itself: lines, results, counts, charges, segments and holds. */
 @Injectable()
@@ -72,22 +37,19 @@ export class BatchChecksRepository {
    * @param since only batches that were accepted from then on
    */
   async *check(since: Date = new Date(0)): AsyncGenerator<BatchCheckPage> {
-    let after = await this.numberBefore(since);
+    const first = await this.numberBefore(since);
+    let after = first;
     for (;;) {
       const page = await this.figuresAfter(after, since);
       if (page.length === 0) break;
       after = page.at(-1)!.number;
       yield { checked: page.length, findings: page.map(toFinding).filter(({ problems }) => problems.length > 0) };
     }
-    yield { checked: 0, findings: await this.orphans() };
+    yield { checked: 0, findings: await this.orphans(first, since) };
   }
 
   private async figuresAfter(number: string, since: Date): Promise<BatchFigures[]> {
-    return this.database.transaction(async (session) => {
-      await session.mayTake(1_800);
-      await session.client.query(PLAN);
-      return session.rows<BatchFigures>({ sql: FIGURES_SQL, values: [number, since] });
-    });
+    return this.reading((session) => session.rows<BatchFigures>({ sql: FIGURES_SQL, values: [number, since] }));
   }
 
   /** Numbers rise with time, so batches that are too old are passed by without being read. */
@@ -100,20 +62,40 @@ export class BatchChecksRepository {
     return row?.number ?? '0';
   }
 
-  /** Segments without a batch; workers look at them. */
-  private async orphans(): Promise<BatchFinding[]> {
-    const rows = await this.database.rows<{ number: string; segments: number }>({
-      sql: `SELECT batch_number AS number, count(*)::integer AS segments FROM batch_segments s
-            WHERE NOT EXISTS (SELECT 1 FROM batches b WHERE b.number = s.batch_number)
-            GROUP BY batch_number ORDER BY batch_number LIMIT ${MOST_ORPHANS}`,
+  /** Rows of batches that are not there, by the number of their batch; charges by its id. */
+  private async orphans(after: string, since: Date): Promise<BatchFinding[]> {
+    return this.reading(async (session) => {
+      const byNumber = new Map<string, BatchProblem[]>();
+      for (const kind of ['lines', 'results', 'segments'] as const) {
+        // Workers look at segments of all times, of which there are few.
+        const values = [kind === 'segments' ? '0' : after];
+        for (const row of await session.rows<{ number: string; count: number }>({ sql: orphansSql(kind), values })) {
+          byNumber.set(row.number, [...(byNumber.get(row.number) ?? []), orphanProblem(kind, row.count)]);
+        }
+      }
+      const seconds = Math.max(0, Math.floor(since.getTime() / 1_000) - LONGEST_UPLOAD_DAYS * 86_400);
+      const charges = await session.rows<{ id: string; count: number }>({ sql: ORPHAN_CHARGES_SQL, values: [seconds] });
+      return [
+        ...[...byNumber].map(([number, problems]) => ({ id: null, number, status: null, problems })),
+        ...charges.map(({ id, count }) => {
+          const problem = orphanProblem('charges', count, `: its id begins with ${id}`);
+          return { id: null, number: null, status: null, problems: [problem] };
+        }),
+      ];
     });
-    return rows.map(({ number, segments }) => ({
-      id: null,
-      number,
-      status: null,
-      problems: [{ kind: 'segments', message: `${segments} segments of a batch that is not there` }],
-    }));
   }
+
+  private async reading<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    return this.database.transaction(async (session) => {
+      await session.mayTake(1_800);
+      await session.client.query(PLAN);
+      return work(session);
+    });
+  }
+}
+
+function orphanProblem(kind: BatchProblemKind, count: number, more = ''): BatchProblem {
+  return { kind, message: `${count} ${kind} of a batch that is not there${more}` };
 }
 
 function toFinding(figures: BatchFigures): BatchFinding {

@@ -10,6 +10,7 @@ export interface BatchFigures {
   readonly completed: number | null;
   readonly failed: number | null;
   readonly endsAs: string | null;
+  readonly usage: object | null;
   /** `usage.cost`; null where it has none. */
   readonly usageCost: number | null;
   /** Its requests and results were removed, by its owner or after the retention. */
@@ -19,16 +20,30 @@ export interface BatchFigures {
   readonly lastSeq: number | null;
   readonly answered: number;
   readonly refused: number;
+  /** Results without a line that has their seq and custom_id. */
+  readonly strayResults: number;
   readonly resultsUsd: string;
+  /** Sums over the results, by the dotted path of their figure in `usage`. */
+  readonly usageSums: Readonly<Record<string, number | null>>;
   /** Results whose charge is missing or of another amount. */
   readonly mischarged: number;
+  /** Charges of another account, workspace or key than those of the batch. */
+  readonly misownedCharges: number;
+  /** Charges with an id of the batch that belong to none of its results. */
+  readonly strayCharges: number;
   readonly segments: number;
-  readonly segmentLines: number;
-  readonly segmentResults: number;
+  /** Whether each line is in exactly one segment. */
+  readonly areSegmentsWhole: boolean;
+  /** Segments that count another number of results than their lines have. */
+  readonly miscountedSegments: number;
   /** Null where there is no hold. */
   readonly holdState: 'open' | 'resolved' | null;
   readonly settledUsd: string;
   readonly isSettledAsResults: boolean;
+  /** Sum of all charges with an id of the batch. */
+  readonly chargedUsd: string;
+  /** True also where no ids of charges are made from the id of the batch. */
+  readonly isSettledAsCharges: boolean;
 }
 
 export type BatchProblemKind = 'lines' | 'results' | 'counts' | 'usage' | 'charges' | 'segments' | 'hold';
@@ -49,19 +64,39 @@ const failedValidation = ({ status, usageCost }: BatchFigures): boolean => statu
 const ranToItsEnd = (of: BatchFigures): boolean =>
   of.status === 'completed' || (of.status === 'failed' && of.endsAs === null && !failedValidation(of));
 
+function numberOfResults(of: BatchFigures): string | null {
+  if (!isOver(of)) return null;
+  const results = of.answered + of.refused;
+  if (ranToItsEnd(of) && results !== of.total) return `${results} results for ${of.total} requests`;
+  if (of.answered !== of.completed) return `${of.answered} responses, but completed is ${of.completed}`;
+  return of.status === 'completed' && of.refused !== of.failed
+    ? `${of.refused} errors, but failed is ${of.failed}`
+    : null;
+}
+
+/** A figure that `usage` does not have is not compared: batches of older releases have fewer. */
+function otherSums({ usage, usageSums }: BatchFigures): string[] {
+  return Object.entries(usageSums).flatMap(([path, sum]) => {
+    const said = path.split('.').reduce<unknown>(memberOf, usage);
+    return said === undefined || said === sum
+      ? []
+      : [`usage.${path} is ${JSON.stringify(said)}, its results have ${sum}`];
+  });
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
 const CHECKS: Readonly<Record<BatchProblemKind, Check>> = {
   lines: ({ isEmptied, lines, firstSeq, lastSeq, total }) => {
     if (isEmptied || (lines === total && firstSeq === 0 && lastSeq === total - 1)) return null;
     return `${lines} of ${total} lines${lines === 0 ? '' : `, numbered ${firstSeq} to ${lastSeq}`}`;
   },
   results: (of) => {
-    if (of.isEmptied || !isOver(of)) return null;
-    const results = of.answered + of.refused;
-    if (ranToItsEnd(of) && results !== of.total) return `${results} results for ${of.total} requests`;
-    if (of.answered !== of.completed) return `${of.answered} responses, but completed is ${of.completed}`;
-    return of.status === 'completed' && of.refused !== of.failed
-      ? `${of.refused} errors, but failed is ${of.failed}`
-      : null;
+    if (of.isEmptied) return null;
+    const stray = of.strayResults > 0 ? `${of.strayResults} results have no line with their seq and custom_id` : null;
+    return numberOfResults(of) ?? stray;
   },
   counts: (of) => {
     if (!isOver(of)) return null;
@@ -73,18 +108,24 @@ const CHECKS: Readonly<Record<BatchProblemKind, Check>> = {
     const said = of.usageCost ?? 0;
     const usd = of.isEmptied ? of.settledUsd : of.resultsUsd;
     const what = of.isEmptied ? 'its hold was charged' : 'its results cost';
-    return said === Number(usd) ? null : `usage.cost is ${said}, but ${what} ${usd}`;
+    const cost = said === Number(usd) ? [] : [`usage.cost is ${said}, but ${what} ${usd}`];
+    const problems = of.isEmptied ? cost : [...cost, ...otherSums(of)];
+    return problems.length === 0 ? null : problems.join('; ');
   },
   charges: (of) => {
-    if (of.isEmptied) return null;
+    if (of.misownedCharges > 0) return `${of.misownedCharges} charges name another account, workspace or key`;
+    if (of.isEmptied) {
+      return of.isSettledAsCharges ? null : `its hold was charged ${of.settledUsd}, its lines ${of.chargedUsd}`;
+    }
     if (of.mischarged > 0) return `${of.mischarged} results are not charged what they cost`;
+    if (of.strayCharges > 0) return `${of.strayCharges} charges belong to no result`;
     return of.isSettledAsResults ? null : `its hold was charged ${of.settledUsd}, its results cost ${of.resultsUsd}`;
   },
   segments: (of) => {
     if (isOver(of)) return of.segments === 0 ? null : `${of.segments} segments are left over`;
-    if (of.segmentLines !== of.total) return `segments for ${of.segmentLines} of ${of.total} lines`;
-    const results = of.answered + of.refused;
-    return of.segmentResults === results ? null : `segments count ${of.segmentResults} results, there are ${results}`;
+    if (!of.areSegmentsWhole) return `its ${of.segments} segments do not cover lines 0 to ${of.total - 1} once each`;
+    const miscounted = of.miscountedSegments;
+    return miscounted === 0 ? null : `${miscounted} segments count other results than their lines have`;
   },
   hold: (of) => {
     if (of.holdState === null) return 'there is no hold';

@@ -29,7 +29,12 @@ export const batchesCheck: Command = {
 
 function textOf(checked: number, found: number, findings: readonly BatchFinding[]): string {
   const rows = findings.flatMap(({ id, number, status, problems }) =>
-    problems.map(({ kind, message }) => [id ?? `number ${number}`, status ?? '-', kind, message]),
+    problems.map(({ kind, message }) => [
+      id ?? (number === null ? '-' : `number ${number}`),
+      status ?? '-',
+      kind,
+      message,
+    ]),
   );
   const more = found > findings.length ? `\n\nand ${found - findings.length} more: --since DATE shows fewer` : '';
   return `${checked} batches checked, ${found} disagree.\n\n${table(['ID', 'STATUS', 'WHAT', 'PROBLEM'], rows)}${more}`;
