@@ -93,7 +93,10 @@ async function hunt(names: readonly string[]): Promise<number> {
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
     const environment = { ...process.env, ...serviceEnvironment(services) };
     for (const mutant of chosen) {
-      const [catcher] = await redTestsWith(mutant, copy, environment);
+      const [catcher] = await redTestsWith(mutant, copy, environment).catch((error: unknown) => {
+        say(`${mutant.name}: ${String(error)}`);
+        return [];
+      });
       if (catcher === undefined) escaped.push(mutant.name);
       say(`${catcher === undefined ? 'ESCAPED' : 'caught '} ${mutant.name}: ${mutant.defect}`);
       if (catcher !== undefined) say(`        by: ${catcher}`);
