@@ -94,7 +94,7 @@ export { LedgerHoldsRepository, type HoldRelease, type OrphanHold } from './ledg
 export { LedgerRepository, organizationAccount, type HoldRequest } from './ledger/ledger.repository';
 export { OperatorTopUpsRepository } from './ledger/operator-top-ups.repository';
 export type { KeyLimit, SpendingLimit } from './ledger/key-limit';
-export { keyLimitOf } from './ledger/key-limit-of';
+export { countsByok, keyLimitOf } from './ledger/key-limit-of';
 export type { Spender } from './ledger/room-to-spend';
 export type { HoldRefusal } from './ledger/set-aside';
 export { migrate } from './migrate';

@@ -13,6 +13,7 @@ import {
   type RoutePolicy,
 } from '@libs/inference';
 import {
+  countsByok,
   BatchIntakeRepository,
   BatchViewsRepository,
   CommitUnknown,
@@ -232,11 +233,6 @@ function takesPlainIdsOnly({ provider }: Endpoint): boolean {
 
 function estimatedCost(upload: BatchUpload, header: BatchHeader, endpoint: Endpoint): bigint {
   return upload.estimate.costAt(endpoint, API_OF_ENDPOINT[header.endpoint] !== 'embeddings');
-}
-
-/** Whether a limit counts what the caller's own provider charges: then all of the list price is set aside. */
-function countsByok({ keyLimit, budgets = [] }: BatchCaller): boolean {
-  return keyLimit?.includesByok === true || budgets.some(({ includesByok }) => includesByok);
 }
 
 function traceOf(

@@ -1,9 +1,11 @@
 import {
   endpointsNamed,
+  feeOf,
   heldOutputTokens,
   highestPricesFor,
   mostPromptTokens,
   priceTokens,
+  resolveModel,
   toolRate,
   upstreamApiFor,
   type Api,
@@ -13,6 +15,8 @@ import {
   type PriceList,
   type ProviderTool,
 } from '@libs/inference';
+
+import type { ChargedShare } from './charged-share';
 
 /** Number of model turns to reserve credit for at first when server tools are used; later turns reserve their own. */
 export const HELD_TURNS = 4n;
@@ -34,13 +38,20 @@ export interface ExpectedUsage {
   readonly tools?: readonly ProviderTool[];
 }
 
-/** What a call is expected to cost at most, at the dearest endpoint it may be routed to. */
-export function estimateHold(catalogue: Catalogue, expected: ExpectedUsage): PicoUsd {
+/** What a call is expected to cost its caller at most, at the dearest endpoint it may be routed to. */
+export function estimateHold(
+  catalogue: Catalogue,
+  expected: ExpectedUsage,
+  chargedShare: ChargedShare | null = null,
+): PicoUsd {
   let dearest = 0n;
   for (const name of expected.models) {
+    const { model } = resolveModel(name, catalogue);
     for (const endpoint of endpointsNamed(name, catalogue)) {
       if (upstreamApiFor(expected.api, endpoint, undefined) === null) continue;
-      const cost = costAt(endpoint, expected);
+      const share = model === null ? null : (chargedShare?.(model, endpoint) ?? null);
+      const listPrice = costAt(endpoint, expected);
+      const cost = share === null ? listPrice : feeOf(listPrice, share);
       if (cost > dearest) dearest = cost;
     }
   }

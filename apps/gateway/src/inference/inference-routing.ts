@@ -1,3 +1,4 @@
+import type { Principal } from '@libs/contracts';
 import {
   keyedCandidates,
   planRoute,
@@ -12,12 +13,15 @@ import {
   type CredentialScope,
   type Endpoint,
   type OwnCredential,
+  type PicoUsd,
   type ProviderAdapter,
   type RoutePlan,
   type RouteRequest,
   type SharedCredentials,
   type UpstreamApi,
 } from '@libs/inference';
+import type { ChargedShare } from './charged-share';
+import { estimateHold, type ExpectedUsage } from './hold-estimate';
 
 /** What this installation can route to: the catalogue in force, the protocols it speaks and the keys it has. */
 export class InferenceRouting {
@@ -28,7 +32,13 @@ export class InferenceRouting {
     private readonly source: CatalogueSource,
     private readonly adapters: ReadonlyMap<string, ProviderAdapter>,
     private readonly credentials: SharedCredentials,
+    private readonly chargedShare: (caller: Principal) => ChargedShare | null = () => null,
   ) {}
+
+  /** What a call or one of its turns is expected to cost its caller at most. */
+  holdFor(caller: Principal, expected: ExpectedUsage): PicoUsd {
+    return estimateHold(this.catalogue(), expected, this.chargedShare(caller));
+  }
 
   catalogue(): Catalogue {
     return this.source.current();

@@ -23,6 +23,7 @@ import { createServerTools } from '../server-tools/server-tool-registry';
 import { PageReader } from '../server-tools/web-fetch-pages/page-reader';
 import { WebSearch } from '../server-tools/web-search';
 import { CallReplier } from './call-replier';
+import { chargedShareFor } from './charged-share';
 import { ChatCompletionsController } from './chat-completions.controller';
 import { EmbeddingsController } from './embeddings.controller';
 import { InferenceRouting } from './inference-routing';
@@ -63,9 +64,17 @@ const engineLogger = new Logger(InferenceEngine.name);
     { provide: ADAPTERS, inject: [UpstreamHttp], useFactory: (http: UpstreamHttp) => createProviderAdapters(http) },
     {
       provide: InferenceRouting,
-      inject: [CatalogueSource, ADAPTERS, SharedCredentials],
-      useFactory: (source: CatalogueSource, adapters: Adapters, credentials: SharedCredentials) =>
-        new InferenceRouting(source, adapters, credentials),
+      inject: [CatalogueSource, ADAPTERS, SharedCredentials, CallerCredentials, GatewayEnv],
+      useFactory: (
+        source: CatalogueSource,
+        adapters: Adapters,
+        credentials: SharedCredentials,
+        callers: CallerCredentials,
+        env: GatewayEnv,
+      ) => {
+        const fee = parsePercent(env.BYOK_FEE_PERCENT);
+        return new InferenceRouting(source, adapters, credentials, (caller) => chargedShareFor(caller, callers, fee));
+      },
     },
     {
       provide: InferenceEngine,

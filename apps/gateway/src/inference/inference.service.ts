@@ -33,7 +33,7 @@ import { causeOf, dayOf, promptTokensOf, workspaceOf } from './call-facts';
 import { noteFailedCall } from './call-failure';
 import { answered, failed, streamed, type Failure } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
-import { estimateHold, HELD_TURNS } from './hold-estimate';
+import { HELD_TURNS } from './hold-estimate';
 import type { InferenceRouting } from './inference-routing';
 import { observeUpstream } from './upstream-time';
 
@@ -167,7 +167,7 @@ export class InferenceService {
     const plugins = api === 'embeddings' ? null : (this.plugins?.runFor(api, call, checked) ?? null);
     const models = [route.model, ...route.models];
     const turnPicoUsd = (tokens: number): PicoUsd =>
-      estimateHold(this.routing.catalogue(), { api, models, promptTokens: tokens, ...expected });
+      this.routing.holdFor(call.caller, { api, models, promptTokens: tokens, ...expected });
     const answerPicoUsd = turnPicoUsd(promptTokens) * (aim.turns === null ? 1n : HELD_TURNS);
     const opening = {
       id: generationId,

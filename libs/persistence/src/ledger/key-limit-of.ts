@@ -1,9 +1,19 @@
 import type { KeyRecord, Principal } from '@libs/contracts';
-import type { KeyLimit } from './key-limit';
+import type { KeyLimit, SpendingLimit } from './key-limit';
 
 type Limited = Pick<Principal & KeyRecord, 'limitUsd' | 'limitReset' | 'includeByokInLimit'>;
 
 /** What a key may spend; null where it has no limit. */
 export function keyLimitOf({ limitUsd, limitReset, includeByokInLimit }: Limited): KeyLimit | null {
   return limitUsd === null ? null : { amountUsd: limitUsd, reset: limitReset, includesByok: includeByokInLimit };
+}
+
+interface Limits {
+  readonly keyLimit: KeyLimit | null;
+  readonly budgets?: readonly SpendingLimit[] | undefined;
+}
+
+/** Returns true if a limit counts what the caller's own providers charge: then all of the list price is held. */
+export function countsByok({ keyLimit, budgets = [] }: Limits): boolean {
+  return keyLimit?.includesByok === true || budgets.some(({ includesByok }) => includesByok);
 }

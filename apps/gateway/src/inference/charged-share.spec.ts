@@ -1,0 +1,47 @@
+import type { Principal } from '@libs/contracts';
+import { parsePercent, type OwnCredential } from '@libs/inference';
+import { aCatalogue, aModel, anEndpoint, anOwnCredential, aProvider } from '@libs/inference/testing';
+import { aPrincipal } from '@libs/platform/testing';
+import { chargedShareFor } from './charged-share';
+import { estimateHold } from './hold-estimate';
+
+const PRICES = { prompt: 10_000_000n, completion: 0n };
+const acme = anEndpoint({ provider: aProvider({ slug: 'acme' }), pricing: PRICES });
+const other = anEndpoint({ provider: aProvider({ slug: 'other' }), pricing: PRICES });
+const LIST_PRICE = 1_000_000n;
+const FEE = 50_000n;
+
+function holdOf(
+  keys: readonly Partial<OwnCredential>[],
+  endpoints = [acme],
+  caller: Principal = aPrincipal(),
+  isKnown = true,
+): bigint {
+  const own = keys.map((key) => anOwnCredential({ provider: 'acme', ...key }));
+  const source = { ownCredentials: () => (isKnown ? own : Promise.resolve(own)) };
+  const share = chargedShareFor(caller, source, parsePercent('5'));
+  const expected = { api: 'chat', models: ['acme/large'], promptTokens: 100_000, maxTokens: 0, answers: 1 } as const;
+  return estimateHold(aCatalogue(aModel({ slug: 'acme/large', endpoints })), expected, share);
+}
+
+describe(chargedShareFor.name, () => {
+  it('holds the fee alone where no key of the operator may serve', () => {
+    expect(holdOf([{ isByokOnly: true }])).toBe(FEE);
+    expect(holdOf([{ isRequired: true }], [acme, other])).toBe(FEE);
+  });
+
+  it.each<[string, Parameters<typeof holdOf>]>([
+    ['there are no own keys', [[]]],
+    ['the key of the operator may serve where an own one fails', [[{}]]],
+    ['another provider may serve', [[{ isByokOnly: true }], [acme, other]]],
+    ['the key is disabled', [[{ isByokOnly: true, isDisabled: true }]]],
+    ['the key is for another model', [[{ isRequired: true, allowedModels: ['acme/small'] }]]],
+    [
+      'a limit counts what the provider charges',
+      [[{ isByokOnly: true }], [acme], aPrincipal({ limitUsd: '5', includeByokInLimit: true })],
+    ],
+    ['the keys are not known at once', [[{ isByokOnly: true }], [acme], aPrincipal(), false]],
+  ])('holds the list price where %s', (_what, args) => {
+    expect(holdOf(...args)).toBe(LIST_PRICE);
+  });
+});
