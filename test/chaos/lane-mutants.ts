@@ -121,13 +121,13 @@ export const laneMutants: readonly Mutant[] = [
   },
   {
     name: 'lane-account-400',
-    defect: 'a trouble of the account that is told as a 400 ends the line',
+    defect: 'an account problem reported as 400 ends the line',
     file: 'libs/inference/src/providers/account-trouble.ts',
-    find: 'if (told !== 400) return told;',
-    replace: 'if (told !== 0) return told;',
+    find: 'if (status !== 400) return status;',
+    replace: 'if (status !== 0) return status;',
     project: 'unit',
     spec: 'libs/inference/src/providers/upstream-error',
-    test: 'is ours, and passes',
+    test: 'is retryable and hides the provider words',
   },
   {
     name: 'lane-random',

@@ -50,7 +50,7 @@ const base64Of = (dice: Dice, characters: number): string => {
   return Array.from({ length: characters }, () => digits[dice.below(64)]).join('');
 };
 
-/** Where the text goes: into what a caller may hope that nobody counts. */
+/** Places for the text, most of them chosen because an estimate may miss them. */
 const PLACES: Readonly<Record<string, (text: string, dice: Dice) => object>> = {
   'the conversation': (text) => ({ text }),
   'a prefix of media': (text, dice) => ({ text: `data:image/png;base64,${base64Of(dice, 40)},${text}` }),
@@ -74,7 +74,7 @@ const PLACES: Readonly<Record<string, (text: string, dice: Dice) => object>> = {
     tools: { type: 'object', properties: { a: { enum: Array.from(text, (_, at) => at * 7_919 + 0.5) } } },
   }),
   'many short messages': (text) => ({ texts: text.match(/[^]{1,20}/gu) ?? [''] }),
-  'a picture beside it': (text) => ({ text, picture: true }),
+  'a message with a picture': (text) => ({ text, picture: true }),
   'a name of a file': (text) => ({ text: 'Hi', more: { metadata: { note: text.slice(0, 500) } } }),
 };
 

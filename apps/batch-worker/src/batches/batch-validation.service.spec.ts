@@ -52,7 +52,7 @@ class OneBatch {
 }
 
 /** What the catalogue says of the batch's provider. */
-interface Told {
+interface KnownProvider {
   readonly protocol?: string;
   readonly apis?: readonly string[];
   readonly pricing?: object;
@@ -67,13 +67,13 @@ async function validated(endpoint: string, ...bodies: object[]): Promise<OneBatc
   );
 }
 
-function validatedAt(told: Told | null, endpoint: string, ...bodies: object[]): Promise<OneBatch> {
-  return validatedWith(told, endpoint, bodies);
+function validatedAt(known: KnownProvider | null, endpoint: string, ...bodies: object[]): Promise<OneBatch> {
+  return validatedWith(known, endpoint, bodies);
 }
 
 /** @param seqs numbers of the lines that are stored, where that is not one for each body */
 async function validatedWith(
-  told: Told | null,
+  known: KnownProvider | null,
   endpoint: string,
   bodies: readonly object[],
   seqs?: readonly number[],
@@ -87,7 +87,7 @@ async function validatedWith(
     provider: 'acme',
     total: bodies.length,
     fence: 1n,
-    isOwnKey: told?.isOwnKey === true,
+    isOwnKey: known?.isOwnKey === true,
   };
   const batch = new OneBatch(work, bodies);
   if (seqs !== undefined) batch.seqs = seqs;
@@ -95,9 +95,9 @@ async function validatedWith(
     assign: async (_session: unknown, _number: bigint, embedded: readonly number[]) => void (batch.embedded = embedded),
   } as unknown as NativeChoiceService;
   const endpoints =
-    told === null
+    known === null
       ? []
-      : [{ provider: { slug: 'acme', protocol: told.protocol }, apis: told.apis, pricing: told.pricing ?? {} }];
+      : [{ provider: { slug: 'acme', protocol: known.protocol }, apis: known.apis, pricing: known.pricing ?? {} }];
   const catalogue = { current: () => ({ findModel: () => ({ endpoints }) }) };
   await new BatchValidationService(
     batch as unknown as BatchesRepository,
@@ -230,11 +230,11 @@ describe(BatchValidationService.name, () => {
 
   it('needs a price for a tool of the provider, unless the caller pays the provider', async () => {
     const body = { input: 'Hi', tools: [{ type: 'web_search' }, { type: 'file_search', vector_store_ids: ['vs_1'] }] };
-    const told = { protocol: 'openai', apis: ['responses'] };
-    const unpriced = await validatedAt({ ...told, pricing: { webSearch: 1n } }, '/v1/responses', body);
+    const known = { protocol: 'openai', apis: ['responses'] };
+    const unpriced = await validatedAt({ ...known, pricing: { webSearch: 1n } }, '/v1/responses', body);
     expect(unpriced.failure).toContain('body: tools[1] has no price here: it needs a provider key of your own');
     for (const more of [{ pricing: { webSearch: 1n, tools: { file_search: 0n } } }, { isOwnKey: true }]) {
-      expect((await validatedAt({ ...told, ...more }, '/v1/responses', body)).failure).toBeNull();
+      expect((await validatedAt({ ...known, ...more }, '/v1/responses', body)).failure).toBeNull();
     }
   });
 

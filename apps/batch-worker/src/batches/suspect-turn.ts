@@ -112,7 +112,7 @@ export class SuspectTurn {
     try {
       return await this.segments.beginAlone(segment.claim);
     } catch (error) {
-      // Its lines must not run beside others now: if it is stored, the first would be blamed for what another did.
+      // The statement may have been executed. Then a crash of another line would be blamed on the first line.
       this.lane.giveBack([segment]);
       throw error;
     }

@@ -19,7 +19,7 @@ export function chargedShareFor(
   const scope = credentialScopeOf(caller);
   const own = credentials.ownCredentials(scope);
   if (own instanceof Promise) {
-    // The call asks again when it is routed, and tells what fails.
+    // Routing asks again and reports the error.
     own.catch(() => undefined);
     return null;
   }

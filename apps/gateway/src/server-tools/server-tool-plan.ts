@@ -54,7 +54,7 @@ const TOOL_SEARCH = 'tool_search';
  * Decides which requests are answered in turns, and with which tools.
  *
  * A tool under a plain name, e.g. `web_search`, is left to the provider where all endpoints of the models speak
- * responses and have a price for it, or some speak them and we cannot search, unless the request says otherwise: it names tools of ours beside it, or
+ * responses and have a price for it, or some speak them and we cannot search, unless the request says otherwise: it also names tools of ours, or
  * an engine. A tool that only providers run is refused where none can. Chat completions and messages have no such tools.
  */
 export class ServerToolPlanner {

@@ -39,7 +39,7 @@ export function withAskedTier(
   return asked === serviceTier ? request : { ...rest, ...(asked !== undefined && { serviceTier: asked }) };
 }
 
-/** A tier of its own that was requested, of which the endpoint has none. */
+/** Returns true if the request names a tier with its own price that this endpoint does not sell. */
 function isUnserved(requested: string | undefined, asked: string | undefined): boolean {
   return asked === undefined && requested !== undefined && APART.has(requested);
 }

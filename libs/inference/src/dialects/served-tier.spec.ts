@@ -41,8 +41,8 @@ describe(servedBy.name, () => {
     ['priority, which was asked', PRIORITY, 'priority', 20n],
     ['the standard one in place of flex', FLEX, 'default', 10n],
     ['flex', STANDARD, 'flex', 5n],
-    ['one that nobody sells', STANDARD, 'ultrafast', 10n],
-    ['one without prices', STANDARD, 'scale', 10n],
+    ['one without an endpoint', STANDARD, 'ultrafast', 10n],
+    ['one without a price', STANDARD, 'scale', 10n],
     ['a batch', FLEX, 'batch', 5n],
     ['none', PRIORITY, null, 20n],
   ])('charges an answer whose tier is %s', (_what, endpoint, word, picoUsd) => {

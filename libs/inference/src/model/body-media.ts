@@ -5,7 +5,7 @@ import { textUnits, UNITS_PER_TOKEN } from './text-tokens';
 /** What the names around a string say of it. */
 export type Place =
   | 'text'
-  /** JSON that the model reads as it stands: no name in it makes media of a text. */
+  /** JSON that the model reads as text, so field names in it do not mark media. */
   | 'json'
   | 'type'
   | 'media_type'

@@ -14,7 +14,7 @@ describe(ByteNames.name, () => {
     expect(find(text)).toBeUndefined();
   });
 
-  it('refuses names that it could not tell apart', () => {
+  it('refuses names that it cannot distinguish', () => {
     expect(() => new ByteNames({ text: 1, type: 2 })).toThrow('type has the length and the first byte of another name');
   });
 });

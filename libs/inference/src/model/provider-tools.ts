@@ -49,7 +49,7 @@ export function toolOfType(type: string): ProviderTool | null {
   return RUN_BY_CALLER.has(plain) ? null : named(plain);
 }
 
-/** Returns the tool of a provider that an item of a response tells of; null for any other item. */
+/** Returns the provider tool that an output item of this type is a call of; null for other items. */
 export function toolOfItem(type: string): ProviderTool | null {
   const tool = ITEM.exec(type)?.[1];
   return tool === undefined ? null : toolOfType(tool === 'custom_tool' ? 'custom' : tool);
@@ -100,7 +100,7 @@ function named(plain: string): ProviderTool {
   return Object.hasOwn(NAMES, plain) ? NAMES[plain]! : plain;
 }
 
-/** Counts uses, of which an answer can report any number. */
+/** Counts the uses of each tool in one answer. */
 export class ToolCounter {
   #uses: Record<ProviderTool, number> | undefined;
 

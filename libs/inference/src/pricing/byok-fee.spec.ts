@@ -57,7 +57,7 @@ describe(sumCosts.name, () => {
     expect(sumCosts(own, own)).toMatchObject({ totalCost: 10n, upstreamCost: 200n, byokFee: 10n });
   });
 
-  it('sums what prompt caches took off, and keeps it beside the fee of an own key', () => {
+  it('sums cache discounts, also when a BYOK fee is charged', () => {
     const cached = { ...list, cacheDiscount: 30n };
     const written = { ...list, cacheDiscount: -30n };
     expect(sumCosts(cached, list)).toMatchObject({ cacheDiscount: 30n });

@@ -1,12 +1,12 @@
-/** What of a refusal tells its cause. */
+/** The parts of an error response that show its cause. */
 interface Refusal {
   readonly message: string | null;
   readonly code: string | null;
 }
 
 /**
- * Conditions between a provider and its account that some providers tell as a 400, as if the request were at fault, and
- * the status that others have for them.
+ * Problems with the account that some providers report as 400, as if the request were invalid, with the status that
+ * other providers use for them.
  */
 const BY_MESSAGE: readonly (readonly [message: RegExp, status: number])[] = [
   [/^(?:incorrect|invalid) api[ -]?key\b/i, 401],
@@ -22,10 +22,10 @@ const BY_CODE: Readonly<Record<string, number>> = {
   model_not_found: 404,
 };
 
-/** Returns the status that a refusal means: that of a trouble with the account or the catalogue, else the one told. */
-export function meantStatus(told: number, { message, code }: Refusal): number {
-  if (told !== 400) return told;
+/** Returns the status to handle a refusal by: that of an account or catalogue problem, else `status` itself. */
+export function meantStatus(status: number, { message, code }: Refusal): number {
+  if (status !== 400) return status;
   const named = code?.toLowerCase() ?? '';
   if (Object.hasOwn(BY_CODE, named)) return BY_CODE[named]!;
-  return BY_MESSAGE.find(([pattern]) => pattern.test(message ?? ''))?.[1] ?? told;
+  return BY_MESSAGE.find(([pattern]) => pattern.test(message ?? ''))?.[1] ?? status;
 }

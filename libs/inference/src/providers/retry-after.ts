@@ -41,7 +41,7 @@ function fromHeaders(headers: IncomingHttpHeaders, nowMs: number): number | unde
   const value = headers['retry-after']?.trim() ?? '';
   if (NUMBER.test(value)) return Number(value);
   const atMs = Date.parse(value);
-  // By the clock of whoever named the date, which may be another than ours.
+  // Compared with the Date header of the same response, because the clocks of provider and gateway may differ.
   const sentMs = Date.parse(headers.date ?? '');
   return Number.isNaN(atMs) ? undefined : (atMs - (Number.isNaN(sentMs) ? nowMs : sentMs)) / 1_000;
 }

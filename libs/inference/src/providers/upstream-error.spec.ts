@@ -24,8 +24,8 @@ describe('a refusal of an upstream', () => {
   });
 });
 
-describe('a trouble with the account or the model that is told as a 400', () => {
-  const told: readonly (readonly [string, string, string])[] = [
+describe('an account or model problem that a provider reports as 400', () => {
+  const reported: readonly (readonly [string, string, string])[] = [
     ['Arrearage', 'Arrearage', 'Access denied, please make sure your account is in good standing.'],
     [
       'organization_restricted',
@@ -44,7 +44,7 @@ describe('a trouble with the account or the model that is told as a 400', () => 
     ['', 'invalid_request_error', 'Incorrect API key provided: sk-x'],
   ];
 
-  it.each(told)('is ours, and passes: %s %s %s', (code, type, message) => {
+  it.each(reported)('is retryable and hides the provider words: %s %s %s', (code, type, message) => {
     const error = { message, type, ...(code !== '' && { code }) };
     const ours = upstreamError(provider, 400, {}, Buffer.from(JSON.stringify({ error })));
     const inside = errorInside(provider, { message, code: code || type, status: null });
@@ -54,7 +54,7 @@ describe('a trouble with the account or the model that is told as a 400', () => 
     }
   });
 
-  it('is none where a request only speaks of one', () => {
+  it('is not assumed because the message quotes one', () => {
     expect(refusal(400, 'messages[0] says: your credit balance is too low').code).toBe('invalid_request');
   });
 });

@@ -35,7 +35,7 @@ models:
 const model = (slug: string) => catalogue.findModel(slug)!;
 
 describe(toModelEntry.name, () => {
-  it('shows the prices of the standard tier, wherever it stands', () => {
+  it('shows the prices of the standard tier, whatever the order of the endpoints', () => {
     const [endpoint] = model('acme/eyes').endpoints;
     const priority = { ...endpoint!, capabilities: { service_tier: 'priority' }, contextLength: 5 };
     const tiers = { ...model('acme/eyes'), endpoints: [priority, endpoint!] };

@@ -62,7 +62,7 @@ describe('overrides of prices in a catalogue', () => {
     expect(endpointOf([NIGHT], 'native', { batch_pricing }).listedBatchPricing.overrides).toEqual([LONG]);
   });
 
-  it('are refused by the hour for a batch API, where nobody knows when a request begins', () => {
+  it('are refused by the hour for a batch API, because the provider decides when a request runs', () => {
     const batch_pricing = { prompt: '0.1', completion: '0', overrides: [NIGHT] };
     expect(problemsOf([], { batch_pricing })).toEqual([
       'batch_pricing: cannot change by the hour: the provider decides when a request of its batch begins',

@@ -67,7 +67,7 @@ export class BatchChecksRepository {
     return this.reading(async (session) => {
       const byNumber = new Map<string, BatchProblem[]>();
       for (const kind of ['lines', 'results', 'segments'] as const) {
-        // Workers look at segments of all times, of which there are few.
+        // Segments of any age are checked: there are few of them.
         const values = [kind === 'segments' ? '0' : after];
         for (const row of await session.rows<{ number: string; count: number }>({ sql: orphansSql(kind), values })) {
           byNumber.set(row.number, [...(byNumber.get(row.number) ?? []), orphanProblem(kind, row.count)]);

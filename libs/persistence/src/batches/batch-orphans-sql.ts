@@ -49,7 +49,7 @@ export const ORPHAN_CHARGES_SQL = `
     WHERE t.kind = 'charge' AND t.reference BETWEEN o.stem AND ${endOfStem('o.stem')}) AS count
   FROM orphans o ORDER BY id`;
 
-/** A reference that is no id of a line stands for itself. */
+/** Returns SQL for the next stem; a reference that is not a line id is returned whole. */
 function nextCharge(condition: string): string {
   return `SELECT coalesce(substring(reference FROM '^gen-batch-[0-9]{1,11}-[0-9A-Za-z]{14}'), reference) AS stem
     FROM ledger_transfers WHERE kind = 'charge' AND ${condition} AND reference < 'gen-batch-z' ORDER BY reference LIMIT 1`;

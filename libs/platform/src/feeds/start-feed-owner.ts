@@ -9,7 +9,7 @@ import { FeedOwner } from './feed-owner';
 
 /**
  * Starts an app that answers the calls of its queues and publishes the changes that they make. Resolves when it answers.
- * It has no HTTP beside the health routes.
+ * Its only HTTP routes are the health routes.
  */
 export async function startFeedOwner(
   context: AppContext,

@@ -27,7 +27,7 @@ export interface MessageCounts {
   readonly serviceTier: string | null;
   /** `speed` as the upstream says it. */
   readonly speed: string | null;
-  /** Tools that the provider ran, as the blocks tell; null where they were not looked at. */
+  /** Uses of tools that the provider ran, counted from the content blocks; null if they were not counted. */
   readonly tools: ToolUses | null;
   /** What compaction used on top of all of the above. */
   readonly compaction: CompactionCounts | null;
@@ -97,7 +97,7 @@ export function countsOf(usage: unknown): MessageCounts {
   };
 }
 
-/** The tier that served, in the words of the other APIs; null where nobody says. Fast answers are sold as a tier. */
+/** Returns the tier that served, as chat completions name it; null if unknown. `speed: fast` is the priority tier. */
 export function tierOf({ serviceTier, speed }: MessageCounts): string | null {
   if (speed === 'fast') return 'priority';
   return serviceTier === 'standard' ? 'default' : serviceTier;

@@ -1,7 +1,7 @@
 import { toolOfItem, type ProviderTool } from '../../model/provider-tools';
 import { JsonCursor } from '../json-cursor';
 
-/** Words of one output item that say whether it has a price of its own. */
+/** Fields of an output item that decide whether it is charged. */
 export interface ItemWords {
   type?: string | null;
   status?: string | null;
@@ -9,18 +9,18 @@ export interface ItemWords {
   action?: string | null;
 }
 
-/** Of what a search tool does, providers charge searches and not pages that it opens; one that failed costs nothing. */
+/** Returns true for a web search that is charged: not for pages that it opens, and not if it failed. */
 export function isWebSearch({ type, status, action }: ItemWords): boolean {
   return type === 'web_search_call' && status !== 'failed' && (action ?? 'search') === 'search';
 }
 
-/** Returns the tool that an item tells of, other than a search of the web; null for one that failed, or no tool. */
+/** Returns the tool that an output item is a call of; null for web searches, failed calls and other items. */
 export function toolIn({ type, status }: ItemWords): ProviderTool | null {
   const tool = status === 'failed' ? null : toolOfItem(type ?? '');
   return tool === 'web_search' ? null : tool;
 }
 
-/** Reads the words of one output item. Throws MalformedJson. */
+/** Returns these fields of an output item. Throws MalformedJson. */
 export function readItemWords(bytes: Buffer): ItemWords {
   const cursor = new JsonCursor(bytes);
   const words: ItemWords = {};

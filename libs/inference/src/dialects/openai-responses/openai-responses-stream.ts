@@ -16,7 +16,7 @@ import { failureMembers, finishOfResponse, type UpstreamResponse } from './upstr
 const DONE_WORD = Buffer.from('[DONE]');
 const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
 const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
-/** Ends the types of items that tell what a tool did. */
+/** End of the `type` of output items that are tool calls. */
 const CALL = Buffer.from('_call"');
 const WHOLE = new Set(['response.completed', 'response.incomplete']);
 
