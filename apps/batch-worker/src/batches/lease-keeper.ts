@@ -63,8 +63,14 @@ export class LeaseKeeper {
    */
   private async outlive(lost: readonly HeldSegment[]): Promise<void> {
     if (this.failures > 0) this.outlived.push(...lost.map(({ claim }) => claim));
-    if (this.outlived.length === 0) return;
-    await this.segments.outlived(this.outlived);
-    this.outlived.length = 0;
+    // Taken out first: the next round may begin before PostgreSQL answers this one.
+    const leases = this.outlived.splice(0);
+    if (leases.length === 0) return;
+    try {
+      await this.segments.outlived(leases);
+    } catch (error) {
+      this.outlived.push(...leases);
+      throw error;
+    }
   }
 }

@@ -1,4 +1,5 @@
 import {
+  estimatedPrice,
   highestPricesFor,
   managedLanePrices,
   priceUsage,
@@ -12,8 +13,6 @@ import type { BatchLineDraft } from './batch-line';
 const BYTES_PER_TOKEN = 3;
 /** What a line without a cap is expected to generate at most; what goes beyond it is still charged. */
 const UNCAPPED_OUTPUT_TOKENS = 1_024;
-/** Rates are held in 10^-18 dollars, money in 10^-12. */
-const RATE_PER_PICO_USD = 1_000_000n;
 
 /** Lines whose prompts have fewer tokens than a power of two, and at least half as many. */
 interface SizeClass {
@@ -67,8 +66,7 @@ function costOf(prices: PriceList, { lines, promptTokens }: SizeClass, completio
     audioCompletionTokens: 0,
     provenance: 'estimated' as const,
   };
-  const otherRequests = (prices.request ?? 0n) * BigInt(lines - 1);
-  return priceUsage(prices, usage).totalCost + otherRequests / RATE_PER_PICO_USD;
+  return priceUsage(prices, usage).totalCost + estimatedPrice(prices.request ?? 0n, BigInt(lines - 1));
 }
 
 /** The least exponent of a power of two above a whole number. */

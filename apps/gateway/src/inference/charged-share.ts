@@ -7,8 +7,8 @@ import { credentialScopeOf } from './credential-scope';
 export type ChargedShare = (model: Model, endpoint: Endpoint) => Share | null;
 
 /**
- * Where only keys of the caller's own may serve, a call costs the fee for them and no more. Null where the keys are not
- * known at once, where none of them keeps the operator's away, and where a limit counts what the provider charges.
+ * Returns the BYOK fee for endpoints that only the caller's own keys may serve. Null, and so list prices, if the keys
+ * are not in the cache, if all of them allow the operator's key, or if a limit counts what the provider charges.
  */
 export function chargedShareFor(
   caller: Principal,

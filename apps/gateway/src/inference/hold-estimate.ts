@@ -1,5 +1,6 @@
 import {
   endpointsNamed,
+  estimatedPrice,
   feeOf,
   heldOutputTokens,
   highestPricesFor,
@@ -12,8 +13,8 @@ import {
   type Catalogue,
   type Endpoint,
   type PicoUsd,
-  type PriceList,
   type ProviderTool,
+  type Share,
 } from '@libs/inference';
 
 import type { ChargedShare } from './charged-share';
@@ -23,8 +24,6 @@ export const HELD_TURNS = 4n;
 
 /** Number of uses to reserve credit for of each tool that the provider runs. */
 const HELD_USES = 4n;
-/** Rates are held in 10^-18 dollars, money in 10^-12. */
-const RATE_PER_PICO_USD = 1_000_000n;
 
 export interface ExpectedUsage {
   readonly api: Api;
@@ -46,16 +45,19 @@ export function estimateHold(
 ): PicoUsd {
   let dearest = 0n;
   for (const name of expected.models) {
-    const { model } = resolveModel(name, catalogue);
+    const model = chargedShare === null ? null : resolveModel(name, catalogue).model;
     for (const endpoint of endpointsNamed(name, catalogue)) {
       if (upstreamApiFor(expected.api, endpoint, undefined) === null) continue;
-      const share = model === null ? null : (chargedShare?.(model, endpoint) ?? null);
       const listPrice = costAt(endpoint, expected);
-      const cost = share === null ? listPrice : feeOf(listPrice, share);
+      const cost = model === null ? listPrice : chargeOf(listPrice, chargedShare!(model, endpoint));
       if (cost > dearest) dearest = cost;
     }
   }
   return dearest;
+}
+
+function chargeOf(listPrice: PicoUsd, share: Share | null): PicoUsd {
+  return share === null ? listPrice : feeOf(listPrice, share);
 }
 
 function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers, tools = [] }: ExpectedUsage): PicoUsd {
@@ -64,9 +66,5 @@ function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers, too
   const completion = api === 'embeddings' ? 0 : heldOutputTokens(endpoint, { maxTokens, answers });
   const prices = highestPricesFor(endpoint.pricing, prompt, mostPromptTokens(prompt));
   const tokens = priceTokens(prices, prompt, completion);
-  return tools.length === 0 ? tokens : tokens + HELD_USES * sumOf(tools, prices);
-}
-
-function sumOf(tools: readonly ProviderTool[], prices: PriceList): PicoUsd {
-  return tools.reduce((sum, tool) => sum + (toolRate(prices, tool) ?? 0n), 0n) / RATE_PER_PICO_USD;
+  return tools.reduce((sum, tool) => sum + estimatedPrice(toolRate(prices, tool) ?? 0n, HELD_USES), tokens);
 }

@@ -87,7 +87,7 @@ export class StreamMeter {
     this.#units = units;
   }
 
-  /** The answer names the tier that serves it, whose prices count for all of it. */
+  /** Prices the whole answer at the tier that it names. */
   served(tier: string | null | undefined): void {
     const context = servedBy(this.context, tier);
     if (context === this.context) return;

@@ -8,6 +8,7 @@ export type Rate = bigint;
 
 const AMOUNT_DECIMALS = 12;
 const RATE_DECIMALS = 18;
+const RATE_PER_PICO_USD = 10n ** BigInt(RATE_DECIMALS - AMOUNT_DECIMALS);
 const ZERO = 0x30;
 const LEADING_ZEROS = `0.${'0'.repeat(RATE_DECIMALS)}`;
 const DECIMAL = /^(-?)(0|[1-9]\d{0,17})(?:\.(\d{1,40}))?$/;
@@ -37,6 +38,11 @@ export function parseRate(decimal: string): Rate {
   const rate = readOrThrow(decimal, RATE_DECIMALS, refusal);
   if (rate < 0n) throw new AppError('invalid_request', refusal);
   return rate;
+}
+
+/** Returns the price of `count` units in pico-dollars, rounded down. For estimates: bills round once, in `priceUsage`. */
+export function estimatedPrice(rate: Rate, count: bigint): PicoUsd {
+  return (rate * count) / RATE_PER_PICO_USD;
 }
 
 /** The exact decimal string of a price per unit. */

@@ -1,6 +1,6 @@
 import type { AppError } from '@libs/errors';
 import { toFinishReason } from '../../model/finish-reason';
-import { ToolCounter, type ToolUses } from '../../model/provider-tools';
+import { ToolCounter, type ProviderTool } from '../../model/provider-tools';
 import { emptyUsage } from '../../model/usage';
 import { tokensOfBytes } from '../../model/estimate';
 import type { UpstreamStream } from '../../providers/provider';
@@ -114,12 +114,12 @@ export class MessagesStream extends RelayedStream {
     if (event.type !== 'ping') this.isCommitted = true;
     else if (!this.isCommitted) return;
     this.#contentBytes += event.contentBytes;
-    if (event.tools !== null) this.#countTools(event.tools);
+    if (event.tool !== null) this.#countTool(event.tool);
     this.#push(event, event.blockEdits);
   }
 
-  #countTools(uses: ToolUses): void {
-    for (const tool of Object.keys(uses)) this.#tools.add(tool);
+  #countTool(tool: ProviderTool): void {
+    this.#tools.add(tool);
     this.#counts = { ...this.#counts, tools: this.#tools.uses ?? null };
   }
 

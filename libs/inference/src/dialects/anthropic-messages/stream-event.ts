@@ -1,4 +1,4 @@
-import { ToolCounter, type ToolUses } from '../../model/provider-tools';
+import type { ProviderTool } from '../../model/provider-tools';
 import { JsonCursor } from '../json-cursor';
 import { MalformedJson } from '../json-grammar';
 import type { ByteEdit, JsonMember, ScannedObject } from '../json-members';
@@ -9,8 +9,8 @@ export interface MessageEvent extends ScannedObject {
   readonly type: string;
   /** Bytes of text, thoughts and tool inputs. */
   readonly contentBytes: number;
-  /** The tool of the upstream whose use it opens. */
-  readonly tools: ToolUses | null;
+  /** The provider tool that the block is a call of; null for other events. */
+  readonly tool: ProviderTool | null;
   /** What the block that it opens lacks. */
   readonly blockEdits: readonly ByteEdit[];
 }
@@ -25,15 +25,13 @@ export function readMessageEvent(data: Buffer, name: string | null): MessageEven
   const cursor = new JsonCursor(data);
   const members: JsonMember[] = [];
   const blockEdits: ByteEdit[] = [];
-  const found = { type: name ?? '', contentBytes: 0, tools: null as ToolUses | null };
+  const found = { type: name ?? '', contentBytes: 0, tool: null as ProviderTool | null };
   cursor.readObject((key, keyStart) => {
     const valueStart = cursor.position;
     if (key === 'type') found.type = cursor.readStringOrNull() ?? found.type;
     else if (key === 'delta') found.contentBytes += writtenBytes(cursor);
     else if (key === 'content_block') {
-      const counter = new ToolCounter();
-      found.contentBytes += readBlock(cursor, blockEdits, counter);
-      found.tools = counter.uses ?? null;
+      found.contentBytes += readBlock(cursor, blockEdits, (tool) => (found.tool = tool));
     } else cursor.skipValue();
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
   });

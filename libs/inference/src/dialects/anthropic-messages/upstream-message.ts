@@ -37,7 +37,7 @@ export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
     else if (key === 'stop_reason') found.stopReason = cursor.readStringOrNull();
     else if (key === 'content') {
       found.hasContent = cursor.isArray();
-      found.contentBytes = readBlocks(cursor, contentEdits, counter);
+      found.contentBytes = readBlocks(cursor, contentEdits, (tool) => counter.add(tool));
     } else cursor.skipValue();
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
   });
@@ -45,19 +45,22 @@ export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
   return { ...found, bytes: cursor.bytes, members, closeBrace: cursor.position - 1, tools, contentEdits };
 }
 
-function readBlocks(cursor: JsonCursor, edits: ByteEdit[], tools: ToolCounter): number {
+function readBlocks(cursor: JsonCursor, edits: ByteEdit[], onTool: OnTool): number {
   let bytes = 0;
   if (!cursor.isArray()) cursor.skipValue();
   else {
     cursor.readArray(() => {
-      bytes += readBlock(cursor, edits, tools);
+      bytes += readBlock(cursor, edits, onTool);
     });
   }
   return bytes;
 }
 
-/** How much of the block at the cursor a model wrote; what it lacks is added to `edits`, a tool that ran to `tools`. */
-export function readBlock(cursor: JsonCursor, edits: ByteEdit[], tools: ToolCounter): number {
+/** Called for a block that is a call of a provider tool. */
+type OnTool = (tool: ProviderTool) => void;
+
+/** Returns how many bytes of the block at the cursor a model wrote; adds its missing fields to `edits`. */
+export function readBlock(cursor: JsonCursor, edits: ByteEdit[], onTool: OnTool): number {
   if (!cursor.isObject()) {
     cursor.skipValue();
     return 0;
@@ -74,7 +77,7 @@ export function readBlock(cursor: JsonCursor, edits: ByteEdit[], tools: ToolCoun
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
   });
   const tool = toolOfBlock(type, name);
-  if (tool !== null) tools.add(tool);
+  if (tool !== null) onTool(tool);
   edits.push(...blockEdits({ bytes: cursor.bytes, members, closeBrace: cursor.position - 1 }, type));
   return written;
 }
