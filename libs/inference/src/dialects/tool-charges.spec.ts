@@ -50,6 +50,9 @@ describe('the charge for tools that a provider ran', () => {
       item('web_search_call', { action: { type: 'open_page', url: 'https://a.test' } }),
       item('file_search_call', { status: 'failed' }),
       item('mcp_call', { name: 'f', arguments: '{}' }),
+      item('constructor_call'),
+      item('__proto___call'),
+      item('not_in_the_catalogue_call'),
       item('function_call', { name: 'file_search_call', call_id: 'c', arguments: '{}' }),
       item('message', { role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] }),
     ];
@@ -94,6 +97,8 @@ describe('the charge for tools that a provider ran', () => {
       use('web_search'),
       use('bash_code_execution'),
       use('text_editor_code_execution'),
+      use('constructor'),
+      use('__proto__'),
       { type: 'mcp_tool_use', id: 'm', name: 'f', server_name: 's', input: {} },
       { type: 'tool_use', id: 't', name: 'code_execution', input: {} },
       { type: 'text', text: 'Hi' },

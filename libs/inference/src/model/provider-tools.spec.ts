@@ -71,6 +71,7 @@ describe(toolsIn.name, () => {
       ['web_search', 'image_generation'],
     ],
     [{ plugins: [{ id: 'web' }, { id: 'web-fetch', enabled: false }, { id: 'moderation' }] }, ['web_search']],
+    [{ plugins: [{ id: 'constructor' }, { id: '__proto__' }] }, []],
     [{ model: 'acme/large:online' }, ['web_search']],
     [{ model: 'acme/large', models: ['acme/small:online'] }, ['web_search']],
     [{ web_search_options: {} }, ['web_search']],
@@ -81,7 +82,20 @@ describe(toolsIn.name, () => {
 
 describe(mostUses.name, () => {
   it('takes the greater count of each', () => {
-    expect(mostUses({ mcp: 1, shell: 2 }, { mcp: 3 })).toEqual({ mcp: 3, shell: 2 });
+    const [one, other] = [
+      new Map([
+        ['mcp', 1],
+        ['shell', 2],
+      ]),
+      new Map([['mcp', 3]]),
+    ];
+    expect(mostUses(one, other)).toEqual(
+      new Map([
+        ['mcp', 3],
+        ['shell', 2],
+      ]),
+    );
+    expect(mostUses(one, undefined)).toBe(one);
     expect(mostUses(undefined, undefined)).toBeUndefined();
   });
 });

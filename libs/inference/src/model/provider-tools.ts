@@ -6,8 +6,8 @@ import { isObject, objectOf, objectsOf, type JsonObject } from '../dialects/loos
  */
 export type ProviderTool = string;
 
-/** How often each tool ran. */
-export type ToolUses = Readonly<Record<ProviderTool, number>>;
+/** How often each tool ran. A map, because the names come from providers. */
+export type ToolUses = ReadonlyMap<ProviderTool, number>;
 
 /** Types of `tools` that are run by the caller, or by the model alone. */
 const RUN_BY_CALLER: ReadonlySet<string> = new Set([
@@ -70,7 +70,10 @@ export function providerToolsIn(body: unknown): readonly ProviderTool[] {
 const NONE: readonly ProviderTool[] = [];
 
 /** Plugins of the gateway that do what a tool does. */
-const TOOLS_OF_PLUGINS: Readonly<Record<string, ProviderTool>> = { web: 'web_search', 'web-fetch': 'web_fetch' };
+const TOOLS_OF_PLUGINS: ReadonlyMap<unknown, ProviderTool> = new Map([
+  ['web', 'web_search'],
+  ['web-fetch', 'web_fetch'],
+]);
 const ONLINE = ':online';
 
 /** Returns the tools that a provider or the gateway would run for a request of any API, each once. */
@@ -88,7 +91,7 @@ function gatewayTools({ tools }: JsonObject): readonly ProviderTool[] {
 
 function pluginTools({ plugins }: JsonObject): readonly ProviderTool[] {
   const used = objectsOf(plugins).filter(({ enabled }) => enabled !== false);
-  return used.flatMap(({ id }) => TOOLS_OF_PLUGINS[String(id)] ?? []);
+  return used.flatMap(({ id }) => TOOLS_OF_PLUGINS.get(id) ?? []);
 }
 
 function isOnline({ model, models }: JsonObject): boolean {
@@ -102,7 +105,7 @@ function named(plain: string): ProviderTool {
 
 /** Counts the uses of each tool in one answer. */
 export class ToolCounter {
-  #uses: Record<ProviderTool, number> | undefined;
+  #uses: Map<ProviderTool, number> | undefined;
 
   /** Undefined while nothing was used. */
   get uses(): ToolUses | undefined {
@@ -110,14 +113,15 @@ export class ToolCounter {
   }
 
   add(tool: ProviderTool): void {
-    this.#uses ??= {};
-    this.#uses[tool] = (this.#uses[tool] ?? 0) + 1;
+    this.#uses ??= new Map();
+    this.#uses.set(tool, (this.#uses.get(tool) ?? 0) + 1);
   }
 }
 
 /** Returns the greater count of each tool where an answer is counted twice. */
-export function mostUses(one: ToolUses = {}, other: ToolUses = {}): ToolUses | undefined {
-  const most: Record<ProviderTool, number> = { ...one };
-  for (const [tool, count] of Object.entries(other)) most[tool] = Math.max(count, most[tool] ?? 0);
-  return Object.keys(most).length === 0 ? undefined : most;
+export function mostUses(one: ToolUses | undefined, other: ToolUses | undefined): ToolUses | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const most = new Map(one);
+  for (const [tool, count] of other) most.set(tool, Math.max(count, most.get(tool) ?? 0));
+  return most;
 }

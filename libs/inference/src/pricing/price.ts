@@ -189,9 +189,10 @@ export function toolRate({ webSearch, tools = {} }: PriceList, tool: ProviderToo
   return tool === 'web_search' ? webSearch : Object.hasOwn(tools, tool) ? tools[tool] : undefined;
 }
 
-function toolUnits({ tools = {} }: PriceList, { tools: uses }: BilledUnits): bigint {
-  if (uses === undefined) return 0n;
-  return Object.entries(uses).reduce((sum, [tool, count]) => sum + charge(count, tools[tool]), 0n);
+function toolUnits(prices: PriceList, { tools }: BilledUnits): bigint {
+  let sum = 0n;
+  for (const [tool, count] of tools ?? []) sum += charge(count, toolRate(prices, tool));
+  return sum;
 }
 
 function outputUnits(prices: PriceList, units: BilledUnits): bigint {

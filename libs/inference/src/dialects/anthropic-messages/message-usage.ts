@@ -77,6 +77,8 @@ const START_MEMBERS: Readonly<Record<string, string>> = {
 
 /** More searches or rounds than any one call makes; bounds what an absurd report can cost. */
 const MOST_ROUNDS = 100;
+/** Charged by its own rate, and counted in the usage as well. */
+const WEB_SEARCH = 'web_search';
 
 export function countsOf(usage: unknown): MessageCounts {
   if (!isObject(usage)) return NO_COUNTS;
@@ -168,12 +170,12 @@ export function settleMessage(
 
 function unitsOf({ cacheWrite1h, webSearches, tools }: MessageCounts, extra: CompactionCounts): BilledUnits {
   const hourWrites = zeroed(cacheWrite1h) + extra.cacheWrite1h;
-  const { web_search: begun = 0, ...others } = tools ?? {};
-  const searches = Math.min(webSearches ?? begun, MOST_ROUNDS);
+  const searches = Math.min(webSearches ?? tools?.get(WEB_SEARCH) ?? 0, MOST_ROUNDS);
+  const others = new Map([...(tools ?? [])].filter(([tool]) => tool !== WEB_SEARCH));
   return {
     ...(hourWrites > 0 && { cacheWrite1hTokens: hourWrites }),
     ...(searches > 0 && { webSearches: searches }),
-    ...(Object.keys(others).length > 0 && { tools: others }),
+    ...(others.size > 0 && { tools: others }),
   };
 }
 
