@@ -7,10 +7,19 @@ describe(freePorts.name, () => {
     const ports = await freePorts(50);
     expect(new Set(ports).size).toBe(50);
     for (const port of ports) {
-      expect(port).toBeGreaterThanOrEqual(20_000);
+      expect(port).toBeGreaterThanOrEqual(22_000);
       expect(port).toBeLessThan(32_768);
       expect(await isPortFree(port)).toBe(true);
     }
+  });
+
+  it('gives a port to one caller only, also before a server listens there', async () => {
+    const [port = 0] = await freePorts(1);
+    const nextOf = [port, port, port + 1, port + 2, port + 3];
+    const [other] = await freePorts(1, () => nextOf.shift() ?? port);
+    expect(other).not.toBe(port);
+    await expect(freePorts(1, () => port)).rejects.toThrow('the system has no free port');
+    expect(await isPortFree(port)).toBe(true);
   });
 });
 

@@ -6,8 +6,10 @@ import { createServer } from 'node:net';
  * Below the ports that systems give to outgoing connections (from 32,768 on Linux, 49,152 elsewhere), any of which may
  * take one between the moment it is found free and the moment a server listens there.
  */
-const FIRST_PORT = 20_000;
+const FIRST_PORT = 22_000;
 const LAST_PORT = 32_767;
+/** A process claims a port by listening on the port this much lower, until it ends. */
+const CLAIM_DISTANCE = 11_000;
 /** Many more than it takes while not nearly all of them are in use. */
 const MOST_TRIES = 1_000;
 
@@ -25,13 +27,34 @@ export async function isPortFree(port: number): Promise<boolean> {
   }
 }
 
-/** `count` different ports that nobody listens on, picked by chance so that others who look now find others. */
-export async function freePorts(count: number): Promise<number[]> {
+/**
+ * Returns `count` different ports on which no process listens. No other process is given them while this one lives, so
+ * that a server may take seconds to start, or may start again.
+ *
+ * @throws Error if the system has not enough free ports
+ */
+export async function freePorts(count: number, pick: () => number = randomPort): Promise<number[]> {
   const ports = new Set<number>();
   for (let tries = 0; ports.size < count; tries += 1) {
     if (tries === MOST_TRIES) throw new Error('the system has no free port');
-    const port = randomInt(FIRST_PORT, LAST_PORT + 1);
-    if (await isPortFree(port)) ports.add(port);
+    const port = pick();
+    if (await claimPort(port)) ports.add(port);
   }
   return [...ports];
+}
+
+const randomPort = (): number => randomInt(FIRST_PORT, LAST_PORT + 1);
+
+/** False if another caller, here or in another process, has the port, or if something listens there. */
+async function claimPort(port: number): Promise<boolean> {
+  const claim = createServer().unref();
+  try {
+    claim.listen(port - CLAIM_DISTANCE, '127.0.0.1');
+    await once(claim, 'listening');
+  } catch {
+    return false;
+  }
+  if (await isPortFree(port)) return true;
+  claim.close();
+  return false;
 }

@@ -32,7 +32,7 @@ const FAULT_COUNT = FULL ? 40 : 9;
 /** A restart of the broker takes most of a short run; another test has it. */
 const AMONG: readonly Fault[] = FULL ? FAULTS : FAULTS.filter((fault) => fault !== 'the broker restarts');
 const CONCURRENCY = 32;
-const BOOT_TIMEOUT_MS = 150_000;
+const BOOT_TIMEOUT_MS = 240_000;
 const END_MS = FULL ? 600_000 : 90_000;
 const WORKERS = ['batch-worker', 'second-worker'] as const;
 /** A worker whose line kills it is given the line so often. */

@@ -27,7 +27,7 @@ const LEASE_MS = 30_000;
 const SWEEP_MS = 5_000;
 /** Restart of the app, and the run itself on a busy machine. */
 const MARGIN_MS = 30_000;
-const BOOT_TIMEOUT_MS = 150_000;
+const BOOT_TIMEOUT_MS = 240_000;
 
 const PRICING: TestPrices = { prompt: '0.000000246', completion: '0.000000914' };
 const BATCH_PRICING: TestPrices = { prompt: '0.000000123', completion: '0.000000457' };

@@ -20,7 +20,7 @@ const CONCURRENCY = 16;
 const LATENCY_MS = 200;
 /** Enough for the whole test at the speed that the upstream allows. */
 const LINES = Math.ceil((4 * AWAY_MS * CONCURRENCY) / LATENCY_MS);
-const BOOT_TIMEOUT_MS = 150_000;
+const BOOT_TIMEOUT_MS = 240_000;
 /** Half of refusals must be this fast, and each far faster than any timeout; machines of tests are busy. */
 const USUAL_REFUSAL_MS = 100;
 const SLOWEST_REFUSAL_MS = 1_500;

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await direct.query('CREATE TABLE kept (name text PRIMARY KEY)');
   const { hostname: host, port } = new URL(testDatabase.url);
   proxy = await FaultProxy.start({ host, port: Number(port || 5_432), protocol: 'postgres' });
-}, 60_000);
+}, 240_000);
 
 afterAll(async () => {
   await proxy?.close();

@@ -21,7 +21,7 @@ const SHORT_OUTAGE_MS = 5_000;
 const CONCURRENCY = 16;
 /** A probe comes half a minute after the last one at most, and a busy machine takes its time. */
 const END_MS = 120_000;
-const BOOT_TIMEOUT_MS = 150_000;
+const BOOT_TIMEOUT_MS = 240_000;
 const PRICES: TestPrices = { prompt: '0.000000123', completion: '0.000000457' };
 const STEADY: UpstreamScript = { latencyMs: 20 };
 /** So long before its window ends, a line whose try fails ends with that. */

@@ -17,7 +17,7 @@ const FULL = process.env.SLUICE_CHAOS === 'full';
 const BATCHES = FULL ? 10_000 : 100;
 const CALLERS = 8;
 const END_MS = FULL ? 900_000 : 90_000;
-const BOOT_TIMEOUT_MS = 150_000;
+const BOOT_TIMEOUT_MS = 240_000;
 const WATCH_MS = 250;
 /** So many batches a caller has under way before it waits for the oldest of them. */
 const LEAD = FULL ? 25 : 2;

@@ -15,7 +15,7 @@ const FULL = process.env.SLUICE_CHAOS === 'full';
 const TRIES = FULL ? 1_000 : 50;
 const SEED = Number(process.env.SLUICE_CHAOS_SEED ?? 1);
 const WITHIN_MS = 1_000;
-const BOOT_TIMEOUT_MS = 150_000;
+const BOOT_TIMEOUT_MS = 240_000;
 const EXCHANGE = 'changes.access';
 const NEVER_CALLED = {
   slug: 'revocation/none',

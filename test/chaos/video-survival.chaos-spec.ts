@@ -25,7 +25,7 @@ const DEATHS = FULL
   ? { submitted: 50, fetched: 50, announced: 50, clock: 40 }
   : { submitted: 6, fetched: 5, announced: 5, clock: 4 };
 const PATIENCE_MS = FULL ? 1_800_000 : 240_000;
-const BOOT_TIMEOUT_MS = 150_000;
+const BOOT_TIMEOUT_MS = 240_000;
 const PRICE_USD = '0.01';
 /** After so many deaths a submission is not repeated any more, even where that would be no second job. */
 const MOST_REPETITIONS = 30;

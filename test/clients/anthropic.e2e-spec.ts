@@ -28,7 +28,7 @@ const baseUrlOf = ({ installation }: ClientInstallation): string => installation
 beforeAll(async () => {
   site = await startClientInstallation();
   client = new Anthropic({ baseURL: baseUrlOf(site), apiKey: site.installation.seed.apiKey, maxRetries: 0 });
-}, 120_000);
+}, 240_000);
 
 afterAll(() => site?.stop(), 60_000);
 

@@ -47,7 +47,7 @@ beforeAll(async () => {
   site = await startClientInstallation({}, ['auth', 'gateway', 'batch-worker']);
   const { baseUrl, seed } = site.installation;
   client = new OpenAI({ baseURL: baseUrl, apiKey: seed.apiKey, maxRetries: 0 });
-}, 120_000);
+}, 240_000);
 
 afterAll(() => site?.stop(), 60_000);
 

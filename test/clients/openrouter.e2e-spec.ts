@@ -54,7 +54,7 @@ beforeAll(async () => {
   site = await startClientInstallation({ SERVICE_NAME: 'openrouter', CONTENT_LOGGING: 'on' });
   client = clientWith(site.installation.seed.apiKey);
   manager = clientWith(site.installation.seed.managementKey);
-}, 120_000);
+}, 240_000);
 
 afterAll(() => site?.stop(), 60_000);
 

@@ -37,12 +37,12 @@ beforeAll(async () => {
   const { baseUrl, seed } = installation;
   openai = new OpenAI({ baseURL: baseUrl, apiKey: seed.apiKey, maxRetries: 0 });
   openrouter = new OpenRouter({ serverURL: baseUrl, apiKey: seed.apiKey, retryConfig: { strategy: 'none' } });
-}, 120_000);
+}, 240_000);
 
 afterAll(async () => {
   await installation?.stop();
   await sandbox?.close();
-}, 60_000);
+}, 240_000);
 
 jest.setTimeout(2 * PATIENCE_MS);
 

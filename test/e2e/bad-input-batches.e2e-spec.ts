@@ -61,7 +61,7 @@ beforeAll(async () => {
     tenant,
   };
   await manager.close();
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([client, other?.workspace, other?.organization, other?.limited].map((each) => each?.close()));

@@ -136,7 +136,7 @@ beforeAll(async () => {
   });
   before = await countRows(installation.database);
   callsBefore = (await upstream.counts()).calls;
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await manager?.close();

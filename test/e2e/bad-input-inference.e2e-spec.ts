@@ -81,13 +81,13 @@ beforeAll(async () => {
   client = installation.client();
   poor = await new Operator(installation).createTenant('Poor', null);
   before = await countRows(installation.database);
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await client?.close();
   await installation?.stop();
   await upstream?.close();
-}, 30_000);
+}, 240_000);
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -27,7 +27,7 @@ beforeAll(async () => {
     environment: { BATCH_CONCURRENCY: '16' },
   });
   ({ upstream, installation, client } = started);
-}, 90_000);
+}, 240_000);
 
 afterAll(() => started?.stop(), 60_000);
 

@@ -10,7 +10,7 @@ const CONCURRENCY = 16;
 const LATENCY_MS = 150;
 const DAY_SECONDS = 86_400;
 const END_MS = 90_000;
-const BOOT_TIMEOUT_MS = 150_000;
+const BOOT_TIMEOUT_MS = 240_000;
 const ASKED = { 'x-sluice-metadata': 'enabled' };
 
 type Headers = Readonly<Record<string, string>>;

@@ -52,13 +52,13 @@ beforeAll(async () => {
     catalogue: catalogueOf([model('letters', { protocol: 'anthropic', apis: ['messages'] }), model('talk', {})]),
   });
   client = installation.client();
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await client?.close();
   await installation?.stop();
   await upstream?.close();
-}, 60_000);
+}, 240_000);
 
 const answer: Behaviour = (response, { path, body }) => {
   const tier = body.includes('hurry') ? 'priority' : 'default';

@@ -40,13 +40,13 @@ beforeAll(async () => {
   const body = { name: 'next', workspace_id: made.body.data.id };
   neighbour = installation.client((await manager.request<{ key: string }>('POST', '/keys', body)).body.key);
   await manager.close();
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([client?.close(), neighbour?.close()]);
   await installation?.stop();
   await upstream?.stop();
-}, 60_000);
+}, 240_000);
 
 beforeEach(() => upstream.forget());
 

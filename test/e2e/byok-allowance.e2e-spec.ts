@@ -35,7 +35,7 @@ beforeAll(async () => {
     environmentOf: { gateway: allowance, 'batch-worker': allowance },
   });
   client = installation.client();
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await client?.close();

@@ -77,7 +77,7 @@ beforeAll(async () => {
   manager = installation.client(installation.seed.managementKey);
   client = installation.client();
   tenant = await new Operator(installation).createTenant('Stranger', '5');
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([manager, client].map((each) => each?.close()));

@@ -149,13 +149,13 @@ beforeAll(async () => {
   metricsUrls = APP_NAMES.map((app) => `${installation.healthUrlOf(app)}/metrics`);
   manager = installation.client(installation.seed.managementKey);
   client = installation.client();
-}, 120_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([manager, client].map((each) => each?.close()));
   await installation?.stop();
   await Promise.all([upstream?.close(), issuer?.stop(), ...taps.map((tap) => tap.stop())]);
-}, 30_000);
+}, 240_000);
 
 function keep(answer: ApiAnswer): ApiAnswer {
   answers.push(`${answer.status} ${JSON.stringify(answer.headers)}\n${answer.text}`);

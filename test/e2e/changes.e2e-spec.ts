@@ -42,7 +42,7 @@ beforeAll(async () => {
   await installation.startApp('gateway', 'gateway-2', [{ PORT: String(port) }]);
   otherUrl = `http://127.0.0.1:${port}/api/v1`;
   manager = installation.client(installation.seed.managementKey);
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await manager?.close();

@@ -36,7 +36,7 @@ beforeAll(async () => {
   browser = await startBrowser();
   app = await LoopbackSite.start();
   installation = await Installation.start({ catalogue: catalogueOf([UNUSED_MODEL]), apps: ['auth', 'gateway'] });
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([browser?.close(), app?.stop(), installation?.stop()]);

@@ -30,7 +30,7 @@ let stranger: Tenant;
 beforeAll(async () => {
   installation = await Installation.start({ catalogue: catalogueOf([UNUSED_MODEL]), apps: ['auth', 'gateway'] });
   stranger = await new Operator(installation).createTenant('Stranger', null);
-}, 90_000);
+}, 240_000);
 
 afterAll(() => installation?.stop());
 

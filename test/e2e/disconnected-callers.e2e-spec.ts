@@ -60,12 +60,12 @@ beforeAll(async () => {
     },
   });
   tenant = await new Operator(installation).createTenant('Leavers', '100');
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await installation?.stop();
   await upstream?.close();
-}, 30_000);
+}, 240_000);
 
 type Manner = (response: ServerResponse, dialect: UpstreamDialect, isStream: boolean) => void;
 

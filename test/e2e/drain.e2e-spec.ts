@@ -87,7 +87,7 @@ beforeAll(async () => {
     environmentOf: { gateway: { DRAIN_DELAY_MS: String(DRAIN_DELAY_MS) }, 'batch-worker': { BATCH_CONCURRENCY: '32' } },
   });
   client = installation.client();
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await client?.close();

@@ -149,7 +149,7 @@ beforeAll(async () => {
     environment: { LEFTOVER_READ_MS: '300' },
   });
   client = installation.client();
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await client?.close();

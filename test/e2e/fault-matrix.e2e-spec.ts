@@ -102,7 +102,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await installation?.stop();
   await upstream?.close();
-}, 30_000);
+}, 240_000);
 
 /** The model says which cell a call belongs to, the first part of the path which provider is asked. */
 function behave(response: ServerResponse, { path, body }: ReceivedRequest): void {

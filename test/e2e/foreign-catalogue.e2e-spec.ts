@@ -98,7 +98,7 @@ beforeAll(async () => {
     environment: { CATALOG_PATH: folder, BOREAL_TOKEN: BOREAL_KEY, ZEPHYR_TOKEN: ZEPHYR_KEY },
   });
   client = installation.client();
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await client?.close();

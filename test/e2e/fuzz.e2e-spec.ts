@@ -45,13 +45,13 @@ beforeAll(async () => {
   installation = await Installation.start({ catalogue: catalogue(), apps: ['auth', 'gateway'] });
   tenant = await new Operator(installation).createTenant('Fuzz', CREDITS);
   pool = new Pool(new URL(installation.baseUrl).origin, { connections: AT_ONCE });
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await pool?.destroy();
   await installation?.stop();
   await upstream?.close();
-}, 30_000);
+}, 240_000);
 
 /** One provider for each dialect, and a model that all of them have. */
 function catalogue(): string {

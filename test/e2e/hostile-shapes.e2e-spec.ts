@@ -54,12 +54,12 @@ beforeAll(async () => {
   installation = await Installation.start({ catalogue: JSON.stringify(catalogue), apps: ['auth', 'gateway'] });
   tenant = await new Operator(installation).createTenant('Hostile', null);
   ledger = new LedgerRepository(installation.database);
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await installation?.stop();
   await upstream?.close();
-}, 30_000);
+}, 240_000);
 
 /** A provider whose model says as much as it may, and that counts every text and picture. */
 function answer(response: ServerResponse, { path, body }: ReceivedRequest): void {

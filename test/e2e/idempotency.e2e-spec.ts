@@ -31,12 +31,12 @@ beforeAll(async () => {
   const args = ['--name', 'colleague', '--organization', id, '--management'];
   colleague = installation.client((await operator.run<{ key: string }>('keys', 'create', ...args)).key);
   stranger = installation.client((await operator.createTenant('Stranger', null)).managementKey);
-}, 120_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([manager, colleague, stranger].map((each) => each?.close()));
   await installation?.stop();
-}, 60_000);
+}, 240_000);
 
 const newKey = (): string => `sk-own-${CANARY}-${randomBytes(16).toString('hex')}`;
 

@@ -185,7 +185,7 @@ beforeAll(async () => {
   const operator = new Operator(installation);
   poor = await operator.createTenant('Poor', null);
   modest = await operator.createTenant('Modest', '0.01');
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await client?.close();

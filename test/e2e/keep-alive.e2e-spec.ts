@@ -49,7 +49,7 @@ beforeAll(async () => {
     // The second: how long a call is read on for its usage after its caller has left.
     environmentOf: { gateway: { STREAM_FIRST_COMMENT_MS: '200', LEFTOVER_READ_MS: '300' } },
   });
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await installation?.stop();

@@ -43,7 +43,7 @@ beforeAll(async () => {
   manager = installation.client(installation.seed.managementKey);
   tenant = await new Operator(installation).createTenant('Stranger', '5');
   stranger = { manager: installation.client(tenant.managementKey), client: installation.client(tenant.apiKey) };
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([manager, stranger?.manager, stranger?.client].map((each) => each?.close()));

@@ -46,7 +46,7 @@ beforeAll(async () => {
   catalogue.models[3]!.name = MARKUP;
   installation = await Installation.start({ catalogue: JSON.stringify(catalogue), apps: ['auth', 'gateway'] });
   client = installation.client();
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await client?.close();

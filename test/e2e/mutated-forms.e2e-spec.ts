@@ -51,13 +51,13 @@ beforeAll(async () => {
     environmentOf: { gateway: { NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB}` } },
   });
   tenant = await new Operator(installation).createTenant('Forms', '1000000');
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await installation?.stop();
   await upstream?.close();
   rmSync(temporary, { recursive: true, force: true });
-}, 30_000);
+}, 240_000);
 
 function catalogue(): string {
   const model = (name: string, api: string): TestModel => ({

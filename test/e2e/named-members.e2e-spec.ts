@@ -40,7 +40,7 @@ beforeAll(async () => {
   });
   manager = installation.client(installation.seed.managementKey);
   client = installation.client();
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([manager, client].map((each) => each?.close()));

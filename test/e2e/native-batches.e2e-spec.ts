@@ -8,7 +8,7 @@ import { Installation } from '../support/installation';
 
 /** Batches that run at their provider's own batch API: the sandbox provider speaks two of those. */
 
-const BOOT_TIMEOUT_MS = 120_000;
+const BOOT_TIMEOUT_MS = 240_000;
 const END_WITHIN_MS = 60_000;
 /** Restart of the worker, its predecessor's lease, and the run. */
 const TAKEOVER_MS = 60_000;

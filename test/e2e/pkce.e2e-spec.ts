@@ -42,13 +42,13 @@ beforeAll(async () => {
   manager = installation.client(installation.seed.managementKey);
   client = installation.client();
   stranger = await new Operator(installation).createTenant('Stranger', null);
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([manager, client].map((each) => each?.close()));
   await installation?.stop();
   await upstream?.stop();
-}, 30_000);
+}, 240_000);
 
 const askForCode = (members: object, as = manager): Promise<ApiAnswer<CodeBody>> =>
   as.request<CodeBody>('POST', '/auth/keys/code', { callback_url: CALLBACK, ...members });

@@ -108,7 +108,7 @@ beforeAll(async () => {
   });
   client = installation.client();
   poor = await new Operator(installation).createTenant('Poor', null);
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await client?.close();

@@ -57,7 +57,7 @@ beforeAll(async () => {
   upstream = await Upstream.start({ steady: {} });
   installation = await Installation.start({ catalogue: catalogue(), apps: ['auth', 'batch-worker', 'gateway'] });
   manager = installation.client(installation.seed.managementKey);
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await manager?.close();

@@ -7,7 +7,7 @@ import { Installation } from '../support/installation';
 /** What a 429 of one model of a provider does to calls of its other models. */
 
 const PRICING = { prompt: '0.000000123', completion: '0.000000457' };
-const BOOT_TIMEOUT_MS = 150_000;
+const BOOT_TIMEOUT_MS = 240_000;
 
 let upstream: FakeUpstream;
 let installation: Installation;

@@ -58,7 +58,7 @@ beforeAll(async () => {
   });
   manager = installation.client(installation.seed.managementKey);
   clients.push(manager);
-}, 120_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
@@ -67,7 +67,7 @@ afterAll(async () => {
   await proxy?.close();
   await redis?.stop();
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+}, 240_000);
 
 /** Inference is counted per workspace, so each test has one that nobody else uses. */
 async function newWorkspace(): Promise<ApiClient> {

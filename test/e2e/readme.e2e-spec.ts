@@ -28,12 +28,12 @@ beforeAll(async () => {
     catalogue: catalogue.replaceAll('http://127.0.0.1:4010', sandbox.url),
     environment: { SANDBOX_API_KEY: SANDBOX_KEY },
   });
-}, 120_000);
+}, 240_000);
 
 afterAll(async () => {
   await installation?.stop();
   await sandbox?.close();
-}, 60_000);
+}, 240_000);
 
 jest.setTimeout(2 * PATIENCE_MS);
 

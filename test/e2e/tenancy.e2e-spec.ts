@@ -58,13 +58,13 @@ beforeAll(async () => {
     ['an API key of another workspace', open(neighbour.body.key)],
   ]);
   possessions = await acquire();
-}, 120_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
   await installation?.stop();
   await upstream?.stop();
-}, 30_000);
+}, 240_000);
 
 function open(key: string): ApiClient {
   const client = installation.client(key);

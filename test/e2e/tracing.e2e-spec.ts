@@ -6,7 +6,7 @@ import type { ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation, PROVIDER_KEY } from '../support/installation';
 
-const BOOT_TIMEOUT_MS = 120_000;
+const BOOT_TIMEOUT_MS = 240_000;
 /** Spans are sent every two seconds. */
 const SENT_WITHIN_MS = 20_000;
 const SERVER = 2;

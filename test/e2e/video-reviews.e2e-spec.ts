@@ -12,7 +12,7 @@ import { Operator } from '../support/operator';
  * one with neither, where a person has to look. All three are the sandbox provider.
  */
 
-const BOOT_TIMEOUT_MS = 120_000;
+const BOOT_TIMEOUT_MS = 240_000;
 const PATIENCE_MS = 60_000;
 const CALLBACK = 'https://receiver.example.com/hook';
 

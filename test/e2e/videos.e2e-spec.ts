@@ -173,7 +173,7 @@ beforeAll(async () => {
   neighbour = installation.client(key.body.key);
   const tenant = await operator.createTenant('Poor', '0.246');
   poor = { client: installation.client(tenant.apiKey), tenant };
-}, 120_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([client, neighbour, poor?.client].map((each) => each?.close()));

@@ -54,7 +54,7 @@ beforeAll(async () => {
   manager = installation.client(installation.seed.managementKey);
   operator = new Operator(installation);
   workspace = `/workspaces/${installation.seed.workspaceId}`;
-}, 180_000);
+}, 240_000);
 
 afterAll(async () => {
   receiver?.release(204);

@@ -61,7 +61,7 @@ beforeAll(async () => {
   forge = new TokenForge(issuer, CLAIMS);
   const fields = { federation_policy_id: UNKNOWN_ID };
   refusal = await exchange(forge.with({}), { fields });
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all([manager, client, strangeManager].map((each) => each?.close()));

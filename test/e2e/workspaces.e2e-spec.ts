@@ -54,7 +54,7 @@ beforeAll(async () => {
     environment: { CONTENT_LOGGING: 'on' },
   });
   manager = installation.client(installation.seed.managementKey);
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await manager?.close();

@@ -33,7 +33,7 @@ export { APP_NAMES, REDIS_URL, type AppName, type InstallationOptions, type Seed
 /** The key that the apps send to every provider of the test's catalogue. */
 export const PROVIDER_KEY = `test-upstream-${'k'.repeat(24)}`;
 
-const READY_TIMEOUT_MS = 60_000;
+const READY_TIMEOUT_MS = 150_000;
 const STOP_GRACE_MS = 15_000;
 /** An app that keeps dying before it was ever ready will not be cured by waiting. */
 const HOPELESS_DEATHS = 3;
