@@ -1,3 +1,4 @@
+import { tinyPdf } from '../../apps/gateway/src/server-tools/testing/tiny-pdf';
 import type { UpstreamDialect } from './provider-scripts';
 
 /** A request that tries to cost more than what is held for it. */
@@ -7,6 +8,8 @@ export interface HostileShape {
   readonly body: object;
   /** The caller leaves a stream at its first words. */
   readonly leaves: boolean;
+  /** Sent as the requests of one batch instead of as calls. */
+  readonly isBatch: boolean;
 }
 
 /** What a provider of the tests charges for a picture, whatever its size. */
@@ -78,6 +81,24 @@ const PLACES: Readonly<Record<string, (text: string, dice: Dice) => object>> = {
   'a name of a file': (text) => ({ text: 'Hi', more: { metadata: { note: text.slice(0, 500) } } }),
 };
 
+/** Every so many shapes are a batch, a loop of server tools, or a file that a plugin reads. */
+const BATCH_EVERY = 15;
+const LOOP_EVERY = 11;
+const FILE_EVERY = 13;
+
+const LOOP = { tools: [{ type: 'sluice:datetime' }], max_tool_calls: 12 };
+
+/** A file whose text is longer than the request that brings it. */
+function fileShape(text: string): object {
+  const pages = Array.from({ length: 20 }, () => text.replaceAll(/[^ -~]|[()\\]/g, 'x'));
+  const file_data = `data:application/pdf;base64,${tinyPdf(pages).toString('base64')}`;
+  const content = [
+    { type: 'text', text: 'Read.' },
+    { type: 'file', file: { filename: 'a.pdf', file_data } },
+  ];
+  return { messages: [{ role: 'user', content }], plugins: [{ id: 'file-parser', pdf: { engine: 'pdf-text' } }] };
+}
+
 interface Parts {
   readonly text?: string;
   readonly texts?: readonly string[];
@@ -117,28 +138,42 @@ const CAPS: Readonly<Record<UpstreamDialect, string>> = {
 };
 const APIS: readonly UpstreamDialect[] = ['chat', 'responses', 'messages'];
 
-/** So many shapes, the same in each run. */
+/** Returns `count` shapes, the same in each run. */
 export function hostileShapes(count: number): readonly HostileShape[] {
   const dice = new Dice(20_261_124);
   return Array.from({ length: count }, (_, number) => {
-    const api = APIS[number % APIS.length]!;
-    const place = dice.of(Object.keys(PLACES));
-    const text = textOf(dice, dice.of([20, 300, 1_500, 4_000]));
     const cap = dice.of([16, 50, 200, 400]);
-    const choices = api === 'chat' && dice.below(4) === 0 ? { n: dice.of([2, 8]) } : {};
-    const isStream = dice.below(3) === 0;
-    const body = {
-      ...bodyOf(api, PLACES[place]!(text, dice)),
-      [CAPS[api]]: cap,
-      ...choices,
-      ...(isStream && { stream: true }),
-    };
-    const leaves = isStream && dice.below(2) === 0;
-    return {
-      name: `${number}: ${text.length} characters in ${place} of ${api}, at most ${cap} tokens`,
-      api,
-      body,
-      leaves,
-    };
+    const text = textOf(dice, dice.of([20, 300, 1_500, 4_000]));
+    const size = `${text.length} characters`;
+    const rest = { leaves: false, isBatch: false };
+    if (number % LOOP_EVERY === 1) {
+      const body = { ...bodyOf('chat', { text }), ...LOOP, max_tokens: cap };
+      return { ...rest, name: `${number}: ${size} in a loop`, api: 'chat', body };
+    }
+    if (number % FILE_EVERY === 1) {
+      return {
+        ...rest,
+        name: `${number}: ${size} in a file`,
+        api: 'chat',
+        body: { ...fileShape(text), max_tokens: cap },
+      };
+    }
+    const api = APIS[number % APIS.length]!;
+    if (number % BATCH_EVERY === 2) {
+      const body = { ...bodyOf(api, { text }), [CAPS[api]]: cap };
+      return { ...rest, isBatch: true, name: `${number}: ${size} in a batch of ${api}`, api, body };
+    }
+    return { ...callShape(dice, { api, cap, text }), name: `${number}: ${size} of ${api}, at most ${cap} tokens` };
   });
+}
+
+function callShape(
+  dice: Dice,
+  { api, cap, text }: { readonly api: UpstreamDialect; readonly cap: number; readonly text: string },
+): Omit<HostileShape, 'name'> {
+  const place = dice.of(Object.values(PLACES));
+  const choices = api === 'chat' && dice.below(4) === 0 ? { n: dice.of([2, 8]) } : {};
+  const isStream = dice.below(3) === 0;
+  const body = { ...bodyOf(api, place(text, dice)), [CAPS[api]]: cap, ...choices, ...(isStream && { stream: true }) };
+  return { api, body, leaves: isStream && dice.below(2) === 0, isBatch: false };
 }

@@ -1,4 +1,4 @@
-import { parseRate } from '@libs/inference';
+import { estimatePromptTokens, parseRate } from '@libs/inference';
 import { anEndpoint, aProvider } from '@libs/inference/testing';
 import { BatchEstimate } from './batch-estimate';
 import type { BatchLineDraft } from './batch-line';
@@ -11,14 +11,17 @@ const LONG = {
 const endpointAt = (pricing: object) =>
   anEndpoint({ provider: aProvider({ batch: 'native' }), pricing: { ...BASE, ...pricing } });
 
-/** Three bytes of a body are taken for a token. */
-const lineOf = (promptTokens: number, maxOutputTokens: number | null = 1_000): BatchLineDraft => ({
+const lineWith = (body: Buffer, maxOutputTokens: number | null): BatchLineDraft => ({
   customId: 'one',
-  body: Buffer.alloc(promptTokens * 3),
+  body,
   model: null,
   maxOutputTokens,
   choices: 1,
 });
+
+/** Three bytes of plain text are taken for a token. */
+const lineOf = (promptTokens: number, maxOutputTokens: number | null = 1_000): BatchLineDraft =>
+  lineWith(Buffer.alloc(promptTokens * 3, ' '), maxOutputTokens);
 
 function costOf(lines: readonly BatchLineDraft[], pricing: object, generates = true): bigint {
   const estimate = new BatchEstimate();
@@ -47,6 +50,13 @@ describe(BatchEstimate.name, () => {
   it('is never below what a line near the bound is charged', () => {
     // Its size class reaches beyond the bound.
     expect(costOf([lineOf(200_000, 0)], { overrides: [LONG] })).toBe(2_000_000_000_000n);
+  });
+
+  it('counts symbols and rare scripts by their tokens, which are more than a third of their bytes', () => {
+    const text = JSON.stringify({ messages: [{ role: 'user', content: '𒀀𓀀𐎀{}[]<>'.repeat(500) }] });
+    const tokens = estimatePromptTokens(Buffer.from(text));
+    expect(tokens).toBeGreaterThan(Buffer.byteLength(text) / 2);
+    expect(costOf([lineWith(Buffer.from(text), 0)], {})).toBe(BigInt(tokens) * 1_000_000n);
   });
 
   it('takes the highest rates of the day', () => {

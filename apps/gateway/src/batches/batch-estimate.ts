@@ -1,5 +1,6 @@
 import {
   estimatedPrice,
+  estimatePromptTokens,
   highestPricesFor,
   managedLanePrices,
   priceUsage,
@@ -9,7 +10,7 @@ import {
 } from '@libs/inference';
 import type { BatchLineDraft } from './batch-line';
 
-/** Text is nearer four bytes a token; three keeps the hold above the bill for most languages. */
+/** Text is nearer four bytes a token. Three keep the hold above the bill, so that most batches need not extend it. */
 const BYTES_PER_TOKEN = 3;
 /** What a line without a cap is expected to generate at most; what goes beyond it is still charged. */
 const UNCAPPED_OUTPUT_TOKENS = 1_024;
@@ -32,7 +33,7 @@ export class BatchEstimate {
   private readonly classes: (SizeClass | undefined)[] = [];
 
   add(line: BatchLineDraft): void {
-    const promptTokens = Math.ceil(line.body.length / BYTES_PER_TOKEN);
+    const promptTokens = promptTokensOf(line.body);
     const size = (this.classes[bitsOf(promptTokens)] ??= emptyClass());
     size.lines += 1;
     size.promptTokens += promptTokens;
@@ -52,6 +53,11 @@ export class BatchEstimate {
     }
     return sum;
   }
+}
+
+/** Symbols, numbers and rare scripts have more tokens than a third of their bytes. */
+function promptTokensOf(body: Buffer): number {
+  return Math.max(Math.ceil(body.length / BYTES_PER_TOKEN), estimatePromptTokens(body));
 }
 
 function costOf(prices: PriceList, { lines, promptTokens }: SizeClass, completionTokens: number): PicoUsd {
