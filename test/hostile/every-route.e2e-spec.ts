@@ -1,0 +1,230 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ServerResponse } from 'node:http';
+import { Pool } from 'undici';
+import { hashApiKey } from '@libs/contracts';
+import { FakeUpstream, type ReceivedRequest } from '@libs/inference/testing';
+import { catalogueOf, type TestModel } from '../support/catalogue';
+import { ApiClient } from '../support/client';
+import { Installation, PROVIDER_KEY } from '../support/installation';
+import { Operator, type Tenant } from '../support/operator';
+import { say } from '../support/say';
+import { CANARY, findInsides } from '../e2e/refusals';
+import { Dice, mutatedBody, oddPath, writtenBody } from './mutations';
+import { ROUTE_FORMS, type RouteForm } from './route-forms';
+
+/** To each route. */
+const REQUESTS = Number(process.env.HOSTILE_REQUESTS ?? 60);
+/** As a failure tells it: the same seed makes the same requests. */
+const SEED = Number(process.env.HOSTILE_SEED ?? Date.now() % 2 ** 31);
+const AT_ONCE = 20;
+const TIMEOUT_MS = 60_000;
+const HEAP_MIB = 160;
+const MOST_GROWTH_MIB = 128;
+const VIDEO = { durations: [4], resolutions: ['720p'], aspect_ratios: ['16:9'], frame_images: ['first_frame'] };
+
+/** Requests that are refused for their number try nothing. */
+const UNLIMITED = Object.fromEntries(
+  [
+    'TOKEN_EXCHANGES_PER_MINUTE',
+    'KEY_EXCHANGES_PER_MINUTE',
+    'VIDEO_SUBMISSIONS_PER_MINUTE',
+    'VIDEO_READS_PER_MINUTE',
+    'BATCH_SUBMISSIONS_PER_MINUTE',
+    'BATCH_READS_PER_MINUTE',
+    'MANAGEMENT_REQUESTS_PER_MINUTE',
+  ].map((name) => [name, '1000000']),
+);
+
+interface Sent {
+  readonly method: string;
+  readonly path: string;
+  readonly body: Buffer | undefined;
+}
+
+let upstream: FakeUpstream;
+let installation: Installation;
+let tenant: Tenant;
+/** Of rows that exist, and that requests may change or delete. */
+let ids: string[];
+let pool: Pool;
+const dice = new Dice(SEED);
+/** How often each status came, by route. */
+const seen = new Map<string, Map<number, number>>();
+
+beforeAll(async () => {
+  upstream = await FakeUpstream.start();
+  upstream.behaviour = answer;
+  installation = await Installation.start({
+    catalogue: catalogue(),
+    environment: UNLIMITED,
+    environmentOf: { gateway: { NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB}` } },
+  });
+  tenant = await new Operator(installation).createTenant('Hostile', '1000000');
+  ids = await rowsToAbuse();
+  pool = new Pool(new URL(installation.baseUrl).origin, { connections: AT_ONCE, bodyTimeout: TIMEOUT_MS });
+}, 240_000);
+
+afterAll(async () => {
+  await pool?.destroy();
+  await installation?.stop();
+  await upstream?.close();
+}, 240_000);
+
+function catalogue(): string {
+  const model = (name: string, api: string): TestModel => ({
+    slug: `fuzz/${name}`,
+    provider: `fuzz-${name}`,
+    baseUrl: `${upstream.origin}/${name}/v1`,
+    apis: [api],
+    pricing: { prompt: '0.000001', completion: '0.000001' },
+  });
+  const models = [model('chat', 'chat'), model('vectors', 'embeddings')];
+  const parsed = JSON.parse(catalogueOf([...models, model('speech', 'transcription'), model('film', 'video')])) as {
+    models: { endpoints: { pricing: object; capabilities: object }[] }[];
+  };
+  const [speech, film] = parsed.models.slice(2).map(({ endpoints }) => endpoints[0]!);
+  speech!.pricing = { audio_second: '0.0001' };
+  Object.assign(film!, { pricing: { video_second: '0.01' }, capabilities: { video: VIDEO } });
+  return JSON.stringify(parsed);
+}
+
+const USAGE = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 };
+
+function answer(response: ServerResponse, { path }: ReceivedRequest): void {
+  const bodies: Readonly<Record<string, object>> = {
+    chat: {
+      id: 'up',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      usage: USAGE,
+      choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+    },
+    vectors: { object: 'list', model: 'm', usage: USAGE, data: [{ object: 'embedding', index: 0, embedding: [0.5] }] },
+    speech: { text: 'Hello.' },
+  };
+  const body = bodies[path.split('/')[1]!];
+  response.writeHead(body === undefined ? 400 : 200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body ?? { error: { message: 'not this', code: 'moderation_blocked' } }));
+}
+
+async function rowsToAbuse(): Promise<string[]> {
+  const manager = new ApiClient(installation.baseUrl, tenant.managementKey);
+  const workspace = await manager.request<{ data: { id: string } }>('POST', '/workspaces', { name: 'W', slug: 'w' });
+  const key = await manager.request<{ key: string }>('POST', '/keys', { name: 'K' });
+  await manager.close();
+  expect([workspace.status, key.status]).toEqual([201, 201]);
+  return [workspace.body.data.id, hashApiKey(key.body.key)];
+}
+
+/** As the gateway logged them when it started. */
+function mappedRoutes(): string[] {
+  const log = readFileSync(join(installation.folder, 'gateway.log'), 'utf8');
+  return [...log.matchAll(/Mapped \{([^,]+), ([A-Z]+)\} route/g)].map(([, path, method]) => `${method} ${path}`);
+}
+
+function request(route: string, form: RouteForm): Sent {
+  const [method = '', path = ''] = route.split(' ');
+  const target = oddPath(path, ids, dice);
+  if (form.body === undefined) return { method, path: target, body: undefined };
+  const changed = mutatedBody(form.body, dice);
+  const isForm = form.isForm === true && typeof changed === 'object' && changed !== null;
+  return { method, path: target, body: isForm ? formOf(changed) : writtenBody(changed, dice) };
+}
+
+function formOf(changed: object): Buffer {
+  const fields = Object.entries(changed).map(([name, value]): [string, string] => [
+    name,
+    typeof value === 'string' ? value : (JSON.stringify(value) ?? ''),
+  ]);
+  return Buffer.from(new URLSearchParams(fields).toString());
+}
+
+function headersOf({ isForm, by }: RouteForm, body: Buffer | undefined): Record<string, string> {
+  const type = isForm === true ? 'application/x-www-form-urlencoded' : 'application/json';
+  const key = by === 'manager' ? tenant.managementKey : tenant.apiKey;
+  return {
+    ...(body !== undefined && { 'content-type': dice.below(40) === 0 ? 'text/plain' : type }),
+    ...(by !== 'nobody' && { authorization: `Bearer ${key}` }),
+    ...(dice.below(10) === 0 && { 'idempotency-key': CANARY }),
+  };
+}
+
+/** Returns what is wrong with the answer; null if nothing is. */
+async function findBlame(route: string, form: RouteForm, sent: Sent): Promise<string | null> {
+  const { method, path, body } = sent;
+  const { statusCode, body: answered } = await pool.request({
+    method,
+    path,
+    headers: headersOf(form, body),
+    ...(body !== undefined && { body }),
+    headersTimeout: TIMEOUT_MS,
+  } as Parameters<Pool['request']>[0]);
+  const text = await answered.text();
+  const counts = seen.get(route) ?? new Map<number, number>();
+  counts.set(statusCode, (counts.get(statusCode) ?? 0) + 1);
+  seen.set(route, counts);
+  if (statusCode >= 500) return `is answered with ${statusCode}: ${text.slice(0, 200)}`;
+  if (statusCode < 400) return null;
+  const inside = findInsides(text);
+  if (inside !== null) return `shows the inside (${inside}): ${text.slice(0, 200)}`;
+  // Names of models that were asked for are part of the interface.
+  if (text.replace(/"requested_models":\[[^\]]*\]/, '').includes(CANARY))
+    return `repeats a value: ${text.slice(0, 300)}`;
+  return null;
+}
+
+async function residentMib(): Promise<number> {
+  const status = readFileSync(`/proc/${installation.pidOf('gateway')}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? '0') / 1_024;
+}
+
+jest.setTimeout(900_000);
+
+describe('every route of the gateway', () => {
+  it('has a form from which hostile requests are made', () => {
+    const routes = mappedRoutes();
+    expect(routes.length).toBeGreaterThan(60);
+    expect(routes.filter((route) => ROUTE_FORMS[route] === undefined)).toEqual([]);
+    expect(Object.keys(ROUTE_FORMS).filter((route) => !routes.includes(route))).toEqual([]);
+  });
+
+  it('refuses what it cannot take, with no 5xx, no inside and no value of the caller', async () => {
+    const blames: string[] = [];
+    const before = await residentMib();
+    const work = Object.entries(ROUTE_FORMS).flatMap(([route, form]) =>
+      Array.from({ length: REQUESTS }, () => ({ route, form })),
+    );
+    const next = work.values();
+    const worker = async (): Promise<void> => {
+      for (const { route, form } of next) {
+        const sent = request(route, form);
+        const blame = await findBlame(route, form, sent);
+        if (blame === null) continue;
+        blames.push(`${sent.method} ${sent.path.slice(0, 200)} ${sent.body?.toString().slice(0, 500) ?? ''} ${blame}`);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    const growth = (await residentMib()) - before;
+    const counts = new Map<number, number>();
+    for (const byStatus of seen.values()) {
+      for (const [status, count] of byStatus) counts.set(status, (counts.get(status) ?? 0) + count);
+    }
+    const all = JSON.stringify(Object.fromEntries(counts));
+    say(`seed ${SEED}: ${work.length} requests to ${seen.size} routes: ${all}; RSS grew by ${growth.toFixed(0)} MiB`);
+    expect(blames).toEqual([]);
+    expect(growth).toBeLessThanOrEqual(MOST_GROWTH_MIB);
+    expect(counts.get(200)).toBeGreaterThan(REQUESTS);
+  });
+
+  it('kills no app, and leaves no secret in a log', () => {
+    for (const app of ['gateway', 'auth', 'credentials', 'batch-worker', 'video-worker']) {
+      expect(installation.deathsOf(app)).toBe(0);
+      const log = readFileSync(join(installation.folder, `${app}.log`), 'utf8');
+      for (const secret of [CANARY, PROVIDER_KEY, tenant.apiKey, tenant.managementKey, 'provider-key-of-a-tenant']) {
+        expect(log.includes(secret)).toBe(false);
+      }
+    }
+  });
+});

@@ -1,0 +1,198 @@
+/** A request that the gateway takes, from which a fuzzer makes others. `:name` in a path stands for an id. */
+export interface RouteForm {
+  readonly body?: Readonly<Record<string, unknown>>;
+  /** Sent as a form instead of as JSON. */
+  readonly isForm?: boolean;
+  /** Who asks. Default: an API key. */
+  readonly by?: 'manager' | 'nobody';
+}
+
+const MESSAGES = [{ role: 'user', content: 'Hello' }];
+const MANAGER = { by: 'manager' } as const;
+
+/** By method and path below the version prefix, as the gateway lists them when it starts. */
+export const ROUTE_FORMS: Readonly<Record<string, RouteForm>> = {
+  'GET /api/v1/workload-identity/policies': MANAGER,
+  'POST /api/v1/workload-identity/policies': {
+    ...MANAGER,
+    body: {
+      issuer_id: '00000000-0000-4000-8000-000000000000',
+      name: 'ci',
+      subject: 'repo:acme',
+      audience: 'sluice',
+      condition: 'claims.sub == "a"',
+      api_key_hash: 'a'.repeat(64),
+      enabled: true,
+      single_use: false,
+      checks: [{ kind: 'scopes', value: 'a' }],
+    },
+  },
+  'GET /api/v1/workload-identity/policies/:id': MANAGER,
+  'PATCH /api/v1/workload-identity/policies/:id': { ...MANAGER, body: { name: 'ci', enabled: false, checks: [] } },
+  'DELETE /api/v1/workload-identity/policies/:id': MANAGER,
+  'GET /api/v1/workload-identity/issuers': MANAGER,
+  'POST /api/v1/workload-identity/issuers': {
+    ...MANAGER,
+    body: { name: 'ci', issuer_url: 'https://issuer.example', jwks_url: 'https://issuer.example/jwks' },
+  },
+  'GET /api/v1/workload-identity/issuers/:id': MANAGER,
+  'PATCH /api/v1/workload-identity/issuers/:id': { ...MANAGER, body: { name: 'ci', jwks_url: null } },
+  'DELETE /api/v1/workload-identity/issuers/:id': MANAGER,
+  'GET /auth': { by: 'nobody' },
+  'POST /auth/session': { by: 'nobody', isForm: true, body: { key: 'sk-x', form_token: 'x', callback_url: 'x' } },
+  'POST /auth/session/end': { by: 'nobody', isForm: true, body: { form_token: 'x' } },
+  'POST /auth': { by: 'nobody', isForm: true, body: { form_token: 'x', decision: 'allow' } },
+  'POST /api/v1/auth/keys/code': {
+    ...MANAGER,
+    body: {
+      callback_url: 'https://app.example/back',
+      code_challenge: 'a'.repeat(43),
+      code_challenge_method: 'S256',
+      limit: 1,
+      expires_at: '2099-01-01T00:00:00Z',
+      key_label: 'app',
+      usage_limit_type: 'daily',
+    },
+  },
+  'POST /api/v1/auth/keys': {
+    by: 'nobody',
+    body: { code: 'auth_code_x', code_verifier: 'a'.repeat(43), code_challenge_method: 'S256' },
+  },
+  'POST /api/v1/oauth/token': {
+    isForm: true,
+    body: {
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token: 'a.b.c',
+      subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+      resource: 'x',
+    },
+  },
+  'GET /api/v1/oauth/jwks': { by: 'nobody' },
+  'GET /.well-known/oauth-authorization-server': { by: 'nobody' },
+  'GET /api/v1/byok': MANAGER,
+  'POST /api/v1/byok': {
+    ...MANAGER,
+    body: {
+      provider: 'openai',
+      key: { api_key: 'provider-key-of-a-tenant', region: 'global' },
+      name: 'ours',
+      workspace_id: null,
+      disabled: false,
+      is_fallback: false,
+      allowed_models: ['openai/gpt-5'],
+      allowed_api_key_hashes: null,
+      allowed_user_ids: null,
+      sort_order: 1,
+    },
+  },
+  'GET /api/v1/byok/:id': MANAGER,
+  'PATCH /api/v1/byok/:id': { ...MANAGER, body: { name: 'ours', disabled: true, sort_order: 2 } },
+  'DELETE /api/v1/byok/:id': MANAGER,
+  'POST /api/v1/videos': {
+    body: {
+      model: 'fuzz/film',
+      prompt: 'A heron lands.',
+      duration: 4,
+      resolution: '720p',
+      aspect_ratio: '16:9',
+      seed: 1,
+      generate_audio: false,
+      callback_url: 'https://app.example/hook',
+      frame_images: [],
+      input_references: [],
+      provider: { only: ['fuzz-film'] },
+    },
+  },
+  'GET /api/v1/videos/models': {},
+  'GET /api/v1/videos/:id': {},
+  'HEAD /api/v1/videos/:id/content': {},
+  'GET /api/v1/videos/:id/content': {},
+  'GET /api/v1/workspaces/:id/members': MANAGER,
+  'POST /api/v1/workspaces/:id/members/add': { ...MANAGER, body: { user_ids: ['a'] } },
+  'POST /api/v1/workspaces/:id/members/remove': { ...MANAGER, body: { user_ids: ['a'] } },
+  'GET /api/v1/workspaces': MANAGER,
+  'POST /api/v1/workspaces': {
+    ...MANAGER,
+    body: {
+      name: 'Team',
+      slug: 'team',
+      description: 'A team',
+      default_text_model: 'fuzz/chat',
+      default_provider_sort: 'price',
+      io_logging_sampling_rate: 0.5,
+      io_logging_api_key_ids: [1],
+      default_callback_url: 'https://app.example/hook',
+      policy: { allowed_providers: ['fuzz-chat'], zdr: true },
+    },
+  },
+  'GET /api/v1/workspaces/:id': MANAGER,
+  'PATCH /api/v1/workspaces/:id': { ...MANAGER, body: { name: 'Team', policy: null, description: null } },
+  'POST /api/v1/workspaces/:id/webhook-secret': { ...MANAGER, body: {} },
+  'DELETE /api/v1/workspaces/:id': MANAGER,
+  'GET /api/v1/workspaces/:id/budgets': MANAGER,
+  'GET /api/v1/workspaces/:id/budgets/:interval': MANAGER,
+  'PUT /api/v1/workspaces/:id/budgets/:interval': {
+    ...MANAGER,
+    body: { limit_usd: 25, include_byok_in_budgets: true },
+  },
+  'DELETE /api/v1/workspaces/:id/budgets/:interval': MANAGER,
+  'POST /api/v1/messages': { body: { model: 'fuzz/chat', max_tokens: 10, messages: MESSAGES, system: 'Be brief.' } },
+  'POST /api/v1/messages/count_tokens': { body: { model: 'fuzz/chat', messages: MESSAGES } },
+  'POST /api/v1/audio/transcriptions': {
+    body: {
+      model: 'fuzz/speech',
+      input_audio: { data: 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=', format: 'wav' },
+      language: 'en',
+      temperature: 0,
+    },
+  },
+  'POST /api/v1/responses': {
+    body: { model: 'fuzz/chat', input: 'Hello', max_output_tokens: 10, tools: [], metadata: { a: 'b' } },
+  },
+  'POST /api/v1/chat/completions': {
+    body: { model: 'fuzz/chat', messages: MESSAGES, max_tokens: 10, temperature: 1, stop: ['x'], provider: {} },
+  },
+  'POST /api/v1/embeddings': { body: { model: 'fuzz/vectors', input: ['Hello'], encoding_format: 'float' } },
+  'GET /api/v1/generation': {},
+  'GET /api/v1/generation/content': {},
+  'GET /api/v1/models': { by: 'nobody' },
+  'GET /api/v1/models/user': {},
+  'GET /api/v1/embeddings/models': { by: 'nobody' },
+  'GET /api/v1/models/count': { by: 'nobody' },
+  'GET /api/v1/models/:author/:slug/endpoints': { by: 'nobody' },
+  'GET /api/v1/model/:author/:slug': { by: 'nobody' },
+  'GET /api/v1/providers': { by: 'nobody' },
+  'GET /api/v1/key': {},
+  'GET /api/v1/keys': MANAGER,
+  'POST /api/v1/keys': {
+    ...MANAGER,
+    body: {
+      name: 'app',
+      limit: 1,
+      limit_reset: 'daily',
+      expires_at: '2099-01-01T00:00:00Z',
+      include_byok_in_limit: true,
+      creator_user_id: 'a',
+      workspace_id: null,
+      policy: { allowed_models: ['fuzz/chat'] },
+    },
+  },
+  'GET /api/v1/keys/:hash': MANAGER,
+  'PATCH /api/v1/keys/:hash': { ...MANAGER, body: { name: 'app', disabled: false, limit: null, limit_reset: null } },
+  'DELETE /api/v1/keys/:hash': MANAGER,
+  'GET /api/v1/credits': MANAGER,
+  'POST /api/v1/batches': {
+    body: {
+      endpoint: '/v1/chat/completions',
+      model: 'fuzz/chat',
+      requests: [{ custom_id: 'a', body: { messages: MESSAGES } }],
+      callback_url: 'https://app.example/hook',
+      metadata: { a: 'b' },
+    },
+  },
+  'GET /api/v1/batches': {},
+  'GET /api/v1/batches/:id': {},
+  'POST /api/v1/batches/:id/cancel': { body: {} },
+  'POST /api/v1/batches/:id/retry': { body: {} },
+  'DELETE /api/v1/batches/:id': {},
+};
