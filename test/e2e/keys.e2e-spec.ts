@@ -207,11 +207,10 @@ describe('a key that is asked for', () => {
     const { key, data } = await createKey({
       hash: UNKNOWN_HASH,
       label: CANARY,
-      disabled: true,
+      usage: 7,
       created_at: inYear('2020'),
-      organization_id: tenant.organizationId,
     });
-    expect(data).toMatchObject({ hash: hashApiKey(key), disabled: false });
+    expect(data).toMatchObject({ hash: hashApiKey(key), usage: 0 });
     expect(JSON.stringify(data)).not.toContain(CANARY);
     expect((await stranger.manager.request('GET', `/keys/${data.hash}`)).status).toBe(404);
   });

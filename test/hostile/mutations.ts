@@ -131,7 +131,7 @@ export function mutatedBody(body: Readonly<Record<string, unknown>>, dice: Dice)
     const last = place.at(-1);
     if (last === undefined) {
       if (dice.below(8) === 0) changed = structuredClone(dice.of(ODD_VALUES));
-      else if (isPlainObject(changed)) changed[dice.of(['unknown', 'constructor', '__proto__', CANARY])] = 1;
+      else if (isPlainObject(changed)) changed[dice.of(['unknown', 'constructor', '__proto__'])] = 1;
     } else {
       const holder = holderOf(changed, place);
       if (dice.below(5) === 0) delete holder[last];

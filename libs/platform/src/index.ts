@@ -58,5 +58,5 @@ export { noteOwnFault } from './telemetry/own-faults';
 export { tracing, type SpanAttributes, type SpanRecord, type Tracing } from './telemetry/tracing';
 export type { DurationSeries } from './telemetry/duration-histogram';
 export { keyIdOf, seal, SealingKeyPair, type SealingTarget } from './sealing/sealing';
-export { plainValidator, validateInstance, type ValidateOptions } from './validation/validate';
+export { plainValidator, validateClosed, validateInstance, type ValidateOptions } from './validation/validate';
 export * from './messaging';

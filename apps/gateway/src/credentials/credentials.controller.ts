@@ -5,8 +5,9 @@ import {
   UpdateCredentialDto,
   type CredentialDto,
   type Principal,
+  READ_ONLY_OF_CREDENTIALS,
 } from '@libs/contracts';
-import { validateInstance } from '@libs/platform';
+import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { EffectId, Idempotent } from '../idempotency/idempotent.decorator';
@@ -37,7 +38,13 @@ export class CredentialsController {
     @Body() body: unknown,
     @EffectId() effectId: string | undefined,
   ): Promise<{ data: CredentialDto }> {
-    return { data: await this.credentials.create(caller, validateInstance(CreateCredentialDto, body), effectId) };
+    return {
+      data: await this.credentials.create(
+        caller,
+        validateClosed(CreateCredentialDto, body, READ_ONLY_OF_CREDENTIALS),
+        effectId,
+      ),
+    };
   }
 
   @Get(':id')
@@ -51,7 +58,13 @@ export class CredentialsController {
     @Param('id') id: string,
     @Body() body: unknown,
   ): Promise<{ data: CredentialDto }> {
-    return { data: await this.credentials.update(caller, id, validateInstance(UpdateCredentialDto, body)) };
+    return {
+      data: await this.credentials.update(
+        caller,
+        id,
+        validateClosed(UpdateCredentialDto, body, READ_ONLY_OF_CREDENTIALS),
+      ),
+    };
   }
 
   @Delete(':id')

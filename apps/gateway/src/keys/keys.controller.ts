@@ -1,6 +1,13 @@
 import { Body, Controller, Delete, Get, Header, Param, Patch, Post, Query } from '@nestjs/common';
-import { CreateKeyDto, ListKeysQueryDto, UpdateKeyDto, type KeyDto, type Principal } from '@libs/contracts';
-import { validateInstance } from '@libs/platform';
+import {
+  CreateKeyDto,
+  ListKeysQueryDto,
+  UpdateKeyDto,
+  type KeyDto,
+  type Principal,
+  READ_ONLY_OF_KEYS,
+} from '@libs/contracts';
+import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { KeysService, type CreatedKey } from './keys.service';
@@ -19,7 +26,7 @@ export class KeysController {
   @Post()
   @Header('Cache-Control', 'no-store')
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<CreatedKey> {
-    return this.keys.create(caller, validateInstance(CreateKeyDto, body));
+    return this.keys.create(caller, validateClosed(CreateKeyDto, body, READ_ONLY_OF_KEYS));
   }
 
   @Get(':hash')
@@ -33,7 +40,7 @@ export class KeysController {
     @Param('hash') hash: string,
     @Body() body: unknown,
   ): Promise<{ data: KeyDto }> {
-    return { data: await this.keys.update(caller, hash, validateInstance(UpdateKeyDto, body)) };
+    return { data: await this.keys.update(caller, hash, validateClosed(UpdateKeyDto, body, READ_ONLY_OF_KEYS)) };
   }
 
   @Delete(':hash')

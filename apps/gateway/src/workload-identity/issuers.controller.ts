@@ -1,6 +1,13 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
-import { CreateIssuerDto, PageQueryDto, UpdateIssuerDto, type IssuerDto, type Principal } from '@libs/contracts';
-import { validateInstance } from '@libs/platform';
+import {
+  CreateIssuerDto,
+  PageQueryDto,
+  UpdateIssuerDto,
+  type IssuerDto,
+  type Principal,
+  READ_ONLY_OF_ISSUERS,
+} from '@libs/contracts';
+import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { IssuersService } from './issuers.service';
@@ -21,7 +28,7 @@ export class IssuersController {
 
   @Post()
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: IssuerDto }> {
-    return { data: await this.issuers.create(caller, validateInstance(CreateIssuerDto, body)) };
+    return { data: await this.issuers.create(caller, validateClosed(CreateIssuerDto, body, READ_ONLY_OF_ISSUERS)) };
   }
 
   @Get(':id')
@@ -35,7 +42,7 @@ export class IssuersController {
     @Param('id') id: string,
     @Body() body: unknown,
   ): Promise<{ data: IssuerDto }> {
-    return { data: await this.issuers.update(caller, id, validateInstance(UpdateIssuerDto, body)) };
+    return { data: await this.issuers.update(caller, id, validateClosed(UpdateIssuerDto, body, READ_ONLY_OF_ISSUERS)) };
   }
 
   @Delete(':id')

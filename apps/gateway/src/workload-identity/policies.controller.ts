@@ -1,6 +1,13 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
-import { CreatePolicyDto, PageQueryDto, UpdatePolicyDto, type PolicyDto, type Principal } from '@libs/contracts';
-import { validateInstance } from '@libs/platform';
+import {
+  CreatePolicyDto,
+  PageQueryDto,
+  UpdatePolicyDto,
+  type PolicyDto,
+  type Principal,
+  READ_ONLY_OF_POLICIES,
+} from '@libs/contracts';
+import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { PoliciesService } from './policies.service';
@@ -21,7 +28,7 @@ export class PoliciesController {
 
   @Post()
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: PolicyDto }> {
-    return { data: await this.policies.create(caller, validateInstance(CreatePolicyDto, body)) };
+    return { data: await this.policies.create(caller, validateClosed(CreatePolicyDto, body, READ_ONLY_OF_POLICIES)) };
   }
 
   @Get(':id')
@@ -35,7 +42,9 @@ export class PoliciesController {
     @Param('id') id: string,
     @Body() body: unknown,
   ): Promise<{ data: PolicyDto }> {
-    return { data: await this.policies.update(caller, id, validateInstance(UpdatePolicyDto, body)) };
+    return {
+      data: await this.policies.update(caller, id, validateClosed(UpdatePolicyDto, body, READ_ONLY_OF_POLICIES)),
+    };
   }
 
   @Delete(':id')

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Put } from '@nestjs/common';
-import { PutBudgetDto, type Principal, type WorkspaceBudgetDto } from '@libs/contracts';
-import { validateInstance } from '@libs/platform';
+import { PutBudgetDto, type Principal, type WorkspaceBudgetDto, READ_ONLY_OF_BUDGETS } from '@libs/contracts';
+import { validateClosed } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { BudgetsService, type BudgetAnswer } from './budgets.service';
@@ -32,7 +32,7 @@ export class BudgetsController {
     @Param('interval') interval: string,
     @Body() body: unknown,
   ): Promise<BudgetAnswer<WorkspaceBudgetDto>> {
-    return this.budgets.put(caller, id, interval, validateInstance(PutBudgetDto, body));
+    return this.budgets.put(caller, id, interval, validateClosed(PutBudgetDto, body, READ_ONLY_OF_BUDGETS));
   }
 
   @Delete(':interval')

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { MembersDto, PageQueryDto, type Principal, type WorkspaceMemberDto } from '@libs/contracts';
-import { validateInstance } from '@libs/platform';
+import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { MembersService } from './members.service';
@@ -27,7 +27,7 @@ export class MembersController {
     @Param('id') id: string,
     @Body() body: unknown,
   ): Promise<{ data: WorkspaceMemberDto[]; added_count: number }> {
-    return this.members.add(caller, id, validateInstance(MembersDto, body));
+    return this.members.add(caller, id, validateClosed(MembersDto, body));
   }
 
   @Post('remove')
@@ -37,6 +37,6 @@ export class MembersController {
     @Param('id') id: string,
     @Body() body: unknown,
   ): Promise<{ removed_count: number }> {
-    return this.members.remove(caller, id, validateInstance(MembersDto, body));
+    return this.members.remove(caller, id, validateClosed(MembersDto, body));
   }
 }

@@ -5,8 +5,9 @@ import {
   UpdateWorkspaceDto,
   type Principal,
   type WorkspaceDto,
+  READ_ONLY_OF_WORKSPACES,
 } from '@libs/contracts';
-import { validateInstance } from '@libs/platform';
+import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { NoBody } from '../http/streamed-body.decorator';
@@ -28,7 +29,9 @@ export class WorkspacesController {
 
   @Post()
   async create(@Caller() caller: Principal, @Body() body: unknown): Promise<{ data: WorkspaceDto }> {
-    return { data: await this.workspaces.create(caller, validateInstance(CreateWorkspaceDto, body)) };
+    return {
+      data: await this.workspaces.create(caller, validateClosed(CreateWorkspaceDto, body, READ_ONLY_OF_WORKSPACES)),
+    };
   }
 
   @Get(':id')
@@ -42,7 +45,9 @@ export class WorkspacesController {
     @Param('id') id: string,
     @Body() body: unknown,
   ): Promise<{ data: WorkspaceDto }> {
-    return { data: await this.workspaces.update(caller, id, validateInstance(UpdateWorkspaceDto, body)) };
+    return {
+      data: await this.workspaces.update(caller, id, validateClosed(UpdateWorkspaceDto, body, READ_ONLY_OF_WORKSPACES)),
+    };
   }
 
   /** Shown once. The secret before signs beside it for 24 hours. */

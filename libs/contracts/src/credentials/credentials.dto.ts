@@ -55,7 +55,7 @@ export class CredentialSettingsDto {
   is_required?: boolean;
 }
 
-/** Body of `POST /byok` (interface §4.9). Members of other names are ignored. */
+/** Body of `POST /byok` (interface §4.9). */
 export class CreateCredentialDto extends CredentialSettingsDto {
   /** The raw key; write-only. */
   @IsCredentialKey()
@@ -118,3 +118,12 @@ export interface CredentialDto {
     readonly skipped_until: string;
   } | null;
 }
+
+/** Members that only the service sets; clients may send them back. */
+export const READ_ONLY_OF_CREDENTIALS = [
+  'id',
+  'label',
+  'created_at',
+  'sort_order',
+  'last_error',
+] as const satisfies readonly (keyof CredentialDto)[];

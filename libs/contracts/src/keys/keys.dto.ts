@@ -22,7 +22,7 @@ export function IsUsdNumber(options?: ValidationOptions): PropertyDecorator {
   );
 }
 
-/** Body of `POST /keys`. Members of other names are ignored. */
+/** Body of `POST /keys`. */
 export class CreateKeyDto {
   @IsNameText(1, 200)
   name: string;
@@ -136,6 +136,24 @@ export interface KeyDto extends KeyLimitsDto {
   created_at: string;
   updated_at: string | null;
 }
+
+/** Members that only the service sets; clients may send them back. */
+export const READ_ONLY_OF_KEYS = [
+  'hash',
+  'label',
+  'limit_remaining',
+  'usage',
+  'usage_daily',
+  'usage_weekly',
+  'usage_monthly',
+  'byok_usage',
+  'byok_usage_daily',
+  'byok_usage_weekly',
+  'byok_usage_monthly',
+  'external_user',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof KeyDto)[];
 
 /** `CurrentKey` of the interface, what `GET /key` answers in `data`. */
 export interface CurrentKeyDto extends KeyLimitsDto {

@@ -4,7 +4,7 @@ import { IsIssuerUrl } from './issuer-url';
 
 const MAX_URL_LENGTH = 2_048;
 
-/** Body of `POST /workload-identity/issuers`. Members of other names are ignored. */
+/** Body of `POST /workload-identity/issuers`. */
 export class CreateIssuerDto {
   @IsNameText(1, 200)
   name: string;
@@ -43,3 +43,6 @@ export interface IssuerDto {
   created_at: string;
   updated_at: string | null;
 }
+
+/** Members that only the service sets; clients may send them back. */
+export const READ_ONLY_OF_ISSUERS = ['id', 'created_at', 'updated_at'] as const satisfies readonly (keyof IssuerDto)[];

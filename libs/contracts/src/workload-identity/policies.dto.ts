@@ -107,3 +107,6 @@ export interface PolicyDto {
   created_at: string;
   updated_at: string | null;
 }
+
+/** Members that only the service sets; clients may send them back. */
+export const READ_ONLY_OF_POLICIES = ['id', 'created_at', 'updated_at'] as const satisfies readonly (keyof PolicyDto)[];

@@ -6,7 +6,7 @@ function isSpendable(value: unknown): boolean {
   return typeof value === 'number' && value > 0 && usdFromNumber(value) !== null;
 }
 
-/** Body of `PUT /workspaces/{id}/budgets/{interval}`. Members of other names are ignored. */
+/** Body of `PUT /workspaces/{id}/budgets/{interval}`. */
 export class PutBudgetDto {
   /** US dollars. */
   @ValidateBy({
@@ -34,3 +34,12 @@ export interface WorkspaceBudgetDto {
   created_at: string;
   updated_at: string;
 }
+
+/** Members that only the service sets, or the path; clients may send them back. */
+export const READ_ONLY_OF_BUDGETS = [
+  'id',
+  'workspace_id',
+  'reset_interval',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof WorkspaceBudgetDto)[];

@@ -4,7 +4,7 @@ import { IsRoutingPolicy, type RoutingPolicy } from '../routing/routing-policy';
 import { WorkspaceSettingsDto } from './workspace-settings';
 import { MAX_CALLBACK_URL_LENGTH, WORKSPACE_SLUG, WORKSPACE_SLUG_LENGTH } from './workspaces.messages';
 
-/** Body of `POST /workspaces`. Members of other names are ignored. */
+/** Body of `POST /workspaces`. */
 export class CreateWorkspaceDto extends WorkspaceSettingsDto {
   @IsNameText(1, 100)
   name: string;
@@ -84,3 +84,15 @@ export interface WorkspaceDto {
   is_observability_broadcast_enabled: boolean;
   is_observability_io_logging_enabled: boolean;
 }
+
+/** Members that only the service sets; clients may send them back. Budgets have a route of their own. */
+export const READ_ONLY_OF_WORKSPACES = [
+  'id',
+  'is_default',
+  'webhook_signing',
+  'created_at',
+  'updated_at',
+  'created_by',
+  'default_guardrail_id',
+  'include_byok_in_budgets',
+] as const satisfies readonly (keyof WorkspaceDto)[];

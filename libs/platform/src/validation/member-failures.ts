@@ -161,7 +161,9 @@ class Walk {
       const path = PLAIN_NAME.test(name) ? join(parentPath, name) : parentPath;
       this.fail(
         path,
-        path === parentPath ? `${path || 'The object'} has an unknown member` : `${path} is not known`,
+        path === parentPath
+          ? `${path || 'The object'} has an unknown member`
+          : `${path} is not a member of this object`,
         false,
       );
     }

@@ -15,7 +15,7 @@ type Convert = (value: unknown, parent: object) => unknown;
 type BuildInstance = (plain: object) => object;
 
 /** Names that would reach the prototype of the instance instead of a member of its own. */
-const UNSAFE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+export const UNSAFE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 const builders = new WeakMap<Function, BuildInstance>();
 

@@ -14,7 +14,7 @@ import {
   validateSync,
 } from 'class-validator';
 import fc from 'fast-check';
-import { plainValidator, validateInstance } from './validate';
+import { plainValidator, validateClosed, validateInstance } from './validate';
 
 class TextPartDto {
   @IsIn(['text']) type: string;
@@ -198,7 +198,7 @@ describe(validateInstance.name, () => {
     const body = { model: 'm', messages: [user], extra: { deep: [1] } };
     expect(validateInstance(ChatDto, body)).toMatchObject({ extra: { deep: [1] } });
     const error = refusal(() => validateInstance(ChatDto, body, { refuseUnknown: true }));
-    expect(error.message).toBe('extra is not known');
+    expect(error.message).toBe('extra is not a member of this object');
   });
 
   it('does not repeat an unknown name that is no plain name', () => {
@@ -293,6 +293,26 @@ class PlainDto extends PlainBaseDto {
   @IsOptional() @IsString() @MaxLength(5) user?: string;
   @ValidateIf((dto: PlainDto) => dto.maxTokens === 7) @IsDefined() @IsString() reason?: string;
 }
+
+describe(validateClosed.name, () => {
+  const body = { model: 'm' };
+
+  it('refuses a member that the class does not have, by its name', () => {
+    const error = refusal(() => validateClosed(BaseDto, { ...body, modle: 'n' }));
+    expect(error.message).toBe('modle is not a member of this object');
+    expect(error.metadata).toMatchObject({ param: 'modle' });
+  });
+
+  it('passes over what only the service sets', () => {
+    const made = validateClosed(BaseDto, { ...body, id: 7 }, ['id']);
+    expect({ ...made }).toEqual(body);
+  });
+
+  it.each(['__proto__', 'constructor', 'prototype'])('refuses %s', (name) => {
+    const plain = JSON.parse(`{"model":"m","${name}":{}}`) as unknown;
+    expect(refusal(() => validateClosed(BaseDto, plain)).message).toBe('The object has an unknown member');
+  });
+});
 
 describe(plainValidator.name, () => {
   const validate = plainValidator(PlainDto);

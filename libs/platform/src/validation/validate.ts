@@ -6,7 +6,7 @@ import {
   plainCollector,
   type MemberFailure,
 } from './member-failures';
-import { makesMembers, toInstance, type Constructor } from './to-instance';
+import { makesMembers, toInstance, UNSAFE_NAMES, type Constructor } from './to-instance';
 
 export interface ValidateOptions {
   /** Refuse members that the class does not declare; by default they are kept and not looked at. */
@@ -32,6 +32,24 @@ export function validateInstance<T extends object>(
   if (failures.length > 0) throw invalidRequest(failures);
   return instance;
 }
+
+/**
+ * The same for a body that must not have other members than its class, so that a misspelled one cannot pass for one
+ * that was left out.
+ *
+ * @param readOnly members of the answer that only the service sets; a client may send them back, they are not looked at
+ */
+export function validateClosed<T extends object>(
+  Class: Constructor<T>,
+  plain: unknown,
+  readOnly: readonly string[] = [],
+): T {
+  const given = Object.entries(asObject(plain)).filter(([name]) => !readOnly.includes(name));
+  if (given.some(([name]) => UNSAFE_NAMES.has(name))) throw invalidRequest([UNKNOWN_MEMBER]);
+  return validateInstance(Class, Object.fromEntries(given), { refuseUnknown: true });
+}
+
+const UNKNOWN_MEMBER: MemberFailure = { path: '', message: 'The object has an unknown member', missing: false };
 
 /**
  * Judges plain objects of one class in the same words as `validateInstance`, and gives back the object itself. For

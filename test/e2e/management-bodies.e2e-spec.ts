@@ -1,0 +1,116 @@
+import { hashApiKey } from '@libs/contracts';
+import { FakeUpstream } from '@libs/inference/testing';
+import { catalogueOf } from '../support/catalogue';
+import { ApiClient } from '../support/client';
+import { Installation } from '../support/installation';
+import { Operator, type Tenant } from '../support/operator';
+import { expectRefusal } from './refusals';
+
+type Body = Readonly<Record<string, unknown>>;
+
+let upstream: FakeUpstream;
+let installation: Installation;
+let tenant: Tenant;
+let manager: ApiClient;
+
+beforeAll(async () => {
+  upstream = await FakeUpstream.start();
+  const catalogue = catalogueOf([
+    {
+      slug: 'tests/chat',
+      provider: 'openai',
+      baseUrl: `${upstream.origin}/v1`,
+      pricing: { prompt: '0', completion: '0' },
+    },
+  ]);
+  installation = await Installation.start({ catalogue, apps: ['auth', 'credentials', 'gateway'] });
+  tenant = await new Operator(installation).createTenant('Bodies', '1');
+  manager = new ApiClient(installation.baseUrl, tenant.managementKey);
+}, 240_000);
+
+afterAll(async () => {
+  await manager?.close();
+  await installation?.stop();
+  await upstream?.close();
+}, 240_000);
+
+const policyOf = (issuerId: string): Body => ({
+  issuer_id: issuerId,
+  name: 'ci',
+  subject: 'repo:acme',
+  audience: 'sluice',
+  api_key_hash: hashApiKey(tenant.apiKey),
+});
+
+const CREATIONS: readonly (readonly [string, () => Body])[] = [
+  ['/keys', () => ({ name: 'app' })],
+  ['/workspaces', () => ({ name: 'Team', slug: 'team' })],
+  ['/workload-identity/issuers', () => ({ name: 'ci', issuer_url: 'https://issuer.example' })],
+  ['/byok', () => ({ provider: 'openai', key: 'provider-key-of-ours' })],
+];
+
+async function created(path: string, body: Body): Promise<Body> {
+  const answer = await manager.request<{ data: Body }>('POST', path, body);
+  expect([200, 201]).toContain(answer.status);
+  return answer.body.data;
+}
+
+const pathOf = (path: string, row: Body): string => `${path}/${String(row['hash'] ?? row['id'])}`;
+
+/** Members that creation sets and a change cannot. */
+const SET_ONCE = new Set(['creator_user_id', 'expires_at', 'workspace_id', 'provider']);
+const echoOf = (row: Body): Body => Object.fromEntries(Object.entries(row).filter(([name]) => !SET_ONCE.has(name)));
+
+describe.each(CREATIONS)('bodies of %s', (path, body) => {
+  it('are refused for a member of no meaning, by its name, and nothing is made', async () => {
+    const before = await manager.request<{ data: unknown[] }>('GET', path);
+    const answer = await manager.request('POST', path, { ...body(), disbled: true });
+    expectRefusal(answer, 400);
+    expect(JSON.stringify(answer.body)).toContain('disbled is not a member of this object');
+    expect((await manager.request<{ data: unknown[] }>('GET', path)).body.data).toHaveLength(before.body.data.length);
+  });
+
+  it('may hold what the service itself sets, as its answers do', async () => {
+    const row = await created(path, body());
+    const { status } = await manager.request('PATCH', pathOf(path, row), echoOf(row));
+    expect(status).toBe(200);
+    expectRefusal(await manager.request('PATCH', pathOf(path, row), { ...echoOf(row), nmae: 'x' }), 400);
+  });
+});
+
+describe('bodies of policies', () => {
+  it('are refused for misspelled checks, which would check nothing', async () => {
+    const issuer = await created('/workload-identity/issuers', { name: 'second', issuer_url: 'https://two.example' });
+    const policy = policyOf(String(issuer['id']));
+    const misspelled = { ...policy, cheks: [{ kind: 'scopes', value: 'deploy' }] };
+    const answer = await manager.request('POST', '/workload-identity/policies', misspelled);
+    expectRefusal(answer, 400);
+    expect(JSON.stringify(answer.body)).toContain('"param":"cheks"');
+    const row = await created('/workload-identity/policies', policy);
+    const { status } = await manager.request('PATCH', `/workload-identity/policies/${String(row['id'])}`, row);
+    expect(status).toBe(200);
+  });
+
+  it.each([
+    ['keys', { name: 'app', policy: { allowed_provider: ['openai'] } }],
+    ['workspaces', { name: 'Team', slug: 'other', policy: { zdr: true, regions: ['europe'] } }],
+  ])('of %s are refused for misspelled rules', async (path, body) => {
+    expectRefusal(await manager.request('POST', `/${path}`, body), 400);
+  });
+});
+
+describe('bodies of budgets and members', () => {
+  const at = (rest: string): string => `/workspaces/${tenant.workspaceId}/${rest}`;
+
+  it('are refused for members of no meaning', async () => {
+    const budget = { limit_usd: 25, limit: 2 };
+    expectRefusal(await manager.request('PUT', at('budgets/daily'), budget), 400);
+    expectRefusal(await manager.request('POST', at('members/add'), { user_ids: ['a'], role: 'admin' }), 400);
+  });
+
+  it('may be sent back as they were answered', async () => {
+    const { body } = await manager.request<{ data: Body }>('PUT', at('budgets/daily'), { limit_usd: 25 });
+    const { status } = await manager.request('PUT', at('budgets/daily'), body.data);
+    expect(status).toBe(200);
+  });
+});
