@@ -88,7 +88,7 @@ export class VideoEndpoints {
       return { endpoint, apiKey, ownKey: null };
     }
     const key = await this.parts.vault.open(job.credentialId, job);
-    const access = key && accessWith(key, endpoint);
+    const access = key && accessWith(key, { model: { slug: job.model }, endpoint });
     if (access === null) throw new AppError('permission_denied', 'The provider key of the job is no longer there');
     return { ...access, ownKey: key };
   }

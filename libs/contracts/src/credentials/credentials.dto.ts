@@ -117,4 +117,6 @@ export interface CredentialDto {
     /** Until then calls pass the key over; after it one finds out. */
     readonly skipped_until: string;
   } | null;
+  /** Beyond the interface: what keeps the credential from being used, in sentences; empty where nothing does. */
+  warnings: readonly string[];
 }

@@ -1,0 +1,38 @@
+import { GOOGLE_LOCATION, GOOGLE_PROJECT } from '@libs/contracts';
+import { isObject, stringOf } from '../dialects/loose-values';
+import { atOwnPlace, isBoundToRegion, type FindOwnPlace } from './own-place';
+
+const HOST = /^(?:[a-z0-9-]+-)?aiplatform\.(?:[a-z]+\.rep\.)?googleapis\.com$/;
+const PROJECT_PATH = /\/projects\/[^/]+(?:\/locations\/([^/]+))?.*$/;
+
+/**
+ * A service account is used in its own project, and in the location that its document names; without one in the
+ * endpoint's. The host follows the location, unless the catalogue's is none of Google's.
+ */
+export const findVertexProject: FindOwnPlace = (document, key, { endpoint }) => {
+  if (!isObject(document)) return null;
+  const location = stringOf(document['region']);
+  if (location !== undefined && !GOOGLE_LOCATION.test(location)) return null;
+  const url = new URL(endpoint.provider.baseUrl);
+  const isOperators = PROJECT_PATH.test(url.pathname);
+  if (!HOST.test(url.hostname)) {
+    // A host of the operator's, such as a proxy.
+    return { apiKey: key, endpoint: location === undefined ? endpoint : { ...endpoint, region: location } };
+  }
+  if (location === undefined && !isOperators) return { apiKey: key, endpoint };
+  if (!GOOGLE_PROJECT.test(stringOf(document['project_id']) ?? '')) return null;
+  const region = location ?? PROJECT_PATH.exec(url.pathname)?.[1] ?? endpoint.region;
+  if (!GOOGLE_LOCATION.test(region) || (isBoundToRegion(endpoint) && region !== endpoint.region)) return null;
+  const found = atOwnPlace(endpoint, { baseUrl: baseUrlOf(url, region), region });
+  return found && { apiKey: key, endpoint: found };
+};
+
+function baseUrlOf({ pathname }: URL, region: string): string {
+  return `https://${hostOf(region)}${pathname.replace(PROJECT_PATH, '').replace(/\/$/, '')}`;
+}
+
+function hostOf(region: string): string {
+  if (region === 'global') return 'aiplatform.googleapis.com';
+  const isMultiRegion = region === 'us' || region === 'eu';
+  return isMultiRegion ? `aiplatform.${region}.rep.googleapis.com` : `${region}-aiplatform.googleapis.com`;
+}
