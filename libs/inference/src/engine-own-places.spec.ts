@@ -1,12 +1,17 @@
 import { connect } from 'node:net';
 import { Secret } from '@libs/contracts';
+import type { AppError } from '@libs/errors';
+import { AudioBytes } from './audio/audio-bytes';
+import { audioInHand, type Transcription } from './audio/transcription';
 import type { EngineParts } from './engine';
+import { NativeBatchCaller } from './native-batch-caller';
+import { createProviderAdapters } from './providers';
 import { GoogleVertexProvider } from './providers/google-vertex.provider';
 import { aServiceAccount, startTokenEndpoint, tokensFrom } from './providers/testing/service-account';
 import { UpstreamHttp, type ConnectOwnPlace } from './providers/upstream-http';
 import { CallerCredentials } from './routing/caller-credentials';
 import type { Endpoint, Provider } from './routing/catalogue';
-import { SharedCredentials } from './routing/credential-source';
+import { SharedCredentials, type OwnCredential } from './routing/credential-source';
 import { aModel, anEndpoint, anEngine, anOwnCredential, aProvider, FakeUpstream } from './testing';
 
 const SCOPE = { organizationId: 'organization', workspaceId: 'workspace', apiKeyHash: 'hash' };
@@ -84,10 +89,12 @@ describe('the place that a key of the caller names', () => {
     endpoint: Partial<Endpoint> = {},
     answer: object = CHAT_ANSWER,
     parts: Partial<EngineParts> = {},
+    settings: Partial<OwnCredential> = {},
+    connector: ConnectOwnPlace | null = connectOwnPlace,
   ) {
     const found = anEndpoint({ provider: aProvider({ apiKeyEnv: 'OPERATOR', ...provider }), ...endpoint });
     const model = aModel({ endpoints: [found] });
-    const credential = anOwnCredential({ provider: found.provider.slug, isByokOnly: true });
+    const credential = anOwnCredential({ provider: found.provider.slug, isByokOnly: true, ...settings });
     const vault = {
       credentialsOf: () => [credential],
       open: async () => new Secret(typeof key === 'string' ? key : JSON.stringify(key)),
@@ -97,7 +104,7 @@ describe('the place that a key of the caller names', () => {
     const made = anEngine(
       [model],
       { credentials: new CallerCredentials(new SharedCredentials({ OPERATOR: OPERATOR_KEY }), vault), ...parts },
-      { connectOwnPlace },
+      connector === null ? {} : { connectOwnPlace: connector },
     );
     http = made.http;
     return made.engine;
@@ -184,5 +191,101 @@ describe('the place that a key of the caller names', () => {
     expect(upstream.requests.at(-1)!.path).toBe(
       '/v1/projects/tenant-project/locations/europe-west4/publishers/google/models/gemini-pro:generateContent',
     );
+  });
+
+  it('K1: transcribes with Azure speech at an own resource', async () => {
+    const provider = {
+      slug: 'azure/speech',
+      protocol: 'azure-speech',
+      baseUrl: 'https://your-resource.cognitiveservices.azure.com',
+    };
+    const key = [RESOURCE, { ...RESOURCE, api_key: 'own-speech-key', resource_type: 'ai_foundry' }];
+    const answer = { combinedPhrases: [{ text: 'Hello.' }], phrases: [], durationMilliseconds: 1_000 };
+    const engine = engineFor(key, provider, { apis: ['transcription'] }, answer);
+    const audio = audioInHand('wav', new AudioBytes([Buffer.alloc(100)]), { seconds: 1, isEstimated: false });
+    const transcription: Transcription = {
+      audio,
+      language: null,
+      temperature: null,
+      isVerbose: false,
+      granularities: ['segment'],
+      keyterms: [],
+      diarize: false,
+      options: {},
+    };
+    await engine.transcribe({ ...request({}), body: Buffer.alloc(0), transcription });
+    expect(hosts).toEqual(['tenant.cognitiveservices.azure.com']);
+    expect(upstream.requests[0]).toMatchObject({ headers: { 'ocp-apim-subscription-key': 'own-speech-key' } });
+  });
+
+  it('sends nothing to a place in a region that a policy forbids, though the endpoint’s own region is allowed', async () => {
+    const endpoint = { upstreamModel: 'amazon.nova-pro-v1:0', region: 'us-east-1' };
+    const ask = (regions: readonly string[]) =>
+      engineFor(AWS_KEYS, BEDROCK, endpoint, CONVERSE_ANSWER).answer('chat', {
+        ...request(chat),
+        policies: [{ regions }],
+      });
+    await expect(ask(['us'])).rejects.toMatchObject({ code: 'provider_unavailable' });
+    expect(hosts).toEqual([]);
+    await http!.close();
+    await ask(['us', 'europe']);
+    expect(hosts).toEqual(['bedrock-runtime.eu-west-1.amazonaws.com']);
+  });
+
+  it('K5: lets a key of Azure serve requests for the region that it declares', async () => {
+    const ask = (declaredRegion: 'europe' | null) =>
+      engineFor([DEPLOYMENT], AZURE, {}, CHAT_ANSWER, {}, { declaredRegion }).answer('chat', {
+        ...request(chat),
+        policies: [{ regions: ['europe'] }],
+      });
+    await expect(ask(null)).rejects.toMatchObject({ code: 'permission_denied' });
+    expect(hosts).toEqual([]);
+    await http!.close();
+    await ask('europe');
+    expect(hosts).toEqual(['tenant2.services.ai.azure.com']);
+  });
+
+  it('answers as for any provider that is away where the guard refuses the host, and says nothing of the key', async () => {
+    const refused = Object.assign(new Error('egress: refused'), { code: 'EGRESS_REFUSED' });
+    const engine = engineFor([RESOURCE], AZURE, {}, CHAT_ANSWER, {}, {}, (_options, connected) =>
+      connected(refused, null),
+    );
+    const error = (await engine.answer('chat', request(chat)).catch((thrown: unknown) => thrown)) as AppError;
+    expect(error).toMatchObject({ code: 'provider_unavailable' });
+    expect(JSON.stringify([error, error.message, error.metadata, error.internal])).not.toMatch(
+      /own-azure-key|tenant\./,
+    );
+  });
+
+  it('calls no place of a caller’s own where nothing guards connections', async () => {
+    const engine = engineFor([RESOURCE], AZURE, {}, CHAT_ANSWER, {}, {}, null);
+    await expect(engine.answer('chat', request(chat))).rejects.toMatchObject({ code: 'provider_overloaded' });
+  });
+
+  it('K1: writes the lines of a batch for the own deployment', async () => {
+    const endpoint = anEndpoint({ provider: aProvider(AZURE) });
+    const plain = { model: aModel({ endpoints: [endpoint] }), endpoint };
+    const credential = anOwnCredential({ provider: 'azure' });
+    const vault = {
+      credentialsOf: () => [credential],
+      open: async () => new Secret(JSON.stringify([DEPLOYMENT])),
+      noteVerdict: () => undefined,
+    };
+    const ownHttp = new UpstreamHttp({ connectOwnPlace });
+    const caller = new NativeBatchCaller({
+      adapters: createProviderAdapters(ownHttp),
+      credentials: new CallerCredentials(new SharedCredentials({}), vault),
+      clock: Date.now,
+    });
+    const candidate = (await caller.withKey(plain, SCOPE))!;
+    const access = await caller.accessTo(candidate, SCOPE, new AbortController().signal);
+    const lane = caller.laneOf('chat', access.endpoint)!;
+    const line = JSON.parse(lane.write('nb-0', Buffer.from(JSON.stringify(chat))).toString()) as object;
+    expect(line).toMatchObject({ body: { model: 'my-deployment' } });
+    upstream.behaviour = (response) => response.end('{"id":"file-1"}');
+    expect(await lane.batches.isReady('file-1', access)).toBe(true);
+    expect(hosts).toEqual(['tenant2.services.ai.azure.com']);
+    expect(upstream.requests[0]).toMatchObject({ path: '/openai/v1/files/file-1' });
+    await ownHttp.close();
   });
 });
