@@ -100,25 +100,29 @@ async function take(request: IncomingMessage, response: ServerResponse): Promise
   else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
 }
 
-function answerTo({ method, path, body }: Arrival): object | string {
+function answerTo(arrival: Arrival): object | string {
+  const { path, body } = arrival;
+  if (path.includes('/files') || path.includes('/batches')) return batchAnswerTo(arrival);
   if (path.endsWith('/embeddings')) {
     const data = [{ object: 'embedding', index: 0, embedding: [0.5] }];
     return { object: 'list', model: 'm', data, usage: { prompt_tokens: 4, total_tokens: 4 } };
   }
   if (path.endsWith('/audio/transcriptions')) return { text: 'Hello.' };
-  if (path.endsWith('/files') && method === 'POST') {
-    const lines = body.split('\n').filter((line) => line.startsWith('{"custom_id"'));
-    uploaded = lines.map((line) => JSON.parse(line) as (typeof uploaded)[number]);
-    return { id: 'file-in', status: 'processed' };
-  }
+  return (JSON.parse(body) as { stream?: boolean }).stream === true ? streamed() : CHAT_ANSWER;
+}
+
+function batchAnswerTo({ method, path, body }: Arrival): object | string {
   if (path.endsWith('/content')) return uploaded.map(({ custom_id }) => resultLine(custom_id)).join('\n');
-  if (path.includes('/files/')) return { id: 'file-in', status: 'processed' };
   if (path.includes('/batches')) {
     const { metadata = {} } = method === 'POST' ? (JSON.parse(body) as { metadata?: object }) : {};
     const counts = { total: uploaded.length, completed: uploaded.length, failed: 0 };
     return { id: 'batch-1', status: 'completed', output_file_id: 'file-out', metadata, request_counts: counts };
   }
-  return (JSON.parse(body) as { stream?: boolean }).stream === true ? streamed() : CHAT_ANSWER;
+  if (method === 'POST') {
+    const lines = body.split('\n').filter((line) => line.startsWith('{"custom_id"'));
+    uploaded = lines.map((line) => JSON.parse(line) as (typeof uploaded)[number]);
+  }
+  return { id: 'file-in', status: 'processed' };
 }
 
 function resultLine(custom_id: string): string {

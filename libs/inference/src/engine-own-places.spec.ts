@@ -186,7 +186,11 @@ describe('the place that a key of the caller names', () => {
     const ownHttp = new UpstreamHttp({ connectOwnPlace });
     const adapters = new Map([['google-vertex', new GoogleVertexProvider(ownHttp, tokensFrom(tokens, ownHttp))]]);
     const engine = engineFor(key, provider, { upstreamModel: 'gemini-pro' }, GEMINI_ANSWER, { adapters });
-    await engine.answer('chat', request(chat)).finally(() => Promise.all([ownHttp.close(), tokens.close()]));
+    try {
+      await engine.answer('chat', request(chat));
+    } finally {
+      await Promise.all([ownHttp.close(), tokens.close()]);
+    }
     expect(hosts).toEqual(['europe-west4-aiplatform.googleapis.com']);
     expect(upstream.requests.at(-1)!.path).toBe(
       '/v1/projects/tenant-project/locations/europe-west4/publishers/google/models/gemini-pro:generateContent',
@@ -283,7 +287,7 @@ describe('the place that a key of the caller names', () => {
     const line = JSON.parse(lane.write('nb-0', Buffer.from(JSON.stringify(chat))).toString()) as object;
     expect(line).toMatchObject({ body: { model: 'my-deployment' } });
     upstream.behaviour = (response) => response.end('{"id":"file-1"}');
-    expect(await lane.batches.isReady('file-1', access)).toBe(true);
+    expect(await lane.batches.isReady!('file-1', access)).toBe(true);
     expect(hosts).toEqual(['tenant2.services.ai.azure.com']);
     expect(upstream.requests[0]).toMatchObject({ path: '/openai/v1/files/file-1' });
     await ownHttp.close();

@@ -55,6 +55,9 @@ export const serviceAccount: ReadDocument = (value) => {
   textOf(members, 'client_email', EMAIL);
   textOf(members, 'private_key', PRIVATE_KEY);
   textOf(members, 'project_id', GOOGLE_PROJECT);
+  if (members['universe_domain'] !== undefined && members['universe_domain'] !== 'googleapis.com') {
+    throw new DocumentProblem('universe_domain must be googleapis.com');
+  }
   if (members['region'] !== undefined) textOf(members, 'region', GOOGLE_LOCATION);
   if (members['bucket'] !== undefined) {
     throw new DocumentProblem('bucket has no use here, because no file is stored at Google; leave it out');

@@ -71,6 +71,7 @@ describe(readKeyMaterial.name, () => {
     ['google-vertex', 'no private key', { ...account, private_key: undefined }],
     ['google-vertex', 'a private key of another form', { ...account, private_key: 'canary' }],
     ['google-vertex', 'no account', { ...account, client_email: 'canary' }],
+    ['google-vertex', 'another cloud', { ...account, universe_domain: 'canary.example' }],
     ['google-vertex', 'no project', { ...account, project_id: undefined }],
     ['google-vertex', 'a project that is a path', { ...account, project_id: 'canary/locations' }],
     ['google-vertex', 'a region that is a host', { ...account, region: 'us-central1.canary.example/' }],

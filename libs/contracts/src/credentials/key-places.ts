@@ -26,24 +26,36 @@ const HOST = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9]
 const PATH =
   /^(?:\/openai)?(?:\/v1(?:\/(?:chat\/completions|responses|embeddings|audio\/transcriptions))?|\/deployments\/([^/]+)(?:\/(?:chat\/completions|embeddings|audio\/transcriptions))?)?\/?$/;
 
+/** What a text must be, each with what is wrong where it is not; the first that is not says so. */
+const SPELLING: readonly (readonly [RegExp, string])[] = [
+  [/^https:\/\//, 'it must start with https://'],
+  [/^[^?]*$/, 'it must not have a query: the gateway calls /openai/v1, which takes no api-version'],
+  [/^[^#]*$/, 'it must not have a fragment'],
+  [/^https:\/\/[^/@]*(?:\/|$)/, 'it must not hold a user or password'],
+];
+
 /**
  * Reads an `endpoint_url` of an Azure key. Only the plainest spelling of a URL is taken, so that it leads every reader
  * to the same host: `https`, a host name in lower-case ASCII, and a path that Azure has, without user, query, fragment
  * or escapes. Returns what is wrong where it is anything else; never a part of the text.
  */
 export function readAzureEndpoint(text: string): AzureEndpoint | string {
-  if (!text.startsWith('https://')) return 'it must start with https://';
-  if (text.includes('?')) return 'it must not have a query: the gateway calls /openai/v1, which takes no api-version';
-  if (text.includes('#')) return 'it must not have a fragment';
+  const flaw = SPELLING.find(([pattern]) => !pattern.test(text));
+  if (flaw !== undefined) return flaw[1];
   const [, host = '', path = ''] = /^https:\/\/([^/]*)(.*)$/s.exec(text) ?? [];
-  if (host.includes('@')) return 'it must not hold a user or password';
   if (!HOST.test(host)) return 'its host must be a name in lower-case letters, digits, dots and hyphens';
-  const url = URL.parse(text);
-  if (url === null || url.host !== host || url.pathname !== (path || '/')) return 'it is not spelled as a plain URL';
+  if (!isPlain(text, host, path)) return 'it is not spelled as a plain URL';
   const match = PATH.exec(path);
   const deployment = match?.[1] ?? null;
-  if (match === null || (deployment !== null && !AZURE_DEPLOYMENT.test(deployment))) {
-    return 'its path must be empty, /openai/v1 or /openai/deployments/<model_id>';
-  }
-  return { host, deployment };
+  if (match !== null && isDeployment(deployment)) return { host, deployment };
+  return 'its path must be empty, /openai/v1 or /openai/deployments/<model_id>';
+}
+
+function isPlain(text: string, host: string, path: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && url.host === host && url.pathname === (path === '' ? '/' : path);
+}
+
+function isDeployment(name: string | null): boolean {
+  return name === null || AZURE_DEPLOYMENT.test(name);
 }

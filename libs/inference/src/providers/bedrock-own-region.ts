@@ -22,15 +22,19 @@ export const findBedrockRegion: FindOwnPlace = (document, key, { endpoint }) => 
   const region = stringOf(document['region']);
   if (region === undefined) return { apiKey: key, endpoint };
   if (!AWS_REGION.test(region)) return null;
+  const found = inRegion(endpoint, region);
+  return found && { apiKey: key, endpoint: found };
+};
+
+function inRegion(endpoint: Endpoint, region: string): Endpoint | null {
   const { hostname } = new URL(endpoint.provider.baseUrl);
   const catalogueRegion = regionOfHost(hostname);
-  if (catalogueRegion === null || catalogueRegion === region) return { apiKey: key, endpoint };
+  if (catalogueRegion === null || catalogueRegion === region) return endpoint;
   if (isBoundToRegion(endpoint) || !hasModel(endpoint, region)) return null;
   const [, service] = RUNTIME_HOST.exec(hostname) ?? [];
   if (service === undefined) return null;
-  const found = atOwnPlace(endpoint, { baseUrl: `https://${service}.${region}.${domainOf(region)}`, region });
-  return found && { apiKey: key, endpoint: found };
-};
+  return atOwnPlace(endpoint, { baseUrl: `https://${service}.${region}.${domainOf(region)}`, region });
+}
 
 function hasModel({ upstreamModel }: Endpoint, region: string): boolean {
   return PROFILES.every(([profile, regions]) => !profile.test(upstreamModel) || regions.test(region));

@@ -1,5 +1,6 @@
 import { GOOGLE_LOCATION, GOOGLE_PROJECT } from '@libs/contracts';
 import { isObject, stringOf } from '../dialects/loose-values';
+import type { Endpoint } from '../routing/catalogue';
 import { atOwnPlace, isBoundToRegion, type FindOwnPlace } from './own-place';
 
 const HOST = /^(?:[a-z0-9-]+-)?aiplatform\.(?:[a-z]+\.rep\.)?googleapis\.com$/;
@@ -14,18 +15,22 @@ export const findVertexProject: FindOwnPlace = (document, key, { endpoint }) => 
   const location = stringOf(document['region']);
   if (location !== undefined && !GOOGLE_LOCATION.test(location)) return null;
   const url = new URL(endpoint.provider.baseUrl);
-  const isOperators = PROJECT_PATH.test(url.pathname);
   if (!HOST.test(url.hostname)) {
     // A host of the operator's, such as a proxy.
     return { apiKey: key, endpoint: location === undefined ? endpoint : { ...endpoint, region: location } };
   }
-  if (location === undefined && !isOperators) return { apiKey: key, endpoint };
+  const operators = PROJECT_PATH.exec(url.pathname);
+  if (location === undefined && operators === null) return { apiKey: key, endpoint };
   if (!GOOGLE_PROJECT.test(stringOf(document['project_id']) ?? '')) return null;
-  const region = location ?? PROJECT_PATH.exec(url.pathname)?.[1] ?? endpoint.region;
-  if (!GOOGLE_LOCATION.test(region) || (isBoundToRegion(endpoint) && region !== endpoint.region)) return null;
-  const found = atOwnPlace(endpoint, { baseUrl: baseUrlOf(url, region), region });
+  const found = inLocation(endpoint, url, location ?? operators?.[1] ?? endpoint.region);
   return found && { apiKey: key, endpoint: found };
 };
+
+function inLocation(endpoint: Endpoint, url: URL, region: string): Endpoint | null {
+  if (!GOOGLE_LOCATION.test(region)) return null;
+  if (isBoundToRegion(endpoint) && region !== endpoint.region) return null;
+  return atOwnPlace(endpoint, { baseUrl: baseUrlOf(url, region), region });
+}
 
 function baseUrlOf({ pathname }: URL, region: string): string {
   return `https://${hostOf(region)}${pathname.replace(PROJECT_PATH, '').replace(/\/$/, '')}`;
