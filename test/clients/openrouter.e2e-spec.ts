@@ -51,7 +51,12 @@ const clientWith = (apiKey: string): OpenRouter =>
 
 beforeAll(async () => {
   // This client reads members that are named for its service.
-  site = await startClientInstallation({ SERVICE_NAME: 'openrouter', CONTENT_LOGGING: 'on' });
+  site = await startClientInstallation({
+    SERVICE_NAME: 'openrouter',
+    CONTENT_LOGGING: 'on',
+    // This client takes nothing else.
+    BYOK_CREATED_STATUS: '201',
+  });
   client = clientWith(site.installation.seed.apiKey);
   manager = clientWith(site.installation.seed.managementKey);
 }, 240_000);
@@ -324,6 +329,15 @@ describe('the OpenRouter client', () => {
     expect((await manager.workspaces.get({ id })).data.includeByokInBudgets).toBe(true);
     expect(await manager.workspaces.deleteBudget(budget)).toEqual({ deleted: true });
     await expect(manager.workspaces.getBudget(budget)).rejects.toBeInstanceOf(NotFoundResponseError);
+  });
+
+  it('K6: brings a provider key, and takes it back', async () => {
+    const key = `sk-own-${'0123456789abcdef'.repeat(2)}`;
+    const createBYOKKeyRequest = { key, provider: 'heygen', name: 'Ours' } as const;
+    const { data } = await manager.byok.create({ createBYOKKeyRequest });
+    expect(data).toMatchObject({ provider: 'heygen', label: 'sk-...cdef', name: 'Ours', isByokOnly: false });
+    expect((await manager.byok.get({ id: data.id })).data).toEqual(data);
+    expect(await manager.byok.delete({ id: data.id })).toEqual({ deleted: true });
   });
 
   const ask = { model: CONVERSING[0], messages: asks(PROMPTS.greet), stream: false as const };

@@ -148,6 +148,15 @@ describe('a key that a caller brings along', () => {
     await felt(() => keyOfCall(PRIVATE), `Bearer ${key}`);
   });
 
+  it('K4: says in each answer that nothing uses it where the catalogue has no such provider', async () => {
+    const warnings = ['No call uses this key: the catalogue of this service has no provider heygen'];
+    const made = await bring(newKey(), { provider: 'heygen' });
+    expect(made).toMatchObject({ provider: 'heygen', warnings });
+    const got = await manager.request<{ data: CredentialBody }>('GET', `/byok/${made.id}`);
+    expect(got.body.data).toMatchObject({ warnings });
+    expect(await bring(newKey())).toMatchObject({ warnings: [] });
+  });
+
   it('is replaced where it stands', async () => {
     const [key, next] = [newKey(), newKey()];
     const { id, sort_order } = await bring(key);

@@ -344,6 +344,20 @@ describe('provider keys', () => {
       { key: JSON.stringify([{ api_key: key }]), provider: 'azure' },
       { key: `{"api_key":"${key}"`, provider: 'fireworks' },
       { key: JSON.stringify({ secretAccessKey: key }), provider: 'amazon-bedrock' },
+      ...[
+        `https://${key}@x.openai.azure.com`,
+        `https://x.openai.azure.com/?api-key=${key}`,
+        `https://x.openai.azure.com/openai/deployments/${key}`,
+        `https://x.openai.azure.com.${key.toLowerCase()}.example`,
+        `https://${key}.OPENAI.AZURE.COM./`,
+      ].map((endpoint_url) => ({
+        key: JSON.stringify([{ api_key: key, model_slug: 'a/b', model_id: 'x', endpoint_url }]),
+        provider: 'azure',
+      })),
+      {
+        key: JSON.stringify({ accessKeyId: 'a', secretAccessKey: key, region: `us-east-1.${key}.example/` }),
+        provider: 'amazon-bedrock',
+      },
       { key, provider, is_fallback: true, is_byok_only: true },
     ];
     const { managementKey, apiKey } = installation.seed;

@@ -12,7 +12,7 @@ import {
   type CallerParts,
   type CredentialVault,
 } from '@libs/inference';
-import { noteOwnFault } from '@libs/platform';
+import { Egress, noteOwnFault } from '@libs/platform';
 import type { BatchWorkerEnv } from './batch-worker.env';
 
 export interface Inference {
@@ -28,7 +28,7 @@ const MOST_REPLY_BYTES = 256 * 1024 * 1024;
 
 /** The engine over the operator's catalogue and keys; the catalogue is followed through its changes. */
 export async function createInference(
-  env: Pick<BatchWorkerEnv, 'CATALOG_PATH' | 'BYOK_FEE_PERCENT'>,
+  env: Pick<BatchWorkerEnv, 'CATALOG_PATH' | 'BYOK_FEE_PERCENT' | 'EGRESS_ALLOW_CIDRS'>,
   variables: Readonly<Record<string, string | undefined>>,
 ): Promise<Inference> {
   const logger = new Logger('Catalogue');
@@ -37,7 +37,8 @@ export async function createInference(
     onProblem: (problem) => logger.error(`a changed catalogue was not taken: ${describe(problem)}`),
   });
   await catalogue.start();
-  const http = new UpstreamHttp({ mostReplyBytes: MOST_REPLY_BYTES });
+  const egress = new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] });
+  const http = new UpstreamHttp({ mostReplyBytes: MOST_REPLY_BYTES, connectOwnPlace: egress.connector() });
   const adapters = createProviderAdapters(http);
   const partsWith = (vault: CredentialVault): CallerParts => ({
     adapters,

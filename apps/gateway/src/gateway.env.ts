@@ -140,10 +140,9 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Int({ min: 1, max: 10_000 })
   GATEWAY_REPLICAS: number = 1;
 
-  /** Private ranges that URLs of users may reach. */
-  @IsOptional()
-  @CidrList()
-  EGRESS_ALLOW_CIDRS?: string[];
+  /** What `POST /byok` answers with: 200 is the interface's, 201 is for clients that take nothing else. */
+  @Int({ min: 200, max: 201 })
+  BYOK_CREATED_STATUS: number = 200;
 
   /** Each of the next four configures one engine of web searches. */
   @IsOptional()

@@ -6,6 +6,7 @@ import {
   UpstreamHttp,
   type ProviderAdapter,
 } from '@libs/inference';
+import { Egress } from '@libs/platform';
 import type { VideoWorkerEnv } from './video-worker.env';
 
 /** What videos are made with: the operator's catalogue, followed through its changes, adapters and shared keys. */
@@ -17,7 +18,7 @@ export interface VideoProviders {
 }
 
 export async function createVideoProviders(
-  env: Pick<VideoWorkerEnv, 'CATALOG_PATH'>,
+  env: Pick<VideoWorkerEnv, 'CATALOG_PATH' | 'EGRESS_ALLOW_CIDRS'>,
   variables: Readonly<Record<string, string | undefined>>,
 ): Promise<VideoProviders> {
   const logger = new Logger('Catalogue');
@@ -25,7 +26,8 @@ export async function createVideoProviders(
     onProblem: (problem) => logger.error('A changed catalogue was not taken; the earlier one stays', problem),
   });
   await catalogue.start();
-  const http = new UpstreamHttp();
+  const egress = new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] });
+  const http = new UpstreamHttp({ connectOwnPlace: egress.connector() });
   return {
     catalogue,
     adapters: createProviderAdapters(http),

@@ -1,5 +1,5 @@
 import type { Secret } from '@libs/contracts';
-import { CidrList, Int, loadEnv, ProviderCallerEnv, PublicUrl, SecretUrl, Text } from '@libs/platform';
+import { Int, loadEnv, ProviderCallerEnv, PublicUrl, SecretUrl, Text } from '@libs/platform';
 import { IsOptional } from 'class-validator';
 
 export class VideoWorkerEnv extends ProviderCallerEnv {
@@ -20,11 +20,6 @@ export class VideoWorkerEnv extends ProviderCallerEnv {
   /** Hours for which finished videos are kept. */
   @Int({ min: 1, max: 8_760 })
   VIDEO_RETENTION_HOURS: number = 168;
-
-  /** Private ranges that URLs of users and links of providers may reach. */
-  @IsOptional()
-  @CidrList()
-  EGRESS_ALLOW_CIDRS?: string[];
 
   /** Days after which webhooks that were delivered or given up are deleted. */
   @Int({ min: 1, max: 3_650 })

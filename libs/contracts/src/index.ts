@@ -6,6 +6,7 @@ export { BYOK_PROVIDERS } from './credentials/byok-providers';
 export * from './credentials/credential-rules';
 export * from './credentials/credentials.dto';
 export * from './credentials/credentials.messages';
+export * from './credentials/key-places';
 export * from './credentials/sealing-purposes';
 export * from './credentials/vault.messages';
 export * from './feeds/feeds.messages';

@@ -78,7 +78,7 @@ export type {
   UpstreamTimeouts,
 } from './providers/provider';
 export type * from './providers/video-provider';
-export { UpstreamHttp } from './providers/upstream-http';
+export { UpstreamHttp, type ConnectOwnPlace } from './providers/upstream-http';
 export * from './routing/catalogue';
 export * from './routing/catalogue-error';
 export * from './routing/catalogue-listing';
@@ -87,7 +87,8 @@ export * from './routing/catalogue-source';
 export { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
 export { isHeldBack, keyRefusalOf, upstreamError, upstreamStatusOf } from './providers/upstream-error';
 export * from './routing/credential-source';
-export { accessWith, type KeyAccess } from './routing/own-key-access';
+export { accessWith, type KeyAccess, type KeyedEndpoint } from './routing/own-key-access';
+export { isOwnKeyHost, ownKeyHostsOf } from './providers/own-key-hosts';
 export { keyedCandidates } from './routing/keyed-candidates';
 export * from './routing/provider-health';
 export * from './routing/quotas';
@@ -95,7 +96,7 @@ export * from './routing/metadata';
 export { readRouteFacts } from './routing/route-facts';
 export { endpointsNamed, resolveModel } from './routing/route-model';
 export type { ResolvedModel, UnresolvedModel } from './routing/route-model';
-export { isInRegion, isNamedIn } from './routing/route-names';
+export { isInRegion, isNamedIn, isSlugOf } from './routing/route-names';
 export { isStandardTier, traitsOf, type EndpointTier } from './routing/route-traits';
 export { AVAILABILITY_CODES } from './routing/route-refusal';
 export * from './routing/route-plan';

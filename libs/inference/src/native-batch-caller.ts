@@ -104,7 +104,7 @@ export class NativeBatchCaller {
     const key = credential
       ? await credentials.forOwnCredential(credential, scope)
       : await credentials.forProvider(provider, scope);
-    const access = credential ? key && accessWith(key, endpoint) : { apiKey: key, endpoint };
+    const access = credential ? key && accessWith(key, candidate) : { apiKey: key, endpoint };
     if (access === null || (access.apiKey === null && provider.apiKeyEnv !== null)) {
       throw new AppError('provider_unavailable', 'The provider is not available', {
         metadata: { provider_name: provider.name },

@@ -1,5 +1,6 @@
 import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import { spliceMembers } from './dialects/json-members';
 import type { InferenceRequest } from './model/inference-call';
 import { betaHeaderOf } from './providers/anthropic-betas';
 import type { UpstreamCall, UpstreamTimeouts } from './providers/provider';
@@ -7,6 +8,7 @@ import type { Endpoint } from './routing/catalogue';
 import type { CredentialSource } from './routing/credential-source';
 import { KeyOutcomes } from './routing/key-outcomes';
 import { accessWith } from './routing/own-key-access';
+import { isPlaceAllowed } from './routing/route-policy';
 import type { Candidate } from './routing/route-plan';
 
 export const DEFAULT_TIMEOUTS: UpstreamTimeouts = { headersMs: 300_000, idleMs: 60_000, totalMs: 600_000 };
@@ -60,18 +62,34 @@ export class UpstreamCalls {
 
   private callWith(key: Secret | null, candidate: Candidate, request: TimedRequest, body: Buffer): UpstreamCall {
     const access = candidate.credential
-      ? key && accessWith(key, candidate.endpoint)
+      ? key && accessWith(key, candidate)
       : { apiKey: key, endpoint: candidate.endpoint };
     const isMissing = access === null || (access.apiKey === null && access.endpoint.provider.apiKeyEnv !== null);
     if (isMissing) throw unusable(candidate.endpoint, 'there is no key');
+    if (!isPlaceAllowed(candidate, access.endpoint, request.policies)) {
+      throw unusable(candidate.endpoint, 'the own key leads to a region that a policy forbids');
+    }
     this.keys.calledWith(candidate, key);
     const { timeouts = DEFAULT_TIMEOUTS, clock } = this.parts;
     const { headersMs, idleMs, totalMs } = request.timeouts ? { ...timeouts, ...request.timeouts } : timeouts;
     const leftMs = Math.max(1, Math.min(totalMs, request.deadlineMs - clock()));
     const { apiKey, endpoint } = access;
-    const call = { endpoint, apiKey, body, signal: request.signal, timeouts: { headersMs, idleMs, totalMs: leftMs } };
+    const sent = forDeployment(body, candidate.endpoint, endpoint);
+    const call = {
+      endpoint,
+      apiKey,
+      body: sent,
+      signal: request.signal,
+      timeouts: { headersMs, idleMs, totalMs: leftMs },
+    };
     return request.betas === undefined ? call : { ...call, headers: betaHeaderOf(request.betas, endpoint) };
   }
+}
+
+/** A body that names the model names the deployment of the caller's own instead. */
+function forDeployment(body: Buffer, { upstreamModel }: Endpoint, own: Endpoint): Buffer {
+  if (own.upstreamModel === upstreamModel || body.length === 0) return body;
+  return spliceMembers(body, { set: { model: JSON.stringify(own.upstreamModel) } });
 }
 
 export function unusable({ provider }: Endpoint, reason: string): AppError {

@@ -46,21 +46,23 @@ export async function reach(
   signal: CancelSignal,
 ): Promise<Reach> {
   const plain = candidateOf(order, catalogue);
-  const lane = caller.laneOf(apiOf(order.endpoint), plain.endpoint);
   const scope = scopeOf(order);
   const isBegun = order.state !== 'planned';
   const candidate = isBegun
     ? await caller.withSameKey(plain, order.credentialId, scope)
     : await caller.withKey(plain, scope);
-  if (lane === null) {
-    throw new AppError('provider_unavailable', 'The provider of this batch is not available', {
-      internal: `order ${order.reference}: the protocol has no batches`,
-    });
-  }
   if (candidate === null) {
     throw new AppError(KEY_GONE, 'The provider of this batch is not available', {
       internal: `order ${order.reference}: its key is gone`,
     });
   }
-  return { candidate, lane, access: await caller.accessTo(candidate, scope, signal) };
+  const access = await caller.accessTo(candidate, scope, signal);
+  // A key of the caller's own may name the deployment that lines are written for.
+  const lane = caller.laneOf(apiOf(order.endpoint), access.endpoint);
+  if (lane === null) {
+    throw new AppError('provider_unavailable', 'The provider of this batch is not available', {
+      internal: `order ${order.reference}: the protocol has no batches`,
+    });
+  }
+  return { candidate, lane, access };
 }

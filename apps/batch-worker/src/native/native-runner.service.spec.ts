@@ -1,6 +1,6 @@
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { Cancellation, type CatalogueSource, type NativeBatchCaller } from '@libs/inference';
+import { Cancellation, type Candidate, type CatalogueSource, type NativeBatchCaller } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
 import type { NativeBatch, NativeBatchesRepository } from '@libs/persistence';
 import type { BatchKeys } from '../batches/batch-keys';
@@ -46,7 +46,7 @@ async function stepsOf(
     noteAnswer: () => undefined,
     noteFailure: () => undefined,
     withSameKey: async (candidate: object) => candidate,
-    accessTo: async () => ({}),
+    accessTo: async ({ endpoint }: Candidate) => ({ endpoint }),
   };
   const runner = new NativeRunnerService(
     { current: () => catalogue } as CatalogueSource,

@@ -100,10 +100,14 @@ export class NativeRunnerService {
    *
    * @throws AppError authentication for a key that may no longer be used, permission_denied by a policy
    */
-  private async checkAllowed(order: NativeBatch, { candidate }: Reach): Promise<Principal> {
+  private async checkAllowed(order: NativeBatch, { candidate, access }: Reach): Promise<Principal> {
     const principal = await this.keys.principalOf(order);
     const { policies } = principal;
-    if (policies) allowedCandidates([candidate], readRoutePolicies(policies), candidate.model.slug);
+    // The candidate may be elsewhere with a key of the caller's own; both places have to be allowed.
+    const places = [candidate, { ...candidate, endpoint: access.endpoint }];
+    for (const place of policies ? places : []) {
+      allowedCandidates([place], readRoutePolicies(policies!), candidate.model.slug);
+    }
     return principal;
   }
 

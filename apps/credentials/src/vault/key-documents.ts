@@ -1,4 +1,13 @@
-import { CREDENTIAL_REGIONS, type CredentialRegion } from '@libs/contracts';
+import {
+  AWS_REGION,
+  AZURE_DEPLOYMENT,
+  AZURE_RESOURCE,
+  CREDENTIAL_REGIONS,
+  GOOGLE_LOCATION,
+  GOOGLE_PROJECT,
+  readAzureEndpoint,
+  type CredentialRegion,
+} from '@libs/contracts';
 
 /** A key that is a JSON document: the secret in it that its label is made from, and the region it is bound to. */
 export interface KeyDocument {
@@ -15,15 +24,10 @@ export type ReadDocument = (value: unknown) => KeyDocument;
 export class DocumentProblem extends Error {}
 
 const VISIBLE = /^[\x21-\x7e]{1,8192}$/;
-const REGION_NAME = /^[a-z]{2,20}(?:-[a-z0-9]{1,20}){0,4}$/;
-const RESOURCE_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?$/;
-const BUCKET_NAME = /^[a-z0-9](?:[a-z0-9._-]{1,220}[a-z0-9])?$/;
 const EMAIL = /^[\x21-\x7e]{1,128}@[\x21-\x7e]{1,253}$/;
 const PRIVATE_KEY =
   /^-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----\n[\w+/=\n]{1,8192}-----END [A-Z ]{0,20}PRIVATE KEY-----\n?$/;
 const MODEL = /^[\x21-\x7e]{1,256}$/;
-/** A key must not be sent anywhere but to the platform it is for. */
-const AZURE_HOST = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:azure\.com|azure-api\.net|azure\.us|azure\.cn)$/;
 const MAX_AZURE_ENTRIES = 100;
 
 /** `{api_key, region}` of OpenAI and Fireworks. */
@@ -40,18 +44,24 @@ export const regionalKey: ReadDocument = (value) => {
 export const accessKeys: ReadDocument = (value) => {
   const members = objectOf(value, ['accessKeyId', 'secretAccessKey', 'region', 'sessionToken']);
   textOf(members, 'accessKeyId', VISIBLE);
-  textOf(members, 'region', REGION_NAME);
+  textOf(members, 'region', AWS_REGION);
   if (members['sessionToken'] !== undefined) textOf(members, 'sessionToken', VISIBLE);
   return { secret: textOf(members, 'secretAccessKey', VISIBLE), region: null };
 };
 
-/** The key file of a service account of Google, with an optional `region` and `bucket`. Its other members are kept. */
+/** The key file of a service account of Google, with an optional `region`. Its other members are kept. */
 export const serviceAccount: ReadDocument = (value) => {
   const members = objectOf(value, null);
   textOf(members, 'client_email', EMAIL);
   textOf(members, 'private_key', PRIVATE_KEY);
-  if (members['region'] !== undefined) textOf(members, 'region', REGION_NAME);
-  if (members['bucket'] !== undefined) textOf(members, 'bucket', BUCKET_NAME);
+  textOf(members, 'project_id', GOOGLE_PROJECT);
+  if (members['universe_domain'] !== undefined && members['universe_domain'] !== 'googleapis.com') {
+    throw new DocumentProblem('universe_domain must be googleapis.com');
+  }
+  if (members['region'] !== undefined) textOf(members, 'region', GOOGLE_LOCATION);
+  if (members['bucket'] !== undefined) {
+    throw new DocumentProblem('bucket has no use here, because no file is stored at Google; leave it out');
+  }
   const id = members['private_key_id'];
   return { secret: typeof id === 'string' ? id : '', region: null };
 };
@@ -65,14 +75,24 @@ export const azureResources: ReadDocument = (value) => {
     throw new DocumentProblem(`it must be a list of 1 to ${MAX_AZURE_ENTRIES} resources`);
   }
   const secrets = value.map((entry: unknown) => azureEntry(entry));
+  requireDifferent(value as Members[], 'model_slug', 'give each model one entry');
+  requireDifferent(value as Members[], 'resource_type', 'bring each further resource as a credential of its own');
   return { secret: secrets[0]!, region: null };
 };
+
+/** Of entries that say the same of a member, no call would use any but the first. */
+function requireDifferent(entries: readonly Members[], member: string, advice: string): void {
+  const values = entries.map((entry) => entry[member]).filter((value) => value !== undefined);
+  if (new Set(values).size < values.length) {
+    throw new DocumentProblem(`two entries have the same ${member}; ${advice}`);
+  }
+}
 
 function azureEntry(entry: unknown): string {
   const isDeployment = typeof entry === 'object' && entry !== null && Object.hasOwn(entry, 'endpoint_url');
   if (isDeployment) return azureDeployment(entry);
   const members = objectOf(entry, ['api_key', 'resource_name', 'resource_type']);
-  textOf(members, 'resource_name', RESOURCE_NAME);
+  textOf(members, 'resource_name', AZURE_RESOURCE);
   textOf(members, 'resource_type', /^(?:ai_foundry|openai)$/);
   return textOf(members, 'api_key', VISIBLE);
 }
@@ -80,14 +100,13 @@ function azureEntry(entry: unknown): string {
 function azureDeployment(entry: unknown): string {
   const members = objectOf(entry, ['model_slug', 'endpoint_url', 'api_key', 'model_id']);
   textOf(members, 'model_slug', MODEL);
-  textOf(members, 'model_id', MODEL);
-  const url = URL.parse(textOf(members, 'endpoint_url', VISIBLE));
-  if (url === null || !isOfAzure(url)) throw new DocumentProblem('endpoint_url must be an https URL of Azure');
+  const name = textOf(members, 'model_id', AZURE_DEPLOYMENT);
+  const read = readAzureEndpoint(textOf(members, 'endpoint_url', VISIBLE));
+  if (typeof read === 'string') throw new DocumentProblem(`endpoint_url cannot be used: ${read}`);
+  if (read.deployment !== null && read.deployment !== name) {
+    throw new DocumentProblem('endpoint_url names another deployment than model_id');
+  }
   return textOf(members, 'api_key', VISIBLE);
-}
-
-function isOfAzure({ protocol, port, hostname, username, password, hash }: URL): boolean {
-  return protocol === 'https:' && port === '' && AZURE_HOST.test(hostname) && username + password + hash === '';
 }
 
 const INHERITED = ['__proto__', 'constructor', 'prototype'];

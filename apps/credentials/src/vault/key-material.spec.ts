@@ -25,6 +25,8 @@ const deployment = {
   model_id: 'mine',
 };
 
+const endpoint = deployment.endpoint_url;
+
 describe(readKeyMaterial.name, () => {
   it('takes a plain key for every provider', () => {
     for (const provider of BYOK_PROVIDERS) {
@@ -39,7 +41,7 @@ describe(readKeyMaterial.name, () => {
     ['amazon-bedrock', { ...access, sessionToken: 'IQoJb3JpZ2luX2VjE' }, '...WxYz', null],
     ['claude-on-aws', access, '...WxYz', null],
     ['google-vertex', account, '...456f', null],
-    ['google-vertex', { ...account, region: 'europe-west4', bucket: 'a-bucket' }, '...456f', null],
+    ['google-vertex', { ...account, region: 'europe-west4' }, '...456f', null],
     ['azure', [resource], '...WxYz', null],
     ['azure', [deployment, { ...resource, resource_type: 'ai_foundry' }], '...WxYz', null],
   ])('takes a document of %s', (provider, key, label, region) => {
@@ -63,18 +65,33 @@ describe(readKeyMaterial.name, () => {
     ['fireworks', 'null', '[null]'],
     ['amazon-bedrock', 'no region', { accessKeyId: 'canary', secretAccessKey: SECRET }],
     ['amazon-bedrock', 'a region that is a path', { ...access, region: '../canary' }],
+    ['amazon-bedrock', 'a region that is a host', { ...access, region: 'us-east-1.canary.example/' }],
+    ['amazon-bedrock', 'a region that is none', { ...access, region: 'canary' }],
     ['amazon-bedrock', 'a number', { ...access, secretAccessKey: 1 }],
     ['google-vertex', 'no private key', { ...account, private_key: undefined }],
     ['google-vertex', 'a private key of another form', { ...account, private_key: 'canary' }],
     ['google-vertex', 'no account', { ...account, client_email: 'canary' }],
+    ['google-vertex', 'another cloud', { ...account, universe_domain: 'canary.example' }],
+    ['google-vertex', 'no project', { ...account, project_id: undefined }],
+    ['google-vertex', 'a project that is a path', { ...account, project_id: 'canary/locations' }],
+    ['google-vertex', 'a region that is a host', { ...account, region: 'us-central1.canary.example/' }],
+    ['google-vertex', 'a bucket, which has no use', { ...account, bucket: 'canary' }],
     ['google-vertex', 'an inherited member', prototype],
     ['azure', 'an object', resource],
     ['azure', 'an empty list', '[]'],
     ['azure', 'too long a list', Array.from({ length: 101 }, () => resource)],
     ['azure', 'an unknown type of resource', [{ ...resource, resource_type: 'canary' }]],
     ['azure', 'a resource that is a host', [{ ...resource, resource_name: 'evil.example/canary' }]],
-    ['azure', 'a foreign host', [{ ...deployment, endpoint_url: 'https://canary.example/azure.com' }]],
-    ['azure', 'a host that only ends alike', [{ ...deployment, endpoint_url: 'https://canary-azure.com/' }]],
+    ['azure', 'a path of another service', [{ ...deployment, endpoint_url: 'https://x.openai.azure.com/canary' }]],
+    ['azure', 'a version that is not sent', [{ ...deployment, endpoint_url: `${endpoint}?api-version=canary` }]],
+    ['azure', 'a path upwards', [{ ...deployment, endpoint_url: `${endpoint}/../canary` }]],
+    ['azure', 'a trailing dot', [{ ...deployment, endpoint_url: 'https://canary.openai.azure.com./' }]],
+    ['azure', 'upper case in the host', [{ ...deployment, endpoint_url: 'https://CANARY.openai.azure.com/' }]],
+    ['azure', 'a unicode dot', [{ ...deployment, endpoint_url: 'https://canary\u3002openai.azure.com/' }]],
+    ['azure', 'an address of the sixth version', [{ ...deployment, endpoint_url: 'https://[::1]/' }]],
+    ['azure', 'two names of a deployment', [{ ...deployment, model_id: 'canary' }]],
+    ['azure', 'two entries for a model', [deployment, deployment]],
+    ['azure', 'two resources of a type', [resource, { ...resource, resource_name: 'canary' }]],
     ['azure', 'plain http', [{ ...deployment, endpoint_url: 'http://canary.openai.azure.com/' }]],
     ['azure', 'a user in the URL', [{ ...deployment, endpoint_url: 'https://canary@x.openai.azure.com/' }]],
     ['azure', 'one bad entry among good ones', [resource, { api_key: SECRET }]],

@@ -7,7 +7,7 @@ import type {
 } from '@libs/contracts';
 
 /** A credential in the shape of interface §2.5. */
-export function credentialView(credential: CredentialRecord): CredentialDto {
+export function credentialView(credential: CredentialRecord, warnings: readonly string[]): CredentialDto {
   return {
     id: credential.id,
     name: credential.name,
@@ -26,6 +26,7 @@ export function credentialView(credential: CredentialRecord): CredentialDto {
     declared_zdr: credential.declaredZdr,
     sort_order: credential.sortOrder,
     last_error: errorView(credential.lastError ?? null),
+    warnings,
   };
 }
 

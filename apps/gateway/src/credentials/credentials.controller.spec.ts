@@ -17,6 +17,7 @@ import type { Catalogue } from '@libs/inference';
 import { AppExceptionFilter, MessageBus, SealingKeyPair, validateInstance } from '@libs/platform';
 import { AuditInterceptor } from '../audit/audit.interceptor';
 import { IdempotencyInterceptor } from '../idempotency/idempotency.interceptor';
+import { GatewayEnv } from '../gateway.env';
 import { CredentialsController } from './credentials.controller';
 import { CredentialsService } from './credentials.service';
 
@@ -64,6 +65,7 @@ const view = {
   declared_zdr: true,
   sort_order: 3,
   last_error: null,
+  warnings: [],
 };
 
 /** The credentials app as the controller sees it: validates as the real bus does, knows one credential. */
@@ -71,6 +73,7 @@ class VaultBus extends MessageBus {
   readonly asked: { name: string; request: Record<string, unknown> }[] = [];
   /** Has been asked for to seal to; the last one works. */
   readonly intake: SealingKeyPair[] = [];
+  record = record;
   /** Refuses what was sealed to a key before this many. */
   rotations = 0;
 
@@ -94,18 +97,20 @@ class VaultBus extends MessageBus {
       this.rotations -= 1;
       throw new AppError('conflict', 'sealed to a key that is gone');
     }
-    if (name === CreateCredential.name) return record;
+    if (name === CreateCredential.name) return this.record;
     if (name === ListCredentials.name) return this.page(request as { offset: number; limit: number });
     if (String(request['id']).toLowerCase() !== ID) throw new AppError('not_found', 'No such credential');
-    return name === DeleteCredential.name ? { deleted: true } : record;
+    return name === DeleteCredential.name ? { deleted: true } : this.record;
   }
 
   /** Of five, at most two in one message. */
   private page({ offset, limit }: { offset: number; limit: number }): object {
-    const all = [1, 2, 3, 4, 5].map((sortOrder) => ({ ...record, sortOrder }));
+    const all = [1, 2, 3, 4, 5].map((sortOrder) => ({ ...this.record, sortOrder }));
     return { credentials: all.slice(offset, offset + Math.min(2, limit)), totalCount: 5 };
   }
 }
+
+const AZURE = { slug: 'azure', protocol: 'azure', ownKeyHosts: ['*.ours.example'] };
 
 const caller = { kind: 'management', organizationId: ORGANIZATION, workspaceId: null } as Principal;
 
@@ -114,13 +119,18 @@ const passesOn = { intercept: (_context: unknown, next: CallHandler) => next.han
 describe(CredentialsController.name, () => {
   let app: NestFastifyApplication;
   let bus: VaultBus;
+  const env = { BYOK_CREATED_STATUS: 200 };
 
   beforeEach(async () => {
     bus = new VaultBus();
-    const catalogue = { providers: () => [{ slug: 'house-brand' }] } as unknown as Catalogue;
+    env.BYOK_CREATED_STATUS = 200;
+    const catalogue = { providers: () => [{ slug: 'house-brand' }, { slug: 'openai' }, AZURE] } as unknown as Catalogue;
     const module = await Test.createTestingModule({
       controllers: [CredentialsController],
-      providers: [{ provide: CredentialsService, useValue: new CredentialsService(bus, () => catalogue) }],
+      providers: [
+        { provide: CredentialsService, useValue: new CredentialsService(bus, () => catalogue) },
+        { provide: GatewayEnv, useValue: env },
+      ],
     })
       .overrideInterceptor(AuditInterceptor)
       .useValue(passesOn)
@@ -190,6 +200,43 @@ describe(CredentialsController.name, () => {
   it('takes every provider of the list, and those of the catalogue', async () => {
     for (const provider of [...BYOK_PROVIDERS, 'house-brand']) {
       expect((await ask('POST', '/byok', { key: KEY, provider })).status).toBe(200);
+    }
+  });
+
+  it('K4: says of a provider that the catalogue lacks that no call uses the key, whatever shows the credential', async () => {
+    bus.record = { ...record, provider: 'heygen' };
+    const warnings = ['No call uses this key: the catalogue of this service has no provider heygen'];
+    const answers = [
+      await ask('POST', '/byok', { key: KEY, provider: 'heygen' }),
+      await ask('GET', `/byok/${ID}`),
+      await ask('PATCH', `/byok/${ID}`, { name: 'Another' }),
+    ];
+    for (const { body } of answers) expect(body).toMatchObject({ data: { provider: 'heygen', warnings } });
+    expect((await ask('GET', '/byok?limit=1')).body.data).toMatchObject([{ warnings }]);
+  });
+
+  it('K6: answers with the status of a new credential that the operator wants', async () => {
+    env.BYOK_CREATED_STATUS = 201;
+    expect((await ask('POST', '/byok', { key: KEY, provider: 'openai' })).status).toBe(201);
+    expect((await ask('POST', '/byok', { key: KEY, provider: 'unheard-of' })).status).toBe(400);
+    expect((await ask('PATCH', `/byok/${ID}`, { key: KEY })).status).toBe(200);
+  });
+
+  it.each([
+    ['https://mine.openai.azure.com/openai/v1', 200],
+    ['https://mine.services.ai.azure.com', 200],
+    ['https://mine.ours.example', 200],
+    ['https://openai.azure.com.evil.example', 400],
+    ['https://mine.openai.azure.com.evil.example', 400],
+    ['https://evil-openai.azure.com', 400],
+  ])('K1: sends a key of Azure to no host but those of Azure and of the operator: %s', async (endpoint_url, status) => {
+    const key = JSON.stringify([{ endpoint_url, model_slug: 'a/b', model_id: 'x', api_key: KEY }]);
+    for (const answer of [
+      await ask('POST', '/byok', { key, provider: 'azure' }),
+      await ask('PATCH', `/byok/${ID}`, { key }),
+    ]) {
+      expect(answer.status).toBe(status);
+      expect(JSON.stringify(answer.body)).not.toMatch(/evil|canary/);
     }
   });
 

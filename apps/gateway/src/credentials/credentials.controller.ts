@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Patch, Post, Query, UseInterceptors } from '@nestjs/common';
 import {
   CreateCredentialDto,
   ListCredentialsQueryDto,
@@ -11,10 +11,8 @@ import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import { EffectId, Idempotent } from '../idempotency/idempotent.decorator';
+import { CreatedStatusInterceptor } from './created-status.interceptor';
 import { CredentialsService } from './credentials.service';
-
-/** What the interface answers to a credential that was created (§4.9). Some of its clients expect 201. */
-const CREATED_STATUS = 200;
 
 /** Provider keys that the caller's organization brings along; for management keys (interface §4.9 and §4.10). */
 @Controller('byok')
@@ -31,7 +29,7 @@ export class CredentialsController {
   }
 
   @Post()
-  @HttpCode(CREATED_STATUS)
+  @UseInterceptors(CreatedStatusInterceptor)
   @Idempotent({ holdsSecret: true })
   async create(
     @Caller() caller: Principal,

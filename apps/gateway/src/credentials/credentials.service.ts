@@ -19,6 +19,7 @@ import type { Catalogue } from '@libs/inference';
 import type { MessageBus } from '@libs/platform';
 import { CredentialIntake } from './credential-intake';
 import { credentialView, settingsOf } from './credential-view';
+import { requireKnownHosts, warningsOf } from './key-places';
 
 const DEFAULT_PAGE = 50;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -41,11 +42,12 @@ export class CredentialsService {
     const { organizationId } = caller;
     const { key, provider, workspace_id: workspaceId = null } = body;
     this.#requireProvider(provider);
+    requireKnownHosts(key, this.catalogue().providers());
     const members = { ...(id !== undefined && { id }), organizationId, workspaceId, provider, ...settingsOf(body) };
     const record = await this.#intake.send(key, organizationId, (sealedKey) =>
       this.bus.call(CreateCredential, { ...members, sealedKey }),
     );
-    return credentialView(record);
+    return this.#view(record);
   }
 
   async list(
@@ -63,27 +65,32 @@ export class CredentialsService {
       records.push(...credentials);
       const isLast = credentials.length === 0 || offset + records.length >= totalCount;
       if (isLast || records.length >= limit) {
-        return { data: records.map(credentialView), total_count: totalCount };
+        return { data: records.map((record) => this.#view(record)), total_count: totalCount };
       }
     }
   }
 
   async get(caller: Principal, id: string): Promise<CredentialDto> {
-    return credentialView(await this.bus.call(GetCredential, ownCredential(caller, id)));
+    return this.#view(await this.bus.call(GetCredential, ownCredential(caller, id)));
   }
 
   async update(caller: Principal, id: string, body: UpdateCredentialDto): Promise<CredentialDto> {
     const members = { ...ownCredential(caller, id), ...settingsOf(body) };
     const { key } = body;
-    if (key === undefined) return credentialView(await this.bus.call(UpdateCredential, members));
+    if (key === undefined) return this.#view(await this.bus.call(UpdateCredential, members));
+    requireKnownHosts(key, this.catalogue().providers());
     const record = await this.#intake.send(key, caller.organizationId, (sealedKey) =>
       this.bus.call(UpdateCredential, { ...members, sealedKey }),
     );
-    return credentialView(record);
+    return this.#view(record);
   }
 
   async delete(caller: Principal, id: string): Promise<void> {
     await this.bus.call(DeleteCredential, ownCredential(caller, id));
+  }
+
+  #view(record: CredentialRecord): CredentialDto {
+    return credentialView(record, warningsOf(record.provider, this.catalogue().providers()));
   }
 
   #requireProvider(slug: string): void {

@@ -16,9 +16,13 @@ function holdOf(
   endpoints = [acme],
   caller: Principal = aPrincipal(),
   isKnown = true,
+  isShared = true,
 ): bigint {
   const own = keys.map((key) => anOwnCredential({ provider: 'acme', ...key }));
-  const source = { ownCredentials: () => (isKnown ? own : Promise.resolve(own)) };
+  const source = {
+    ownCredentials: () => (isKnown ? own : Promise.resolve(own)),
+    availableProviders: () => () => isShared,
+  };
   const share = chargedShareFor(caller, source, parsePercent('5'));
   const expected = { api: 'chat', models: ['acme/large'], promptTokens: 100_000, maxTokens: 0, answers: 1 } as const;
   return estimateHold(aCatalogue(aModel({ slug: 'acme/large', endpoints })), expected, share);
@@ -28,6 +32,11 @@ describe(chargedShareFor.name, () => {
   it('holds the fee alone where no key of the operator may serve', () => {
     expect(holdOf([{ isByokOnly: true }])).toBe(FEE);
     expect(holdOf([{ isRequired: true }], [acme, other])).toBe(FEE);
+  });
+
+  it('M9: holds the fee alone where the operator has no key, as for own resources of cloud platforms', () => {
+    expect(holdOf([{}], [acme], aPrincipal(), true, false)).toBe(FEE);
+    expect(holdOf([], [acme], aPrincipal(), true, false)).toBe(LIST_PRICE);
   });
 
   it.each<[string, Parameters<typeof holdOf>]>([

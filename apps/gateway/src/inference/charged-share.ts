@@ -7,12 +7,13 @@ import { credentialScopeOf } from './credential-scope';
 export type ChargedShare = (model: Model, endpoint: Endpoint) => Share | null;
 
 /**
- * Returns the BYOK fee for endpoints that only the caller's own keys may serve. Null, and so list prices, if the keys
- * are not in the cache, if all of them allow the operator's key, or if a limit counts what the provider charges.
+ * Returns the BYOK fee for endpoints that only the caller's own keys may serve, because they say so or because the
+ * operator has no key there. Null, and so list prices, if the caller has no keys, if they are not in the cache, or if a
+ * limit counts what the provider charges.
  */
 export function chargedShareFor(
   caller: Principal,
-  credentials: Pick<CredentialSource, 'ownCredentials'>,
+  credentials: Pick<CredentialSource, 'ownCredentials' | 'availableProviders'>,
   fee: Share,
 ): ChargedShare | null {
   if (countsByok({ keyLimit: keyLimitOf(caller), budgets: caller.budgets })) return null;
@@ -23,6 +24,14 @@ export function chargedShareFor(
     own.catch(() => undefined);
     return null;
   }
-  if (!own.some(({ isByokOnly, isRequired }) => isByokOnly || isRequired)) return null;
-  return (model, endpoint) => (ownKeysFor(model, model.endpoints, own, scope).isSharedAllowed(endpoint) ? null : fee);
+  if (own.length === 0) return null;
+  const isAvailable = credentials.availableProviders(scope);
+  if (isAvailable instanceof Promise) {
+    isAvailable.catch(() => undefined);
+    return null;
+  }
+  return (model, endpoint) => {
+    if (!isAvailable(endpoint.provider)) return fee;
+    return ownKeysFor(model, model.endpoints, own, scope).isSharedAllowed(endpoint) ? null : fee;
+  };
 }

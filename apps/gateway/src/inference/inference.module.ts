@@ -60,7 +60,11 @@ const engineLogger = new Logger(InferenceEngine.name);
         return new CallerCredentials(shared, new CredentialsClient(bus, options));
       },
     },
-    { provide: UpstreamHttp, useFactory: () => new UpstreamHttp() },
+    {
+      provide: UpstreamHttp,
+      inject: [Egress],
+      useFactory: (egress: Egress) => new UpstreamHttp({ connectOwnPlace: egress.connector() }),
+    },
     { provide: ADAPTERS, inject: [UpstreamHttp], useFactory: (http: UpstreamHttp) => createProviderAdapters(http) },
     {
       provide: InferenceRouting,

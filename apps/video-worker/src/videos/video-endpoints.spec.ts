@@ -59,6 +59,26 @@ describe(VideoEndpoints.name, () => {
     expect(told).toEqual([['own', job, KEY, 'accepted']]);
   });
 
+  it.each([
+    ['global', 'europe-west4', 'https://europe-west4-aiplatform.googleapis.com/v1'],
+    ['us-central1', 'us-central1', 'https://us-central1-aiplatform.googleapis.com/v1'],
+    ['us-central1', 'europe-west4', null],
+  ])('K3: makes films of an endpoint in %s with a service account of %s where both may', async (at, region, url) => {
+    const account = { client_email: 'a@b', private_key: 'x', project_id: 'tenant', region };
+    const baseUrl = 'https://aiplatform.googleapis.com/v1';
+    const vertex = aProvider({ slug: 'google-vertex', protocol: 'google-vertex', baseUrl });
+    const films = aModel({ endpoints: [anEndpoint({ provider: vertex, apis: ['video'], region: at })] });
+    const own = new VideoEndpoints({
+      catalogue: () => aCatalogue(films),
+      adapters: new Map([['google-vertex', { video: {} } as ProviderAdapter]]),
+      shared: new SharedCredentials({}),
+      vault: { open: async () => new Secret(JSON.stringify(account)), noteVerdict: () => {}, wasRefused: () => false },
+    });
+    const route = own.routeOf({ ...job, provider: 'google-vertex', region: at } as VideoJob);
+    if (url === null) await expect(route).rejects.toMatchObject({ code: 'permission_denied' });
+    else expect((await route).endpoint).toMatchObject({ region, provider: { baseUrl: url } });
+  });
+
   it("says nothing of the operator's keys", async () => {
     const { noteFailure, noteAnswer } = await endpoints.routeOf({ ...job, credentialId: null });
     wasRefused = true;

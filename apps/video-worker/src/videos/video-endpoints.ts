@@ -2,6 +2,7 @@ import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   accessWith,
+  isInRegion,
   keyRefusalOf,
   readVideoCapabilities,
   type CancelSignal,
@@ -88,10 +89,21 @@ export class VideoEndpoints {
       return { endpoint, apiKey, ownKey: null };
     }
     const key = await this.parts.vault.open(job.credentialId, job);
-    const access = key && accessWith(key, endpoint);
+    const access = key && accessWith(key, { model: { slug: job.model }, endpoint });
     if (access === null) throw new AppError('permission_denied', 'The provider key of the job is no longer there');
+    if (!isWithin(access.endpoint, endpoint)) {
+      throw new AppError('permission_denied', 'The provider key of the job is for another region than its endpoint');
+    }
     return { ...access, ownKey: key };
   }
+}
+
+/**
+ * Policies judged the job by the region of its endpoint when it was accepted. A key of the caller's own may name
+ * another one, which has to lie in the first.
+ */
+function isWithin(own: Endpoint, { region }: Endpoint): boolean {
+  return region === 'global' || isInRegion(own.region, region);
 }
 
 function unavailable({ id, provider }: VideoJob, why: string): AppError {

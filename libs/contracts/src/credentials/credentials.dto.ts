@@ -117,6 +117,8 @@ export interface CredentialDto {
     /** Until then calls pass the key over; after it one finds out. */
     readonly skipped_until: string;
   } | null;
+  /** Beyond the interface: what keeps the credential from being used, in sentences; empty where nothing does. */
+  warnings: readonly string[];
 }
 
 /** Members that only the service sets; clients may send them back. */

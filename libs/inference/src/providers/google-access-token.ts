@@ -116,7 +116,13 @@ export class GoogleAccessTokens {
 
   /** The token endpoint as a provider of its own: other address, other headers, the name of whom it serves. */
   #tokenEndpoint(provider: Provider): Provider {
-    return { ...provider, baseUrl: this.#tokenUrl, headers: {}, maxConcurrency: MOST_FETCHES_AT_ONCE };
+    return {
+      ...provider,
+      baseUrl: this.#tokenUrl,
+      headers: {},
+      isOwnPlace: false,
+      maxConcurrency: MOST_FETCHES_AT_ONCE,
+    };
   }
 
   #readToken(body: Buffer, provider: Provider): CachedToken {

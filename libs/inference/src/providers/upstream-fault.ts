@@ -27,7 +27,8 @@ export function isUpstreamFault(error: AppError): boolean {
 
 /**
  * What a connection to an upstream ends with: codes of the operating system and of name servers, of TLS, of the parser
- * of HTTP, and those of the HTTP client that say what the upstream did. Codes for what we ask of the client, or have
+ * of HTTP, that of a host at an address that must not be called, and those of the HTTP client that say what the
+ * upstream did. Codes for what we ask of the client, or have
  * run out of (files, ports, memory), are not among them.
  */
 const CONNECTION_FAULTS: readonly RegExp[] = [
@@ -36,6 +37,7 @@ const CONNECTION_FAULTS: readonly RegExp[] = [
   /^(?:ERR_SSL_|ERR_TLS_CERT_|ERR_TLS_HANDSHAKE_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED)/,
   /^(?:HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED)$/,
   /^(?:HPE_\w+|HTTPParserError)$/,
+  /^EGRESS_REFUSED$/,
   /^UND_ERR_(?:CONNECT_TIMEOUT|HEADERS_TIMEOUT|BODY_TIMEOUT|HEADERS_OVERFLOW|RES_CONTENT_LENGTH_MISMATCH|SOCKET|INFO)$/,
 ];
 

@@ -1,4 +1,4 @@
-import { Pool, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { callCancelled } from '../model/cancellation';
 import { keptBytes } from '../model/kept-bytes';
 import { atTurnEnd } from '../model/turn-end';
@@ -7,18 +7,17 @@ import type { UpstreamStream } from './provider';
 import type { UpstreamCall, UpstreamCallHead } from './upstream-call';
 import { ReplyBudget } from './reply-budget';
 import { tooManyCalls } from './upstream-error';
+import { UpstreamPools, type ConnectOwnPlace, type Load, type LoadedPool } from './upstream-pools';
 import { StreamExchange } from './stream-exchange';
 import { ReplyExchange, type UpstreamReply } from './upstream-exchange';
 
 const LARGEST_BODY_BYTES = 64 * 1024 * 1024;
-const CONNECT_TIMEOUT_MS = 5_000;
-/**
- * Shorter than the five seconds after which common model servers close an idle connection without a hint: a
- * request must not be written into a connection that is being closed. Hints of an upstream override it.
- */
-const KEEP_ALIVE_MS = 4_000;
+
+export type { ConnectOwnPlace };
 
 export interface UpstreamHttpOptions {
+  /** Connects to hosts that callers' own keys name; without it no such host is called. */
+  readonly connectOwnPlace?: ConnectOwnPlace;
   /** Of an answer that is read whole. */
   readonly largestBodyBytes?: number;
   /** Of all answers that are being read whole, beyond which only the oldest goes on being read; no bound when absent. */
@@ -54,19 +53,10 @@ export interface UpstreamMessage {
 }
 
 /** The connections to one origin. */
-interface Target {
-  readonly pool: Pool;
+interface Target extends LoadedPool {
   readonly pathPrefix: string;
   /** The catalogue's own headers, as name, value, name, value, …. */
   readonly headers: readonly string[];
-  readonly load: Load;
-}
-
-interface Load {
-  /** Calls that run or wait for a connection. */
-  calls: number;
-  /** Those among them whose bodies still arrive. */
-  arriving: number;
 }
 
 /** Of a provider's connections, as many at most are lent to bodies that still arrive: their senders may be slow. */
@@ -77,15 +67,18 @@ const ARRIVING_SHARE = 0.25;
  * have calls in flight, one call per connection (so that ending a call can end its connection). As many
  * calls again may wait for a connection; beyond that a call is refused as `provider_overloaded`.
  *
- * Base URLs come from the operator's catalogue and are trusted.
+ * Base URLs come from the operator's catalogue and are trusted, but for those that a caller's own key named: their
+ * connections are made by `connectOwnPlace`.
  */
 export class UpstreamHttp {
   readonly #targets = new WeakMap<Provider, Target>();
-  readonly #pools = new Map<string, { pool: Pool; load: Load }>();
+  readonly #pools: UpstreamPools;
   readonly #largestBodyBytes: number;
   readonly #budget: ReplyBudget | null;
 
-  constructor({ largestBodyBytes = LARGEST_BODY_BYTES, mostReplyBytes }: UpstreamHttpOptions = {}) {
+  constructor(options: UpstreamHttpOptions = {}) {
+    const { largestBodyBytes = LARGEST_BODY_BYTES, mostReplyBytes, connectOwnPlace = null } = options;
+    this.#pools = new UpstreamPools(connectOwnPlace);
     this.#largestBodyBytes = largestBodyBytes;
     this.#budget = mostReplyBytes === undefined ? null : new ReplyBudget(mostReplyBytes);
   }
@@ -144,9 +137,7 @@ export class UpstreamHttp {
 
   /** Waits for calls in flight, then closes every connection. */
   async close(): Promise<void> {
-    const pools = [...this.#pools.values()];
-    this.#pools.clear();
-    await Promise.all(pools.map(({ pool }) => pool.close()));
+    await this.#pools.close();
   }
 
   #dispatch(
@@ -196,31 +187,18 @@ export class UpstreamHttp {
   }
 
   #connect(provider: Provider): Target {
-    const url = new URL(provider.baseUrl);
+    const { baseUrl, headers, maxConcurrency, isOwnPlace = false } = provider;
+    const url = new URL(baseUrl);
     // A reload of the catalogue makes new provider objects; the pool stays as long as its size does.
-    const key = `${url.origin} ${provider.maxConcurrency}`;
-    const { pool, load } = this.#pools.get(key) ?? this.#open(key, url.origin, provider.maxConcurrency);
-    const target: Target = {
-      pool,
-      load,
-      pathPrefix: url.pathname === '/' ? '' : url.pathname.replace(/\/$/, ''),
-      headers: Object.entries(provider.headers).flat(),
-    };
-    this.#targets.set(provider, target);
+    const connections = isOwnPlace
+      ? this.#pools.ofOwnPlace(url.origin, maxConcurrency)
+      : this.#pools.of(url.origin, maxConcurrency);
+    if (connections === null) throw tooManyCalls(provider);
+    const pathPrefix = url.pathname === '/' ? '' : url.pathname.replace(/\/$/, '');
+    const target: Target = { ...connections, pathPrefix, headers: Object.entries(headers).flat() };
+    // The connections to a place of a caller's own may be given up between two calls.
+    if (!isOwnPlace) this.#targets.set(provider, target);
     return target;
-  }
-
-  #open(key: string, origin: string, connections: number): { pool: Pool; load: Load } {
-    const pool = new Pool(origin, {
-      connections,
-      pipelining: 1,
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      allowH2: false,
-    });
-    const entry = { pool, load: { calls: 0, arriving: 0 } };
-    this.#pools.set(key, entry);
-    return entry;
   }
 }
 

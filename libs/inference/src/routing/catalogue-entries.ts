@@ -26,6 +26,10 @@ export interface Provider {
   readonly batch: BatchSupport;
   /** Shared-capacity calls in flight per process. */
   readonly maxConcurrency: number;
+  /** Patterns of hosts that callers' own keys may name beside those of the protocol. */
+  readonly ownKeyHosts?: readonly string[];
+  /** Set where a caller's own key chose the host: it is reached through the guard of outgoing connections only. */
+  readonly isOwnPlace?: boolean;
 }
 
 export const APIS = ['chat', 'responses', 'messages', 'embeddings', 'transcription', 'video'] as const;

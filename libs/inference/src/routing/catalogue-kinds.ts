@@ -41,6 +41,12 @@ export const ENV_NAME = text('the name of an environment variable', /^[A-Za-z_]\
 export const HEADER_VALUE = text('text of one line', /^[\t\x20-\x7e\x80-\xff]*$/, 4_000);
 export const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
 
+/** A name, or all names one label below one that has two labels or more; either may have a port. */
+export const HOST_PATTERN = text(
+  'a host name in lower case such as ai.example.com or *.example.com, with a port or without',
+  /^(?:\*\.(?=[^.:]+\.))?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*(?::\d{1,5})?$/,
+);
+
 export const FLAG: Kind<boolean> = {
   expected: 'true or false',
   blank: false,

@@ -56,6 +56,7 @@ const PROVIDER_MEMBERS = [
   'data_policy',
   'batch',
   'max_concurrency',
+  'own_key_hosts',
 ];
 const MODEL_MEMBERS = [
   'slug',
@@ -161,6 +162,7 @@ class Parser {
   }
 
   #readProvider(mapping: Mapping): Provider {
+    const ownKeyHosts = mapping.member('own_key_hosts').scalars(kinds.HOST_PATTERN, []);
     const policy = mapping.member('data_policy').optionalMapping(['retains_prompts', 'trains_on_prompts', 'zdr']);
     return {
       slug: mapping.member('slug').scalar(kinds.PROVIDER_SLUG),
@@ -177,6 +179,7 @@ class Parser {
       },
       batch: mapping.member('batch').scalar(BATCH, 'managed'),
       maxConcurrency: mapping.member('max_concurrency').scalar(kinds.POSITIVE, DEFAULT_MAX_CONCURRENCY),
+      ...(ownKeyHosts.length > 0 && { ownKeyHosts }),
     };
   }
 

@@ -218,6 +218,7 @@ providers:
     api_key_env: "not a name"
     headers: { "bad name": x, ok: 5 }
     max_concurrency: 0
+    own_key_hosts: ["*", "*.com", "https://a.example", "*.a.example", "a.example:8443"]
     batch: sometimes
     colour: red
   - slug: acme
@@ -241,6 +242,10 @@ models:
     expect(problemsOf(text, 'surplus: 1\nproviders: {}\n')).toEqual([
       'file-1.yaml surplus: is not a known member',
       'file-0.yaml providers[0].colour: is not a known member',
+      ...[0, 1, 2].map(
+        (index) =>
+          `file-0.yaml providers[0].own_key_hosts[${index}]: must be a host name in lower case such as ai.example.com or *.example.com, with a port or without`,
+      ),
       'file-0.yaml providers[0].name: is missing',
       'file-0.yaml providers[0].base_url: must be an http or https URL without login, query or fragment',
       expect.stringMatching(/^file-0.yaml providers\[0\].protocol: must be one of openai, anthropic, /),

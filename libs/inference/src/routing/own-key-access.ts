@@ -1,27 +1,34 @@
 import { Secret } from '@libs/contracts';
-import { isObject, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
+import { isObject, stringOf } from '../dialects/loose-values';
+import { findAzureResource } from '../providers/azure-own-resource';
+import { findBedrockRegion } from '../providers/bedrock-own-region';
+import { findVertexProject } from '../providers/google-vertex-own-project';
+import type { FindOwnPlace, KeyAccess, KeyedEndpoint } from '../providers/own-place';
 import type { Endpoint, Provider } from './catalogue';
 
-/** What is sent to call an endpoint with a caller's own key, and where. */
-export interface KeyAccess {
-  readonly apiKey: Secret;
-  readonly endpoint: Endpoint;
-}
+export type { KeyAccess, KeyedEndpoint } from '../providers/own-place';
 
-/** Their adapters read key documents themselves. */
-const READS_DOCUMENTS = new Set(['bedrock', 'google-vertex']);
+/** What documents name beside a key, by protocol. */
+const PLACES: Readonly<Record<string, FindOwnPlace>> = {
+  azure: findAzureResource,
+  'azure-speech': findAzureResource,
+  bedrock: findBedrockRegion,
+  'google-vertex': findVertexProject,
+};
 
 /**
- * How a caller's own key is used at an endpoint (the forms of interface §4.9). A plain text is the key. Of a
- * document it is the `api_key` in it: one with a region goes to the provider's host of that region, one of a
- * list of Azure's resources to the resource that the endpoint belongs to. Null where the key is for no such
- * endpoint: a key is never sent to a host that it was not made for.
+ * How a caller's own key is used at an endpoint (the forms of interface §4.9). A plain text is the key. A document of
+ * a cloud platform also names the place where it is used: a resource, a region, a project. Of any other document the
+ * `api_key` is the key, and one with a region goes to the provider's host of that region. Null where the key is for no
+ * such endpoint: a key is never sent to a host that it was not made for.
  */
-export function accessWith(key: Secret, endpoint: Endpoint): KeyAccess | null {
+export function accessWith(key: Secret, at: KeyedEndpoint): KeyAccess | null {
+  const { endpoint } = at;
   const text = key.reveal();
-  if (!/^[{[]/.test(text) || READS_DOCUMENTS.has(endpoint.provider.protocol)) return { apiKey: key, endpoint };
+  if (!/^[{[]/.test(text)) return { apiKey: key, endpoint };
   const document = parsed(text);
-  return Array.isArray(document) ? ofResource(objectsOf(document), endpoint) : ofRegion(document, endpoint);
+  const find = PLACES[endpoint.provider.protocol];
+  return find === undefined ? ofRegion(document, endpoint) : find(document, key, at);
 }
 
 function parsed(text: string): unknown {
@@ -59,23 +66,4 @@ function inRegion(endpoint: Endpoint, prefix: string): Endpoint {
     regionalProviders.set(provider, known.set(prefix, regional));
   }
   return { ...endpoint, provider: regional };
-}
-
-const RESOURCE_DOMAINS: Readonly<Record<string, string>> = {
-  openai: 'openai.azure.com',
-  ai_foundry: 'services.ai.azure.com',
-};
-
-function ofResource(entries: readonly JsonObject[], endpoint: Endpoint): KeyAccess | null {
-  const host = new URL(endpoint.provider.baseUrl).hostname;
-  const entry = entries.find((one) => hostOf(one, endpoint) === host);
-  const apiKey = stringOf(entry?.['api_key']);
-  return apiKey ? { apiKey: new Secret(apiKey), endpoint } : null;
-}
-
-function hostOf(entry: JsonObject, { upstreamModel }: Endpoint): string | undefined {
-  const url = stringOf(entry['endpoint_url']);
-  if (url !== undefined) return entry['model_id'] === upstreamModel ? URL.parse(url)?.hostname : undefined;
-  const domain = RESOURCE_DOMAINS[stringOf(entry['resource_type']) ?? ''];
-  return domain && `${stringOf(entry['resource_name'])?.toLowerCase()}.${domain}`;
 }

@@ -75,6 +75,17 @@ export function allowedCandidates(
   return left.map(({ candidate }) => candidate);
 }
 
+/** Returns whether policies allow the place to which a caller's own key moved a candidate that they allow. */
+export function isPlaceAllowed(
+  candidate: Candidate,
+  endpoint: Endpoint,
+  policies: readonly RoutePolicy[] = [],
+): boolean {
+  if (endpoint === candidate.endpoint) return true;
+  const region = regionOf(contenderOf({ ...candidate, endpoint }));
+  return policies.every(({ regions }) => !regions || regions.some((wanted) => isInRegion(region, wanted)));
+}
+
 /** Whether the policies leave a model one of its endpoints, as it is for shared capacity. */
 export function isModelAllowed(model: Model, policies: readonly RoutePolicy[]): boolean {
   const filters = policies.flatMap((policy) => policyFilters(policy));

@@ -1,6 +1,6 @@
 import { InferenceEngine, type EngineParts } from '../engine';
 import { createProviderAdapters } from '../providers';
-import { UpstreamHttp } from '../providers/upstream-http';
+import { UpstreamHttp, type UpstreamHttpOptions } from '../providers/upstream-http';
 import { SharedCredentials } from '../routing/credential-source';
 import { ProviderHealth } from '../routing/provider-health';
 import type { Model } from '../routing/catalogue';
@@ -12,8 +12,8 @@ export const FIXTURE_KEY = 'sk-acme-0123456789abcdefghij';
 const LARGEST_BODY_BYTES = 4 * 1024 * 1024;
 
 /** A real engine over real HTTP for these models. The dice always show 0; close `http` in the end. */
-export function anEngine(models: readonly Model[], parts: Partial<EngineParts> = {}) {
-  const http = new UpstreamHttp({ largestBodyBytes: LARGEST_BODY_BYTES });
+export function anEngine(models: readonly Model[], parts: Partial<EngineParts> = {}, wires: UpstreamHttpOptions = {}) {
+  const http = new UpstreamHttp({ largestBodyBytes: LARGEST_BODY_BYTES, ...wires });
   const catalogue = aCatalogue(...models);
   const clock = parts.clock ?? Date.now;
   const engine = new InferenceEngine({

@@ -1,4 +1,5 @@
-import { Int, Text } from './env-decorators';
+import { IsOptional } from 'class-validator';
+import { CidrList, Int, Text } from './env-decorators';
 import { ServicesEnv } from './services.env';
 
 /** What every app reads that calls providers. */
@@ -21,4 +22,9 @@ export class ProviderCallerEnv extends ServicesEnv {
    */
   @Int({ min: 0, max: 86_400 })
   KEY_GRACE_SECONDS: number = 60;
+
+  /** Private ranges that URLs of users, links of providers and hosts of users' own provider keys may reach. */
+  @IsOptional()
+  @CidrList()
+  EGRESS_ALLOW_CIDRS?: string[];
 }

@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
-import { buildConnector, Client, type Dispatcher } from 'undici';
-import { isSameAddress } from './address-guard';
+import { Client, type Dispatcher } from 'undici';
 import { discardBody, readBody } from './egress-body';
+import { judgedConnector } from './egress-connector';
 import type { EgressTarget } from './egress-target';
 import type { ResolvedAddress } from './resolved-address';
 
@@ -31,7 +31,9 @@ export async function exchangeOnce(
   request: HopRequest,
   options: HopOptions,
 ): Promise<HopAnswer> {
-  const client = new Client(originOf(target), { connect: judgedConnector(addresses, options), allowH2: false });
+  // The deadline of the whole exchange is the one clock.
+  const connect = judgedConnector(addresses, { certificateAuthorities: options.certificateAuthorities, timeoutMs: 0 });
+  const client = new Client(originOf(target), { connect, allowH2: false });
   try {
     const answer = await client.request({
       method: request.method ?? 'GET',
@@ -67,35 +69,6 @@ async function readAnswer(
   const isSuccess = statusCode >= 200 && statusCode < 300;
   const bounds = { maxBytes, subject, ...(isSuccess && sink && { sink }) };
   return { status: statusCode, headers: plain, body: await readBody(body, plain, bounds) };
-}
-
-/**
- * Connects to addresses that were judged and to no other. The name stays what the certificate is checked
- * against; an address in place of a name is connected to as it is, and was judged too.
- */
-function judgedConnector(addresses: readonly ResolvedAddress[], options: HopOptions): buildConnector.connector {
-  const connect = buildConnector({
-    allowH2: false,
-    maxCachedSessions: 0,
-    // The deadline of the whole exchange is the one clock.
-    timeout: 0,
-    autoSelectFamily: true,
-    lookup: (_hostname, { all }, found) => {
-      if (all) found(null, [...addresses]);
-      else found(null, addresses[0]!.address, addresses[0]!.family);
-    },
-    ...(options.certificateAuthorities !== undefined && { ca: options.certificateAuthorities }),
-  });
-  return (connectOptions, callback) => {
-    connect(connectOptions, (error, socket) => {
-      if (error !== null) return callback(error, null);
-      // What the system connected to has the last word, before a byte of the request is written.
-      const remote = socket.remoteAddress ?? '';
-      if (addresses.some(({ address }) => isSameAddress(address, remote))) return callback(null, socket);
-      socket.destroy();
-      return callback(new Error('egress: connected to an address that was not judged'), null);
-    });
-  };
 }
 
 function originOf({ url, hostname, literal }: EgressTarget): string {

@@ -1,5 +1,6 @@
 import { gzipSync, brotliCompressSync } from 'node:zlib';
 import { AppError } from '@libs/errors';
+import { Client } from 'undici';
 import { Egress, type EgressRequest } from './egress';
 import type { ResolvedAddress } from './resolved-address';
 import { HttpsHost } from './testing/https-host';
@@ -207,6 +208,63 @@ describe(Egress.name, () => {
     expect(response.body.toString()).toBe('reached');
     expect(lookups).toBe(1);
     expect(host.requests[0]!.headers.host).toBe(`host.test:${host.port}`);
+  });
+
+  describe('a connector', () => {
+    async function through(guarded: Egress, url: string) {
+      const { origin, pathname } = new URL(url);
+      const client = new Client(origin, { connect: guarded.connector(30_000), allowH2: false });
+      try {
+        const { body } = await client.request({ method: 'GET', path: pathname });
+        return await body.text();
+      } finally {
+        await client.destroy();
+      }
+    }
+
+    it('connects to the address that was judged, whatever the name server says next', async () => {
+      const answers = [['127.0.0.1'], ['10.0.0.1']];
+      let lookups = 0;
+      const rebinding = new Egress({
+        allowCidrs: ['127.0.0.1/32'],
+        resolve: async () => addresses(...answers[lookups++]!),
+        certificateAuthorities: host.certificate,
+      });
+      expect(await through(rebinding, host.url('/', 'host.test'))).toBe('reached');
+      expect(lookups).toBe(1);
+      expect(host.requests[0]!.headers.host).toBe(`host.test:${host.port}`);
+      await expect(through(rebinding, host.url('/', 'host.test'))).rejects.toMatchObject({ code: 'EGRESS_REFUSED' });
+      expect(host.requests).toHaveLength(1);
+    });
+
+    it.each([
+      ['a private address', ['10.0.0.1']],
+      ['the metadata service', ['169.254.169.254']],
+      ['a private address among public ones', ['93.184.216.34', '127.0.0.1']],
+      ['a private address of the sixth version', ['fd00::1']],
+    ])('connects to no host at %s', async (_kind, answer) => {
+      const guarded = egress({ allow: [], answers: { 'host.test': answer } });
+      await expect(through(guarded, 'https://host.test/')).rejects.toMatchObject({ code: 'EGRESS_REFUSED' });
+      expect(host.connections).toBe(0);
+    });
+
+    it('connects to nothing that is not https, and to no certificate of another name', async () => {
+      await expect(through(egress(), host.url().replace('https', 'http'))).rejects.toMatchObject({
+        code: 'EGRESS_REFUSED',
+      });
+      await expect(through(egress(), host.url('/', 'stranger.test'))).rejects.toMatchObject({
+        code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+      });
+      expect(host.requests).toHaveLength(0);
+    });
+
+    it('says what the name server says', async () => {
+      const guarded = new Egress({
+        allowCidrs: [],
+        resolve: () => Promise.reject(Object.assign(new Error('none'), { code: 'ENOTFOUND' })),
+      });
+      await expect(through(guarded, 'https://host.test/')).rejects.toMatchObject({ code: 'ENOTFOUND' });
+    });
   });
 
   it('lifts address, localhost and port for an allowed range, but not https', async () => {

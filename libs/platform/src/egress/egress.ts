@@ -1,10 +1,14 @@
 import { AppError } from '@libs/errors';
+import type { buildConnector } from 'undici';
 import { AddressGuard } from './address-guard';
 import { Deadline } from './deadline';
+import { guardedConnector } from './egress-connector';
 import { exchangeOnce, type HopAnswer, type HopRequest } from './egress-exchange';
 import { readTarget, refusedUrl, type EgressTarget } from './egress-target';
 import type { ResolvedAddress } from './resolved-address';
 import { systemResolver } from './system-resolver';
+
+const CONNECT_MS = 5_000;
 
 export interface EgressOptions {
   /** Ranges as `10.0.0.0/8`, `fd00::/8`: for them every rule about where a URL points is lifted. */
@@ -103,6 +107,26 @@ export class Egress {
     } finally {
       deadline.clear();
     }
+  }
+
+  /**
+   * A connector for HTTP clients that keep connections, such as those to providers: each connection is judged like
+   * the one of a `fetch`, when it is made. What decides which hosts a client may be asked for is up to its owner.
+   *
+   * @param timeoutMs for resolving the name, and again for connecting
+   */
+  connector(timeoutMs = CONNECT_MS): buildConnector.connector {
+    const judge = async (url: string): Promise<readonly ResolvedAddress[]> => {
+      const deadline = new Deadline(timeoutMs, undefined);
+      try {
+        return await this.#judgedAddresses(readTarget(url, 'The host of the key'), deadline);
+      } catch (error) {
+        throw deadline.explain(error);
+      } finally {
+        deadline.clear();
+      }
+    };
+    return guardedConnector(judge, { certificateAuthorities: this.#certificateAuthorities, timeoutMs });
   }
 
   async #follow(first: EgressTarget, request: EgressRequest, deadline: Deadline): Promise<EgressResponse> {

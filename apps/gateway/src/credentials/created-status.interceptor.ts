@@ -1,0 +1,15 @@
+import { Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import type { Observable } from 'rxjs';
+import { GatewayEnv } from '../gateway.env';
+
+/** Gives a created credential the status that the operator wants, also where the answer is a repeated one. */
+@Injectable()
+export class CreatedStatusInterceptor implements NestInterceptor {
+  constructor(private readonly env: GatewayEnv) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    context.switchToHttp().getResponse<FastifyReply>().status(this.env.BYOK_CREATED_STATUS);
+    return next.handle();
+  }
+}

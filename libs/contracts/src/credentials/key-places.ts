@@ -1,0 +1,61 @@
+/** Regions of AWS that have Bedrock, in the partitions of which the hosts are known. */
+export const AWS_REGION =
+  /^(?:[a-z]{2}|us-gov|eusc-[a-z]{2})-(?:north|south|east|west|central|northeast|northwest|southeast|southwest)-\d{1,2}$/;
+
+/** Locations of Vertex AI: regions, multi-regions and `global`. */
+export const GOOGLE_LOCATION = /^(?:global|us|eu|[a-z]{2,20}-[a-z]{2,20}\d{1,2})$/;
+
+/** A project of Google Cloud; it goes into a path. */
+export const GOOGLE_PROJECT = /^[a-z0-9][a-z0-9.:-]{0,99}$/;
+
+/** A resource of Azure; it goes into a host name. */
+export const AZURE_RESOURCE = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?$/;
+
+/** A deployment of Azure, as it stands in a body or in a path. */
+export const AZURE_DEPLOYMENT = /^[A-Za-z0-9][\w.-]{0,127}$/;
+
+/** Where an Azure deployment is called. */
+export interface AzureEndpoint {
+  /** Lower case, with the port where there is one. */
+  readonly host: string;
+  /** The deployment in the path; null where the path names none. */
+  readonly deployment: string | null;
+}
+
+const HOST = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*(?::\d{1,5})?$/;
+const PATH =
+  /^(?:\/openai)?(?:\/v1(?:\/(?:chat\/completions|responses|embeddings|audio\/transcriptions))?|\/deployments\/([^/]+)(?:\/(?:chat\/completions|embeddings|audio\/transcriptions))?)?\/?$/;
+
+/** What a text must be, each with what is wrong where it is not; the first that is not says so. */
+const SPELLING: readonly (readonly [RegExp, string])[] = [
+  [/^https:\/\//, 'it must start with https://'],
+  [/^[^?]*$/, 'it must not have a query: the gateway calls /openai/v1, which takes no api-version'],
+  [/^[^#]*$/, 'it must not have a fragment'],
+  [/^https:\/\/[^/@]*(?:\/|$)/, 'it must not hold a user or password'],
+];
+
+/**
+ * Reads an `endpoint_url` of an Azure key. Only the plainest spelling of a URL is taken, so that it leads every reader
+ * to the same host: `https`, a host name in lower-case ASCII, and a path that Azure has, without user, query, fragment
+ * or escapes. Returns what is wrong where it is anything else; never a part of the text.
+ */
+export function readAzureEndpoint(text: string): AzureEndpoint | string {
+  const flaw = SPELLING.find(([pattern]) => !pattern.test(text));
+  if (flaw !== undefined) return flaw[1];
+  const [, host = '', path = ''] = /^https:\/\/([^/]*)(.*)$/s.exec(text) ?? [];
+  if (!HOST.test(host)) return 'its host must be a name in lower-case letters, digits, dots and hyphens';
+  if (!isPlain(text, host, path)) return 'it is not spelled as a plain URL';
+  const match = PATH.exec(path);
+  const deployment = match?.[1] ?? null;
+  if (match !== null && isDeployment(deployment)) return { host, deployment };
+  return 'its path must be empty, /openai/v1 or /openai/deployments/<model_id>';
+}
+
+function isPlain(text: string, host: string, path: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && url.host === host && url.pathname === (path === '' ? '/' : path);
+}
+
+function isDeployment(name: string | null): boolean {
+  return name === null || AZURE_DEPLOYMENT.test(name);
+}

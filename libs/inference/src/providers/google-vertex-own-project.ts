@@ -1,0 +1,43 @@
+import { GOOGLE_LOCATION, GOOGLE_PROJECT } from '@libs/contracts';
+import { isObject, stringOf } from '../dialects/loose-values';
+import type { Endpoint } from '../routing/catalogue';
+import { atOwnPlace, isBoundToRegion, type FindOwnPlace } from './own-place';
+
+const HOST = /^(?:[a-z0-9-]+-)?aiplatform\.(?:[a-z]+\.rep\.)?googleapis\.com$/;
+const PROJECT_PATH = /\/projects\/[^/]+(?:\/locations\/([^/]+))?.*$/;
+
+/**
+ * A service account is used in its own project, and in the location that its document names; without one in the
+ * endpoint's. The host follows the location, unless the catalogue's is none of Google's.
+ */
+export const findVertexProject: FindOwnPlace = (document, key, { endpoint }) => {
+  if (!isObject(document)) return null;
+  const location = stringOf(document['region']);
+  if (location !== undefined && !GOOGLE_LOCATION.test(location)) return null;
+  const url = new URL(endpoint.provider.baseUrl);
+  if (!HOST.test(url.hostname)) {
+    // A host of the operator's, such as a proxy.
+    return { apiKey: key, endpoint: location === undefined ? endpoint : { ...endpoint, region: location } };
+  }
+  const operators = PROJECT_PATH.exec(url.pathname);
+  if (location === undefined && operators === null) return { apiKey: key, endpoint };
+  if (!GOOGLE_PROJECT.test(stringOf(document['project_id']) ?? '')) return null;
+  const found = inLocation(endpoint, url, location ?? operators?.[1] ?? endpoint.region);
+  return found && { apiKey: key, endpoint: found };
+};
+
+function inLocation(endpoint: Endpoint, url: URL, region: string): Endpoint | null {
+  if (!GOOGLE_LOCATION.test(region)) return null;
+  if (isBoundToRegion(endpoint) && region !== endpoint.region) return null;
+  return atOwnPlace(endpoint, { baseUrl: baseUrlOf(url, region), region });
+}
+
+function baseUrlOf({ pathname }: URL, region: string): string {
+  return `https://${hostOf(region)}${pathname.replace(PROJECT_PATH, '').replace(/\/$/, '')}`;
+}
+
+function hostOf(region: string): string {
+  if (region === 'global') return 'aiplatform.googleapis.com';
+  const isMultiRegion = region === 'us' || region === 'eu';
+  return isMultiRegion ? `aiplatform.${region}.rep.googleapis.com` : `${region}-aiplatform.googleapis.com`;
+}

@@ -1,0 +1,95 @@
+import { Pool, type buildConnector } from 'undici';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/**
+ * Shorter than the five seconds after which common model servers close an idle connection without a hint: a
+ * request must not be written into a connection that is being closed. Hints of an upstream override it.
+ */
+const KEEP_ALIVE_MS = 4_000;
+/** Callers choose these hosts, so there may be many. */
+const MOST_OWN_PLACES = 512;
+
+/** Makes one connection to a host that a caller's key named, once its addresses are judged. */
+export type ConnectOwnPlace = buildConnector.connector;
+
+export interface Load {
+  /** Calls that run or wait for a connection. */
+  calls: number;
+  /** Those among them whose bodies still arrive. */
+  arriving: number;
+}
+
+/** The connections to one origin, and what they carry. */
+export interface LoadedPool {
+  readonly pool: Pool;
+  readonly load: Load;
+}
+
+/** The connections of all upstreams by origin: those of the catalogue for good, those of callers' own keys up to a number. */
+export class UpstreamPools {
+  readonly #pools = new Map<string, LoadedPool>();
+  /** The least recently used first. */
+  readonly #ownPlaces = new Map<string, LoadedPool>();
+  readonly #connectOwnPlace: ConnectOwnPlace | null;
+
+  constructor(connectOwnPlace: ConnectOwnPlace | null) {
+    this.#connectOwnPlace = connectOwnPlace;
+  }
+
+  of(origin: string, connections: number): LoadedPool {
+    const key = `${origin} ${connections}`;
+    let found = this.#pools.get(key);
+    if (found === undefined) {
+      found = open(origin, connections);
+      this.#pools.set(key, found);
+    }
+    return found;
+  }
+
+  /** Null where there may be no more of them, or nothing guards them. The caller counts its call at once. */
+  ofOwnPlace(origin: string, connections: number): LoadedPool | null {
+    if (this.#connectOwnPlace === null) return null;
+    const key = `${origin} ${connections}`;
+    let found = this.#ownPlaces.get(key);
+    if (found === undefined) {
+      if (!this.#makeRoom()) return null;
+      found = open(origin, connections, this.#connectOwnPlace);
+    }
+    this.#ownPlaces.delete(key);
+    this.#ownPlaces.set(key, found);
+    return found;
+  }
+
+  /** Waits for calls in flight, then closes every connection. */
+  async close(): Promise<void> {
+    const all = [...this.#pools.values(), ...this.#ownPlaces.values()];
+    this.#pools.clear();
+    this.#ownPlaces.clear();
+    await Promise.all(all.map(({ pool }) => pool.close()));
+  }
+
+  /** Gives up the pool that has been idle for longest; false where all carry calls. */
+  #makeRoom(): boolean {
+    if (this.#ownPlaces.size < MOST_OWN_PLACES) return true;
+    for (const [key, { pool, load }] of this.#ownPlaces) {
+      if (load.calls > 0) continue;
+      this.#ownPlaces.delete(key);
+      // Its connections are idle; what goes wrong as they close concerns no call.
+      pool.destroy().catch(() => undefined);
+      return true;
+    }
+    return false;
+  }
+}
+
+function open(origin: string, connections: number, connect?: ConnectOwnPlace): LoadedPool {
+  const pool = new Pool(origin, {
+    connections,
+    pipelining: 1,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    allowH2: false,
+    ...(connect && { connect }),
+  });
+  return { pool, load: { calls: 0, arriving: 0 } };
+}

@@ -1,0 +1,71 @@
+import { buildConnector } from 'undici';
+import { isSameAddress } from './address-guard';
+import type { ResolvedAddress } from './resolved-address';
+
+/** Of an error for a host that must not be connected to. */
+export const EGRESS_REFUSED = 'EGRESS_REFUSED';
+
+export interface ConnectorOptions {
+  readonly certificateAuthorities: string | undefined;
+  /** 0: no clock of its own. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Connects to addresses that were judged and to no other. The name stays what the certificate is checked
+ * against; an address in place of a name is connected to as it is, and was judged too.
+ */
+export function judgedConnector(
+  addresses: readonly ResolvedAddress[],
+  { certificateAuthorities, timeoutMs }: ConnectorOptions,
+): buildConnector.connector {
+  const connect = buildConnector({
+    allowH2: false,
+    maxCachedSessions: 0,
+    timeout: timeoutMs,
+    autoSelectFamily: true,
+    lookup: (_hostname, { all }, found) => {
+      if (all) found(null, [...addresses]);
+      else found(null, addresses[0]!.address, addresses[0]!.family);
+    },
+    ...(certificateAuthorities !== undefined && { ca: certificateAuthorities }),
+  });
+  return (connectOptions, callback) => {
+    connect(connectOptions, (error, socket) => {
+      if (error !== null) return callback(error, null);
+      // What the system connected to has the last word, before a byte of the request is written.
+      const remote = socket.remoteAddress ?? '';
+      if (addresses.some(({ address }) => isSameAddress(address, remote))) return callback(null, socket);
+      socket.destroy();
+      return callback(new Error('egress: connected to an address that was not judged'), null);
+    });
+  };
+}
+
+/**
+ * Connects to whatever host a connection is for, once it is judged: each connection resolves the name anew. Errors
+ * have the code `EGRESS_REFUSED`, or that of the name server, of TLS or of the operating system.
+ */
+export function guardedConnector(
+  judge: (url: string) => Promise<readonly ResolvedAddress[]>,
+  options: ConnectorOptions,
+): buildConnector.connector {
+  return (connectOptions, callback) => {
+    const { protocol, hostname, port } = connectOptions;
+    judge(`${protocol}//${hostname}${port ? `:${port}` : ''}/`).then(
+      (addresses) => judgedConnector(addresses, options)(connectOptions, callback),
+      (thrown: unknown) => callback(connectError(thrown), null),
+    );
+  };
+}
+
+function connectError(thrown: unknown): Error {
+  const error = new Error('egress: the host must not be connected to, or has no address', { cause: thrown });
+  return Object.assign(error, { code: codeOf(thrown) ?? EGRESS_REFUSED });
+}
+
+/** Of the name server, which is the cause of the error that says so. */
+function codeOf(thrown: unknown): string | null {
+  const cause = thrown instanceof Error ? thrown.cause : null;
+  return typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : null;
+}
