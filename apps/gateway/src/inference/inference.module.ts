@@ -17,6 +17,7 @@ import { CallContents } from '../generations/call-contents';
 import { GenerationRecorder } from '../generations/generation-recorder';
 import { InferenceLimits } from '../limits/inference-limits';
 import { Plugins } from '../plugins/plugins';
+import { replyBudgetBytes } from '../process-memory';
 import { createServerToolEngine, imageModelsOf, picturePicoUsd } from '../server-tools/create-server-tool-engine';
 import { ServerToolEngine } from '../server-tools/server-tool-engine';
 import { createServerTools } from '../server-tools/server-tool-registry';
@@ -60,7 +61,12 @@ const engineLogger = new Logger(InferenceEngine.name);
         return new CallerCredentials(shared, new CredentialsClient(bus, options));
       },
     },
-    { provide: UpstreamHttp, useFactory: () => new UpstreamHttp() },
+    {
+      provide: UpstreamHttp,
+      inject: [GatewayEnv],
+      useFactory: ({ MEMORY_BUDGET_MIB }: GatewayEnv) =>
+        new UpstreamHttp({ mostReplyBytes: replyBudgetBytes(MEMORY_BUDGET_MIB) }),
+    },
     { provide: ADAPTERS, inject: [UpstreamHttp], useFactory: (http: UpstreamHttp) => createProviderAdapters(http) },
     {
       provide: InferenceRouting,
