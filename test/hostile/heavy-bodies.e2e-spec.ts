@@ -12,8 +12,8 @@ const MODEL = 'hostile/talker';
 const MEBIBYTE = 1024 * 1024;
 const BODY_BYTES = 30 * MEBIBYTE;
 const CONNECTIONS = IS_FULL ? 100 : 24;
-const BUDGET_MIB = 256;
-const LEAST_MEMORY_SHARE = 1.15;
+const BUDGET_MIB = 400;
+const MOST_OF_BUDGET = 1.15;
 const HOLD_MS = IS_FULL ? 20_000 : 6_000;
 
 let upstream: Upstream;
@@ -22,12 +22,17 @@ let operator: Operator;
 let attacker: Tenant;
 let client: ApiClient;
 let witness: Witness;
+/** Before any heavy body; what the process does not give back to the system counts against the budget as well. */
+let restBytes: number;
 
 beforeAll(async () => {
   upstream = await Upstream.start({ talks: { latencyMs: 200 } });
   const pricing = { prompt: '0.00000001', completion: '0.00000001' };
   installation = await Installation.start({
-    catalogue: catalogueOf([{ slug: MODEL, provider: 'hostile', baseUrl: upstream.baseUrl('talks'), pricing }]),
+    // Such prompts are sent on, and answered.
+    catalogue: catalogueOf([
+      { slug: MODEL, provider: 'hostile', baseUrl: upstream.baseUrl('talks'), pricing },
+    ]).replaceAll(/"context_length": \d+/g, '"context_length": 100000000'),
     apps: ['auth', 'gateway'],
     environmentOf: { gateway: { MEMORY_BUDGET_MIB: String(BUDGET_MIB) } },
   });
@@ -36,6 +41,7 @@ beforeAll(async () => {
   client = installation.client();
   witness = new Witness(client, MODEL, new URL(installation.baseUrl).origin);
   await witness.watch(3_000);
+  restBytes = residentBytes();
 }, 180_000);
 
 afterAll(async () => {
@@ -69,13 +75,12 @@ interface HeavyCall {
   readonly status: Promise<number>;
 }
 
-/** A chat completion with a picture of 30 MiB; `isWhole` false leaves its last bytes out. */
+/** A chat completion with 30 MiB of text; `isWhole` false leaves its last bytes out. */
 function heavyCall(key: string, isWhole: boolean): HeavyCall {
   const { hostname, port } = new URL(installation.baseUrl);
   const socket = connect(Number(port), hostname);
-  const picture = '{"type":"image_url","image_url":{"url":"data:image/png;base64,';
-  const start = `{"model":"${MODEL}","max_tokens":8,"messages":[{"role":"user","content":[${picture}`;
-  const end = '"}}]}]}';
+  const start = `{"model":"${MODEL}","max_tokens":8,"messages":[{"role":"user","content":"`;
+  const end = '"}]}';
   const pieces = Math.floor((BODY_BYTES - start.length - end.length) / PIECE.length);
   const length = start.length + pieces * PIECE.length + end.length;
   const lines = [
@@ -109,7 +114,6 @@ function heavyCall(key: string, isWhole: boolean): HeavyCall {
 }
 
 async function expectBounded(what: string, keyOf: (nth: number) => string, isWhole: boolean): Promise<void> {
-  const restBytes = residentBytes();
   const calls: HeavyCall[] = [];
   const statuses: number[] = [];
   let served = await witness.watch(0);
@@ -131,7 +135,7 @@ async function expectBounded(what: string, keyOf: (nth: number) => string, isWho
   expect(served.failures).toEqual({});
   expect(served.callsPerSecond).toBeGreaterThan(0);
   expect(served.healthStatuses).toEqual([200]);
-  expect(growthMib).toBeLessThan(BUDGET_MIB * LEAST_MEMORY_SHARE);
+  expect(growthMib).toBeLessThan(BUDGET_MIB * MOST_OF_BUDGET);
 }
 
 describe('the memory of a gateway', () => {
@@ -150,14 +154,14 @@ describe('the memory of a gateway', () => {
 
   it('takes nothing of a tenant that can pay for nothing', async () => {
     const poor = await operator.createTenant('poor', null);
-    const restBytes = residentBytes();
+    const startBytes = residentBytes();
     const peakBytes = await peakDuring(async () => {
       const calls = Array.from({ length: CONNECTIONS }, () => heavyCall(poor.apiKey, true));
       const statuses = await Promise.all(calls.map(({ status }) => status));
       for (const { socket } of calls) socket.destroy();
       expect(new Set(statuses)).toEqual(new Set([402]));
     });
-    const growthMib = Math.round((peakBytes - restBytes) / MEBIBYTE);
+    const growthMib = Math.round((peakBytes - startBytes) / MEBIBYTE);
     report({ what: 'no credits', CONNECTIONS, growthMib });
     expect(growthMib).toBeLessThan(BUDGET_MIB / 2);
   }, 120_000);

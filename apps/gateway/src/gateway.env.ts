@@ -42,7 +42,7 @@ export class GatewayEnv extends ProviderCallerEnv {
   @Int({ min: 16, max: 1_000_000 })
   MAX_CONNECTIONS: number = 16_384;
 
-  /** Memory that requests may reserve together; 0: two fifths of the container's limit, at most 1024. */
+  /** Memory that requests may reserve together; 0: half of the container's limit, at most 1024. */
   @Int({ min: 0, max: 1_048_576 })
   MEMORY_BUDGET_MIB: number = 0;
 

@@ -23,11 +23,11 @@ describe(memoryBudgetBytes.name, () => {
 
   it.each([
     ['what the operator sets', 300, GIBIBYTE, 300 * MEBIBYTE],
-    ['two fifths of the limit of the container', 0, GIBIBYTE, Math.floor(0.4 * GIBIBYTE)],
+    ['half of the limit of the container', 0, GIBIBYTE, 0.5 * GIBIBYTE],
     ['at least what some requests need', 0, 100 * MEBIBYTE, 64 * MEBIBYTE],
     ['at most 1 GiB without being told', 0, 64 * GIBIBYTE, GIBIBYTE],
-    ['by the memory of the machine, where there is no limit', 0, 0, Math.floor(0.8 * GIBIBYTE)],
-    ['by the memory of the machine, where the limit is beyond it', 0, 2 ** 63, Math.floor(0.8 * GIBIBYTE)],
+    ['by the memory of the machine, where there is no limit', 0, 0, GIBIBYTE],
+    ['by the memory of the machine, where the limit is beyond it', 0, 2 ** 63, GIBIBYTE],
   ])('is %s', (_what, setMib, limitBytes, expected) => {
     expect(memoryBudgetBytes(setMib, limitBytes, limitBytes === 64 * GIBIBYTE ? limitBytes : 2 * GIBIBYTE)).toBe(
       expected,

@@ -29,7 +29,7 @@ export function limitProcessMemory(): void {
 
 const MEBIBYTE = 1024 * 1024;
 /** The rest is for the process itself, for answers, and for what the garbage collector has not found yet. */
-const SHARE_OF_LIMIT = 0.4;
+const SHARE_OF_LIMIT = 0.5;
 const LEAST_BUDGET_BYTES = 64 * MEBIBYTE;
 const LARGEST_DEFAULT_BYTES = 1_024 * MEBIBYTE;
 
@@ -50,7 +50,7 @@ export function memoryBudgetBytes(
   return Math.min(Math.max(share, LEAST_BUDGET_BYTES), LARGEST_DEFAULT_BYTES);
 }
 
-/** Returns the bytes of answers that may be in memory while providers still send them, half of the budget of requests. */
+/** Returns the bytes of answers that may be in memory while providers still send them, a quarter of the budget of requests. */
 export function replyBudgetBytes(setMib: number): number {
-  return Math.floor(memoryBudgetBytes(setMib) / 2);
+  return Math.floor(memoryBudgetBytes(setMib) / 4);
 }

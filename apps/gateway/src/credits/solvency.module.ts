@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { CallerCredentials, CatalogueSource } from '@libs/inference';
+import { CallerCredentials } from '@libs/inference';
 import { LedgerRepository } from '@libs/persistence';
+import { InferenceRouting } from '../inference/inference-routing';
 import { Solvency } from './solvency';
 import { SolvencyGuard } from './solvency.guard';
 
@@ -10,9 +11,9 @@ import { SolvencyGuard } from './solvency.guard';
   providers: [
     {
       provide: Solvency,
-      inject: [LedgerRepository, CallerCredentials, CatalogueSource],
-      useFactory: (ledger: LedgerRepository, credentials: CallerCredentials, source: CatalogueSource) =>
-        new Solvency({ ledger, credentials, catalogue: () => source.current() }),
+      inject: [LedgerRepository, CallerCredentials, InferenceRouting],
+      useFactory: (ledger: LedgerRepository, credentials: CallerCredentials, routing: InferenceRouting) =>
+        new Solvency({ ledger, credentials, catalogue: () => routing.catalogue() }),
     },
     { provide: APP_GUARD, useClass: SolvencyGuard },
   ],

@@ -27,8 +27,8 @@ const PUBLIC_TIMES: BodyTimes = { idleMs: 5_000, totalMs: 10_000 };
 const MAX_PUBLIC_BYTES = 32 * 1024;
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
-/** A body, its text, what is parsed from it, and what is sent on. */
-const COPIES_OF_PARSED = 4;
+/** A body, its text, what is parsed from it, what is sent on, and what the garbage collector has not found yet. */
+const COPIES_OF_PARSED = 5;
 /** A recording or a picture, what is decoded from it, and what is sent on. */
 const COPIES_OF_UPLOAD = 3;
 /** A slice of a batch that is being filled, one that is being written, and one line. */

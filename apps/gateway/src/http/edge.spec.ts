@@ -104,7 +104,7 @@ describe('the public edge', () => {
 
   beforeAll(async () => {
     readiness = new Readiness();
-    inFlight = new InFlight(new EdgePools({ inFlight: 50, arriving: 50 }));
+    inFlight = new InFlight(new EdgePools({ inFlight: 50, arriving: 50, memoryBytes: 64 * MEBIBYTE }));
     const module = await Test.createTestingModule({
       imports: [BusModule, AuthModule, HttpModule],
       controllers: [TinyController, OpenController, GuardedController],
@@ -648,6 +648,31 @@ describe('the public edge', () => {
         },
       );
     });
+
+    it('reserves memory for bodies that have not come, and leaves some for others', async () => {
+      const heavy = request('POST', '/api/v1/infer', [
+        'Content-Type: application/json',
+        `Content-Length: ${4 * MEBIBYTE}`,
+      ]);
+      await during(heavy, 20, async () => {
+        const { memory } = inFlight.pools;
+        expect(memory.reserved).toBeLessThanOrEqual((2 / 3) * memory.bytes);
+        const others = [`Authorization: Bearer ${OTHER_KEY}`];
+        expect((await post('infer', `{"a":"${'x'.repeat(2 * MEBIBYTE)}"}`, others)).status).toBe(201);
+        const another = await post('infer', `{"a":"${'x'.repeat(4 * MEBIBYTE)}"}`);
+        expectEnvelope(another, 503);
+        expect(another.headers.get('retry-after')).toBe('1');
+      });
+    }, 20_000);
+
+    it('reserves memory for a body without a length as it comes', async () => {
+      const head = request('POST', '/api/v1/infer', ['Content-Type: application/json', 'Transfer-Encoding: chunked']);
+      const body = `{"a":"${'x'.repeat(20 * MEBIBYTE)}"}`;
+      const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+      expectEnvelope(await ask(Buffer.concat([head, Buffer.from(chunked)])), 503);
+      await until(() => inFlight.size === 0);
+      expect(inFlight.pools.memory.reserved).toBe(0);
+    }, 20_000);
 
     it('takes at most 32 KiB on a public route, whatever the route takes', async () => {
       const padded = (length: number): string => `{"a":"${'x'.repeat(length - 8)}"}`;
