@@ -79,6 +79,7 @@ export class BodyGuard implements CanActivate {
     await Promise.resolve();
     let bytes = takeWholeBody(raw, rule.maxBytes);
     if (bytes === null) bytes = await this.readSlowly(request, rule, claimant);
+    else takeExpectation(raw);
     life.claim.work(claimant);
     const waits = life.claim.reserve(claimant, bytes.length * COPIES_OF_PARSED);
     if (waits !== undefined) await waits;
