@@ -8,6 +8,7 @@ import type { ApiAnswer, ApiClient } from '../support/client';
 import { eventually } from '../support/eventually';
 import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
+import { bytesOf, exchange } from './raw-http';
 import { expectRefusal } from './refusals';
 import { countRows } from '../support/stored-rows';
 
@@ -20,6 +21,8 @@ const CALL_INTERVAL_MS = 60_000 / CALLS;
 const TOKENS = 100_000;
 const MANAGEMENT_CALLS = 60;
 const KEY_EXCHANGES = 10;
+const TOKEN_EXCHANGES = 11;
+const CONSENT_REQUESTS = 12;
 const PRICING = { prompt: '0.00000001', completion: '0.00000001' };
 const TRIO = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
@@ -52,6 +55,8 @@ beforeAll(async () => {
         INFERENCE_TOKENS_PER_MINUTE: String(TOKENS),
         MANAGEMENT_REQUESTS_PER_MINUTE: String(MANAGEMENT_CALLS),
         KEY_EXCHANGES_PER_MINUTE: String(KEY_EXCHANGES),
+        TOKEN_EXCHANGES_PER_MINUTE: String(TOKEN_EXCHANGES),
+        CONSENT_REQUESTS_PER_MINUTE: String(CONSENT_REQUESTS),
         TRUSTED_PROXIES: '127.0.0.0/8',
       },
     },
@@ -201,6 +206,34 @@ describe('what gives out keys', () => {
     const nonsense = await inParallel(times, (nth) => redeem(`nonsense-${nth}`, client));
     expectMostOf(nonsense, KEY_EXCHANGES);
   }, 30_000);
+});
+
+describe('public routes', () => {
+  it.each([
+    ['/api/v1/auth/keys', 'application/json', KEY_EXCHANGES],
+    ['/api/v1/oauth/token', 'application/x-www-form-urlencoded', TOKEN_EXCHANGES],
+    ['/auth/session', 'application/x-www-form-urlencoded', CONSENT_REQUESTS],
+    ['/auth', 'application/x-www-form-urlencoded', CONSENT_REQUESTS],
+  ])('are counted before their bodies are read: %s', async (target, type, limit) => {
+    const source = `10.20.0.${limit + target.length}`;
+    const head = bytesOf({
+      method: 'POST',
+      target,
+      headers: [
+        ['Host', 'gateway'],
+        ['X-Forwarded-For', source],
+        ['Content-Type', type],
+        ['Content-Length', '10'],
+      ],
+    });
+    const answers = await Promise.all(Array.from({ length: limit + 5 }, () => exchange(installation.baseUrl, head)));
+    // A body of a public route that does not come is waited for, for five seconds.
+    const slow = answers.filter(({ status }) => status === 408);
+    const refused = answers.filter(({ status }) => status === 429 || status === 503);
+    expect(slow.length + refused.length).toBe(answers.length);
+    expect(refused.filter(({ status }) => status === 429).length).toBeGreaterThan(0);
+    for (const { tookMs } of refused) expect(tookMs).toBeLessThan(4_000);
+  });
 });
 
 describe('without Redis', () => {

@@ -30,9 +30,21 @@ export class GatewayEnv extends ProviderCallerEnv {
   @PublicUrl(['http', 'https'])
   PUBLIC_URL?: string;
 
-  /** Requests this process works on at once; more are refused as overload. */
+  /** Requests with a key that this process works on at once; more are refused as overload. */
   @Int({ min: 1, max: 100_000 })
   MAX_REQUESTS_IN_FLIGHT: number = 4_096;
+
+  /** Requests with a key whose bodies arrive at once; more are refused as overload. */
+  @Int({ min: 1, max: 100_000 })
+  MAX_BODIES_ARRIVING: number = 1_024;
+
+  /** Connections to the public port at once; more are closed. */
+  @Int({ min: 16, max: 1_000_000 })
+  MAX_CONNECTIONS: number = 16_384;
+
+  /** Memory that requests may reserve together; 0: half of the container's limit, at most 1024. */
+  @Int({ min: 0, max: 1_048_576 })
+  MEMORY_BUDGET_MIB: number = 0;
 
   /** How long a provider may take from the request to the first byte of its answer. */
   @Int({ min: 1, max: LONGEST_CALL_MS })
@@ -118,6 +130,14 @@ export class GatewayEnv extends ProviderCallerEnv {
   /** Exchanges of authorization codes for keys, per source address; 0 is no limit. */
   @Int({ min: 0, max: 1_000_000 })
   KEY_EXCHANGES_PER_MINUTE: number = 300;
+
+  /** Requests to the consent page, per source address; 0 is no limit. */
+  @Int({ min: 0, max: 1_000_000 })
+  CONSENT_REQUESTS_PER_MINUTE: number = 600;
+
+  /** Unknown keys and tokens that a source address may show to this process; 0 is no limit. */
+  @Int({ min: 0, max: 1_000_000 })
+  FAILED_AUTHENTICATIONS_PER_MINUTE: number = 300;
 
   /** Calls with management keys, per organization; 0 is no limit. */
   @Int({ min: 0, max: 1_000_000 })

@@ -14,6 +14,7 @@ import { AuthModule } from './auth/auth.module';
 import { BatchesModule } from './batches/batches.module';
 import { CredentialsModule } from './credentials/credentials.module';
 import { CreditsModule } from './credits/credits.module';
+import { SolvencyModule } from './credits/solvency.module';
 import { GatewayEnv } from './gateway.env';
 import { GenerationRecorder } from './generations/generation-recorder';
 import { GenerationsModule } from './generations/generations.module';
@@ -70,9 +71,10 @@ export class GatewayModule implements OnModuleInit {
         }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP, follows: ['access', 'credentials'] }),
         OutboxModule.forRoot({ imports: [GatewayOutbox] }),
-        // Guards run in this order: who is calling, how often, then what is asked.
+        // Guards run in this order: who is calling, how often, whether anything can be paid, then what is asked.
         AuthModule,
         LimitsModule,
+        SolvencyModule,
         HttpModule,
         IdempotencyModule,
         GenerationsModule,

@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 
 /** Node's own is 64 KiB. */
@@ -24,4 +25,32 @@ export function limitProcessMemory(): void {
   Buffer.poolSize = SMALL_BUFFERS_TOGETHER_BYTES;
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   setFlagsFromString('--no-allocation-site-pretenuring');
+}
+
+const MEBIBYTE = 1024 * 1024;
+/** The rest is for the process itself, for answers, and for what the garbage collector has not found yet. */
+const SHARE_OF_LIMIT = 0.5;
+const LEAST_BUDGET_BYTES = 64 * MEBIBYTE;
+const LARGEST_DEFAULT_BYTES = 1_024 * MEBIBYTE;
+
+/**
+ * Returns the bytes that requests may reserve together.
+ *
+ * @param setMib as the operator sets it; 0: by the limit of the container, or without one by the machine's memory
+ */
+export function memoryBudgetBytes(
+  setMib: number,
+  limitBytes: number = process.constrainedMemory(),
+  machineBytes: number = totalmem(),
+): number {
+  if (setMib > 0) return setMib * MEBIBYTE;
+  // Without a limit the system says 0, or a number beyond all memory.
+  const available = limitBytes > 0 ? Math.min(limitBytes, machineBytes) : machineBytes;
+  const share = Math.floor(available * SHARE_OF_LIMIT);
+  return Math.min(Math.max(share, LEAST_BUDGET_BYTES), LARGEST_DEFAULT_BYTES);
+}
+
+/** Returns the bytes of answers that may be in memory while providers still send them, a quarter of the budget of requests. */
+export function replyBudgetBytes(setMib: number): number {
+  return Math.floor(memoryBudgetBytes(setMib) / 4);
 }

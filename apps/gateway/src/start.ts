@@ -4,10 +4,13 @@ import { AppExceptionFilter, nestOptions, PlatformModule, type AppContext, type 
 import type { GatewayEnv } from './gateway.env';
 import { GatewayModule } from './gateway.module';
 import { API_PREFIX, prepareEdge, ROOT_ROUTES } from './http/edge';
+import { limitConnections, measureConnections } from './http/connections';
 import { createEdgeAdapter } from './http/edge-adapter';
 import { drainRequests } from './http/drain-requests';
-import { countInFlight } from './http/http-metrics';
+import { EdgePools } from './http/edge-pools';
+import { measurePools } from './http/http-metrics';
 import { InFlight } from './http/in-flight';
+import { memoryBudgetBytes } from './process-memory';
 
 /**
  * Boots the public door and says how it ends: first no new connections and the answers that are under way,
@@ -15,8 +18,13 @@ import { InFlight } from './http/in-flight';
  */
 export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp> {
   const { env, logger, readiness, drainSteps } = context;
-  const inFlight = new InFlight(env.MAX_REQUESTS_IN_FLIGHT);
-  countInFlight(() => inFlight.size);
+  const pools = new EdgePools({
+    inFlight: env.MAX_REQUESTS_IN_FLIGHT,
+    arriving: env.MAX_BODIES_ARRIVING,
+    memoryBytes: memoryBudgetBytes(env.MEMORY_BUDGET_MIB),
+  });
+  measurePools(pools);
+  const inFlight = new InFlight(pools);
   const gateway = GatewayModule.for(env, inFlight);
   const root = { ...gateway, imports: [PlatformModule.for(context), ...(gateway.imports ?? [])] };
   const adapter = createEdgeAdapter(env.TRUSTED_PROXIES);
@@ -26,6 +34,7 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   app.useGlobalFilters(new AppExceptionFilter(logger.child(AppExceptionFilter.name)));
   prepareEdge(app, { readiness, inFlight });
   drainSteps.add('requests', (signal) => drainRequests(app.getHttpServer(), inFlight, signal));
+  measureConnections(limitConnections(app.getHttpServer(), env.MAX_CONNECTIONS, env.TRUSTED_PROXIES));
   await app.listen(env.PORT, '0.0.0.0');
   return { stop: () => app.close() };
 }

@@ -4,6 +4,7 @@ import { Feeds, KeyDirectory, MessageBus } from '@libs/platform';
 import { GatewayEnv, publicUrlOf } from '../gateway.env';
 import { AccessTokens } from './access-tokens';
 import { BearerGuard } from './bearer.guard';
+import { FailedAuthentications } from './failed-authentications';
 import { TokenKeyDirectory } from './token-keys';
 
 /** Puts the guard before every route of the app. Needs the (global) messaging module. */
@@ -25,6 +26,12 @@ import { TokenKeyDirectory } from './token-keys';
           ...(feeds !== undefined && { feed: feeds.of('access') }),
           graceMs: KEY_GRACE_SECONDS * 1_000,
         }),
+    },
+    {
+      provide: FailedAuthentications,
+      useFactory: (env: GatewayEnv = new GatewayEnv()) =>
+        new FailedAuthentications(env.FAILED_AUTHENTICATIONS_PER_MINUTE),
+      inject: [{ token: GatewayEnv, optional: true }],
     },
     { provide: APP_GUARD, useClass: BearerGuard },
   ],

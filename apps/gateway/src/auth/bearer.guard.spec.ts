@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { connect, type AddressInfo } from 'node:net';
 import { Controller, Get, type CallHandler } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
@@ -15,8 +16,9 @@ import { KeyDirectory, AppExceptionFilter, MessageBus } from '@libs/platform';
 import { aPrincipal } from '@libs/platform/testing';
 import { AuditInterceptor } from '../audit/audit.interceptor';
 import { AcceptsAnyKey, Public, RequiresManagementKey } from './access.decorators';
-import { AccessTokens } from './access-tokens';
+import { AccessTokens, type Judge } from './access-tokens';
 import { BearerGuard } from './bearer.guard';
+import { FailedAuthentications } from './failed-authentications';
 import { Caller } from './caller.decorator';
 import { TokenKeyDirectory } from './token-keys';
 
@@ -62,9 +64,9 @@ function refusalOf(call: () => unknown): string {
 
 /** Every token acts as the key whose hash is its middle. */
 class KnownTokens extends AccessTokens {
-  override async keyHashOf(token: string): Promise<string | null> {
+  override keyHashOf(token: string, judge: Judge): Promise<string | null> {
     const [head, keyHash = null] = token.split('.');
-    return head === 'good' ? keyHash : null;
+    return judge(async () => (head === 'good' ? keyHash : null));
   }
 }
 
@@ -135,6 +137,7 @@ describe(BearerGuard.name, () => {
       providers: [
         { provide: KeyDirectory, useValue: directory },
         { provide: AccessTokens, useValue: tokens },
+        { provide: FailedAuthentications, useValue: new FailedAuthentications(5) },
         { provide: APP_GUARD, useClass: BearerGuard },
       ],
     })
@@ -235,6 +238,33 @@ describe(BearerGuard.name, () => {
     );
   });
 
+  it('stops looking unknown keys up for an address that has shown too many', async () => {
+    const tries = async (count: number): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (let i = 0; i < count; i += 1) {
+        statuses.push((await get('/inference', `Bearer ${mintApiKey('sluice', 'api')}`)).status);
+      }
+      return statuses;
+    };
+    expect((await get('/inference', `Bearer ${apiKey}`)).status).toBe(200);
+    expect(await tries(6)).toEqual([401, 401, 401, 401, 401, 429]);
+    const asked = bus.asked.length;
+    expect(await tries(10)).toEqual(Array.from({ length: 10 }, () => 429));
+    expect(bus.asked).toHaveLength(asked);
+    // A key that was good before is served, also when it has to be asked for again.
+    nowMs += 60_000;
+    expect((await get('/inference', `Bearer ${apiKey}`)).status).toBe(200);
+    expect(bus.asked).toHaveLength(asked + 1);
+  });
+
+  it('counts bad tokens as it does bad keys', async () => {
+    const token = (): string =>
+      `${Buffer.from('{"alg":"ES256"}').toString('base64url')}.${randomBytes(9).toString('base64url')}.c2ln`;
+    const statuses: number[] = [];
+    for (let i = 0; i < 7; i += 1) statuses.push((await get('/inference', `Bearer ${token()}`)).status);
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
+  });
+
   it('refuses two Authorization headers, whichever of them is good', async () => {
     const good = `Authorization: Bearer ${apiKey}`;
     for (const lines of [
@@ -274,7 +304,7 @@ describe(BearerGuard.name, () => {
 
   it('accepts none of ten thousand mutated keys and asks for none of them', async () => {
     const reflector = { get: () => undefined, getAllAndOverride: () => undefined };
-    const guard = new BearerGuard(new KeyDirectory(bus), reflector as never, tokens);
+    const guard = new BearerGuard(new KeyDirectory(bus), reflector as never, tokens, new FailedAuthentications(0));
     const rawHeaders = ['authorization', ''];
     const context = {
       getHandler: () => get,

@@ -4,10 +4,12 @@ import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { KeyDirectory } from '@libs/platform';
 import { requestOf } from '../http/request-of';
+import { sourceOf } from '../limits/source-address';
 import { KEY_HEADER, ROUTE_ACCESS, type RouteAccess } from './access.decorators';
-import { AccessTokens, isTokenShaped } from './access-tokens';
+import { AccessTokens, isTokenShaped, type Judge } from './access-tokens';
 import { badCredential, readBearer, readBearerOrKey } from './bearer';
 import type { AuthenticatedRequest } from './caller.decorator';
+import { FailedAuthentications } from './failed-authentications';
 import { KnownKeys } from './known-keys';
 
 /**
@@ -26,6 +28,7 @@ export class BearerGuard implements CanActivate {
     private readonly directory: KeyDirectory,
     private readonly reflector: Reflector,
     private readonly accessTokens: AccessTokens,
+    private readonly failures: FailedAuthentications,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -35,21 +38,43 @@ export class BearerGuard implements CanActivate {
     const { rawHeaders } = request.raw;
     const keyHash = this.knownKeys.hashOf(takesKeyHeader ? readBearerOrKey(rawHeaders) : readBearer(rawHeaders));
     if (keyHash === null) return this.admitToken(request, access);
-    const found = this.directory.find(keyHash);
+    const found = this.failures.isKnownGood(keyHash)
+      ? this.directory.find(keyHash)
+      : this.judgerOf(request)(async () => this.directory.find(keyHash));
     if (!(found instanceof Promise)) return admit(request, found, access);
-    return found.then((principal) => admit(request, principal, access));
+    return found.then((principal) => {
+      if (principal === null) this.failures.bad(keyHash);
+      else this.failures.good(keyHash);
+      return admit(request, principal, access);
+    });
   }
 
   /** What is no key may be an access token, which comes in the Authorization header alone. */
   private admitToken(request: AuthenticatedRequest, access: RouteAccess): Promise<true> {
     const token = readBearer(request.raw.rawHeaders);
     if (!isTokenShaped(token)) throw badCredential();
-    return this.principalOfToken(token).then((principal) => admit(request, principal, access));
+    return this.principalOfToken(token, this.judgerOf(request)).then((principal) => admit(request, principal, access));
   }
 
-  private async principalOfToken(token: string): Promise<Principal | null> {
-    const keyHash = await this.accessTokens.keyHashOf(token);
+  private async principalOfToken(token: string, judge: Judge): Promise<Principal | null> {
+    const keyHash = await this.accessTokens.keyHashOf(token, judge);
     return keyHash === null ? null : this.directory.find(keyHash);
+  }
+
+  /** Counts the failures of the request's source address, and looks nothing up for one that has had too many. */
+  private judgerOf(request: AuthenticatedRequest): Judge {
+    return async (look) => {
+      const address = sourceOf(request.ip);
+      this.failures.begin(address);
+      let isFailure = false;
+      try {
+        const found = await look();
+        isFailure = found === null;
+        return found;
+      } finally {
+        this.failures.end(address, isFailure);
+      }
+    };
   }
 
   /** By handler: decorators do not change, and reading them costs more than judging a key. */

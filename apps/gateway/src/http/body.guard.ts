@@ -1,30 +1,45 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import type { AuthenticatedRequest } from '../auth/caller.decorator';
+import { claimantOf } from './claimant';
 import { takeExpectation } from './expectations';
-import { limitIdleTime } from './idle-limit';
 import type { LiveRequest } from './in-flight';
 import { parseForm } from './parse-form';
 import { readJsonBody } from './parse-json';
-import { readBody, takeWholeBody } from './read-body';
+import { readBody, takeWholeBody, type BodyTimes } from './read-body';
+import type { Claimant } from './request-claim';
 import { findBodyHeadProblem } from './request-head';
 import { requestOf } from './request-of';
 import { BODY_RULE, PLAIN_BODY, type BodyRule } from './streamed-body.decorator';
+import { limitUploadTime, UPLOAD_TIMES } from './upload-limit';
 
 /** A request whose route takes a parsed body. */
-export interface BodyRequest extends LiveRequest {
+export interface BodyRequest extends LiveRequest, AuthenticatedRequest {
   /** The bytes that `body` was parsed from. */
   rawBody?: Buffer;
   /** About how many tokens of a prompt those bytes hold; of forms nobody knows. */
   promptTokens?: number;
 }
 
-const IDLE_MS = 60_000;
-const TOTAL_MS = 300_000;
+const TIMES: BodyTimes = { idleMs: 60_000, totalMs: 300_000 };
+/** Bodies of callers that have shown no credential are forms and small objects. */
+const PUBLIC_TIMES: BodyTimes = { idleMs: 5_000, totalMs: 10_000 };
+const MAX_PUBLIC_BYTES = 32 * 1024;
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
+/** A body, its text, what is parsed from it, what is sent on, and what the garbage collector has not found yet. */
+const COPIES_OF_PARSED = 5;
+/** A recording or a picture, what is decoded from it, and what is sent on. */
+const COPIES_OF_UPLOAD = 3;
+/** A slice of a batch that is being filled, one that is being written, and one line. */
+const MOST_OF_STREAMED_BYTES = 24 * 1024 * 1024;
+/** What a body without a Content-Length reserves at first, and each time that it is longer than that. */
+const UNANNOUNCED_STEP_BYTES = 1024 * 1024;
+
 /**
- * Takes the body in, after the caller has shown a credential: nobody makes us read megabytes for a 401. It
- * stands behind the bearer guard because its module is imported after that guard's.
+ * Takes the body in, after the caller has shown a credential, and gives the request its place among those that are
+ * worked on. Until its body has arrived a request has another place, so callers that are slow, or that stop, take none
+ * from the others. It stands behind the bearer guard because its module is imported after that guard's.
  */
 @Injectable()
 export class BodyGuard implements CanActivate {
@@ -34,27 +49,40 @@ export class BodyGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): true | Promise<true> {
     const request = requestOf<BodyRequest>(context);
-    const { raw } = request;
-    if (!METHODS_WITH_BODY.has(raw.method ?? '')) return true;
-    const rule = this.ruleOf(context.getHandler());
-    if (rule.kind === 'ignored') return true;
-    const problem = findBodyHeadProblem(raw, rule);
-    if (problem !== null) throw problem;
-    takeExpectation(raw);
-    if (rule.kind === 'streamed' || rule.kind === 'upload') {
-      limitIdleTime(raw, IDLE_MS);
+    const { raw, life } = request;
+    const claimant = claimantOf(request);
+    const rule = METHODS_WITH_BODY.has(raw.method ?? '') ? this.ruleFor(context, claimant) : null;
+    if (rule === null || rule.kind === 'ignored') {
+      life.claim.work(claimant);
       return true;
     }
-    return this.takeBody(request, rule);
+    const problem = findBodyHeadProblem(raw, rule);
+    if (problem !== null) throw problem;
+    const isForRoute = rule.kind === 'streamed' || rule.kind === 'upload';
+    return isForRoute ? this.admitUnread(request, rule, claimant) : this.takeBody(request, rule, claimant);
   }
 
-  private async takeBody(request: BodyRequest, rule: BodyRule): Promise<true> {
-    const { raw } = request;
+  /** The route reads the body, and works on it meanwhile. */
+  private async admitUnread({ raw, life }: BodyRequest, rule: BodyRule, claimant: Claimant): Promise<true> {
+    life.claim.work(claimant);
+    const bytes = Number(raw.headers['content-length'] ?? rule.maxBytes);
+    const wanted = rule.kind === 'upload' ? bytes * COPIES_OF_UPLOAD : Math.min(bytes, MOST_OF_STREAMED_BYTES);
+    await life.claim.reserve(claimant, wanted);
+    takeExpectation(raw);
+    limitUploadTime(raw, UPLOAD_TIMES);
+    return true;
+  }
+
+  private async takeBody(request: BodyRequest, rule: BodyRule, claimant: Claimant): Promise<true> {
+    const { raw, life } = request;
     // A body that came in the packet of its head is there as soon as the parser is through with the packet.
     await Promise.resolve();
-    const bytes =
-      takeWholeBody(raw, rule.maxBytes) ??
-      (await readBody(raw, { maxBytes: rule.maxBytes, idleMs: IDLE_MS, totalMs: TOTAL_MS }));
+    let bytes = takeWholeBody(raw, rule.maxBytes);
+    if (bytes === null) bytes = await this.readSlowly(request, rule, claimant);
+    else takeExpectation(raw);
+    life.claim.work(claimant);
+    const waits = life.claim.reserve(claimant, bytes.length * COPIES_OF_PARSED);
+    if (waits !== undefined) await waits;
     request.rawBody = bytes;
     if (rule.kind === 'form') {
       request.body = parseForm(bytes);
@@ -64,6 +92,25 @@ export class BodyGuard implements CanActivate {
       request.promptTokens = promptTokens;
     }
     return true;
+  }
+
+  private async readSlowly({ raw, life }: BodyRequest, { maxBytes }: BodyRule, claimant: Claimant): Promise<Buffer> {
+    const { claim } = life;
+    claim.arrive(claimant);
+    const announced = Number(raw.headers['content-length'] ?? UNANNOUNCED_STEP_BYTES);
+    await claim.reserve(claimant, announced * COPIES_OF_PARSED);
+    takeExpectation(raw);
+    const onLength = (bytes: number): void => {
+      const steps = Math.ceil(bytes / UNANNOUNCED_STEP_BYTES);
+      claim.grow(claimant, steps * UNANNOUNCED_STEP_BYTES * COPIES_OF_PARSED);
+    };
+    return readBody(raw, { maxBytes, ...(claimant.isPublic ? PUBLIC_TIMES : TIMES), onLength });
+  }
+
+  /** What a public route takes is bounded once more, whatever it says. */
+  private ruleFor(context: ExecutionContext, { isPublic }: Claimant): BodyRule {
+    const rule = this.ruleOf(context.getHandler());
+    return isPublic && rule.maxBytes > MAX_PUBLIC_BYTES ? { ...rule, maxBytes: MAX_PUBLIC_BYTES } : rule;
   }
 
   private ruleOf(handler: Function): BodyRule {

@@ -10,7 +10,7 @@ describe(drainRequests.name, () => {
     await once(server, 'listening');
     const silent = connect((server.address() as AddressInfo).port, '127.0.0.1');
     await once(server, 'connection');
-    const inFlight = new InFlight(10);
+    const inFlight = new InFlight();
     const life = new RequestLife();
     inFlight.enter(life);
     let isDrained = false;

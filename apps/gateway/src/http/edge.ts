@@ -35,8 +35,9 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
     ...(trustedProxies.length > 0 && { trustProxy: [...trustedProxies] }),
     http: {
       maxHeaderSize: 16 * 1024,
-      headersTimeout: 30_000,
-      connectionsCheckingInterval: 5_000,
+      // Also of a connection on which nothing was sent yet.
+      headersTimeout: 10_000,
+      connectionsCheckingInterval: 2_000,
       // Missing ones are refused by us, in our envelope.
       requireHostHeader: false,
     },
@@ -71,8 +72,8 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
   instance.decorateRequest('life', null);
   keepExpectations(instance.server);
   instance.addHook('onRequest', (request, reply, done) => {
-    follow(request, reply, new RequestLife(commonHeaders(request, readiness)), inFlight);
-    const problem = findHeadProblem(request.raw) ?? inFlight.problem;
+    follow(request, reply, new RequestLife(commonHeaders(request, readiness), inFlight.pools), inFlight);
+    const problem = findHeadProblem(request.raw);
     if (problem !== null) done(problem);
     else if (request.is404) answerUnrouted(request, reply, routes, done);
     else done();

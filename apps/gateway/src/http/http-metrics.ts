@@ -1,5 +1,6 @@
 import { durationHistogram, gauge, type DurationSeries } from '@libs/platform';
 import type { FastifyRequest } from 'fastify';
+import type { EdgePools } from './edge-pools';
 
 const durations = durationHistogram({
   name: 'sluice_http_request_duration_seconds',
@@ -15,12 +16,20 @@ export function observeRequest(request: FastifyRequest, status: number, duration
   observerOf(route, status).observe(durationMs / 1_000);
 }
 
-export function countInFlight(size: () => number): void {
-  gauge({
-    name: 'sluice_http_requests_in_flight',
-    help: 'Requests that are being worked on',
-    collect: (metric) => metric.set(size()),
-  });
+/** What requests have taken of the pools of this process. */
+export function measurePools({ working, publicWorking, arriving, publicArriving, memory }: EdgePools): void {
+  const gauges: readonly (readonly [name: string, help: string, value: () => number])[] = [
+    ['sluice_http_requests_in_flight', 'Requests that are being worked on', () => working.taken + publicWorking.taken],
+    [
+      'sluice_http_bodies_arriving',
+      'Requests whose body has not arrived yet',
+      () => arriving.taken + publicArriving.taken,
+    ],
+    ['sluice_memory_budget_bytes', 'Memory that requests may reserve together', () => memory.bytes],
+    ['sluice_memory_reserved_bytes', 'Memory that requests have reserved', () => memory.reserved],
+    ['sluice_memory_waiting_requests', 'Requests that wait for memory', () => memory.waiting],
+  ];
+  for (const [name, help, value] of gauges) gauge({ name, help, collect: (metric) => metric.set(value()) });
 }
 
 function observerOf(route: string, status: number): DurationSeries {

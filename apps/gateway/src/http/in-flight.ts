@@ -1,5 +1,6 @@
-import { AppError } from '@libs/errors';
 import type { FastifyRequest } from 'fastify';
+import { EdgePools } from './edge-pools';
+import { RequestClaim } from './request-claim';
 
 /** Why a request ends before its answer is through. */
 export type EarlyEnd = 'left' | 'stopped';
@@ -10,8 +11,16 @@ export class RequestLife {
   /** Whoever works on the request long enough to care. Called at most once. */
   onEarlyEnd: ((why: EarlyEnd) => void) | null = null;
 
+  /** What the request has taken of what all requests share. */
+  readonly claim: RequestClaim;
+
   /** @param headers what every answer to the request says: names in lower case and values, in turn */
-  constructor(readonly headers: readonly string[] = []) {}
+  constructor(
+    readonly headers: readonly string[] = [],
+    pools: EdgePools = new EdgePools(),
+  ) {
+    this.claim = new RequestClaim(pools);
+  }
 
   endEarly(why: EarlyEnd): void {
     const listener = this.onEarlyEnd;
@@ -24,21 +33,15 @@ export interface LiveRequest extends FastifyRequest {
   life: RequestLife;
 }
 
-/** The requests that are being worked on, how many there may be, and their end when the app stops. */
+/** The requests that have no answer yet, what they share, and their end when the app stops. */
 export class InFlight {
   private readonly lives = new Set<RequestLife>();
   private readonly idleWaiters = new Set<() => void>();
 
-  constructor(private readonly max: number) {}
+  constructor(readonly pools: EdgePools = new EdgePools()) {}
 
   get size(): number {
     return this.lives.size;
-  }
-
-  /** What the latest request is refused with, if it is one too many. */
-  get problem(): AppError | null {
-    if (this.lives.size <= this.max) return null;
-    return new AppError('provider_overloaded', 'The service is overloaded', { retryAfterSeconds: 1 });
   }
 
   enter(life: RequestLife): void {
@@ -47,6 +50,7 @@ export class InFlight {
 
   leave(life: RequestLife): void {
     this.lives.delete(life);
+    life.claim.release();
     if (this.lives.size > 0) return;
     for (const wake of this.idleWaiters) wake();
     this.idleWaiters.clear();

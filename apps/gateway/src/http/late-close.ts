@@ -2,6 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 
 const DISCARD_MS = 10_000;
+/** Uploads that are thrown away at once; beyond, a connection ends with its answer, and a client may miss that. */
+const MOST_DISCARDED = 1_024;
+
+let discarding = 0;
 
 /** Whether bytes of the body may still be on their way. */
 export function hasUnreadBody(request: IncomingMessage): boolean {
@@ -15,7 +19,8 @@ export function hasUnreadBody(request: IncomingMessage): boolean {
  *
  * A connection that is closed with unread bytes is reset, and a reset makes the client throw away an answer
  * it has not read yet. So the answer goes out at once, whole by its Content-Length, and its end, which closes
- * the connection, waits until the upload is through, the client has left, or ten seconds are over.
+ * the connection, waits until the upload is through, the client has left, or ten seconds are over. Where too many
+ * uploads are being thrown away, it does not wait.
  */
 export function closingLate(request: IncomingMessage, payload: string | Buffer): Readable {
   let step = 0;
@@ -29,15 +34,17 @@ export function closingLate(request: IncomingMessage, payload: string | Buffer):
 }
 
 function discardBody(request: IncomingMessage, done: () => void): void {
+  if (request.complete || request.destroyed || discarding >= MOST_DISCARDED) {
+    done();
+    return;
+  }
+  discarding += 1;
   const timer = setTimeout(finish, DISCARD_MS);
   function finish(): void {
     clearTimeout(timer);
     request.off('end', finish).off('close', finish);
+    discarding -= 1;
     done();
-  }
-  if (request.complete || request.destroyed) {
-    finish();
-    return;
   }
   request.once('end', finish).once('close', finish).resume();
 }

@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { once } from 'node:events';
 import { connect, type AddressInfo } from 'node:net';
 import { AppError } from '@libs/errors';
-import { limitIdleTime } from './idle-limit';
 import { readBody, streamBody, takeWholeBody, type BodyLimits } from './read-body';
 import { askRaw } from './testing/raw-client';
+import { limitUploadTime, UPLOAD_TIMES } from './upload-limit';
 
 const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n';
 const LIMITS: BodyLimits = { maxBytes: 10, idleMs: 50, totalMs: 1_000 };
@@ -54,6 +54,27 @@ describe(readBody.name, () => {
     expect((await askRaw(port(), `${HEAD}01234`)).body).toBe('request_timeout');
   });
 
+  it('gives up on a body that keeps coming after its time', async () => {
+    handle = answeringWith({ maxBytes: 1_000, idleMs: 5_000, totalMs: 100 });
+    let drip: NodeJS.Timeout | undefined;
+    const answer = await askRaw(port(), '', {
+      drive: (socket) => {
+        socket.write(HEAD.replace('10', '1000'));
+        drip = setInterval(() => socket.writable && socket.write('x'), 10);
+      },
+    });
+    clearInterval(drip);
+    expect(answer.body).toBe('request_timeout');
+  });
+
+  it('says how long a body is that did not say so', async () => {
+    const lengths: number[] = [];
+    handle = answeringWith({ ...LIMITS, onLength: (bytes) => lengths.push(bytes) });
+    const chunked = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n0\r\n\r\n';
+    expect((await askRaw(port(), chunked)).body).toBe('01234');
+    expect(lengths).toEqual([5]);
+  });
+
   it('stops at the limit', async () => {
     handle = answeringWith({ ...LIMITS, maxBytes: 4 });
     expect((await askRaw(port(), `${HEAD}0123456789`)).body).toBe('payload_too_large');
@@ -81,14 +102,14 @@ describe(readBody.name, () => {
   });
 });
 
-describe(limitIdleTime.name, () => {
+describe(limitUploadTime.name, () => {
   it('answers 408 and closes when a body that a route reads stops coming (U29)', async () => {
     const { promise, resolve } = Promise.withResolvers<unknown>();
     const readAll = async (request: IncomingMessage): Promise<void> => {
       for await (const chunk of request) expect(chunk).toEqual(Buffer.from('01234'));
     };
     const server = createServer((request) => {
-      limitIdleTime(request, 50);
+      limitUploadTime(request, { ...UPLOAD_TIMES, idleMs: 50 });
       readAll(request).catch(resolve);
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -96,6 +117,46 @@ describe(limitIdleTime.name, () => {
     server.close();
     expect(answer).toMatchObject({ status: 408, closed: true, reset: false });
     expect(await promise).toBeInstanceOf(AppError);
+  });
+
+  it('answers 408 when a body keeps coming, but too slowly in all', async () => {
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    const readAll = async (request: IncomingMessage): Promise<void> => {
+      for await (const chunk of request) expect(chunk).toHaveLength(1);
+    };
+    const server = createServer((request) => {
+      limitUploadTime(request, { idleMs: 60_000, graceMs: 50, leastBytesPerSecond: 1_000 });
+      readAll(request).catch(resolve);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    let drip: NodeJS.Timeout | undefined;
+    const answer = await askRaw((server.address() as AddressInfo).port, '', {
+      lingerMs: 2_000,
+      drive: (socket) => {
+        socket.write(HEAD.replace('10', '100000'));
+        drip = setInterval(() => socket.writable && socket.write('x'), 10);
+      },
+    });
+    clearInterval(drip);
+    server.close();
+    expect(answer).toMatchObject({ status: 408, closed: true });
+    expect(await promise).toBeInstanceOf(AppError);
+  });
+
+  it('goes on with an upload that is as fast as it must be', async () => {
+    const server = createServer((request, response) => {
+      limitUploadTime(request, { idleMs: 60_000, graceMs: 50, leastBytesPerSecond: 1 });
+      request.resume().once('end', () => response.end('all of it'));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const answer = await askRaw((server.address() as AddressInfo).port, '', {
+      drive: (socket) => {
+        socket.write(HEAD);
+        for (let i = 1; i <= 10; i += 1) setTimeout(() => socket.write('x'), 20 * i);
+      },
+    });
+    server.close();
+    expect(answer.body).toBe('all of it');
   });
 });
 

@@ -18,6 +18,8 @@ export interface BodyRule {
   readonly kind: 'parsed' | 'form' | 'streamed' | 'upload' | 'ignored';
   readonly rules: JsonRules;
   readonly maxBytes: number;
+  /** Whether what the body asks for costs money. */
+  readonly isCharged?: boolean;
 }
 
 export const BODY_RULE = Symbol('body rule');
@@ -34,6 +36,7 @@ export function StreamedBody(): CustomDecorator<symbol> {
     kind: 'streamed',
     rules: 'lenient',
     maxBytes: MAX_STREAMED_BYTES,
+    isCharged: true,
   } satisfies BodyRule);
 }
 
@@ -42,15 +45,20 @@ export function StreamedBody(): CustomDecorator<symbol> {
  * that it is no longer than `maxBytes` by its Content-Length, if it has one.
  */
 export function UploadBody(maxBytes: number): CustomDecorator<symbol> {
-  return SetMetadata(BODY_RULE, { kind: 'upload', rules: 'lenient', maxBytes } satisfies BodyRule);
+  return SetMetadata(BODY_RULE, { kind: 'upload', rules: 'lenient', maxBytes, isCharged: true } satisfies BodyRule);
 }
 
-/** The bytes go to a provider as they came: `request.rawBody` holds them beside the parsed `request.body`. */
-export function InferenceBody(): CustomDecorator<symbol> {
+/**
+ * The bytes go to a provider as they came: `request.rawBody` holds them beside the parsed `request.body`.
+ *
+ * @param isCharged false where the answer costs its caller nothing
+ */
+export function InferenceBody(isCharged = true): CustomDecorator<symbol> {
   return SetMetadata(BODY_RULE, {
     kind: 'parsed',
     rules: 'lenient',
     maxBytes: MAX_INFERENCE_BYTES,
+    isCharged,
   } satisfies BodyRule);
 }
 

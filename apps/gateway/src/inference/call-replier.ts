@@ -192,6 +192,7 @@ function unansweredCall(api: StreamableApi, { call, request }: Conversation, thr
 function letGo(request: ExplainedRequest): void {
   request.body = undefined;
   request.rawBody = undefined;
+  request.life.claim.freeMemory();
 }
 
 /** Up to this many bytes a body leaves in one string with its head, which costs less than a vector of two parts. */
@@ -205,6 +206,8 @@ export function send(
   generationId: string | null = null,
 ): void {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  // A caller may read its answer slowly.
+  if (bytes.length > SMALL_BODY_BYTES) life.claim.keep(bytes.length);
   const length = String(bytes.length);
   const head = [...life.headers, 'content-type', 'application/json; charset=utf-8', 'content-length', length];
   if (generationId !== null) head.push('x-generation-id', generationId);

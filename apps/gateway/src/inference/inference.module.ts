@@ -17,6 +17,7 @@ import { CallContents } from '../generations/call-contents';
 import { GenerationRecorder } from '../generations/generation-recorder';
 import { InferenceLimits } from '../limits/inference-limits';
 import { Plugins } from '../plugins/plugins';
+import { replyBudgetBytes } from '../process-memory';
 import { createServerToolEngine, imageModelsOf, picturePicoUsd } from '../server-tools/create-server-tool-engine';
 import { ServerToolEngine } from '../server-tools/server-tool-engine';
 import { createServerTools } from '../server-tools/server-tool-registry';
@@ -62,8 +63,12 @@ const engineLogger = new Logger(InferenceEngine.name);
     },
     {
       provide: UpstreamHttp,
-      inject: [Egress],
-      useFactory: (egress: Egress) => new UpstreamHttp({ connectOwnPlace: egress.connector() }),
+      inject: [GatewayEnv, Egress],
+      useFactory: ({ MEMORY_BUDGET_MIB }: GatewayEnv, egress: Egress) =>
+        new UpstreamHttp({
+          mostReplyBytes: replyBudgetBytes(MEMORY_BUDGET_MIB),
+          connectOwnPlace: egress.connector(),
+        }),
     },
     { provide: ADAPTERS, inject: [UpstreamHttp], useFactory: (http: UpstreamHttp) => createProviderAdapters(http) },
     {

@@ -16,7 +16,7 @@ export class MessagesController {
 
   @Post()
   @HttpCode(200)
-  @InferenceBody()
+  @InferenceBody(false)
   create(@Caller() caller: Principal, @Req() request: ExplainedRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.replier.reply('messages', caller, request, reply);
   }

@@ -8,11 +8,14 @@ import { RateLimiter, rateLimitError, type RateLimit } from './rate-limiter';
 import { perMinute } from './rate-limits';
 import { sourceOf } from './source-address';
 
-const GIVES_OUT_KEYS = Symbol('gives out keys');
+/** Public routes that are limited together, each class by a limit of its own. */
+export type SourceLimitName = 'key-exchanges' | 'token-exchanges' | 'consent-pages';
 
-/** The route gives a key to whoever knows a secret: limited per source address, and closed while nobody can count. */
-export function GivesOutKeys(): CustomDecorator<symbol> {
-  return SetMetadata(GIVES_OUT_KEYS, true);
+const SOURCE_LIMIT = Symbol('source limit');
+
+/** The route is public, and limited per source address before its body is read. */
+export function LimitedBySource(name: SourceLimitName): CustomDecorator<symbol> {
+  return SetMetadata(SOURCE_LIMIT, name);
 }
 
 /** By whom a route is counted. */
@@ -22,15 +25,15 @@ interface RouteLimit {
 }
 
 /**
- * Limits of whole classes of routes, before their bodies are read: management routes per organization, routes
- * that give out keys per source address. Inference and batches have limits of their own, counted where it is
+ * Limits of whole classes of routes, before their bodies are read: management routes per organization, public
+ * routes per source address. Inference and batches have limits of their own, counted where it is
  * known what they ask for. It stands behind the bearer guard because its module is imported after that guard's.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   private readonly limits = new WeakMap<Function, { readonly found: RouteLimit | null }>();
   private readonly management: RateLimit | null;
-  private readonly keyExchanges: RateLimit | null;
+  private readonly bySource: Readonly<Record<SourceLimitName, RateLimit | null>>;
 
   constructor(
     private readonly reflector: Reflector,
@@ -38,7 +41,12 @@ export class RateLimitGuard implements CanActivate {
     env: GatewayEnv,
   ) {
     this.management = perMinute('management', env.MANAGEMENT_REQUESTS_PER_MINUTE);
-    this.keyExchanges = perMinute('key-exchanges', env.KEY_EXCHANGES_PER_MINUTE, 'refuse');
+    // What gives out keys or tokens is closed while nobody can count.
+    this.bySource = {
+      'key-exchanges': perMinute('key-exchanges', env.KEY_EXCHANGES_PER_MINUTE, 'refuse'),
+      'token-exchanges': perMinute('token-exchanges', env.TOKEN_EXCHANGES_PER_MINUTE, 'refuse'),
+      'consent-pages': perMinute('consent-pages', env.CONSENT_REQUESTS_PER_MINUTE),
+    };
   }
 
   canActivate(context: ExecutionContext): true | Promise<true> {
@@ -63,8 +71,10 @@ export class RateLimitGuard implements CanActivate {
 
   private readLimit(context: ExecutionContext): RouteLimit | null {
     const places = [context.getHandler(), context.getClass()];
-    if (this.reflector.getAllAndOverride<boolean | undefined>(GIVES_OUT_KEYS, places) === true) {
-      return this.keyExchanges && { limit: this.keyExchanges, entityOf: ({ ip }) => sourceOf(ip) };
+    const name = this.reflector.getAllAndOverride<SourceLimitName | undefined>(SOURCE_LIMIT, places);
+    if (name !== undefined) {
+      const limit = this.bySource[name];
+      return limit && { limit, entityOf: ({ ip }) => sourceOf(ip) };
     }
     const access = this.reflector.getAllAndOverride<RouteAccess | undefined>(ROUTE_ACCESS, places);
     if (access !== 'management') return null;

@@ -93,7 +93,7 @@ describe(ModelsController.name, () => {
     app = module.createNestApplication<NestFastifyApplication>(adapter, { bodyParser: false, logger: false });
     app.setGlobalPrefix(API_PREFIX);
     app.useGlobalFilters(new AppExceptionFilter(silent));
-    prepareEdge(app, { readiness: new Readiness(), inFlight: new InFlight(100) });
+    prepareEdge(app, { readiness: new Readiness(), inFlight: new InFlight() });
     await app.init();
     await app.getHttpAdapter().getInstance().ready();
   });

@@ -11,7 +11,7 @@ import { Public, RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
 import type { LiveRequest } from '../http/in-flight';
 import { Idempotent } from '../idempotency/idempotent.decorator';
-import { GivesOutKeys } from '../limits/rate-limit.guard';
+import { LimitedBySource } from '../limits/rate-limit.guard';
 import { AuthorizationCodesService } from './authorization-codes.service';
 
 /** The two steps of the PKCE flow that programs take (interface §4.11 and §5.5). */
@@ -35,7 +35,7 @@ export class AuthorizationCodesController {
   @Post()
   @HttpCode(200)
   @Public()
-  @GivesOutKeys()
+  @LimitedBySource('key-exchanges')
   @Header('Cache-Control', 'no-store')
   async exchange(@Body() body: unknown, @Req() { life }: LiveRequest): Promise<{ key: string; user_id: null }> {
     const receivedAt = new Date(Date.now() - (performance.now() - life.startedMs));

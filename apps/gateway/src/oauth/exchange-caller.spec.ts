@@ -2,7 +2,6 @@ import { hashApiKey, mintApiKey, VerifyKey } from '@libs/contracts';
 import { KeyDirectory } from '@libs/platform';
 import { FakeMessageBus } from '@libs/platform/testing';
 import { readGatewayEnv } from '../gateway.env';
-import { LocalRateLimiter } from '../limits/testing/local-rate-limiter';
 import { ExchangeCaller } from './exchange-caller';
 
 const key = mintApiKey('sluice', 'api');
@@ -13,7 +12,7 @@ function caller(settings: NodeJS.ProcessEnv = {}): ExchangeCaller {
   const bus = new FakeMessageBus().answers(VerifyKey, ({ keyHash }) => ({
     principal: keyHash === hashApiKey(key) ? (principal as never) : null,
   }));
-  return new ExchangeCaller(new KeyDirectory(bus), new LocalRateLimiter(), readGatewayEnv(settings));
+  return new ExchangeCaller(new KeyDirectory(bus), readGatewayEnv(settings));
 }
 
 const withBearer = (bearer: string): string[] => ['Host', 'a', 'Authorization', `Bearer ${bearer}`];
@@ -38,16 +37,5 @@ describe(ExchangeCaller.name, () => {
   it('does without a key where none is needed, and nowhere else', async () => {
     expect(await caller({ TOKEN_EXCHANGE_REQUIRE_BEARER: 'false' }).organizationOf(['Host', 'a'])).toBeNull();
     await expect(caller().organizationOf(['Host', 'Authorization'])).rejects.toMatchObject({ code: 'authentication' });
-  });
-
-  it('refuses an address that asks too often, and says how long to wait', async () => {
-    const limited = caller({ TOKEN_EXCHANGES_PER_MINUTE: '2' });
-    await limited.count('10.0.0.1');
-    await limited.count('10.0.0.1');
-    await expect(limited.count('10.0.0.1')).rejects.toMatchObject({
-      code: 'rate_limit_exceeded',
-      retryAfterSeconds: 30,
-    });
-    await limited.count('10.0.0.2');
   });
 });

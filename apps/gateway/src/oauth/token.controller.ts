@@ -5,6 +5,7 @@ import { Public } from '../auth/access.decorators';
 import { TokenKeyDirectory } from '../auth/token-keys';
 import type { FormFields } from '../http/parse-form';
 import { FormBody } from '../http/streamed-body.decorator';
+import { LimitedBySource } from '../limits/rate-limit.guard';
 import { ExchangeCaller } from './exchange-caller';
 import { OauthErrorFilter } from './oauth-error.filter';
 import { TokenExchangeService, type TokenResponse } from './token-exchange.service';
@@ -23,13 +24,13 @@ export class TokenController {
   ) {}
 
   @Post('token')
+  @LimitedBySource('token-exchanges')
   @HttpCode(200)
   @FormBody(MAX_BODY_BYTES)
   @Header('Cache-Control', 'no-store')
   @Header('Pragma', 'no-cache')
   @UseFilters(new OauthErrorFilter())
   async exchange(@Req() request: FastifyRequest, @Body() fields: FormFields): Promise<TokenResponse> {
-    await this.caller.count(request.ip);
     const organizationId = await this.caller.organizationOf(request.raw.rawHeaders);
     return this.exchanges.exchange(readTokenRequest(fields), organizationId);
   }

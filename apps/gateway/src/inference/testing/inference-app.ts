@@ -79,7 +79,7 @@ export class InferenceApp {
   readonly foreignKey = mintApiKey('sluice', 'api');
   readonly books = new FakeBooks();
   readonly recorder = new GenerationRecorder(this.books, silent);
-  readonly inFlight = new InFlight(1_000);
+  readonly inFlight = new InFlight();
   /** Bodies the upstream got. */
   readonly upstreamCalls: Buffer[] = [];
   /** Requests the upstream got, or began to get. */

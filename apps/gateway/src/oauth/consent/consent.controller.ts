@@ -6,6 +6,7 @@ import { Public } from '../../auth/access.decorators';
 import { GatewayEnv, publicUrlOf } from '../../gateway.env';
 import { parseForm, type FormFields } from '../../http/parse-form';
 import { FormBody } from '../../http/streamed-body.decorator';
+import { LimitedBySource } from '../../limits/rate-limit.guard';
 import {
   FORM_COOKIE,
   formTokenOf,
@@ -46,6 +47,7 @@ interface Outcome {
  */
 @Controller('auth')
 @Public()
+@LimitedBySource('consent-pages')
 @UseFilters(ConsentErrorFilter)
 export class ConsentController {
   constructor(

@@ -1,0 +1,45 @@
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { AppError } from '@libs/errors';
+import { principalOf, type AuthenticatedRequest } from '../auth/caller.decorator';
+import { requestOf } from '../http/request-of';
+import { countRefusal } from '../http/request-claim';
+import { BODY_RULE, type BodyRule } from '../http/streamed-body.decorator';
+import { Solvency } from './solvency';
+
+/** A smaller body is read for anybody who has a key: asking for the balance costs more. */
+const SMALL_BODY_BYTES = 256 * 1024;
+
+/**
+ * Refuses a large body of a caller who can pay for nothing before it is read. It stands before the body guard because
+ * its module is imported before that guard's.
+ */
+@Injectable()
+export class SolvencyGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly solvency: Solvency,
+  ) {}
+
+  canActivate(context: ExecutionContext): true | Promise<true> {
+    const request = requestOf<AuthenticatedRequest>(context);
+    const { headers } = request.raw;
+    // Without a length it may be of any size.
+    const isSmall =
+      headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BODY_BYTES;
+    if (isSmall || request.principal === undefined) return true;
+    // A submission that was accepted before is answered from what is stored, whatever the balance is now.
+    if (headers['idempotency-key'] !== undefined) return true;
+    const rule = this.reflector.get<BodyRule | undefined>(BODY_RULE, context.getHandler());
+    return rule?.isCharged === true ? this.judge(request) : true;
+  }
+
+  private async judge(request: AuthenticatedRequest): Promise<true> {
+    const left = await this.solvency.shortfallOf(principalOf(request));
+    if (left === null) return true;
+    countRefusal('credits');
+    throw new AppError('payment_required', `Insufficient credits: the organization has ${left} USD`, {
+      metadata: { limit: 'credits', left_usd: left },
+    });
+  }
+}

@@ -1,0 +1,21 @@
+import { Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { CallerCredentials } from '@libs/inference';
+import { LedgerRepository } from '@libs/persistence';
+import { InferenceRouting } from '../inference/inference-routing';
+import { Solvency } from './solvency';
+import { SolvencyGuard } from './solvency.guard';
+
+/** To be imported before the HttpModule: guards run in the order of their modules. Needs the (global) inference module. */
+@Module({
+  providers: [
+    {
+      provide: Solvency,
+      inject: [LedgerRepository, CallerCredentials, InferenceRouting],
+      useFactory: (ledger: LedgerRepository, credentials: CallerCredentials, routing: InferenceRouting) =>
+        new Solvency({ ledger, credentials, catalogue: () => routing.catalogue() }),
+    },
+    { provide: APP_GUARD, useClass: SolvencyGuard },
+  ],
+})
+export class SolvencyModule {}

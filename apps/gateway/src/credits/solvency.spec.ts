@@ -1,0 +1,67 @@
+import type { Catalogue, Endpoint, OwnCredential } from '@libs/inference';
+import { aPrincipal } from '@libs/platform/testing';
+import { Solvency } from './solvency';
+
+const caller = aPrincipal({ organizationId: 'acme', workspaceId: 'workspace' });
+type Offer = Pick<Endpoint, 'apis' | 'pricing'>;
+
+const PAID: Offer = { apis: ['chat'], pricing: { prompt: 1n, completion: 1n } };
+const FREE: Offer = { apis: ['chat'], pricing: { prompt: 0n, completion: 0n, webSearch: 5n } };
+const BY_THE_SECOND: Offer = { apis: ['transcription'], pricing: { prompt: 0n, completion: 0n, audioSecond: 1n } };
+
+describe(Solvency.name, () => {
+  let nowMs: number;
+  let availableUsd: string;
+  let asked: number;
+
+  beforeEach(() => {
+    nowMs = 0;
+    availableUsd = '0';
+    asked = 0;
+  });
+
+  function solvency(offers: readonly Offer[] = [PAID], own: readonly object[] = []): Solvency {
+    const catalogue = { models: () => [{ endpoints: offers }] } as unknown as Catalogue;
+    const ledger = {
+      accountOf: async () => {
+        asked += 1;
+        return { balanceUsd: availableUsd, heldUsd: '0', availableUsd };
+      },
+    };
+    const credentials = { ownCredentials: () => own as readonly OwnCredential[] };
+    return new Solvency({ ledger, credentials, catalogue: () => catalogue }, () => nowMs);
+  }
+
+  it.each(['0', '-1.5'])('knows that an organization with %s USD can pay for nothing', async (balance) => {
+    availableUsd = balance;
+    expect(Number(await solvency().shortfallOf(caller))).toBe(Number(balance));
+  });
+
+  it('lets an organization through that has anything', async () => {
+    availableUsd = '0.000000000001';
+    expect(await solvency().shortfallOf(caller)).toBeNull();
+  });
+
+  it('lets a caller with a provider key of its own through, and asks nobody', async () => {
+    expect(await solvency([PAID], [{ id: 'own' }]).shortfallOf(caller)).toBeNull();
+    expect(asked).toBe(0);
+  });
+
+  it('lets everybody through where a model is free', async () => {
+    expect(await solvency([PAID, FREE]).shortfallOf(caller)).toBeNull();
+  });
+
+  it('does not take a model for free that is charged by the second', async () => {
+    expect(await solvency([PAID, BY_THE_SECOND]).shortfallOf(caller)).not.toBeNull();
+  });
+
+  it('asks once for callers at the same time, and notices a top-up within two seconds', async () => {
+    const judge = solvency();
+    await Promise.all([judge.shortfallOf(caller), judge.shortfallOf(caller)]);
+    expect(asked).toBe(1);
+    availableUsd = '5';
+    expect(await judge.shortfallOf(caller)).not.toBeNull();
+    nowMs += 2_000;
+    expect(await judge.shortfallOf(caller)).toBeNull();
+  });
+});

@@ -1,0 +1,11 @@
+import type { AuthenticatedRequest } from '../auth/caller.decorator';
+import { sourceOf } from '../limits/source-address';
+import type { Claimant } from './request-claim';
+
+/** Returns whom the request counts for: the workspace of its key, or where no key was shown its source address. */
+export function claimantOf(request: AuthenticatedRequest): Claimant {
+  const { principal } = request;
+  if (principal === undefined) return { isPublic: true, holders: [sourceOf(request.ip), 'public'] };
+  const { workspaceId, organizationId } = principal;
+  return { isPublic: false, holders: [workspaceId ?? organizationId, organizationId] };
+}

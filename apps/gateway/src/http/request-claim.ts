@@ -1,0 +1,130 @@
+import { AppError } from '@libs/errors';
+import { counter } from '@libs/platform';
+import type { EdgePools } from './edge-pools';
+import type { SharedPool } from './shared-pool';
+
+const refusals = counter({
+  name: 'sluice_http_refused_total',
+  help: 'Requests refused because this process has no room for them',
+  labelNames: ['reason'],
+});
+
+/** Of whom a request takes places and memory. */
+export interface Claimant {
+  /** Whether no credential was shown: such requests have places of their own. */
+  readonly isPublic: boolean;
+  /** The narrowest first: a workspace and its organization; of public requests, the source address twice. */
+  readonly holders: readonly string[];
+}
+
+/**
+ * What one request has taken of the pools of its process: a place while its body arrives, then one while it is worked
+ * on, and memory. All of it is given back when the request is over; what comes later than that takes nothing.
+ */
+export class RequestClaim {
+  #place: SharedPool | null = null;
+  #holders: readonly string[] = [];
+  #bytes = 0;
+  #isOver = false;
+
+  constructor(private readonly pools: EdgePools) {}
+
+  /** The body has yet to arrive. @throws AppError provider_overloaded */
+  arrive({ isPublic, holders }: Claimant): void {
+    const { arriving, publicArriving } = this.pools;
+    const isIn = this.#move(isPublic ? publicArriving : arriving, holders);
+    if (!isIn) throw overloaded('arriving', 'too many request bodies are arriving');
+  }
+
+  /** All that is needed to work on the request is there. @throws AppError provider_overloaded */
+  work({ isPublic, holders }: Claimant): void {
+    const { working, publicWorking } = this.pools;
+    const isIn = this.#move(isPublic ? publicWorking : working, holders);
+    if (!isIn) throw overloaded('in_flight', 'too many requests are in flight');
+  }
+
+  /**
+   * Makes the request's reservation at least so many bytes. Returns undefined when that is done, else a promise.
+   *
+   * @throws AppError provider_overloaded when there is no room within a short time, at once or by the promise
+   */
+  reserve({ holders }: Claimant, bytes: number): Promise<void> | undefined {
+    const missing = this.pools.memory.most(bytes) - this.#bytes;
+    if (missing <= 0 || this.#isOver) return undefined;
+    this.#holders = holders;
+    if (!this.pools.memory.take(holders, missing)) return this.#wait(missing);
+    this.#bytes += missing;
+    return undefined;
+  }
+
+  /** As `reserve`, for a body that is longer than it said: it holds memory already, so it never waits. */
+  grow({ holders }: Claimant, bytes: number): void {
+    const missing = this.pools.memory.most(bytes) - this.#bytes;
+    if (missing <= 0 || this.#isOver) return;
+    this.#holders = holders;
+    if (!this.pools.memory.take(holders, missing)) throw outOfMemory();
+    this.#bytes += missing;
+  }
+
+  /**
+   * Makes the reservation at least so many bytes, whether or not there is room: an answer that was paid for is there
+   * already. Until its caller has read it, its workspace may reserve less.
+   */
+  keep(bytes: number): void {
+    const missing = bytes - this.#bytes;
+    if (missing <= 0 || this.#isOver) return;
+    this.pools.memory.force(this.#holders, missing);
+    this.#bytes += missing;
+  }
+
+  /** The bodies are gone, although the request goes on. */
+  freeMemory(): void {
+    if (this.#bytes === 0) return;
+    const bytes = this.#bytes;
+    this.#bytes = 0;
+    this.pools.memory.give(this.#holders, bytes);
+  }
+
+  release(): void {
+    this.#isOver = true;
+    this.freeMemory();
+    this.#leavePlace();
+  }
+
+  async #wait(bytes: number): Promise<void> {
+    const holders = this.#holders;
+    if (!(await this.pools.memory.wait(holders, bytes))) throw outOfMemory();
+    // The caller may have left meanwhile.
+    if (this.#isOver) this.pools.memory.give(holders, bytes);
+    else this.#bytes += bytes;
+  }
+
+  #move(pool: SharedPool, holders: readonly string[]): boolean {
+    if (this.#isOver) return true;
+    if (!pool.take(holders)) return false;
+    this.#leavePlace();
+    this.#place = pool;
+    this.#holders = holders;
+    return true;
+  }
+
+  #leavePlace(): void {
+    this.#place?.give(this.#holders);
+    this.#place = null;
+  }
+}
+
+function outOfMemory(): AppError {
+  return overloaded('memory', 'there is no memory for the request body');
+}
+
+export type RefusalReason = 'arriving' | 'in_flight' | 'memory' | 'connections' | 'credits';
+
+export function countRefusal(reason: RefusalReason): void {
+  refusals.inc({ reason });
+}
+
+function overloaded(reason: RefusalReason, internal: string): AppError {
+  countRefusal(reason);
+  return new AppError('provider_overloaded', 'The service is overloaded', { retryAfterSeconds: 1, internal });
+}

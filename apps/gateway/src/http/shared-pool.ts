@@ -1,0 +1,68 @@
+/** What holders of one kind (workspaces, organizations, source addresses) have taken of a pool. */
+class HeldShares {
+  readonly #held = new Map<string, number>();
+
+  constructor(private readonly weight: number) {}
+
+  /** @param left of the pool, once the amount is taken */
+  allows(holder: string, amount: number, left: number): boolean {
+    const held = this.#held.get(holder);
+    return held === undefined || held + amount <= this.weight * left;
+  }
+
+  add(holder: string, amount: number): void {
+    const held = (this.#held.get(holder) ?? 0) + amount;
+    if (held > 0) this.#held.set(holder, held);
+    else this.#held.delete(holder);
+  }
+}
+
+/**
+ * An amount of something that callers share: places for requests, or bytes of memory.
+ *
+ * A holder may take more as long as it then holds at most `weight` times what is left for all others (the dynamic
+ * thresholds of shared-memory switches). One holder alone gets weight / (weight + 1) of the pool; the more others come,
+ * the less each gets, and something is left for the next one. A holder that has nothing yet may take anything that is
+ * left. Nothing is taken away from holders: their share falls as they give back.
+ */
+export class SharedPool {
+  readonly #shares: readonly HeldShares[];
+  #taken = 0;
+
+  /** @param weights for each name in `holders`: the first belongs to the first name, and so on */
+  constructor(
+    readonly size: number,
+    weights: readonly number[],
+  ) {
+    this.#shares = weights.map((weight) => new HeldShares(weight));
+  }
+
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Takes the amount for all of `holders`, or returns false and takes nothing. */
+  take(holders: readonly string[], amount = 1): boolean {
+    const left = this.size - this.#taken - amount;
+    if (left < 0) return false;
+    for (let i = 0; i < this.#shares.length; i += 1) {
+      if (!this.#shares[i]!.allows(holders[i]!, amount, left)) return false;
+    }
+    this.#add(holders, amount);
+    return true;
+  }
+
+  /** Takes the amount, whatever is left. */
+  force(holders: readonly string[], amount: number): void {
+    this.#add(holders, amount);
+  }
+
+  give(holders: readonly string[], amount = 1): void {
+    this.#add(holders, -amount);
+  }
+
+  #add(holders: readonly string[], amount: number): void {
+    this.#taken += amount;
+    for (let i = 0; i < this.#shares.length; i += 1) this.#shares[i]!.add(holders[i]!, amount);
+  }
+}

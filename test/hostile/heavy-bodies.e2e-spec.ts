@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { catalogueOf } from '../support/catalogue';
+import type { ApiClient } from '../support/client';
+import { Installation } from '../support/installation';
+import { Operator, type Tenant } from '../support/operator';
+import { Upstream } from '../support/upstream';
+import { IS_FULL, report } from './scale';
+import { Witness } from './witness';
+
+const MODEL = 'hostile/talker';
+const MEBIBYTE = 1024 * 1024;
+const BODY_BYTES = 30 * MEBIBYTE;
+const CONNECTIONS = IS_FULL ? 100 : 24;
+const BUDGET_MIB = 400;
+const MOST_OF_BUDGET = 1.15;
+const HOLD_MS = IS_FULL ? 20_000 : 6_000;
+
+let upstream: Upstream;
+let installation: Installation;
+let operator: Operator;
+let attacker: Tenant;
+let client: ApiClient;
+let witness: Witness;
+/** Before any heavy body; what the process does not give back to the system counts against the budget as well. */
+let restBytes: number;
+
+beforeAll(async () => {
+  upstream = await Upstream.start({ talks: { latencyMs: 200 } });
+  const pricing = { prompt: '0.00000001', completion: '0.00000001' };
+  installation = await Installation.start({
+    // Such prompts are sent on, and answered.
+    catalogue: catalogueOf([
+      { slug: MODEL, provider: 'hostile', baseUrl: upstream.baseUrl('talks'), pricing },
+    ]).replaceAll(/"context_length": \d+/g, '"context_length": 100000000'),
+    apps: ['auth', 'gateway'],
+    environmentOf: { gateway: { MEMORY_BUDGET_MIB: String(BUDGET_MIB) } },
+  });
+  operator = new Operator(installation);
+  attacker = await operator.createTenant('attacker', '100');
+  client = installation.client();
+  witness = new Witness(client, MODEL, new URL(installation.baseUrl).origin);
+  await witness.watch(3_000);
+  restBytes = residentBytes();
+}, 180_000);
+
+afterAll(async () => {
+  await client?.close();
+  await installation?.stop();
+  await upstream?.stop();
+}, 60_000);
+
+function residentBytes(): number {
+  const status = readFileSync(`/proc/${installation.pidOf('gateway')}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+}
+
+/** The most that the gateway takes while something goes on. */
+async function peakDuring(act: () => Promise<void>): Promise<number> {
+  let peak = 0;
+  const timer = setInterval(() => (peak = Math.max(peak, residentBytes())), 50);
+  try {
+    await act();
+  } finally {
+    clearInterval(timer);
+  }
+  return peak;
+}
+
+const PIECE = Buffer.alloc(64 * 1024, 'x');
+
+interface HeavyCall {
+  readonly socket: Socket;
+  /** Of the answer; 0 without one. */
+  readonly status: Promise<number>;
+}
+
+/** A chat completion with 30 MiB of text; `isWhole` false leaves its last bytes out. */
+function heavyCall(key: string, isWhole: boolean): HeavyCall {
+  const { hostname, port } = new URL(installation.baseUrl);
+  const socket = connect(Number(port), hostname);
+  const start = `{"model":"${MODEL}","max_tokens":8,"messages":[{"role":"user","content":"`;
+  const end = '"}]}';
+  const pieces = Math.floor((BODY_BYTES - start.length - end.length) / PIECE.length);
+  const length = start.length + pieces * PIECE.length + end.length;
+  const lines = [
+    'POST /api/v1/chat/completions HTTP/1.1',
+    'Host: gateway',
+    'Content-Type: application/json',
+    `Authorization: Bearer ${key}`,
+    `Content-Length: ${length}`,
+  ];
+  const status = new Promise<number>((resolve) => {
+    socket.on('data', (data: Buffer) => resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(data.toString('latin1'))?.[1])));
+    socket.on('error', () => resolve(0)).on('close', () => resolve(0));
+  });
+  let sent = 0;
+  const send = (): void => {
+    while (socket.writable && sent < pieces) {
+      sent += 1;
+      if (!socket.write(PIECE)) return;
+    }
+    if (sent === pieces && isWhole) {
+      sent += 1;
+      socket.write(end);
+    }
+  };
+  socket.on('drain', send);
+  socket.on('connect', () => {
+    socket.write(`${lines.join('\r\n')}\r\n\r\n${start}`);
+    send();
+  });
+  return { socket, status };
+}
+
+async function expectBounded(what: string, keyOf: (nth: number) => string, isWhole: boolean): Promise<void> {
+  const calls: HeavyCall[] = [];
+  const statuses: number[] = [];
+  let served = await witness.watch(0);
+  const peakBytes = await peakDuring(async () => {
+    for (let nth = 0; nth < CONNECTIONS; nth += 1) {
+      const call = heavyCall(keyOf(nth), isWhole);
+      calls.push(call);
+      void call.status.then((status) => statuses.push(status));
+    }
+    served = await witness.watch(HOLD_MS);
+    if (isWhole) await Promise.all(calls.map(({ status }) => status));
+    for (const { socket } of calls) socket.destroy();
+  });
+  const growthMib = Math.round((peakBytes - restBytes) / MEBIBYTE);
+  const counts = Object.fromEntries(
+    [...new Set(statuses)].map((one) => [one, statuses.filter((s) => s === one).length]),
+  );
+  report({ what, CONNECTIONS, BUDGET_MIB, restMib: Math.round(restBytes / MEBIBYTE), growthMib, counts, served });
+  expect(served.failures).toEqual({});
+  expect(served.callsPerSecond).toBeGreaterThan(0);
+  expect(served.healthStatuses).toEqual([200]);
+  expect(growthMib).toBeLessThan(BUDGET_MIB * MOST_OF_BUDGET);
+}
+
+describe('the memory of a gateway', () => {
+  it('stays within its budget while a tenant sends bodies of 30 MiB and stops before their end', async () => {
+    await expectBounded('unfinished', () => attacker.apiKey, false);
+  }, 180_000);
+
+  it('stays within its budget while a tenant sends whole bodies of 30 MiB', async () => {
+    await expectBounded('whole', () => attacker.apiKey, true);
+  }, 300_000);
+
+  it('stays within its budget while several tenants do', async () => {
+    const others = await Promise.all(['one', 'two', 'three'].map((name) => operator.createTenant(name, '100')));
+    await expectBounded('several tenants', (nth) => others[nth % 3]!.apiKey, true);
+  }, 300_000);
+
+  it('takes nothing of a tenant that can pay for nothing', async () => {
+    const poor = await operator.createTenant('poor', null);
+    const startBytes = residentBytes();
+    const peakBytes = await peakDuring(async () => {
+      const calls = Array.from({ length: CONNECTIONS }, () => heavyCall(poor.apiKey, true));
+      const statuses = await Promise.all(calls.map(({ status }) => status));
+      for (const { socket } of calls) socket.destroy();
+      expect(new Set(statuses)).toEqual(new Set([402]));
+    });
+    const growthMib = Math.round((peakBytes - startBytes) / MEBIBYTE);
+    report({ what: 'no credits', CONNECTIONS, growthMib });
+    expect(growthMib).toBeLessThan(BUDGET_MIB / 2);
+  }, 120_000);
+});
