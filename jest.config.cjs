@@ -31,7 +31,7 @@ module.exports = {
   projects: [
     project('unit', ['<rootDir>/{apps,libs,tools,scripts,test,bench}/**/*.spec.ts']),
     project('integration', ['<rootDir>/{apps,libs}/**/*.int-spec.ts']),
-    project('e2e', ['<rootDir>/test/{e2e,clients}/**/*.e2e-spec.ts']),
+    project('e2e', ['<rootDir>/test/{e2e,clients,hostile}/**/*.e2e-spec.ts']),
     project('chaos', ['<rootDir>/test/chaos/**/*.chaos-spec.ts']),
   ],
 };

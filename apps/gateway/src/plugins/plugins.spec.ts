@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import { Cancellation, type StreamResult } from '@libs/inference';
-import { tinyPdf } from '../server-tools/testing/tiny-pdf';
+import { tinyPdf } from '../parsers/testing/tiny-pdf';
 import { Plugins } from './plugins';
 import { answerOf, PluginBench, SEARCH_COST } from './testing/plugin-bench';
 

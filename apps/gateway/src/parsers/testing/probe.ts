@@ -1,0 +1,46 @@
+/** What a parser that was taken over would try. */
+export interface ProbeSettings {
+  readonly wish: 'rights' | 'memory' | 'long answer' | 'noise' | 'crash';
+}
+
+type Attempt = () => unknown;
+
+const ATTEMPTS: Readonly<Record<string, Attempt>> = {
+  'read a file': async () => (await import('node:fs')).readFileSync('/etc/passwd', 'utf8'),
+  'open a connection': async () => (await import('node:net')).connect(80, '127.0.0.1'),
+  'start a program': async () => (await import('node:child_process')).spawnSync('true'),
+  'start a thread': async () => new (await import('node:worker_threads')).Worker('1', { eval: true }),
+  fetch: () => fetch('http://127.0.0.1/'),
+  'get a module': () => process.getBuiltinModule('node:net').connect(80, '127.0.0.1'),
+  'run text as code': () => new Function('return 1')(),
+};
+
+/** A parser for tests that does what parsers never should. Returns what of it succeeded. */
+export async function parse(_payload: Uint8Array, { wish }: ProbeSettings): Promise<unknown> {
+  switch (wish) {
+    case 'rights':
+      return { succeeded: await succeeding(), environment: Object.keys(process.env).toSorted() };
+    case 'memory':
+      return Buffer.alloc(200 * 1024 * 1024, 1).length;
+    case 'long answer':
+      return 'x'.repeat(9 * 1024 * 1024);
+    case 'noise':
+      process.stdout.write('noise'.repeat(100));
+      return null;
+    case 'crash':
+      process.abort();
+  }
+}
+
+async function succeeding(): Promise<string[]> {
+  const names: string[] = [];
+  for (const [name, attempt] of Object.entries(ATTEMPTS)) {
+    try {
+      await attempt();
+      names.push(name);
+    } catch {
+      // As it should be.
+    }
+  }
+  return names;
+}
