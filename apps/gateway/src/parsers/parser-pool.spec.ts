@@ -1,7 +1,7 @@
 import { ParserPool, type ParserOutcome } from './parser-pool';
 import type { ParserTask } from './parser-process';
 import { doorsBomb } from './testing/pdf-bombs';
-import { isAlive, until } from './testing/processes';
+import { cpuOf, isAlive, until } from './testing/processes';
 import { tinyPdf } from './testing/tiny-pdf';
 
 const LONG_MS = 60_000;
@@ -22,6 +22,8 @@ const pdf = (bytes: Uint8Array): ParserTask => ({
 /** A text that takes as long as it may. */
 const slow = json(`[${'{'.repeat(900_000)}`);
 const REPAIRED: ParserOutcome = { state: 'done', value: '{"a": 1}' };
+
+jest.setTimeout(2 * LONG_MS);
 
 describe(ParserPool.name, () => {
   let pool: ParserPool;
@@ -58,10 +60,12 @@ describe(ParserPool.name, () => {
     make();
     await pool.run(json('{'), never);
     const [victim] = pool.pids;
-    const lost = pool.run(slow, never);
+    const beforeTask = cpuOf(victim!);
+    const ended = pool.run(slow, never);
     const other = pool.run(pdf(tinyPdf(['Text'])), never);
+    await until(() => cpuOf(victim!) > beforeTask + 10);
     process.kill(victim!, 'SIGKILL');
-    expect(await lost).toMatchObject({ state: 'broken' });
+    expect(await ended).toMatchObject({ state: 'broken' });
     expect(await other).toMatchObject({ state: 'done' });
   });
 

@@ -8,6 +8,8 @@ const PROBE = 'testing/probe' as ParserName;
 const LONG_MS = 60_000;
 const never = new AbortController().signal;
 
+jest.setTimeout(2 * LONG_MS);
+
 describe(ParserProcess.name, () => {
   let child: ParserProcess;
 

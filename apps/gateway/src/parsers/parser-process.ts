@@ -24,7 +24,7 @@ export type TaskOutcome =
   | { readonly state: 'timeout' }
   /** It took too much memory, or its child ended or answered nonsense. */
   | { readonly state: 'broken'; readonly cause?: unknown }
-  /** The child was gone or busy before it had the task whole: the task is not what ended it. */
+  /** The child was gone before it had the task whole: the task is not what ended it. */
   | { readonly state: 'lost' };
 
 /** Longer than a child takes on a machine that has much else to do. */
@@ -35,7 +35,6 @@ const V8_FLAGS = [
   '--max-semi-space-size=1',
   '--expose-gc',
   '--v8-pool-size=0',
-  '--stack-size=800',
   '--disallow-code-generation-from-strings',
   '--no-warnings',
 ];
@@ -130,6 +129,7 @@ export class ParserProcess {
     if (!this.answers.isEmpty) return { state: 'lost' };
     this.#send(head, payload);
     const begun = await this.#answerWithin(endMs - performance.now());
+    if (begun.state === 'timeout') return begun;
     if (begun.state !== 'done' || !hasFlag(begun.value, 'hasBegun')) return { state: 'lost' };
     return readOutcome(await this.#answerWithin(endMs - performance.now()));
   }

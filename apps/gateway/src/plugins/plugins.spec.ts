@@ -14,6 +14,9 @@ const chat = (content: unknown, plugins: unknown, more: object = {}) => ({
 const userContent = (body: Record<string, unknown>): unknown =>
   (body['messages'] as { role: string; content: unknown }[]).findLast(({ role }) => role === 'user')!.content;
 
+// Files and pages are parsed in children, whose start takes its time on a busy machine.
+jest.setTimeout(60_000);
+
 describe(Plugins.name, () => {
   let bench: PluginBench;
 

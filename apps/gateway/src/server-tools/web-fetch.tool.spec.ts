@@ -36,6 +36,9 @@ bad
   x
     y`;
 
+// Files and pages are parsed in children, whose start takes its time on a busy machine.
+jest.setTimeout(60_000);
+
 describe(WebFetchTool.name, () => {
   const parsers = new ParserPool();
   let host: HttpsHost;

@@ -1,3 +1,8 @@
+// Loaded before the child gives up its rights, as a package might have them.
+import * as programs from 'node:child_process';
+import * as files from 'node:fs';
+import * as threads from 'node:worker_threads';
+
 /** What a parser that was taken over would try. */
 export interface ProbeSettings {
   readonly wish: 'rights' | 'memory' | 'long answer' | 'noise' | 'crash';
@@ -6,10 +11,12 @@ export interface ProbeSettings {
 type Attempt = () => unknown;
 
 const ATTEMPTS: Readonly<Record<string, Attempt>> = {
-  'read a file': async () => (await import('node:fs')).readFileSync('/etc/passwd', 'utf8'),
+  'read a file': () => files.readFileSync('/etc/passwd', 'utf8'),
+  'read its own code': () => files.readFileSync(process.argv[1]!, 'utf8'),
+  'write a file': () => files.writeFileSync('/tmp/probe', 'x'),
+  'start a program': () => programs.spawnSync('true').error !== undefined && Promise.reject(new Error('refused')),
+  'start a thread': () => new threads.Worker('1', { eval: true }),
   'open a connection': async () => (await import('node:net')).connect(80, '127.0.0.1'),
-  'start a program': async () => (await import('node:child_process')).spawnSync('true'),
-  'start a thread': async () => new (await import('node:worker_threads')).Worker('1', { eval: true }),
   fetch: () => fetch('http://127.0.0.1/'),
   'get a module': () => process.getBuiltinModule('node:net').connect(80, '127.0.0.1'),
   'run text as code': () => new Function('return 1')(),

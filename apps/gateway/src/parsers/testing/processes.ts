@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const LONGEST_MS = 60_000;
@@ -10,6 +11,12 @@ export function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Returns the processor time that a process has used, in hundredths of a second. */
+export function cpuOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return Number(fields[11]) + Number(fields[12]);
 }
 
 /** Resolves when the condition holds. @throws Error after a minute */
