@@ -35,7 +35,7 @@ export type ParserOutcome = Exclude<TaskOutcome, { state: 'lost' }> | { readonly
 
 interface Waiting {
   readonly parser: ParserName;
-  /** Null when the task has waited too long, or its caller is gone. */
+  /** Called once: with false when the task has waited too long or its caller is gone. */
   readonly enter: (mayEnter: boolean) => void;
 }
 
