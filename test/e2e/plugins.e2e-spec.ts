@@ -9,7 +9,7 @@ import {
   type ReceivedRequest,
 } from '@libs/inference/testing';
 import { HttpsHost } from '@libs/platform/testing';
-import { tinyPdf } from '../../apps/gateway/src/server-tools/testing/tiny-pdf';
+import { tinyPdf } from '../../apps/gateway/src/parsers/testing/tiny-pdf';
 import { catalogueOf } from '../support/catalogue';
 import type { ApiAnswer, ApiClient } from '../support/client';
 import { amountOf, textOf } from '../support/decimal';

@@ -1,7 +1,8 @@
 import type { ResolvedModel, UnresolvedModel } from '@libs/inference';
 import type { Egress } from '@libs/platform';
+import type { ParserPool } from '../parsers/parser-pool';
+import type { PdfReader } from '../parsers/pdf-reader';
 import type { PageReader } from '../server-tools/web-fetch-pages/page-reader';
-import type { PdfReader } from '../server-tools/web-fetch-pages/pdf-reader';
 import type { WebSearch } from '../server-tools/web-search';
 import { ContextCompressionPlugin } from './context-compression.plugin';
 import { FileParserPlugin } from './file-parser.plugin';
@@ -17,6 +18,7 @@ export interface PluginParts {
   readonly pages: PageReader;
   readonly egress: Egress;
   readonly pdf: PdfReader;
+  readonly parsers: ParserPool;
   /** Null where none is configured. */
   readonly moderation: ModerationService | null;
   readonly resolve: (name: string) => ResolvedModel | UnresolvedModel;
@@ -26,14 +28,14 @@ export interface PluginParts {
  * The plugins, one line each, in the order in which they work: what is to be judged comes first, what makes the
  * request longer before what makes it shorter.
  */
-export function createPlugins({ web, pages, egress, pdf, moderation, resolve }: PluginParts): Plugins {
+export function createPlugins({ web, pages, egress, pdf, parsers, moderation, resolve }: PluginParts): Plugins {
   const plugins = [
     new ModerationPlugin(moderation),
     new FileParserPlugin(new FileReader(egress, pdf)),
     new WebFetchPlugin(pages),
     new WebPlugin(web),
     new ContextCompressionPlugin(),
-    new ResponseHealingPlugin(),
+    new ResponseHealingPlugin(parsers),
   ];
   return new Plugins(plugins, resolve);
 }

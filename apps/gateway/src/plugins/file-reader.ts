@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { Egress } from '@libs/platform';
+import type { PdfReader } from '../parsers/pdf-reader';
 import { isText } from '../server-tools/web-fetch-pages/page-reader';
-import type { PdfReader } from '../server-tools/web-fetch-pages/pdf-reader';
 import type { FilePart } from './file-part';
 
 const LARGEST_FILE = 32 * 1024 * 1024;
@@ -35,7 +35,7 @@ export class FileReader {
         ? await this.#fetch(source.url, signal)
         : { mediaType: source.mediaType, bytes: Buffer.from(source.base64, 'base64') };
     if (file.bytes.subarray(0, PDF_START.length).equals(PDF_START)) {
-      const { text, isCut } = await this.pdf.read(new Uint8Array(file.bytes), signal);
+      const { text, isCut } = await this.pdf.read(file.bytes, signal);
       return isCut ? `${text}\n\n${CUT_NOTE}` : text;
     }
     if (!isTextFile(file, name)) throw new AppError('invalid_request', 'The file is neither a PDF nor text');

@@ -3,8 +3,10 @@ import { parseUsd, resolveModel } from '@libs/inference';
 import { Egress } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
 import { InferenceRouting } from '../inference/inference-routing';
+import { HtmlReader } from '../parsers/html-reader';
+import { ParserPool } from '../parsers/parser-pool';
+import { PdfReader } from '../parsers/pdf-reader';
 import { PageReader } from '../server-tools/web-fetch-pages/page-reader';
-import { PdfReader } from '../server-tools/web-fetch-pages/pdf-reader';
 import { WebSearch } from '../server-tools/web-search';
 import { createSearchEngines } from '../server-tools/web-search-engines';
 import { createPlugins, type PluginParts } from './create-plugins';
@@ -19,12 +21,14 @@ import { Plugins } from './plugins';
       inject: [GatewayEnv],
       useFactory: (env: GatewayEnv) => new Egress({ allowCidrs: env.EGRESS_ALLOW_CIDRS ?? [] }),
     },
-    { provide: PdfReader, useFactory: () => new PdfReader() },
+    { provide: ParserPool, useFactory: () => new ParserPool() },
+    { provide: PdfReader, inject: [ParserPool], useFactory: (parsers: ParserPool) => new PdfReader(parsers) },
+    { provide: HtmlReader, inject: [ParserPool], useFactory: (parsers: ParserPool) => new HtmlReader(parsers) },
     {
       provide: PageReader,
-      inject: [Egress, PdfReader, GatewayEnv],
-      useFactory: (egress: Egress, pdf: PdfReader, env: GatewayEnv) =>
-        new PageReader(egress, pdf, `Mozilla/5.0 (compatible; ${env.SERVICE_NAME})`),
+      inject: [Egress, PdfReader, HtmlReader, GatewayEnv],
+      useFactory: (egress: Egress, pdf: PdfReader, html: HtmlReader, env: GatewayEnv) =>
+        new PageReader(egress, pdf, html, `Mozilla/5.0 (compatible; ${env.SERVICE_NAME})`),
     },
     {
       provide: WebSearch,
@@ -33,12 +37,13 @@ import { Plugins } from './plugins';
     },
     {
       provide: Plugins,
-      inject: [WebSearch, PageReader, Egress, PdfReader, InferenceRouting, GatewayEnv],
+      inject: [WebSearch, PageReader, Egress, PdfReader, ParserPool, InferenceRouting, GatewayEnv],
       useFactory: (
         web: WebSearch,
         pages: PageReader,
         egress: Egress,
         pdf: PdfReader,
+        parsers: ParserPool,
         routing: InferenceRouting,
         env: GatewayEnv,
       ) =>
@@ -47,6 +52,7 @@ import { Plugins } from './plugins';
           pages,
           egress,
           pdf,
+          parsers,
           moderation: moderationOf(env),
           resolve: (name) => resolveModel(name, routing.catalogue()),
         }),

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import { Cancellation, type StreamResult } from '@libs/inference';
-import { tinyPdf } from '../server-tools/testing/tiny-pdf';
+import { tinyPdf } from '../parsers/testing/tiny-pdf';
 import { Plugins } from './plugins';
 import { answerOf, PluginBench, SEARCH_COST } from './testing/plugin-bench';
 
@@ -13,6 +13,9 @@ const chat = (content: unknown, plugins: unknown, more: object = {}) => ({
 
 const userContent = (body: Record<string, unknown>): unknown =>
   (body['messages'] as { role: string; content: unknown }[]).findLast(({ role }) => role === 'user')!.content;
+
+// Files and pages are parsed in children, whose start takes its time on a busy machine.
+jest.setTimeout(60_000);
 
 describe(Plugins.name, () => {
   let bench: PluginBench;

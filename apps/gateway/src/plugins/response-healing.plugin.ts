@@ -1,6 +1,5 @@
-import { join } from 'node:path';
 import type { PipelineStage } from '@libs/inference';
-import { BoundedThreads } from '../server-tools/bounded-threads';
+import type { ParserPool } from '../parsers/parser-pool';
 import { fieldsOf } from '../server-tools/named-tools';
 import type { AnswerBody } from './answer-body';
 import type { BoundPlugin, Plugin, PluginContext } from './plugin';
@@ -8,7 +7,7 @@ import type { RequestBody } from './request-body';
 
 const LONGEST_TEXT = 1_000_000;
 const STAGE = { type: 'response_healing', name: 'response-healing' } as const;
-const LIMITS = { maxThreads: 2, maxWaiting: 256, timeoutMs: 2_000 };
+const TIMEOUT_MS = 2_000;
 
 /**
  * Repairs an answer that was to be JSON and does not parse: fences around it, trailing commas, missing brackets
@@ -16,7 +15,8 @@ const LIMITS = { maxThreads: 2, maxWaiting: 256, timeoutMs: 2_000 };
  */
 export class ResponseHealingPlugin implements Plugin {
   readonly id = 'response-healing';
-  readonly #threads = new BoundedThreads<string, string | null>(join(__dirname, 'json-repair.worker'), LIMITS);
+
+  constructor(private readonly parsers: ParserPool) {}
 
   bind(): BoundPlugin {
     return { stage: STAGE, finish: (answer, request, context) => this.#heal(answer, request, context) };
@@ -40,9 +40,11 @@ export class ResponseHealingPlugin implements Plugin {
     if (text.length > LONGEST_TEXT || parses(text)) return null;
     const bare = withoutFence(text);
     if (isStructure(bare)) return bare;
-    const outcome = await this.#threads.run(bare, signal);
+    const payload = Buffer.from(bare);
+    const task = { parser: 'json-repair', settings: {}, payload, timeoutMs: TIMEOUT_MS } as const;
+    const outcome = await this.parsers.run(task, signal);
     const repaired = outcome.state === 'done' ? outcome.value : null;
-    return repaired !== null && isStructure(repaired) ? repaired : null;
+    return typeof repaired === 'string' && isStructure(repaired) ? repaired : null;
   }
 }
 

@@ -1,10 +1,12 @@
 import type { RequestListener } from 'node:http';
 import { Egress } from '@libs/platform';
 import { HttpsHost, selfSignedCertificate } from '@libs/platform/testing';
+import { HtmlReader } from '../parsers/html-reader';
+import { ParserPool } from '../parsers/parser-pool';
+import { PdfReader, type PdfLimits } from '../parsers/pdf-reader';
+import { tinyPdf } from '../parsers/testing/tiny-pdf';
 import type { ToolContext } from './server-tool';
-import { tinyPdf } from './testing/tiny-pdf';
 import { PageReader } from './web-fetch-pages/page-reader';
-import { PdfReader, type PdfLimits } from './web-fetch-pages/pdf-reader';
 import { WebFetchTool } from './web-fetch.tool';
 
 const HTML = `<!doctype html><html><head><meta charset=utf-8><title> The  page &amp; more </title>
@@ -34,13 +36,20 @@ bad
   x
     y`;
 
+// Files and pages are parsed in children, whose start takes its time on a busy machine.
+jest.setTimeout(60_000);
+
 describe(WebFetchTool.name, () => {
+  const parsers = new ParserPool();
   let host: HttpsHost;
 
   beforeAll(async () => {
     host = await HttpsHost.start(() => {}, selfSignedCertificate(['127.0.0.1', 'good.test', 'bad.test']));
   });
-  afterAll(() => host.stop());
+  afterAll(async () => {
+    await host.stop();
+    await parsers.onApplicationShutdown();
+  });
 
   const serves = (type: string, body: string | Buffer): void =>
     host.answerWith((_request, response) => response.writeHead(200, { 'content-type': type }).end(body));
@@ -49,13 +58,13 @@ describe(WebFetchTool.name, () => {
     (request, response) =>
       request.url === '/first' ? response.writeHead(301, { location }).end() : response.end('last');
 
-  function tool(parameters: object = {}, limits: Partial<PdfLimits> = {}) {
+  function tool(parameters: object = {}, limits: Partial<PdfLimits> = {}, pool = parsers) {
     const egress = new Egress({
       allowCidrs: ['127.0.0.0/8'],
       resolve: async () => [{ address: '127.0.0.1', family: 4 }],
       certificateAuthorities: host.certificate,
     });
-    const pages = new PageReader(egress, new PdfReader(limits), 'test-agent');
+    const pages = new PageReader(egress, new PdfReader(pool, limits), new HtmlReader(pool), 'test-agent');
     return new WebFetchTool(pages, 'sluice').bind(parameters as Record<string, unknown>, 'tools[0].parameters');
   }
 
@@ -99,11 +108,13 @@ describe(WebFetchTool.name, () => {
 
   it('refuses PDF files beyond those that may wait, and reads the others one after another', async () => {
     serves('application/pdf', tinyPdf(['x']));
-    const bound = tool({}, { maxThreads: 1, maxWaiting: 1 });
+    const small = new ParserPool({ maxProcesses: 1, maxWaiting: 1, maxWaitMs: 60_000 });
+    const bound = tool({}, {}, small);
     const outcomes = await Promise.all([1, 2, 3].map(() => run(host.url(), bound)));
     expect(outcomes.filter(({ isError }) => isError)).toMatchObject([
       { item: { error: 'Too many PDF files are being read' } },
     ]);
+    await small.onApplicationShutdown();
   });
 
   it.each([

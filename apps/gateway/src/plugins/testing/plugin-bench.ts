@@ -10,9 +10,11 @@ import {
 import { Egress } from '@libs/platform';
 import { HttpsHost } from '@libs/platform/testing';
 import { checkCall, type IncomingCall } from '../../inference/checked-call';
+import { HtmlReader } from '../../parsers/html-reader';
+import { ParserPool } from '../../parsers/parser-pool';
+import { PdfReader } from '../../parsers/pdf-reader';
 import { SearchServer } from '../../server-tools/testing/search-server';
 import { PageReader } from '../../server-tools/web-fetch-pages/page-reader';
-import { PdfReader } from '../../server-tools/web-fetch-pages/pdf-reader';
 import { WebSearch } from '../../server-tools/web-search';
 import { createSearchEngines } from '../../server-tools/web-search-engines';
 import { createPlugins } from '../create-plugins';
@@ -33,6 +35,7 @@ export class PluginBench {
   isModerated = true;
   canSearch = true;
   abort = new Cancellation();
+  readonly #parsers = new ParserPool();
 
   private constructor(
     readonly service: SearchServer,
@@ -45,6 +48,7 @@ export class PluginBench {
   }
 
   async stop(): Promise<void> {
+    await this.#parsers.onApplicationShutdown();
     await this.service.stop();
     await this.host.stop();
   }
@@ -71,12 +75,13 @@ export class PluginBench {
 
   #plugins() {
     const egress = new Egress({ allowCidrs: ['127.0.0.0/8'], certificateAuthorities: this.host.certificate });
-    const pdf = new PdfReader();
+    const pdf = new PdfReader(this.#parsers);
     const key = new Secret('service-key');
     return createPlugins({
       egress,
       pdf,
-      pages: new PageReader(egress, pdf, 'test'),
+      parsers: this.#parsers,
+      pages: new PageReader(egress, pdf, new HtmlReader(this.#parsers), 'test'),
       web: new WebSearch(this.canSearch ? createSearchEngines({ SEARXNG_URL: this.service.url }) : [], SEARCH_COST),
       moderation: this.isModerated ? { url: `${this.service.url}/moderations`, key, model: 'judge' } : null,
       resolve: (name) => resolveModel(name, CATALOGUE),

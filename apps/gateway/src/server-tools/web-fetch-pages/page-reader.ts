@@ -1,8 +1,8 @@
 import { AppError } from '@libs/errors';
 import type { Egress, EgressResponse } from '@libs/platform';
+import type { HtmlReader } from '../../parsers/html-reader';
+import type { PdfReader, PdfText } from '../../parsers/pdf-reader';
 import type { DomainRules } from '../web-domains';
-import { readHtml } from './html-text';
-import type { PdfReader, PdfText } from './pdf-reader';
 
 export interface PageRequest {
   readonly domains: DomainRules;
@@ -21,7 +21,7 @@ export interface Page {
 }
 
 const LARGEST_PAGE = 16 * 1024 * 1024;
-/** Longer pages are read as far as this: parsing runs on the thread of all requests. */
+/** Longer pages are read as far as this. */
 const LONGEST_HTML = 1_000_000;
 const TIMEOUT_MS = 20_000;
 const MAX_REDIRECTS = 5;
@@ -32,6 +32,7 @@ export class PageReader {
   constructor(
     private readonly egress: Egress,
     private readonly pdf: PdfReader,
+    private readonly html: HtmlReader,
     /** How we call ourselves to web servers. */
     private readonly userAgent: string,
   ) {}
@@ -65,11 +66,11 @@ export class PageReader {
 
   async #textOf(response: EgressResponse, signal: AbortSignal): Promise<Omit<PdfText, 'pages'>> {
     const { type, charset } = contentTypeOf(response);
-    if (type === 'application/pdf') return await this.pdf.read(new Uint8Array(response.body), signal);
+    if (type === 'application/pdf') return await this.pdf.read(response.body, signal);
     if (type === 'text/html' || type === 'application/xhtml+xml') {
       const declared = CHARSET_IN_HTML.exec(response.body.subarray(0, 1_024).toString('latin1'))?.[1];
       const html = decode(response.body, charset ?? declared);
-      const read = readHtml(html.slice(0, LONGEST_HTML), new URL(response.url));
+      const read = await this.html.read(html.slice(0, LONGEST_HTML), response.url, signal);
       return { ...read, isCut: html.length > LONGEST_HTML };
     }
     if (isText(type)) return { title: null, text: decode(response.body, charset), isCut: false };

@@ -2,6 +2,10 @@ import type { AudioBytes } from '../audio-bytes';
 
 /** Beyond this many frames, more than an hour, the rest is taken to be like them. */
 const MOST_FRAMES = 200_000;
+const HEAD_BYTES = 8;
+/** So much is looked at at once: a read of its own for each frame costs more than the frame. */
+const WINDOW_BYTES = 64 * 1024;
+const EMPTY = Buffer.alloc(0);
 /** How far the first frame may be from the start, behind tags of the file. */
 const LONGEST_SEARCH = 64 * 1024;
 
@@ -25,7 +29,8 @@ interface Frame {
   readonly seconds: number;
 }
 
-type ReadFrame = (head: Buffer) => Frame | null;
+/** Reads the frame that begins at a place of a buffer; null where none does. */
+type ReadFrame = (bytes: Buffer, at: number) => Frame | null;
 
 /** The length of an MP3 in seconds, by all of its frames: what a header says of them may be wrong. */
 export function mp3Seconds(audio: AudioBytes): number | null {
@@ -42,8 +47,14 @@ function framesSeconds(audio: AudioBytes, read: ReadFrame): number | null {
   if (start === null) return null;
   let position = start;
   let seconds = 0;
+  let window: Buffer = EMPTY;
+  let windowStart = 0;
   for (let count = 0; count < MOST_FRAMES; count += 1) {
-    const frame = read(audio.slice(position, position + 8));
+    if (position + HEAD_BYTES > windowStart + window.length) {
+      window = audio.slice(position, position + WINDOW_BYTES);
+      windowStart = position;
+    }
+    const frame = read(window, position - windowStart);
     if (frame === null) return seconds === 0 ? null : seconds;
     position += frame.bytes;
     seconds += frame.seconds;
@@ -55,11 +66,11 @@ function firstFrame(audio: AudioBytes, read: ReadFrame): number | null {
   const start = tagBytes(audio.slice(0, 10));
   const area = audio.slice(start, start + LONGEST_SEARCH);
   for (let at = area.indexOf(0xff); at !== -1; at = area.indexOf(0xff, at + 1)) {
-    const frame = read(area.subarray(at, at + 8));
+    const frame = read(area, at);
     if (frame === null) continue;
-    const next = audio.slice(start + at + frame.bytes, start + at + frame.bytes + 8);
+    const next = audio.slice(start + at + frame.bytes, start + at + frame.bytes + HEAD_BYTES);
     // A frame is followed by another, or by nothing at all.
-    if (next.length === 0 || read(next) !== null) return start + at;
+    if (next.length === 0 || read(next, 0) !== null) return start + at;
   }
   return null;
 }
@@ -71,15 +82,16 @@ function tagBytes(head: Buffer): number {
   return size + 10;
 }
 
-function readMpegFrame(head: Buffer): Frame | null {
-  if (head.length < 4 || head[0] !== 0xff || (head[1]! & 0xe0) !== 0xe0) return null;
-  const version = (head[1]! >> 3) & 3;
-  const layer = 4 - ((head[1]! >> 1) & 3);
-  const sampleRate = (SAMPLE_RATES[(head[2]! >> 2) & 3] ?? 0) / RATE_DIVISORS[version]!;
-  const bitrate = (version === MPEG_1 ? BITRATES_1 : BITRATES_2)[layer]?.[head[2]! >> 4];
+function readMpegFrame(file: Buffer, at: number): Frame | null {
+  if (file.length < at + 4 || file[at] !== 0xff || (file[at + 1]! & 0xe0) !== 0xe0) return null;
+  const [kind, rates] = [file[at + 1]!, file[at + 2]!];
+  const version = (kind >> 3) & 3;
+  const layer = 4 - ((kind >> 1) & 3);
+  const sampleRate = (SAMPLE_RATES[(rates >> 2) & 3] ?? 0) / RATE_DIVISORS[version]!;
+  const bitrate = (version === MPEG_1 ? BITRATES_1 : BITRATES_2)[layer]?.[rates >> 4];
   if (sampleRate === 0 || !bitrate) return null;
   const samples = samplesOf(version, layer);
-  const padding = (head[2]! >> 1) & 1;
+  const padding = (rates >> 1) & 1;
   const slot = layer === 1 ? 4 : 1;
   const bytes = Math.floor((samples / 8 / slot) * ((bitrate * 1_000) / sampleRate) + padding) * slot;
   return { bytes, seconds: samples / sampleRate };
@@ -94,10 +106,10 @@ function samplesOf(version: number, layer: number): number {
   return layer === 3 && version !== MPEG_1 ? 576 : 1_152;
 }
 
-function readAdtsFrame(head: Buffer): Frame | null {
-  if (head.length < 7 || head[0] !== 0xff || (head[1]! & 0xf6) !== 0xf0) return null;
-  const sampleRate = ADTS_RATES[(head[2]! >> 2) & 15];
-  const bytes = ((head[3]! & 3) << 11) | (head[4]! << 3) | (head[5]! >> 5);
+function readAdtsFrame(file: Buffer, at: number): Frame | null {
+  if (file.length < at + 7 || file[at] !== 0xff || (file[at + 1]! & 0xf6) !== 0xf0) return null;
+  const sampleRate = ADTS_RATES[(file[at + 2]! >> 2) & 15];
+  const bytes = ((file[at + 3]! & 3) << 11) | (file[at + 4]! << 3) | (file[at + 5]! >> 5);
   if (sampleRate === undefined || bytes < 7) return null;
-  return { bytes, seconds: (1_024 * ((head[6]! & 3) + 1)) / sampleRate };
+  return { bytes, seconds: (1_024 * ((file[at + 6]! & 3) + 1)) / sampleRate };
 }

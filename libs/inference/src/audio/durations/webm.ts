@@ -9,6 +9,8 @@ const CLUSTER_ID = Buffer.from('1f43b675', 'hex');
 const TIMESTAMP = 0xe7;
 
 const MOST_ELEMENTS = 10_000;
+/** A cluster begins with its timestamp, or with little before it. */
+const MOST_BEFORE_TIMESTAMP = 100;
 const DEFAULT_SCALE_NS = 1_000_000;
 /** Of one read while the last cluster is looked for. */
 const SEARCHED_BYTES = 1024 * 1024;
@@ -34,9 +36,9 @@ export function webmSeconds(audio: AudioBytes): number | null {
   return ticks ? (ticks * scaleNs) / 1e9 : null;
 }
 
-function find(audio: AudioBytes, id: number, start: number, end: number): Element | null {
+function find(audio: AudioBytes, id: number, start: number, end: number, most: number = MOST_ELEMENTS): Element | null {
   let position = start;
-  for (let count = 0; count < MOST_ELEMENTS && position < end; count += 1) {
+  for (let count = 0; count < most && position < end; count += 1) {
     const element = elementAt(audio, position, end);
     if (element === null || element.id === id) return element;
     if (element.id === CLUSTER) return null;
@@ -69,7 +71,7 @@ function lastCluster(audio: AudioBytes, { start, end }: Element): number | null 
     const area = audio.slice(from, until + CLUSTER_ID.length);
     const at = area.lastIndexOf(CLUSTER_ID);
     const cluster = at === -1 ? null : elementAt(audio, from + at, end);
-    const timestamp = cluster && find(audio, TIMESTAMP, cluster.start, cluster.end);
+    const timestamp = cluster && find(audio, TIMESTAMP, cluster.start, cluster.end, MOST_BEFORE_TIMESTAMP);
     if (timestamp) return unsigned(audio, timestamp);
   }
   return null;
@@ -81,7 +83,7 @@ function unsigned(audio: AudioBytes, { start, end }: Element): number | null {
 }
 
 function float(audio: AudioBytes, { start, end }: Element): number | null {
-  const bytes = audio.slice(start, end);
+  const bytes = audio.slice(start, Math.min(end, start + 9));
   const value = bytes.length === 4 ? bytes.readFloatBE() : bytes.length === 8 ? bytes.readDoubleBE() : 0;
   return Number.isFinite(value) && value > 0 ? value : null;
 }

@@ -21,12 +21,17 @@ const DEEPEST = 1_000;
 /** So small that the depth cannot grow by much until it is looked at. */
 const CHUNK_CHARACTERS = 4_096;
 
+export interface HtmlSettings {
+  /** The URL that relative links are relative to. */
+  readonly base: string;
+}
+
 /**
- * The text of a page for a model to read. A page that is nested beyond reason is read up to there.
- *
- * @param base what relative links are relative to
+ * Returns the text of a page for a model to read. A page that is nested beyond reason is read up to there. Runs in a
+ * child (`parser-child.ts`).
  */
-export function readHtml(html: string, base: URL): HtmlText {
+export function parse(payload: Uint8Array, { base }: HtmlSettings): HtmlText {
+  const html = new TextDecoder('utf-8', { ignoreBOM: true }).decode(payload);
   const writer = new TextWriter(base);
   const parser = new Parser(writer, { decodeEntities: true, lowerCaseTags: true, lowerCaseAttributeNames: true });
   for (let at = 0; at < html.length && writer.depth < DEEPEST; at += CHUNK_CHARACTERS) {
@@ -47,8 +52,12 @@ class TextWriter {
   #preformatted = 0;
   /** The links that are open: an address, or null for one that leads nowhere. */
   readonly #links: (string | null)[] = [];
+  #base: string;
 
-  constructor(private base: URL) {}
+  /** The child strips types and does not compile, so this is no parameter property. */
+  constructor(base: string) {
+    this.#base = base;
+  }
 
   onopentag(name: string, attributes: Record<string, string>): void {
     this.depth += 1;
@@ -89,11 +98,11 @@ class TextWriter {
   }
 
   #rebase(href: string | undefined): void {
-    this.base = (href === undefined ? null : URL.parse(href, this.base.href)) ?? this.base;
+    this.#base = (href === undefined ? null : URL.parse(href, this.#base))?.href ?? this.#base;
   }
 
   #openLink(href: string | undefined): void {
-    const url = href === undefined || href.startsWith('#') ? null : URL.parse(href, this.base.href);
+    const url = href === undefined || href.startsWith('#') ? null : URL.parse(href, this.#base);
     const isPage = url !== null && (url.protocol === 'https:' || url.protocol === 'http:');
     this.#links.push(isPage ? url.href : null);
     if (isPage) this.#write('[');

@@ -1,0 +1,78 @@
+import type { Readable } from 'node:stream';
+
+const PREFIX_BYTES = 4;
+/** A million characters as JSON, each escaped, and what stands beside them. */
+const LARGEST_ANSWER = 8 * 1024 * 1024;
+
+/**
+ * Reads the answers of a child, which may say anything: each four bytes of length, then JSON. More bytes than allowed,
+ * or no JSON, end the reading.
+ */
+export class AnswerReader {
+  #pieces: Buffer[] = [];
+  #length = 0;
+  #error: Error | null = null;
+  #waiting: PromiseWithResolvers<unknown> | null = null;
+
+  constructor(private readonly output: Readable) {
+    output.on('data', (piece: Buffer) => this.#add(piece));
+    output.on('error', (error) => this.#fail(error));
+  }
+
+  /** Whether the child has said nothing that was not read. */
+  get isEmpty(): boolean {
+    return this.#length === 0;
+  }
+
+  /** Resolves with the next answer, parsed. @throws Error when there is none to come */
+  next(): Promise<unknown> {
+    if (this.#error !== null) return Promise.reject(this.#error);
+    this.#waiting = Promise.withResolvers();
+    const { promise } = this.#waiting;
+    this.#deliver();
+    return promise;
+  }
+
+  /** The child has ended. */
+  end(cause?: unknown): void {
+    this.#fail(new Error('The child of a parser ended', { cause }));
+  }
+
+  #add(piece: Buffer): void {
+    if (this.#error !== null) return;
+    this.#pieces.push(piece);
+    this.#length += piece.length;
+    if (this.#length > LARGEST_ANSWER) this.#fail(new Error('A parser answers too much'));
+    else this.#deliver();
+  }
+
+  #deliver(): void {
+    if (this.#waiting === null || this.#length < PREFIX_BYTES) return;
+    if (this.#pieces[0]!.length < PREFIX_BYTES) this.#pieces = [Buffer.concat(this.#pieces)];
+    const end = PREFIX_BYTES + this.#pieces[0]!.readUInt32BE(0);
+    if (end > LARGEST_ANSWER) return this.#fail(new Error('A parser announces too much'));
+    if (this.#length < end) return;
+    const all = Buffer.concat(this.#pieces);
+    this.#pieces = all.length === end ? [] : [all.subarray(end)];
+    this.#length -= end;
+    this.#settle(all.toString('utf8', PREFIX_BYTES, end));
+  }
+
+  #settle(text: string): void {
+    try {
+      this.#waiting?.resolve(JSON.parse(text));
+      this.#waiting = null;
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #fail(error: Error): void {
+    if (this.#error !== null) return;
+    this.#error = error;
+    this.#pieces = [];
+    this.output.destroy();
+    this.#waiting?.reject(error);
+    this.#waiting = null;
+  }
+}

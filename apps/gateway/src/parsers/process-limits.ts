@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+const execute = promisify(execFile);
+
+/** What a child may take in memory beyond what it has when it is ready: heap, buffers and stacks together. */
+export const CHILD_HEADROOM_BYTES = 48 * 1024 * 1024;
+/** Of processor time in its whole life. It is ended earlier, unless the gateway is gone and cannot. */
+const CPU_SECONDS = 30;
+const PRLIMIT = '/usr/bin/prlimit';
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Sets the kernel's limits of a child that is ready: memory, processor time, no file that it writes, no dump of its
+ * memory, few descriptors.
+ *
+ * The limit is that of writable private memory (RLIMIT_DATA), so it counts V8's heap, array buffers and zlib alike, and
+ * not the address space that V8 only reserves. An allocation beyond it fails in the child at once. Linux alone has it;
+ * elsewhere, where nobody serves, children have V8's limits and their deadlines.
+ *
+ * @throws Error when the limits cannot be set
+ */
+export async function limitProcess(pid: number): Promise<void> {
+  if (process.platform !== 'linux') return;
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  const dataKib = Number(/^VmData:\s+(\d+) kB$/m.exec(status)?.[1]);
+  const limits = [
+    `--data=${dataKib * 1024 + CHILD_HEADROOM_BYTES}`,
+    `--cpu=${CPU_SECONDS}`,
+    '--core=0',
+    '--fsize=0',
+    '--nofile=32',
+  ];
+  await execute(PRLIMIT, [`--pid=${pid}`, ...limits], { env: {}, timeout: TIMEOUT_MS });
+}
