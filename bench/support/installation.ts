@@ -4,10 +4,20 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { NestFactory } from '@nestjs/core';
-import { CreateKey, CreateOrganization, hashApiKey, labelApiKey, mintApiKey, Secret } from '@libs/contracts';
+import {
+  CreateKey,
+  CreateOrganization,
+  hashApiKey,
+  labelApiKey,
+  mintApiKey,
+  newBrokerKeys,
+  Secret,
+  type AppName,
+  type BrokerKeys,
+} from '@libs/contracts';
 import { createDataSource, Database, LedgerRepository } from '@libs/persistence';
 import { createTestDatabase } from '@libs/persistence/testing';
-import { MessageBus, MessagingModule } from '@libs/platform';
+import { BrokerIdentity, MessageBus, MessagingModule } from '@libs/platform';
 import { APP_ALLOCATOR, APP_NODE_FLAGS } from '../../scripts/app-node-flags';
 import { freePorts } from '../../scripts/services/ports';
 import { benchCatalogue, type CatalogueOptions } from './catalogue';
@@ -39,7 +49,12 @@ export interface InstallationOptions {
 export type Undo = () => unknown;
 
 /** `entry` below `dist`; `flags` for its Node. */
-type Launch = (name: string, entry: string, environment: NodeJS.ProcessEnv, flags?: readonly string[]) => BenchProcess;
+type Launch = (
+  name: AppName | 'upstream',
+  entry: string,
+  environment: NodeJS.ProcessEnv,
+  flags?: readonly string[],
+) => BenchProcess;
 
 export async function startInstallation(options: InstallationOptions): Promise<Installation> {
   const undo: Undo[] = [];
@@ -70,9 +85,11 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     LOG_LEVEL: 'warn',
     SANDBOX_API_KEY: SANDBOX_KEY,
   };
+  const brokerKeys = newBrokerKeys();
   const launch: Launch = (name, entry, environment, flags = []) => {
     const started = BenchProcess.start(name, [...APP_NODE_FLAGS, ...flags, join(dist, entry)], {
       ...common,
+      ...(name !== 'upstream' && brokerEnvironment(name, brokerKeys)),
       ...environment,
     });
     undo.push(() => started.stop());
@@ -93,7 +110,7 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     options.nodeFlags,
   );
   await untilReady(gateway, () => answers(`http://127.0.0.1:${ports.gatewayHealth}/health/ready`));
-  const { apiKey, organizationId } = await createCaller(amqpUrl);
+  const { apiKey, organizationId } = await createCaller(amqpUrl, brokerKeys);
   const dataSource = createDataSource({ url: created.url, applicationName: 'bench', poolSize: 2 });
   await dataSource.initialize();
   undo.push(() => dataSource.destroy());
@@ -153,8 +170,18 @@ function writeCatalogue(upstreamUrl: string, options: CatalogueOptions, undo: Un
   return folder;
 }
 
-async function createCaller(amqpUrl: string): Promise<{ apiKey: string; organizationId: string }> {
-  const module = MessagingModule.forRoot({ amqpUrl: new Secret(amqpUrl), serviceName: 'bench' });
+/** Who an app is on the broker. */
+export function brokerEnvironment(app: AppName, { privateKeys, publicKeys }: BrokerKeys): NodeJS.ProcessEnv {
+  return { BROKER_PRIVATE_KEYS: privateKeys[app], BROKER_PUBLIC_KEYS: publicKeys };
+}
+
+async function createCaller(
+  amqpUrl: string,
+  { privateKeys, publicKeys }: BrokerKeys,
+): Promise<{ apiKey: string; organizationId: string }> {
+  const keys = { BROKER_PRIVATE_KEYS: new Secret(privateKeys.cli), BROKER_PUBLIC_KEYS: publicKeys };
+  const identity = BrokerIdentity.from('cli', keys);
+  const module = MessagingModule.forRoot({ amqpUrl: new Secret(amqpUrl), identity, serviceName: 'bench' });
   const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
   try {
     const bus = context.get(MessageBus);

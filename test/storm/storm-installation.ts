@@ -4,7 +4,7 @@ import { createDataSource, Database, migrate } from '@libs/persistence';
 import { Client } from 'pg';
 import { root } from '../../scripts/checkout';
 import { freePorts } from '../../scripts/services/ports';
-import { developmentSecrets } from '../../scripts/development/secrets';
+import { brokerKeysOf, developmentSecrets } from '../../scripts/development/secrets';
 import { PROVIDER_KEY_VARIABLE } from '../support/catalogue';
 import { plantSeed, type Seed } from '../support/installation-parts';
 import { WebhookReceiver } from '../support/webhook-receiver';
@@ -163,6 +163,7 @@ function environments(around: Surroundings): (name: ProcessName) => Record<strin
       NODE_EXTRA_CA_CERTS: receiver.certificateFile,
       DATABASE_URL: through('postgres'),
       AMQP_URL: through('rabbitmq'),
+      ...brokerKeysOf(app, secrets),
       REDIS_URL: through('redis'),
       REDIS_KEY_PREFIX: 'storm:',
       CATALOG_PATH: catalogueFile,

@@ -1,6 +1,6 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { Database, PersistenceModule } from '@libs/persistence';
-import { BrokerConnection, FeedOwnerModule, MessagingModule, Readiness } from '@libs/platform';
+import { BrokerConnection, BrokerIdentity, FeedOwnerModule, MessagingModule, Readiness } from '@libs/platform';
 import type { CredentialsEnv } from './credentials.env';
 import { CredentialChangesConsumer } from './feeds/credential-changes.consumer';
 import { FeedSourceModule } from './feeds/feed-source.module';
@@ -57,7 +57,7 @@ export class CredentialsModule implements OnModuleInit {
           applicationName: APP,
           entities: [CredentialEntity, IntakeSeedEntity, WebhookSecretEntity],
         }),
-        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, identity: BrokerIdentity.from(APP, env), serviceName: APP }),
         FeedSourceModule,
         FeedOwnerModule.forRoot({ feed: 'credentials', imports: [FeedSourceModule] }),
       ],
