@@ -17,6 +17,7 @@ import { KeyWrapper } from './vault/key-wrapper';
 import { KeyVerdictsRepository } from './vault/key-verdicts.repository';
 import { KeyVerdictsService } from './vault/key-verdicts.service';
 import { OpeningService } from './vault/opening.service';
+import { OpenJobsRepository } from './vault/open-jobs.repository';
 import { RingKeyWrapper } from './vault/ring-key-wrapper';
 import { RewrappingService } from './vault/rewrapping.service';
 import { SealedCredentialsRepository } from './vault/sealed-credentials.repository';
@@ -40,6 +41,7 @@ const APP = 'credentials';
     KeyVerdictsRepository,
     KeyVerdictsService,
     OpeningService,
+    OpenJobsRepository,
     RewrappingService,
     EnvelopeCipher,
     WebhookSecretsService,
