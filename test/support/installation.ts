@@ -243,8 +243,8 @@ export class Installation {
   async #boot(): Promise<void> {
     const apps = appsOf(this.options);
     await this.#launch(apps.map((app) => ({ app, name: app, lives: [{}] })));
-    if (apps.includes('auth'))
-      this.#seed = await plantSeed({ ...this.#environmentOf('auth'), ...this.brokerEnvironmentOf('cli') });
+    if (!apps.includes('auth')) return;
+    this.#seed = await plantSeed({ ...this.#environmentOf('auth'), ...this.brokerEnvironmentOf('cli') });
   }
 
   async #launch(apps: readonly LaunchedApp[]): Promise<void> {

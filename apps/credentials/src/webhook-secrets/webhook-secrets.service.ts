@@ -44,8 +44,8 @@ export class WebhookSecretsService {
 
   /** @throws AppError not_found for a workspace that is owed no webhook */
   async open({ organizationId, workspaceId, recipient }: WebhookSecretRequest): Promise<OpenedWebhookSecrets> {
-    if (!(await this.jobs.hasWebhook({ organizationId, workspaceId })))
-      throw new AppError('not_found', 'No such webhook');
+    const isOwed = await this.jobs.hasWebhook({ organizationId, workspaceId });
+    if (!isOwed) throw new AppError('not_found', 'No such webhook');
     const stored = await this.repository.findLive(organizationId, workspaceId);
     const purpose = webhookSecretPurpose(workspaceId);
     const sealedSecrets = stored.map(async (one) => {

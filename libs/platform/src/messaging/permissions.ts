@@ -1,12 +1,11 @@
 import {
   allContracts,
-  APP_NAMES,
-  FEED_NAMES,
   CHANGES_OF,
+  FEED_NAMES,
   JOB_SENDERS,
   PARTY_NAMES,
   queues,
-  type AppName,
+  type CallContract,
   type PartyName,
   type QueueSpec,
 } from '@libs/contracts';
@@ -21,42 +20,50 @@ export interface BrokerPermissions {
   readonly read: string;
 }
 
-const isApp = (party: PartyName): party is AppName => APP_NAMES.some((app) => app === party);
-const quoted = (name: string): string => name.replaceAll('.', String.raw`\.`);
-const oneOf = (names: readonly string[]): string => (names.length === 0 ? '^$' : `^(${names.join('|')})$`);
-/** A name and all names below it. */
-const below = (name: string): string => `${quoted(name)}(\\..+)?`;
+const ALL_QUEUES: readonly QueueSpec[] = Object.values(queues);
+const CALLS = allContracts.filter((contract): contract is CallContract<object, object> => contract.kind === 'call');
 
 /**
- * What a party's broker user needs, from the contracts: who asks whom, who owns which queue, who follows which feed. The
- * default exchange, by which any queue can be reached, is in none of them.
+ * What the broker user of a party needs, by the contracts: who owns which queue, who asks whom, who follows which feed.
+ * No party may write to the default exchange, which leads to every queue.
  */
 export function permissionsOf(party: PartyName): BrokerPermissions {
-  const own = Object.values(queues).filter(({ owner }) => owner === party) as readonly QueueSpec[];
-  const ownCalls = own.filter(({ kind }) => kind === 'call');
-  // Senders declare job queues as their owners do, so that a job waits for an owner that comes later.
-  const sends = isApp(party) && JOB_SENDERS.includes(party);
-  const jobs = Object.values(queues).filter(({ kind, owner }) => kind === 'job' && (owner === party || sends));
-  const calls = allContracts.filter((contract) => contract.kind === 'call');
-  const asked = calls.filter(({ askedBy }) => askedBy.includes(party)).map(({ queue }) => quoted(exchangeOf(queue)));
+  const asked = CALLS.filter(({ askedBy }) => askedBy.includes(party)).map(({ queue }) => exactly(exchangeOf(queue)));
   const askers = PARTY_NAMES.filter((asker) =>
-    calls.some(({ queue, askedBy }) => queue.owner === party && askedBy.includes(asker)),
+    CALLS.some(({ queue, askedBy }) => queue.owner === party && askedBy.includes(asker)),
   );
-  const published = FEED_NAMES.filter((feed) => CHANGES_OF[feed].queue.owner === party).map(quotedFeed);
-  const followed = FEED_NAMES.filter((feed) => CHANGES_OF[feed].askedBy.includes(party)).map(quotedFeed);
-  const answered = [...ownCalls.map(({ name }) => quoted(name)), ...ownCalls.map((queue) => quoted(exchangeOf(queue)))];
-  const jobNames = jobs.map(({ name }) => below(name));
-  const ends = [
+  const published = feedsWhere(({ queue }) => queue.owner === party);
+  const followed = feedsWhere(({ askedBy }) => askedBy.includes(party));
+  const held = [
+    ...callsOf(party),
+    ...jobsOf(party),
     ...(asked.length > 0 ? [below(replyExchangeOf(party))] : []),
-    ...followed.slice(0, 1).map(() => `events\\.${party}\\..+`),
+    ...(followed.length > 0 ? [below(`events.${party}`)] : []),
   ];
-  const held = [...answered, ...jobNames, ...ends];
   return {
-    configure: regex([...held, ...published, ...followed]),
-    write: regex([...held, ...published, ...asked, ...askers.map((asker) => quoted(replyExchangeOf(asker)))]),
-    read: regex([...held, ...followed]),
+    configure: oneOf([...held, ...published, ...followed]),
+    write: oneOf([...held, ...published, ...asked, ...askers.map((asker) => exactly(replyExchangeOf(asker)))]),
+    read: oneOf([...held, ...followed]),
   };
 }
 
-const quotedFeed = (feed: (typeof FEED_NAMES)[number]): string => quoted(feedExchangeOf(feed));
-const regex = (names: readonly string[]): string => oneOf([...new Set(names)]);
+function callsOf(party: PartyName): readonly string[] {
+  const own = ALL_QUEUES.filter(({ kind, owner }) => kind === 'call' && owner === party);
+  return own.flatMap((queue) => [exactly(queue.name), exactly(exchangeOf(queue))]);
+}
+
+/** Senders declare job queues as their owners do, so that a job waits for an owner that comes later. */
+function jobsOf(party: PartyName): readonly string[] {
+  const sends = JOB_SENDERS.some((sender) => sender === party);
+  const jobs = ALL_QUEUES.filter(({ kind, owner }) => kind === 'job' && (sends || owner === party));
+  return jobs.map(({ name }) => below(name));
+}
+
+function feedsWhere(isIt: (contract: (typeof CHANGES_OF)['access']) => boolean): readonly string[] {
+  return FEED_NAMES.filter((feed) => isIt(CHANGES_OF[feed])).map((feed) => exactly(feedExchangeOf(feed)));
+}
+
+const exactly = (name: string): string => name.replaceAll('.', String.raw`\.`);
+/** A name, and all that begin with it and a dot. */
+const below = (name: string): string => String.raw`${exactly(name)}(\..+)?`;
+const oneOf = (names: readonly string[]): string => `^(${[...new Set(names)].join('|')})$`;
