@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
   CreateKey,
@@ -14,6 +15,7 @@ import {
   Secret,
   type AppName,
   type BrokerKeys,
+  type PartyName,
 } from '@libs/contracts';
 import { createDataSource, Database, LedgerRepository } from '@libs/persistence';
 import { createTestDatabase } from '@libs/persistence/testing';
@@ -36,6 +38,8 @@ export interface Installation {
   readonly apiKey: string;
   readonly database: Database;
   readonly organizationId: string;
+  /** The way to the other apps for a process of this one; it ends with the installation. */
+  askAs(app: AppName): Promise<MessageBus>;
   stop(): Promise<void>;
 }
 
@@ -125,6 +129,11 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     apiKey,
     database,
     organizationId,
+    askAs: async (app) => {
+      const context = await contextOf(app, amqpUrl, brokerKeys);
+      undo.push(() => context.close());
+      return context.get(MessageBus);
+    },
   };
 }
 
@@ -175,14 +184,20 @@ export function brokerEnvironment(app: AppName, { privateKeys, publicKeys }: Bro
   return { BROKER_PRIVATE_KEYS: privateKeys[app], BROKER_PUBLIC_KEYS: publicKeys };
 }
 
-async function createCaller(
+/** The connection of a party to the broker. */
+async function contextOf(
+  party: PartyName,
   amqpUrl: string,
   { privateKeys, publicKeys }: BrokerKeys,
-): Promise<{ apiKey: string; organizationId: string }> {
-  const keys = { BROKER_PRIVATE_KEYS: new Secret(privateKeys.cli), BROKER_PUBLIC_KEYS: publicKeys };
-  const identity = BrokerIdentity.from('cli', keys);
+): Promise<INestApplicationContext> {
+  const keys = { BROKER_PRIVATE_KEYS: new Secret(privateKeys[party]), BROKER_PUBLIC_KEYS: publicKeys };
+  const identity = BrokerIdentity.from(party, keys);
   const module = MessagingModule.forRoot({ amqpUrl: new Secret(amqpUrl), identity, serviceName: 'bench' });
-  const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+  return NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+}
+
+async function createCaller(amqpUrl: string, keys: BrokerKeys): Promise<{ apiKey: string; organizationId: string }> {
+  const context = await contextOf('cli', amqpUrl, keys);
   try {
     const bus = context.get(MessageBus);
     const organization = await bus.call(CreateOrganization, { name: 'Bench' });

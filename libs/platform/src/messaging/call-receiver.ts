@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import type { MessageProperties } from 'amqplib';
 import type { CallContract, Contract, FeedName, PartyName } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { validateInstance } from '../validation/validate';
@@ -9,7 +10,7 @@ import { decodePacket, type Reply } from './message-codec';
 import { answerSeconds } from './messaging-metrics';
 import { refuseMessage } from './refused-messages';
 import type { ReplySender } from './reply-sender';
-import { LEEWAY_MS, readQuestion, type SignedQuestion } from './signatures';
+import { LEEWAY_MS, readQuestion, type Refusal, type SignedQuestion } from './signatures';
 import type { UsedQuestions } from './used-questions';
 
 /** Runs the handler of a contract on a validated message; a job has no asker. */
@@ -37,18 +38,23 @@ const UNKNOWN = { name: 'unknown', timeoutMs: 1_000 };
  */
 export class CallReceiver {
   readonly #logger = new Logger(CallReceiver.name);
+  /** Those who may ask anything here; the broker lets this app answer no others. */
+  readonly #askers: ReadonlySet<PartyName>;
 
   constructor(
     private readonly contracts: ReadonlyMap<string, Contract>,
     private readonly invoke: Invoke,
     private readonly replies: Replies,
     private readonly options: AnsweringOptions,
-  ) {}
+  ) {
+    const calls = [...contracts.values()].filter((contract): contract is AnyCall => contract.kind === 'call');
+    this.#askers = new Set(calls.flatMap(({ askedBy }) => askedBy));
+  }
 
   async receive(delivery: Delivery): Promise<void> {
     const stopTimer = answerSeconds.startTimer();
     const { properties, content } = delivery.message;
-    const question = readQuestion(this.options.identity, properties, content, Date.now());
+    const question = this.#read(properties, content);
     if (typeof question === 'string') {
       delivery.ack();
       refuseMessage('question', question, `in queue ${delivery.message.fields.routingKey}`);
@@ -63,6 +69,11 @@ export class CallReceiver {
     const { name, timeoutMs } = contract instanceof AppError ? UNKNOWN : contract;
     await this.#send(question, reply, timeoutMs);
     stopTimer({ contract: name, outcome: 'err' in reply ? reply.err.code : 'ok' });
+  }
+
+  #read(properties: MessageProperties, content: Buffer): SignedQuestion | Refusal {
+    const question = readQuestion(this.options.identity, properties, content, Date.now());
+    return typeof question === 'string' || this.#askers.has(question.asker) ? question : 'stranger';
   }
 
   #contractOf({ contractName, asker }: SignedQuestion): AnyCall | AppError {

@@ -44,7 +44,7 @@ describe('messages that somebody else wrote', () => {
     broker = await TestBroker.connect();
     const queue = broker.callQueue();
     const common = { queue, timeoutMs: 3_000, request: CountRequest, response: CountResponse };
-    count = call({ ...common, name: `${queue.name}.count`, askedBy: ['gateway'], repeat: 'harmless' });
+    count = call({ ...common, name: `${queue.name}.count`, askedBy: ['gateway', 'cli'], repeat: 'harmless' });
     once = call({ ...common, name: `${queue.name}.once`, askedBy: ['gateway'], repeat: 'refused' });
     handled = [];
     await startOwner();
@@ -134,9 +134,16 @@ describe('messages that somebody else wrote', () => {
   });
 
   it('are refused with a reason when the party may not ask the contract', async () => {
+    const bus = await busOf('cli');
+    await expect(bus.call(once, { by: 1 })).rejects.toMatchObject({ code: 'permission_denied' });
+    await expect(bus.call(count, { by: 1 })).resolves.toEqual({ count: 1, asker: 'cli' });
+  });
+
+  it('are not answered when the party may ask nothing of the owner', async () => {
     const bus = await busOf('video-worker');
-    await expect(bus.call(count, { by: 1 })).rejects.toMatchObject({ code: 'permission_denied' });
-    expect(handled).toEqual([]);
+    await expect(bus.call({ ...count, timeoutMs: 500 }, { by: 1 })).rejects.toMatchObject({ code: 'timeout' });
+    await untilAnswered();
+    expect(handled).toEqual([{ by: 99, asker: 'gateway' }]);
   });
 
   it.each<[string, Forgery]>([

@@ -26,7 +26,7 @@ export interface SignedQuestion extends QuestionHead {
 }
 
 /** Why a message is not accepted; a label of the counter. */
-export type Refusal = 'unsigned' | 'unknown_key' | 'forged' | 'expired' | 'misaddressed' | 'repeated';
+export type Refusal = 'unsigned' | 'unknown_key' | 'forged' | 'expired' | 'misaddressed' | 'stranger' | 'repeated';
 
 /** Returns the headers of a question. */
 export function signQuestion(identity: BrokerIdentity, owner: PartyName, head: QuestionHead, content: Buffer): Headers {
