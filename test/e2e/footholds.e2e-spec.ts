@@ -81,6 +81,8 @@ const MODEL = {
   pricing: { prompt: '0', completion: '0' },
 };
 const RAW_KEY = `sk-canary-${'b'.repeat(32)}`;
+/** For an answer that must not come; a busy machine takes a part of it. */
+const LONGEST_WAIT_MS = 8_000;
 const CALLS = allContracts.filter((contract): contract is CallContract<object, object> => contract.kind === 'call');
 
 let installation: Installation;
@@ -159,7 +161,10 @@ describe.each<PartyName>(['video-worker', 'batch-worker', 'credentials', 'auth']
     const bus = await footholdIn(party).bus(installation.broker.url);
     const before = await storedKeys();
     const answers = await Promise.all(
-      forbidden.map(async (contract) => `${contract.name} ${await codeOf(bus.call(contract, loot()))}`),
+      forbidden.map(async (contract) => {
+        const impatient = { ...contract, timeoutMs: Math.min(contract.timeoutMs, LONGEST_WAIT_MS) };
+        return `${contract.name} ${await codeOf(bus.call(impatient, loot()))}`;
+      }),
     );
     expect(forbidden.length).toBeGreaterThan(40);
     // An owner does not even answer a party that may ask it nothing.
