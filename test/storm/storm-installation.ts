@@ -103,7 +103,7 @@ export class StormInstallation {
       const logs = (missing as ProcessName[]).map((name) => `${name}\n${processes.lastLines(name).join('\n')}`);
       throw new Error(`not ready: ${logs.join('\n')}`);
     }
-    installation.#seed = await plantSeed({ ...environment('auth') });
+    installation.#seed = await plantSeed({ ...environment('auth'), ...operatorKeys(folder) });
     return installation;
   }
 
@@ -142,6 +142,10 @@ interface Surroundings {
   readonly gatewayPorts: Readonly<Record<GatewayName, number>>;
   readonly receiver: WebhookReceiver;
 }
+
+/** Who the command line is on the broker. */
+const operatorKeys = (folder: string): Readonly<Record<string, string>> =>
+  brokerKeysOf('cli', developmentSecrets(join(folder, 'secrets.json')));
 
 /** The environment of each process: every address in it is a proxy of this process. */
 function environments(around: Surroundings): (name: ProcessName) => Record<string, string> {
