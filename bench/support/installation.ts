@@ -129,11 +129,7 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     apiKey,
     database,
     organizationId,
-    askAs: async (app) => {
-      const context = await contextOf(app, amqpUrl, brokerKeys);
-      undo.push(() => context.close());
-      return context.get(MessageBus);
-    },
+    askAs: (app) => busOf(app, { amqpUrl, brokerKeys, undo }),
   };
 }
 
@@ -182,6 +178,15 @@ function writeCatalogue(upstreamUrl: string, options: CatalogueOptions, undo: Un
 /** Who an app is on the broker. */
 export function brokerEnvironment(app: AppName, { privateKeys, publicKeys }: BrokerKeys): NodeJS.ProcessEnv {
   return { BROKER_PRIVATE_KEYS: privateKeys[app], BROKER_PUBLIC_KEYS: publicKeys };
+}
+
+async function busOf(
+  app: AppName,
+  { amqpUrl, brokerKeys, undo }: { amqpUrl: string; brokerKeys: BrokerKeys; undo: Undo[] },
+): Promise<MessageBus> {
+  const context = await contextOf(app, amqpUrl, brokerKeys);
+  undo.push(() => context.close());
+  return context.get(MessageBus);
 }
 
 /** The connection of a party to the broker. */

@@ -1,4 +1,12 @@
-import { createHmac, createPrivateKey, createPublicKey, diffieHellman, hkdfSync, timingSafeEqual } from 'node:crypto';
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  diffieHellman,
+  hkdfSync,
+  timingSafeEqual,
+} from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { PARTY_NAMES, type PartyName, type Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -26,14 +34,15 @@ interface OwnKey {
  * the other (X25519, then HKDF), so a third party has it only if it holds the private key of either.
  */
 export class PairKey {
-  readonly #secret: Buffer;
+  /** As bytes it would be read anew for each signature, which takes four times as long. */
+  readonly #secret: KeyObject;
 
   /** @param name the public keys of the sender and of the receiver, shortened */
   constructor(
     readonly name: string,
     secret: Buffer,
   ) {
-    this.#secret = secret;
+    this.#secret = createSecretKey(secret);
   }
 
   /** HMAC-SHA-256 of the fields and the content. The end of a list in JSON is certain, so the two cannot be shifted. */
