@@ -4,12 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { newBrokerKeys } from '@libs/contracts';
 import { createDataSource, Database } from '@libs/persistence';
 import { createTestDatabase, storeVideo } from '@libs/persistence/testing';
 import { freePorts } from '../scripts/services/ports';
 import { answers, BenchProcess, untilReady } from './support/child-process';
 import { runBenchmark } from './support/comparison';
-import { ownVirtualHost, type Undo } from './support/installation';
+import { brokerEnvironment, ownVirtualHost, type Undo } from './support/installation';
 import { rounded } from './support/statistics';
 
 /**
@@ -78,6 +79,7 @@ async function measure(undo: Undo[]): Promise<object> {
     NODE_ENV: 'production',
     DATABASE_URL: created.url,
     AMQP_URL: ownVirtualHost(process.env.AMQP_URL ?? 'amqp://guest:guest@127.0.0.1:5672', undo),
+    ...brokerEnvironment('video-worker', newBrokerKeys()),
     CATALOG_PATH: catalogue,
     HEALTH_PORT: String(healthPort),
     DRAIN_DELAY_MS: '0',

@@ -3,11 +3,23 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { CreateKey, CreateOrganization, hashApiKey, labelApiKey, mintApiKey, Secret } from '@libs/contracts';
+import {
+  CreateKey,
+  CreateOrganization,
+  hashApiKey,
+  labelApiKey,
+  mintApiKey,
+  newBrokerKeys,
+  Secret,
+  type AppName,
+  type BrokerKeys,
+  type PartyName,
+} from '@libs/contracts';
 import { createDataSource, Database, LedgerRepository } from '@libs/persistence';
 import { createTestDatabase } from '@libs/persistence/testing';
-import { MessageBus, MessagingModule } from '@libs/platform';
+import { BrokerIdentity, MessageBus, MessagingModule } from '@libs/platform';
 import { APP_ALLOCATOR, APP_NODE_FLAGS } from '../../scripts/app-node-flags';
 import { freePorts } from '../../scripts/services/ports';
 import { benchCatalogue, type CatalogueOptions } from './catalogue';
@@ -26,6 +38,8 @@ export interface Installation {
   readonly apiKey: string;
   readonly database: Database;
   readonly organizationId: string;
+  /** The way to the other apps for a process of this one; it ends with the installation. */
+  askAs(app: AppName): Promise<MessageBus>;
   stop(): Promise<void>;
 }
 
@@ -39,7 +53,12 @@ export interface InstallationOptions {
 export type Undo = () => unknown;
 
 /** `entry` below `dist`; `flags` for its Node. */
-type Launch = (name: string, entry: string, environment: NodeJS.ProcessEnv, flags?: readonly string[]) => BenchProcess;
+type Launch = (
+  name: AppName | 'upstream',
+  entry: string,
+  environment: NodeJS.ProcessEnv,
+  flags?: readonly string[],
+) => BenchProcess;
 
 export async function startInstallation(options: InstallationOptions): Promise<Installation> {
   const undo: Undo[] = [];
@@ -70,9 +89,11 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     LOG_LEVEL: 'warn',
     SANDBOX_API_KEY: SANDBOX_KEY,
   };
+  const brokerKeys = newBrokerKeys();
   const launch: Launch = (name, entry, environment, flags = []) => {
     const started = BenchProcess.start(name, [...APP_NODE_FLAGS, ...flags, join(dist, entry)], {
       ...common,
+      ...(name !== 'upstream' && brokerEnvironment(name, brokerKeys)),
       ...environment,
     });
     undo.push(() => started.stop());
@@ -93,7 +114,7 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     options.nodeFlags,
   );
   await untilReady(gateway, () => answers(`http://127.0.0.1:${ports.gatewayHealth}/health/ready`));
-  const { apiKey, organizationId } = await createCaller(amqpUrl);
+  const { apiKey, organizationId } = await createCaller(amqpUrl, brokerKeys);
   const dataSource = createDataSource({ url: created.url, applicationName: 'bench', poolSize: 2 });
   await dataSource.initialize();
   undo.push(() => dataSource.destroy());
@@ -108,6 +129,7 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     apiKey,
     database,
     organizationId,
+    askAs: (app) => busOf(app, { amqpUrl, brokerKeys, undo }),
   };
 }
 
@@ -153,9 +175,34 @@ function writeCatalogue(upstreamUrl: string, options: CatalogueOptions, undo: Un
   return folder;
 }
 
-async function createCaller(amqpUrl: string): Promise<{ apiKey: string; organizationId: string }> {
-  const module = MessagingModule.forRoot({ amqpUrl: new Secret(amqpUrl), serviceName: 'bench' });
-  const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+/** Who an app is on the broker. */
+export function brokerEnvironment(app: AppName, { privateKeys, publicKeys }: BrokerKeys): NodeJS.ProcessEnv {
+  return { BROKER_PRIVATE_KEYS: privateKeys[app], BROKER_PUBLIC_KEYS: publicKeys };
+}
+
+async function busOf(
+  app: AppName,
+  { amqpUrl, brokerKeys, undo }: { amqpUrl: string; brokerKeys: BrokerKeys; undo: Undo[] },
+): Promise<MessageBus> {
+  const context = await contextOf(app, amqpUrl, brokerKeys);
+  undo.push(() => context.close());
+  return context.get(MessageBus);
+}
+
+/** The connection of a party to the broker. */
+async function contextOf(
+  party: PartyName,
+  amqpUrl: string,
+  { privateKeys, publicKeys }: BrokerKeys,
+): Promise<INestApplicationContext> {
+  const keys = { BROKER_PRIVATE_KEYS: new Secret(privateKeys[party]), BROKER_PUBLIC_KEYS: publicKeys };
+  const identity = BrokerIdentity.from(party, keys);
+  const module = MessagingModule.forRoot({ amqpUrl: new Secret(amqpUrl), identity, serviceName: 'bench' });
+  return NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+}
+
+async function createCaller(amqpUrl: string, keys: BrokerKeys): Promise<{ apiKey: string; organizationId: string }> {
+  const context = await contextOf('cli', amqpUrl, keys);
   try {
     const bus = context.get(MessageBus);
     const organization = await bus.call(CreateOrganization, { name: 'Bench' });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { PortPlan } from './port-plan';
-import type { DevelopmentSecrets } from './secrets';
+import { brokerKeysOf, type DevelopmentSecrets } from './secrets';
 import type { AppSpec } from './supervised-app';
 
 export const APP_NAMES = ['gateway', 'batch-worker', 'video-worker', 'credentials', 'auth'] as const;
@@ -23,7 +23,7 @@ const ownerOf = { CREDENTIALS_KEYRING: 'credentials', TOKEN_SIGNING_KEYS: 'auth'
 
 const entryOf = (root: string, ...path: string[]): string => join(root, 'dist', ...path, 'src/main.js');
 
-/** What every child sees: the caller's environment, the services, and what `up` chose. */
+/** What every child sees: the caller's environment, the services, and what `up` chose; on the broker it is the command line. */
 export function commonEnvironment(plan: DevelopmentPlan): NodeJS.ProcessEnv {
   const { environment, ports, secrets, serviceUrls, stateFolder, catalogPath } = plan;
   const chosen = {
@@ -35,14 +35,17 @@ export function commonEnvironment(plan: DevelopmentPlan): NodeJS.ProcessEnv {
     DRAIN_DELAY_MS: environment.DRAIN_DELAY_MS || '0',
   };
   const { CREDENTIALS_KEYRING: _keyring, TOKEN_SIGNING_KEYS: _signingKeys, ...rest } = environment;
-  return { ...rest, ...serviceUrls, ...chosen };
+  return { ...rest, ...serviceUrls, ...chosen, ...brokerKeysOf('cli', secrets) };
 }
 
 /** The five apps and the sandbox provider, each with the environment it runs in. */
 export function appSpecs(plan: DevelopmentPlan): AppSpec[] {
   const common = commonEnvironment(plan);
   const apps = APP_NAMES.map((name) => {
-    const own: NodeJS.ProcessEnv = { HEALTH_PORT: String(plan.ports.health[name]) };
+    const own: NodeJS.ProcessEnv = {
+      HEALTH_PORT: String(plan.ports.health[name]),
+      ...brokerKeysOf(name, plan.secrets),
+    };
     for (const [variable, owner] of Object.entries(ownerOf)) {
       const key = variable as keyof typeof ownerOf;
       if (owner === name) own[key] = plan.environment[key] || plan.secrets[key];

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { newBrokerKeys, type BrokerKeys, type PartyName } from '@libs/contracts';
 import { writeWhole } from '../services/private-settings';
 
 /** The keys of a development installation: made once, kept in `.sluice/secrets.json`, readable by its owner only. */
@@ -10,6 +11,16 @@ export interface DevelopmentSecrets {
   readonly TOKEN_SIGNING_KEYS: string;
   /** What the sandbox provider asks of whoever calls it. */
   readonly SANDBOX_API_KEY: string;
+  /** What the apps and the command line sign their messages with: each gets its own private key alone. */
+  readonly BROKER_KEYS: BrokerKeys;
+}
+
+/** The two variables that say who a process is on the broker. */
+export function brokerKeysOf(
+  party: PartyName,
+  { BROKER_KEYS: { privateKeys, publicKeys } }: Pick<DevelopmentSecrets, 'BROKER_KEYS'>,
+): Readonly<Record<'BROKER_PRIVATE_KEYS' | 'BROKER_PUBLIC_KEYS', string>> {
+  return { BROKER_PRIVATE_KEYS: privateKeys[party], BROKER_PUBLIC_KEYS: publicKeys };
 }
 
 function newSecrets(): DevelopmentSecrets {
@@ -20,6 +31,7 @@ function newSecrets(): DevelopmentSecrets {
     CREDENTIALS_KEYRING: `${keyId}:${randomBytes(32).toString('base64')}`,
     TOKEN_SIGNING_KEYS: JSON.stringify([signingKey]),
     SANDBOX_API_KEY: `sandbox-${randomBytes(16).toString('base64url')}`,
+    BROKER_KEYS: newBrokerKeys(),
   };
 }
 

@@ -9,6 +9,12 @@ import { privateSettings, type PrivateSettings } from './private-settings';
 import { probeRabbit } from './probe';
 import { findProgram } from './programs';
 
+/** A user beside the administrator. */
+export interface RabbitUser {
+  readonly name: string;
+  readonly permissions: Readonly<Record<'configure' | 'write' | 'read', string>>;
+}
+
 const USER = 'sluice';
 
 export const hasRabbitPrograms = (): boolean => findProgram('rabbitmq-server') !== undefined;
@@ -20,7 +26,7 @@ function passwordHash(password: string): string {
 }
 
 /** User, virtual hosts and permissions: loaded at every start, so neither a plugin nor rabbitmqctl is needed. */
-function definitions(password: string): string {
+function definitions(password: string, users: readonly RabbitUser[]): string {
   const vhosts = ['/', 'sluice'];
   const everything = { configure: '.*', write: '.*', read: '.*' };
   return JSON.stringify({
@@ -31,16 +37,25 @@ function definitions(password: string): string {
         hashing_algorithm: 'rabbit_password_hashing_sha256',
         tags: 'administrator',
       },
+      ...users.map(({ name }) => ({
+        name,
+        password_hash: passwordHash(password),
+        hashing_algorithm: 'rabbit_password_hashing_sha256',
+        tags: '',
+      })),
     ],
     vhosts: vhosts.map((name) => ({ name })),
-    permissions: vhosts.map((vhost) => ({ user: USER, vhost, ...everything })),
+    permissions: vhosts.flatMap((vhost) => [
+      { user: USER, vhost, ...everything },
+      ...users.map(({ name, permissions }) => ({ user: name, vhost, ...permissions })),
+    ]),
   });
 }
 
-function writeConfig(folder: string, { password, ports: [port] }: PrivateSettings): void {
+function writeConfig(folder: string, { password, ports: [port] }: PrivateSettings, users: readonly RabbitUser[]): void {
   for (const part of ['home', 'data', 'log', 'schema']) mkdirSync(join(folder, part), { recursive: true, mode: 0o700 });
   const definitionsFile = join(folder, 'definitions.json');
-  writeFileSync(definitionsFile, definitions(password), { mode: 0o600 });
+  writeFileSync(definitionsFile, definitions(password, users), { mode: 0o600 });
   writeFileSync(join(folder, 'enabled_plugins'), '[].\n');
   // Debian's own environment file would override ours.
   writeFileSync(join(folder, 'environment.conf'), '');
@@ -143,14 +158,17 @@ class PrivateRabbit implements PrivateServer {
   }
 }
 
-/** A RabbitMQ of our own with its data in `folder`: virtual hosts `/` and `sluice`, one administrator. */
-export async function startPrivateRabbit(folder: string): Promise<PrivateServer> {
+/**
+ * A RabbitMQ of our own with its data in `folder`: virtual hosts `/` and `sluice`, one administrator, and other users
+ * with the same password.
+ */
+export async function startPrivateRabbit(folder: string, users: readonly RabbitUser[] = []): Promise<PrivateServer> {
   const program = findProgram('rabbitmq-server');
   if (program === undefined) throw new Error('no RabbitMQ server program is installed');
   const ownFolder = resolve(folder);
   const settings = await privateSettings(ownFolder, 3);
   const [port = 0, , epmdPort = 0] = settings.ports;
-  writeConfig(ownFolder, settings);
+  writeConfig(ownFolder, settings, users);
   const portMapper = new PortMapper(epmdPort);
   portMapper.start();
   const url = `amqp://${USER}:${settings.password}@127.0.0.1:${port}`;

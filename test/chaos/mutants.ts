@@ -1,4 +1,5 @@
 import { accountMutants } from './account-mutants';
+import { brokerMutants } from './broker-mutants';
 import { feedMutants } from './feed-mutants';
 import { intakeMutants } from './intake-mutants';
 import { housekeepingMutants } from './housekeeping-mutants';
@@ -165,6 +166,7 @@ export const mutants: readonly Mutant[] = [
   },
   ...accountMutants,
   ...streamMutants,
+  ...brokerMutants,
   ...feedMutants,
   ...intakeMutants,
   ...housekeepingMutants,

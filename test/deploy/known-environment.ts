@@ -5,6 +5,8 @@ const known = new Set([
   'DATABASE_URL',
   'REDIS_URL',
   'AMQP_URL',
+  'BROKER_PRIVATE_KEYS',
+  'BROKER_PUBLIC_KEYS',
   'SERVICE_NAME',
   'PUBLIC_URL',
   'CATALOG_PATH',

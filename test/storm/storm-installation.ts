@@ -4,7 +4,7 @@ import { createDataSource, Database, migrate } from '@libs/persistence';
 import { Client } from 'pg';
 import { root } from '../../scripts/checkout';
 import { freePorts } from '../../scripts/services/ports';
-import { developmentSecrets } from '../../scripts/development/secrets';
+import { brokerKeysOf, developmentSecrets } from '../../scripts/development/secrets';
 import { PROVIDER_KEY_VARIABLE } from '../support/catalogue';
 import { plantSeed, type Seed } from '../support/installation-parts';
 import { WebhookReceiver } from '../support/webhook-receiver';
@@ -103,7 +103,7 @@ export class StormInstallation {
       const logs = (missing as ProcessName[]).map((name) => `${name}\n${processes.lastLines(name).join('\n')}`);
       throw new Error(`not ready: ${logs.join('\n')}`);
     }
-    installation.#seed = await plantSeed({ ...environment('auth') });
+    installation.#seed = await plantSeed({ ...environment('auth'), ...operatorKeys(folder) });
     return installation;
   }
 
@@ -143,6 +143,10 @@ interface Surroundings {
   readonly receiver: WebhookReceiver;
 }
 
+/** Who the command line is on the broker. */
+const operatorKeys = (folder: string): Readonly<Record<string, string>> =>
+  brokerKeysOf('cli', developmentSecrets(join(folder, 'secrets.json')));
+
 /** The environment of each process: every address in it is a proxy of this process. */
 function environments(around: Surroundings): (name: ProcessName) => Record<string, string> {
   const { folder, urls, links, gatewayPorts, receiver } = around;
@@ -163,6 +167,7 @@ function environments(around: Surroundings): (name: ProcessName) => Record<strin
       NODE_EXTRA_CA_CERTS: receiver.certificateFile,
       DATABASE_URL: through('postgres'),
       AMQP_URL: through('rabbitmq'),
+      ...brokerKeysOf(app, secrets),
       REDIS_URL: through('redis'),
       REDIS_KEY_PREFIX: 'storm:',
       CATALOG_PATH: catalogueFile,

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { connect } from 'amqplib';
+import { PARTY_NAMES, type PartyName } from '@libs/contracts';
+import { permissionsOf } from '@libs/platform';
 import { TcpProxy } from '@libs/platform/testing';
 import { hasRabbitPrograms, startPrivateRabbit } from '../../scripts/private-services';
 
@@ -11,7 +13,10 @@ import { hasRabbitPrograms, startPrivateRabbit } from '../../scripts/private-ser
  * its connections as from a dead broker, while the broker, which is not ours to kill, stays.
  */
 export interface InstallationBroker {
+  /** Of the administrator. */
   readonly url: string;
+  /** Whether each party has a user of its own, which may do what its contracts need and no more. */
+  readonly hasUsers: boolean;
   /** Gone from one moment to the next, until `restart`. */
   kill9(): Promise<void>;
   /** Brings it back, after an orderly stop if it runs; what it had confirmed is there again. */
@@ -26,7 +31,16 @@ const MANAGEMENT_PORT = 15_672;
 export async function startBroker(folder: string): Promise<InstallationBroker> {
   if (!hasRabbitPrograms()) return ProxiedBroker.start(process.env.AMQP_URL ?? DEFAULT_URL);
   mkdirSync(folder, { recursive: true });
-  return startPrivateRabbit(folder);
+  const users = PARTY_NAMES.map((party) => ({ name: party, permissions: permissionsOf(party) }));
+  return Object.assign(await startPrivateRabbit(folder, users), { hasUsers: true });
+}
+
+/** The URL with which a party connects: `url` is the broker's, or that of a proxy before it. */
+export function urlOf(party: PartyName, { hasUsers }: InstallationBroker, url: string): string {
+  if (!hasUsers) return url;
+  const own = new URL(url);
+  own.username = party;
+  return own.href;
 }
 
 /** Takes every message out of a queue; how many there were. */
@@ -52,6 +66,8 @@ export async function queueDepth(brokerUrl: string, queue: string): Promise<numb
 }
 
 class ProxiedBroker implements InstallationBroker {
+  readonly hasUsers = false;
+
   private constructor(
     readonly url: string,
     private readonly proxy: TcpProxy,

@@ -2,15 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { PartyName } from '@libs/contracts';
 import { createDataSource, Database } from '@libs/persistence';
 import type { TestDatabase } from '@libs/persistence/testing';
 import { root } from '../../scripts/checkout';
 import { AppLog } from '../../scripts/development/app-log';
 import { answersReady, waitUntilReady } from '../../scripts/development/readiness';
-import { developmentSecrets, type DevelopmentSecrets } from '../../scripts/development/secrets';
+import { brokerKeysOf, developmentSecrets, type DevelopmentSecrets } from '../../scripts/development/secrets';
 import { SupervisedApp } from '../../scripts/development/supervised-app';
 import { freePorts } from '../../scripts/services/ports';
-import type { InstallationBroker } from './broker';
+import { urlOf, type InstallationBroker } from './broker';
 import { PROVIDER_KEY_VARIABLE } from './catalogue';
 import { ApiClient } from './client';
 import { eventually } from './eventually';
@@ -129,6 +130,12 @@ export class Installation {
     return this.parts.broker;
   }
 
+  /** Who a party is on the broker, and the way there. */
+  brokerEnvironmentOf(party: PartyName): Readonly<Record<string, string>> {
+    const { broker, secrets } = this.parts;
+    return { AMQP_URL: urlOf(party, broker, broker.url), ...brokerKeysOf(party, secrets) };
+  }
+
   /** What is in Redis for this installation begins with it. */
   get redisKeyPrefix(): string {
     return this.#redisPrefix;
@@ -236,7 +243,8 @@ export class Installation {
   async #boot(): Promise<void> {
     const apps = appsOf(this.options);
     await this.#launch(apps.map((app) => ({ app, name: app, lives: [{}] })));
-    if (apps.includes('auth')) this.#seed = await plantSeed(this.#environmentOf('auth'));
+    if (!apps.includes('auth')) return;
+    this.#seed = await plantSeed({ ...this.#environmentOf('auth'), ...this.brokerEnvironmentOf('cli') });
   }
 
   async #launch(apps: readonly LaunchedApp[]): Promise<void> {
@@ -260,7 +268,7 @@ export class Installation {
 
   /** Nothing of the caller's environment: what the apps read is what the test says. */
   #environmentOf(app: AppName): Record<string, string> {
-    const { folder, secrets, gatewayPort, urls } = this.parts;
+    const { folder, secrets, gatewayPort, urls, broker } = this.parts;
     return {
       PATH: process.env.PATH ?? '',
       HOME: folder,
@@ -268,7 +276,8 @@ export class Installation {
       // Five processes of every installation load the same thousand modules.
       NODE_COMPILE_CACHE: join(root, '.sluice/compile-cache'),
       DATABASE_URL: urls.database,
-      AMQP_URL: urls.broker,
+      AMQP_URL: urlOf(app, broker, urls.broker),
+      ...brokerKeysOf(app, secrets),
       REDIS_URL: urls.redis,
       REDIS_KEY_PREFIX: this.#redisPrefix,
       CATALOG_PATH: join(folder, 'catalogue.yaml'),

@@ -18,7 +18,7 @@ export class Operator {
         PATH: process.env.PATH ?? '',
         HOME: this.installation.folder,
         DATABASE_URL: this.installation.databaseUrl,
-        AMQP_URL: this.installation.broker.url,
+        ...this.installation.brokerEnvironmentOf('cli'),
         ...(process.env.REDIS_URL !== undefined && { REDIS_URL: process.env.REDIS_URL }),
       },
       timeout: TIMEOUT_MS,

@@ -1,6 +1,6 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { AuditRepository, Database, LedgerAuditRepository, PersistenceModule, SingleRunner } from '@libs/persistence';
-import { BrokerConnection, Egress, FeedOwnerModule, MessagingModule, Readiness } from '@libs/platform';
+import { BrokerConnection, BrokerIdentity, Egress, FeedOwnerModule, MessagingModule, Readiness } from '@libs/platform';
 import { AuthEnv } from './auth.env';
 import { ExpiredRowsRepository } from './expiry/expired-rows.repository';
 import { ExpiryService } from './expiry/expiry.service';
@@ -124,7 +124,7 @@ export class AuthModule implements OnModuleInit {
           applicationName: APP,
           entities,
         }),
-        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, identity: BrokerIdentity.from(APP, env), serviceName: APP }),
         FeedSourceModule,
         FeedOwnerModule.forRoot({ feed: 'access', imports: [FeedSourceModule] }),
       ],

@@ -3,6 +3,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { queues, Secret } from '@libs/contracts';
 import { consumeQueues } from '@libs/platform';
+import { KnownQuestions, testIdentities } from '@libs/platform/testing';
 import { KeysConsumer } from './keys/keys.consumer';
 import { KeysService } from './keys/keys.service';
 import { AuthorizationCodesConsumer } from './oauth/authorization-codes.consumer';
@@ -66,7 +67,9 @@ describe('consumers of the auth queue', () => {
         return { listen: async () => void (listens = true) };
       },
     };
-    await consumeQueues(hybrid as never, { amqpUrl: new Secret('amqp://127.0.0.1'), queues: [queues.auth] });
+    const answering = { identity: testIdentities().auth, usedQuestions: new KnownQuestions() };
+    const amqpUrl = new Secret('amqp://127.0.0.1');
+    await consumeQueues(hybrid as never, { amqpUrl, queues: [queues.auth], answering });
     return listens;
   }
 

@@ -3,6 +3,7 @@ import { CatalogueSource, InferenceEngine, NativeBatchCaller } from '@libs/infer
 import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
 import {
   BrokerConnection,
+  BrokerIdentity,
   CredentialsClient,
   Feeds,
   KeyDirectory,
@@ -73,7 +74,12 @@ export class BatchWorkerModule implements OnModuleInit {
           poolSize: POOL_SIZE,
           byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
         }),
-        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP, follows: ['access', 'credentials'] }),
+        MessagingModule.forRoot({
+          amqpUrl: env.AMQP_URL,
+          identity: BrokerIdentity.from(APP, env),
+          serviceName: APP,
+          follows: ['access', 'credentials'],
+        }),
         OutboxModule.forRoot({ imports: [BatchWorkerOutbox] }),
       ],
       providers: [

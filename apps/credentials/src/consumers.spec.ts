@@ -2,6 +2,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { queues, Secret } from '@libs/contracts';
 import { consumeQueues } from '@libs/platform';
+import { KnownQuestions, testIdentities } from '@libs/platform/testing';
 import { CredentialsConsumer } from './vault/credentials.consumer';
 import { CredentialsService } from './vault/credentials.service';
 import { IntakeKeys } from './vault/intake-keys';
@@ -37,7 +38,9 @@ async function register(controllers: readonly Consumer[]): Promise<boolean> {
       return { listen: async () => void (listens = true) };
     },
   };
-  await consumeQueues(hybrid as never, { amqpUrl: new Secret('amqp://127.0.0.1'), queues: [queues.credentials] });
+  const answering = { identity: testIdentities().credentials, usedQuestions: new KnownQuestions() };
+  const amqpUrl = new Secret('amqp://127.0.0.1');
+  await consumeQueues(hybrid as never, { amqpUrl, queues: [queues.credentials], answering });
   return listens;
 }
 

@@ -1,6 +1,6 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { Database, PersistenceModule } from '@libs/persistence';
-import { BrokerConnection, FeedOwnerModule, MessagingModule, Readiness } from '@libs/platform';
+import { BrokerConnection, BrokerIdentity, FeedOwnerModule, MessagingModule, Readiness } from '@libs/platform';
 import type { CredentialsEnv } from './credentials.env';
 import { CredentialChangesConsumer } from './feeds/credential-changes.consumer';
 import { FeedSourceModule } from './feeds/feed-source.module';
@@ -17,6 +17,7 @@ import { KeyWrapper } from './vault/key-wrapper';
 import { KeyVerdictsRepository } from './vault/key-verdicts.repository';
 import { KeyVerdictsService } from './vault/key-verdicts.service';
 import { OpeningService } from './vault/opening.service';
+import { OpenJobsRepository } from './vault/open-jobs.repository';
 import { RingKeyWrapper } from './vault/ring-key-wrapper';
 import { RewrappingService } from './vault/rewrapping.service';
 import { SealedCredentialsRepository } from './vault/sealed-credentials.repository';
@@ -40,6 +41,7 @@ const APP = 'credentials';
     KeyVerdictsRepository,
     KeyVerdictsService,
     OpeningService,
+    OpenJobsRepository,
     RewrappingService,
     EnvelopeCipher,
     WebhookSecretsService,
@@ -57,7 +59,7 @@ export class CredentialsModule implements OnModuleInit {
           applicationName: APP,
           entities: [CredentialEntity, IntakeSeedEntity, WebhookSecretEntity],
         }),
-        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP }),
+        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, identity: BrokerIdentity.from(APP, env), serviceName: APP }),
         FeedSourceModule,
         FeedOwnerModule.forRoot({ feed: 'credentials', imports: [FeedSourceModule] }),
       ],

@@ -3,6 +3,7 @@ import { LeftoverReads } from '@libs/inference';
 import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
 import {
   BrokerConnection,
+  BrokerIdentity,
   DrainSteps,
   Feeds,
   MessagingModule,
@@ -69,7 +70,12 @@ export class GatewayModule implements OnModuleInit {
           poolSize: POOL_SIZE,
           byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
         }),
-        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP, follows: ['access', 'credentials'] }),
+        MessagingModule.forRoot({
+          amqpUrl: env.AMQP_URL,
+          identity: BrokerIdentity.from(APP, env),
+          serviceName: APP,
+          follows: ['access', 'credentials'],
+        }),
         OutboxModule.forRoot({ imports: [GatewayOutbox] }),
         // Guards run in this order: who is calling, how often, whether anything can be paid, then what is asked.
         AuthModule,

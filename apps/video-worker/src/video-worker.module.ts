@@ -1,6 +1,13 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
-import { BrokerConnection, MessagingModule, OutboxModule, OutboxSource, Readiness } from '@libs/platform';
+import {
+  BrokerConnection,
+  BrokerIdentity,
+  MessagingModule,
+  OutboxModule,
+  OutboxSource,
+  Readiness,
+} from '@libs/platform';
 import type { VideoProviders } from './create-video-providers';
 import type { VideoWorkerEnv } from './video-worker.env';
 import { VideosModule } from './videos/videos.module';
@@ -20,7 +27,12 @@ export class VideoWorkerModule implements OnModuleInit {
           applicationName: APP,
           byokFreeUsdPerMonth: env.BYOK_FREE_USD_PER_MONTH,
         }),
-        MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, serviceName: APP, follows: ['credentials'] }),
+        MessagingModule.forRoot({
+          amqpUrl: env.AMQP_URL,
+          identity: BrokerIdentity.from(APP, env),
+          serviceName: APP,
+          follows: ['credentials'],
+        }),
         OutboxModule.forRoot({ imports: [VideoWorkerOutbox] }),
         VideosModule.with(providers),
         WebhooksModule,

@@ -1,6 +1,8 @@
 export { JobPayload } from './messages/job-payload';
 export { call, job, type CallContract, type Contract, type JobContract, type MessageClass } from './messages/contract';
-export { queues, type QueueSpec } from './messages/queues';
+export { newBrokerKeys, type BrokerKeys } from './messages/broker-keys';
+export { APP_NAMES, PARTY_NAMES, type AppName, type PartyName } from './messages/parties';
+export { JOB_SENDERS, queues, type QueueSpec } from './messages/queues';
 export { allContracts } from './messages/all-contracts';
 export { BYOK_PROVIDERS } from './credentials/byok-providers';
 export * from './credentials/credential-rules';

@@ -1,6 +1,7 @@
 export { AuditRepository, type BegunAuditEntry, type NewAuditEntry } from './audit/audit.repository';
 export { BatchChecksRepository, type BatchCheckPage, type BatchFinding } from './batches/batch-checks.repository';
 export type { BatchProblem, BatchProblemKind } from './batches/batch-figures';
+export { UsedQuestionsRepository } from './questions/used-questions.repository';
 export { BatchLineEncoder } from './batches/batch-line-encoder';
 export {
   BatchIntakeRepository,

@@ -31,6 +31,7 @@ import { NativePlansRepository } from './native-batches/native-plans.repository'
 import { NativeStoppingRepository } from './native-batches/native-stopping.repository';
 import { NativeSegmentsRepository } from './native-batches/native-segments.repository';
 import { OutboxRepository } from './outbox/outbox.repository';
+import { UsedQuestionsRepository } from './questions/used-questions.repository';
 import { SingleRunner } from './single-runner';
 import { PartitionsRepository } from './partitions.repository';
 import { VideoEndsRepository } from './videos/video-ends.repository';
@@ -79,6 +80,7 @@ const repositories = [
   PartitionsRepository,
   SingleRunner,
   StaleUploadsRepository,
+  UsedQuestionsRepository,
   VideoEndsRepository,
   VideoIntakeRepository,
   VideoJobsRepository,

@@ -1,6 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import { createDataSource, Database } from '@libs/persistence';
-import { MessageBus, MessagingModule, type ServicesEnv } from '@libs/platform';
+import { BrokerIdentity, MessageBus, MessagingModule, type ServicesEnv } from '@libs/platform';
 
 /** The running installation that a command works on. Nothing is connected before a command asks for it. */
 export interface Installation {
@@ -40,7 +40,8 @@ export class ConnectedInstallation implements Installation {
   }
 
   private async openBus(): Promise<MessageBus> {
-    const module = MessagingModule.forRoot({ amqpUrl: this.env.AMQP_URL, serviceName: NAME });
+    const identity = BrokerIdentity.from('cli', this.env);
+    const module = MessagingModule.forRoot({ amqpUrl: this.env.AMQP_URL, identity, serviceName: NAME });
     const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
     this.connections.push(() => context.close());
     return context.get(MessageBus);

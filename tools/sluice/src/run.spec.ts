@@ -11,7 +11,7 @@ import {
   type CallContract,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { MessageBus, validateInstance } from '@libs/platform';
+import { EnvError, MessageBus, validateInstance } from '@libs/platform';
 import type { Command } from './command';
 import { commands } from './commands';
 import type { Installation } from './installation';
@@ -222,6 +222,15 @@ describe(run.name, () => {
     const output = { print: (text: string) => printed.push(text), complain: () => undefined };
     expect(await run(['books', 'check'], [audit], {} as Installation, output)).toBe(EXIT.failure);
     expect(printed).toEqual(['drift']);
+  });
+
+  it('names the variables without which it can ask no app', async () => {
+    const complaints: string[] = [];
+    const installation = { bus: () => Promise.reject(new EnvError(['BROKER_PRIVATE_KEYS must be set'])) };
+    const output = { print: () => undefined, complain: (text: string) => void complaints.push(text) };
+    const argv = ['organizations', 'list'];
+    expect(await run(argv, commands, installation as unknown as Installation, output)).toBe(EXIT.failure);
+    expect(complaints.join()).toContain('BROKER_PRIVATE_KEYS must be set');
   });
 
   it('knows every command by a name of its own in two words', () => {

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { AppError } from '@libs/errors';
+import { EnvError } from '@libs/platform';
 import { UsageError, type Command, type CommandArguments } from './command';
 import type { Installation } from './installation';
 
@@ -72,12 +73,14 @@ function usageOf(command: Command): string {
 
 function complain(error: unknown, asJson: boolean, output: Output): number {
   const isUsage = error instanceof UsageError;
-  const { code, message } = isUsage ? { code: 'usage', message: error.message } : describe(AppError.from(error));
+  const { code, message } = isUsage ? { code: 'usage', message: error.message } : describe(error);
   output.complain(asJson ? JSON.stringify({ error: { code, message } }) : message);
   return isUsage ? EXIT.usage : EXIT.failure;
 }
 
 /** The operator's terminal is the log of this process: what is internal is what they need to hear. */
-function describe({ code, message, internal }: AppError): { code: string; message: string } {
+function describe(error: unknown): { code: string; message: string } {
+  if (error instanceof EnvError) return { code: 'environment', message: error.message };
+  const { code, message, internal } = AppError.from(error);
   return { code, message: internal === undefined ? message : `${message}: ${internal}` };
 }

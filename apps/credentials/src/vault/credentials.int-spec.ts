@@ -10,6 +10,7 @@ import {
   Secret,
   type CreateCredentialRequest,
   type CredentialRecord,
+  type PartyName,
   type WorkspaceRecord,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -27,6 +28,7 @@ import { IntakeSeeds } from './intake-seeds';
 import type { RingEntry, RingKey } from './key-ring';
 import { KeyVerdictsRepository } from './key-verdicts.repository';
 import { KeyVerdictsService } from './key-verdicts.service';
+import { OpenJobsRepository } from './open-jobs.repository';
 import { OpeningService } from './opening.service';
 import { RewrappingService } from './rewrapping.service';
 import { SealedCredentialsRepository } from './sealed-credentials.repository';
@@ -64,7 +66,7 @@ function appWith(...ring: [RingEntry, ...RingEntry[]]) {
     intake,
     sealed,
     credentials: new CredentialsService(new CredentialsRepository(new Database(dataSource)), tenancy, intake, cipher),
-    opening: new OpeningService(sealed, cipher),
+    opening: new OpeningService(sealed, cipher, new OpenJobsRepository(new Database(dataSource))),
     verdicts: new KeyVerdictsService(new KeyVerdictsRepository(new Database(dataSource))),
     rewrapping: new RewrappingService(sealed, cipher, wrapper),
   };
@@ -128,10 +130,11 @@ async function open(
   owner = tenant,
   by = app,
   apiKeyHash?: string,
+  asker: PartyName = 'gateway',
 ): Promise<string> {
   const pair = SealingKeyPair.generate();
   const { id } = credential;
-  const { sealedKey } = await by.opening.open({ ...owner, id, recipient: pair.publicKey, apiKeyHash });
+  const { sealedKey } = await by.opening.open({ ...owner, id, recipient: pair.publicKey, apiKeyHash }, asker);
   return (await pair.open(sealedKey, openingPurpose(id))).reveal();
 }
 
@@ -466,7 +469,10 @@ describe(KeyVerdictsService.name, () => {
     expect(listed.credentials[0]?.lastError).toEqual(error);
     expect(await routed()).toMatchObject([{ id, wasRefused: true }]);
     const recipient = SealingKeyPair.generate().publicKey;
-    expect(await app.opening.open({ ...tenant, id, recipient })).toMatchObject({ keyVersion: 1, wasRefused: true });
+    expect(await app.opening.open({ ...tenant, id, recipient }, 'gateway')).toMatchObject({
+      keyVersion: 1,
+      wasRefused: true,
+    });
     const { refusedForMs = 0 } = (await routed())[0]!;
     expect(refusedForMs).toBeGreaterThan(0);
     expect(refusedForMs).toBeLessThanOrEqual(60_000);

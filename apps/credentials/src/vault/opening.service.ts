@@ -5,11 +5,13 @@ import {
   type FindOwnCredentialsResponse,
   type OpenCredentialRequest,
   type OpenedCredential,
+  type PartyName,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { counter, seal } from '@libs/platform';
 import { EnvelopeCipher } from './envelope-cipher';
 import { fittingRecords } from './fitting-records';
+import { OpenJobsRepository } from './open-jobs.repository';
 import { SealedCredentialsRepository, type StoredKey, type UsableKey } from './sealed-credentials.repository';
 import type { SealedKey } from './envelope-cipher';
 
@@ -27,6 +29,7 @@ export class OpeningService {
   constructor(
     private readonly repository: SealedCredentialsRepository,
     private readonly cipher: EnvelopeCipher,
+    private readonly jobs: OpenJobsRepository,
   ) {}
 
   async findOwn({
@@ -39,10 +42,13 @@ export class OpeningService {
   }
 
   /** Decrypted here and sealed again at once, to the process that asked. */
-  async open(request: OpenCredentialRequest): Promise<OpenedCredential> {
+  async open(request: OpenCredentialRequest, asker: PartyName): Promise<OpenedCredential> {
     const { organizationId, workspaceId, id, recipient } = request;
-    const stored = await this.repository.findUsable(organizationId, workspaceId, id);
-    if (stored === null || !isFor(stored, request.apiKeyHash)) {
+    const [stored, hasWork] = await Promise.all([
+      this.repository.findUsable(organizationId, workspaceId, id),
+      this.hasWork(asker, request),
+    ]);
+    if (stored === null || !hasWork || !isFor(stored, request.apiKeyHash)) {
       openings.inc({ outcome: 'refused' });
       throw new AppError('not_found', 'No such credential');
     }
@@ -55,6 +61,16 @@ export class OpeningService {
       openings.inc({ outcome: 'failed' });
       throw thrown;
     }
+  }
+
+  /**
+   * Whether the asker has work that the key is for. The gateway has whatever its callers ask for, and commits the row of
+   * a call in a group, often after the key was asked for: it is taken at its word.
+   */
+  private async hasWork(asker: PartyName, { apiKeyHash = null, ...request }: OpenCredentialRequest): Promise<boolean> {
+    if (asker === 'gateway') return true;
+    if (asker === 'batch-worker') return this.jobs.hasBatch({ ...request, apiKeyHash });
+    return asker === 'video-worker' && this.jobs.hasVideo({ ...request, apiKeyHash });
   }
 }
 

@@ -15,7 +15,7 @@ import {
   type OpenedCredential,
   type RewrapCredentialsResponse,
 } from '@libs/contracts';
-import { Handles } from '@libs/platform';
+import { Handles, MessageContext } from '@libs/platform';
 import { IntakeKeys } from './intake-keys';
 import { KeyVerdictsService } from './key-verdicts.service';
 import { OpeningService } from './opening.service';
@@ -41,8 +41,8 @@ export class VaultConsumer {
   }
 
   @Handles(OpenCredential)
-  open(request: OpenCredentialRequest): Promise<OpenedCredential> {
-    return this.opening.open(request);
+  open(request: OpenCredentialRequest, { asker }: MessageContext): Promise<OpenedCredential> {
+    return this.opening.open(request, asker!);
   }
 
   @Handles(NoteKeyVerdict)

@@ -10,6 +10,7 @@ import { CredentialEntity } from '../vault/credential.entity';
 import { EnvelopeCipher } from '../vault/envelope-cipher';
 import type { RingKey } from '../vault/key-ring';
 import { LocalKeyWrapper } from '../vault/local-key-wrapper';
+import { OpenJobsRepository } from '../vault/open-jobs.repository';
 import { RewrappingService } from '../vault/rewrapping.service';
 import { SealedCredentialsRepository } from '../vault/sealed-credentials.repository';
 import { WebhookSecretEntity } from './webhook-secret.entity';
@@ -51,7 +52,8 @@ describe(WebhookSecretsService.name, () => {
       return { id } as WorkspaceRecord;
     });
     const repository = new WebhookSecretsRepository(new Database(source));
-    return new WebhookSecretsService(repository, new EnvelopeCipher(new LocalKeyWrapper(ring)), bus);
+    const jobs = new OpenJobsRepository(new Database(source));
+    return new WebhookSecretsService(repository, new EnvelopeCipher(new LocalKeyWrapper(ring)), bus, jobs);
   }
 
   async function rotate(by = secrets): Promise<string> {
@@ -60,7 +62,17 @@ describe(WebhookSecretsService.name, () => {
     return (await pair.open(sealedSecret, webhookSecretPurpose(tenant.workspaceId))).reveal();
   }
 
+  /** What the worker has to sign for. */
+  async function owe(of: typeof tenant): Promise<void> {
+    await dataSource.query(
+      `INSERT INTO webhook_deliveries (id, organization_id, workspace_id, url, host, type, payload)
+       VALUES ($1, $2, $3, 'https://receiver.test/', 'receiver.test:443', 'batch.completed', '{}')`,
+      [randomUUID(), of.organizationId, of.workspaceId],
+    );
+  }
+
   async function open(by = secrets, of = tenant): Promise<string[]> {
+    await owe(of);
     const pair = SealingKeyPair.generate();
     const { sealedSecrets } = await by.open({ ...of, recipient: pair.publicKey });
     const purpose = webhookSecretPurpose(of.workspaceId);
@@ -129,6 +141,15 @@ describe(WebhookSecretsService.name, () => {
     const { publicKey: recipient } = SealingKeyPair.generate();
     await expect(secrets.rotate({ ...foreign, recipient })).rejects.toMatchObject({ code: 'not_found' });
     expect(await open(secrets, foreign)).toEqual([]);
+  });
+
+  it('opens none while the workspace is owed no webhook', async () => {
+    const secret = await rotate();
+    const ask = () => secrets.open({ ...tenant, recipient: SealingKeyPair.generate().publicKey });
+    await expect(ask()).rejects.toMatchObject({ code: 'not_found' });
+    expect(await open()).toEqual([secret]);
+    await dataSource.query('UPDATE webhook_deliveries SET delivered_at = now()');
+    await expect(ask()).rejects.toMatchObject({ code: 'not_found' });
   });
 
   it('opens no secret whose row was given to another workspace', async () => {

@@ -10,8 +10,10 @@ import {
   type RotatedWebhookSecret,
   type WebhookSecretRequest,
 } from '@libs/contracts';
+import { AppError } from '@libs/errors';
 import { MessageBus, seal } from '@libs/platform';
 import { EnvelopeCipher, type WebhookSecretIdentity } from '../vault/envelope-cipher';
+import { OpenJobsRepository } from '../vault/open-jobs.repository';
 import { WebhookSecretsRepository, type StoredWebhookSecret } from './webhook-secrets.repository';
 
 const PREFIX = 'whsec_';
@@ -27,6 +29,7 @@ export class WebhookSecretsService {
     private readonly repository: WebhookSecretsRepository,
     private readonly cipher: EnvelopeCipher,
     private readonly bus: MessageBus,
+    private readonly jobs: OpenJobsRepository,
   ) {}
 
   async rotate({ organizationId, workspaceId: named, recipient }: WebhookSecretRequest): Promise<RotatedWebhookSecret> {
@@ -39,7 +42,10 @@ export class WebhookSecretsService {
     return { sealedSecret: await seal(secret, { publicKey: recipient }, webhookSecretPurpose(workspaceId)) };
   }
 
+  /** @throws AppError not_found for a workspace that is owed no webhook */
   async open({ organizationId, workspaceId, recipient }: WebhookSecretRequest): Promise<OpenedWebhookSecrets> {
+    const isOwed = await this.jobs.hasWebhook({ organizationId, workspaceId });
+    if (!isOwed) throw new AppError('not_found', 'No such webhook');
     const stored = await this.repository.findLive(organizationId, workspaceId);
     const purpose = webhookSecretPurpose(workspaceId);
     const sealedSecrets = stored.map(async (one) => {

@@ -125,6 +125,8 @@ export class CreateCredentialRequest extends CredentialSettings {
 export const CreateCredential = call({
   queue: queues.credentials,
   name: 'credentials.create-credential',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 10_000,
   changes: 'credentials',
   request: CreateCredentialRequest,
@@ -158,6 +160,8 @@ export class ListCredentialsResponse {
 export const ListCredentials = call({
   queue: queues.credentials,
   name: 'credentials.list-credentials',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: ListCredentialsRequest,
   response: ListCredentialsResponse,
@@ -176,6 +180,8 @@ export class CredentialReference {
 export const GetCredential = call({
   queue: queues.credentials,
   name: 'credentials.get-credential',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: CredentialReference,
   response: CredentialRecord,
@@ -200,6 +206,8 @@ export class UpdateCredentialRequest extends CredentialSettings {
 export const UpdateCredential = call({
   queue: queues.credentials,
   name: 'credentials.update-credential',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 10_000,
   changes: 'credentials',
   request: UpdateCredentialRequest,
@@ -214,6 +222,8 @@ export class CredentialDeleted {
 export const DeleteCredential = call({
   queue: queues.credentials,
   name: 'credentials.delete-credential',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   changes: 'credentials',
   request: CredentialReference,

@@ -20,6 +20,8 @@ export class IntakeKey {
 export const GetIntakeKey = call({
   queue: queues.credentials,
   name: 'credentials.get-intake-key',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 2_000,
   request: GetIntakeKeyRequest,
   response: IntakeKey,
@@ -68,6 +70,8 @@ export class FindOwnCredentialsResponse {
 export const FindOwnCredentials = call({
   queue: queues.credentials,
   name: 'credentials.find-own-credentials',
+  askedBy: ['gateway', 'batch-worker'],
+  repeat: 'harmless',
   timeoutMs: 2_000,
   request: FindOwnCredentialsRequest,
   response: FindOwnCredentialsResponse,
@@ -112,6 +116,8 @@ export class OpenedCredential {
 export const OpenCredential = call({
   queue: queues.credentials,
   name: 'credentials.open-credential',
+  askedBy: ['gateway', 'batch-worker', 'video-worker'],
+  repeat: 'harmless',
   timeoutMs: 2_000,
   request: OpenCredentialRequest,
   response: OpenedCredential,
@@ -150,6 +156,8 @@ export class KeyVerdictNoted {
 export const NoteKeyVerdict = call({
   queue: queues.credentials,
   name: 'credentials.note-key-verdict',
+  askedBy: ['gateway', 'batch-worker', 'video-worker'],
+  repeat: 'refused',
   timeoutMs: 2_000,
   changes: 'credentials',
   request: NoteKeyVerdictRequest,
@@ -194,6 +202,8 @@ export class RewrapCredentialsResponse {
 export const RewrapCredentials = call({
   queue: queues.credentials,
   name: 'credentials.rewrap-credentials',
+  askedBy: ['cli'],
+  repeat: 'harmless',
   timeoutMs: 30_000,
   request: RewrapCredentialsRequest,
   response: RewrapCredentialsResponse,

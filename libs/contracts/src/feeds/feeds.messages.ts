@@ -50,6 +50,8 @@ export class ReadChangesResponse implements FeedChanges {
 export const ReadAccessChanges = call({
   queue: queues.authChanges,
   name: 'auth-changes.read-access-changes',
+  askedBy: ['gateway', 'batch-worker'],
+  repeat: 'harmless',
   timeoutMs: 2_000,
   request: ReadChangesRequest,
   response: ReadChangesResponse,
@@ -59,6 +61,8 @@ export const ReadAccessChanges = call({
 export const ReadCredentialChanges = call({
   queue: queues.credentialsChanges,
   name: 'credentials-changes.read-credential-changes',
+  askedBy: ['gateway', 'batch-worker', 'video-worker'],
+  repeat: 'harmless',
   timeoutMs: 2_000,
   request: ReadChangesRequest,
   response: ReadChangesResponse,

@@ -91,6 +91,8 @@ export class VerifyKeyResponse {
 export const VerifyKey = call({
   queue: queues.auth,
   name: 'auth.verify-key',
+  askedBy: ['gateway', 'batch-worker', 'cli'],
+  repeat: 'harmless',
   timeoutMs: 2_000,
   request: VerifyKeyRequest,
   response: VerifyKeyResponse,
@@ -151,6 +153,8 @@ export class CreateKeyRequest {
 export const CreateKey = call({
   queue: queues.auth,
   name: 'auth.create-key',
+  askedBy: ['gateway', 'cli'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: CreateKeyRequest,
   response: KeyRecord,
@@ -190,6 +194,8 @@ export class ListKeysResponse {
 export const ListKeys = call({
   queue: queues.auth,
   name: 'auth.list-keys',
+  askedBy: ['gateway', 'credentials', 'cli'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: ListKeysRequest,
   response: ListKeysResponse,
@@ -213,6 +219,8 @@ export class KeyReference {
 export const GetKey = call({
   queue: queues.auth,
   name: 'auth.get-key',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: KeyReference,
   response: KeyRecord,
@@ -249,6 +257,8 @@ export class UpdateKeyRequest extends KeyReference {
 export const UpdateKey = call({
   queue: queues.auth,
   name: 'auth.update-key',
+  askedBy: ['gateway', 'cli'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   changes: 'access',
   request: UpdateKeyRequest,
@@ -263,6 +273,8 @@ export class KeyDeleted {
 export const DeleteKey = call({
   queue: queues.auth,
   name: 'auth.delete-key',
+  askedBy: ['gateway', 'cli'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   changes: 'access',
   request: KeyReference,

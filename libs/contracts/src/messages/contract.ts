@@ -1,3 +1,4 @@
+import type { PartyName } from './parties';
 import type { QueueSpec } from './queues';
 
 /** A class whose instances a contract carries; requests are validated against its class-validator decorators. */
@@ -7,9 +8,16 @@ export type MessageClass<T extends object> = new () => T;
 export interface CallContract<Request extends object, Response extends object> {
   readonly kind: 'call';
   readonly queue: QueueSpec;
-  /** Wire name, `<queue>.<verb-noun>`. */
+  /** Wire name, `<noun>.<verb-noun>`. */
   readonly name: string;
   readonly timeoutMs: number;
+  /** Who may ask. The owner refuses the question of any other party before it reads it. */
+  readonly askedBy: readonly PartyName[];
+  /**
+   * What a second copy of one question does. `harmless`: it reads, or does again what has been done. `refused`: it could
+   * undo what happened since, so the owner handles each question id once.
+   */
+  readonly repeat: 'harmless' | 'refused';
   /**
    * The feed in which what this call does is a change. Its owner publishes the change before it answers, and a process
    * that follows the feed knows of it before the caller has the answer.
@@ -20,7 +28,7 @@ export interface CallContract<Request extends object, Response extends object> {
 }
 
 /**
- * A nudge: the row in PostgreSQL is the truth and the payload only names it.
+ * A nudge, unsigned: the row in PostgreSQL is the truth and the payload only names it.
  * Delivered at least once; a handler must be able to meet the same job twice.
  */
 export interface JobContract<Payload extends object> {

@@ -1,13 +1,20 @@
+import type { AppName } from './parties';
+
 /**
  * Every queue of the house. Both ends declare a queue from this one place, so its arguments cannot differ.
  *
  * A call queue is classic and its messages are transient: an unanswered question is worth nothing after
  * its timeout. A job queue is a quorum queue with persistent messages, an explicit delivery limit, a dead
  * queue `<name>.dead` and retry tiers `<name>.retry.<ms>` that lead back to it.
+ *
+ * Messages reach a queue through an exchange, so that the broker can permit one without the others: call queues through
+ * `<owner>.calls`, a job queue with its dead queue and its tiers through an exchange of its own name.
  */
 export interface QueueSpec {
   readonly name: string;
   readonly kind: 'call' | 'job';
+  /** The app that takes its messages. */
+  readonly owner: AppName;
   /** Messages one consumer process works on at a time. */
   readonly prefetch: number;
   /** Job queues: deliveries that may crash their consumer before the broker puts the message aside. */
@@ -19,12 +26,15 @@ export interface QueueSpec {
 const jobDefaults = { kind: 'job', deliveryLimit: 5, retryTiersMs: [1_000, 5_000, 30_000] } as const;
 
 export const queues = {
-  auth: { name: 'auth', kind: 'call', prefetch: 50 },
-  credentials: { name: 'credentials', kind: 'call', prefetch: 50 },
+  auth: { name: 'auth', kind: 'call', owner: 'auth', prefetch: 50 },
+  credentials: { name: 'credentials', kind: 'call', owner: 'credentials', prefetch: 50 },
   // Apart from the others, so that what was revoked is not asked for behind a crowd of other questions.
-  authChanges: { name: 'auth-changes', kind: 'call', prefetch: 50 },
-  credentialsChanges: { name: 'credentials-changes', kind: 'call', prefetch: 50 },
-  batches: { name: 'batches', ...jobDefaults, prefetch: 8 },
-  videos: { name: 'videos', ...jobDefaults, prefetch: 8 },
-  webhooks: { name: 'webhooks', ...jobDefaults, prefetch: 8 },
+  authChanges: { name: 'auth-changes', kind: 'call', owner: 'auth', prefetch: 50 },
+  credentialsChanges: { name: 'credentials-changes', kind: 'call', owner: 'credentials', prefetch: 50 },
+  batches: { name: 'batch-jobs', ...jobDefaults, owner: 'batch-worker', prefetch: 8 },
+  videos: { name: 'video-jobs', ...jobDefaults, owner: 'video-worker', prefetch: 8 },
+  webhooks: { name: 'webhook-jobs', ...jobDefaults, owner: 'video-worker', prefetch: 8 },
 } as const satisfies Record<string, QueueSpec>;
+
+/** The apps with an outbox. Each relays the jobs of any row, whichever app wrote it. */
+export const JOB_SENDERS: readonly AppName[] = ['gateway', 'batch-worker', 'video-worker'];

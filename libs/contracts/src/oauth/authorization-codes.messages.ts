@@ -65,6 +65,8 @@ export class AuthorizationCodeCreated {
 export const CreateAuthorizationCode = call({
   queue: queues.auth,
   name: 'auth.create-authorization-code',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: CreateAuthorizationCodeRequest,
   response: AuthorizationCodeCreated,
@@ -106,6 +108,8 @@ export class AuthorizationCodeRedeemed {
 export const RedeemAuthorizationCode = call({
   queue: queues.auth,
   name: 'auth.redeem-authorization-code',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   changes: 'access',
   request: RedeemAuthorizationCodeRequest,

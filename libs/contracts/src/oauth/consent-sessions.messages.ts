@@ -27,6 +27,8 @@ export class ConsentSessionOpened {
 export const OpenConsentSession = call({
   queue: queues.auth,
   name: 'auth.open-consent-session',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: OpenConsentSessionRequest,
   response: ConsentSessionOpened,
@@ -41,6 +43,8 @@ export class ConsentSessionFound {
 export const FindConsentSession = call({
   queue: queues.auth,
   name: 'auth.find-consent-session',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 2_000,
   request: ConsentSessionReference,
   response: ConsentSessionFound,
@@ -54,6 +58,8 @@ export class ConsentSessionClosed {
 export const CloseConsentSession = call({
   queue: queues.auth,
   name: 'auth.close-consent-session',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: ConsentSessionReference,
   response: ConsentSessionClosed,

@@ -21,6 +21,8 @@ export class CreateOrganizationRequest {
 export const CreateOrganization = call({
   queue: queues.auth,
   name: 'auth.create-organization',
+  askedBy: ['cli'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: CreateOrganizationRequest,
   response: OrganizationRecord,
@@ -38,6 +40,8 @@ export class ListOrganizationsResponse {
 export const ListOrganizations = call({
   queue: queues.auth,
   name: 'auth.list-organizations',
+  askedBy: ['cli'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: ListOrganizationsRequest,
   response: ListOrganizationsResponse,

@@ -56,6 +56,8 @@ export class TokenKeys {
 export const GetTokenKeys = call({
   queue: queues.auth,
   name: 'auth.get-token-keys',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 2_000,
   request: GetTokenKeysRequest,
   response: TokenKeys,
@@ -110,6 +112,8 @@ export class ExchangeTokenResponse {
 export const ExchangeToken = call({
   queue: queues.auth,
   name: 'auth.exchange-token',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 10_000,
   request: ExchangeTokenRequest,
   response: ExchangeTokenResponse,

@@ -29,6 +29,8 @@ export class RotatedWebhookSecret {
 export const RotateWebhookSecret = call({
   queue: queues.credentials,
   name: 'credentials.rotate-webhook-secret',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: WebhookSecretRequest,
   response: RotatedWebhookSecret,
@@ -43,6 +45,8 @@ export class OpenedWebhookSecrets {
 export const OpenWebhookSecrets = call({
   queue: queues.credentials,
   name: 'credentials.open-webhook-secrets',
+  askedBy: ['video-worker'],
+  repeat: 'harmless',
   timeoutMs: 2_000,
   request: WebhookSecretRequest,
   response: OpenedWebhookSecrets,
@@ -69,6 +73,8 @@ export class FindSigningWorkspacesResponse {
 export const FindSigningWorkspaces = call({
   queue: queues.credentials,
   name: 'credentials.find-signing-workspaces',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 2_000,
   request: FindSigningWorkspacesRequest,
   response: FindSigningWorkspacesResponse,

@@ -36,6 +36,8 @@ export class CreateIssuerRequest {
 export const CreateIssuer = call({
   queue: queues.auth,
   name: 'auth.create-issuer',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: CreateIssuerRequest,
   response: IssuerRecord,
@@ -55,6 +57,8 @@ export class ListIssuersResponse {
 export const ListIssuers = call({
   queue: queues.auth,
   name: 'auth.list-issuers',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: ListIssuersRequest,
   response: ListIssuersResponse,
@@ -73,6 +77,8 @@ export class IssuerReference {
 export const GetIssuer = call({
   queue: queues.auth,
   name: 'auth.get-issuer',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: IssuerReference,
   response: IssuerRecord,
@@ -97,6 +103,8 @@ export class UpdateIssuerRequest extends IssuerReference {
 export const UpdateIssuer = call({
   queue: queues.auth,
   name: 'auth.update-issuer',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: UpdateIssuerRequest,
   response: IssuerRecord,
@@ -110,6 +118,8 @@ export class IssuerDeleted {
 export const DeleteIssuer = call({
   queue: queues.auth,
   name: 'auth.delete-issuer',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: IssuerReference,
   response: IssuerDeleted,

@@ -73,6 +73,8 @@ export class CreatePolicyRequest {
 export const CreatePolicy = call({
   queue: queues.auth,
   name: 'auth.create-policy',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: CreatePolicyRequest,
   response: PolicyRecord,
@@ -92,6 +94,8 @@ export class ListPoliciesResponse {
 export const ListPolicies = call({
   queue: queues.auth,
   name: 'auth.list-policies',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: ListPoliciesRequest,
   response: ListPoliciesResponse,
@@ -101,6 +105,8 @@ export const ListPolicies = call({
 export const GetPolicy = call({
   queue: queues.auth,
   name: 'auth.get-policy',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: PolicyReference,
   response: PolicyRecord,
@@ -149,6 +155,8 @@ export class UpdatePolicyRequest extends PolicyReference {
 export const UpdatePolicy = call({
   queue: queues.auth,
   name: 'auth.update-policy',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: UpdatePolicyRequest,
   response: PolicyRecord,
@@ -162,6 +170,8 @@ export class PolicyDeleted {
 export const DeletePolicy = call({
   queue: queues.auth,
   name: 'auth.delete-policy',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: PolicyReference,
   response: PolicyDeleted,

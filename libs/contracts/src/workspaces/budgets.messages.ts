@@ -31,6 +31,8 @@ export class ListBudgetsResponse {
 export const ListBudgets = call({
   queue: queues.auth,
   name: 'auth.list-budgets',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: WorkspaceReference,
   response: ListBudgetsResponse,
@@ -59,6 +61,8 @@ export class PutBudgetResponse {
 export const PutBudget = call({
   queue: queues.auth,
   name: 'auth.put-budget',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   changes: 'access',
   request: PutBudgetRequest,
@@ -78,6 +82,8 @@ export class BudgetDeleted {
 export const DeleteBudget = call({
   queue: queues.auth,
   name: 'auth.delete-budget',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   changes: 'access',
   request: BudgetReference,

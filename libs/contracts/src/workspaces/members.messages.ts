@@ -37,6 +37,8 @@ export class ListMembersResponse {
 export const ListMembers = call({
   queue: queues.auth,
   name: 'auth.list-members',
+  askedBy: ['gateway'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: ListMembersRequest,
   response: ListMembersResponse,
@@ -61,6 +63,8 @@ export class MembersAdded {
 export const AddMembers = call({
   queue: queues.auth,
   name: 'auth.add-members',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: MembersRequest,
   response: MembersAdded,
@@ -74,6 +78,8 @@ export class MembersRemoved {
 export const RemoveMembers = call({
   queue: queues.auth,
   name: 'auth.remove-members',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: MembersRequest,
   response: MembersRemoved,

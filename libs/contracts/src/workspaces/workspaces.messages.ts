@@ -61,6 +61,8 @@ export class CreateWorkspaceRequest {
 export const CreateWorkspace = call({
   queue: queues.auth,
   name: 'auth.create-workspace',
+  askedBy: ['gateway', 'cli'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   request: CreateWorkspaceRequest,
   response: WorkspaceRecord,
@@ -80,6 +82,8 @@ export class ListWorkspacesResponse {
 export const ListWorkspaces = call({
   queue: queues.auth,
   name: 'auth.list-workspaces',
+  askedBy: ['gateway', 'credentials', 'cli'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: ListWorkspacesRequest,
   response: ListWorkspacesResponse,
@@ -98,6 +102,8 @@ export class WorkspaceReference {
 export const GetWorkspace = call({
   queue: queues.auth,
   name: 'auth.get-workspace',
+  askedBy: ['gateway', 'credentials', 'cli'],
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: WorkspaceReference,
   response: WorkspaceRecord,
@@ -137,6 +143,8 @@ export class UpdateWorkspaceRequest extends WorkspaceReference {
 export const UpdateWorkspace = call({
   queue: queues.auth,
   name: 'auth.update-workspace',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   changes: 'access',
   request: UpdateWorkspaceRequest,
@@ -151,6 +159,8 @@ export class WorkspaceDeleted {
 export const DeleteWorkspace = call({
   queue: queues.auth,
   name: 'auth.delete-workspace',
+  askedBy: ['gateway'],
+  repeat: 'refused',
   timeoutMs: 5_000,
   changes: 'access',
   request: WorkspaceReference,

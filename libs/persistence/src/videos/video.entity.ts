@@ -29,6 +29,7 @@ export interface KeptVideo {
 @Check('videos_kept_until', 'outputs IS NULL OR outputs_expire_at IS NOT NULL')
 @Index('videos_due', { synchronize: false })
 @Index('videos_kept', { synchronize: false })
+@Index('videos_open', { synchronize: false })
 @Index('videos_keyed', { synchronize: false })
 @Index('videos_in_review', { synchronize: false })
 @Index('videos_idempotency_key', ['workspaceId', 'idempotencyKey'], {

@@ -6,6 +6,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Check('webhook_deliveries_attempts_count', 'attempts >= 0')
 @Index('webhook_deliveries_pending', { synchronize: false })
 @Index('webhook_deliveries_ended', { synchronize: false })
+@Index('webhook_deliveries_owed', { synchronize: false })
 export class WebhookDeliveryEntity {
   /** Of the event, the same for every attempt: `<id of what ended>-<its status>`. */
   @PrimaryColumn({ type: 'text', primaryKeyConstraintName: 'webhook_deliveries_pkey' })

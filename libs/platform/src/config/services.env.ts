@@ -1,7 +1,8 @@
 import { Secret } from '@libs/contracts';
 import { LOG_LEVELS, type LogLevel } from '../logging/log-levels';
 import { IsOptional } from 'class-validator';
-import { Int, OneOf, Port, PublicUrl, SecretUrl, Text } from './env-decorators';
+import { BROKER_PRIVATE_KEYS, BROKER_PUBLIC_KEYS } from './broker-key-forms';
+import { Int, OneOf, Port, PublicUrl, SecretText, SecretUrl, Text } from './env-decorators';
 
 /** What every app reads. An app's own env class extends it and gives `HEALTH_PORT` its default. */
 export class ServicesEnv {
@@ -13,6 +14,16 @@ export class ServicesEnv {
 
   @SecretUrl(['amqp', 'amqps'])
   AMQP_URL: Secret = new Secret('amqp://guest:guest@127.0.0.1:5672/sluice');
+
+  /** The process's own keys on the broker, X25519, the current one first. Every app needs one, made for it alone. */
+  @IsOptional()
+  @SecretText({ expected: 'one or two private keys as `broker keys` makes them', pattern: BROKER_PRIVATE_KEYS })
+  BROKER_PRIVATE_KEYS?: Secret;
+
+  /** The public keys of all parties on the broker, `name:key` between commas. A name that comes twice has two keys. */
+  @IsOptional()
+  @Text({ expected: 'public keys such as auth:KEY,gateway:KEY', pattern: BROKER_PUBLIC_KEYS, maxLength: 2_048 })
+  BROKER_PUBLIC_KEYS?: string;
 
   /** The `<service>` of the public interface: members, headers and keys are named for it. */
   @Text({

@@ -6,8 +6,9 @@ import {
   type ModuleMetadata,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import type { FeedName } from '@libs/contracts';
+import { CHANGES_OF, type FeedName } from '@libs/contracts';
 import { BrokerConnection } from '../messaging/broker-connection';
+import { BrokerIdentity } from '../messaging/broker-identity';
 import { FanoutSender } from '../messaging/fanout';
 import { FeedOwner } from './feed-owner';
 import { FeedSource } from './feed-source';
@@ -34,8 +35,9 @@ export class FeedOwnerModule implements OnApplicationBootstrap, BeforeApplicatio
       providers: [
         {
           provide: FanoutSender,
-          inject: [BrokerConnection],
-          useFactory: (connection: BrokerConnection) => new FanoutSender(connection, exchangeOf(feed)),
+          inject: [BrokerConnection, BrokerIdentity],
+          useFactory: (connection: BrokerConnection, identity: BrokerIdentity) =>
+            new FanoutSender(connection, exchangeOf(feed), { identity, followers: CHANGES_OF[feed].askedBy }),
         },
         {
           provide: FeedOwner,

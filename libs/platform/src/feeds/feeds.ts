@@ -1,5 +1,6 @@
-import { FEED_NAMES, type FeedName, type Secret } from '@libs/contracts';
+import { CHANGES_OF, FEED_NAMES, type FeedName, type Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
+import type { BrokerIdentity } from '../messaging/broker-identity';
 import { FanoutReceiver } from '../messaging/fanout';
 import type { MessageBus } from '../messaging/message-bus';
 import { readFeedEvent } from './feed-event';
@@ -7,6 +8,7 @@ import { FeedFollower } from './feed-follower';
 
 export interface FeedsOptions {
   readonly amqpUrl: Secret;
+  readonly identity: BrokerIdentity;
   /** How the broker lists the connection of the events. */
   readonly serviceName: string;
   readonly names: readonly FeedName[];
@@ -21,13 +23,14 @@ export class Feeds {
   readonly #events: FanoutReceiver;
 
   /** @param bus by which is asked what changed; it follows no feed itself */
-  constructor(bus: Pick<MessageBus, 'call'>, { amqpUrl, serviceName, names }: FeedsOptions) {
+  constructor(bus: Pick<MessageBus, 'call'>, { amqpUrl, identity, serviceName, names }: FeedsOptions) {
     const onSilence = (): void => this.#events.reopen();
     this.#followers = new Map(names.map((name) => [name, new FeedFollower(name, bus, { onSilence })]));
     this.#events = new FanoutReceiver({
       amqpUrl,
       name: `${serviceName} events`,
-      exchanges: names.map(exchangeOf),
+      identity,
+      exchanges: new Map(names.map((name) => [exchangeOf(name), CHANGES_OF[name].queue.owner])),
       receive: (exchange, event) => {
         const name = FEED_NAMES.find((feed) => exchangeOf(feed) === exchange);
         if (name !== undefined) this.#followers.get(name)?.hear(readFeedEvent(event));

@@ -6,7 +6,14 @@ import { FollowingBus } from './following-bus';
 
 class Nothing {}
 
-const common = { queue: queues.auth, timeoutMs: 1_000, request: Nothing, response: Nothing };
+const common = {
+  queue: queues.auth,
+  timeoutMs: 1_000,
+  askedBy: ['gateway'],
+  repeat: 'harmless',
+  request: Nothing,
+  response: Nothing,
+} as const;
 const ask = call({ ...common, name: 'auth.ask' });
 const change = call({ ...common, name: 'auth.change', changes: 'access' });
 const elsewhere = call({ ...common, name: 'auth.change-elsewhere', changes: 'credentials' });

@@ -4,7 +4,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { QueueSpec } from '@libs/contracts';
 import type { AppContext } from '../health/lifecycle';
 import { nestOptions, PlatformModule } from '../health/platform.module';
-import { consumeQueues } from '../messaging';
+import { BrokerIdentity, consumeQueues, UsedQuestions } from '../messaging';
 import { FeedOwner } from './feed-owner';
 
 /**
@@ -21,7 +21,12 @@ export async function startFeedOwner(
   await app.init();
   const feed = app.get(FeedOwner, { strict: false });
   const { AMQP_URL: amqpUrl } = context.env;
-  const consumption = await consumeQueues(app, { amqpUrl, queues, announce: () => feed.announce() });
+  const answering = {
+    identity: app.get(BrokerIdentity),
+    usedQuestions: app.get(UsedQuestions, { strict: false }),
+    announce: () => feed.announce(),
+  };
+  const consumption = await consumeQueues(app, { amqpUrl, queues, answering });
   context.readiness.addCheck('queues', () => consumption.isConnected());
   context.drainSteps.add('queues', () => consumption.drain());
   return app;

@@ -4,9 +4,17 @@ import { findHandlerProblems } from './boot-check';
 class Message {}
 
 describe(findHandlerProblems.name, () => {
-  const sums: QueueSpec = { name: 'sums', kind: 'call', prefetch: 1 };
-  const runs: QueueSpec = { name: 'runs', kind: 'job', prefetch: 1 };
-  const add = call({ queue: sums, name: 'sums.add', timeoutMs: 1, request: Message, response: Message });
+  const sums: QueueSpec = { name: 'sums', kind: 'call', owner: 'auth', prefetch: 1 };
+  const runs: QueueSpec = { name: 'runs', kind: 'job', owner: 'batch-worker', prefetch: 1 };
+  const add = call({
+    queue: sums,
+    name: 'sums.add',
+    timeoutMs: 1,
+    askedBy: ['gateway'],
+    repeat: 'harmless',
+    request: Message,
+    response: Message,
+  });
   const run = job({ queue: runs, name: 'runs.run', payload: Message });
 
   it('finds nothing when each contract of the consumed queues has one handler', () => {

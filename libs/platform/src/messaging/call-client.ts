@@ -1,20 +1,35 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { ClientProxy, type ReadPacket, type WritePacket } from '@nestjs/microservices';
-import type { Channel, ConsumeMessage, Message } from 'amqplib';
+import type { Channel, ChannelModel, ConsumeMessage, Message } from 'amqplib';
 import type { CallContract } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { BrokerConnection } from './broker-connection';
+import type { BrokerIdentity } from './broker-identity';
 import { brokerFailure, messageFailure } from './broker-failure';
 import { ManagedChannel } from './managed-channel';
 import { decodeReply, encodeCall } from './message-codec';
 import { publishFailuresTotal } from './messaging-metrics';
+import { refuseMessage } from './refused-messages';
+import { isAnswer, replyExchangeOf, signQuestion } from './signatures';
+import { declareReplyQueue, exchangeExists, exchangeOf } from './topology';
 
 type AnyCall = CallContract<object, object>;
 type Respond = (packet: WritePacket) => void;
 
-/** RabbitMQ's direct reply-to: answers come back on the channel of the question, without a queue. */
-const REPLY_TO = 'amq.rabbitmq.reply-to';
+interface PendingCall {
+  readonly contract: AnyCall;
+  readonly respond: Respond;
+}
+
+/** What a channel of questions has: where its answers arrive, and the exchanges that are known to be there. */
+interface Line {
+  readonly channel: Channel;
+  readonly model: ChannelModel;
+  readonly replyTo: string;
+  readonly exchanges: Map<string, true | Promise<void>>;
+}
+
 const MAX_PENDING_CALLS = 10_000;
 
 /**
@@ -23,21 +38,31 @@ const MAX_PENDING_CALLS = 10_000;
  * Nest's own RabbitMQ client keeps unsent questions without bound, asks them again long after their
  * callers have left, never reopens a channel that the broker closed, and lets a failed channel end the
  * process. Hence this one: a question is sent now or fails now, and fails at once when its channel goes.
+ *
+ * Each question is signed for its owner, with the queue that its answer goes to. What arrives there without the owner's
+ * signature over this very question is dropped.
  */
 export class CallClient extends ClientProxy {
   readonly #logger = new Logger(CallClient.name);
   readonly #channel: ManagedChannel<Channel>;
-  readonly #pending = new Map<string, Respond>();
+  readonly #pending = new Map<string, PendingCall>();
+  #line: Line | undefined;
   #wasReady = false;
 
-  constructor(private readonly connection: BrokerConnection) {
+  constructor(
+    private readonly connection: BrokerConnection,
+    private readonly identity: BrokerIdentity,
+  ) {
     super();
     this.#channel = new ManagedChannel<Channel>(connection, {
       name: 'calls',
       open: (model) => model.createChannel(),
-      setUp: async (channel) => {
+      setUp: async (channel, model) => {
         channel.on('return', (message: Message) => this.#onReturn(message));
-        await channel.consume(REPLY_TO, (message) => this.#onReply(channel, message), { noAck: true });
+        const replyTo = `${replyExchangeOf(identity.party)}.${randomUUID()}`;
+        await declareReplyQueue(channel, replyExchangeOf(identity.party), replyTo);
+        await channel.consume(replyTo, (message) => this.#onReply(channel, message), { noAck: true, exclusive: true });
+        this.#line = { channel, model, replyTo, exchanges: new Map() };
         this.#wasReady = true;
       },
       onClosed: () => this.#failAllPending(),
@@ -73,26 +98,60 @@ export class CallClient extends ClientProxy {
   protected publish(packet: ReadPacket, callback: Respond): () => void {
     const contract = packet.pattern as AnyCall;
     const id = randomUUID();
-    try {
-      const channel = this.#channel.current;
-      if (!channel) throw brokerFailure('no channel to the broker');
-      if (this.connection.isBlocked()) throw brokerFailure('the broker takes no messages');
-      if (this.#pending.size >= MAX_PENDING_CALLS) throw brokerFailure('too many calls await their answer');
-      const content = encodeCall(contract, packet.data as object, id);
-      this.#pending.set(id, callback);
-      channel.publish('', contract.queue.name, content, {
-        persistent: false,
-        mandatory: true,
-        contentType: 'application/json',
-        replyTo: REPLY_TO,
-        correlationId: id,
-        expiration: String(contract.timeoutMs),
-      });
-    } catch (error) {
+    const fail = (error: unknown): void => {
       this.#pending.delete(id);
       callback({ err: error instanceof AppError ? error : brokerFailure('the channel closed while asking', error) });
+    };
+    try {
+      const line = this.#lineNow();
+      const content = encodeCall(contract, packet.data as object, id);
+      this.#pending.set(id, { contract, respond: callback });
+      const known = this.#find(line, exchangeOf(contract.queue));
+      const send = (): void => this.#send(line, contract, id, content);
+      // Who waited for the exchange may have been answered by the loss of the channel meanwhile.
+      if (known === true) send();
+      else known.then(send).catch((error: unknown) => this.#pending.has(id) && fail(error));
+    } catch (error) {
+      fail(error);
     }
     return () => this.#pending.delete(id);
+  }
+
+  /** @throws AppError unavailable */
+  #lineNow(): Line {
+    const line = this.#line;
+    if (!line || line.channel !== this.#channel.current) throw brokerFailure('no channel to the broker');
+    if (this.connection.isBlocked()) throw brokerFailure('the broker takes no messages');
+    if (this.#pending.size >= MAX_PENDING_CALLS) throw brokerFailure('too many calls await their answer');
+    return line;
+  }
+
+  /** A message to an exchange that is not there would close the channel, so each is looked for once per channel. */
+  #find({ model, exchanges }: Line, exchange: string): true | Promise<void> {
+    const known = exchanges.get(exchange);
+    if (known !== undefined) return known;
+    const looking = exchangeExists(model, exchange).then((exists) => {
+      if (!exists) throw brokerFailure(`no exchange ${exchange}: its owner has never run`);
+      exchanges.set(exchange, true);
+    });
+    exchanges.set(exchange, looking);
+    looking.catch(() => exchanges.delete(exchange));
+    return looking;
+  }
+
+  #send({ channel, replyTo }: Line, contract: AnyCall, id: string, content: Buffer): void {
+    const { name: contractName, queue, timeoutMs } = contract;
+    const expiresAtMs = Date.now() + timeoutMs;
+    channel.publish(exchangeOf(queue), queue.name, content, {
+      persistent: false,
+      mandatory: true,
+      contentType: 'application/json',
+      type: contractName,
+      replyTo,
+      correlationId: id,
+      expiration: String(timeoutMs),
+      headers: signQuestion(this.identity, queue.owner, { contractName, replyTo, id, expiresAtMs }, content),
+    });
   }
 
   /** Calls only: jobs go through the confirming publisher. */
@@ -105,32 +164,34 @@ export class CallClient extends ClientProxy {
       this.#channel.reopen(channel, new Error('the broker cancelled the reply consumer'));
       return;
     }
-    const respond = this.#take(message);
+    const id = String(message.properties.correlationId);
+    const pending = this.#pending.get(id);
     // No one waits any more: the caller's time was over before the answer came.
-    if (!respond) return;
-    const reply = decodeReply(message.content);
-    respond({ ...reply, isDisposed: true });
+    if (!pending) return;
+    const { name: contractName, queue } = pending.contract;
+    if (!isAnswer(this.identity, queue.owner, { contractName, id }, message)) {
+      refuseMessage('answer', 'forged', `to ${contractName}, not signed by ${queue.owner}`);
+      return;
+    }
+    this.#pending.delete(id);
+    pending.respond({ ...decodeReply(message.content), isDisposed: true });
   }
 
   #onReturn(message: Message): void {
     publishFailuresTotal.inc({ reason: 'returned' });
     const queue = message.fields.routingKey;
-    this.#take(message)?.({ err: brokerFailure(`no queue ${queue}: its owner has never run`), isDisposed: true });
-  }
-
-  #take(message: Message): Respond | undefined {
     const id = String(message.properties.correlationId);
-    const respond = this.#pending.get(id);
+    const pending = this.#pending.get(id);
     this.#pending.delete(id);
-    return respond;
+    pending?.respond({ err: brokerFailure(`no queue ${queue}: its owner has never run`), isDisposed: true });
   }
 
   #failAllPending(): void {
     if (this.#pending.size === 0) return;
     this.#logger.warn(`${this.#pending.size} calls lost their channel before the answer came`);
-    const callbacks = [...this.#pending.values()];
+    const lost = [...this.#pending.values()];
     this.#pending.clear();
-    for (const respond of callbacks) {
+    for (const { respond } of lost) {
       respond({ err: brokerFailure('the channel was lost before the answer came'), isDisposed: true });
     }
   }

@@ -1,86 +1,142 @@
 import { Logger } from '@nestjs/common';
-import type { CallContract, Contract, FeedName } from '@libs/contracts';
+import type { MessageProperties } from 'amqplib';
+import type { CallContract, Contract, FeedName, PartyName } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { validateInstance } from '../validation/validate';
+import type { BrokerIdentity } from './broker-identity';
 import { describeFailure, messageFailure } from './broker-failure';
 import type { Delivery } from './delivery';
 import { decodePacket, type Reply } from './message-codec';
 import { answerSeconds } from './messaging-metrics';
+import { refuseMessage } from './refused-messages';
 import type { ReplySender } from './reply-sender';
+import { LEEWAY_MS, readQuestion, type Refusal, type SignedQuestion } from './signatures';
+import type { UsedQuestions } from './used-questions';
 
-/** Runs the handler of a contract on a validated message. */
-export type Invoke = (contract: Contract, message: object) => Promise<unknown>;
+/** Runs the handler of a contract on a validated message; a job has no asker. */
+export type Invoke = (contract: Contract, message: object, asker?: PartyName) => Promise<unknown>;
 
 /** Publishes what a call has changed. Never rejects. */
 export type Announce = (feed: FeedName) => Promise<void>;
 
-interface Question {
-  readonly contract: CallContract<object, object>;
-  readonly data: unknown;
+/** What an app needs that answers calls. */
+export interface AnsweringOptions {
+  readonly identity: BrokerIdentity;
+  readonly usedQuestions: UsedQuestions;
+  /** Called after each call that changes a feed, before it is answered. */
+  readonly announce?: Announce | undefined;
 }
+
+type Replies = Pick<ReplySender, 'send'>;
+type AnyCall = CallContract<object, object>;
 
 const UNKNOWN = { name: 'unknown', timeoutMs: 1_000 };
 
-/** Answers the calls of one queue: every question is handled, acknowledged and then answered. */
+/**
+ * Answers the calls of one queue: every question is handled, acknowledged and then answered. One that its asker has not
+ * signed is dropped unread and unanswered: nobody knows to whom an answer would go.
+ */
 export class CallReceiver {
   readonly #logger = new Logger(CallReceiver.name);
+  /** Those who may ask anything here; the broker lets this app answer no others. */
+  readonly #askers: ReadonlySet<PartyName>;
 
   constructor(
     private readonly contracts: ReadonlyMap<string, Contract>,
     private readonly invoke: Invoke,
-    private readonly replies: Pick<ReplySender, 'send'>,
-    private readonly announce: Announce = () => Promise.resolve(),
-  ) {}
+    private readonly replies: Replies,
+    private readonly options: AnsweringOptions,
+  ) {
+    const calls = [...contracts.values()].filter((contract): contract is AnyCall => contract.kind === 'call');
+    this.#askers = new Set(calls.flatMap(({ askedBy }) => askedBy));
+  }
 
   async receive(delivery: Delivery): Promise<void> {
     const stopTimer = answerSeconds.startTimer();
-    const question = this.#read(delivery);
-    const { name, timeoutMs } = question instanceof AppError ? UNKNOWN : question.contract;
-    const reply = question instanceof AppError ? { err: question.toWire() } : await this.#answer(question);
+    const { properties, content } = delivery.message;
+    const question = this.#read(properties, content);
+    if (typeof question === 'string') {
+      delivery.ack();
+      refuseMessage('question', question, `in queue ${delivery.message.fields.routingKey}`);
+      return;
+    }
+    const contract = this.#contractOf(question);
+    const reply =
+      contract instanceof AppError ? { err: contract.toWire() } : await this.#answer(contract, question, content);
     // Before the answer is sent, which may have to wait: a question that was handled must not come again.
     delivery.ack();
-    await this.#send(delivery, reply, name, timeoutMs);
+    if (reply === null) return;
+    const { name, timeoutMs } = contract instanceof AppError ? UNKNOWN : contract;
+    await this.#send(question, reply, timeoutMs);
     stopTimer({ contract: name, outcome: 'err' in reply ? reply.err.code : 'ok' });
   }
 
-  #read(delivery: Delivery): Question | AppError {
+  #read(properties: MessageProperties, content: Buffer): SignedQuestion | Refusal {
+    const question = readQuestion(this.options.identity, properties, content, Date.now());
+    return typeof question === 'string' || this.#askers.has(question.asker) ? question : 'stranger';
+  }
+
+  #contractOf({ contractName, asker }: SignedQuestion): AnyCall | AppError {
+    const contract = this.contracts.get(contractName);
+    let error: AppError;
+    if (contract?.kind !== 'call') {
+      error = messageFailure('a call of a contract that is not known here');
+    } else if (!contract.askedBy.includes(asker)) {
+      error = new AppError('permission_denied', `${asker} may not ask ${contractName}`);
+    } else return contract;
+    this.#logger.error(`a call of ${asker}: ${describeFailure(error)}`);
+    return error;
+  }
+
+  /** Null for a question that must not be answered. */
+  async #answer(contract: AnyCall, question: SignedQuestion, content: Buffer): Promise<Reply | null> {
     try {
-      const { pattern, data } = decodePacket(delivery.message.content);
-      const contract = this.contracts.get(pattern);
-      if (contract?.kind === 'call') return { contract, data };
-      throw messageFailure('a call of a contract that is not known here');
+      const { pattern, data } = decodePacket(content);
+      if (pattern !== contract.name) throw messageFailure('a message of another contract than its type says');
+      const request = validateInstance(contract.request, data);
+      if (!(await this.#isFirst(contract, question))) return null;
+      return await this.#handle(contract, request, question.asker);
     } catch (thrown) {
-      const error = AppError.from(thrown);
-      this.#logger.error(`a message of queue ${delivery.message.fields.routingKey}: ${describeFailure(error)}`);
-      return error;
+      return this.#failure(contract, thrown);
     }
   }
 
-  async #answer({ contract, data }: Question): Promise<Reply> {
+  async #handle(contract: AnyCall, request: object, asker: PartyName): Promise<Reply> {
     try {
-      const request = validateInstance(contract.request, data);
-      return { response: (await this.invoke(contract, request)) ?? null };
-    } catch (thrown) {
-      const error = AppError.from(thrown);
-      // What crosses to the caller holds neither the inner text nor the cause: they are told here or never.
-      if (error.status >= 500) {
-        const { stack } = thrown instanceof Error ? thrown : error;
-        this.#logger.error(`${contract.name} failed: ${describeFailure(error)}`, stack);
-      }
-      return { err: error.toWire() };
+      return { response: (await this.invoke(contract, request, asker)) ?? null };
     } finally {
       // Also after an error: a replayed code is refused, and revokes its key.
-      if (contract.changes !== undefined) await this.announce(contract.changes);
+      if (contract.changes !== undefined) await this.options.announce?.(contract.changes);
     }
   }
 
-  async #send(delivery: Delivery, reply: Reply, contractName: string, waitMs: number): Promise<void> {
-    const { replyTo, correlationId } = delivery.message.properties as { replyTo?: string; correlationId?: string };
-    if (!replyTo || !correlationId) {
-      this.#logger.warn(`a call of ${contractName} came without an address to answer to`);
-      return;
+  /**
+   * Whether the question may be handled. Its signature must run out when its asker gives up: a later time would outlive
+   * the memory of it. Many processes may have got a copy each, so the memory is theirs in common.
+   */
+  async #isFirst({ name, repeat, timeoutMs }: AnyCall, { asker, id, expiresAtMs }: SignedQuestion): Promise<boolean> {
+    if (expiresAtMs > Date.now() + timeoutMs + LEEWAY_MS) {
+      refuseMessage('question', 'expired', `${name} of ${asker}, signed for longer than ${timeoutMs} ms`);
+      return false;
     }
-    const address = { replyTo, correlationId, contractName, waitMs };
+    if (repeat === 'harmless') return true;
+    if (await this.options.usedQuestions.claim(asker, id, expiresAtMs + LEEWAY_MS)) return true;
+    refuseMessage('question', 'repeated', `${name} of ${asker}`);
+    return false;
+  }
+
+  #failure(contract: AnyCall, thrown: unknown): Reply {
+    const error = AppError.from(thrown);
+    // What crosses to the caller holds neither the inner text nor the cause: they are told here or never.
+    if (error.status >= 500) {
+      const { stack } = thrown instanceof Error ? thrown : error;
+      this.#logger.error(`${contract.name} failed: ${describeFailure(error)}`, stack);
+    }
+    return { err: error.toWire() };
+  }
+
+  async #send({ asker, replyTo, id, contractName }: SignedQuestion, reply: Reply, waitMs: number): Promise<void> {
+    const address = { asker, replyTo, correlationId: id, contractName, waitMs };
     try {
       await this.replies.send(reply, address);
     } catch (thrown) {

@@ -4,7 +4,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { IsInt, IsString, Max } from 'class-validator';
 import { call, Secret, type CallContract, type Contract, type QueueSpec } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { eventually, TestBroker, type TcpProxy } from '../testing';
+import { eventually, KnownQuestions, testIdentities, TestBroker, type TcpProxy } from '../testing';
 import { BrokerConnection, consumeQueues, Handles, MessageBus, MessagingModule, type QueueConsumption } from '.';
 import { CallReceiver } from './call-receiver';
 import type { Delivery } from './delivery';
@@ -43,7 +43,16 @@ function contractsOf(queue: QueueSpec): TestContracts {
     request: new () => Q,
     response: new () => R,
     timeoutMs: number,
-  ) => call({ queue, name: `${queue.name}.${verb}`, timeoutMs, request, response });
+  ) =>
+    call({
+      queue,
+      name: `${queue.name}.${verb}`,
+      timeoutMs,
+      askedBy: ['gateway'],
+      repeat: 'harmless',
+      request,
+      response,
+    });
   return {
     add: contract('add', AddRequest, AddResponse, 3_000),
     fail: contract('fail', FailRequest, Nothing, 3_000),
@@ -89,6 +98,9 @@ const isUnavailable = ({ code }: AppError): boolean => {
   return false;
 };
 
+const identities = testIdentities();
+const answering = { identity: identities.auth, usedQuestions: new KnownQuestions() };
+
 describe('calls over RabbitMQ', () => {
   let broker: TestBroker;
   let proxy: TcpProxy;
@@ -113,10 +125,9 @@ describe('calls over RabbitMQ', () => {
     await owner.init();
     const amqpUrl = new Secret(proxy.through(broker.url));
     const all: Contract[] = Object.values(contracts);
-    consumption = await consumeQueues(owner, { amqpUrl, queues: [queue], contracts: all });
-    caller = await NestFactory.create(MessagingModule.forRoot({ amqpUrl, serviceName: 'test' }), new FastifyAdapter(), {
-      logger: false,
-    });
+    consumption = await consumeQueues(owner, { amqpUrl, queues: [queue], contracts: all, answering });
+    const messaging = MessagingModule.forRoot({ amqpUrl, identity: identities.gateway, serviceName: 'test' });
+    caller = await NestFactory.create(messaging, new FastifyAdapter(), { logger: false });
     await caller.init();
     bus = caller.get(MessageBus);
   });
@@ -200,8 +211,7 @@ describe('calls over RabbitMQ', () => {
     expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 
-  it('answers a message that is no packet or of an unknown contract, and goes on', async () => {
-    broker.channel.sendToQueue(queue.name, Buffer.from('not json'));
+  it('answers a question of an unknown contract, and goes on', async () => {
     const unknown = { ...contracts.add, name: `${queue.name}.unknown` };
     await expect(bus.call(unknown, { left: 1, right: 1 })).rejects.toMatchObject({ code: 'server' });
     await expect(bus.call(contracts.add, { left: 1, right: 1 })).resolves.toEqual({ sum: 2 });
@@ -237,7 +247,7 @@ describe('calls over RabbitMQ', () => {
   it('waits for the first connection of a process', async () => {
     const amqpUrl = new Secret(proxy.through(broker.url));
     proxy.refuse();
-    const module = MessagingModule.forRoot({ amqpUrl, serviceName: 'late' });
+    const module = MessagingModule.forRoot({ amqpUrl, identity: identities.gateway, serviceName: 'late' });
     const late = await NestFactory.create(module, new FastifyAdapter(), { logger: false });
     await late.init();
     try {
@@ -252,13 +262,14 @@ describe('calls over RabbitMQ', () => {
   it('answers a question that was taken before the connection for answers was back', async () => {
     const answers = await broker.proxy();
     const connection = new BrokerConnection({ amqpUrl: new Secret(answers.through(broker.url)), name: 'answers' });
-    const replies = new ReplySender(connection);
+    const replies = new ReplySender(connection, identities.auth);
     answers.refuse();
     const { queue: replyTo } = await broker.channel.assertQueue('', { exclusive: true });
+    await broker.channel.bindQueue(replyTo, 'replies.gateway', replyTo);
     connection.start();
-    replies.start();
     try {
-      const address = { replyTo, correlationId: 'a', contractName: contracts.add.name, waitMs: 20_000 };
+      const asker = 'gateway' as const;
+      const address = { asker, replyTo, correlationId: 'a', contractName: contracts.add.name, waitMs: 20_000 };
       const sent = replies.send({ response: { sum: 3 } }, address);
       answers.accept();
       await sent;
@@ -273,12 +284,12 @@ describe('calls over RabbitMQ', () => {
   it('handles a question once, also when its connection is cut while the answer waits', async () => {
     const [questions, answers] = [await broker.proxy(), await broker.proxy()];
     const connection = new BrokerConnection({ amqpUrl: new Secret(answers.through(broker.url)), name: 'answers' });
-    const replies = new ReplySender(connection);
+    const replies = new ReplySender(connection, identities.auth);
     const own = contractsOf(broker.callQueue()).add;
     const contract = { ...own, timeoutMs: 10_000 };
     let handled = 0;
     const count = async (): Promise<AddResponse> => ({ sum: (handled += 1) });
-    const receiver = new CallReceiver(new Map([[own.name, contract as Contract]]), count, replies);
+    const receiver = new CallReceiver(new Map([[own.name, contract as Contract]]), count, replies, answering);
     const amqpUrl = new Secret(questions.through(broker.url));
     const deliveries: Delivery[] = [];
     const receive = (delivery: Delivery): Promise<void> => {
@@ -287,7 +298,7 @@ describe('calls over RabbitMQ', () => {
     };
     const consumer = new QueueConsumer({ amqpUrl, name: 'questions', queue: own.queue, receive });
     answers.refuse();
-    for (const one of [connection, replies, consumer]) one.start();
+    for (const one of [connection, consumer]) one.start();
     try {
       await consumer.whenConsuming(10_000);
       const answer = bus.call(contract, { left: 1, right: 1 });
@@ -328,7 +339,8 @@ describe('calls over RabbitMQ', () => {
       order.push(`${feed} published`);
     };
     const amqpUrl = new Secret(proxy.through(broker.url));
-    const consuming = await consumeQueues(app, { amqpUrl, queues: [queue], contracts: [changing], announce });
+    const options = { amqpUrl, queues: [queue], contracts: [changing], answering: { ...answering, announce } };
+    const consuming = await consumeQueues(app, options);
     try {
       await consumption.drain();
       await bus.call(changing, { how: 'x' }).catch(({ code }: AppError) => order.push(code));

@@ -7,7 +7,7 @@ import type { BrokerConnection } from './broker-connection';
 import { brokerFailure, describeFailure } from './broker-failure';
 import { ManagedChannel } from './managed-channel';
 import { publishFailuresTotal } from './messaging-metrics';
-import { declareTopology, queueDeclarations, replaceUnusableQueue } from './topology';
+import { declareTopology, exchangeOf, queueDeclarations, replaceUnusableQueue } from './topology';
 
 export interface OutgoingMessage {
   /** The job queue whose topology the message needs. */
@@ -127,7 +127,7 @@ export class ConfirmingPublisher {
       this.#pending.set(correlationId, pending);
       try {
         channel.publish(
-          '',
+          exchangeOf(message.queue),
           message.routingKey,
           message.content,
           propertiesOf(message, correlationId),

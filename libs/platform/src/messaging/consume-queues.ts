@@ -3,7 +3,7 @@ import type { MicroserviceOptions } from '@nestjs/microservices';
 import { allContracts, type Contract, type QueueSpec, type Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { findHandlerProblems } from './boot-check';
-import type { Announce } from './call-receiver';
+import type { AnsweringOptions } from './call-receiver';
 import { QueueServer } from './queue-server';
 
 /** What `consumeQueues` needs of an INestApplication. */
@@ -21,8 +21,8 @@ export interface ConsumeQueuesOptions {
   readonly contracts?: readonly Contract[];
   readonly drainTimeoutMs?: number;
   readonly startTimeoutMs?: number;
-  /** Publishes the changes of a feed; called after each call that changes it, before the call is answered. */
-  readonly announce?: Announce;
+  /** For an app that answers calls. */
+  readonly answering?: AnsweringOptions;
 }
 
 export interface QueueConsumption {
@@ -57,7 +57,7 @@ export async function consumeQueues(app: HybridApp, options: ConsumeQueuesOption
     serviceName: options.serviceName ?? queues.map(({ name }) => name).join('+'),
     drainTimeoutMs: options.drainTimeoutMs ?? DRAIN_TIMEOUT_MS,
     startTimeoutMs: options.startTimeoutMs ?? START_TIMEOUT_MS,
-    announce: options.announce,
+    answering: options.answering,
   });
   const microservice = app.connectMicroservice({ strategy: server });
   const problems = findHandlerProblems(queues, contracts, server.registered);

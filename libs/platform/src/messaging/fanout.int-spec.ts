@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { Secret } from '@libs/contracts';
-import { eventually, TestBroker, type TcpProxy } from '../testing';
+import { eventually, testIdentities, TestBroker, type TcpProxy } from '../testing';
 import { BrokerConnection } from './broker-connection';
+import type { BrokerIdentity } from './broker-identity';
 import { FanoutReceiver, FanoutSender } from './fanout';
+import { signEvent } from './signatures';
+
+const identities = testIdentities();
+const signing = { identity: identities.auth, followers: ['gateway', 'batch-worker'] } as const;
 
 describe('events over RabbitMQ', () => {
   let broker: TestBroker;
@@ -19,7 +24,7 @@ describe('events over RabbitMQ', () => {
     proxy = await broker.proxy();
     exchange = `test-${randomUUID()}`;
     connection = new BrokerConnection({ amqpUrl: new Secret(broker.url), name: 'test sends' });
-    sender = new FanoutSender(connection, exchange);
+    sender = new FanoutSender(connection, exchange, signing);
     connection.start();
     sender.start();
     closing = [() => sender.close(), () => connection.close()];
@@ -47,7 +52,9 @@ describe('events over RabbitMQ', () => {
   function listen(url: string): { heard: number[]; receiver: FanoutReceiver } {
     const heard: number[] = [];
     const receive = (_exchange: string, event: unknown): void => void heard.push((event as { n: number }).n);
-    const options = { amqpUrl: new Secret(url), name: 'test events', exchanges: [exchange], receive };
+    const exchanges = new Map([[exchange, 'auth']] as const);
+    const identity = identities.gateway;
+    const options = { amqpUrl: new Secret(url), identity, name: 'test events', exchanges, receive };
     const receiver = new FanoutReceiver(options);
     receiver.start();
     closing.unshift(() => receiver.close());
@@ -89,13 +96,33 @@ describe('events over RabbitMQ', () => {
   it('do not disturb the receiver when they cannot be read', async () => {
     const { heard } = listen(broker.url);
     await untilHears(heard, 1);
-    broker.channel.publish(exchange, '', Buffer.from('{'));
+    const content = Buffer.from('{');
+    const { identity, followers } = signing;
+    const headers = signEvent(identity, { exchange, followers, nowMs: Date.now() }, content);
+    broker.channel.publish(exchange, '', content, { headers });
     await untilHears(heard, 2);
+  });
+
+  const event = Buffer.from(JSON.stringify({ n: 666 }));
+  const signedBy = (identity: BrokerIdentity, nowMs: number, name: string): object =>
+    signEvent(identity, { exchange: name, followers: ['gateway'], nowMs }, event);
+
+  it.each([
+    ['nobody has signed', (): object => ({})],
+    ['another party has signed', (name: string) => signedBy(identities['video-worker'], Date.now(), name)],
+    ['their owner signed for another exchange', () => signedBy(identities.auth, Date.now(), 'changes.other')],
+    ['their owner signed a minute ago', (name: string) => signedBy(identities.auth, Date.now() - 60_000, name)],
+  ])('are not heard when %s them', async (_, headersFor) => {
+    const { heard } = listen(broker.url);
+    await untilHears(heard, 1);
+    broker.channel.publish(exchange, '', event, { headers: headersFor(exchange) });
+    await untilHears(heard, 2);
+    expect(heard).not.toContain(666);
   });
 
   it('fail within a bounded time when the broker does not take them', async () => {
     const stalled = new BrokerConnection({ amqpUrl: new Secret(proxy.through(broker.url)), name: 'test stalls' });
-    const slow = new FanoutSender(stalled, exchange);
+    const slow = new FanoutSender(stalled, exchange, signing);
     stalled.start();
     slow.start();
     await eventually(

@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
-import type { Secret } from '@libs/contracts';
+import type { PartyName, Secret } from '@libs/contracts';
 import { BrokerConnection } from './broker-connection';
+import type { BrokerIdentity } from './broker-identity';
 import { brokerFailure, describeFailure } from './broker-failure';
 import { ManagedChannel } from './managed-channel';
 import { settledWithin } from './pause';
+import { refuseMessage } from './refused-messages';
+import { isEvent, signEvent } from './signatures';
 
 const EXCHANGE = { durable: true, autoDelete: false } as const;
 /** Events that wait for one process. Older ones are dropped: it finds out by itself what it missed. */
@@ -17,7 +20,13 @@ const REOPEN_EVERY_MS = 5_000;
 /** How long the broker may take to confirm an event. */
 const CONFIRM_TIMEOUT_MS = 2_000;
 
-/** Publishes events to every process that listens. */
+/** Who publishes events, and who may hear them. */
+export interface EventSigning {
+  readonly identity: BrokerIdentity;
+  readonly followers: readonly PartyName[];
+}
+
+/** Publishes events to every process that listens, signed for the party of each. */
 export class FanoutSender {
   readonly #channel: ManagedChannel<ConfirmChannel>;
   readonly #unconfirmed = new Set<PromiseWithResolvers<void>>();
@@ -25,6 +34,7 @@ export class FanoutSender {
   constructor(
     connection: BrokerConnection,
     readonly exchange: string,
+    private readonly signing: EventSigning,
   ) {
     this.#channel = new ManagedChannel<ConfirmChannel>(connection, {
       name: `events of ${exchange}`,
@@ -61,7 +71,9 @@ export class FanoutSender {
   }
 
   #publish(channel: ConfirmChannel, content: Buffer, confirmed: PromiseWithResolvers<void>): void {
-    const options = { persistent: false, contentType: 'application/json' };
+    const { identity, followers } = this.signing;
+    const headers = signEvent(identity, { exchange: this.exchange, followers, nowMs: Date.now() }, content);
+    const options = { persistent: false, contentType: 'application/json', headers };
     const onConfirm = (failure: unknown): void => {
       if (failure) confirmed.reject(brokerFailure(`${this.exchange}: the event was not taken`, failure));
       else confirmed.resolve();
@@ -82,7 +94,9 @@ export interface FanoutReceiverOptions {
   readonly amqpUrl: Secret;
   /** How the broker lists the connection. */
   readonly name: string;
-  readonly exchanges: readonly string[];
+  readonly identity: BrokerIdentity;
+  /** The exchanges, each with the party whose events it carries. */
+  readonly exchanges: ReadonlyMap<string, PartyName>;
   /** Given what was published; what it throws is logged. */
   readonly receive: (exchange: string, event: unknown) => void;
 }
@@ -125,7 +139,7 @@ export class FanoutReceiver {
   }
 
   async #listen(channel: Channel): Promise<void> {
-    const queue = `events.${randomUUID()}`;
+    const queue = `events.${this.options.identity.party}.${randomUUID()}`;
     await channel.assertQueue(queue, {
       exclusive: true,
       autoDelete: true,
@@ -137,7 +151,7 @@ export class FanoutReceiver {
         'x-overflow': 'drop-head',
       },
     });
-    for (const exchange of this.options.exchanges) {
+    for (const exchange of this.options.exchanges.keys()) {
       await channel.assertExchange(exchange, 'fanout', EXCHANGE);
       await channel.bindQueue(queue, exchange, '');
     }
@@ -149,10 +163,17 @@ export class FanoutReceiver {
       this.#channel.reopen(channel, new Error('the broker ended the consumer of events'));
       return;
     }
+    const { exchange } = message.fields;
+    const { identity, exchanges, receive } = this.options;
+    const owner = exchanges.get(exchange);
+    if (owner === undefined || !isEvent(identity, { exchange, owner, nowMs: Date.now() }, message)) {
+      refuseMessage('event', 'forged', `of ${exchange}, not signed by ${owner} just now`);
+      return;
+    }
     try {
-      this.options.receive(message.fields.exchange, JSON.parse(message.content.toString('utf8')));
+      receive(exchange, JSON.parse(message.content.toString('utf8')));
     } catch (error) {
-      this.#logger.warn(`an event of ${message.fields.exchange} was dropped: ${describeFailure(error)}`);
+      this.#logger.warn(`an event of ${exchange} was dropped: ${describeFailure(error)}`);
     }
   }
 }

@@ -10,7 +10,15 @@ class Answer {
   length: number;
 }
 
-const measure = call({ queue: queues.auth, name: 'auth.measure', timeoutMs: 1, request: Question, response: Answer });
+const measure = call({
+  queue: queues.auth,
+  name: 'auth.measure',
+  timeoutMs: 1,
+  askedBy: ['gateway'],
+  repeat: 'harmless',
+  request: Question,
+  response: Answer,
+});
 const note = job({ queue: queues.batches, name: 'batches.note', payload: Question });
 
 class Consumer {

@@ -1,6 +1,9 @@
+export { BrokerIdentity, type BrokerKeysEnv } from './broker-identity';
+export { permissionsOf, type BrokerPermissions } from './permissions';
+export { UsedQuestions } from './used-questions';
 export { BrokerConnection, type BrokerConnectionOptions } from './broker-connection';
 export { consumeQueues, type ConsumeQueuesOptions, type HybridApp, type QueueConsumption } from './consume-queues';
-export { Handles } from './handles.decorator';
+export { Handles, MessageContext } from './handles.decorator';
 export { ATTEMPT_HEADER, ERROR_CODE_HEADER } from './job-receiver';
 export { MessageBus } from './message-bus';
 export { MessagingModule, type MessagingModuleOptions } from './messaging.module';

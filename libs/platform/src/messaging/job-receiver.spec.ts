@@ -12,7 +12,7 @@ class RunBatch {
   batchId: string;
 }
 
-const queue: QueueSpec = { name: 'runs', kind: 'job', prefetch: 1, retryTiersMs: [10, 20] };
+const queue: QueueSpec = { name: 'runs', kind: 'job', owner: 'batch-worker', prefetch: 1, retryTiersMs: [10, 20] };
 const contract = job({ queue, name: 'runs.run', payload: RunBatch });
 
 describe(JobReceiver.name, () => {

@@ -4,7 +4,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { IsString } from 'class-validator';
 import { job, Secret, type JobContract, type QueueSpec } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { eventually, TestBroker, type TcpProxy } from '../testing';
+import { eventually, TestBroker, type TcpProxy, testIdentities } from '../testing';
 import {
   ATTEMPT_HEADER,
   consumeQueues,
@@ -84,7 +84,11 @@ describe('jobs over RabbitMQ', () => {
     class OutboxSourceModule {}
     @Module({
       imports: [
-        MessagingModule.forRoot({ amqpUrl: new Secret(proxy.through(broker.url)), serviceName: 'test' }),
+        MessagingModule.forRoot({
+          amqpUrl: new Secret(proxy.through(broker.url)),
+          identity: testIdentities().gateway,
+          serviceName: 'test',
+        }),
         OutboxModule.forRoot({ imports: [OutboxSourceModule], contracts: [contract] }),
       ],
     })

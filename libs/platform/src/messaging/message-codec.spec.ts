@@ -6,7 +6,15 @@ class Message {
   text: string;
 }
 
-const add = call({ queue: queues.auth, name: 'auth.add', timeoutMs: 1, request: Message, response: Message });
+const add = call({
+  queue: queues.auth,
+  name: 'auth.add',
+  timeoutMs: 1,
+  askedBy: ['gateway'],
+  repeat: 'harmless',
+  request: Message,
+  response: Message,
+});
 const run = job({ queue: queues.batches, name: 'batches.run', payload: Message });
 
 describe('message codec', () => {

@@ -35,6 +35,12 @@ export const publishFailuresTotal = counter({
   labelNames: ['reason'],
 });
 
+export const messagesRefusedTotal = counter({
+  name: 'sluice_messages_refused_total',
+  help: 'Questions, answers and events that were dropped because of their signature',
+  labelNames: ['kind', 'reason'],
+});
+
 export const outboxRelayedTotal = counter({
   name: 'sluice_outbox_relayed_total',
   help: 'Outbox messages that the broker confirmed',

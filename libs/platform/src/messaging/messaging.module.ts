@@ -3,6 +3,7 @@ import type { FeedName, Secret } from '@libs/contracts';
 import { Feeds } from '../feeds/feeds';
 import { FollowingBus } from '../feeds/following-bus';
 import { BrokerConnection } from './broker-connection';
+import { BrokerIdentity } from './broker-identity';
 import { CallClient } from './call-client';
 import { ConfirmingPublisher } from './confirming-publisher';
 import { jobSender } from './job-sender';
@@ -11,6 +12,7 @@ import { RabbitMessageBus } from './rabbit-message-bus';
 
 export interface MessagingModuleOptions {
   readonly amqpUrl: Secret;
+  readonly identity: BrokerIdentity;
   /** How the broker lists our connection. */
   readonly serviceName: string;
   /** The feeds whose changes this process must know; none by default. */
@@ -33,11 +35,12 @@ export class MessagingModule implements OnModuleInit, OnApplicationShutdown {
     @Inject(Feeds) private readonly feeds: Feeds,
   ) {}
 
-  static forRoot({ amqpUrl, serviceName, follows = [] }: MessagingModuleOptions): DynamicModule {
+  static forRoot({ amqpUrl, identity, serviceName, follows = [] }: MessagingModuleOptions): DynamicModule {
     return {
       module: MessagingModule,
       global: true,
       providers: [
+        { provide: BrokerIdentity, useValue: identity },
         {
           provide: BrokerConnection,
           useFactory: () => new BrokerConnection({ amqpUrl, name: `${serviceName} sends` }),
@@ -45,7 +48,7 @@ export class MessagingModule implements OnModuleInit, OnApplicationShutdown {
         {
           provide: CallClient,
           inject: [BrokerConnection],
-          useFactory: (connection: BrokerConnection) => new CallClient(connection),
+          useFactory: (connection: BrokerConnection) => new CallClient(connection, identity),
         },
         {
           provide: ConfirmingPublisher,
@@ -61,7 +64,7 @@ export class MessagingModule implements OnModuleInit, OnApplicationShutdown {
         {
           provide: Feeds,
           inject: [PLAIN_BUS],
-          useFactory: (bus: MessageBus) => new Feeds(bus, { amqpUrl, serviceName, names: follows }),
+          useFactory: (bus: MessageBus) => new Feeds(bus, { amqpUrl, identity, serviceName, names: follows }),
         },
         {
           provide: MessageBus,
@@ -69,7 +72,7 @@ export class MessagingModule implements OnModuleInit, OnApplicationShutdown {
           useFactory: (bus: MessageBus, feeds: Feeds) => new FollowingBus(bus, feeds),
         },
       ],
-      exports: [MessageBus, BrokerConnection, ConfirmingPublisher, Feeds],
+      exports: [MessageBus, BrokerConnection, BrokerIdentity, ConfirmingPublisher, Feeds],
     };
   }
 

@@ -1,20 +1,20 @@
 import { Logger } from '@nestjs/common';
 import {
-  BaseRpcContext,
   Server,
   Transport,
   type CustomTransportStrategy,
+  type BaseRpcContext,
   type MessageHandler,
 } from '@nestjs/microservices';
 import { isObservable, lastValueFrom } from 'rxjs';
-import type { Contract, QueueSpec, Secret } from '@libs/contracts';
+import type { Contract, PartyName, QueueSpec, Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { RegisteredHandler } from './boot-check';
 import { BrokerConnection } from './broker-connection';
 import { describeFailure } from './broker-failure';
-import { CallReceiver, type Announce } from './call-receiver';
+import { CallReceiver, type AnsweringOptions, type Invoke } from './call-receiver';
 import { ConfirmingPublisher } from './confirming-publisher';
-import type { HandlerExtras } from './handles.decorator';
+import { MessageContext, type HandlerExtras } from './handles.decorator';
 import { JobReceiver } from './job-receiver';
 import { QueueConsumer, type Receive } from './queue-consumer';
 import { ReplySender } from './reply-sender';
@@ -28,8 +28,8 @@ export interface QueueServerOptions {
   readonly drainTimeoutMs: number;
   /** How long the start waits for the broker before it goes on without it. */
   readonly startTimeoutMs: number;
-  /** Called after each call that changes a feed, before it is answered. */
-  readonly announce?: Announce | undefined;
+  /** Needed for queues of calls. */
+  readonly answering?: AnsweringOptions | undefined;
 }
 
 const START_POLL_MS = 250;
@@ -45,17 +45,17 @@ export class QueueServer extends Server implements CustomTransportStrategy {
   readonly registered: RegisteredHandler[] = [];
   readonly #connection: BrokerConnection;
   readonly #publisher: ConfirmingPublisher;
-  readonly #replies: ReplySender;
+  readonly #replies: ReplySender | undefined;
   readonly #consumers: readonly QueueConsumer[];
   readonly #stopping = new AbortController();
   #drained: Promise<void> | undefined;
 
   constructor(private readonly options: QueueServerOptions) {
     super();
-    const { amqpUrl, serviceName } = options;
+    const { amqpUrl, serviceName, answering } = options;
     this.#connection = new BrokerConnection({ amqpUrl, name: `${serviceName} answers` });
     this.#publisher = new ConfirmingPublisher(this.#connection);
-    this.#replies = new ReplySender(this.#connection);
+    this.#replies = answering && new ReplySender(this.#connection, answering.identity);
     this.#consumers = options.queues.map(
       (queue) =>
         new QueueConsumer({ amqpUrl, name: `${serviceName} ${queue.name}`, queue, receive: this.#receiverOf(queue) }),
@@ -102,7 +102,6 @@ export class QueueServer extends Server implements CustomTransportStrategy {
   async #start(): Promise<void> {
     this.#connection.start();
     this.#publisher.start();
-    this.#replies.start();
     for (const consumer of this.#consumers) consumer.start();
     await Promise.all(this.#consumers.map((consumer) => this.#untilConsuming(consumer)));
   }
@@ -126,24 +125,30 @@ export class QueueServer extends Server implements CustomTransportStrategy {
   async #drain(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#consumers.map((consumer) => consumer.drain(this.options.drainTimeoutMs)));
-    await Promise.all([this.#publisher.close(), this.#replies.close()]);
+    await Promise.all([this.#publisher.close(), this.#replies?.close()]);
     await this.#connection.close();
   }
 
   #receiverOf(queue: QueueSpec): Receive {
     const own = this.options.contracts.filter((contract) => contract.queue.name === queue.name);
     const contracts = new Map(own.map((contract) => [contract.name, contract]));
-    const invoke = (contract: Contract, message: object): Promise<unknown> => this.#invoke(contract, message);
+    const invoke: Invoke = (contract, message, asker) => this.#invoke(contract, message, asker);
     const receiver =
       queue.kind === 'call'
-        ? new CallReceiver(contracts, invoke, this.#replies, this.options.announce)
+        ? this.#callReceiver(queue, contracts, invoke)
         : new JobReceiver(queue, contracts, invoke, this.#publisher, this.#stopping.signal);
     return (delivery) => receiver.receive(delivery);
   }
 
+  #callReceiver({ name }: QueueSpec, contracts: ReadonlyMap<string, Contract>, invoke: Invoke): CallReceiver {
+    const { answering } = this.options;
+    if (answering && this.#replies) return new CallReceiver(contracts, invoke, this.#replies, answering);
+    throw new AppError('server', 'Internal error', { internal: `nothing to answer the calls of ${name} with` });
+  }
+
   /** Inside the hooks by which instrumentation follows a message. */
-  #invoke(contract: Contract, message: object): Promise<unknown> {
-    const context = new BaseRpcContext([contract.name]);
+  #invoke(contract: Contract, message: object, asker: PartyName | undefined): Promise<unknown> {
+    const context = new MessageContext(contract.name, asker);
     return new Promise((resolve, reject) => {
       this.runWithProcessingHooks(context, async (finished) => {
         try {

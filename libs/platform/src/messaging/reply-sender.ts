@@ -1,12 +1,16 @@
 import { Logger } from '@nestjs/common';
 import type { Channel } from 'amqplib';
+import type { PartyName } from '@libs/contracts';
 import type { BrokerConnection } from './broker-connection';
+import type { BrokerIdentity } from './broker-identity';
 import { describeFailure } from './broker-failure';
 import { ManagedChannel } from './managed-channel';
 import { encodeReply, type Reply } from './message-codec';
+import { replyExchangeOf, signAnswer } from './signatures';
 
 /** Where an answer goes, and how long somebody waits for it there. */
 export interface ReplyAddress {
+  readonly asker: PartyName;
   readonly replyTo: string;
   readonly correlationId: string;
   readonly contractName: string;
@@ -17,36 +21,48 @@ export interface ReplyAddress {
 /**
  * Sends the answers of calls. After the broker was away the connection that brings questions can be back
  * before the one for answers: an answer waits for it. One that cannot be sent in time is dropped, and its
- * caller gets a timeout.
+ * caller gets a timeout. Each asker has a channel of its own: one that takes its exchange away breaks no other's.
  */
 export class ReplySender {
   readonly #logger = new Logger(ReplySender.name);
-  readonly #channel: ManagedChannel<Channel>;
+  readonly #channels = new Map<PartyName, ManagedChannel<Channel>>();
 
-  constructor(connection: BrokerConnection) {
-    this.#channel = new ManagedChannel<Channel>(connection, {
-      name: 'replies',
-      open: (model) => model.createChannel(),
-      setUp: async () => undefined,
-    });
-  }
-
-  start(): void {
-    this.#channel.start();
-  }
+  constructor(
+    private readonly connection: BrokerConnection,
+    private readonly identity: BrokerIdentity,
+  ) {}
 
   /** @throws AppError `server` when the answer is too large for a message */
-  async send(reply: Reply, { replyTo, correlationId, contractName, waitMs }: ReplyAddress): Promise<void> {
+  async send(reply: Reply, { asker, replyTo, correlationId, contractName, waitMs }: ReplyAddress): Promise<void> {
     const content = encodeReply(reply, correlationId, contractName);
     try {
-      const channel = this.#channel.current ?? (await this.#channel.whenOpen(waitMs));
-      channel.publish('', replyTo, content, { persistent: false, correlationId, contentType: 'application/json' });
+      const open = this.#channelTo(asker);
+      const channel = open.current ?? (await open.whenOpen(waitMs));
+      channel.publish(replyExchangeOf(asker), replyTo, content, {
+        persistent: false,
+        correlationId,
+        contentType: 'application/json',
+        headers: signAnswer(this.identity, asker, { contractName, id: correlationId }, content),
+      });
     } catch (error) {
       this.#logger.warn(`an answer to ${contractName} was dropped: ${describeFailure(error)}`);
     }
   }
 
   async close(): Promise<void> {
-    await this.#channel.close();
+    await Promise.all([...this.#channels.values()].map((channel) => channel.close()));
+  }
+
+  #channelTo(asker: PartyName): ManagedChannel<Channel> {
+    const known = this.#channels.get(asker);
+    if (known !== undefined) return known;
+    const channel = new ManagedChannel<Channel>(this.connection, {
+      name: `replies to ${asker}`,
+      open: (model) => model.createChannel(),
+      setUp: async () => undefined,
+    });
+    this.#channels.set(asker, channel);
+    channel.start();
+    return channel;
   }
 }

@@ -5,17 +5,22 @@ describe(queueDeclarations.name, () => {
   it('declares a call queue as one durable classic queue that never goes away by itself', () => {
     const [declaration, ...more] = queueDeclarations(queues.auth);
     expect(more).toEqual([]);
-    expect(declaration).toMatchObject({ name: 'auth', durable: true, arguments: { 'x-queue-type': 'classic' } });
+    expect(declaration).toMatchObject({
+      name: 'auth',
+      exchange: 'auth.calls',
+      durable: true,
+      arguments: { 'x-queue-type': 'classic' },
+    });
     expect(declaration?.arguments).not.toHaveProperty('x-expires');
   });
 
   it('declares a job queue with its dead queue and one retry tier per wait', () => {
     expect(queueDeclarations(queues.batches).map(({ name }) => name)).toEqual([
-      'batches.dead',
-      'batches',
-      'batches.retry.1000',
-      'batches.retry.5000',
-      'batches.retry.30000',
+      'batch-jobs.dead',
+      'batch-jobs',
+      'batch-jobs.retry.1000',
+      'batch-jobs.retry.5000',
+      'batch-jobs.retry.30000',
     ]);
   });
 
@@ -27,27 +32,31 @@ describe(queueDeclarations.name, () => {
   });
 
   it('puts a job aside after the delivery limit of its queue, and loses none on the way', () => {
-    const declaration = queueDeclarations(queues.batches).find(({ name }) => name === 'batches');
+    const declaration = queueDeclarations(queues.batches).find(({ name }) => name === 'batch-jobs');
     expect(declaration?.arguments).toMatchObject({
       'x-delivery-limit': 5,
-      'x-dead-letter-exchange': '',
-      'x-dead-letter-routing-key': 'batches.dead',
+      'x-dead-letter-exchange': 'batch-jobs',
+      'x-dead-letter-routing-key': 'batch-jobs.dead',
       'x-dead-letter-strategy': 'at-least-once',
       'x-overflow': 'reject-publish',
     });
   });
 
   it('leads a retry tier back to its queue after the wait', () => {
-    const declaration = queueDeclarations(queues.batches).find(({ name }) => name === 'batches.retry.5000');
+    const declaration = queueDeclarations(queues.batches).find(({ name }) => name === 'batch-jobs.retry.5000');
     expect(declaration?.arguments).toMatchObject({
       'x-message-ttl': 5_000,
-      'x-dead-letter-routing-key': 'batches',
+      'x-dead-letter-routing-key': 'batch-jobs',
       'x-dead-letter-strategy': 'at-least-once',
     });
   });
 
   it('declares a wait that is named twice once', () => {
     const spec = { ...queues.batches, retryTiersMs: [1_000, 1_000] };
-    expect(queueDeclarations(spec).map(({ name }) => name)).toEqual(['batches.dead', 'batches', 'batches.retry.1000']);
+    expect(queueDeclarations(spec).map(({ name }) => name)).toEqual([
+      'batch-jobs.dead',
+      'batch-jobs',
+      'batch-jobs.retry.1000',
+    ]);
   });
 });

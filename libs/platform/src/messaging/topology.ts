@@ -8,11 +8,13 @@ import type { QueueSpec } from '@libs/contracts';
  */
 export interface QueueDeclaration {
   readonly name: string;
+  /** What its messages come through, with its name as their routing key. */
+  readonly exchange: string;
   readonly durable: true;
   readonly arguments: Readonly<Record<string, string | number>>;
 }
 
-const DEFAULT_EXCHANGE = '';
+const EXCHANGE = { durable: true, autoDelete: false } as const;
 const DEFAULT_DELIVERY_LIMIT = 5;
 const REPLICAS = 3;
 const LIFE_PROBES = 3;
@@ -20,6 +22,11 @@ const LIFE_PROBE_INTERVAL_MS = 500;
 const MAX_CALLS = 10_000;
 /** Beyond this a publish is refused and its outbox row waits, or, in a dead queue, the oldest message goes. */
 const MAX_JOBS = 100_000;
+
+/** What the messages of a queue come through: the calls of an owner, or the jobs of one queue with its retries. */
+export function exchangeOf({ kind, owner, name }: QueueSpec): string {
+  return kind === 'call' ? `${owner}.calls` : name;
+}
 
 export function deadQueueName(spec: QueueSpec): string {
   return `${spec.name}.dead`;
@@ -79,8 +86,32 @@ export async function describeQueue(model: ChannelModel, queue: string): Promise
   }
 }
 
-async function declare(channel: Channel, { name, ...options }: QueueDeclaration): Promise<void> {
+/** Whether there is an exchange; false, too, while the broker cannot be asked. It takes no right on the exchange. */
+export async function exchangeExists(model: ChannelModel, exchange: string): Promise<boolean> {
+  try {
+    await onOwnChannel(model, (channel) => channel.checkExchange(exchange));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A queue for the answers to one process, which ends with its channel. */
+export async function declareReplyQueue(channel: Channel, exchange: string, name: string): Promise<void> {
+  await channel.assertExchange(exchange, 'direct', EXCHANGE);
+  await channel.assertQueue(name, {
+    exclusive: true,
+    autoDelete: true,
+    durable: false,
+    arguments: { 'x-queue-type': 'classic', 'x-max-length': MAX_CALLS, 'x-overflow': 'drop-head' },
+  });
+  await channel.bindQueue(name, exchange, name);
+}
+
+async function declare(channel: Channel, { name, exchange, ...options }: QueueDeclaration): Promise<void> {
+  await channel.assertExchange(exchange, 'direct', EXCHANGE);
   await channel.assertQueue(name, options);
+  await channel.bindQueue(name, exchange, name);
 }
 
 /** A refused declaration closes its channel, so it gets one that nobody else uses. */
@@ -98,6 +129,7 @@ async function onOwnChannel<T>(model: ChannelModel, use: (channel: Channel) => P
 function callQueue(spec: QueueSpec): QueueDeclaration {
   return {
     name: spec.name,
+    exchange: exchangeOf(spec),
     durable: true,
     arguments: { 'x-queue-type': 'classic', 'x-max-length': MAX_CALLS, 'x-overflow': 'reject-publish' },
   };
@@ -106,11 +138,12 @@ function callQueue(spec: QueueSpec): QueueDeclaration {
 function jobQueue(spec: QueueSpec): QueueDeclaration {
   return {
     name: spec.name,
+    exchange: exchangeOf(spec),
     durable: true,
     arguments: {
       ...replicated,
       'x-delivery-limit': spec.deliveryLimit ?? DEFAULT_DELIVERY_LIMIT,
-      ...deadLettersTo(deadQueueName(spec)),
+      ...deadLettersTo(spec, deadQueueName(spec)),
     },
   };
 }
@@ -118,14 +151,16 @@ function jobQueue(spec: QueueSpec): QueueDeclaration {
 function retryQueue(spec: QueueSpec, waitMs: number): QueueDeclaration {
   return {
     name: retryQueueName(spec, waitMs),
+    exchange: exchangeOf(spec),
     durable: true,
-    arguments: { ...replicated, 'x-message-ttl': waitMs, ...deadLettersTo(spec.name) },
+    arguments: { ...replicated, 'x-message-ttl': waitMs, ...deadLettersTo(spec, spec.name) },
   };
 }
 
 function deadQueue(spec: QueueSpec): QueueDeclaration {
   return {
     name: deadQueueName(spec),
+    exchange: exchangeOf(spec),
     durable: true,
     arguments: { ...replicated, 'x-max-length': MAX_JOBS, 'x-overflow': 'drop-head' },
   };
@@ -134,11 +169,11 @@ function deadQueue(spec: QueueSpec): QueueDeclaration {
 const replicated = { 'x-queue-type': 'quorum', 'x-quorum-initial-group-size': REPLICAS } as const;
 
 /** At-least-once dead-lettering needs `reject-publish`: a message leaves only once the next queue has it. */
-function deadLettersTo(queue: string): QueueDeclaration['arguments'] {
+function deadLettersTo(spec: QueueSpec, queue: string): QueueDeclaration['arguments'] {
   return {
     'x-max-length': MAX_JOBS,
     'x-overflow': 'reject-publish',
-    'x-dead-letter-exchange': DEFAULT_EXCHANGE,
+    'x-dead-letter-exchange': exchangeOf(spec),
     'x-dead-letter-routing-key': queue,
     'x-dead-letter-strategy': 'at-least-once',
   };

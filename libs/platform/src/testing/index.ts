@@ -1,6 +1,7 @@
 export { HttpsHost, type ReceivedRequest } from '../egress/testing/https-host';
 export { selfSignedCertificate, type SelfSignedCertificate } from '../egress/testing/self-signed-certificate';
 export { FakeMessageBus, type Sent } from '../messaging/testing/fake-message-bus';
+export { KnownQuestions, testIdentities, type TestIdentities } from '../messaging/testing/test-identities';
 export { captureLog } from './captured-log';
 export { aPrincipal } from './principal-fixture';
 export { TcpProxy } from './tcp-proxy';

@@ -1,6 +1,8 @@
 import type { Command } from '../command';
 import { batchesCheck } from './batches-check.command';
 import { batchesShow } from './batches-show.command';
+import { brokerKeys } from './broker-keys.command';
+import { brokerPermissions } from './broker-permissions.command';
 import { catalogCheck } from './catalog-check.command';
 import { credentialsRotateKek } from './credentials-rotate-kek.command';
 import { creditsAdd } from './credits-add.command';
@@ -42,4 +44,6 @@ export const commands: readonly Command[] = [
   webhooksList,
   webhooksRedeliver,
   catalogCheck,
+  brokerKeys,
+  brokerPermissions,
 ];

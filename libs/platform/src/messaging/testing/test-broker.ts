@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { connect, type Channel, type ChannelModel, type GetMessage } from 'amqplib';
 import { Secret, type QueueSpec } from '@libs/contracts';
-import { queueDeclarations } from '../topology';
+import { exchangeOf, queueDeclarations } from '../topology';
 import { TcpProxy } from '../../testing/tcp-proxy';
 
 const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672';
 const POLL_MS = 20;
 
+type Overrides = Partial<Pick<QueueSpec, 'prefetch' | 'deliveryLimit' | 'retryTiersMs'>>;
+
 /** The real broker, with queues of the test's own that `close` deletes again. */
 export class TestBroker {
   readonly #queues = new Set<string>();
+  readonly #exchanges = new Set<string>();
 
   private constructor(
     readonly url: string,
@@ -27,12 +30,18 @@ export class TestBroker {
     return new Secret(this.url);
   }
 
-  callQueue(overrides: Partial<QueueSpec> = {}): QueueSpec {
-    return this.#remember({ name: `test-${randomUUID()}`, kind: 'call', prefetch: 10, ...overrides });
+  callQueue(overrides: Overrides = {}): QueueSpec {
+    return this.#remember({ name: `test-${randomUUID()}`, kind: 'call', owner: 'auth', prefetch: 10, ...overrides });
   }
 
-  jobQueue(overrides: Partial<QueueSpec> = {}): QueueSpec {
-    const defaults = { kind: 'job', prefetch: 4, deliveryLimit: 2, retryTiersMs: [50, 100] } as const;
+  jobQueue(overrides: Overrides = {}): QueueSpec {
+    const defaults = {
+      kind: 'job',
+      owner: 'batch-worker',
+      prefetch: 4,
+      deliveryLimit: 2,
+      retryTiersMs: [50, 100],
+    } as const;
     return this.#remember({ name: `test-${randomUUID()}`, ...defaults, ...overrides });
   }
 
@@ -60,11 +69,14 @@ export class TestBroker {
 
   async close(): Promise<void> {
     for (const queue of this.#queues) await this.channel.deleteQueue(queue);
+    for (const exchange of this.#exchanges) await this.channel.deleteExchange(exchange);
     await this.model.close();
   }
 
   #remember(spec: QueueSpec): QueueSpec {
     for (const { name } of queueDeclarations(spec)) this.#queues.add(name);
+    // Call queues share the exchange of their owner.
+    if (spec.kind === 'job') this.#exchanges.add(exchangeOf(spec));
     return spec;
   }
 }

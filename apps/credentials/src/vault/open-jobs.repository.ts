@@ -1,0 +1,59 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '@libs/persistence';
+
+export interface Tenant {
+  readonly organizationId: string;
+  readonly workspaceId: string;
+}
+
+export interface KeyOfTenant extends Tenant {
+  /** Of the credential. */
+  readonly id: string;
+  readonly apiKeyHash: string | null;
+}
+
+/**
+ * Whether there is work for which a worker needs what it asks for: a worker that was taken over gets the keys of the
+ * workspaces whose jobs are open, and of no others. The tables are read and never written here.
+ */
+@Injectable()
+export class OpenJobsRepository {
+  constructor(private readonly database: Database) {}
+
+  /** A batch of that API key that is not over, or is to be deleted at its provider, or an order that is. */
+  async hasBatch({ organizationId, workspaceId, apiKeyHash }: KeyOfTenant): Promise<boolean> {
+    const own = 'organization_id = $1 AND workspace_id = $2 AND api_key_hash = $3';
+    return this.#isSo({
+      name: 'has-open-batch',
+      sql: `SELECT EXISTS (SELECT FROM batches WHERE ${own} AND finalized_at IS NULL)
+                OR EXISTS (SELECT FROM native_batches WHERE ${own} AND state <> 'done')
+                OR EXISTS (SELECT FROM batches WHERE ${own} AND upstream_deletion = 'requested') AS "isSo"`,
+      values: [organizationId, workspaceId, apiKeyHash],
+    });
+  }
+
+  /** A video of that API key that is not over and is made with this credential. */
+  async hasVideo({ organizationId, workspaceId, id, apiKeyHash }: KeyOfTenant): Promise<boolean> {
+    return this.#isSo({
+      name: 'has-open-video',
+      sql: `SELECT EXISTS (SELECT FROM videos WHERE organization_id = $1 AND workspace_id = $2 AND credential_id = $3
+              AND api_key_hash = $4 AND finished_at IS NULL) AS "isSo"`,
+      values: [organizationId, workspaceId, id, apiKeyHash],
+    });
+  }
+
+  /** A webhook of the workspace that was neither delivered nor given up. */
+  async hasWebhook({ organizationId, workspaceId }: Tenant): Promise<boolean> {
+    return this.#isSo({
+      name: 'has-open-webhook',
+      sql: `SELECT EXISTS (SELECT FROM webhook_deliveries WHERE organization_id = $1 AND workspace_id = $2
+              AND delivered_at IS NULL AND given_up_at IS NULL) AS "isSo"`,
+      values: [organizationId, workspaceId],
+    });
+  }
+
+  async #isSo(query: { name: string; sql: string; values: readonly (string | null)[] }): Promise<boolean> {
+    const row = await this.database.firstRow<{ isSo: boolean }>({ ...query, values: [...query.values] });
+    return row?.isSo === true;
+  }
+}

@@ -1,0 +1,159 @@
+import type { MessageProperties } from 'amqplib';
+import type { PartyName } from '@libs/contracts';
+import { isParty, type BrokerIdentity, type PairKey } from './broker-identity';
+
+/** For clocks that differ. */
+export const LEEWAY_MS = 30_000;
+const FROM = 'x-from';
+const KEYS = 'x-keys';
+const EXPIRES = 'x-expires';
+const SIGNATURE = 'x-signature';
+const SIGNED_AT = 'x-signed-at';
+
+type Headers = Readonly<Record<string, string | number>>;
+
+/** What is signed of a question beside its content. */
+export interface QuestionHead {
+  readonly contractName: string;
+  readonly replyTo: string;
+  readonly id: string;
+  readonly expiresAtMs: number;
+}
+
+/** A question that its asker has signed. */
+export interface SignedQuestion extends QuestionHead {
+  readonly asker: PartyName;
+}
+
+/** Why a message is not accepted; a label of the counter. */
+export type Refusal = 'unsigned' | 'unknown_key' | 'forged' | 'expired' | 'misaddressed' | 'stranger' | 'repeated';
+
+/** Returns the headers of a question. */
+export function signQuestion(identity: BrokerIdentity, owner: PartyName, head: QuestionHead, content: Buffer): Headers {
+  const key = identity.keyTo(owner);
+  return {
+    [FROM]: identity.party,
+    [KEYS]: key.name,
+    [EXPIRES]: String(head.expiresAtMs),
+    [SIGNATURE]: key.sign(questionFields(identity.party, owner, head), content),
+  };
+}
+
+/** Reads who asked a question, from the signature alone: the content is not looked into. */
+export function readQuestion(
+  identity: BrokerIdentity,
+  properties: MessageProperties,
+  content: Buffer,
+  nowMs: number,
+): SignedQuestion | Refusal {
+  const headers = headersOf(properties);
+  const asker: unknown = headers[FROM];
+  const expiresAtMs = Number(headers[EXPIRES]);
+  const head = {
+    contractName: textOf(properties.type),
+    replyTo: textOf(properties.replyTo),
+    id: textOf(properties.correlationId),
+    expiresAtMs,
+  };
+  if (!isParty(asker)) return 'unsigned';
+  const key = identity.keyFrom(asker, textOf(headers[KEYS]));
+  if (key === undefined) return 'unknown_key';
+  const fields = questionFields(asker, identity.party, head);
+  if (!key.isSigned(fields, content, textOf(headers[SIGNATURE]))) return 'forged';
+  if (!(expiresAtMs > nowMs - LEEWAY_MS)) return 'expired';
+  return isReplyQueueOf(asker, head.replyTo) ? { asker, ...head } : 'misaddressed';
+}
+
+/** What is signed of an answer beside its content: to whom, and to which question. */
+export interface AnswerHead {
+  readonly contractName: string;
+  readonly id: string;
+}
+
+export function signAnswer(identity: BrokerIdentity, asker: PartyName, head: AnswerHead, content: Buffer): Headers {
+  const key = identity.keyTo(asker);
+  return { [KEYS]: key.name, [SIGNATURE]: key.sign(answerFields(identity.party, asker, head), content) };
+}
+
+/** Whether the owner of a question has signed this answer to it. */
+export function isAnswer(
+  identity: BrokerIdentity,
+  owner: PartyName,
+  head: AnswerHead,
+  { properties, content }: { readonly properties: MessageProperties; readonly content: Buffer },
+): boolean {
+  const headers = headersOf(properties);
+  const key = identity.keyFrom(owner, textOf(headers[KEYS]));
+  return isSigned(key, answerFields(owner, identity.party, head), content, headers);
+}
+
+/** Returns the headers of an event: a signature for each party that may follow. */
+export function signEvent(
+  identity: BrokerIdentity,
+  { exchange, followers, nowMs }: { exchange: string; followers: readonly PartyName[]; nowMs: number },
+  content: Buffer,
+): Headers {
+  const signatures = followers.flatMap((follower) => {
+    const key = identity.keyTo(follower);
+    const signature = key.sign(eventFields(identity.party, follower, exchange, String(nowMs)), content);
+    return [
+      [`${KEYS}-${follower}`, key.name],
+      [`${SIGNATURE}-${follower}`, signature],
+    ] as const;
+  });
+  return { [SIGNED_AT]: String(nowMs), ...Object.fromEntries(signatures) };
+}
+
+/** Whether the owner of an exchange has signed this event, less than half a minute ago. */
+export function isEvent(
+  identity: BrokerIdentity,
+  { exchange, owner, nowMs }: { exchange: string; owner: PartyName; nowMs: number },
+  { properties, content }: { readonly properties: MessageProperties; readonly content: Buffer },
+): boolean {
+  const headers = headersOf(properties);
+  const signedAt = textOf(headers[SIGNED_AT]);
+  if (!(Math.abs(nowMs - Number(signedAt)) < LEEWAY_MS)) return false;
+  const key = identity.keyFrom(owner, textOf(headers[`${KEYS}-${identity.party}`]));
+  const fields = eventFields(owner, identity.party, exchange, signedAt);
+  return isSigned(key, fields, content, { [SIGNATURE]: headers[`${SIGNATURE}-${identity.party}`] });
+}
+
+/** Where a party gets its answers: an exchange, and queues that are named below it. */
+export const replyExchangeOf = (party: PartyName): string => `replies.${party}`;
+
+function isReplyQueueOf(party: PartyName, queue: string): boolean {
+  return queue.startsWith(`${replyExchangeOf(party)}.`);
+}
+
+function isSigned(
+  key: PairKey | undefined,
+  fields: readonly string[],
+  content: Buffer,
+  headers: Readonly<Record<string, unknown>>,
+): boolean {
+  return key !== undefined && key.isSigned(fields, content, textOf(headers[SIGNATURE]));
+}
+
+function questionFields(
+  asker: PartyName,
+  owner: PartyName,
+  { contractName, replyTo, id, expiresAtMs }: QuestionHead,
+): readonly string[] {
+  return ['question', asker, owner, contractName, replyTo, id, String(expiresAtMs)];
+}
+
+function answerFields(owner: PartyName, asker: PartyName, { contractName, id }: AnswerHead): readonly string[] {
+  return ['answer', owner, asker, contractName, id];
+}
+
+function eventFields(owner: PartyName, follower: PartyName, exchange: string, signedAt: string): readonly string[] {
+  return ['event', owner, follower, exchange, signedAt];
+}
+
+function headersOf({ headers }: MessageProperties): Readonly<Record<string, unknown>> {
+  return headers ?? {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

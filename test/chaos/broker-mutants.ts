@@ -1,0 +1,81 @@
+import type { Mutant } from './mutant';
+
+const forged = { project: 'integration', spec: 'libs/platform/src/messaging/forged-calls.int' } as const;
+
+/** Defects of who is believed on the broker. */
+export const brokerMutants: readonly Mutant[] = [
+  {
+    ...forged,
+    name: 'broker-unsigned-question',
+    defect: 'a question is believed whatever its signature says',
+    file: 'libs/platform/src/messaging/signatures.ts',
+    find: "if (!key.isSigned(fields, content, textOf(headers[SIGNATURE]))) return 'forged';",
+    replace: '',
+    test: 'are neither handled nor answered',
+  },
+  {
+    ...forged,
+    name: 'broker-unsigned-answer',
+    defect: 'an answer is believed whoever wrote it',
+    file: 'libs/platform/src/messaging/call-client.ts',
+    find: 'if (!isAnswer(this.identity, queue.owner, { contractName, id }, message)) {',
+    replace: 'if (id === undefined) {',
+    test: 'are no answers',
+  },
+  {
+    ...forged,
+    name: 'broker-any-asker',
+    defect: 'every app may ask every contract of an owner that it may ask anything',
+    file: 'libs/platform/src/messaging/call-receiver.ts',
+    find: '} else if (!contract.askedBy.includes(asker)) {',
+    replace: '} else if (contract.askedBy.length === 0) {',
+    test: 'are refused with a reason',
+  },
+  {
+    ...forged,
+    name: 'broker-copies',
+    defect: 'a copy of a question that changes something is handled again',
+    file: 'libs/platform/src/messaging/call-receiver.ts',
+    find: "if (repeat === 'harmless') return true;",
+    replace: "if (repeat !== 'harmless' || id !== '') return true;",
+    test: 'are handled once',
+  },
+  {
+    ...forged,
+    name: 'broker-long-lived',
+    defect: 'a question may be signed for longer than its id is remembered',
+    file: 'libs/platform/src/messaging/call-receiver.ts',
+    find: 'if (expiresAtMs > Date.now() + timeoutMs + LEEWAY_MS) {',
+    replace: 'if (timeoutMs < 0) {',
+    test: 'are not handled after their time',
+  },
+  {
+    name: 'broker-any-event',
+    defect: 'an event is believed whoever published it',
+    file: 'libs/platform/src/messaging/signatures.ts',
+    find: 'return isSigned(key, fields, content, { [SIGNATURE]: headers[`${SIGNATURE}-${identity.party}`] });',
+    replace: 'return key !== undefined || isSigned(key, fields, content, headers);',
+    project: 'integration',
+    spec: 'libs/platform/src/messaging/fanout.int',
+    test: 'are not heard when',
+  },
+  {
+    name: 'broker-over-jobs',
+    defect: 'a worker gets the key of a job that is over',
+    file: 'apps/credentials/src/vault/open-jobs.repository.ts',
+    find: 'AND api_key_hash = $4 AND finished_at IS NULL',
+    replace: 'AND api_key_hash = $4',
+    project: 'integration',
+    spec: 'apps/credentials/src/vault/open-jobs.int',
+    test: 'knows a video',
+  },
+  {
+    name: 'broker-wide-rights',
+    defect: 'a party may write to the reply exchange of every other',
+    file: 'libs/platform/src/messaging/permissions.ts',
+    find: 'CALLS.some(({ queue, askedBy }) => queue.owner === party && askedBy.includes(asker)),',
+    replace: 'CALLS.some(({ askedBy }) => askedBy.includes(asker)),',
+    project: 'unit',
+    spec: 'test/deploy/broker',
+  },
+];
