@@ -18,18 +18,34 @@ export function observeRequest(request: FastifyRequest, status: number, duration
 
 /** What requests have taken of the pools of this process. */
 export function measurePools({ working, publicWorking, arriving, publicArriving, memory }: EdgePools): void {
-  const gauges: readonly (readonly [name: string, help: string, value: () => number])[] = [
-    ['sluice_http_requests_in_flight', 'Requests that are being worked on', () => working.taken + publicWorking.taken],
-    [
-      'sluice_http_bodies_arriving',
-      'Requests whose body has not arrived yet',
-      () => arriving.taken + publicArriving.taken,
-    ],
-    ['sluice_memory_budget_bytes', 'Memory that requests may reserve together', () => memory.bytes],
-    ['sluice_memory_reserved_bytes', 'Memory that requests have reserved', () => memory.reserved],
-    ['sluice_memory_waiting_requests', 'Requests that wait for memory', () => memory.waiting],
+  const gauges = [
+    {
+      name: 'sluice_http_requests_in_flight',
+      help: 'Requests that are being worked on',
+      value: () => working.taken + publicWorking.taken,
+    },
+    {
+      name: 'sluice_http_bodies_arriving',
+      help: 'Requests whose body has not arrived yet',
+      value: () => arriving.taken + publicArriving.taken,
+    },
+    {
+      name: 'sluice_memory_budget_bytes',
+      help: 'Memory that requests may reserve together',
+      value: () => memory.bytes,
+    },
+    {
+      name: 'sluice_memory_reserved_bytes',
+      help: 'Memory that requests have reserved',
+      value: () => memory.reserved,
+    },
+    {
+      name: 'sluice_memory_waiting_requests',
+      help: 'Requests that wait for memory',
+      value: () => memory.waiting,
+    },
   ];
-  for (const [name, help, value] of gauges) gauge({ name, help, collect: (metric) => metric.set(value()) });
+  for (const { name, help, value } of gauges) gauge({ name, help, collect: (metric) => metric.set(value()) });
 }
 
 function observerOf(route: string, status: number): DurationSeries {
