@@ -46,9 +46,10 @@ export function readAzureEndpoint(text: string): AzureEndpoint | string {
   if (!HOST.test(host)) return 'its host must be a name in lower-case letters, digits, dots and hyphens';
   if (!isPlain(text, host, path)) return 'it is not spelled as a plain URL';
   const match = PATH.exec(path);
-  const deployment = match?.[1] ?? null;
-  if (match !== null && isDeployment(deployment)) return { host, deployment };
-  return 'its path must be empty, /openai/v1 or /openai/deployments/<model_id>';
+  if (match === null || !isDeployment(match[1])) {
+    return 'its path must be empty, /openai/v1 or /openai/deployments/<model_id>';
+  }
+  return { host, deployment: match[1] ?? null };
 }
 
 function isPlain(text: string, host: string, path: string): boolean {
@@ -56,6 +57,6 @@ function isPlain(text: string, host: string, path: string): boolean {
   return url !== null && url.host === host && url.pathname === (path === '' ? '/' : path);
 }
 
-function isDeployment(name: string | null): boolean {
-  return name === null || AZURE_DEPLOYMENT.test(name);
+function isDeployment(name: string | undefined): boolean {
+  return name === undefined || AZURE_DEPLOYMENT.test(name);
 }

@@ -14,17 +14,21 @@ export const findVertexProject: FindOwnPlace = (document, key, { endpoint }) => 
   if (!isObject(document)) return null;
   const location = stringOf(document['region']);
   if (location !== undefined && !GOOGLE_LOCATION.test(location)) return null;
-  const url = new URL(endpoint.provider.baseUrl);
-  if (!HOST.test(url.hostname)) {
-    // A host of the operator's, such as a proxy.
-    return { apiKey: key, endpoint: location === undefined ? endpoint : { ...endpoint, region: location } };
-  }
-  const operators = PROJECT_PATH.exec(url.pathname);
-  if (location === undefined && operators === null) return { apiKey: key, endpoint };
-  if (!GOOGLE_PROJECT.test(stringOf(document['project_id']) ?? '')) return null;
-  const found = inLocation(endpoint, url, location ?? operators?.[1] ?? endpoint.region);
+  const found = inProject(endpoint, location, stringOf(document['project_id']));
   return found && { apiKey: key, endpoint: found };
 };
+
+function inProject(endpoint: Endpoint, location: string | undefined, project = ''): Endpoint | null {
+  const url = new URL(endpoint.provider.baseUrl);
+  const operators = PROJECT_PATH.exec(url.pathname);
+  if (!HOST.test(url.hostname)) {
+    // A host of the operator's, such as a proxy.
+    return location === undefined ? endpoint : { ...endpoint, region: location };
+  }
+  if (location === undefined && operators === null) return endpoint;
+  if (!GOOGLE_PROJECT.test(project)) return null;
+  return inLocation(endpoint, url, location ?? operators?.[1] ?? endpoint.region);
+}
 
 function inLocation(endpoint: Endpoint, url: URL, region: string): Endpoint | null {
   if (!GOOGLE_LOCATION.test(region)) return null;
