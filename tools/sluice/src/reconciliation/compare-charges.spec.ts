@@ -91,6 +91,18 @@ describe(compareCharges.name, () => {
     expect(compare({ usage, costs: [reportedCost('3.4')] })).toEqual(['cache_write 0.4']);
   });
 
+  it('sees cache writes in short and long prompts of one day', () => {
+    const tokens = (write: bigint) => ({ ...NO_TOKENS, uncached: 500_000n - write, cacheWrite1h: write });
+    const usage = [0n, 1n].map((n) =>
+      reportedUsage({ isLong: n === 1n, requests: null, tokens: tokens(100_000n + n) }),
+    );
+    const recorded = [false, true].map((isLong) =>
+      recordedUsage({ isLong, tokens: tokens(0n), cost: parseUsd(isLong ? '2' : '1') }),
+    );
+    // Long prompts have no rate of their own for cache writes: 4 USD per million, as for other input.
+    expect(compare({ usage, recorded, costs: [reportedCost('3.2')] })).toEqual(['cache_write 0.2']);
+  });
+
   it('sees cache writes at another rate by their own line', () => {
     const tokens = { ...NO_TOKENS, uncached: 500_000n, cacheWrite5m: 500_000n, output: 100_000n };
     const costs = [

@@ -91,11 +91,20 @@ function explainGroup(group: Group, { book, rounding }: CompareOptions): Explain
   const { parts, ...rest } = explainUsage(shifts, { book, model: group.model, known: knownOf(group) });
   if (parts === null) return [unknown(difference, 'reason' in rest ? rest.reason : '')];
   const left = difference - sum(parts.map(({ amount }) => amount));
-  if (isWithin(left, bound)) return [...parts];
+  if (isWithin(left, bound)) return byCause(parts);
   const prices = explainPrices({ book, model: group.model, usage: group.usage, costs: group.costs, rounding }) ?? [];
   if (prices.length > 0 && isWithin(left - sum(prices.map(({ amount }) => amount)), bound))
-    return [...parts, ...prices];
+    return byCause([...parts, ...prices]);
   return [unknown(difference, `${formatUsd(left)} USD more than the counts explain${itemsOf(group)}`)];
+}
+
+/** One part for each cause, without those that come to nothing. */
+function byCause(parts: readonly ExplainedPart[]): ExplainedPart[] {
+  return CAUSES.flatMap((cause) => {
+    const same = parts.filter((part) => part.cause === cause);
+    const amount = sum(same.map((part) => part.amount));
+    return amount === 0n ? [] : [{ cause, amount, detail: same.map(({ detail }) => detail).join('; ') }];
+  });
 }
 
 function unknown(amount: PicoUsd, detail: string): ExplainedPart {

@@ -90,7 +90,7 @@ function costOf(day: string, result: JsonObject, fields: ReportFields): Reported
   const tool = TOOLS.find(([name]) => name.test(item))?.[1] ?? null;
   const comma = item.lastIndexOf(', ');
   const tokenClass = comma < 0 ? null : (CLASSES[item.slice(comma + 2).toLowerCase()] ?? null);
-  const model = comma < 0 ? item : item.slice(0, comma).replace(/ batch$/i, '');
+  const model = (comma < 0 ? item : item.slice(0, comma)).replace(/ batch$/i, '');
   const isModel = tool === null && /^[\w.:/-]+$/.test(model);
   return { day, model: isModel ? model : null, item, tokenClass, tool, amount: fields.amount(amount, 'value') };
 }

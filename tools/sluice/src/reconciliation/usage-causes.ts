@@ -43,7 +43,8 @@ type Explained = readonly ExplainedPart[] | string;
 function explainSide(side: readonly CellShift[], question: Question): Explained {
   const hasOneSign =
     side.every(({ tokens }) => isAtLeastZero(tokens)) || side.every(({ tokens }) => isAtMostZero(tokens));
-  if (hasOneSign || side.length === 1) return joined(side.map((shift) => explainExtra(shift, question)));
+  const isWithinCells = side.length === 1 || side.every(isCacheWrite);
+  if (hasOneSign || isWithinCells) return joined(side.map((shift) => explainExtra(shift, question)));
   const moves = side.filter(({ cell }) => !isBase(cell)).map((shift) => explainMove(shift, question));
   const total = totalShift(side);
   if (isZero(total.tokens) && (total.requests ?? 0n) === 0n) return joined(moves);
@@ -88,15 +89,14 @@ function explainExtra(shift: CellShift, { book, model, known }: Question): Expla
 type Fit = (shift: CellShift, known: KnownWork) => boolean;
 
 const FITS: readonly (readonly [DifferenceCause, Fit])[] = [
-  ['cache_write', ({ requests, tokens }) => (requests ?? 0n) === 0n && isRelabelled(tokens)],
+  ['cache_write', isCacheWrite],
   ['retry', (shift, { failedAttempts }) => !shift.cell.isBatch && isMore(shift, failedAttempts)],
   ['abandoned_call', (shift, { abandonedCalls }) => !shift.cell.isBatch && isMore(shift, abandonedCalls)],
   ['orphan_batch', (shift, { orphanRequests }) => shift.cell.isBatch && isMore(shift, orphanRequests)],
   ['missing_at_provider', ({ requests, tokens }) => isAtMostZero(tokens) && (requests === null || requests < 0n)],
   [
     'estimated_usage',
-    ({ requests, tokens }, { estimatedCalls }) =>
-      (requests ?? 0n) === 0n && estimatedCalls > 0n && !isRelabelled(tokens),
+    (shift, { estimatedCalls }) => (shift.requests ?? 0n) === 0n && estimatedCalls > 0n && !isCacheWrite(shift),
   ],
 ];
 
@@ -110,8 +110,10 @@ function isMore({ requests, tokens }: CellShift, atMost: bigint): boolean {
   return requests === null || (requests > 0n && requests <= atMost);
 }
 
-/** The same input in other classes, with cache writes among them. */
-function isRelabelled({ uncached, cached, cacheWrite5m, cacheWrite1h, output }: CellShift['tokens']): boolean {
+/** The same calls and input in other classes, with cache writes among them. */
+function isCacheWrite({ requests, tokens }: CellShift): boolean {
+  const { uncached, cached, cacheWrite5m, cacheWrite1h, output } = tokens;
+  if ((requests ?? 0n) !== 0n) return false;
   const hasWrites = cacheWrite5m !== 0n || cacheWrite1h !== 0n;
   return hasWrites && output === 0n && uncached + cached + cacheWrite5m + cacheWrite1h === 0n;
 }
