@@ -50,16 +50,20 @@ export function upstreamCostText({ upstreamCost }: Cost): string {
 export function sumCosts(one: Cost, other: Cost): Cost {
   const isByok = one.upstreamCost !== undefined || other.upstreamCost !== undefined;
   const upstreamCost: PicoUsd = (one.upstreamCost ?? 0n) + (other.upstreamCost ?? 0n);
-  const toolCost: PicoUsd = (one.toolCost ?? 0n) + (other.toolCost ?? 0n);
-  const cacheWrite1hTokens = (one.cacheWrite1hTokens ?? 0) + (other.cacheWrite1hTokens ?? 0);
   const cacheDiscount: PicoUsd = (one.cacheDiscount ?? 0n) + (other.cacheDiscount ?? 0n);
   return {
     totalCost: one.totalCost + other.totalCost,
     promptCost: one.promptCost + other.promptCost,
     completionCost: one.completionCost + other.completionCost,
     ...(isByok && { upstreamCost, byokFee: (one.byokFee ?? 0n) + (other.byokFee ?? 0n) }),
-    ...(toolCost !== 0n && { toolCost }),
-    ...(cacheWrite1hTokens > 0 && { cacheWrite1hTokens }),
     ...(cacheDiscount !== 0n && { cacheDiscount }),
+    ...sumExtras(one, other),
   };
+}
+
+/** What is charged beside plain tokens; absent where there was none. */
+function sumExtras(one: Cost, other: Cost): Pick<Cost, 'toolCost' | 'cacheWrite1hTokens'> {
+  const toolCost: PicoUsd = (one.toolCost ?? 0n) + (other.toolCost ?? 0n);
+  const cacheWrite1hTokens = (one.cacheWrite1hTokens ?? 0) + (other.cacheWrite1hTokens ?? 0);
+  return { ...(toolCost !== 0n && { toolCost }), ...(cacheWrite1hTokens > 0 && { cacheWrite1hTokens }) };
 }

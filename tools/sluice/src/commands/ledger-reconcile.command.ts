@@ -63,8 +63,9 @@ function daysOf(args: CommandArguments): DayRange {
     return day;
   }) as [string, string];
   if (from > to) throw new UsageError('--from must not be after --to');
-  if (daysBetween(from, to) > LONGEST_DAYS)
+  if (daysBetween(from, to) > LONGEST_DAYS) {
     throw new UsageError(`--from and --to may span at most ${LONGEST_DAYS} days`);
+  }
   return { from, to };
 }
 

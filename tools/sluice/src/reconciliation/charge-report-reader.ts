@@ -36,10 +36,12 @@ export async function readChargeReport(
     throw new UsageError(`${slug} has no report that can be read: give what it charged with --csv FILE`);
   }
   const key = installation.adminKey(protocol);
-  if (key === null)
+  if (key === null) {
     throw new UsageError(`set ${KEY_VARIABLES[protocol]} to an administrator's key of ${slug}, or give --csv FILE`);
-  if (!isSafeFor(baseUrl))
+  }
+  if (!isSafeFor(baseUrl)) {
     throw new UsageError(`the base_url of ${slug} is not https: the administrator's key would be readable`);
+  }
   return protocol === 'openai'
     ? readOpenaiReport(new ReportClient(baseUrl, key, OPENAI_REPORTS), days, project)
     : readAnthropicReport(new ReportClient(baseUrl, key, ANTHROPIC_REPORTS), days, project);

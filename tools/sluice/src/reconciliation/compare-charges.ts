@@ -93,8 +93,9 @@ function explainGroup(group: Group, { book, rounding }: CompareOptions): Explain
   const left = difference - sum(parts.map(({ amount }) => amount));
   if (isWithin(left, bound)) return byCause(parts);
   const prices = explainPrices({ book, model: group.model, usage: group.usage, costs: group.costs, rounding }) ?? [];
-  if (prices.length > 0 && isWithin(left - sum(prices.map(({ amount }) => amount)), bound))
+  if (prices.length > 0 && isWithin(left - sum(prices.map(({ amount }) => amount)), bound)) {
     return byCause([...parts, ...prices]);
+  }
   return [unknown(difference, `${formatUsd(left)} USD more than the counts explain${itemsOf(group)}`)];
 }
 

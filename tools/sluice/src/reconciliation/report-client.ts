@@ -49,8 +49,9 @@ export class ReportClient {
       buckets.push(...this.#bucketsOf(path, answer));
       const next = answer['next_page'];
       if (answer['has_more'] !== true) return buckets;
-      if (typeof next !== 'string' || next === page)
+      if (typeof next !== 'string' || next === page) {
         throw unreadable(path, 'has more pages and does not name the next');
+      }
       page = next;
     }
     throw unreadable(path, `has more than ${this.bounds.pages} pages: ask for fewer days`);

@@ -26,8 +26,9 @@ export class ReportFields {
 
   object(result: JsonObject, name: string): JsonObject {
     const value = result[name] ?? {};
-    if (typeof value !== 'object' || Array.isArray(value))
+    if (typeof value !== 'object' || Array.isArray(value)) {
       throw unreadable(this.path, `has a ${name} that is no object`);
+    }
     return value as JsonObject;
   }
 
