@@ -62,6 +62,7 @@ describe(readCsvReport.name, () => {
     ['batch must be false or true', 'day,model,cost_usd,batch\n2026-11-20,a,1,yes'],
     ['context_window must be standard or long', 'day,model,cost_usd,context_window\n2026-11-20,a,1,200k'],
     ['input_tokens must be at least', 'day,model,cost_usd,input_tokens,cached_tokens\n2026-11-20,a,1,1,2'],
+    ['a cell that is no plain text', 'day,model,cost_usd\n2026-11-20,\u001b[2J,1'],
     ['a quote that does not fit', 'day,model,cost_usd\n2026-11-20,"a,1'],
   ])('says: %s', (what, text) => {
     expect(() => readCsvReport(text, DAYS)).toThrow(UsageError);

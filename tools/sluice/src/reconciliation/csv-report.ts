@@ -3,7 +3,7 @@ import { UsageError } from '../command';
 import type { ChargeReport, ReportedCost, ReportedUsage } from './charge-facts';
 import { tierOf } from './price-book';
 import { isDay } from './report-days';
-import { readAmount } from './report-fields';
+import { PRINTABLE, readAmount } from './report-fields';
 
 /** In any order; `day`, `model` and `cost_usd` must be there. */
 export const CSV_COLUMNS = [
@@ -147,7 +147,9 @@ function lineCells(line: string, number: number): string[] {
   for (;;) {
     const match = CELL.exec(rest);
     if (match === null) throw new UsageError(`line ${number} of the CSV file has a quote that does not fit`);
-    cells.push((match[1]?.replaceAll('""', '"') ?? match[2] ?? '').trim());
+    const cell = (match[1]?.replaceAll('""', '"') ?? match[2] ?? '').trim();
+    if (!PRINTABLE.test(cell)) throw new UsageError(`line ${number} of the CSV file has a cell that is no plain text`);
+    cells.push(cell);
     if (match[3] === '') return cells;
     rest = rest.slice(match[0].length);
   }

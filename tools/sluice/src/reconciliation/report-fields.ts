@@ -1,6 +1,8 @@
 import type { PicoUsd } from '@libs/inference';
 import { unreadable, type JsonObject } from './report-client';
 
+/** At most 500 characters, none of them a control character. */
+export const PRINTABLE = /^\P{C}{0,500}$/u;
 const COUNT = /^\d{1,18}$/;
 const NUMBER = /^(-?)(\d{1,18})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/;
 const PICO_DECIMALS = 12;
@@ -17,10 +19,13 @@ export class ReportFields {
     return BigInt(value);
   }
 
-  /** An absent field is null. */
+  /** An absent field is null. What a terminal would take for a command is refused: texts are printed there. */
   text(result: JsonObject, name: string): string | null {
     const value = result[name] ?? null;
-    if (value !== null && typeof value !== 'string') throw unreadable(this.path, `has a ${name} that is no text`);
+    if (value === null) return null;
+    if (typeof value !== 'string' || !PRINTABLE.test(value)) {
+      throw unreadable(this.path, `has a ${name} that is no plain text`);
+    }
     return value;
   }
 
