@@ -33,8 +33,9 @@ describe(ReportFields.name, () => {
   it('refuses texts that a terminal would obey', () => {
     expect(fields.text({ model: 'claude-sonnet-4, input – 1h' }, 'model')).toBe('claude-sonnet-4, input – 1h');
     expect(fields.text({}, 'model')).toBeNull();
-    for (const model of ['\u001b[2J', 'a\nb', 'x'.repeat(501), 5])
+    for (const model of ['\u001b[2J', 'a\nb', 'x'.repeat(501), 5]) {
       expect(() => fields.text({ model }, 'model')).toThrow();
+    }
   });
 
   it('refuses counts, amounts and currencies that it does not know', () => {
