@@ -138,7 +138,7 @@ function toText({ provider, from, to, rounding, charged, recorded, requests, dif
   const span = from === to ? from : `${from} to ${to}`;
   const read =
     `${provider}, ${span}: charged ${formatUsd(charged)} USD, recorded ${formatUsd(recorded)} USD ` +
-    `in ${requests} requests. Amounts may be rounded by ${formatUsd(rounding)} USD a line.`;
+    `in ${counted(requests, 'request')}. Amounts may be rounded by ${formatUsd(rounding)} USD a line.`;
   if (differences.length === 0) return `No difference. ${read}`;
   const rows = differences.map(({ day, model, key, cause, amount, detail }) => [
     day,
@@ -148,7 +148,11 @@ function toText({ provider, from, to, rounding, charged, recorded, requests, dif
     signed(amount),
     detail,
   ]);
-  return `${differences.length} differences. ${read}\n\n${table(['DAY', 'MODEL', 'KEY', 'CAUSE', 'USD', 'DEDUCED FROM'], rows)}`;
+  return `${counted(differences.length, 'difference')}. ${read}\n\n${table(['DAY', 'MODEL', 'KEY', 'CAUSE', 'USD', 'DEDUCED FROM'], rows)}`;
+}
+
+function counted(count: number | bigint, thing: string): string {
+  return `${count} ${thing}${String(count) === '1' ? '' : 's'}`;
 }
 
 function signed(amount: PicoUsd): string {
