@@ -1,4 +1,4 @@
-import { tinyPdf } from '../../apps/gateway/src/server-tools/testing/tiny-pdf';
+import { tinyPdf } from '../../apps/gateway/src/parsers/testing/tiny-pdf';
 import type { UpstreamDialect } from './provider-scripts';
 
 /** A request that tries to cost more than what is held for it. */

@@ -97,7 +97,7 @@ export { readRouteFacts } from './routing/route-facts';
 export { endpointsNamed, resolveModel } from './routing/route-model';
 export type { ResolvedModel, UnresolvedModel } from './routing/route-model';
 export { isInRegion, isNamedIn, isSlugOf } from './routing/route-names';
-export { isStandardTier, traitsOf, type EndpointTier } from './routing/route-traits';
+export { isStandardTier, tierNamed, traitsOf, type EndpointTier } from './routing/route-traits';
 export { AVAILABILITY_CODES } from './routing/route-refusal';
 export * from './routing/route-plan';
 export { allowedCandidates, isModelAllowed } from './routing/route-policy';

@@ -102,6 +102,14 @@ export { migrate } from './migrate';
 export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';
 export { PARTITIONED_TABLES, PartitionsRepository, type PartitionedTable } from './partitions.repository';
+export {
+  RecordedChargesRepository,
+  type CountedDay,
+  type DayRange,
+  type LongPrompts,
+  type RecordedDay,
+  type RecordedWork,
+} from './reconciliation/recorded-charges.repository';
 export { StaleUploadsRepository } from './batches/stale-uploads.repository';
 export { isRefusedForItsData, storeApart, type RefusedRow, type StoredApart } from './store-apart';
 export { SingleRunner } from './single-runner';

@@ -12,6 +12,10 @@ import { Files } from './files/files';
 import { VideoJobs } from './videos/video-jobs';
 import { VideoTasks } from './videos/video-tasks';
 import { Videos } from './videos/videos';
+import { AnthropicReports } from './reports/anthropic-reports';
+import { ChargeControl } from './reports/charge-control';
+import { OpenaiReports } from './reports/openai-reports';
+import type { ChargeBook } from './reports/charge-book';
 import type { InferenceStart } from './behaviours/inference-start';
 import type { Route } from './http/route-table';
 
@@ -41,13 +45,14 @@ export function createRoutes(start: InferenceStart, options: RouteOptions): Sand
   const embeddings: Handle = (call) => answerEmbeddings(start, call);
   const files = new Files();
   const videoJobs = new VideoJobs(start, options.videoMs);
-  const batchable = new Map([
-    ['/v1/chat/completions', chat],
-    ['/v1/responses', responses],
-    ['/v1/embeddings', embeddings],
+  const batchStart = start.forBatches();
+  const batchable = new Map<string, Handle>([
+    ['/v1/chat/completions', (call) => answerChat(batchStart, call)],
+    ['/v1/responses', (call) => answerResponse(batchStart, call)],
+    ['/v1/embeddings', (call) => answerEmbeddings(batchStart, call)],
   ]);
   const batches = new OpenaiBatches(files, batchable, options.batchMs);
-  const messageBatches = new MessageBatches(messages, options.batchMs);
+  const messageBatches = new MessageBatches((call) => answerMessage(batchStart, call), options.batchMs);
   const routes: Route[] = [
     { ...get('/health', () => jsonReply({ status: 'ok' })), isOpen: true },
     { ...get('/sandbox/recording.wav', showRecording), isOpen: true },
@@ -65,6 +70,7 @@ export function createRoutes(start: InferenceStart, options: RouteOptions): Sand
     ...batchRoutes(batches),
     ...messageBatchRoutes(messageBatches),
     ...countRoutes(start),
+    ...reportRoutes(start.charges),
   ];
   return { routes, close: () => [batches, messageBatches].forEach((store) => store.close()) };
 }
@@ -134,6 +140,21 @@ function countRoutes(start: InferenceStart): Route[] {
     return jsonReply(start.counts.snapshot());
   };
   return [get(path, () => jsonReply(start.counts.snapshot())), remove(path, reset)];
+}
+
+function reportRoutes(book: ChargeBook): Route[] {
+  const openai = new OpenaiReports(book);
+  const anthropic = new AnthropicReports(book);
+  const control = new ChargeControl(book);
+  return [
+    get('/v1/organization/usage/completions', (call) => openai.completions(call)),
+    get('/v1/organization/usage/embeddings', (call) => openai.embeddings(call)),
+    get('/v1/organization/costs', (call) => openai.costs(call)),
+    get('/v1/organizations/usage_report/messages', (call) => anthropic.usage(call)),
+    get('/v1/organizations/cost_report', (call) => anthropic.costs(call)),
+    post('/sandbox/charges', (call) => control.change(call)),
+    remove('/sandbox/charges', () => control.clear()),
+  ];
 }
 
 function get(path: string, handle: Handle): Route {

@@ -1,6 +1,9 @@
 import { NestFactory } from '@nestjs/core';
 import { createDataSource, Database } from '@libs/persistence';
-import { BrokerIdentity, MessageBus, MessagingModule, type ServicesEnv } from '@libs/platform';
+import type { Secret } from '@libs/contracts';
+import { CatalogueSource, type Catalogue } from '@libs/inference';
+import { BrokerIdentity, MessageBus, MessagingModule } from '@libs/platform';
+import type { SluiceEnv } from './sluice.env';
 
 /** The running installation that a command works on. Nothing is connected before a command asks for it. */
 export interface Installation {
@@ -10,7 +13,14 @@ export interface Installation {
   bus(): Promise<MessageBus>;
   /** The books and the batches themselves, for what no app is asked about. */
   database(): Promise<Database>;
+  /** The providers and their prices. @throws CatalogueError */
+  catalogue(): Promise<Catalogue>;
+  /** An administrator's key of who speaks the protocol; null where the environment has none. */
+  adminKey(protocol: ReportProtocol): Secret | null;
 }
+
+/** Protocols whose makers report what they charged. */
+export type ReportProtocol = 'openai' | 'anthropic';
 
 const NAME = 'sluice command line';
 const CONNECTIONS = 2;
@@ -21,7 +31,7 @@ export class ConnectedInstallation implements Installation {
   private databaseWanted: Promise<Database> | null = null;
   private readonly connections: (() => Promise<unknown>)[] = [];
 
-  constructor(private readonly env: ServicesEnv) {
+  constructor(private readonly env: SluiceEnv) {
     this.serviceName = env.SERVICE_NAME;
   }
 
@@ -33,6 +43,21 @@ export class ConnectedInstallation implements Installation {
   database(): Promise<Database> {
     this.databaseWanted ??= this.openDatabase();
     return this.databaseWanted;
+  }
+
+  async catalogue(): Promise<Catalogue> {
+    const source = new CatalogueSource(this.env.CATALOG_PATH, { onProblem: () => undefined });
+    try {
+      await source.start();
+      return source.current();
+    } finally {
+      await source.close();
+    }
+  }
+
+  adminKey(protocol: ReportProtocol): Secret | null {
+    const { OPENAI_ADMIN_KEY, ANTHROPIC_ADMIN_KEY } = this.env;
+    return (protocol === 'openai' ? OPENAI_ADMIN_KEY : ANTHROPIC_ADMIN_KEY) ?? null;
   }
 
   async close(): Promise<void> {

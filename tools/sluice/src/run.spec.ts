@@ -89,6 +89,8 @@ describe(run.name, () => {
       serviceName: 'sluice',
       bus: async () => bus,
       database: () => Promise.reject(new Error('no command here needs the database')),
+      catalogue: () => Promise.reject(new Error('no command here needs the catalogue')),
+      adminKey: () => null,
     };
     const output = { print: (text: string) => printed.push(text), complain: (text: string) => complained.push(text) };
     return run(argv, commands, installation, output);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CHAT_ANSWER, chatChunk } from './testing/answers';
-import { callDetails, type RecordedCall } from './call-details';
+import { answerDetails, callDetails, type Ended, type RecordedCall, type Server } from './call-details';
 import { InferenceApp } from './testing/inference-app';
 
 const hashOf = (user: string): string => createHash('sha256').update(user).digest('hex');
@@ -24,6 +24,28 @@ describe(callDetails.name, () => {
       sessionId: undefined,
       externalUser: hashOf('alice'),
     });
+  });
+});
+
+describe(answerDetails.name, () => {
+  it('notes what a provider charges beside tokens, and what is not the provider’s', () => {
+    const call = { parsed: {} } as RecordedCall['call'];
+    const endpoint = { provider: { slug: 'p', name: 'P' }, capabilities: {}, pricing: {} };
+    const server = { endpoint, credential: null, attempts: [] } as unknown as Server;
+    const detailsOf = (cost: Partial<Ended['cost']>, cacheWriteTokens = 0) =>
+      answerDetails({ api: 'messages', call, aim: { request: {} } }, server, {
+        usage: { cacheWriteTokens },
+        cost: { totalCost: 30n, promptCost: 20n, completionCost: 10n, ...cost },
+      } as Ended);
+    const noted = detailsOf({ totalCost: 70n, toolCost: 15n, cacheWrite1hTokens: 5 }, 8);
+    expect(noted).toMatchObject({
+      cacheWriteTokens: 8,
+      cacheWrite1hTokens: 5,
+      providerToolsUsd: '0.000000000015',
+      gatewayToolsUsd: '0.00000000004',
+    });
+    expect(JSON.stringify(detailsOf({}))).not.toMatch(/cacheWrite|Tools/);
+    expect(detailsOf({ totalCost: 90n, upstreamCost: 30n }).gatewayToolsUsd).toBeUndefined();
   });
 });
 

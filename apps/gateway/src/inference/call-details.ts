@@ -4,6 +4,7 @@ import {
   traitsOf,
   type Api,
   type Attempt,
+  type Cost,
   type RoutedRequest,
   type Served,
   type StreamOutcome,
@@ -62,7 +63,7 @@ export function callDetails({ api, call, aim }: RecordedCall, attempts: readonly
 /** For the record of a call that was answered. */
 export function answerDetails(recorded: RecordedCall, server: Server, ended: Ended): GenerationDetails {
   const { endpoint, credential } = server;
-  const { upstreamCost, cacheDiscount } = ended.cost;
+  const { upstreamCost, cacheDiscount, toolCost, cacheWrite1hTokens } = ended.cost;
   const { tier } = traitsOf(endpoint);
   return Object.assign(callDetails(recorded, server.attempts), {
     nativeFinishReason: storedText(ended.nativeFinishReason),
@@ -71,9 +72,20 @@ export function answerDetails(recorded: RecordedCall, server: Server, ended: End
     isByok: credential ? true : undefined,
     upstreamCostUsd: upstreamCost === undefined ? undefined : formatUsd(upstreamCost),
     cacheDiscountUsd: cacheDiscount === undefined ? undefined : formatUsd(cacheDiscount),
+    cacheWriteTokens: ended.usage.cacheWriteTokens || undefined,
+    cacheWrite1hTokens,
+    providerToolsUsd: toolCost === undefined ? undefined : formatUsd(toolCost),
+    gatewayToolsUsd: gatewayToolsOf(ended.cost),
     fetches: fetchesOf(server),
     search: server.search?.(),
   } satisfies Omit<GenerationDetails, 'attempts'>);
+}
+
+/** The whole charge holds the gateway's own tools, the two parts of the list price do not. */
+function gatewayToolsOf({ totalCost, promptCost, completionCost, upstreamCost }: Cost): string | undefined {
+  if (upstreamCost !== undefined) return undefined;
+  const tools = totalCost - promptCost - completionCost;
+  return tools > 0n ? formatUsd(tools) : undefined;
 }
 
 interface Body {

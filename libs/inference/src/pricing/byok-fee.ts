@@ -57,5 +57,13 @@ export function sumCosts(one: Cost, other: Cost): Cost {
     completionCost: one.completionCost + other.completionCost,
     ...(isByok && { upstreamCost, byokFee: (one.byokFee ?? 0n) + (other.byokFee ?? 0n) }),
     ...(cacheDiscount !== 0n && { cacheDiscount }),
+    ...sumExtras(one, other),
   };
+}
+
+/** What is charged beside plain tokens; absent where there was none. */
+function sumExtras(one: Cost, other: Cost): Pick<Cost, 'toolCost' | 'cacheWrite1hTokens'> {
+  const toolCost: PicoUsd = (one.toolCost ?? 0n) + (other.toolCost ?? 0n);
+  const cacheWrite1hTokens = (one.cacheWrite1hTokens ?? 0) + (other.cacheWrite1hTokens ?? 0);
+  return { ...(toolCost !== 0n && { toolCost }), ...(cacheWrite1hTokens > 0 && { cacheWrite1hTokens }) };
 }

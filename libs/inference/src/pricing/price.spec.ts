@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import fc from 'fast-check';
 import { emptyUsage, type Usage } from '../model/usage';
+import { sumCosts } from './byok-fee';
 import { parseRate, parseUsd } from './money';
 import { type PriceList, priceTokens, priceUsage } from './price';
 
@@ -47,6 +48,15 @@ const anyPrices = fc.record({
 });
 
 describe(priceUsage.name, () => {
+  it('says what of a price is for tools of the provider, and how much was written to a cache for an hour', () => {
+    const prices = { ...mini, webSearch: parseRate('0.01') };
+    const used = usage({ promptTokens: 100, cacheWriteTokens: 60 });
+    const cost = priceUsage(prices, used, { webSearches: 3, cacheWrite1hTokens: 90 });
+    expect(cost).toMatchObject({ toolCost: parseUsd('0.03'), cacheWrite1hTokens: 60 });
+    expect(sumCosts(cost, cost)).toMatchObject({ toolCost: parseUsd('0.06'), cacheWrite1hTokens: 120 });
+    expect(Object.keys(priceUsage(prices, used))).toEqual(['totalCost', 'promptCost', 'completionCost']);
+  });
+
   it('charges each token once, at the rate of its kind', () => {
     const cost = priceUsage(mini, usage({ promptTokens: 1_000, cachedTokens: 400, completionTokens: 100 }));
     expect(cost.promptCost).toBe(parseUsd('0.00012'));

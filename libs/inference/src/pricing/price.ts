@@ -96,6 +96,10 @@ export interface Cost {
   readonly upstreamCost?: PicoUsd;
   /** What of `totalCost` is our fee for that. */
   readonly byokFee?: PicoUsd;
+  /** What of the list price is for tools that the provider ran; absent where it ran none that cost. */
+  readonly toolCost?: PicoUsd;
+  /** Prompt tokens that were charged as written to a cache for one hour; absent where there were none. */
+  readonly cacheWrite1hTokens?: number;
   /** What a prompt cache took off the list price, below zero where it added to it; absent where it did neither. */
   readonly cacheDiscount?: PicoUsd;
 }
@@ -127,7 +131,15 @@ export function priceUsage(prices: PriceList, usage: Usage, units: BilledUnits =
   const output = outputTokens(prices, usage) + outputUnits(prices, units);
   const totalCost = roundHalfUp(input + output);
   const promptCost = roundHalfUp(input);
-  return { totalCost, promptCost, completionCost: totalCost - promptCost };
+  const toolCost = roundHalfUp(PER_UNIT * toolRates(prices, units));
+  const cacheWrite1hTokens = Math.min(units.cacheWrite1hTokens ?? 0, usage.cacheWriteTokens);
+  return {
+    totalCost,
+    promptCost,
+    completionCost: totalCost - promptCost,
+    ...(toolCost !== 0n && { toolCost }),
+    ...(cacheWrite1hTokens > 0 && { cacheWrite1hTokens }),
+  };
 }
 
 /**
@@ -179,8 +191,7 @@ function outputTokens(prices: PriceList, usage: Usage): bigint {
 }
 
 function inputUnits(prices: PriceList, units: BilledUnits): bigint {
-  const searches = charge(units.webSearches, prices.webSearch) + toolUnits(prices, units);
-  const whole = (prices.request ?? 0n) + charge(units.images, prices.image) + searches;
+  const whole = (prices.request ?? 0n) + charge(units.images, prices.image) + toolRates(prices, units);
   return PER_UNIT * whole + charge(units.audioMs, prices.audioSecond);
 }
 
@@ -189,8 +200,9 @@ export function toolRate({ webSearch, tools = {} }: PriceList, tool: ProviderToo
   return tool === 'web_search' ? webSearch : Object.hasOwn(tools, tool) ? tools[tool] : undefined;
 }
 
-function toolUnits(prices: PriceList, { tools }: BilledUnits): bigint {
-  let sum = 0n;
+/** What tools of the provider cost, at full precision. */
+function toolRates(prices: PriceList, { webSearches, tools }: BilledUnits): bigint {
+  let sum = charge(webSearches, prices.webSearch);
   for (const [tool, count] of tools ?? []) sum += charge(count, toolRate(prices, tool));
   return sum;
 }

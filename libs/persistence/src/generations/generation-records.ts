@@ -64,6 +64,13 @@ export interface GenerationDetails {
   /** What the caller's own provider charges for it. Amounts are decimal strings in US dollars. */
   readonly upstreamCostUsd?: string | undefined;
   readonly cacheDiscountUsd?: string | undefined;
+  /** Prompt tokens that were written to caches of the provider. */
+  readonly cacheWriteTokens?: number | undefined;
+  /** Among them, those that are kept for an hour. */
+  readonly cacheWrite1hTokens?: number | undefined;
+  /** What of the cost is for tools that the provider ran, and for tools that the gateway ran itself. */
+  readonly providerToolsUsd?: string | undefined;
+  readonly gatewayToolsUsd?: string | undefined;
   /** Pages that a tool of ours read for the model; absent where it had no tools of ours. */
   readonly fetches?: number | undefined;
   /** Absent where we made none; those of a provider are its own matter. */

@@ -3,6 +3,7 @@ import { BoundedCounts, type CallCounts } from '../http/call-counts';
 import { errorReply, SandboxError, type Dialect } from '../http/sandbox-error';
 import { parseModelName, type Behaviour, type Failure, type NamedModel } from './model-behaviour';
 import type { BodyReply, Playback } from '../http/reply';
+import { ChargeBook, type ServedTokens } from '../reports/charge-book';
 
 export interface StartedInference {
   readonly model: NamedModel;
@@ -13,9 +14,24 @@ export interface StartedInference {
 
 /** The beginning of every inference call: reads the model name, counts the call, decides whether it fails. */
 export class InferenceStart {
-  private readonly attempts = new BoundedCounts();
+  constructor(
+    readonly counts: CallCounts,
+    readonly charges: ChargeBook = new ChargeBook(),
+    private readonly attempts = new BoundedCounts(),
+    private readonly isBatch = false,
+  ) {}
 
-  constructor(readonly counts: CallCounts) {}
+  /** The same for the lines of batches, which are charged as such. */
+  forBatches(): InferenceStart {
+    return new InferenceStart(this.counts, this.charges, this.attempts, true);
+  }
+
+  /** Enters an answer in the reports of what was charged. */
+  charge(dialect: Dialect, model: NamedModel, tokens: Omit<ServedTokens, 'cachedTokens'>, isEmbedding = false): void {
+    const cachedTokens = isEmbedding ? 0 : Math.min(model.behaviour.cachedTokens, tokens.promptTokens);
+    const cell = { form: dialect, model: model.name, isBatch: this.isBatch, isEmbedding };
+    this.charges.serve(cell, { ...tokens, cachedTokens });
+  }
 
   /** `identity` is what makes two calls the same call: the body, or for a multipart form the uploaded bytes. */
   begin(dialect: Dialect, modelMember: unknown, identity: Buffer): StartedInference {

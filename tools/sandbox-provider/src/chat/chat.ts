@@ -19,6 +19,8 @@ export function answerChat(start: InferenceStart, call: Call): Reply {
   for (let index = 0; index < request.choices; index += 1) {
     answers.push(composeAnswer(request, promptId, model.behaviour.words, index));
   }
+  const outputTokens = answers.reduce((sum, answer) => sum + answer.outputTokens, 0);
+  start.charge('openai', model, { promptTokens: request.promptTokens, outputTokens });
   if (!request.streams) return jsonReply(chatCompletion(request, model, answers), playback);
   const error = new SandboxError(500, '[sandbox] The model name asked for an error in mid-stream');
   return {

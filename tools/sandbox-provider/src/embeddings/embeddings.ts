@@ -27,6 +27,7 @@ export function answerEmbeddings(start: InferenceStart, call: Call): Reply {
     const vector = typeof input === 'string' ? vectorOfText(input, dimensions) : vectorOfTokens(input, dimensions);
     return { object: 'embedding', index, embedding: isBase64 ? toBase64(vector) : Array.from(vector) };
   });
+  start.charge('openai', model, { promptTokens: tokens, outputTokens: 0 }, true);
   const usage = model.behaviour.omitsUsage ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } };
   return jsonReply({ object: 'list', data, model: model.name, ...usage }, playback);
 }

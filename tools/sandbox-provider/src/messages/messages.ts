@@ -15,7 +15,10 @@ export function answerMessage(start: InferenceStart, call: Call): Reply {
   const request = readMessageRequest(body);
   const promptId = promptHash(request.lastUserText);
   start.counts.countPrompt(promptId);
-  const message = messageOf(request, model, composeAnswer(request, promptId, model.behaviour.words));
+  const answer = composeAnswer(request, promptId, model.behaviour.words);
+  const { promptTokens } = request;
+  start.charge('anthropic', model, { promptTokens, outputTokens: answer.outputTokens });
+  const message = messageOf(request, model, answer);
   if (!request.streams) return jsonReply(message, playback);
   const error = new SandboxError(500, '[sandbox] The model name asked for an error in mid-stream');
   const errorEvent = namedEvent({ type: 'error', ...errorValue('anthropic', error) });

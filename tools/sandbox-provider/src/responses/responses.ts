@@ -15,6 +15,8 @@ export function answerResponse(start: InferenceStart, call: Call): Reply {
   const promptId = promptHash(request.lastUserText);
   start.counts.countPrompt(promptId);
   const answer = composeAnswer(request, promptId, model.behaviour.words);
+  const { promptTokens } = request;
+  start.charge('openai', model, { promptTokens, outputTokens: answer.outputTokens });
   const opened = openResponse(request, model);
   const closed = closeResponse(opened, request, model, answer, outputItems(answer));
   if (!request.streams) return jsonReply(closed, playback);

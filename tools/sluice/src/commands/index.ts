@@ -11,6 +11,7 @@ import { keysList } from './keys-list.command';
 import { keysDelete, keysDisable, keysEnable } from './keys-switch.command';
 import { ledgerAudit } from './ledger-audit.command';
 import { ledgerHolds } from './ledger-holds.command';
+import { ledgerReconcile } from './ledger-reconcile.command';
 import { ledgerReleaseHold } from './ledger-release-hold.command';
 import { organizationsCreate } from './organizations-create.command';
 import { organizationsList } from './organizations-list.command';
@@ -34,6 +35,7 @@ export const commands: readonly Command[] = [
   keysDelete,
   creditsAdd,
   ledgerAudit,
+  ledgerReconcile,
   ledgerHolds,
   ledgerReleaseHold,
   credentialsRotateKek,

@@ -1,0 +1,139 @@
+import { mintId } from '@libs/contracts';
+import { GenerationsRepository } from '../generations/generations.repository';
+import { chargedBatch, chargedCall, chargedVideo, openTestDatabase, type OpenTestDatabase } from '../testing';
+import { RecordedChargesRepository, type RecordedWork } from './recorded-charges.repository';
+
+const TODAY = new Date().toISOString().slice(0, 10);
+const SERVED = { provider: 'maker', upstreamModel: 'large-1' };
+const attempt = (status: number, values: object = {}) => ({
+  model: 'maker/large',
+  provider: 'maker',
+  status,
+  latencyMs: 1,
+  ...values,
+});
+
+describe(RecordedChargesRepository.name, () => {
+  let opened: OpenTestDatabase;
+
+  beforeEach(async () => {
+    opened = await openTestDatabase();
+  });
+
+  afterEach(() => opened.close());
+
+  const find = (provider = 'maker'): Promise<RecordedWork> =>
+    new RecordedChargesRepository(opened.database).find(provider, { from: TODAY, to: TODAY }, [
+      { model: 'large-1', from: 200_000 },
+    ]);
+
+  it('sums calls by model, tier and length of the prompt', async () => {
+    const details = { attempts: [attempt(200)] };
+    await chargedCall(opened.database, '0.02', {}, { ...SERVED, promptTokens: 100, completionTokens: 5, details });
+    const turns = {
+      attempts: [attempt(200), attempt(200), attempt(503)],
+      cacheWriteTokens: 30,
+      providerToolsUsd: '0.01',
+    };
+    await chargedCall(opened.database, '0.03', {}, { ...SERVED, promptTokens: 100, cachedTokens: 40, details: turns });
+    await chargedCall(opened.database, '0.5', {}, { ...SERVED, promptTokens: 200_000, details });
+    const priority = { ...details, serviceTier: 'priority', gatewayToolsUsd: '0.04' };
+    await chargedCall(opened.database, '0.05', {}, { ...SERVED, usageProvenance: 'estimated', details: priority });
+    const common = { day: TODAY, model: 'large-1', isBatch: false, cacheWrite1hTokens: '0', webSearches: '0' };
+    const { usage } = await find();
+    expect(usage.map((row) => ({ ...row, costUsd: Number(row.costUsd), toolsUsd: Number(row.toolsUsd) }))).toEqual([
+      {
+        ...common,
+        tier: 'priority',
+        isLong: false,
+        requests: '1',
+        estimated: '1',
+        promptTokens: '1',
+        cachedTokens: '0',
+        cacheWriteTokens: '0',
+        completionTokens: '1',
+        costUsd: 0.01,
+        toolsUsd: 0,
+      },
+      {
+        ...common,
+        tier: 'standard',
+        isLong: false,
+        requests: '3',
+        estimated: '0',
+        promptTokens: '200',
+        cachedTokens: '40',
+        cacheWriteTokens: '30',
+        completionTokens: '6',
+        costUsd: 0.05,
+        toolsUsd: 0.01,
+      },
+      {
+        ...common,
+        tier: 'standard',
+        isLong: true,
+        requests: '1',
+        estimated: '0',
+        promptTokens: '200000',
+        cachedTokens: '0',
+        cacheWriteTokens: '0',
+        completionTokens: '1',
+        costUsd: 0.5,
+        toolsUsd: 0,
+      },
+    ]);
+  });
+
+  it('leaves out calls on own keys, other providers and open calls', async () => {
+    await chargedCall(opened.database, '0.02', {}, { ...SERVED, details: { attempts: [], isByok: true } });
+    await chargedCall(opened.database, '0.02', {}, { provider: 'other', upstreamModel: 'large-1' });
+    await chargedCall(opened.database, null);
+    expect(await find()).toEqual({ usage: [], failed: [], abandoned: [], orphans: [] });
+  });
+
+  it('counts attempts that the provider may have charged, wherever the call was served in the end', async () => {
+    const own = attempt(500, { isByok: true });
+    const attempts = [attempt(503), attempt(429), attempt(408), own, attempt(500, { provider: 'other' })];
+    await chargedCall(opened.database, '0.02', {}, { provider: 'other', details: { attempts } });
+    expect((await find()).failed).toEqual([{ day: TODAY, model: 'maker/large', count: '2' }]);
+  });
+
+  it('counts calls whose gateway died', async () => {
+    const call = await chargedCall(opened.database, null, { model: 'maker/large' });
+    await new GenerationsRepository(opened.database).abandon([call]);
+    expect((await find()).abandoned).toEqual([{ day: TODAY, model: 'maker/large', count: '1' }]);
+  });
+
+  it('sums batch items, apart where the provider ran them as a batch', async () => {
+    const batch = await chargedBatch(opened.database, 3);
+    const own = `UPDATE batches SET provider = 'maker', upstream_model = 'large-1', credential_id = NULL WHERE id = $1`;
+    await opened.database.execute({ sql: own, values: [batch.id] });
+    const managed = (await find()).usage;
+    expect(managed).toMatchObject([{ model: 'large-1', isBatch: false, requests: '3' }]);
+    await opened.database.execute({
+      sql: `INSERT INTO native_batches (reference, batch_id, batch_number, created_on, part, first_segment, last_segment,
+              first_seq, last_seq, endpoint, model, provider, upstream_model, organization_id, workspace_id,
+              api_key_hash, finish_by, state, upstream_id, submitted_at, losses)
+            SELECT $2, id, number, created_on, 0, 0, 0, 0, 1, endpoint, model, provider, upstream_model,
+              organization_id, workspace_id, api_key_hash, now(), 'done', 'job-1', now(), 1
+            FROM batches WHERE id = $1`,
+      values: [batch.id, mintId('batch')],
+    });
+    const { usage, orphans } = await find();
+    expect(usage.map(({ isBatch, requests }) => [isBatch, requests])).toEqual([
+      [false, '1'],
+      [true, '2'],
+    ]);
+    expect(orphans).toEqual([{ day: TODAY, model: 'large-1', count: '2' }]);
+  });
+
+  it('sums videos by the price that they were charged', async () => {
+    const id = await chargedVideo(opened.database, '0.5');
+    const sql = `UPDATE videos SET provider = 'maker', upstream_model = 'film', credential_id = NULL WHERE id = $1`;
+    await opened.database.execute({ sql, values: [id] });
+    const { usage } = await find();
+    expect(usage.map(({ model, requests, costUsd }) => [model, requests, Number(costUsd)])).toEqual([
+      ['film', '1', 0.5],
+    ]);
+  });
+});

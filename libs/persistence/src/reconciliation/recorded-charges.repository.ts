@@ -1,0 +1,82 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database';
+import { ABANDONED_SQL, FAILED_SQL, ORPHANS_SQL, RECORDED_SQL } from './recorded-sql';
+
+/** Days of UTC, `YYYY-MM-DD`, both included. */
+export interface DayRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** From how many prompt tokens on calls of a model are priced as long. */
+export interface LongPrompts {
+  /** The provider's name. */
+  readonly model: string;
+  readonly from: number;
+}
+
+/** Calls of one day, model and price. Counts and amounts are exact decimal strings. */
+export interface RecordedDay {
+  readonly day: string;
+  /** The provider's name. */
+  readonly model: string;
+  readonly tier: string;
+  readonly isBatch: boolean;
+  readonly isLong: boolean;
+  readonly requests: string;
+  /** Calls whose tokens the provider did not report to the end. */
+  readonly estimated: string;
+  /** With cached ones and cache writes. */
+  readonly promptTokens: string;
+  readonly cachedTokens: string;
+  readonly cacheWriteTokens: string;
+  /** Among the cache writes. */
+  readonly cacheWrite1hTokens: string;
+  readonly completionTokens: string;
+  /** By list price, without tools that the gateway ran. */
+  readonly costUsd: string;
+  /** Tools that the provider ran, of calls. */
+  readonly toolsUsd: string;
+  /** Searches that the provider ran, of batch items. */
+  readonly webSearches: string;
+}
+
+export interface CountedDay {
+  readonly day: string;
+  readonly model: string;
+  readonly count: string;
+}
+
+export interface RecordedWork {
+  readonly usage: readonly RecordedDay[];
+  /** Attempts that failed after the provider may have worked, by the catalogue's name of the model. */
+  readonly failed: readonly CountedDay[];
+  /** Calls whose gateway died, at any provider, by the model that was asked for. */
+  readonly abandoned: readonly CountedDay[];
+  /** Lines of orders that the provider may have run and Sluice did not collect, by the provider's name of the model. */
+  readonly orphans: readonly CountedDay[];
+}
+
+const LONGEST_SECONDS = 600;
+
+/** Sums what was recorded of calls on the operator's own key at a provider, to be compared with its bill. */
+@Injectable()
+export class RecordedChargesRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Reads one snapshot, and changes nothing. */
+  async find(provider: string, { from, to }: DayRange, long: readonly LongPrompts[]): Promise<RecordedWork> {
+    return this.database.transaction(async (session) => {
+      await session.client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+      await session.mayTake(LONGEST_SECONDS);
+      await session.client.query(`SET LOCAL work_mem = '64MB'`);
+      const values = [provider, from, to];
+      return {
+        usage: await session.rows<RecordedDay>({ sql: RECORDED_SQL, values: [...values, JSON.stringify(long)] }),
+        failed: await session.rows<CountedDay>({ sql: FAILED_SQL, values }),
+        abandoned: await session.rows<CountedDay>({ sql: ABANDONED_SQL, values: [from, to] }),
+        orphans: await session.rows<CountedDay>({ sql: ORPHANS_SQL, values }),
+      };
+    });
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * What was recorded of calls on the operator's own key at one provider: $1 is its slug, $2 and $3 the first and last day,
+ * $4 a JSON array of `{ model, from }`, the prompt tokens from which a model has prices for long prompts.
+ *
+ * All three kinds of work are summed here, so that a day of any size comes back as one row for each model and price.
+ */
+const COUNTS = `
+  sum(requests)::text AS requests,
+  count(*) FILTER (WHERE is_estimated)::text AS estimated,
+  sum(prompt_tokens)::text AS "promptTokens", sum(cached_tokens)::text AS "cachedTokens",
+  sum(cache_write_tokens)::text AS "cacheWriteTokens", sum(cache_write_1h_tokens)::text AS "cacheWrite1hTokens",
+  sum(completion_tokens)::text AS "completionTokens", sum(cost_usd)::text AS "costUsd",
+  sum(tools_usd)::text AS "toolsUsd", sum(web_searches)::text AS "webSearches"`;
+
+/** A call of several turns is as many requests as its attempts that were answered. */
+const CALLS = `
+  SELECT g.created_on AS day, g.upstream_model AS model, coalesce(told."serviceTier", 'standard') AS tier,
+         false AS is_batch, g.prompt_tokens, g.cached_tokens, g.completion_tokens,
+         coalesce(told."cacheWriteTokens", 0) AS cache_write_tokens,
+         coalesce(told."cacheWrite1hTokens", 0) AS cache_write_1h_tokens,
+         g.cost_usd - coalesce(told."gatewayToolsUsd", 0) AS cost_usd,
+         coalesce(told."providerToolsUsd", 0) AS tools_usd, 0 AS web_searches,
+         g.usage_provenance IS DISTINCT FROM 'upstream' AS is_estimated,
+         greatest(1, (SELECT count(*) FROM json_to_recordset(told.attempts) AS a(provider text, status integer)
+                      WHERE a.provider = g.provider AND a.status < 400)) AS requests
+  FROM generations g,
+       json_to_record(coalesce(g.details, '{}')) AS told("serviceTier" text, "isByok" boolean, attempts json,
+         "cacheWriteTokens" bigint, "cacheWrite1hTokens" bigint, "gatewayToolsUsd" numeric, "providerToolsUsd" numeric)
+  WHERE g.provider = $1 AND g.created_on BETWEEN $2::date AND $3::date AND g.state = 'settled'
+    AND told."isByok" IS NOT TRUE`;
+
+/** A line counts on the day on which its batch went to the provider; of an order at the provider, on that day. */
+const LINES = `
+  SELECT (coalesce(n.submitted_at, b.in_progress_at, b.created_at) AT TIME ZONE 'UTC')::date AS day,
+         b.upstream_model AS model, coalesce(r.service_tier, 'standard') AS tier, n.reference IS NOT NULL AS is_batch,
+         r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cache_write_tokens,
+         coalesce((r.usage_details->>'cacheWrite1hTokens')::bigint, 0) AS cache_write_1h_tokens, r.cost_usd,
+         0::numeric AS tools_usd, coalesce((r.usage_details->>'webSearches')::bigint, 0) AS web_searches,
+         false AS is_estimated, 1::bigint AS requests
+  FROM batches b
+  JOIN batch_results r ON r.created_on = b.created_on AND r.batch_number = b.number AND r.body IS NOT NULL
+  LEFT JOIN native_batches n ON n.batch_number = b.number AND n.upstream_id IS NOT NULL
+    AND r.seq BETWEEN n.first_seq AND n.last_seq
+  WHERE b.provider = $1 AND b.credential_id IS NULL
+    AND b.created_on BETWEEN $2::date - 2 AND $3::date`;
+
+const VIDEOS = `
+  SELECT (v.created_at AT TIME ZONE 'UTC')::date AS day, v.upstream_model AS model, 'standard' AS tier,
+         false AS is_batch, 0::bigint AS prompt_tokens, 0::bigint AS cached_tokens, 0::bigint AS completion_tokens,
+         0::bigint AS cache_write_tokens, 0::bigint AS cache_write_1h_tokens, v.cost_usd, 0::numeric AS tools_usd,
+         0::bigint AS web_searches, false AS is_estimated, 1::bigint AS requests
+  FROM videos v
+  WHERE v.provider = $1 AND v.credential_id IS NULL AND v.status = 'completed' AND v.cost_usd IS NOT NULL
+    AND v.created_at >= $2::date::timestamp AT TIME ZONE 'UTC'
+    AND v.created_at < ($3::date + 1)::timestamp AT TIME ZONE 'UTC'`;
+
+export const RECORDED_SQL = `
+  WITH work AS (${CALLS} UNION ALL ${LINES} UNION ALL ${VIDEOS}),
+  long AS (SELECT model, "from" FROM json_to_recordset($4) AS t(model text, "from" bigint))
+  SELECT work.day::text AS day, work.model, tier, is_batch AS "isBatch",
+         coalesce(prompt_tokens >= long."from", false) AS "isLong", ${COUNTS}
+  FROM work LEFT JOIN long ON long.model = work.model
+  WHERE work.day BETWEEN $2::date AND $3::date
+  GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`;
+
+/** By the name of the model in the catalogue, which is what attempts are noted under. */
+export const FAILED_SQL = `
+  SELECT g.created_on::text AS day, a.model, count(*)::text AS count
+  FROM generations g, json_to_recordset(g.details->'attempts')
+    AS a(model text, provider text, status integer, "isByok" boolean)
+  WHERE g.created_on BETWEEN $2::date AND $3::date AND a.provider = $1 AND a."isByok" IS NOT TRUE
+    AND (a.status = 408 OR a.status >= 500)
+  GROUP BY 1, 2 ORDER BY 1, 2`;
+
+/** By the model that was asked for: which provider was called died with the gateway. */
+export const ABANDONED_SQL = `
+  SELECT created_on::text AS day, model, count(*)::text AS count FROM generations
+  WHERE created_on BETWEEN $1::date AND $2::date AND state = 'abandoned' GROUP BY 1, 2 ORDER BY 1, 2`;
+
+/**
+ * By the provider's name of the model. An order that was sent and taken for lost may have run as well as the one sent
+ * after it; one that was cancelled may have run before that.
+ */
+export const ORPHANS_SQL = `
+  SELECT (submitted_at AT TIME ZONE 'UTC')::date::text AS day, upstream_model AS model,
+         sum(coalesce(sent_lines, last_seq - first_seq + 1) * (losses + (cancelled_at IS NOT NULL)::integer))::text
+           AS count
+  FROM native_batches
+  WHERE provider = $1 AND credential_id IS NULL AND (losses > 0 OR cancelled_at IS NOT NULL)
+    AND submitted_at >= $2::date::timestamp AT TIME ZONE 'UTC'
+    AND submitted_at < ($3::date + 1)::timestamp AT TIME ZONE 'UTC'
+  GROUP BY 1, 2 ORDER BY 1, 2`;

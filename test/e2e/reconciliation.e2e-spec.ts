@@ -1,0 +1,225 @@
+import { Secret } from '@libs/contracts';
+import { formatUsd, parseCatalogue } from '@libs/inference';
+import { openTestDatabase, type OpenTestDatabase } from '@libs/persistence/testing';
+import { decimalOf, type Charge } from '../../tools/sandbox-provider/src/reports/charge';
+import { startSandbox, type Sandbox } from '../../tools/sandbox-provider/src/start-sandbox';
+import { commands } from '../../tools/sluice/src/commands';
+import type { Installation } from '../../tools/sluice/src/installation';
+import { EXIT, run } from '../../tools/sluice/src/run';
+import { CALLS_OF_GROUP, catalogueText, DAYS, MODELS, PROVIDERS } from '../support/reconciliation/billed-calls';
+import { storeCalls } from '../support/reconciliation/bulk-rows';
+import { chargesOf, keyOf, type Planted, type PlantedCause } from '../support/reconciliation/planted-differences';
+
+/** A hundred thousand calls in PostgreSQL, and what two providers report of them over HTTP. */
+
+const SETUP_TIMEOUT_MS = 300_000;
+const RUN_TIMEOUT_MS = 120_000;
+const ADMIN_KEY = 'sk-admin-sandbox';
+const PAGE = 5_000;
+
+/** Thirty differences of eight kinds, each in a day and model of its own. */
+const PLANTED: readonly Planted[] = [
+  ...plant('tier', 'makero', ['0 0 1', '1 1 7', '2 2 40', '9 4 300']),
+  ...plant('retry', 'makero', ['3 0 1', '4 1 3']),
+  ...plant('abandoned_call', 'makero', ['5 2 1', '6 3 4']),
+  ...plant('orphan_batch', 'makero', ['7 4 10', '8 0 100']),
+  ...plant('unknown', 'makero', ['9 1 1', '0 2 3']),
+  ...plant('long_context', 'makera', ['0 1 1', '1 2 9', '2 3 50', '9 0 200']),
+  ...plant('cache_write', 'makera', ['3 4 1', '4 0 8', '5 1 60', '6 2 250']),
+  ...plant('retry', 'makera', ['7 3 2', '8 4 1']),
+  ...plant('abandoned_call', 'makera', ['0 3 2', '1 4 1']),
+  ...plant('orphan_batch', 'makera', ['2 0 20', '3 1 5']),
+  ...plant('tool_use', 'makera', ['4 2 1', '5 3 12', '8 1 3']),
+  ...plant('unknown', 'makera', ['6 4 2']),
+];
+
+interface Found {
+  readonly count: number;
+  readonly requests: number;
+  readonly differences: readonly {
+    readonly day: string;
+    readonly model: string;
+    readonly key: string;
+    readonly cause: string;
+    readonly difference_usd: string;
+  }[];
+}
+
+let opened: OpenTestDatabase;
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  opened = await openTestDatabase();
+  sandbox = await startSandbox({ apiKey: ADMIN_KEY });
+  for (const [provider, day, model] of groups()) {
+    await storeCalls(opened.database, provider, day, model, plantedIn(provider, day, model));
+  }
+  await opened.database.execute({ sql: 'ANALYZE generations' });
+}, SETUP_TIMEOUT_MS);
+
+afterAll(async () => {
+  await sandbox?.close();
+  await opened?.close();
+});
+
+describe('ledger reconcile', () => {
+  it(
+    'finds nothing where the provider charged what was recorded',
+    async () => {
+      await report(() => []);
+      for (const provider of PROVIDERS) {
+        const { code, printed } = await reconcile(provider);
+        expect(printed).toContain(`No difference. ${provider}, 2026-11-11 to 2026-11-20: charged `);
+        expect(code).toBe(EXIT.ok);
+      }
+    },
+    RUN_TIMEOUT_MS,
+  );
+
+  it(
+    'finds thirty planted differences of eight kinds with their causes and amounts, and no other',
+    async () => {
+      const expected = await report(plantedIn);
+      expect(PLANTED).toHaveLength(30);
+      expect(new Set(PLANTED.map(({ cause }) => cause)).size).toBe(8);
+      const found = new Map<string, string>();
+      let requests = 0;
+      for (const provider of PROVIDERS) {
+        const { code, printed } = await reconcile(provider, '--json');
+        expect(code).toBe(EXIT.failure);
+        const answer = JSON.parse(printed) as Found;
+        requests += answer.requests;
+        for (const { day, model, cause, difference_usd: usd } of answer.differences) {
+          found.set(`${day} ${model} ${cause}`, usd);
+        }
+      }
+      expect(requests).toBe(PROVIDERS.length * DAYS.length * MODELS.length * CALLS_OF_GROUP);
+      expect(found).toEqual(expected);
+    },
+    RUN_TIMEOUT_MS,
+  );
+
+  it(
+    'prints a table with the key and what each cause was deduced from',
+    async () => {
+      const { printed } = await reconcile('makero');
+      expect(printed).toMatch(/^DAY +MODEL +KEY +CAUSE +USD +DEDUCED FROM$/m);
+      expect(printed).toMatch(
+        /^2026-11-14 +makero-one +key_sandbox +retry +\+0\.\d+ +\+1 requests, .+ tokens in standard$/m,
+      );
+    },
+    RUN_TIMEOUT_MS,
+  );
+
+  it(
+    'says what is wrong with its arguments and its key',
+    async () => {
+      const days = ['--from', '2026-11-11', '--to', '2026-11-12'];
+      const refused = async (...args: string[]): Promise<string> => {
+        const { code, complained } = await command(['ledger', 'reconcile', ...args]);
+        expect(code).toBe(EXIT.usage);
+        return complained;
+      };
+      expect(await refused(...days)).toBe('--provider is required');
+      expect(await refused('--provider', 'nobody', ...days)).toContain('--provider must be the slug of a provider');
+      expect(await refused('--provider', 'makero', '--from', '2026-02-30', '--to', '2026-03-01')).toContain(
+        '--from must be a day',
+      );
+      expect(await refused('--provider', 'makero', '--from', '2026-11-12', '--to', '2026-11-11')).toContain(
+        '--from must not be',
+      );
+      expect(await refused('--provider', 'makero', '--from', '2026-01-01', '--to', '2026-11-11')).toContain(
+        'at most 92 days',
+      );
+      expect(await refused('--provider', 'makero', '--rounding', 'x', ...days)).toContain(
+        '--rounding must be an amount',
+      );
+      expect(await refused('--provider', 'makero', '--csv', '/nowhere', ...days)).toContain(
+        'the CSV file cannot be read',
+      );
+      const keyless = await command(['ledger', 'reconcile', '--provider', 'makero', ...days], null);
+      expect(keyless.complained).toContain('set OPENAI_ADMIN_KEY');
+      const wrong = await command(['ledger', 'reconcile', '--provider', 'makero', ...days], 'sk-wrong');
+      expect(wrong).toMatchObject({ code: EXIT.failure });
+      expect(wrong.complained).toContain('answered with 401: the key must be an administrator');
+      expect(wrong.complained).not.toContain('sk-wrong');
+    },
+    RUN_TIMEOUT_MS,
+  );
+});
+
+function plant(cause: PlantedCause, provider: Planted['provider'], places: readonly string[]): Planted[] {
+  return places.map((place) => {
+    const [day = 0, model = 0, size = 0] = place.split(' ').map(Number);
+    return { cause, provider, day: DAYS[day]!, model: MODELS[model]!, size };
+  });
+}
+
+type Group = readonly [Planted['provider'], string, string];
+
+function groups(): Group[] {
+  return PROVIDERS.flatMap((provider) => DAYS.flatMap((day) => MODELS.map((model): Group => [provider, day, model])));
+}
+
+function plantedIn(...[provider, day, model]: Group): Planted[] {
+  return PLANTED.filter((one) => one.provider === provider && one.day === day && one.model === model);
+}
+
+/** Puts into the sandbox's reports what the provider charged. Returns the differences that are to be found. */
+async function report(planted: (...group: Group) => readonly Planted[]): Promise<Map<string, string>> {
+  await control('DELETE');
+  const expected = new Map<string, string>();
+  let charges: Charge[] = [];
+  const flush = async (): Promise<void> => {
+    await control('POST', { charges: charges.map(toWire) });
+    charges = [];
+  };
+  for (const group of groups()) {
+    const causes = planted(...group);
+    const { charges: more, added } = chargesOf(...group, causes);
+    charges.push(...more);
+    for (const cause of causes) expected.set(keyOf(cause), formatUsd(added));
+    if (charges.length >= PAGE) await flush();
+  }
+  await flush();
+  return expected;
+}
+
+async function control(method: string, body?: object): Promise<void> {
+  const answer = await fetch(`${sandbox.url}/sandbox/charges`, {
+    method,
+    headers: { authorization: `Bearer ${ADMIN_KEY}` },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  if (answer.status !== 200) throw new Error(await answer.text());
+}
+
+function toWire({ form, day, model, tier, isLong, isBatch, counts, amounts }: Charge): object {
+  const usd = Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, decimalOf(amount)]));
+  return { form, day, model, tier, long: isLong, batch: isBatch, counts, usd };
+}
+
+interface Outcome {
+  readonly code: number;
+  readonly printed: string;
+  readonly complained: string;
+}
+
+function reconcile(provider: string, ...more: string[]): Promise<Outcome> {
+  const days = ['--from', DAYS[0]!, '--to', DAYS.at(-1)!];
+  return command(['ledger', 'reconcile', '--provider', provider, ...days, ...more]);
+}
+
+async function command(argv: readonly string[], adminKey: string | null = ADMIN_KEY): Promise<Outcome> {
+  let printed = '';
+  let complained = '';
+  const installation: Installation = {
+    serviceName: 'sluice',
+    bus: () => Promise.reject(new Error('no app is asked')),
+    database: async () => opened.database,
+    catalogue: async () => parseCatalogue([{ name: 'test.yaml', text: catalogueText(sandbox.url) }]),
+    adminKey: () => (adminKey === null ? null : new Secret(adminKey)),
+  };
+  const output = { print: (text: string) => (printed += text), complain: (text: string) => (complained += text) };
+  return { code: await run(argv, commands, installation, output), printed, complained };
+}

@@ -1,0 +1,73 @@
+import type { PicoUsd } from '@libs/inference';
+import type { TokenClass, TokenCounts } from './token-counts';
+
+/** Calls that a provider prices alike. */
+export interface PriceCell {
+  /** `standard`, `priority`, `flex`, or the provider's own word for a tier that Sluice does not know. */
+  readonly tier: string;
+  /** Priced as a long prompt; null where the provider's report does not say. */
+  readonly isLong: boolean | null;
+  readonly isBatch: boolean;
+}
+
+/** What a provider counted in one day for one model. */
+export interface ReportedUsage extends PriceCell {
+  /** UTC, `YYYY-MM-DD`. */
+  readonly day: string;
+  readonly model: string;
+  /** The provider's id of the key; null where the report does not name one. */
+  readonly key: string | null;
+  /** Null where the report does not count requests. */
+  readonly requests: bigint | null;
+  readonly tokens: TokenCounts;
+}
+
+/** One amount that a provider charged. */
+export interface ReportedCost {
+  readonly day: string;
+  /** Null for a charge that names no model, such as one for searches of the web. */
+  readonly model: string | null;
+  /** The provider's own words for what was charged. */
+  readonly item: string;
+  /** Null where the amount is not for one class of tokens. */
+  readonly tokenClass: TokenClass | null;
+  /** A tool that the provider ran, by its catalogue name; null for tokens and everything else. */
+  readonly tool: string | null;
+  readonly amount: PicoUsd;
+}
+
+/** Everything that a provider says about some days. */
+export interface ChargeReport {
+  readonly usage: readonly ReportedUsage[];
+  readonly costs: readonly ReportedCost[];
+}
+
+/** What Sluice recorded of one day, model and price cell, for calls on the operator's own key. */
+export interface RecordedUsage extends PriceCell {
+  readonly day: string;
+  readonly model: string;
+  readonly isLong: boolean;
+  readonly requests: bigint;
+  /** Calls among them whose tokens Sluice estimated or knows in part only. */
+  readonly estimated: bigint;
+  readonly tokens: TokenCounts;
+  /** List price, without tools of the gateway. */
+  readonly cost: PicoUsd;
+  /** What of `cost` is for tools that the provider ran. */
+  readonly toolCost: PicoUsd;
+}
+
+/** Calls of one day that the provider may have charged and Sluice has no usage for. */
+export interface UnpaidWork {
+  readonly day: string;
+  /** The provider's name of the model. */
+  readonly model: string;
+  readonly failedAttempts: bigint;
+  readonly abandonedCalls: bigint;
+  readonly orphanRequests: bigint;
+}
+
+export interface RecordedCharges {
+  readonly usage: readonly RecordedUsage[];
+  readonly unpaid: readonly UnpaidWork[];
+}

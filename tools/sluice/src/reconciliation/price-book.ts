@@ -1,0 +1,128 @@
+import {
+  traitsOf,
+  tierNamed,
+  type Catalogue,
+  type Endpoint,
+  type PicoUsd,
+  type PriceList,
+  type Rate,
+} from '@libs/inference';
+import type { PriceCell } from './charge-facts';
+import { TOKEN_CLASSES, type TokenClass, type TokenCounts } from './token-counts';
+
+const RATE_PER_PICO = 1_000_000n;
+/** Providers name a dated version of the model that was asked for. */
+const DATED = /^(.+?)[-@](?:\d{8}|\d{4}-\d{2}-\d{2})$/;
+
+/** What the catalogue says that one provider charges, for prices of many calls at once. */
+export class PriceBook {
+  readonly #endpoints = new Map<string, Endpoint[]>();
+  readonly #modelsOfSlug = new Map<string, string[]>();
+
+  constructor(
+    catalogue: Catalogue,
+    readonly provider: string,
+  ) {
+    for (const { slug, endpoints } of catalogue.models()) {
+      for (const endpoint of endpoints) {
+        if (endpoint.provider.slug === provider) this.#add(slug, endpoint);
+      }
+    }
+  }
+
+  /** The provider's names of its models. */
+  models(): readonly string[] {
+    return [...this.#endpoints.keys()];
+  }
+
+  /** Returns the names at the provider of a model of the catalogue; all names for a model that is not in it. */
+  modelsOf(slug: string): readonly string[] {
+    return this.#modelsOfSlug.get(slug.replace(/:batch$/, '')) ?? this.models();
+  }
+
+  /** Returns the name under which Sluice asks for a model that a report may name by its dated version. */
+  nameOf(reported: string, recorded: ReadonlySet<string>): string {
+    if (recorded.has(reported) || this.#endpoints.has(reported)) return reported;
+    const undated = DATED.exec(reported)?.[1];
+    if (undated === undefined) return reported;
+    return recorded.has(undated) || this.#endpoints.has(undated) ? undated : reported;
+  }
+
+  /** Returns from how many prompt tokens on a model has prices for long prompts; null where it has none. */
+  longFrom(model: string): number | null {
+    const thresholds = (this.#endpoints.get(model) ?? []).flatMap(({ pricing }) =>
+      longOverrides(pricing).map(({ minPromptTokens = 0 }) => minPromptTokens),
+    );
+    return thresholds.length === 0 ? null : Math.min(...thresholds);
+  }
+
+  /** Returns what tokens and requests cost, rounded once to the pico-dollar; null where the catalogue has no such price. */
+  price(model: string, cell: PriceCell, tokens: TokenCounts, requests: bigint): PicoUsd | null {
+    const rates = this.#ratesOf(model, cell);
+    if (rates === null) return null;
+    const sum = TOKEN_CLASSES.reduce((total, name) => total + tokens[name] * rates.tokens[name], 0n);
+    return rounded(sum + requests * rates.request);
+  }
+
+  /** Returns the rate of one use of a tool of the provider; null where no model has one, or models have several. */
+  toolRate(tool: string): PicoUsd | null {
+    const rates = new Set<Rate>();
+    for (const { pricing } of [...this.#endpoints.values()].flat()) {
+      const { tools = {} } = pricing;
+      const rate = tool === 'web_search' ? pricing.webSearch : (tools as Readonly<Record<string, Rate>>)[tool];
+      if (rate !== undefined && rate > 0n) rates.add(rate);
+    }
+    const [rate] = rates;
+    return rates.size === 1 && rate !== undefined ? rounded(rate) : null;
+  }
+
+  #add(slug: string, endpoint: Endpoint): void {
+    const name = endpoint.upstreamModel;
+    this.#endpoints.set(name, [...(this.#endpoints.get(name) ?? []), endpoint]);
+    const known = this.#modelsOfSlug.get(slug) ?? [];
+    if (!known.includes(name)) this.#modelsOfSlug.set(slug, [...known, name]);
+  }
+
+  #ratesOf(model: string, { tier, isLong, isBatch }: PriceCell): CellRates | null {
+    const endpoint = this.#endpoints.get(model)?.find((one) => traitsOf(one).tier === tier);
+    if (endpoint === undefined) return null;
+    const base = isBatch ? endpoint.batchPricing : endpoint.pricing;
+    const long = longOverrides(base);
+    if (isLong === true && long.length === 0) return null;
+    const list =
+      isLong === true ? long.reduce<PriceList>((prices, { rates }) => ({ ...prices, ...rates }), base) : base;
+    return { tokens: classRates(list), request: list.request ?? 0n };
+  }
+}
+
+interface CellRates {
+  readonly tokens: Readonly<Record<TokenClass, Rate>>;
+  readonly request: Rate;
+}
+
+/** Returns a provider's word for a tier as the catalogue says it; unknown words stay. */
+export function tierOf(word: string | null): string {
+  if (word === null || word === '' || word === 'auto') return 'standard';
+  return tierNamed(word) ?? word;
+}
+
+function longOverrides({ overrides = [] }: PriceList): NonNullable<PriceList['overrides']> {
+  return overrides.filter(({ minPromptTokens, utcStart }) => minPromptTokens !== undefined && utcStart === undefined);
+}
+
+function classRates(prices: PriceList): CellRates['tokens'] {
+  const cacheWrite5m = prices.inputCacheWrite ?? prices.prompt;
+  return {
+    uncached: prices.prompt,
+    cached: prices.inputCacheRead ?? prices.prompt,
+    cacheWrite5m,
+    cacheWrite1h: prices.inputCacheWrite1h ?? cacheWrite5m,
+    output: prices.completion,
+  };
+}
+
+/** Half away from zero. */
+function rounded(attoUsd: bigint): PicoUsd {
+  const half = attoUsd < 0n ? -RATE_PER_PICO / 2n : RATE_PER_PICO / 2n;
+  return (attoUsd + half) / RATE_PER_PICO;
+}
