@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { calcPrice, findProvider } from '@pydantic/genai-prices';
+import { calcPrice, findProvider, type ModelPrice } from '@pydantic/genai-prices';
 import { parse } from 'yaml';
 import { parseCatalogue, pricesFor, priceUsage, type Catalogue, type Usage } from '@libs/inference';
 import { findPrices, rateText } from './catalogue-refresh/price-data';
@@ -58,6 +58,21 @@ describe('the catalogue that the repository ships', () => {
       'transcription',
       'video',
     ]);
+  });
+
+  it('has models that make pictures in a chat, and charges no token of a picture below its price', () => {
+    const pictures = catalogue.models().filter(({ architecture }) => architecture.outputModalities.includes('image'));
+    const google = findProvider({ providerId: 'google' })!;
+    const rates = pictures.flatMap(({ endpoints }) =>
+      endpoints
+        .filter(({ apis }) => apis.includes('chat'))
+        .map(({ upstreamModel, listedPricing }) => {
+          const prices = google.models.find(({ id }) => id === upstreamModel)!.prices as ModelPrice;
+          return [listedPricing['completion'], rateText(prices['output_image_mtok'] as number, 1_000_000n)];
+        }),
+    );
+    expect(rates.length).toBeGreaterThan(0);
+    for (const [charged, expected] of rates) expect(charged).toBe(expected);
   });
 
   it('lists no sampler for models that refuse it', () => {
