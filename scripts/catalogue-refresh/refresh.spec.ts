@@ -1,0 +1,84 @@
+import { parse } from 'yaml';
+import type { PricedModel } from './price-data';
+import { refreshCatalogue, type PriceData, type Seed } from './refresh';
+
+const TEXT = `# Ours.
+models:
+  - slug: acme/one # the first
+    endpoints:
+      - provider: acme
+        upstream_model: one-1
+        pricing: {prompt: "0.000001", completion: "0.000002"} # negotiated?
+        context_length: 1000
+`;
+const KEY = 'acme/one acme one-1';
+const SEEN = { 'pricing.prompt': '0.000001', 'pricing.completion': '0.000002', context_length: 1_000 };
+const seed: Seed = {
+  asOf: '2026-11-21',
+  endpoints: { [KEY]: { source: 'acme', id: 'one-1', seen: SEEN } },
+  known: { acme: ['one-0'] },
+};
+const DAY = '2026-11-28';
+
+function dataOf(priced: PricedModel | null, ids: readonly string[] = ['one-0', 'one-1']): PriceData {
+  return {
+    find: () => {
+      if (priced === null) throw new Error('there is no such model');
+      return priced;
+    },
+    idsOf: () => ids,
+  };
+}
+
+function refreshed(text: string, data: PriceData, from = seed) {
+  return refreshCatalogue(new Map([['acme.yaml', text]]), from, data, DAY);
+}
+
+const dearer = dataOf({ pricing: { prompt: '0.000003', completion: '0.000002' }, contextLength: 2_000 });
+
+describe(refreshCatalogue.name, () => {
+  it('changes nothing while the data is the same', () => {
+    const same = dataOf({ pricing: { prompt: '0.000001', completion: '0.000002' }, contextLength: 1_000 });
+    const { report, files } = refreshed(TEXT, same);
+    expect(report).toEqual([]);
+    expect(files.size).toBe(0);
+  });
+
+  it('writes changed values, and keeps comments, order and everything else', () => {
+    const { report, files, seed: next } = refreshed(TEXT, dearer);
+    expect(report).toEqual([`${KEY}: pricing.prompt "0.000001" -> "0.000003"`, `${KEY}: context_length 1000 -> 2000`]);
+    const expected = TEXT.replace('"0.000001"', '"0.000003"').replace('context_length: 1000', 'context_length: 2000');
+    expect(files.get('acme.yaml')).toBe(expected);
+    expect(next.endpoints[KEY]!.seen).toEqual({ ...SEEN, 'pricing.prompt': '0.000003', context_length: 2_000 });
+    expect(refreshed(expected, dearer, next).report).toEqual([]);
+  });
+
+  it('never overwrites a value that the operator edited, and says so each time', () => {
+    const edited = TEXT.replace('"0.000001"', '"0.0000009"');
+    const { report, files, seed: next } = refreshed(edited, dearer);
+    expect(report[0]).toBe(`${KEY}: pricing.prompt stays "0.0000009", which was edited; the price data has "0.000003"`);
+    expect(files.get('acme.yaml')).toContain('prompt: "0.0000009"');
+    expect(refreshed(files.get('acme.yaml')!, dearer, next).report).toEqual([report[0]]);
+  });
+
+  it('leaves a rate away that the operator removed', () => {
+    const removed = TEXT.replace('prompt: "0.000001", ', '');
+    expect(refreshed(removed, dearer).files.get('acme.yaml')).not.toContain('prompt:');
+  });
+
+  it('adds and removes rates and overrides', () => {
+    const overrides = [{ min_prompt_tokens: 201, prompt: '0.000009' }];
+    const longer = dataOf({ pricing: { prompt: '0.000001', request: '0.01', overrides }, contextLength: 1_000 });
+    const text = refreshed(TEXT, longer).files.get('acme.yaml')!;
+    const { models } = parse(text) as { models: [{ endpoints: [{ pricing: unknown }] }] };
+    expect(models[0].endpoints[0].pricing).toEqual({ prompt: '0.000001', request: '0.01', overrides });
+    expect(text).toContain('request: "0.01"');
+  });
+
+  it('reports models and endpoints that are gone, and new models of a listed family once', () => {
+    const { report, seed: next } = refreshed(TEXT, dataOf(null, ['one-1', 'one-2', 'other-1']));
+    expect(report).toEqual([`${KEY}: one-1 of acme is no longer in the price data`, 'new at acme: one-2']);
+    expect(refreshed(TEXT, dataOf(null, ['one-1', 'one-2']), next).report).toHaveLength(1);
+    expect(refreshed('models: []\n', dearer).report).toEqual([`${KEY}: no longer in the catalogue`]);
+  });
+});

@@ -1,0 +1,191 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Document, isMap, isScalar, isSeq, parseDocument, Scalar, visit, type Node, type YAMLMap } from 'yaml';
+import type { PricedModel } from './price-data';
+
+type Value = unknown;
+/** Values by field, such as `pricing.prompt` or `context_length`. */
+type Fields = Readonly<Record<string, Value>>;
+
+/** What the price data said of one endpoint when its values were last written. */
+export interface SeededEndpoint {
+  /** Provider and model of the price data. */
+  readonly source: string;
+  readonly id: string;
+  readonly seen: Fields;
+}
+
+/** `catalog/.seed.json`. */
+export interface Seed {
+  /** Day of the prices, as `2026-11-21`. */
+  readonly asOf: string;
+  /** By model slug, provider and upstream model, with a space between them. */
+  readonly endpoints: Readonly<Record<string, SeededEndpoint>>;
+  /** Models of the price data by source that were reported before. */
+  readonly known: Readonly<Record<string, readonly string[]>>;
+}
+
+export interface PriceData {
+  /** @throws Error for a model that the data no longer has */
+  find(source: string, id: string, day: string): PricedModel;
+  /** Ids of the models that are on sale at a source. */
+  idsOf(source: string): readonly string[];
+}
+
+export interface Refresh {
+  /** One line for each difference. */
+  readonly report: readonly string[];
+  /** Files that change, with their new text. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly seed: Seed;
+}
+
+interface Place {
+  readonly file: string;
+  readonly document: Document;
+  readonly endpoint: YAMLMap;
+}
+
+/**
+ * Compares a catalogue with the price data and returns what would change. A value is changed only where it is
+ * still the value in the seed; a value that the operator edited is reported and kept. Comments and order stay.
+ */
+export function refreshCatalogue(
+  texts: ReadonlyMap<string, string>,
+  seed: Seed,
+  data: PriceData,
+  day: string,
+): Refresh {
+  const places = placesOf(texts);
+  const report: string[] = [];
+  const changed = new Map<string, Document>();
+  const endpoints: Record<string, SeededEndpoint> = {};
+  for (const [key, seeded] of Object.entries(seed.endpoints)) {
+    const place = places.get(key);
+    const latest = place && latestFields(seeded, data, day);
+    if (!place) report.push(`${key}: no longer in the catalogue`);
+    else if (!latest) report.push(`${key}: ${seeded.id} of ${seeded.source} is no longer in the price data`);
+    endpoints[key] = seeded;
+    if (!place || !latest) continue;
+    const outcome = refreshEndpoint(key, place.endpoint, seeded.seen, latest);
+    report.push(...outcome.report);
+    endpoints[key] = { ...seeded, seen: outcome.seen };
+    if (outcome.isChanged) changed.set(place.file, place.document);
+  }
+  const { added, known } = newModels(seed, data);
+  return {
+    report: [...report, ...added],
+    files: new Map([...changed].map(([file, document]) => [file, textOf(document)])),
+    seed: { asOf: day, endpoints, known },
+  };
+}
+
+/** A document as text; what is not changed keeps its form. */
+export function textOf(document: Document): string {
+  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
+}
+
+function placesOf(texts: ReadonlyMap<string, string>): ReadonlyMap<string, Place> {
+  const places = new Map<string, Place>();
+  for (const [file, text] of texts) {
+    const document = parseDocument(text);
+    if (document.errors.length > 0) throw new Error(`${file}: ${document.errors[0]!.message}`);
+    for (const model of mapsIn(document.get('models'))) {
+      for (const endpoint of mapsIn(model.get('endpoints'))) {
+        const key = [model.get('slug'), endpoint.get('provider'), endpoint.get('upstream_model')].join(' ');
+        places.set(key, { file, document, endpoint });
+      }
+    }
+  }
+  return places;
+}
+
+function mapsIn(node: unknown): readonly YAMLMap[] {
+  return isSeq(node) ? node.items.filter((item) => isMap(item)) : [];
+}
+
+function latestFields({ source, id, seen }: SeededEndpoint, data: PriceData, day: string): Fields | null {
+  let priced: PricedModel;
+  try {
+    priced = data.find(source, id, day);
+  } catch {
+    return null;
+  }
+  const all: Record<string, Value> = { context_length: priced.contextLength };
+  for (const [tool, price] of Object.entries(priced.tools ?? {})) all[`tool_pricing.${tool}`] = price;
+  // Whether an endpoint runs tools, and whether the data's context is the model's, is decided where it is seeded.
+  const fields: Record<string, Value> = {};
+  for (const [field, value] of Object.entries(all)) {
+    if (value !== undefined && field in seen) fields[field] = value;
+  }
+  for (const [rate, price] of Object.entries(priced.pricing)) fields[`pricing.${rate}`] = price;
+  return fields;
+}
+
+function refreshEndpoint(key: string, endpoint: YAMLMap, seen: Fields, latest: Fields) {
+  const report: string[] = [];
+  const now: Record<string, Value> = { ...seen };
+  let isChanged = false;
+  for (const field of new Set([...Object.keys(seen), ...Object.keys(latest)])) {
+    const [was, is, here] = [seen[field], latest[field], valueAt(endpoint, field)];
+    if (isDeepStrictEqual(was, is)) continue;
+    if (!isDeepStrictEqual(here, is) && !isDeepStrictEqual(here, was)) {
+      report.push(`${key}: ${field} stays ${shown(here)}, which was edited; the price data has ${shown(is)}`);
+      continue;
+    }
+    if (!isDeepStrictEqual(here, is)) {
+      report.push(`${key}: ${field} ${shown(was)} -> ${shown(is)}`);
+      write(endpoint, field, is);
+      isChanged = true;
+    }
+    if (is === undefined) delete now[field];
+    else now[field] = is;
+  }
+  return { report, seen: now, isChanged };
+}
+
+function valueAt(endpoint: YAMLMap, field: string): Value {
+  const node = endpoint.getIn(field.split('.'), true) as Node | undefined;
+  return node === undefined ? undefined : isScalar(node) ? node.value : (node as YAMLMap).toJSON();
+}
+
+function shown(value: Value): string {
+  return value === undefined ? 'none' : JSON.stringify(value);
+}
+
+function write(endpoint: YAMLMap, field: string, value: Value): void {
+  const path = field.split('.');
+  const old = endpoint.getIn(path, true);
+  if (value === undefined) endpoint.deleteIn(path);
+  else if (isScalar(old) && typeof value !== 'object') old.value = value;
+  else endpoint.setIn(path, quoted(new Document(value).contents!));
+}
+
+/** A price that stood without quotes would be a float, which a catalogue may not have. */
+function quoted(node: Node): Node {
+  visit(node, {
+    Scalar: (position, scalar) => {
+      if (position !== 'key' && typeof scalar.value === 'string') scalar.type = Scalar.QUOTE_DOUBLE;
+    },
+  });
+  return node;
+}
+
+/** Models that the data has since the last refresh, of families that the catalogue lists. */
+function newModels({ endpoints, known }: Seed, data: PriceData) {
+  const added: string[] = [];
+  const all: Record<string, readonly string[]> = {};
+  for (const source of new Set(Object.values(endpoints).map((one) => one.source))) {
+    const listed = Object.values(endpoints).filter((one) => one.source === source);
+    const families = new Set(listed.map(({ id }) => familyOf(id)));
+    const before = new Set([...listed.map(({ id }) => id), ...(known[source] ?? [])]);
+    const ids = data.idsOf(source).filter((id) => families.has(familyOf(id)));
+    added.push(...ids.filter((id) => !before.has(id)).map((id) => `new at ${source}: ${id}`));
+    all[source] = ids.toSorted();
+  }
+  return { added, known: all };
+}
+
+/** The id up to its first digit: `gpt-` of `gpt-5.4-mini`. */
+function familyOf(id: string): string {
+  return id.replace(/\d.*$/, '');
+}
