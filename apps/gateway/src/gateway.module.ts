@@ -10,6 +10,7 @@ import {
   OutboxSource,
   Readiness,
 } from '@libs/platform';
+import { AuditModule } from './audit/audit.module';
 import { AuthModule } from './auth/auth.module';
 import { BatchesModule } from './batches/batches.module';
 import { CredentialsModule } from './credentials/credentials.module';
@@ -85,6 +86,7 @@ export class GatewayModule implements OnModuleInit {
         KeysModule.forRoot({ imports: [KeyUsageModule] }),
         CredentialsModule,
         CreditsModule,
+        AuditModule,
         WorkspacesModule,
         OauthModule,
         WorkloadIdentityModule,

@@ -2,6 +2,7 @@ export { JobPayload } from './messages/job-payload';
 export { call, job, type CallContract, type Contract, type JobContract, type MessageClass } from './messages/contract';
 export { queues, type QueueSpec } from './messages/queues';
 export { allContracts } from './messages/all-contracts';
+export * from './audit/audit.dto';
 export { BYOK_PROVIDERS } from './credentials/byok-providers';
 export * from './credentials/credential-rules';
 export * from './credentials/credentials.dto';

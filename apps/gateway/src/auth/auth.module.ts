@@ -1,7 +1,9 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
+import { AuditRepository } from '@libs/persistence';
 import { Feeds, KeyDirectory, MessageBus } from '@libs/platform';
 import { GatewayEnv, publicUrlOf } from '../gateway.env';
+import { RefusedCalls } from '../audit/refused-calls';
 import { AccessTokens } from './access-tokens';
 import { BearerGuard } from './bearer.guard';
 import { TokenKeyDirectory } from './token-keys';
@@ -25,6 +27,12 @@ import { TokenKeyDirectory } from './token-keys';
           ...(feeds !== undefined && { feed: feeds.of('access') }),
           graceMs: KEY_GRACE_SECONDS * 1_000,
         }),
+    },
+    {
+      provide: RefusedCalls,
+      // Tests of the edge have no database, and no trail.
+      inject: [{ token: AuditRepository, optional: true }],
+      useFactory: (audit?: AuditRepository) => audit && new RefusedCalls(audit),
     },
     { provide: APP_GUARD, useClass: BearerGuard },
   ],

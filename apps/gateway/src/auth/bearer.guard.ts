@@ -1,8 +1,10 @@
-import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Injectable, Optional, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { KeyDirectory } from '@libs/platform';
+import { auditEntryOf } from '../audit/audit.interceptor';
+import { RefusedCalls } from '../audit/refused-calls';
 import { requestOf } from '../http/request-of';
 import { KEY_HEADER, ROUTE_ACCESS, type RouteAccess } from './access.decorators';
 import { AccessTokens, isTokenShaped } from './access-tokens';
@@ -26,6 +28,7 @@ export class BearerGuard implements CanActivate {
     private readonly directory: KeyDirectory,
     private readonly reflector: Reflector,
     private readonly accessTokens: AccessTokens,
+    @Optional() private readonly refused?: RefusedCalls,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -36,20 +39,33 @@ export class BearerGuard implements CanActivate {
     const keyHash = this.knownKeys.hashOf(takesKeyHeader ? readBearerOrKey(rawHeaders) : readBearer(rawHeaders));
     if (keyHash === null) return this.admitToken(request, access);
     const found = this.directory.find(keyHash);
-    if (!(found instanceof Promise)) return admit(request, found, access);
-    return found.then((principal) => admit(request, principal, access));
+    if (!(found instanceof Promise)) return this.admit(request, found, access);
+    return found.then((principal) => this.admit(request, principal, access));
   }
 
   /** What is no key may be an access token, which comes in the Authorization header alone. */
   private admitToken(request: AuthenticatedRequest, access: RouteAccess): Promise<true> {
     const token = readBearer(request.raw.rawHeaders);
     if (!isTokenShaped(token)) throw badCredential();
-    return this.principalOfToken(token).then((principal) => admit(request, principal, access));
+    return this.principalOfToken(token).then((principal) => this.admit(request, principal, access));
   }
 
   private async principalOfToken(token: string): Promise<Principal | null> {
     const keyHash = await this.accessTokens.keyHashOf(token);
     return keyHash === null ? null : this.directory.find(keyHash);
+  }
+
+  private admit(request: AuthenticatedRequest, principal: Principal | null, access: RouteAccess): true {
+    if (!principal) throw badCredential();
+    if (access === 'management' && principal.kind !== 'management') {
+      this.refused?.note(auditEntryOf(request, principal));
+      throw new AppError('permission_denied', 'Only management keys can perform this operation');
+    }
+    if (access === 'inference' && principal.kind !== 'api') {
+      throw new AppError('permission_denied', 'Management keys cannot run inference; use an API key');
+    }
+    request.principal = principal;
+    return true;
   }
 
   /** By handler: decorators do not change, and reading them costs more than judging a key. */
@@ -71,16 +87,4 @@ export class BearerGuard implements CanActivate {
 interface AccessRule {
   readonly access: RouteAccess;
   readonly takesKeyHeader: boolean;
-}
-
-function admit(request: AuthenticatedRequest, principal: Principal | null, access: RouteAccess): true {
-  if (!principal) throw badCredential();
-  if (access === 'management' && principal.kind !== 'management') {
-    throw new AppError('permission_denied', 'Only management keys can perform this operation');
-  }
-  if (access === 'inference' && principal.kind !== 'api') {
-    throw new AppError('permission_denied', 'Management keys cannot run inference; use an API key');
-  }
-  request.principal = principal;
-  return true;
 }

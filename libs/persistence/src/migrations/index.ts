@@ -32,6 +32,7 @@ import { LedgerAudits1763900000160 } from './1763900000160-ledger-audits';
 import { WrittenRows1763900000161 } from './1763900000161-written-rows';
 import { CreditedAccounts1763900000162 } from './1763900000162-credited-accounts';
 import { BatchFunds1763900000170 } from './1763900000170-batch-funds';
+import { ReadableAudit1763900000210 } from './1763900000210-readable-audit';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -69,4 +70,5 @@ export const migrations = [
   WrittenRows1763900000161,
   CreditedAccounts1763900000162,
   BatchFunds1763900000170,
+  ReadableAudit1763900000210,
 ];
