@@ -70,8 +70,8 @@ describe('GET /audit', () => {
     const { data } = await entries(`?action=${encodeURIComponent('POST /api/v1/keys')}`);
     expect(data).toMatchObject([{ status: 201, target: null }]);
     const all = JSON.stringify([await entries('?limit=100')]);
-    for (const secret of [made.body.key, hashApiKey(installation.seed.managementKey)])
-      expect(all).not.toContain(secret);
+    expect(all).not.toContain(made.body.key);
+    expect(all).not.toContain(hashApiKey(installation.seed.managementKey));
     const foreign = await entries('?limit=100', stranger);
     expect(foreign.data.map(({ action }) => action)).toEqual(
       foreign.data.map(({ action }) => (action.startsWith('sluice ') ? action : 'GET /api/v1/audit')),
