@@ -11,6 +11,7 @@ import {
   OutboxSource,
   Readiness,
 } from '@libs/platform';
+import { AuditModule } from './audit/audit.module';
 import { AuthModule } from './auth/auth.module';
 import { BatchesModule } from './batches/batches.module';
 import { CredentialsModule } from './credentials/credentials.module';
@@ -93,6 +94,7 @@ export class GatewayModule implements OnModuleInit {
         KeysModule.forRoot({ imports: [KeyUsageModule] }),
         CredentialsModule,
         CreditsModule,
+        AuditModule,
         WorkspacesModule,
         OauthModule,
         WorkloadIdentityModule,

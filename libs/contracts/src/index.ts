@@ -4,6 +4,7 @@ export { newBrokerKeys, type BrokerKeys } from './messages/broker-keys';
 export { APP_NAMES, PARTY_NAMES, type AppName, type PartyName } from './messages/parties';
 export { JOB_SENDERS, queues, type QueueSpec } from './messages/queues';
 export { allContracts } from './messages/all-contracts';
+export * from './audit/audit.dto';
 export { BYOK_PROVIDERS } from './credentials/byok-providers';
 export * from './credentials/credential-rules';
 export * from './credentials/credentials.dto';

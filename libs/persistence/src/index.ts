@@ -1,4 +1,4 @@
-export { AuditRepository, type BegunAuditEntry, type NewAuditEntry } from './audit/audit.repository';
+export { AuditRepository, type AuditFilter, type BegunAuditEntry, type NewAuditEntry } from './audit/audit.repository';
 export { BatchChecksRepository, type BatchCheckPage, type BatchFinding } from './batches/batch-checks.repository';
 export type { BatchProblem, BatchProblemKind } from './batches/batch-figures';
 export { UsedQuestionsRepository } from './questions/used-questions.repository';

@@ -1,4 +1,5 @@
 import { Injectable, Logger, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
+import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { AuditRepository, type BegunAuditEntry, type NewAuditEntry } from '@libs/persistence';
 import { fromHttpFramework } from '@libs/platform';
@@ -25,7 +26,7 @@ export class AuditInterceptor implements NestInterceptor {
 
   private async follow(context: ExecutionContext, next: CallHandler): Promise<unknown> {
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
-    const entry = await this.audit.beginEntry(entryOf(request));
+    const entry = await this.audit.beginEntry(auditEntryOf(request, principalOf(request)));
     try {
       const answer: unknown = await lastValueFrom(next.handle());
       await this.end(entry, context.switchToHttp().getResponse<FastifyReply>().statusCode);
@@ -47,8 +48,11 @@ export class AuditInterceptor implements NestInterceptor {
   }
 }
 
-function entryOf(request: AuthenticatedRequest): NewAuditEntry {
-  const { organizationId, keyId } = principalOf(request);
+/** Returns the entry of a call, without anything that a caller could have put a secret into. */
+export function auditEntryOf(
+  request: AuthenticatedRequest,
+  { organizationId, keyId }: Pick<Principal, 'organizationId' | 'keyId'>,
+): NewAuditEntry {
   const [target = null] = Object.values(request.params as Readonly<Record<string, string>>);
   return {
     organizationId,

@@ -1,7 +1,9 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
+import { AuditRepository } from '@libs/persistence';
 import { Feeds, KeyDirectory, MessageBus } from '@libs/platform';
 import { GatewayEnv, publicUrlOf } from '../gateway.env';
+import { RefusedCalls } from '../audit/refused-calls';
 import { AccessTokens } from './access-tokens';
 import { BearerGuard } from './bearer.guard';
 import { FailedAuthentications } from './failed-authentications';
@@ -32,6 +34,12 @@ import { TokenKeyDirectory } from './token-keys';
       useFactory: (env: GatewayEnv = new GatewayEnv()) =>
         new FailedAuthentications(env.FAILED_AUTHENTICATIONS_PER_MINUTE),
       inject: [{ token: GatewayEnv, optional: true }],
+    },
+    {
+      provide: RefusedCalls,
+      // Tests of the edge have no database, and no trail.
+      inject: [{ token: AuditRepository, optional: true }],
+      useFactory: (audit?: AuditRepository) => audit && new RefusedCalls(audit),
     },
     { provide: APP_GUARD, useClass: BearerGuard },
   ],

@@ -1,8 +1,10 @@
-import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Injectable, Optional, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { KeyDirectory } from '@libs/platform';
+import { auditEntryOf } from '../audit/audit.interceptor';
+import { RefusedCalls } from '../audit/refused-calls';
 import { requestOf } from '../http/request-of';
 import { sourceOf } from '../limits/source-address';
 import { KEY_HEADER, ROUTE_ACCESS, type RouteAccess } from './access.decorators';
@@ -29,6 +31,7 @@ export class BearerGuard implements CanActivate {
     private readonly reflector: Reflector,
     private readonly accessTokens: AccessTokens,
     private readonly failures: FailedAuthentications,
+    @Optional() private readonly refused?: RefusedCalls,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -41,11 +44,11 @@ export class BearerGuard implements CanActivate {
     const found = this.failures.isKnownGood(keyHash)
       ? this.directory.find(keyHash)
       : this.judgerOf(request)(async () => this.directory.find(keyHash));
-    if (!(found instanceof Promise)) return admit(request, found, access);
+    if (!(found instanceof Promise)) return this.admit(request, found, access);
     return found.then((principal) => {
       if (principal === null) this.failures.bad(keyHash);
       else this.failures.good(keyHash);
-      return admit(request, principal, access);
+      return this.admit(request, principal, access);
     });
   }
 
@@ -53,7 +56,7 @@ export class BearerGuard implements CanActivate {
   private admitToken(request: AuthenticatedRequest, access: RouteAccess): Promise<true> {
     const token = readBearer(request.raw.rawHeaders);
     if (!isTokenShaped(token)) throw badCredential();
-    return this.principalOfToken(token, this.judgerOf(request)).then((principal) => admit(request, principal, access));
+    return this.principalOfToken(token, this.judgerOf(request)).then((principal) => this.admit(request, principal, access));
   }
 
   private async principalOfToken(token: string, judge: Judge): Promise<Principal | null> {
@@ -77,6 +80,19 @@ export class BearerGuard implements CanActivate {
     };
   }
 
+  private admit(request: AuthenticatedRequest, principal: Principal | null, access: RouteAccess): true {
+    if (!principal) throw badCredential();
+    if (access === 'management' && principal.kind !== 'management') {
+      this.refused?.note(auditEntryOf(request, principal));
+      throw new AppError('permission_denied', 'Only management keys can perform this operation');
+    }
+    if (access === 'inference' && principal.kind !== 'api') {
+      throw new AppError('permission_denied', 'Management keys cannot run inference; use an API key');
+    }
+    request.principal = principal;
+    return true;
+  }
+
   /** By handler: decorators do not change, and reading them costs more than judging a key. */
   private ruleOf(context: ExecutionContext): AccessRule {
     const handler = context.getHandler();
@@ -96,16 +112,4 @@ export class BearerGuard implements CanActivate {
 interface AccessRule {
   readonly access: RouteAccess;
   readonly takesKeyHeader: boolean;
-}
-
-function admit(request: AuthenticatedRequest, principal: Principal | null, access: RouteAccess): true {
-  if (!principal) throw badCredential();
-  if (access === 'management' && principal.kind !== 'management') {
-    throw new AppError('permission_denied', 'Only management keys can perform this operation');
-  }
-  if (access === 'inference' && principal.kind !== 'api') {
-    throw new AppError('permission_denied', 'Management keys cannot run inference; use an API key');
-  }
-  request.principal = principal;
-  return true;
 }

@@ -4,7 +4,7 @@ import { createDataSource } from '../data-source';
 import { Database } from '../database';
 import { createTestDatabase, type TestDatabase } from '../testing';
 import { AuditEntryEntity } from './audit-entry.entity';
-import { AuditRepository, type BegunAuditEntry } from './audit.repository';
+import { AuditRepository, type AuditFilter, type BegunAuditEntry } from './audit.repository';
 
 describe(AuditRepository.name, () => {
   let testDatabase: TestDatabase;
@@ -33,6 +33,32 @@ describe(AuditRepository.name, () => {
     await audit.endEntry(entry, 404);
     await audit.endEntry(entry, 200);
     expect(await find(entry.id)).toMatchObject({ ...newEntry, status: 404 });
+  });
+
+  it('lists the entries of one organization by filter and page, newest first', async () => {
+    const [organizationId, keyId, foreign] = [randomUUID(), randomUUID(), await begin()];
+    const entries: BegunAuditEntry[] = [];
+    for (const action of ['GET /api/v1/keys', 'POST /api/v1/keys', 'DELETE /api/v1/keys/:hash']) {
+      entries.push(await audit.beginEntry({ ...newEntry, action, organizationId, keyId }));
+    }
+    const [first, second, third] = entries.map(({ id }) => id);
+    const ids = async (filter: AuditFilter, limit = 10): Promise<string[]> =>
+      (await audit.findEntries(organizationId, filter, limit)).map(({ id }) => id);
+    expect(await audit.findEntries(organizationId, {}, 1)).toEqual([
+      { ...newEntry, id: third, at: expect.any(Date), organizationId, keyId, operator: null, status: null },
+    ]);
+    expect(await ids({})).toEqual([third, second, first]);
+    expect(await ids({}, 2)).toEqual([third, second]);
+    expect(await ids({ cursor: second })).toEqual([first]);
+    expect(await ids({ cursor: foreign.id })).toEqual([]);
+    expect(await ids({ action: 'POST /api/v1/keys', target: newEntry.target, keyId })).toEqual([second]);
+    expect(await ids({ keyId: randomUUID() })).toEqual([]);
+    const { at } = (await find(second!))!;
+    const after = new Date(at.getTime() + 1).toISOString();
+    expect(await ids({ to: after })).toContain(second);
+    expect(await ids({ to: at.toISOString() })).not.toContain(second);
+    expect(await ids({ from: new Date(at.getTime() - 3_600_000).toISOString() })).toHaveLength(3);
+    expect(await ids({ from: new Date(at.getTime() + 3_600_000).toISOString() })).toEqual([]);
   });
 
   it.each([

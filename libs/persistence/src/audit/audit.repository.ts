@@ -12,6 +12,18 @@ export interface OperatorAuditEntry extends Act {
   readonly operator: string;
 }
 
+/** Members left out match every entry. */
+export interface AuditFilter {
+  /** Moments in ISO 8601: the first that is wanted, and the first that no longer is. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly action?: string | undefined;
+  readonly target?: string | undefined;
+  /** Id of the last entry of the page before. */
+  readonly cursor?: string | undefined;
+}
+
 export interface BegunAuditEntry {
   readonly organizationId: string;
   readonly id: string;
@@ -33,6 +45,33 @@ export class AuditRepository {
       values: [organizationId, keyId, action, target, requestId],
     });
     return { organizationId, id: row!.id };
+  }
+
+  /** Returns entries of the organization, newest first. An entry of another organization is no cursor: nothing follows. */
+  async findEntries(organizationId: string, filter: AuditFilter, limit: number): Promise<AuditEntryEntity[]> {
+    const { from, to, keyId, action, target, cursor } = filter;
+    return this.database.asOrganization({ organizationId }).rows<AuditEntryEntity>({
+      name: 'find-audit-entries',
+      sql: `SELECT id::text, at, organization_id AS "organizationId", key_id AS "keyId", operator, action, target,
+                   request_id AS "requestId", status
+            FROM audit_entries
+            WHERE organization_id = $1 AND ($2::timestamptz IS NULL OR at >= $2) AND ($3::timestamptz IS NULL OR at < $3)
+              AND ($4::uuid IS NULL OR key_id = $4) AND ($5::text IS NULL OR action = $5)
+              AND ($6::text IS NULL OR target = $6)
+              AND ($7::bigint IS NULL OR (at, id) < (
+                SELECT c.at, c.id FROM audit_entries c WHERE c.id = $7 AND c.organization_id = $1))
+            ORDER BY at DESC, id DESC LIMIT $8`,
+      values: [
+        organizationId,
+        from ?? null,
+        to ?? null,
+        keyId ?? null,
+        action ?? null,
+        target ?? null,
+        cursor ?? null,
+        limit,
+      ],
+    });
   }
 
   /** An act that commits together with its entry: what is in the trail has been done. */

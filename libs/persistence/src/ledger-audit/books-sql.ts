@@ -1,4 +1,5 @@
 import { CALLS, IS_EMPTIED, MOVED, rowHash } from './charges-sql';
+import { isLate, PERIODS_SQL } from './periods-sql';
 
 /** Digits only: these statements create tables, which PostgreSQL does not parametrize. */
 function digits(id: string): string {
@@ -117,18 +118,26 @@ export function booksSql(isFull: boolean): string {
     ])}`;
 }
 
-/** SQL that sums the calls as the transfers are summed, and what is not in those: overage and own providers' charges. */
+/**
+ * SQL that sums the calls as the transfers are summed, by day, and what is not in those: overage and own providers'
+ * charges. `direct_usd` is without videos, which are charged on their holds.
+ */
 export const SUM_CALLS_SQL = `
   CREATE TEMP TABLE ${CALLS} ON COMMIT DROP AS
-  SELECT 'org:' || organization_id AS account_id, workspace_id, api_key_hash, charges, cost_usd, hash,
-         coalesce(overage, 0) AS overage, coalesce(byok, 0) AS byok
+  SELECT 'org:' || organization_id AS account_id, workspace_id, api_key_hash, day, charges, cost_usd, hash,
+         coalesce(direct_usd, 0) AS direct_usd, coalesce(late_usd, 0) AS late_usd, coalesce(overage, 0) AS overage,
+         coalesce(byok, 0) AS byok, coalesce(late_byok, 0) AS late_byok
   FROM (
-    SELECT organization_id, workspace_id, api_key_hash,
+    SELECT organization_id, workspace_id, api_key_hash, (settled_at AT TIME ZONE 'UTC')::date AS day,
+           sum(cost_usd) FILTER (WHERE api <> 'video') AS direct_usd,
+           sum(cost_usd) FILTER (WHERE api <> 'video' AND ${isLate('settled_at')}) AS late_usd,
+           sum((details->>'upstreamCostUsd')::numeric) FILTER (
+             WHERE api <> 'video' AND details IS NOT NULL AND ${isLate('settled_at')}) AS late_byok,
            count(*) FILTER (WHERE cost_usd <> 0) AS charges, sum(cost_usd) AS cost_usd,
            bit_xor(${rowHash('id', 'cost_usd')}) FILTER (WHERE cost_usd <> 0) AS hash,
            sum(cost_usd - hold_usd) FILTER (WHERE cost_usd > hold_usd AND api <> 'video') AS overage,
            sum((details->>'upstreamCostUsd')::numeric) FILTER (WHERE api <> 'video' AND details IS NOT NULL) AS byok
-    FROM generations WHERE state = 'settled' GROUP BY 1, 2, 3
+    FROM generations WHERE state = 'settled' GROUP BY 1, 2, 3, 4
   ) summed`;
 
 /** Differences in the figures that only a full audit can replay; after `movedSql(null, …)` and SUM_CALLS_SQL. */
@@ -163,4 +172,5 @@ export const REPLAYED_SQL = `
   FROM ledger_workspaces w
   LEFT JOIN (SELECT workspace_id, sum(byok) AS byok FROM spent GROUP BY 1) s ON s.workspace_id = w.workspace_id
   LEFT JOIN open_byok o ON o.workspace_id = w.workspace_id
-  ${FIGURES([['byok_total_usd', `byok_total_usd + ${zero('o.byok')}`, zero('s.byok')]])}`;
+  ${FIGURES([['byok_total_usd', `byok_total_usd + ${zero('o.byok')}`, zero('s.byok')]])}
+  UNION ALL ${PERIODS_SQL}`;

@@ -9,7 +9,8 @@ const RESULTS_OF_ALL = `
   FROM batch_results GROUP BY batch_number, created_on`;
 
 /**
- * Differences between a batch's hold, its results, its charges and its `usage.cost`.
+ * Differences between a batch's hold, its results, its charges and its `usage.cost`. Only charges to the batch's own
+ * account, workspace and key count, so one with another owner is found although its result has expired.
  *
  * A full audit (`isFull`) reads all batches. An incremental one reads those that run or ended from `$1` on, and leaves
  * out the sum of the charges, because it has compared each charge with its result.
@@ -22,9 +23,12 @@ const batches = (isFull: boolean): string => `
     isFull
       ? `LEFT JOIN (${RESULTS_OF_ALL}) r ON r.number = b.number AND r.created_on = b.created_on
          LEFT JOIN (
-           SELECT left(reference, -6) AS stem, sum(amount_usd) AS charged FROM ledger_transfers
-           WHERE kind = 'charge' AND reference LIKE 'gen-batch-%' GROUP BY 1
-         ) c ON ${HAS_LINE_IDS} AND c.stem = 'gen-' || left(b.id, -6)`
+           SELECT left(reference, -6) AS stem, debit_account, workspace_id, api_key_hash, sum(amount_usd) AS charged
+           FROM ledger_transfers
+           WHERE kind = 'charge' AND credit_account = 'revenue' AND reference LIKE 'gen-batch-%' GROUP BY 1, 2, 3, 4
+         ) c ON ${HAS_LINE_IDS} AND c.stem = 'gen-' || left(b.id, -6)
+           AND c.debit_account = 'org:' || b.organization_id AND c.workspace_id = b.workspace_id
+           AND c.api_key_hash = b.api_key_hash`
       : `LEFT JOIN LATERAL (${RESULTS_OF_ALL.replace('GROUP BY', 'WHERE batch_number = b.number AND created_on = b.created_on GROUP BY')}) r ON NOT ${EMPTIED}`
   }
   CROSS JOIN LATERAL (VALUES
@@ -37,19 +41,24 @@ const batches = (isFull: boolean): string => `
       THEN found::float8 <> expected::float8 ELSE found <> expected END
     ${isFull ? '' : 'AND (b.finalized_at IS NULL OR b.finalized_at >= $1::timestamptz)'}`;
 
-/** A video's charge is compared with its generation, like that of every call. */
+/**
+ * A video's charge is compared with its generation, like that of every call; its price with what was reserved for it.
+ * An incremental audit reads open videos and those that ended from `$1` on.
+ */
 const videos = (isFull: boolean): string => `
   SELECT 'video', v.id, figure, found, expected
   FROM videos v
   LEFT JOIN ledger_holds h ON h.id = v.id
   LEFT JOIN generations g ON g.id = v.id
   CROSS JOIN LATERAL (VALUES
+    ('price_usd', v.price_usd, coalesce(h.amount_usd, 0)),
+    ('list_price_usd', v.list_price_usd, CASE WHEN v.credential_id IS NULL THEN v.price_usd ELSE v.list_price_usd END),
     ('cost_usd', coalesce(v.cost_usd, 0), coalesce(g.cost_usd, 0)),
     ('settled_usd of its hold', coalesce(h.settled_usd, 0), coalesce(v.cost_usd, 0)),
     ('settled_byok_usd of its hold', coalesce(h.settled_byok_usd, 0),
       coalesce((g.details->>'upstreamCostUsd')::numeric, 0))
   ) AS f(figure, found, expected)
-  WHERE found <> expected ${isFull ? '' : 'AND v.finished_at >= $1::timestamptz'}`;
+  WHERE found <> expected ${isFull ? '' : 'AND (v.finished_at IS NULL OR v.finished_at >= $1::timestamptz)'}`;
 
 export const ALL_JOBS_SQL = `${batches(true)} UNION ALL ${videos(true)}`;
 export const RECENT_JOBS_SQL = `${batches(false)} UNION ALL ${videos(false)}`;

@@ -219,12 +219,12 @@ describe(LedgerAuditRepository.name, () => {
   });
 
   it('knows refunds', async () => {
-    const { organizationId } = await chargedCall(opened.database, '0.02');
+    const { id, organizationId } = await chargedCall(opened.database, '0.02');
     await full();
     await run(
       `INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd)
-       VALUES ('refund', 'refund', 'revenue', 'org:' || $1, 0.01)`,
-      [organizationId],
+       VALUES ($2, 'refund', 'revenue', 'org:' || $1, 0.01)`,
+      [organizationId, id],
     );
     expect((await incremental()).findings).toMatchObject([{ kind: 'account', figure: 'balance_usd' }]);
     await run(`UPDATE ledger_accounts SET balance_usd = balance_usd + 0.01 WHERE id = 'org:' || $1`, [organizationId]);

@@ -3,6 +3,7 @@ import { Database, type Session } from '../database';
 import { booksSql, movedSql, REPLAYED_SQL, SAVE_TOTALS_SQL, SUM_CALLS_SQL } from './books-sql';
 import { CANDIDATES_SQL, CHARGES_SQL, LOOKUP_SQL, MOVED, OWNERS_SQL } from './charges-sql';
 import { ALL_JOBS_SQL, RECENT_JOBS_SQL } from './jobs-sql';
+import { TRANSFERS_SQL } from './transfers-sql';
 import {
   driftOf,
   merged,
@@ -129,7 +130,7 @@ async function compareAll(session: Session): Promise<FindingPage> {
   const owners = await session.rows<{ name: string }>({ sql: OWNERS_SQL });
   const charges =
     owners.length === 0 ? NOTHING_FOUND : await report(session, CHARGES_SQL, [owners.map(({ name }) => name)]);
-  return merged([replayed, charges, await report(session, ALL_JOBS_SQL)]);
+  return merged([replayed, charges, await report(session, TRANSFERS_SQL, [null]), await report(session, ALL_JOBS_SQL)]);
 }
 
 async function compareNew(session: Session, from: string, { since, kept }: Start): Promise<FindingPage> {
@@ -137,11 +138,13 @@ async function compareNew(session: Session, from: string, { since, kept }: Start
     session.rows<{ id: string; count: number }>({ sql: CANDIDATES_SQL, values: [from] }),
   );
   const charges = await report(session, LOOKUP_SQL, [candidates.map(({ id }) => id)]);
+  const transfers = await byIndex(session, true, () => report(session, TRANSFERS_SQL, [from]));
   const unread = (candidates[0]?.count ?? 0) - candidates.length;
   const earlier = kept ?? [];
   return merged([
     { findings: earlier, count: earlier.length, driftPicousd: driftOf(earlier) },
     { ...charges, count: charges.count + unread },
+    transfers,
     await report(session, RECENT_JOBS_SQL, [since]),
   ]);
 }
@@ -158,7 +161,7 @@ async function byIndex<T>(session: Session, isNew: boolean, work: () => Promise<
 async function report(
   session: Session,
   differences: string,
-  values: readonly (Date | null | readonly (string | number)[])[] = [],
+  values: readonly (Date | string | null | readonly (string | number)[])[] = [],
 ): Promise<FindingPage> {
   return pageOf(await session.rows<FindingRow>({ sql: reportSql(differences), values }));
 }

@@ -1,8 +1,8 @@
 /** One difference in the ledger. Amounts are exact decimal strings in US dollars. */
 export interface LedgerFinding {
   /** What the difference is in. */
-  readonly kind: 'account' | 'key' | 'key_day' | 'workspace' | 'charge' | 'batch' | 'video';
-  /** Account, hash of the key (and day), workspace, reference of the charge, batch or video. */
+  readonly kind: 'account' | 'key' | 'key_day' | 'workspace' | 'charge' | 'transfer' | 'batch' | 'video';
+  /** Account, hash of the key (and day), workspace, reference of the charge or transfer, batch or video. */
   readonly id: string;
   /** The column or the comparison that differs. */
   readonly figure: string;

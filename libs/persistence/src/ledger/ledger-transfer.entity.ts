@@ -10,7 +10,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Check('ledger_transfers_two_sides', 'debit_account <> credit_account')
 @Index('ledger_transfers_written', { synchronize: false })
 export class LedgerTransferEntity {
-  /** The generation id, or the id of a top-up. */
+  /** The generation id, also for a refund of its charge, or the id of a top-up. */
   @PrimaryColumn({ type: 'text' })
   reference: string;
 

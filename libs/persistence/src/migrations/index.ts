@@ -33,6 +33,7 @@ import { WrittenRows1763900000161 } from './1763900000161-written-rows';
 import { CreditedAccounts1763900000162 } from './1763900000162-credited-accounts';
 import { BatchFunds1763900000170 } from './1763900000170-batch-funds';
 import { OpenWork1763900000190 } from './1763900000190-open-work';
+import { ReadableAudit1763900000210 } from './1763900000210-readable-audit';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -71,4 +72,5 @@ export const migrations = [
   CreditedAccounts1763900000162,
   BatchFunds1763900000170,
   OpenWork1763900000190,
+  ReadableAudit1763900000210,
 ];

@@ -1,0 +1,90 @@
+import { hashApiKey } from '@libs/contracts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { eventually } from '../support/eventually';
+import type { ApiClient } from '../support/client';
+import { catalogueOf } from '../support/catalogue';
+import { Installation } from '../support/installation';
+import { Operator } from '../support/operator';
+import { expectRefusal } from './refusals';
+
+interface Entry {
+  readonly id: string;
+  readonly key_id: string | null;
+  readonly action: string;
+  readonly target: string | null;
+  readonly status: number | null;
+}
+
+interface Page {
+  readonly data: readonly Entry[];
+  readonly next_cursor: string | null;
+}
+
+describe('GET /audit', () => {
+  let installation: Installation;
+  let manager: ApiClient;
+  let inference: ApiClient;
+  let stranger: ApiClient;
+
+  beforeAll(async () => {
+    const pricing = { prompt: '0', completion: '0' };
+    installation = await Installation.start({
+      catalogue: catalogueOf([{ slug: 'audit/none', provider: 'none', baseUrl: 'http://127.0.0.1:9', pricing }]),
+      apps: ['auth', 'gateway'],
+    });
+    manager = installation.client(installation.seed.managementKey);
+    inference = installation.client(installation.seed.apiKey);
+    stranger = installation.client((await new Operator(installation).createTenant('Stranger', '5')).managementKey);
+  }, 90_000);
+
+  afterAll(async () => {
+    await Promise.all([manager, inference, stranger].map((each) => each?.close()));
+    await installation?.stop();
+  });
+
+  async function entries(query = '', client = manager): Promise<Page> {
+    const { status, body, text } = await client.request<Page>('GET', `/audit${query}`);
+    expect([status, text]).toEqual([200, expect.any(String)]);
+    return body;
+  }
+
+  it('shows what was done and refused, page by page, to its own organization alone', async () => {
+    const hash = 'f'.repeat(64);
+    const made = await manager.request<{ key: string }>('POST', '/keys', { name: 'audited' });
+    await manager.request('DELETE', `/keys/${hash}`);
+    const answer = await inference.request('GET', `/keys/${hash}`);
+    expectRefusal({ ...answer, body: answer.text }, 403);
+    const refused = await eventually('the refused call is in the trail', 20_000, async () => {
+      const { data } = await entries(`?target=${hash}`);
+      return data.length === 2 && data[0]!.status !== null ? data : delay(50).then(() => undefined);
+    });
+    expect(refused.map(({ action, status }) => [action, status])).toEqual([
+      ['GET /api/v1/keys/:hash', 403],
+      ['DELETE /api/v1/keys/:hash', 404],
+    ]);
+    expect(refused[0]!.key_id).not.toBe(refused[1]!.key_id);
+    const first = await entries('?limit=1');
+    expect(first.data).toMatchObject([{ action: 'GET /api/v1/audit', status: null }]);
+    const second = await entries(`?limit=1&cursor=${first.next_cursor}`);
+    expect(BigInt(second.data[0]!.id)).toBeLessThan(BigInt(first.data[0]!.id));
+    const { data } = await entries(`?action=${encodeURIComponent('POST /api/v1/keys')}`);
+    expect(data).toMatchObject([{ status: 201, target: null }]);
+    const all = JSON.stringify([await entries('?limit=100')]);
+    expect(all).not.toContain(made.body.key);
+    expect(all).not.toContain(hashApiKey(installation.seed.managementKey));
+    const foreign = await entries('?limit=100', stranger);
+    expect(foreign.data.map(({ action }) => action)).toEqual(
+      foreign.data.map(({ action }) => (action.startsWith('sluice ') ? action : 'GET /api/v1/audit')),
+    );
+    expect((await entries(`?cursor=${first.next_cursor}`, stranger)).data).toEqual([]);
+  }, 60_000);
+
+  it.each(['from=yesterday', 'to=2026-02-30T00:00:00Z', 'key_id=x', 'cursor=-1', 'limit=101', 'action='])(
+    'refuses %s and names it',
+    async (query) => {
+      const answer = await manager.request('GET', `/audit?${query}`);
+      expectRefusal({ ...answer, body: answer.text }, 400);
+      expect(answer.text).toContain(query.split('=')[0]);
+    },
+  );
+});
