@@ -77,8 +77,8 @@ async function sendBatch({ api, body }: HostileShape): Promise<number> {
   return response.status;
 }
 
-const sendAll = (shape: HostileShape): Promise<number[]> =>
-  shape.isBatch ? Promise.all([sendBatch(shape)]) : Promise.all(Array.from({ length: AT_ONCE }, () => send(shape)));
+const sendAll = async (shape: HostileShape): Promise<number[]> =>
+  shape.isBatch ? [await sendBatch(shape)] : Promise.all(Array.from({ length: AT_ONCE }, () => send(shape)));
 
 /** What the organization has once nothing is held any more. */
 async function balance(): Promise<number> {

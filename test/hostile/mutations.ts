@@ -36,7 +36,7 @@ const ODD_VALUES: readonly unknown[] = [
   -1,
   0.5,
   1e308,
-  9_007_199_254_740_993,
+  2 ** 53 + 2,
   '',
   ' ',
   CANARY,

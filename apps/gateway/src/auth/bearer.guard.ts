@@ -56,7 +56,9 @@ export class BearerGuard implements CanActivate {
   private admitToken(request: AuthenticatedRequest, access: RouteAccess): Promise<true> {
     const token = readBearer(request.raw.rawHeaders);
     if (!isTokenShaped(token)) throw badCredential();
-    return this.principalOfToken(token, this.judgerOf(request)).then((principal) => this.admit(request, principal, access));
+    return this.principalOfToken(token, this.judgerOf(request)).then((principal) =>
+      this.admit(request, principal, access),
+    );
   }
 
   private async principalOfToken(token: string, judge: Judge): Promise<Principal | null> {

@@ -252,8 +252,8 @@ describe(CredentialsController.name, () => {
     }
   });
 
-  it('takes from a body only the members it knows', async () => {
-    const foreign = { id: ID, label: 'x', sort_order: 0, created_at: 'x', organizationId: 'x', sealedKey: 'x' };
+  it('takes nothing of a body that only the service sets', async () => {
+    const foreign = { id: ID, label: 'x', sort_order: 0, created_at: 'x' };
     expect((await ask('POST', '/byok', { key: KEY, provider: 'openai', ...foreign })).status).toBe(200);
     expect(Object.keys(bus.asked[0]!.request).toSorted()).toEqual([
       'organizationId',
@@ -261,8 +261,15 @@ describe(CredentialsController.name, () => {
       'sealedKey',
       'workspaceId',
     ]);
-    await ask('PATCH', `/byok/${ID}`, { ...foreign, provider: 'mistral', workspace_id: WORKSPACE, disabled: true });
+    await ask('PATCH', `/byok/${ID}`, { ...foreign, disabled: true });
     expect(bus.asked[1]!.request).toEqual({ organizationId: ORGANIZATION, id: ID, disabled: true });
+  });
+
+  it.each(['organizationId', 'sealedKey', 'provider', 'workspace_id'])('refuses %s in a change', async (name) => {
+    const { status, body } = await ask('PATCH', `/byok/${ID}`, { [name]: 'mistral', disabled: true });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ error: { metadata: { param: name } } });
+    expect(bus.asked).toEqual([]);
   });
 
   const canary = 'canary-7f';
@@ -319,7 +326,7 @@ describe(CredentialsController.name, () => {
 
   const places: [string, object, string][] = [
     ['no key', { key: undefined }, 'key'],
-    ['a key by another name', { key: undefined, Key: canary }, 'key'],
+    ['a key by another name', { key: undefined, Key: canary }, 'Key'],
     ['no provider', { provider: undefined }, 'provider'],
     ['an unknown provider', { provider: canary }, 'provider'],
     ['a provider in capitals', { provider: 'OpenAI' }, 'provider'],

@@ -180,20 +180,25 @@ describe(KeysController.name, () => {
     expect(JSON.stringify(bus.asked)).not.toContain(key);
   });
 
-  it('takes from a body only the members it knows', async () => {
-    const foreign = {
-      kind: 'management',
-      organization_id: 'x',
-      organizationId: 'x',
-      hash: 'x',
-      disabled: true,
-      usage: 5,
-    };
+  it('takes nothing of a body that only the service sets', async () => {
+    const foreign = { hash: 'x', label: 'x', usage: 5 };
     expect((await ask('POST', '/keys', { name: 'a key', ...foreign })).status).toBe(201);
     expect(bus.asked[0]?.request).toMatchObject({ organizationId: ORGANIZATION, kind: 'api' });
-    expect(Object.keys(bus.asked[0]?.request ?? {})).not.toContain('disabled');
-    await ask('PATCH', `/keys/${HASH}`, { ...foreign, workspace_id: WORKSPACE, expires_at: null });
+    await ask('PATCH', `/keys/${HASH}`, { ...foreign, disabled: true });
     expect(bus.asked[1]?.request).toEqual({ organizationId: ORGANIZATION, hash: HASH, kind: 'api', disabled: true });
+  });
+
+  it.each([
+    ['kind', 'management'],
+    ['organizationId', 'x'],
+    ['organization_id', 'x'],
+    ['workspace_id', WORKSPACE],
+    ['expires_at', null],
+  ])('refuses %s in a change', async (name, value) => {
+    const { status, body } = await ask('PATCH', `/keys/${HASH}`, { [name]: value, disabled: true });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ error: { metadata: { param: name } } });
+    expect(bus.asked).toEqual([]);
   });
 
   const canary = 'canary-7f';
