@@ -51,6 +51,7 @@ export { ChatCompletionDto } from './chat-completions/chat-completions.dto';
 export { EmbeddingsDto } from './embeddings/embeddings.dto';
 export { countEmbeddingsInputs } from './embeddings/embeddings-input';
 export { MessagesDto } from './messages-api/messages.dto';
+export { isCloudStorageLink } from './responses/media-links';
 export { PROVIDER_TOOLS } from './responses/responses-tools';
 export { ResponsesDto } from './responses/responses.dto';
 export * from './routing/routing-policy';

@@ -93,6 +93,7 @@ export { keyedCandidates } from './routing/keyed-candidates';
 export * from './routing/provider-health';
 export * from './routing/quotas';
 export * from './routing/metadata';
+export { accountReferenceIn } from './routing/account-references';
 export { readRouteFacts } from './routing/route-facts';
 export { endpointsNamed, resolveModel } from './routing/route-model';
 export type { ResolvedModel, UnresolvedModel } from './routing/route-model';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { countEmbeddingsInputs, hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
-import { toolOfType, type Api, type ProviderTool } from '@libs/inference';
+import { accountReferenceIn, toolOfType, type Api, type ProviderTool } from '@libs/inference';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -15,6 +15,8 @@ export interface BatchRoute {
   readonly serviceName: string;
   /** Whether a tool that the provider runs may be used: it has a price, or the caller pays the provider. */
   readonly allowsTool: (tool: ProviderTool) => boolean;
+  /** The caller's own credential is used, so names in the provider's account are the caller's. */
+  readonly isOwnKey: boolean;
 }
 
 type Rule = (body: JsonObject, route: BatchRoute) => string | null;
@@ -76,6 +78,10 @@ export class BatchLineRules {
     for (const rule of RULES[this.route.api] ?? []) {
       const problem = rule(body, this.route);
       if (problem !== null) return problem;
+    }
+    const reference = this.route.isOwnKey ? null : accountReferenceIn(body);
+    if (reference !== null) {
+      return `${reference} names something in the account of the provider, which needs a provider key of your own`;
     }
     if (this.route.api === 'embeddings') this.embedded.push(countEmbeddingsInputs(body.input as string | unknown[]));
     return this.findFormatProblem(demandOf(body.response_format));

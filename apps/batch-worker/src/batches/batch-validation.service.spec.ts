@@ -229,13 +229,29 @@ describe(BatchValidationService.name, () => {
   });
 
   it('needs a price for a tool of the provider, unless the caller pays the provider', async () => {
-    const body = { input: 'Hi', tools: [{ type: 'web_search' }, { type: 'file_search', vector_store_ids: ['vs_1'] }] };
+    const body = { input: 'Hi', tools: [{ type: 'web_search' }, { type: 'file_search' }] };
     const known = { protocol: 'openai', apis: ['responses'] };
     const unpriced = await validatedAt({ ...known, pricing: { webSearch: 1n } }, '/v1/responses', body);
     expect(unpriced.failure).toContain('body: tools[1] has no price here: it needs a provider key of your own');
     for (const more of [{ pricing: { webSearch: 1n, tools: { file_search: 0n } } }, { isOwnKey: true }]) {
       expect((await validatedAt({ ...known, ...more }, '/v1/responses', body)).failure).toBeNull();
     }
+  });
+
+  it.each([
+    [{ tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 'tools[0].vector_store_ids'],
+    [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'tools[0].container'],
+    [{ prompt: { id: 'pmpt_1' } }, 'prompt.id'],
+  ])("takes names in the provider's account only with an own key: %j", async (members, member) => {
+    const body = { input: 'Hi', ...members };
+    const route = {
+      protocol: 'openai',
+      apis: ['responses'],
+      pricing: { tools: { file_search: 0n, code_interpreter: 0n } },
+    };
+    const shared = await validatedAt(route, '/v1/responses', body);
+    expect(shared.failure).toContain(`${member} names something in the account of the provider`);
+    expect((await validatedAt({ ...route, isOwnKey: true }, '/v1/responses', body)).failure).toBeNull();
   });
 
   it('leaves tools and searches of a provider to one that speaks the API itself', async () => {

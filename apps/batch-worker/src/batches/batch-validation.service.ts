@@ -101,6 +101,7 @@ export class BatchValidationService {
       protocol: ofProvider[0]?.provider.protocol ?? null,
       isNative: ofProvider.length === 0 || ofProvider.some(({ apis }) => apis.includes(api)),
       serviceName: this.env.SERVICE_NAME,
+      isOwnKey,
       allowsTool: (tool) => isOwnKey || ofProvider.every(({ pricing }) => toolRate(pricing, tool) !== undefined),
     };
   }

@@ -149,7 +149,7 @@ describe(ServerToolEngine.name, () => {
   });
 
   it('goes past an endpoint that would not be told of a tool of its provider', async () => {
-    const tools = [{ type: 'file_search', vector_store_ids: ['vs_1'] }];
+    const tools = [{ type: 'file_search' }];
     says(whole(RESPONSE_ANSWER));
     const answer = await app.post('responses', { model: 'test/chat', models: ['test/responses'], input: 'Hi', tools });
     expect(answer.status).toBe(200);
@@ -192,11 +192,42 @@ describe(ServerToolEngine.name, () => {
     },
   );
 
+  it.each([
+    [
+      'responses',
+      { input: 'Hi', tools: [{ type: 'file_search', vector_store_ids: ['v'] }] },
+      'tools[0].vector_store_ids',
+    ],
+    [
+      'responses',
+      { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }] },
+      'input[0].content[0].file_id',
+    ],
+    [
+      'chat',
+      { content: { type: 'image_url', image_url: { url: 'gs://b/a.png' } } },
+      'messages[0].content[0].image_url.url',
+    ],
+    [
+      'messages',
+      { content: { type: 'image', source: { type: 'file', file_id: 'f' } } },
+      'messages[0].content[0].source.file_id',
+    ],
+  ])("refuses on %s, given %j, a name in the operator's account", async (api, given, member) => {
+    const { content, ...body } = given as { readonly content?: object };
+    const messages = content === undefined ? {} : { messages: [{ role: 'user', content: [content] }], max_tokens: 5 };
+    const path = api === 'chat' ? 'chat/completions' : api;
+    const answer = await app.post(path, { model: `test/${api}`, ...messages, ...body });
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain(`${member} names something in the account of the provider`);
+    expect(app.upstreamCalls).toEqual([]);
+  });
+
   it('charges the tools that the provider ran', async () => {
     const search = { type: 'file_search_call', id: 'fs_1', status: 'completed', queries: ['a'] };
     const failed = { ...search, status: 'failed' };
     const output = [search, failed, search, ...RESPONSE_ANSWER.output];
-    const tools = [{ type: 'file_search', vector_store_ids: ['vs_1'] }];
+    const tools = [{ type: 'file_search' }];
     const costOf = async (answered: object): Promise<number> => {
       says(whole(answered));
       const answer = await app.post('responses', { model: 'test/responses', input: 'Hi', tools });

@@ -1,4 +1,5 @@
 import { findCacheMarkProblem } from '../inference/cache-control';
+import { findPartLinkProblem } from '../responses/part-links';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
@@ -37,7 +38,7 @@ function findPartsProblem(content: unknown): string | null {
     const part: unknown = content[index];
     if (!isPlainObject(part) || !isNonEmptyString(part.type)) return `[${index}].type must be a non-empty string`;
     if (part.type === 'text' && typeof part.text !== 'string') return `[${index}].text must be a string`;
-    const problem = findCacheMarkProblem(part);
+    const problem = findCacheMarkProblem(part) ?? (part.type === 'text' ? null : findPartLinkProblem(part));
     if (problem !== null) return `[${index}]${problem}`;
   }
   return null;

@@ -1,4 +1,5 @@
 import { findCacheControlProblem } from '../inference/cache-control';
+import { findPartLinkProblem } from '../responses/part-links';
 import { isAbsent, isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
 const ROLES = ['user', 'assistant', 'system'];
@@ -38,7 +39,7 @@ const BLOCKS: Readonly<Record<string, (block: Block) => string | null>> = {
 function findBlockProblem(block: unknown): string | null {
   if (!isPlainObject(block) || !isNonEmptyString(block.type)) return '.type must be a non-empty string';
   const problem = Object.hasOwn(BLOCKS, block.type) ? BLOCKS[block.type]!(block) : null;
-  return problem ?? findCacheMarkProblem(block);
+  return problem ?? findCacheMarkProblem(block) ?? (block.type === 'text' ? null : findPartLinkProblem(block));
 }
 
 function findTextsProblem(block: Block, ...names: string[]): string | null {
@@ -63,7 +64,10 @@ function findSourceProblem({ source }: Block): string | null {
   if (!isPlainObject(source) || !isNonEmptyString(source.type)) return '.source.type must be a non-empty string';
   const names = Object.hasOwn(SOURCES, source.type) ? SOURCES[source.type]! : [];
   const problem = findNamesProblem(source, ...names);
-  return problem === null ? null : `.source${problem}`;
+  if (problem !== null) return `.source${problem}`;
+  // A document may be made of blocks, which may be pictures.
+  const inner = Array.isArray(source.content) ? firstProblem(source.content, findBlockProblem) : null;
+  return inner === null ? null : `.source.content${inner}`;
 }
 
 function findResultProblem({ content }: Block): string | null {

@@ -1,5 +1,6 @@
 import { isAbsent, isNonEmptyString, isPlainObject } from '../validation/well-formed';
 import { findCacheControlProblem } from '../inference/cache-control';
+import { findServerUrlProblem } from '../responses/part-links';
 import { firstProblem } from './message-content';
 
 const MAX_TOOL_NAME = 128;
@@ -36,6 +37,16 @@ function findCustomToolProblem({ name, description, input_schema: schema }: Reco
   }
   if (!isAbsent(description) && typeof description !== 'string') return '.description must be a string';
   return isPlainObject(schema) ? null : '.input_schema must be an object';
+}
+
+/** Checks `mcp_servers`: each has an address on a public host. */
+export function findMcpServersProblem(servers: unknown): string | null {
+  if (!Array.isArray(servers)) return ' must be an array';
+  return firstProblem(servers, (server) => {
+    if (!isPlainObject(server)) return ' must be an object';
+    const problem = findServerUrlProblem(server.url);
+    return problem === null ? null : `.url${problem}`;
+  });
 }
 
 /** Checks `tool_choice`. */

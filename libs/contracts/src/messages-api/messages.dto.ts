@@ -19,6 +19,7 @@ import { findMessageListProblem, findSystemProblem } from './message-content';
 import {
   findContextManagementProblem,
   findFallbacksProblem,
+  findMcpServersProblem,
   findMessageMetadataProblem,
   findMessageToolChoiceProblem,
   findMessageToolsProblem,
@@ -61,6 +62,10 @@ export class MessagesDto extends ConversationDto {
   @IsOptional()
   @IsWellFormed(findMessageToolsProblem)
   tools?: object[] | null;
+
+  @IsOptional()
+  @IsWellFormed(findMcpServersProblem)
+  mcp_servers?: object[] | null;
 
   @IsOptional()
   @IsWellFormed(findMessageToolChoiceProblem)

@@ -19,30 +19,51 @@ for (const [network, prefix] of [
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
   ['192.168.0.0', 16],
   ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
   ['224.0.0.0', 3],
 ] as const) {
   PRIVATE.addSubnet(network, prefix, 'ipv4');
 }
 for (const [network, prefix] of [
-  ['::', 127],
-  ['64:ff9b::', 96],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8],
+  ['2001::', 32],
+  ['2001:4:112::', 48],
+  ['2001:10::', 28],
+  ['2001:20::', 28],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
 ] as const) {
   PRIVATE.addSubnet(network, prefix, 'ipv6');
+}
+/** The only IPv6 addresses of public hosts; mapped, translated and local ones lie outside. */
+const GLOBAL_IPV6 = new BlockList();
+GLOBAL_IPV6.addSubnet('2000::', 3, 'ipv6');
+
+/** Schemes of cloud storage. A provider opens them with the rights of the account that calls it. */
+const CLOUD_STORAGE = new Set(['gs:', 's3:', 'az:', 'abfs:', 'abfss:', 'wasb:', 'wasbs:', 'r2:', 'oss:', 'cos:']);
+
+/** Returns whether a link names an object of cloud storage, such as `gs://bucket/object`. */
+export function isCloudStorageLink(link: string): boolean {
+  return URL.canParse(link) && CLOUD_STORAGE.has(new URL(link).protocol);
 }
 
 const PRIVATE_NAMES = /(?:^|\.)(?:localhost|local|internal|lan|home\.arpa)\.?$/i;
 
-/** Checks a link to a picture, file or film: https or http to a public host, or a data URL of whole base64. */
+/**
+ * Checks a link to a picture, file or film: https or http to a public host, cloud storage, or a data URL of whole
+ * base64. Routing sends cloud storage to endpoints with the caller's own credential only.
+ */
 export function findMediaLinkProblem(value: unknown): string | null {
   if (typeof value !== 'string' || value === '') return ' must be a URL';
   if (/^data:/i.test(value)) return findDataUrlProblem(value);
   if (value.length > LONGEST_LINK || !URL.canParse(value)) return ' must be a URL';
   const { protocol, hostname, username } = new URL(value);
+  if (CLOUD_STORAGE.has(protocol)) return null;
   if (protocol !== 'https:' && protocol !== 'http:') return ' must be an http, https or data URL';
   if (username !== '') return ' must not hold credentials';
   return isPrivateHost(hostname) ? ' must be on a public host' : null;
@@ -51,7 +72,8 @@ export function findMediaLinkProblem(value: unknown): string | null {
 function isPrivateHost(hostname: string): boolean {
   const address = hostname.replace(/^\[|\]$/g, '');
   const family = isIP(address);
-  if (family !== 0) return PRIVATE.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  if (family === 4) return PRIVATE.check(address, 'ipv4');
+  if (family === 6) return PRIVATE.check(address, 'ipv6') || !GLOBAL_IPV6.check(address, 'ipv6');
   return PRIVATE_NAMES.test(hostname) || !hostname.includes('.');
 }
 

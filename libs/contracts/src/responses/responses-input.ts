@@ -2,6 +2,7 @@ import { findCacheMarkProblem } from '../inference/cache-control';
 import { findElementsProblem, oneOf, text, type MemberCheck } from '../validation/member-checks';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 import { findMediaLinkProblem, isBase64 } from './media-links';
+import { findPartLinkProblem } from './part-links';
 
 const ROLES = ['user', 'system', 'assistant', 'developer'];
 const MAX_ITEMS = 100_000;
@@ -70,7 +71,9 @@ function findItemProblem(item: unknown): string | null {
   const type = item['type'] ?? 'message';
   if (typeof type !== 'string') return '.type must be text';
   if (Object.hasOwn(ITEM_CHECKS, type)) return ITEM_CHECKS[type]!(item);
-  return OPAQUE_ITEMS.has(type) || SERVER_TOOL_ITEM.test(type) ? null : '.type is no known kind of item';
+  if (!OPAQUE_ITEMS.has(type) && !SERVER_TOOL_ITEM.test(type)) return '.type is no known kind of item';
+  const { output } = item;
+  return isPlainObject(output) ? at('.output', findPartLinkProblem(output)) : null;
 }
 
 function findMessageProblem(item: Fields): string | null {
@@ -90,7 +93,7 @@ function findPartProblem(part: unknown): string | null {
   if (!isPlainObject(part)) return ' must be an object';
   const { type } = part;
   if (typeof type !== 'string' || !Object.hasOwn(PART_CHECKS, type)) return '.type is no known kind of content';
-  return findCacheMarkProblem(part) ?? PART_CHECKS[type]!(part);
+  return findCacheMarkProblem(part) ?? PART_CHECKS[type]!(part) ?? findPartLinkProblem(part);
 }
 
 function findOutputProblem(item: Fields): string | null {

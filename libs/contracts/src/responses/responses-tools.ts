@@ -8,6 +8,7 @@ import {
   type MemberCheck,
 } from '../validation/member-checks';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
+import { findServerUrlProblem } from './part-links';
 import { findParametersProblem } from './json-schema-limits';
 
 const MAX_TOOLS = 512;
@@ -67,7 +68,10 @@ function findToolProblem(tool: unknown): string | null {
   if (type === 'custom') return findNameProblem(tool);
   if (type === 'namespace') return findNamespaceProblem(tool);
   if (typeof type !== 'string' || !isKnownTool(type)) return '.type is no known kind of tool';
-  return findMembersProblem(tool, { parameters: (value) => (isPlainObject(value) ? null : ' must be an object') });
+  return findMembersProblem(tool, {
+    parameters: (value) => (isPlainObject(value) ? null : ' must be an object'),
+    server_url: findServerUrlProblem,
+  });
 }
 
 function isKnownTool(type: string): boolean {

@@ -18,6 +18,7 @@ import { reword } from './openai-chat/reworded-members';
 import { usageEdits, usageText } from './openai-usage';
 import { cacheMarkEdits, leftOutMembers } from './own-members';
 import { hashedUser, memberText, scanRequest } from './request-members';
+import { retainedMembers } from './retained-members';
 import { servedBy } from './served-tier';
 import { untakenMembers } from './untaken-parameters';
 import { saidBeside } from './usage-details';
@@ -39,7 +40,11 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: L
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  const reworded = [...setAskedTier(request, endpoint, set, { isOwnKey, log }), ...reword(request, endpoint, set, log)];
+  const reworded = [
+    ...setAskedTier(request, endpoint, set, { isOwnKey, log }),
+    ...reword(request, endpoint, set, log),
+    ...retainedMembers(request, endpoint, isOwnKey),
+  ];
   const remove = removedFrom(request, endpoint, reworded, log);
   const edits = memberEdits(request, { set, remove });
   return applyEdits(body, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'chat', log)));

@@ -1,4 +1,5 @@
 import { toolsIn } from '../model/provider-tools';
+import { accountReferenceIn } from './account-references';
 import type { RouteFacts } from './route-request';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -22,6 +23,7 @@ export function readRouteFacts(body: unknown): RouteFacts {
     maxOutputTokens: firstNumber(body.max_completion_tokens, body.max_output_tokens, body.max_tokens),
     serviceTier: tierOf(body),
     tools: toolsIn(body),
+    accountReference: accountReferenceIn(body),
   };
 }
 

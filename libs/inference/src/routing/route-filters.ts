@@ -1,4 +1,5 @@
 import { mostPromptTokens } from '../model/estimate';
+import { ownAccountNeed } from './account-references';
 import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
 import { highestPricesFor } from '../pricing/price-overrides';
@@ -26,6 +27,7 @@ export function hardFilters(request: RouteRequest, lostMembers: LostMembers = ()
   if (policies) for (const policy of policies) filters.push(...policyFilters(policy, tools));
   if (preferences) filters.push(...dataFilters(preferences), ...choiceFilters(preferences, request));
   if (needs) filters.push(...needs.map(needFilter));
+  if (request.accountReference) filters.push(needFilter(ownAccountNeed(request.accountReference)));
   filters.push(...sizeFilters(request));
   if (isStrict) filters.push(parameterFilter(request.parameters ?? []));
   filters.push(...modalityFilters(request));

@@ -89,6 +89,8 @@ export interface RouteFacts {
   readonly serviceTier?: string | null;
   /** That a provider or the gateway would run. */
   readonly tools?: readonly ProviderTool[];
+  /** Path of a member that names something in the provider's account: only the caller's own credential may serve. */
+  readonly accountReference?: string | null;
   /** A request for what no endpoint can do is wrong (400). */
   readonly needs?: readonly EndpointNeed[];
 }

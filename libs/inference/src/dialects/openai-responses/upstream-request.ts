@@ -4,6 +4,7 @@ import { setAskedTier } from '../asked-tier';
 import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject } from '../json-members';
 import { cacheMarkEdits, leftOutMembers, removalsAt } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
+import { retainedMembers } from '../retained-members';
 import { untakenMembers } from '../untaken-parameters';
 import { returnedThoughtEdits } from './returned-thoughts';
 import { rewordedReasoning } from './reworded-reasoning';
@@ -52,7 +53,9 @@ export function toUpstreamRequest(
   const reasoning = rewordedReasoning(request, endpoint, log);
   if (reasoning !== undefined) set['reasoning'] = reasoning;
   const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
-  const remove = [...removedFrom(request), ...leftOut, ...tier];
+  // `store` is set above, and metadata stays here: it is only echoed.
+  const retained = retainedMembers(request, endpoint, isOwnKey).filter((name) => name === 'prompt_cache_retention');
+  const remove = [...removedFrom(request), ...leftOut, ...tier, ...retained];
   const edits = memberEdits(request, { set, remove });
   const returned = returnedEdits(request, endpoint, log);
   const marks = cacheMarkEdits(request, MARKED_LISTS, endpoint, 'responses', log);
