@@ -60,7 +60,7 @@ export class AuditRepository {
               AND ($6::text IS NULL OR target = $6)
               AND ($7::bigint IS NULL OR (at, id) < (
                 SELECT c.at, c.id FROM audit_entries c WHERE c.id = $7 AND c.organization_id = $1))
-            ORDER BY at DESC, id DESC LIMIT $8`,
+            ORDER BY at DESC, audit_entries.id DESC LIMIT $8`,
       values: [
         organizationId,
         from ?? null,
