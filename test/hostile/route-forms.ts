@@ -181,6 +181,7 @@ export const ROUTE_FORMS: Readonly<Record<string, RouteForm>> = {
   'PATCH /api/v1/keys/:hash': { ...MANAGER, body: { name: 'app', disabled: false, limit: null, limit_reset: null } },
   'DELETE /api/v1/keys/:hash': MANAGER,
   'GET /api/v1/credits': MANAGER,
+  'GET /api/v1/audit': MANAGER,
   'POST /api/v1/batches': {
     body: {
       endpoint: '/v1/chat/completions',

@@ -141,7 +141,11 @@ describe(BatchValidationService.name, () => {
   const toolResult = {
     role: 'user',
     content: [
-      { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'image', source: { type: 'url', url: 'x' } }] },
+      {
+        type: 'tool_result',
+        tool_use_id: 'a',
+        content: [{ type: 'image', source: { type: 'url', url: 'https://a.example/x.png' } }],
+      },
     ],
   };
   const painted = { role: 'assistant', content: 'Here.', images: [{ image_url: { url: 'https://a.example/b.png' } }] };

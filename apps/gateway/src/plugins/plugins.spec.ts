@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import { Cancellation, type StreamResult } from '@libs/inference';
 import { tinyPdf } from '../parsers/testing/tiny-pdf';
 import { Plugins } from './plugins';
-import { answerOf, PluginBench, SEARCH_COST } from './testing/plugin-bench';
+import { answerOf, PluginBench, SEARCH_COST, PUBLIC_NAME } from './testing/plugin-bench';
 
 const chat = (content: unknown, plugins: unknown, more: object = {}) => ({
   model: 'test/text',
@@ -82,7 +82,7 @@ describe(Plugins.name, () => {
         {
           role: 'user',
           content: [
-            { type: 'image_url', image_url: { url: 'x' } },
+            { type: 'image_url', image_url: { url: 'https://a.example/x.png' } },
             { type: 'text', text: 'What is\nnew?' },
           ],
         },
@@ -93,7 +93,7 @@ describe(Plugins.name, () => {
       const context = 'Found:\n\n[1] One\nURL: https://a.example/1\nThe first.';
       expect((body['messages'] as object[]).slice(0, 2)).toEqual(messages.slice(0, 2));
       expect(userContent(body)).toEqual([
-        { type: 'image_url', image_url: { url: 'x' } },
+        { type: 'image_url', image_url: { url: 'https://a.example/x.png' } },
         { type: 'text', text: context },
         { type: 'text', text: 'What is\nnew?' },
       ]);
@@ -305,7 +305,7 @@ describe(Plugins.name, () => {
     it('leaves the request as it is when it finds nothing, or nobody said anything', async () => {
       const request = chat('Q', [{ id: 'web' }]);
       expect((await bench.prepare('chat', request)).bytes).toBe(JSON.stringify(request));
-      const silent = chat([{ type: 'image_url', image_url: { url: 'x' } }], [{ id: 'web' }]);
+      const silent = chat([{ type: 'image_url', image_url: { url: 'https://a.example/x.png' } }], [{ id: 'web' }]);
       const { run, stages } = await bench.prepare('chat', silent);
       expect(stages()).toEqual([]);
       expect(run.charged({ costPicoUsd: 1n, details: { attempts: [] } } as never)).toMatchObject({ costPicoUsd: 1n });
@@ -392,7 +392,7 @@ describe(Plugins.name, () => {
         response.writeHead(200, { 'content-type': 'text/csv' }).end('a,b\n1,2'),
       );
       const content = [
-        file(bench.host.url('/t.csv'), 't.csv'),
+        file(bench.host.url('/t.csv', PUBLIC_NAME), 't.csv'),
         file(`data:application/octet-stream;base64,${Buffer.from('# Hi').toString('base64')}`, 'x".md'),
       ];
       const { body } = await bench.prepare('chat', chat(content, plugins));
@@ -417,7 +417,8 @@ describe(Plugins.name, () => {
     it.each([
       [file('data:application/pdf;base64,AAAA'), 'messages[0].content[0]: The file is neither a PDF nor text'],
       [file(Buffer.from('%PDF-1.4 nothing').toString('base64')), 'messages[0].content[0]: The PDF file cannot be read'],
-      [file('https://10.0.0.1/a.pdf'), 'messages[0].content[0]: The URL of the file is refused'],
+      [file('https://10.0.0.1/a.pdf'), 'messages[0].content[0].file.file_data must be on a public host'],
+      [file('https://a.example/a.pdf#page'), 'messages[0].content[0]: The URL of the file is refused'],
       [file('data:image/png;base64,iVBORw0KGgo='), 'messages[0].content[0]: The file is neither a PDF nor text'],
     ])('refuses what it cannot read, by its place', async (part, message) => {
       await expect(bench.prepare('chat', chat([part], plugins))).rejects.toMatchObject({

@@ -35,13 +35,16 @@ function findPartsProblem(content: unknown): string | null {
   if (typeof content === 'string') return null;
   if (!Array.isArray(content)) return ' must be a string or an array of parts';
   for (let index = 0; index < content.length; index += 1) {
-    const part: unknown = content[index];
-    if (!isPlainObject(part) || !isNonEmptyString(part.type)) return `[${index}].type must be a non-empty string`;
-    if (part.type === 'text' && typeof part.text !== 'string') return `[${index}].text must be a string`;
-    const problem = findCacheMarkProblem(part) ?? (part.type === 'text' ? null : findPartLinkProblem(part));
+    const problem = findPartProblem(content[index]);
     if (problem !== null) return `[${index}]${problem}`;
   }
   return null;
+}
+
+function findPartProblem(part: unknown): string | null {
+  if (!isPlainObject(part) || !isNonEmptyString(part.type)) return '.type must be a non-empty string';
+  if (part.type === 'text' && typeof part.text !== 'string') return '.text must be a string';
+  return findCacheMarkProblem(part) ?? (part.type === 'text' ? null : findPartLinkProblem(part));
 }
 
 function findToolCallsProblem(toolCalls: unknown): string | null {

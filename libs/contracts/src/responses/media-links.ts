@@ -61,6 +61,10 @@ const PRIVATE_NAMES = /(?:^|\.)(?:localhost|local|internal|lan|home\.arpa)\.?$/i
 export function findMediaLinkProblem(value: unknown): string | null {
   if (typeof value !== 'string' || value === '') return ' must be a URL';
   if (/^data:/i.test(value)) return findDataUrlProblem(value);
+  return findAddressProblem(value);
+}
+
+function findAddressProblem(value: string): string | null {
   if (value.length > LONGEST_LINK || !URL.canParse(value)) return ' must be a URL';
   const { protocol, hostname, username } = new URL(value);
   if (CLOUD_STORAGE.has(protocol)) return null;

@@ -83,7 +83,11 @@ function searchMembers(object: Readonly<Record<string, unknown>>): string | null
 function refersToAccount(name: string, value: unknown): boolean {
   if (NAMED_BY_ID.has(name) && isObject(value) && isName(value['id'])) return true;
   if (ID_MEMBERS.has(name)) return isName(value) || (Array.isArray(value) && value.some(isName));
-  if (!LINK_MEMBERS.has(name) || typeof value !== 'string' || value.length > LONGEST_LINK) return false;
+  return LINK_MEMBERS.has(name) && isAccountLink(value);
+}
+
+function isAccountLink(value: unknown): boolean {
+  if (typeof value !== 'string' || value.length > LONGEST_LINK) return false;
   return GOOGLE_FILE.test(value) || isCloudStorageLink(value);
 }
 

@@ -21,18 +21,21 @@ export type LostMembers = (contender: Contender) => readonly string[];
  * try translations comes last, so that it is asked of few.
  */
 export function hardFilters(request: RouteRequest, lostMembers: LostMembers = () => []): readonly HardFilter[] {
-  const { policies, preferences, needs, tools } = request;
+  const { policies, preferences, tools } = request;
   const isStrict = preferences?.requireParameters === true;
   const filters: HardFilter[] = [];
   if (policies) for (const policy of policies) filters.push(...policyFilters(policy, tools));
   if (preferences) filters.push(...dataFilters(preferences), ...choiceFilters(preferences, request));
-  if (needs) filters.push(...needs.map(needFilter));
-  if (request.accountReference) filters.push(needFilter(ownAccountNeed(request.accountReference)));
+  filters.push(...needsOf(request).map(needFilter));
   filters.push(...sizeFilters(request));
   if (isStrict) filters.push(parameterFilter(request.parameters ?? []));
   filters.push(...modalityFilters(request));
   if (isStrict) filters.push(translationFilter(lostMembers));
   return filters;
+}
+
+function needsOf({ needs = [], accountReference }: RouteRequest): readonly EndpointNeed[] {
+  return accountReference ? [...needs, ownAccountNeed(accountReference)] : needs;
 }
 
 function needFilter({ member, message, isMetBy }: EndpointNeed): HardFilter {

@@ -8,7 +8,7 @@ import {
   type StreamableApi,
 } from '@libs/inference';
 import { Egress } from '@libs/platform';
-import { HttpsHost } from '@libs/platform/testing';
+import { HttpsHost, selfSignedCertificate } from '@libs/platform/testing';
 import { checkCall, type IncomingCall } from '../../inference/checked-call';
 import { HtmlReader } from '../../parsers/html-reader';
 import { ParserPool } from '../../parsers/parser-pool';
@@ -30,6 +30,9 @@ export interface Prepared {
   readonly stages: () => readonly PipelineStage[];
 }
 
+/** A name of the host of pages that looks public: links to private hosts are refused before a plugin sees them. */
+export const PUBLIC_NAME = 'pages.example';
+
 /** The plugins with services on loopback: one that speaks JSON (searches, moderation) and one with pages. */
 export class PluginBench {
   isModerated = true;
@@ -43,7 +46,10 @@ export class PluginBench {
   ) {}
 
   static async start(): Promise<PluginBench> {
-    const host = await HttpsHost.start((_request, response) => response.end('a page'));
+    const host = await HttpsHost.start(
+      (_request, response) => response.end('a page'),
+      selfSignedCertificate(['127.0.0.1', PUBLIC_NAME]),
+    );
     return new PluginBench(await SearchServer.start(), host);
   }
 
@@ -74,7 +80,11 @@ export class PluginBench {
   }
 
   #plugins() {
-    const egress = new Egress({ allowCidrs: ['127.0.0.0/8'], certificateAuthorities: this.host.certificate });
+    const egress = new Egress({
+      allowCidrs: ['127.0.0.0/8'],
+      certificateAuthorities: this.host.certificate,
+      resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
+    });
     const pdf = new PdfReader(this.#parsers);
     const key = new Secret('service-key');
     return createPlugins({
