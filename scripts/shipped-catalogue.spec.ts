@@ -60,7 +60,7 @@ describe('the catalogue that the repository ships', () => {
     ]);
   });
 
-  it('has models that make pictures in a chat, and charges no token of a picture below its price', () => {
+  it('has models that make pictures in a chat, at the price of their tokens', () => {
     const pictures = catalogue.models().filter(({ architecture }) => architecture.outputModalities.includes('image'));
     const google = findProvider({ providerId: 'google' })!;
     const rates = pictures.flatMap(({ endpoints }) =>
@@ -68,7 +68,7 @@ describe('the catalogue that the repository ships', () => {
         .filter(({ apis }) => apis.includes('chat'))
         .map(({ upstreamModel, listedPricing }) => {
           const prices = google.models.find(({ id }) => id === upstreamModel)!.prices as ModelPrice;
-          return [listedPricing['completion'], rateText(prices['output_image_mtok'] as number, 1_000_000n)];
+          return [listedPricing['image_output_token'], rateText(prices['output_image_mtok'] as number, 1_000_000n)];
         }),
     );
     expect(rates.length).toBeGreaterThan(0);

@@ -24,6 +24,7 @@ const MEMBERS: Readonly<Record<string, readonly [member: string, per: bigint]>> 
   cache_audio_read_mtok: ['input_audio_cache', 1_000_000n],
   input_image_mtok: ['image_token', 1_000_000n],
   output_audio_mtok: ['audio_output', 1_000_000n],
+  output_image_mtok: ['image_output_token', 1_000_000n],
   output_reasoning_mtok: ['internal_reasoning', 1_000_000n],
   requests_kcount: ['request', 1_000n],
   web_searches_kcount: ['web_search', 1_000n],

@@ -48,6 +48,14 @@ const anyPrices = fc.record({
 });
 
 describe(priceUsage.name, () => {
+  it('charges image tokens of an answer apart, in an answer of one class and of several', () => {
+    const prices = { ...mini, imageOutputToken: parseRate('0.00003') };
+    const used = usage({ completionTokens: 1_400, reasoningTokens: 10, imageCompletionTokens: 1_290 });
+    // 1,290 at 30 and 110 at 0.6 dollars per million.
+    expect(priceUsage(prices, used).totalCost).toBe(parseUsd('0.038766'));
+    expect(priceUsage(mini, used).totalCost).toBe(parseUsd('0.00084'));
+  });
+
   it('says what of a price is for tools of the provider, and how much was written to a cache for an hour', () => {
     const prices = { ...mini, webSearch: parseRate('0.01') };
     const used = usage({ promptTokens: 100, cacheWriteTokens: 60 });
@@ -216,6 +224,11 @@ describe(priceUsage.name, () => {
 });
 
 describe(priceTokens.name, () => {
+  it('takes all tokens of an answer for those of pictures where they are dearer', () => {
+    const prices = { ...mini, imageOutputToken: parseRate('0.00003') };
+    expect(priceTokens(prices, 0, 100)).toBe(parseUsd('0.003'));
+  });
+
   it('says of plain tokens what the price of such a usage is', () => {
     fc.assert(
       fc.property(anyPrices, anyCount, anyCount, (prices, promptTokens, completionTokens) => {

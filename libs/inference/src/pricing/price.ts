@@ -22,6 +22,8 @@ export interface PriceList {
   readonly imageToken?: Rate;
   /** Audio among the completion tokens. */
   readonly audioOutput?: Rate;
+  /** Image tokens among the completion tokens. */
+  readonly imageOutputToken?: Rate;
   /** Reasoning among the completion tokens. */
   readonly internalReasoning?: Rate;
   /** Per request, once. */
@@ -121,7 +123,7 @@ const HALF_A_PICO = ATTO_MILLIS_PER_PICO / 2n;
  * `prompt`), images (`imageToken`, else `prompt`), text. The usage does not say what kind of token was
  * cached: cached tokens are taken for text as far as there is text, the rest for audio (`inputAudioCache`,
  * else `inputCacheRead`, else `audio`). Of the completion: audio (`audioOutput`, else `completion`),
- * reasoning (`internalReasoning`, else `completion`), text. A class larger than what is left of its whole is
+ * images (`imageOutputToken`, else `completion`), reasoning (`internalReasoning`, else `completion`), text. A class larger than what is left of its whole is
  * cut to it, so no token is charged twice.
  *
  * Throws `unmapped` for a count that is no integer of at least 0: such a usage cannot be priced.
@@ -144,10 +146,12 @@ export function priceUsage(prices: PriceList, usage: Usage, units: BilledUnits =
 
 /**
  * What `priceUsage` says of a call that used plain tokens and nothing else, for guesses about calls to come: these are
- * made for every endpoint that a call may be routed to.
+ * made for every endpoint that a call may be routed to. Of a model that makes pictures all tokens may be of pictures.
  */
 export function priceTokens(prices: PriceList, promptTokens: number, completionTokens: number): PicoUsd {
-  const tokens = charge(promptTokens, prices.prompt) + charge(completionTokens, prices.completion);
+  const { completion, imageOutputToken = 0n } = prices;
+  const dearest = imageOutputToken > completion ? imageOutputToken : completion;
+  const tokens = charge(promptTokens, prices.prompt) + charge(completionTokens, dearest);
   return roundHalfUp(PER_UNIT * (tokens + (prices.request ?? 0n)));
 }
 
@@ -181,10 +185,12 @@ function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigin
 function outputTokens(prices: PriceList, usage: Usage): bigint {
   const rest = new Remainder(usage.completionTokens);
   const audio = rest.take(usage.audioCompletionTokens);
+  const images = rest.take(usage.imageCompletionTokens);
   const reasoning = rest.take(usage.reasoningTokens);
   return (
     PER_UNIT *
     (charge(audio, prices.audioOutput ?? prices.completion) +
+      charge(images, prices.imageOutputToken ?? prices.completion) +
       charge(reasoning, prices.internalReasoning ?? prices.completion) +
       charge(rest.left, prices.completion))
   );

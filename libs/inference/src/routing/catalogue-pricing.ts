@@ -19,6 +19,7 @@ const PRICE_MEMBERS: Readonly<Record<string, PlainPrice>> = {
   input_audio_cache: 'inputAudioCache',
   image_token: 'imageToken',
   audio_output: 'audioOutput',
+  image_output_token: 'imageOutputToken',
   internal_reasoning: 'internalReasoning',
   request: 'request',
   image: 'image',
