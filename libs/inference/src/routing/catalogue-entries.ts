@@ -76,6 +76,8 @@ export interface Model {
   readonly description: string;
   /** Unix seconds. */
   readonly created: number;
+  /** The day up to which it knows the world, where its maker says. */
+  readonly knowledgeCutoff: string | null;
   readonly contextLength: number | null;
   readonly architecture: Architecture;
   readonly supportedParameters: readonly string[];

@@ -47,6 +47,8 @@ export const HOST_PATTERN = text(
   /^(?:\*\.(?=[^.:]+\.))?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*(?::\d{1,5})?$/,
 );
 
+export const DAY = text('a day such as 2025-01-31', /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/);
+
 export const FLAG: Kind<boolean> = {
   expected: 'true or false',
   blank: false,

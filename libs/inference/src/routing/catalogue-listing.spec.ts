@@ -13,6 +13,7 @@ models:
     name: Eyes
     description: Sees and talks
     created: 1721260800
+    knowledge_cutoff: 2024-06-01
     context_length: 128000
     architecture: { input_modalities: [text, image], output_modalities: [text], tokenizer: GPT, instruct_type: chatml }
     supported_parameters: [temperature, tools]
@@ -71,7 +72,7 @@ describe(toModelEntry.name, () => {
       per_request_limits: null,
       default_parameters: null,
       expiration_date: null,
-      knowledge_cutoff: null,
+      knowledge_cutoff: '2024-06-01',
       supported_voices: null,
       links: { details: '/api/v1/models/acme/eyes/endpoints' },
     });

@@ -29,7 +29,8 @@ export interface ModelEntry {
   readonly per_request_limits: null;
   readonly default_parameters: null;
   readonly expiration_date: null;
-  readonly knowledge_cutoff: null;
+  /** A day such as 2025-01-31. */
+  readonly knowledge_cutoff: string | null;
   readonly supported_voices: null;
   readonly links: { readonly details: string };
 }
@@ -104,7 +105,7 @@ function entry(
     per_request_limits: null,
     default_parameters: null,
     expiration_date: null,
-    knowledge_cutoff: null,
+    knowledge_cutoff: model.knowledgeCutoff,
     supported_voices: null,
     links: { details: `/api/v1/models/${model.slug}/endpoints` },
   };
