@@ -1,4 +1,5 @@
 import { hashApiKey } from '@libs/contracts';
+import { ageCharges } from '@libs/persistence/testing';
 import { setTimeout as delay } from 'node:timers/promises';
 import { chatRequests, linesOf } from '../support/batch-lines';
 import { catalogueOf } from '../support/catalogue';
@@ -307,10 +308,7 @@ describe('the spending limit of a key', () => {
     }
     expect(status).toBe(402);
     // As if all that was spent had been spent more than a month ago.
-    await installation.database.execute({
-      sql: 'UPDATE ledger_keys SET spent_on = spent_on - 40 WHERE api_key_hash = $1',
-      values: [data.hash],
-    });
+    await ageCharges(installation.database, { column: 'api_key_hash', value: data.hash }, 40);
     expect(await limitsOf(data.hash)).toMatchObject({ limit_reset: reset, limit_remaining: limit });
     expect((await client.chat(CHAT)).status).toBe(200);
     await client.close();

@@ -17,7 +17,12 @@ const UNKNOWN_HASH = 'f'.repeat(64);
 const METHODS = ['GET', 'PATCH', 'DELETE', 'POST', 'PUT'] as const;
 const TAKING: readonly string[] = ['PATCH', 'POST', 'PUT'] satisfies (typeof METHODS)[number][];
 /** What a route takes beside the id, so that it is not refused for its form. */
-const TAKEN = { name: 'taken', limit_usd: 1, user_ids: ['taken'] };
+
+/** A body that the route would take from the owner. */
+function takenBy(path: string): object {
+  if (path.includes('/budgets')) return { limit_usd: 1 };
+  return path.includes('/members') ? { user_ids: ['taken'] } : { name: 'taken' };
+}
 
 /** A route of which the path holds an id. */
 interface IdRoute {
@@ -135,7 +140,7 @@ const at = (path: string, id: string): string =>
   path.replaceAll(':interval', 'daily').replaceAll(/:\w+/g, encodeURIComponent(id));
 
 async function ask(client: ApiClient, { method, path }: IdRoute, id: string): Promise<ApiAnswer> {
-  return client.request(method, at(path, id), TAKING.includes(method) ? TAKEN : undefined);
+  return client.request(method, at(path, id), TAKING.includes(method) ? takenBy(path) : undefined);
 }
 
 /** Everything that the victim's organization has in the database, but for the trail of who asked. */

@@ -390,11 +390,11 @@ describe('what is held for a batch', () => {
     (await new LedgerRepository(witness).accountOf(owner.organizationId)).heldUsd.replace(/0+$/, '');
 
   it.each([
-    ['the list price on a key of the operator', [null], {}, '0.002004'],
-    ['the fee on keys of its owner', [own, own], {}, '0.0001002'],
-    ['the list price where a key of the operator may take over', [own, null], {}, '0.002004'],
-    ['the list price where the limit of its key counts it', [own], { keyLimit: limited }, '0.002004'],
-    ['the list price where a budget counts it', [own], { budgets: [limited] }, '0.002004'],
+    ['the list price on a key of the operator', [null], {}, '0.00277'],
+    ['the fee on keys of its owner', [own, own], {}, '0.0001385'],
+    ['the list price where a key of the operator may take over', [own, null], {}, '0.00277'],
+    ['the list price where the limit of its key counts it', [own], { keyLimit: limited }, '0.00277'],
+    ['the list price where a budget counts it', [own], { budgets: [limited] }, '0.00277'],
   ])('is %s', async (_what, given, limits, expected) => {
     keys = given;
     owner = { ...owner, ...limits };

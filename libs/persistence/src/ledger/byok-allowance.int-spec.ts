@@ -141,6 +141,16 @@ describe(ByokAllowance.name, () => {
     });
     await generations.settle([next]);
     expect([await chargesOf(next), await chargedInAll(mine)]).toEqual([['0'], '0']);
+    // The calls were made in this month after all, as the audit knows.
+    await opened.database.execute({
+      sql: `UPDATE ledger_byok_months now SET list_usd = now.list_usd + before.list_usd FROM ledger_byok_months before
+            WHERE now.organization_id = $1 AND before.organization_id = $1 AND before.month < now.month`,
+      values: [organizationId],
+    });
+    await opened.database.execute({
+      sql: `DELETE FROM ledger_byok_months WHERE organization_id = $1 AND month < date_trunc('month', now() AT TIME ZONE 'UTC')`,
+      values: [organizationId],
+    });
   });
 
   it('is not counted where there is none, nor by calls on shared capacity', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { GenerationOpening, GenerationSettlement } from '../generations/generation-records';
-import { anOpening, aSettlement, atOnce, booksOfSpec, storeKey } from '../testing';
+import { ageCharges, anOpening, aSettlement, atOnce, booksOfSpec, storeKey } from '../testing';
 import type { KeyLimit } from './key-limit';
 
 interface Key {
@@ -65,10 +65,7 @@ describe('the spending limit of a key', () => {
 
   /** As if the last charge of the key were so many days ago. */
   async function age(days: number): Promise<void> {
-    await books.database.execute({
-      sql: 'UPDATE ledger_keys SET spent_on = spent_on - $2::integer WHERE api_key_hash = $1',
-      values: [key.apiKeyHash, days],
-    });
+    await ageCharges(books.database, { column: 'api_key_hash', value: key.apiKeyHash }, days);
   }
 
   it('lets exactly as many of 400 concurrent calls through as it covers', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { GenerationOpening, GenerationSettlement } from '../generations/generation-records';
-import { anOpening, aSettlement, atOnce, booksOfSpec, storeKeyIn, storeVideo } from '../testing';
+import { ageCharges, anOpening, aSettlement, atOnce, booksOfSpec, storeKeyIn, storeVideo } from '../testing';
 import type { SpendingLimit } from './key-limit';
 
 interface Payer {
@@ -119,10 +119,7 @@ describe('the budgets of a workspace', () => {
     await books.generations.abandon(await books.generations.findAbandoned(0, 1_000));
     await spend('4');
     expect(await refusalOf(opening('2', [lifetime, daily]))).toBe('budget');
-    await books.database.execute({
-      sql: 'UPDATE ledger_workspaces SET spent_on = spent_on - 1 WHERE workspace_id = $1',
-      values: [payer.workspaceId],
-    });
+    await ageCharges(books.database, { column: 'workspace_id', value: payer.workspaceId }, 1);
     const next = opening('4', [lifetime, daily]);
     expect(await books.generations.open([next])).toMatchObject([
       { refusedBy: null, workspaceLeftUsd: '0.000000000000' },

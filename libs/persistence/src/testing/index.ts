@@ -1,3 +1,4 @@
+export { ageCharges } from './age-charges';
 export { atOnce } from './at-once';
 export {
   announcementsOf,
