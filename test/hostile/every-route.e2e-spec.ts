@@ -15,7 +15,7 @@ import { ROUTE_FORMS, type RouteForm } from './route-forms';
 
 /** To each route. */
 const REQUESTS = Number(process.env.HOSTILE_REQUESTS ?? 60);
-/** As a failure tells it: the same seed makes the same requests. */
+/** Printed with a failure: the same seed makes the same requests. */
 const SEED = Number(process.env.HOSTILE_SEED ?? Date.now() % 2 ** 31);
 const AT_ONCE = 20;
 const TIMEOUT_MS = 60_000;

@@ -55,7 +55,7 @@ export class FailedAuthentications {
     const undecided = (this.#undecided.get(address) ?? 1) - 1;
     if (undecided > 0) this.#undecided.set(address, undecided);
     else this.#undecided.delete(address);
-    // Failures beyond the limit add nothing: whoever comes next waits no longer for them.
+    // Failures beyond the limit add nothing, so the next caller does not wait longer for them.
     if (isFailure) this.#failures.take(address, this.#rate);
   }
 

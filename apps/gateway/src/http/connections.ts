@@ -9,8 +9,8 @@ import { SharedPool } from './shared-pool';
 const PEER_WEIGHTS = [4] as const;
 
 /**
- * Bounds the connections to the server, and the share of one peer. One too many is closed at once: a connection on
- * which nothing was asked yet can be told nothing.
+ * Bounds the connections to the server, and the share of one peer. One too many is closed at once, without
+ * an answer, because no request has arrived on it.
  *
  * @param trustedProxies ranges whose connections are those of many callers: only the sum of all bounds them
  */

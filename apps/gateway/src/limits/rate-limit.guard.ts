@@ -41,7 +41,7 @@ export class RateLimitGuard implements CanActivate {
     env: GatewayEnv,
   ) {
     this.management = perMinute('management', env.MANAGEMENT_REQUESTS_PER_MINUTE);
-    // What gives out keys or tokens is closed while nobody can count.
+    // Routes that give out keys or tokens are closed while requests cannot be counted.
     this.bySource = {
       'key-exchanges': perMinute('key-exchanges', env.KEY_EXCHANGES_PER_MINUTE, 'refuse'),
       'token-exchanges': perMinute('token-exchanges', env.TOKEN_EXCHANGES_PER_MINUTE, 'refuse'),

@@ -17,7 +17,7 @@ const TIMEOUT_MS = 10_000;
  *
  * The limit is that of writable private memory (RLIMIT_DATA), so it counts V8's heap, array buffers and zlib alike, and
  * not the address space that V8 only reserves. An allocation beyond it fails in the child at once. Linux alone has it;
- * elsewhere, where nobody serves, children have V8's limits and their deadlines.
+ * elsewhere, where no production runs, children have V8's limits and their deadlines.
  *
  * @throws Error when the limits cannot be set
  */

@@ -1,4 +1,4 @@
-/** Regions of AWS that have Bedrock, in the partitions of which the hosts are known. */
+/** Regions of AWS that have Bedrock, in partitions whose hosts are known. */
 export const AWS_REGION =
   /^(?:[a-z]{2}|us-gov|eusc-[a-z]{2})-(?:north|south|east|west|central|northeast|northwest|southeast|southwest)-\d{1,2}$/;
 

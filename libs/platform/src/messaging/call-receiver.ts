@@ -34,7 +34,7 @@ const UNKNOWN = { name: 'unknown', timeoutMs: 1_000 };
 
 /**
  * Answers the calls of one queue: every question is handled, acknowledged and then answered. One that its asker has not
- * signed is dropped unread and unanswered: nobody knows to whom an answer would go.
+ * signed is dropped unread and unanswered, because its asker is not known.
  */
 export class CallReceiver {
   readonly #logger = new Logger(CallReceiver.name);

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 const LONGEST_MS = 60_000;
 const POLL_MS = 5;
 
-/** Whether a process is there, be it that nobody has asked yet how it ended. */
+/** Whether a process exists, also as a zombie whose parent has not read its exit code. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
