@@ -29,8 +29,9 @@ export class CredentialsController {
   }
 
   @Post()
-  @UseInterceptors(CreatedStatusInterceptor)
   @Idempotent({ holdsSecret: true })
+  // The last decorator is the outermost interceptor, so a repeated answer gets the status too.
+  @UseInterceptors(CreatedStatusInterceptor)
   async create(
     @Caller() caller: Principal,
     @Body() body: unknown,

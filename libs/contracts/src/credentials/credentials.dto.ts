@@ -128,4 +128,5 @@ export const READ_ONLY_OF_CREDENTIALS = [
   'created_at',
   'sort_order',
   'last_error',
+  'warnings',
 ] as const satisfies readonly (keyof CredentialDto)[];
