@@ -223,7 +223,7 @@ export const DeleteCredential = call({
   queue: queues.credentials,
   name: 'credentials.delete-credential',
   askedBy: ['gateway'],
-  repeat: 'refused',
+  repeat: 'harmless',
   timeoutMs: 5_000,
   changes: 'credentials',
   request: CredentialReference,

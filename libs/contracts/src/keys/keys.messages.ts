@@ -274,7 +274,7 @@ export const DeleteKey = call({
   queue: queues.auth,
   name: 'auth.delete-key',
   askedBy: ['gateway', 'cli'],
-  repeat: 'refused',
+  repeat: 'harmless',
   timeoutMs: 5_000,
   changes: 'access',
   request: KeyReference,

@@ -119,7 +119,7 @@ export const DeleteIssuer = call({
   queue: queues.auth,
   name: 'auth.delete-issuer',
   askedBy: ['gateway'],
-  repeat: 'refused',
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: IssuerReference,
   response: IssuerDeleted,

@@ -171,7 +171,7 @@ export const DeletePolicy = call({
   queue: queues.auth,
   name: 'auth.delete-policy',
   askedBy: ['gateway'],
-  repeat: 'refused',
+  repeat: 'harmless',
   timeoutMs: 5_000,
   request: PolicyReference,
   response: PolicyDeleted,

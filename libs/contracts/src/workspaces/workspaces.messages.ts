@@ -160,7 +160,7 @@ export const DeleteWorkspace = call({
   queue: queues.auth,
   name: 'auth.delete-workspace',
   askedBy: ['gateway'],
-  repeat: 'refused',
+  repeat: 'harmless',
   timeoutMs: 5_000,
   changes: 'access',
   request: WorkspaceReference,
