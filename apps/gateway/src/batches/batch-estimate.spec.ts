@@ -59,6 +59,11 @@ describe(BatchEstimate.name, () => {
     expect(costOf([lineWith(Buffer.from(text), 0)], {})).toBe(BigInt(tokens) * 1_000_000n);
   });
 
+  it('takes all tokens of an answer for those of pictures where they are dearer', () => {
+    const pictures = { imageOutputToken: parseRate('0.00003') };
+    expect(costOf([lineOf(10)], pictures) - costOf([lineOf(10, 0)], pictures)).toBe(30_000_000_000n);
+  });
+
   it('takes the highest rates of the day', () => {
     const night = { utcStart: 0, utcEnd: 6, rates: { prompt: parseRate('0.000002') } };
     const cheap = { utcStart: 6, utcEnd: 12, rates: { prompt: 0n } };

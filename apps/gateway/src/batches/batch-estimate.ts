@@ -1,4 +1,5 @@
 import {
+  dearestCompletion,
   estimatedPrice,
   estimatePromptTokens,
   highestPricesFor,
@@ -72,7 +73,11 @@ function costOf(prices: PriceList, { lines, promptTokens }: SizeClass, completio
     audioCompletionTokens: 0,
     provenance: 'estimated' as const,
   };
-  return priceUsage(prices, usage).totalCost + estimatedPrice(prices.request ?? 0n, BigInt(lines - 1));
+  // All tokens of an answer may be of its dearest kind.
+  return (
+    priceUsage({ ...prices, completion: dearestCompletion(prices) }, usage).totalCost +
+    estimatedPrice(prices.request ?? 0n, BigInt(lines - 1))
+  );
 }
 
 /** The least exponent of a power of two above a whole number. */

@@ -391,7 +391,7 @@ describe('what is held for a batch', () => {
 
   it.each([
     ['the list price on a key of the operator', [null], {}, '0.00277'],
-    ['the fee on keys of its owner', [own, own], {}, '0.0001385'],
+    ['the list price on keys of its owner, who may delete them', [own, own], {}, '0.00277'],
     ['the list price where a key of the operator may take over', [own, null], {}, '0.00277'],
     ['the list price where the limit of its key counts it', [own], { keyLimit: limited }, '0.00277'],
     ['the list price where a budget counts it', [own], { budgets: [limited] }, '0.00277'],

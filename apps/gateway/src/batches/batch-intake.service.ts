@@ -13,7 +13,6 @@ import {
   type RoutePolicy,
 } from '@libs/inference';
 import {
-  countsByok,
   BatchIntakeRepository,
   BatchViewsRepository,
   CommitUnknown,
@@ -53,8 +52,6 @@ interface ChosenEndpoint {
   readonly endpoint: Endpoint;
   /** The key of the caller's own that it would be called with first; null for the operator's. */
   readonly credentialId: string | null;
-  /** No key of the operator's may take the place of the caller's own, so nothing but the fee can be charged. */
-  readonly isOwnOnly: boolean;
 }
 
 /** The window plus the time a batch may take to wind up. */
@@ -137,12 +134,13 @@ export class BatchIntakeService {
     idempotency: BatchIdempotency | null,
   ): Promise<BatchView> {
     const callbackUrl = this.callbackUrls.resolve(owner, header.callbackUrl);
-    const { endpoint, credentialId, isOwnOnly } = await this.route(owner, header);
+    const { endpoint, credentialId } = await this.route(owner, header);
     if (takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
     const listPrice = estimatedCost(upload, header, endpoint);
     const fee = feeOf(listPrice, parsePercent(this.env.BYOK_FEE_PERCENT));
     const estimate = credentialId === null ? listPrice : fee;
-    const amountUsd = formatUsd(isOwnOnly && !countsByok(owner) ? fee : listPrice);
+    // Keys are chosen anew for each line and order, and the owner may delete its own meanwhile.
+    const amountUsd = formatUsd(listPrice);
     const { workspaceId } = owner;
     const quote = await this.quotes.quote({
       workspaceId,
@@ -204,10 +202,9 @@ export class BatchIntakeService {
       return endpoints.filter((one) => allowed.some(({ endpoint }) => endpoint === one));
     };
     const credentialOf = (endpoint: Endpoint): string | null => keysFor(endpoint)[0]?.credential?.id ?? null;
-    const isOwnOnly = (endpoint: Endpoint): boolean => keysFor(endpoint).every(({ credential }) => credential !== null);
     const hasOwnKey = (endpoint: Endpoint): boolean => credentialOf(endpoint) !== null;
     const endpoint = routeBatch(header, catalogue, { isUsable, hasOwnKey, permit });
-    return { endpoint, credentialId: credentialOf(endpoint), isOwnOnly: isOwnOnly(endpoint) };
+    return { endpoint, credentialId: credentialOf(endpoint) };
   }
 
   /** The refusal is what the caller must hear; rows that could not be removed now are swept later. */

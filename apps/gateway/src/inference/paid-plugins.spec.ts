@@ -70,6 +70,12 @@ describe('a request whose plugins cost something', () => {
     expect(costsOf()).toEqual(['0.01']);
   });
 
+  it('keeps what they cost apart from what the provider charges', async () => {
+    expect((await app.post('chat/completions', asked)).status).toBe(200);
+    await until(() => app.books.settled.length === 1);
+    expect(app.books.settled[0]!.details).toMatchObject({ gatewayToolsUsd: '0.01' });
+  });
+
   it('has none of them run where no endpoint could serve it', async () => {
     const { status } = await app.post('chat/completions', { ...asked, model: 'test/unknown' });
     expect(status).toBe(400);

@@ -2,6 +2,7 @@ import type { AppError } from '@libs/errors';
 import {
   callCancelled,
   formatUsd,
+  parseUsd,
   type AnswerStream,
   type InferenceResult,
   type PicoUsd,
@@ -134,7 +135,15 @@ export class PluginRun {
   /** What comes into the books, with what the plugins cost. */
   charged(outcome: CallOutcome): CallOutcome {
     const costPicoUsd = outcome.costPicoUsd + this.#spent;
-    return { ...this.recorded(outcome), costPicoUsd, costUsd: formatUsd(costPicoUsd) };
+    const recorded = this.recorded(outcome);
+    const details = this.#spent === 0n ? recorded.details : this.#withSpent(recorded.details);
+    return { ...recorded, details, costPicoUsd, costUsd: formatUsd(costPicoUsd) };
+  }
+
+  /** The gateway's own tools cost it that; the provider charges nothing for it. */
+  #withSpent(details: CallOutcome['details']): CallOutcome['details'] {
+    if (details.isByok) return details;
+    return { ...details, gatewayToolsUsd: formatUsd(parseUsd(details.gatewayToolsUsd ?? '0') + this.#spent) };
   }
 
   /** What is known of a call, with what the plugins searched for; also of one that nobody answered or pays. */

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { emptyUsage, type Usage } from '../model/usage';
 import { sumCosts } from './byok-fee';
 import { parseRate, parseUsd } from './money';
-import { type PriceList, priceTokens, priceUsage } from './price';
+import { dearestCompletion, type PriceList, priceTokens, priceUsage } from './price';
 
 const free: PriceList = { prompt: 0n, completion: 0n };
 const mini: PriceList = {
@@ -232,10 +232,16 @@ describe(priceTokens.name, () => {
   it('says of plain tokens what the price of such a usage is', () => {
     fc.assert(
       fc.property(anyPrices, anyCount, anyCount, (prices, promptTokens, completionTokens) => {
-        const { totalCost } = priceUsage(prices, usage({ promptTokens, completionTokens }));
+        const dearest = { ...prices, completion: dearestCompletion(prices) };
+        const { totalCost } = priceUsage(dearest, usage({ promptTokens, completionTokens }));
         expect(priceTokens(prices, promptTokens, completionTokens)).toBe(totalCost);
       }),
     );
+  });
+
+  it('takes all tokens of an answer for those of sound where they are dearest', () => {
+    const prices = { ...mini, audioOutput: parseRate('0.00002'), internalReasoning: parseRate('0.000001') };
+    expect(priceTokens(prices, 0, 100)).toBe(parseUsd('0.002'));
   });
 
   it('has no price for what is no count', () => {

@@ -146,13 +146,17 @@ export function priceUsage(prices: PriceList, usage: Usage, units: BilledUnits =
 
 /**
  * What `priceUsage` says of a call that used plain tokens and nothing else, for guesses about calls to come: these are
- * made for every endpoint that a call may be routed to. Of a model that makes pictures all tokens may be of pictures.
+ * made for every endpoint that a call may be routed to. All tokens of an answer may be of its dearest kind.
  */
 export function priceTokens(prices: PriceList, promptTokens: number, completionTokens: number): PicoUsd {
-  const { completion, imageOutputToken = 0n } = prices;
-  const dearest = imageOutputToken > completion ? imageOutputToken : completion;
-  const tokens = charge(promptTokens, prices.prompt) + charge(completionTokens, dearest);
+  const tokens = charge(promptTokens, prices.prompt) + charge(completionTokens, dearestCompletion(prices));
   return roundHalfUp(PER_UNIT * (tokens + (prices.request ?? 0n)));
+}
+
+/** Returns the highest rate that a token of an answer may cost: of text, thought, sound or a picture. */
+export function dearestCompletion({ completion, audioOutput, imageOutputToken, internalReasoning }: PriceList): Rate {
+  const others = [audioOutput, imageOutputToken, internalReasoning].filter((rate) => rate !== undefined);
+  return others.reduce((dearest, rate) => (rate > dearest ? rate : dearest), completion);
 }
 
 function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigint {

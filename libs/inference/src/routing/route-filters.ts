@@ -1,7 +1,7 @@
 import { mostPromptTokens } from '../model/estimate';
 import { ownAccountNeed } from './account-references';
 import type { Rate } from '../pricing/money';
-import type { PriceList } from '../pricing/price';
+import { dearestCompletion, type PriceList } from '../pricing/price';
 import { highestPricesFor } from '../pricing/price-overrides';
 import type { Endpoint } from './catalogue-entries';
 import { collectsData, isZdr, type Contender } from './route-contender';
@@ -143,7 +143,7 @@ const TOKENS_PER_LIMIT = 1_000_000n;
 function isWithinPrice(prices: PriceList, limit: MaxPrice): boolean {
   return (
     isAtMost(prices.prompt * TOKENS_PER_LIMIT, limit.promptPerMillion) &&
-    isAtMost(prices.completion * TOKENS_PER_LIMIT, limit.completionPerMillion) &&
+    isAtMost(dearestCompletion(prices) * TOKENS_PER_LIMIT, limit.completionPerMillion) &&
     isAtMost((prices.audio ?? prices.prompt) * TOKENS_PER_LIMIT, limit.audioPerMillion) &&
     isAtMost(prices.image ?? 0n, limit.image) &&
     isAtMost(prices.request ?? 0n, limit.request)

@@ -60,6 +60,7 @@ describe(readCsvReport.name, () => {
     ['line 3 of the CSV file: cost_usd must be an amount', 'day,model,cost_usd\n2026-11-20,a,1\n2026-11-20,b,$1'],
     ['requests must be a whole number', 'day,model,cost_usd,requests\n2026-11-20,a,1,1.5'],
     ['batch must be false or true', 'day,model,cost_usd,batch\n2026-11-20,a,1,yes'],
+    ['batch must be false or true', 'day,model,cost_usd,batch\n2026-11-20,a,1,constructor'],
     ['context_window must be standard or long', 'day,model,cost_usd,context_window\n2026-11-20,a,1,200k'],
     ['input_tokens must be at least', 'day,model,cost_usd,input_tokens,cached_tokens\n2026-11-20,a,1,1,2'],
     ['a cell that is no plain text', 'day,model,cost_usd\n2026-11-20,\u001b[2J,1'],

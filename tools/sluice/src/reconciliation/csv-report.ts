@@ -106,7 +106,11 @@ class CsvLine {
 
   #oneOf(column: Column, values: Readonly<Record<string, boolean>>): boolean {
     const names = Object.keys(values).filter((name) => name !== '');
-    return values[this.text(column)] ?? this.#refuse(column, `${names.join(' or ')}, or empty`);
+    const text = this.text(column);
+    return (
+      (Object.hasOwn(values, text) ? values[text] : undefined) ??
+      this.#refuse(column, `${names.join(' or ')}, or empty`)
+    );
   }
 
   #refuse(column: Column, allowed: string): never {
