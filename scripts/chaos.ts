@@ -14,8 +14,15 @@ import { root, runMain, say } from './checkout';
 import { runNode } from './node-child';
 import { findServices, serviceEnvironment, stopServices } from './services/find-services';
 
-const FOLDERS = ['apps', 'libs', 'scripts', 'test', 'tools', 'bench'];
-const FILES = ['jest.config.cjs', 'package.json', 'tsconfig.base.json', 'tsconfig.json', 'tsconfig.build.json'];
+const FOLDERS = ['k8s', 'apps', 'libs', 'scripts', 'test', 'tools', 'bench'];
+const FILES = [
+  'docker-compose.yml',
+  'jest.config.cjs',
+  'package.json',
+  'tsconfig.base.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+];
 
 function runLongForm(args: readonly string[]): Promise<number> {
   return runNode([join(root, 'dist/scripts/test.js'), '--selectProjects', 'chaos', '--testTimeout=3600000', ...args], {

@@ -25,7 +25,7 @@ describe(memoryBudgetBytes.name, () => {
     ['what the operator sets', 300, GIBIBYTE, 300 * MEBIBYTE],
     ['half of the limit of the container', 0, GIBIBYTE, 0.5 * GIBIBYTE],
     ['at least what some requests need', 0, 100 * MEBIBYTE, 64 * MEBIBYTE],
-    ['at most 1 GiB without being told', 0, 64 * GIBIBYTE, GIBIBYTE],
+    ['at most 1 GiB where nothing is set', 0, 64 * GIBIBYTE, GIBIBYTE],
     ['by the memory of the machine, where there is no limit', 0, 0, GIBIBYTE],
     ['by the memory of the machine, where the limit is beyond it', 0, 2 ** 63, GIBIBYTE],
   ])('is %s', (_what, setMib, limitBytes, expected) => {

@@ -3,7 +3,7 @@ import { isObject } from '../dialects/loose-values';
 import type { EndpointNeed } from './route-request';
 
 /**
- * Members whose values name something that lies in the account of whoever calls the provider. On shared capacity that
+ * Members whose values name something that lies in the account that calls the provider. On shared capacity that
  * is the operator's account, which all tenants have in common.
  */
 const ID_MEMBERS: ReadonlySet<string> = new Set([

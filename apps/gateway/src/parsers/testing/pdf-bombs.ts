@@ -71,7 +71,7 @@ function hugeCMap(): string {
   return `/CIDInit /ProcSet findresource begin begincmap ${space} 64 beginbfrange ${ranges.join('\n')} endbfrange endcmap`;
 }
 
-/** Returns forms of which each draws the next one ten times: 10^12 drawings of a text. */
+/** Returns forms that each draw the next one ten times: 10^12 drawings of a text. */
 function laughingForms(): Buffer {
   const depth = 12;
   const forms = Array.from({ length: depth }, (_, index): Part => {
