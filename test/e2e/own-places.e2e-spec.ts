@@ -216,7 +216,7 @@ describe('a key of Azure that names a deployment of its owner’s', () => {
     ['line by line', MANAGED, '/openai/v1/chat/completions', 'deployment-1'],
     ['at the batch API', CHATTER, '/openai/v1/batches', 'deployment-0'],
   ])(
-    'K1: runs batches there, %s, which cost the fee alone',
+    'K1: runs batches there, %s, which hold and cost the fee alone',
     async (_lane, model, path, deployment) => {
       const requests = ['a', 'b'].map((custom_id) => ({ custom_id, body: CHAT }));
       const submitted = await client.submitBatch({ endpoint: '/v1/chat/completions', model, requests });
@@ -230,6 +230,8 @@ describe('a key of Azure that names a deployment of its owner’s', () => {
       if (path.endsWith('/batches')) expect(uploaded.map(({ body }) => body.model)).toEqual([deployment, deployment]);
       else expect(JSON.parse(arrival.body)).toMatchObject({ model: deployment });
       await eventually('the hold is given back', 20_000, async () => ((await holds()).open === 0 ? true : undefined));
+      expect((await holds()).largest).toBeGreaterThan(0);
+      expect((await holds()).largest).toBeLessThan(0.000_01);
       // By the list price, two lines of eight tokens would be more than four times as much.
       expect(Number(batch.usage!.cost)).toBeGreaterThan(0);
       expect(Number(batch.usage!.cost)).toBeLessThan(0.000_01);

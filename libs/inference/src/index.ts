@@ -102,7 +102,7 @@ export { isStandardTier, tierNamed, traitsOf, type EndpointTier } from './routin
 export { AVAILABILITY_CODES } from './routing/route-refusal';
 export * from './routing/route-plan';
 export { allowedCandidates, isModelAllowed } from './routing/route-policy';
-export { ownKeysFor } from './routing/route-credentials';
+export { isForCaller, ownKeysFor } from './routing/route-credentials';
 export { findUnknownName, readRoutePolicies } from './routing/routing-policy-reader';
 export { readRoutingPreferences } from './routing/route-preferences';
 export { stickyKeyOf } from './routing/sticky-routes';

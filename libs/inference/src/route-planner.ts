@@ -37,7 +37,7 @@ export class RoutePlanner {
     const { credentials } = this.parts;
     const scope = request.scope ?? {};
     const available = credentials.availableProviders(scope);
-    const own = credentials.ownCredentials(scope);
+    const own = request.ownKeys ?? credentials.ownCredentials(scope);
     if (!(available instanceof Promise) && !(own instanceof Promise)) {
       return this.#planWith(available, own, api, request);
     }

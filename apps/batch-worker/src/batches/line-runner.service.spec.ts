@@ -66,7 +66,7 @@ afterEach(async () => {
   await closeEngine();
 });
 
-function aLine(endpoint: string, body: object, isOwnKey = false): HeldLine {
+function aLine(endpoint: string, body: object, isOwnKey = false, isOwnKeysOnly = false): HeldLine {
   const claim: ClaimedSegment = {
     batchNumber: 1n,
     number: 0,
@@ -82,6 +82,7 @@ function aLine(endpoint: string, body: object, isOwnKey = false): HeldLine {
     upstreamModel: 'acme-large-2026',
     account: isOwnKey ? 'acme:own' : 'acme',
     isOwnKey,
+    isOwnKeysOnly,
     ...OWNER,
     apiKeyHash: 'hash',
     expiresAtMs: 0,
@@ -124,6 +125,16 @@ describe(LineRunnerService.name, () => {
     expect(result.outcome.error).toMatchObject({ error_type: 'permission_denied' });
     expect(result.outcome.error?.message).toContain('policy of the workspace (zdr)');
     expect(upstream.requests).toHaveLength(0);
+  });
+
+  it('waits where the own key was deleted that alone its batch was priced for, and goes on with another', async () => {
+    const line = aLine('/v1/chat/completions', { messages: MESSAGES }, true, true);
+    expect(await failureOf(line)).toMatchObject({ caller: 'failed', quota: 'none', mayBeLines: false });
+    expect(upstream.requests).toHaveLength(0);
+    own = [OWN];
+    upstream.answers(200, JSON.stringify(ANSWER));
+    expect(await run(line)).toMatchObject({ kind: 'outcome', outcome: { error: null } });
+    expect(upstream.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer sk-own-0123456789']);
   });
 
   it('blames the caller’s key alone, and no line, while its owner cannot be looked up', async () => {

@@ -131,8 +131,8 @@ function failed(failure: LineFailure): LineResult {
   return { kind: 'failure', failure, news: failure };
 }
 
-function scopeOf({ organizationId, workspaceId, apiKeyHash }: ClaimedSegment): CredentialScope {
-  return { organizationId, workspaceId, apiKeyHash };
+function scopeOf({ organizationId, workspaceId, apiKeyHash, isOwnKeysOnly }: ClaimedSegment): CredentialScope {
+  return { organizationId, workspaceId, apiKeyHash, ...(isOwnKeysOnly === true && { isOwnKeysOnly }) };
 }
 
 function placeOf({ seq, customId, segment: { claim } }: HeldLine): LinePlace {

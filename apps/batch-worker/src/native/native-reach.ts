@@ -34,8 +34,8 @@ export function seqOf({ reference, firstSeq, lastSeq }: NativeBatch, customId: s
   return seq >= firstSeq && seq <= lastSeq ? seq : null;
 }
 
-export function scopeOf({ organizationId, workspaceId, apiKeyHash }: NativeBatch): CredentialScope {
-  return { organizationId, workspaceId, apiKeyHash };
+export function scopeOf({ organizationId, workspaceId, apiKeyHash, isOwnKeysOnly }: NativeBatch): CredentialScope {
+  return { organizationId, workspaceId, apiKeyHash, isOwnKeysOnly };
 }
 
 /** @throws AppError provider_unavailable when the catalogue no longer leads there, KEY_GONE when the credentials do not */

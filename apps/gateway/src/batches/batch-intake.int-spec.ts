@@ -391,7 +391,7 @@ describe('what is held for a batch', () => {
 
   it.each([
     ['the list price on a key of the operator', [null], {}, '0.00277'],
-    ['the list price on keys of its owner, who may delete them', [own, own], {}, '0.00277'],
+    ['the fee on keys of its owner', [own, own], {}, '0.0001385'],
     ['the list price where a key of the operator may take over', [own, null], {}, '0.00277'],
     ['the list price where the limit of its key counts it', [own], { keyLimit: limited }, '0.00277'],
     ['the list price where a budget counts it', [own], { budgets: [limited] }, '0.00277'],
@@ -400,5 +400,11 @@ describe('what is held for a batch', () => {
     owner = { ...owner, ...limits };
     await submit(size, null, intakeOn(witness));
     expect(await held()).toBe(expected);
+    // Only then no key of the operator's may take over later.
+    const batch = await witness.firstRow<{ own_keys_only: boolean }>({
+      sql: 'SELECT own_keys_only FROM batches WHERE organization_id = $1',
+      values: [owner.organizationId],
+    });
+    expect(batch).toEqual({ own_keys_only: given.every((credential) => credential !== null) });
   });
 });

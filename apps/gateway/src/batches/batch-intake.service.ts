@@ -13,6 +13,7 @@ import {
   type RoutePolicy,
 } from '@libs/inference';
 import {
+  countsByok,
   BatchIntakeRepository,
   BatchViewsRepository,
   CommitUnknown,
@@ -52,6 +53,8 @@ interface ChosenEndpoint {
   readonly endpoint: Endpoint;
   /** The key of the caller's own that it would be called with first; null for the operator's. */
   readonly credentialId: string | null;
+  /** No key of the operator's may take the place of the caller's own. */
+  readonly isOwnKeysOnly: boolean;
 }
 
 /** The window plus the time a batch may take to wind up. */
@@ -134,13 +137,12 @@ export class BatchIntakeService {
     idempotency: BatchIdempotency | null,
   ): Promise<BatchView> {
     const callbackUrl = this.callbackUrls.resolve(owner, header.callbackUrl);
-    const { endpoint, credentialId } = await this.route(owner, header);
+    const { endpoint, credentialId, isOwnKeysOnly } = await this.route(owner, header);
     if (takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
     const listPrice = estimatedCost(upload, header, endpoint);
     const fee = feeOf(listPrice, parsePercent(this.env.BYOK_FEE_PERCENT));
     const estimate = credentialId === null ? listPrice : fee;
-    // Keys are chosen anew for each line and order, and the owner may delete its own meanwhile.
-    const amountUsd = formatUsd(listPrice);
+    const amountUsd = formatUsd(isOwnKeysOnly && !countsByok(owner) ? fee : listPrice);
     const { workspaceId } = owner;
     const quote = await this.quotes.quote({
       workspaceId,
@@ -172,6 +174,7 @@ export class BatchIntakeService {
         provider: endpoint.provider.slug,
         upstreamModel: endpoint.upstreamModel,
         credentialId,
+        isOwnKeysOnly,
         total: upload.lineCount,
         callbackUrl,
         idempotency,
@@ -202,9 +205,11 @@ export class BatchIntakeService {
       return endpoints.filter((one) => allowed.some(({ endpoint }) => endpoint === one));
     };
     const credentialOf = (endpoint: Endpoint): string | null => keysFor(endpoint)[0]?.credential?.id ?? null;
+    const isOwnKeysOnly = (endpoint: Endpoint): boolean =>
+      keysFor(endpoint).every(({ credential }) => credential != null);
     const hasOwnKey = (endpoint: Endpoint): boolean => credentialOf(endpoint) !== null;
     const endpoint = routeBatch(header, catalogue, { isUsable, hasOwnKey, permit });
-    return { endpoint, credentialId: credentialOf(endpoint) };
+    return { endpoint, credentialId: credentialOf(endpoint), isOwnKeysOnly: isOwnKeysOnly(endpoint) };
   }
 
   /** The refusal is what the caller must hear; rows that could not be removed now are swept later. */

@@ -5,6 +5,7 @@ import { principalOf, type AuthenticatedRequest } from '../auth/caller.decorator
 import { requestOf } from '../http/request-of';
 import { countRefusal } from '../http/request-claim';
 import { BODY_RULE, type BodyRule } from '../http/streamed-body.decorator';
+import { readIdempotencyKey } from '../idempotency/idempotency-key';
 import { Solvency } from './solvency';
 
 /** A smaller body is read for anybody who has a key: asking for the balance costs more. */
@@ -28,15 +29,17 @@ export class SolvencyGuard implements CanActivate {
     const isSmall =
       headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BODY_BYTES;
     if (isSmall || request.principal === undefined) return true;
-    // A submission that was accepted before is answered from what is stored, whatever the balance is now.
-    if (headers['idempotency-key'] !== undefined) return true;
     const rule = this.reflector.get<BodyRule | undefined>(BODY_RULE, context.getHandler());
     return rule?.isCharged === true ? this.judge(request) : true;
   }
 
   private async judge(request: AuthenticatedRequest): Promise<true> {
-    const left = await this.solvency.shortfallOf(principalOf(request));
+    const caller = principalOf(request);
+    const left = await this.solvency.shortfallOf(caller);
     if (left === null) return true;
+    // A submission that was accepted before is answered from what is stored, whatever the balance is now.
+    const key = readIdempotencyKey(request.headers['idempotency-key']);
+    if (key !== null && (await this.solvency.hasSubmitted(caller, key))) return true;
     countRefusal('credits');
     throw new AppError('payment_required', `Insufficient credits: the organization has ${left} USD`, {
       metadata: { limit: 'credits', left_usd: left },

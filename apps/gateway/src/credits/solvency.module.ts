@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { CallerCredentials } from '@libs/inference';
-import { LedgerRepository } from '@libs/persistence';
+import { BatchIntakeRepository, LedgerRepository, VideoIntakeRepository } from '@libs/persistence';
 import { InferenceRouting } from '../inference/inference-routing';
 import { Solvency } from './solvency';
 import { SolvencyGuard } from './solvency.guard';
@@ -11,9 +11,13 @@ import { SolvencyGuard } from './solvency.guard';
   providers: [
     {
       provide: Solvency,
-      inject: [LedgerRepository, CallerCredentials, InferenceRouting],
-      useFactory: (ledger: LedgerRepository, credentials: CallerCredentials, routing: InferenceRouting) =>
-        new Solvency({ ledger, credentials, catalogue: () => routing.catalogue() }),
+      inject: [LedgerRepository, CallerCredentials, InferenceRouting, BatchIntakeRepository, VideoIntakeRepository],
+      useFactory: (
+        ledger: LedgerRepository,
+        credentials: CallerCredentials,
+        routing: InferenceRouting,
+        ...submissions: [BatchIntakeRepository, VideoIntakeRepository]
+      ) => new Solvency({ ledger, credentials, catalogue: () => routing.catalogue(), submissions }),
     },
     { provide: APP_GUARD, useClass: SolvencyGuard },
   ],

@@ -1,13 +1,21 @@
-import type { Catalogue, Endpoint, OwnCredential } from '@libs/inference';
+import type { Catalogue, Endpoint, OwnCredential, PriceList } from '@libs/inference';
+import { anOwnCredential } from '@libs/inference/testing';
 import { aPrincipal } from '@libs/platform/testing';
 import { Solvency } from './solvency';
 
 const caller = aPrincipal({ organizationId: 'acme', workspaceId: 'workspace' });
-type Offer = Pick<Endpoint, 'apis' | 'pricing'>;
+type Offer = Pick<Endpoint, 'apis' | 'pricing' | 'batchPricing'>;
 
-const PAID: Offer = { apis: ['chat'], pricing: { prompt: 1n, completion: 1n } };
-const FREE: Offer = { apis: ['chat'], pricing: { prompt: 0n, completion: 0n, webSearch: 5n } };
-const BY_THE_SECOND: Offer = { apis: ['transcription'], pricing: { prompt: 0n, completion: 0n, audioSecond: 1n } };
+const anOffer = (apis: Endpoint['apis'], pricing: PriceList, batchPricing = pricing): Offer => ({
+  apis,
+  pricing,
+  batchPricing,
+});
+const PRICE = { prompt: 1n, completion: 1n };
+const PAID = anOffer(['chat'], PRICE);
+const FREE = anOffer(['chat'], { prompt: 0n, completion: 0n, webSearch: 5n });
+const FREE_IN_BATCHES = anOffer(['chat'], PRICE, { prompt: 0n, completion: 0n });
+const BY_THE_SECOND = anOffer(['transcription'], { prompt: 0n, completion: 0n, audioSecond: 1n });
 
 describe(Solvency.name, () => {
   let nowMs: number;
@@ -20,7 +28,7 @@ describe(Solvency.name, () => {
     asked = 0;
   });
 
-  function solvency(offers: readonly Offer[] = [PAID], own: readonly object[] = []): Solvency {
+  function solvency(offers: readonly Offer[] = [PAID], own: readonly OwnCredential[] = []): Solvency {
     const catalogue = { models: () => [{ endpoints: offers }] } as unknown as Catalogue;
     const ledger = {
       accountOf: async () => {
@@ -28,8 +36,15 @@ describe(Solvency.name, () => {
         return { balanceUsd: availableUsd, heldUsd: '0', availableUsd };
       },
     };
-    const credentials = { ownCredentials: () => own as readonly OwnCredential[] };
-    return new Solvency({ ledger, credentials, catalogue: () => catalogue }, () => nowMs);
+    const credentials = { ownCredentials: () => own };
+    const submissions = [
+      { findSubmitted: async () => null },
+      {
+        findSubmitted: async (_tenant: object, key: string) =>
+          key === 'used' ? { id: 'video', requestHash: '' } : null,
+      },
+    ];
+    return new Solvency({ ledger, credentials, catalogue: () => catalogue, submissions }, () => nowMs);
   }
 
   it.each(['0', '-1.5'])('knows that an organization with %s USD can pay for nothing', async (balance) => {
@@ -43,12 +58,24 @@ describe(Solvency.name, () => {
   });
 
   it('lets a caller with a provider key of its own through, and asks nobody', async () => {
-    expect(await solvency([PAID], [{ id: 'own' }]).shortfallOf(caller)).toBeNull();
+    expect(await solvency([PAID], [anOwnCredential()]).shortfallOf(caller)).toBeNull();
     expect(asked).toBe(0);
   });
 
-  it('lets everybody through where a model is free', async () => {
-    expect(await solvency([PAID, FREE]).shortfallOf(caller)).toBeNull();
+  it.each([{ isDisabled: true }, { allowedApiKeyHashes: ['of another'] }])(
+    'does not count a provider key that the caller may not use: %j',
+    async (restriction) => {
+      expect(await solvency([PAID], [anOwnCredential(restriction)]).shortfallOf(caller)).not.toBeNull();
+    },
+  );
+
+  it('knows which submissions were accepted before', async () => {
+    expect(await solvency().hasSubmitted(caller, 'used')).toBe(true);
+    expect(await solvency().hasSubmitted(caller, 'new')).toBe(false);
+  });
+
+  it.each([FREE, FREE_IN_BATCHES])('lets everybody through where a model is free', async (offer) => {
+    expect(await solvency([PAID, offer]).shortfallOf(caller)).toBeNull();
   });
 
   it('does not take a model for free that is charged by the second', async () => {

@@ -1,13 +1,16 @@
 import type { Principal } from '@libs/contracts';
 import {
   formatUsd,
+  isForCaller,
   parseUsd,
+  type Api,
   type Catalogue,
   type CredentialSource,
   type Endpoint,
   type PicoUsd,
+  type PriceList,
 } from '@libs/inference';
-import type { LedgerRepository } from '@libs/persistence';
+import type { BatchIntakeRepository, LedgerRepository, VideoIntakeRepository } from '@libs/persistence';
 import { credentialScopeOf } from '../inference/credential-scope';
 
 /** How old an answer of the ledger may be: so soon a top-up counts. */
@@ -32,6 +35,8 @@ export class Solvency {
       readonly ledger: Pick<LedgerRepository, 'accountOf'>;
       readonly credentials: Pick<CredentialSource, 'ownCredentials'>;
       readonly catalogue: () => Catalogue;
+      /** Where submissions are kept that may be sent again. */
+      readonly submissions: readonly Pick<BatchIntakeRepository | VideoIntakeRepository, 'findSubmitted'>[];
     },
     private readonly monotonicNowMs: () => number = () => performance.now(),
   ) {}
@@ -43,10 +48,19 @@ export class Solvency {
   async shortfallOf(caller: Principal): Promise<string | null> {
     if (this.#hasFreeEndpoint()) return null;
     // A call on an own key costs a fee, or nothing within an allowance.
-    const own = await this.parts.credentials.ownCredentials(credentialScopeOf(caller));
-    if (own.length > 0) return null;
+    const scope = credentialScopeOf(caller);
+    const own = await this.parts.credentials.ownCredentials(scope);
+    if (own.some((key) => isForCaller(key, scope))) return null;
     const available = await this.#availableTo(caller.organizationId);
     return available > 0n ? null : formatUsd(available);
+  }
+
+  /** Whether the caller's workspace had a batch or video accepted under this Idempotency-Key. */
+  async hasSubmitted({ organizationId, workspaceId }: Principal, idempotencyKey: string): Promise<boolean> {
+    if (workspaceId === null) return false;
+    const tenant = { organizationId, workspaceId };
+    const found = this.parts.submissions.map((kept) => kept.findSubmitted(tenant, idempotencyKey));
+    return (await Promise.all(found)).some((submission) => submission !== null);
   }
 
   #availableTo(organizationId: string): Promise<PicoUsd> {
@@ -74,7 +88,11 @@ export class Solvency {
 }
 
 /** Whether a call may cost nothing. Recordings and videos have no tokens; any rate that they have is charged. */
-function isFree({ apis, pricing }: Endpoint): boolean {
+function isFree({ apis, pricing, batchPricing }: Endpoint): boolean {
+  return isFreeAt(apis, pricing) || isFreeAt(apis, batchPricing);
+}
+
+function isFreeAt(apis: readonly Api[], pricing: PriceList): boolean {
   const { prompt, completion, request = 0n, ...others } = pricing;
   if (prompt > 0n || completion > 0n || request > 0n) return false;
   const isText = apis.some((api) => api !== 'transcription' && api !== 'video');

@@ -1,6 +1,7 @@
 import { dayOfId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { estimatePromptTokens } from '@libs/inference';
+import { keyLimitOf, type GenerationOpening } from '@libs/persistence';
 import type { IncomingCall } from './checked-call';
 
 /** Thousands of ids in a row name the same second, and so the same day. */
@@ -19,6 +20,24 @@ export function dayOf(generationId: string): string {
 /** The tokens of its prompt, estimated where they were not counted. */
 export function promptTokensOf({ promptTokens, body }: IncomingCall): number {
   return promptTokens ?? estimatePromptTokens(body);
+}
+
+/** What is put on the books when a call begins. @throws AppError permission_denied for a key without a workspace */
+export function openingOf(
+  call: IncomingCall,
+  about: Pick<GenerationOpening, 'api' | 'model' | 'streamed'>,
+): Omit<GenerationOpening, 'holdUsd'> {
+  const { generationId, caller } = call;
+  return {
+    id: generationId,
+    createdOn: dayOf(generationId),
+    organizationId: caller.organizationId,
+    workspaceId: workspaceOf(call),
+    apiKeyHash: caller.keyHash,
+    ...about,
+    keyLimit: keyLimitOf(caller),
+    budgets: caller.budgets,
+  };
 }
 
 /** `traceparent` of what caused the call, as its caller says. */

@@ -15,15 +15,10 @@ function holdOf(
   keys: readonly Partial<OwnCredential>[],
   endpoints = [acme],
   caller: Principal = aPrincipal(),
-  isKnown = true,
   isShared = true,
 ): bigint {
   const own = keys.map((key) => anOwnCredential({ provider: 'acme', ...key }));
-  const source = {
-    ownCredentials: () => (isKnown ? own : Promise.resolve(own)),
-    availableProviders: () => () => isShared,
-  };
-  const share = chargedShareFor(caller, source, parsePercent('5'));
+  const share = chargedShareFor(caller, own, () => isShared, parsePercent('5'));
   const expected = { api: 'chat', models: ['acme/large'], promptTokens: 100_000, maxTokens: 0, answers: 1 } as const;
   return estimateHold(aCatalogue(aModel({ slug: 'acme/large', endpoints })), expected, share);
 }
@@ -35,8 +30,8 @@ describe(chargedShareFor.name, () => {
   });
 
   it('M9: holds the fee alone where the operator has no key, as for own resources of cloud platforms', () => {
-    expect(holdOf([{}], [acme], aPrincipal(), true, false)).toBe(FEE);
-    expect(holdOf([], [acme], aPrincipal(), true, false)).toBe(LIST_PRICE);
+    expect(holdOf([{}], [acme], aPrincipal(), false)).toBe(FEE);
+    expect(holdOf([], [acme], aPrincipal(), false)).toBe(LIST_PRICE);
   });
 
   it.each<[string, Parameters<typeof holdOf>]>([
@@ -49,7 +44,6 @@ describe(chargedShareFor.name, () => {
       'a limit counts what the provider charges',
       [[{ isByokOnly: true }], [acme], aPrincipal({ limitUsd: '5', includeByokInLimit: true })],
     ],
-    ['the keys are not known at once', [[{ isByokOnly: true }], [acme], aPrincipal(), false]],
   ])('holds the list price where %s', (_what, args) => {
     expect(holdOf(...args)).toBe(LIST_PRICE);
   });

@@ -18,6 +18,7 @@ import {
   type CallableApi,
   type Cancellation,
   type ExpectedOutput,
+  type OwnCredential,
   type ProviderTool,
   type RoutedRequest,
   type StickyKey,
@@ -39,6 +40,8 @@ export interface IncomingCall {
   readonly sessionId?: string | null;
   /** Betas of Anthropic's API, as the header lists them. */
   readonly betas?: string | undefined;
+  /** The caller's own provider keys as its hold was made for; absent where they were not at hand. */
+  readonly ownKeys?: readonly OwnCredential[] | undefined;
   /** Who says to be calling; absent where nobody told. */
   readonly client?: CallClient;
   /** Aborted when the caller has left or the process must stop; also by the service, when the money is refused. */
@@ -147,6 +150,7 @@ export function routedRequest(
       ? onceMade(() => stickyKeyOf({ organizationId, sessionId, promptCacheKey: cacheKeyOf(session), body }))
       : undefined,
     scope: credentialScopeOf(call.caller),
+    ownKeys: call.ownKeys,
     defaultSort: call.caller.settings?.default_provider_sort,
     policies: call.caller.policies && readRoutePolicies(call.caller.policies),
   };

@@ -43,12 +43,31 @@ export function estimateHold(
   expected: ExpectedUsage,
   chargedShare: ChargedShare | null = null,
 ): PicoUsd {
+  const mayServe = (endpoint: Endpoint): boolean => upstreamApiFor(expected.api, endpoint, undefined) !== null;
+  const priced = { models: expected.models, mayServe, listPriceAt: (at: Endpoint) => costAt(at, expected) };
+  return dearestCharge(catalogue, priced, chargedShare);
+}
+
+/** What is to be charged at the dearest of the endpoints that may serve one of these models. */
+export function dearestCharge(
+  catalogue: Catalogue,
+  {
+    models,
+    mayServe,
+    listPriceAt,
+  }: {
+    readonly models: readonly string[];
+    readonly mayServe: (endpoint: Endpoint) => boolean;
+    readonly listPriceAt: (endpoint: Endpoint) => PicoUsd;
+  },
+  chargedShare: ChargedShare | null,
+): PicoUsd {
   let dearest = 0n;
-  for (const name of expected.models) {
+  for (const name of models) {
     const model = chargedShare === null ? null : resolveModel(name, catalogue).model;
     for (const endpoint of endpointsNamed(name, catalogue)) {
-      if (upstreamApiFor(expected.api, endpoint, undefined) === null) continue;
-      const listPrice = costAt(endpoint, expected);
+      if (!mayServe(endpoint)) continue;
+      const listPrice = listPriceAt(endpoint);
       const cost = model === null ? listPrice : chargeOf(listPrice, chargedShare!(model, endpoint));
       if (cost > dearest) dearest = cost;
     }

@@ -11,17 +11,25 @@ import {
   type Catalogue,
   type CatalogueSource,
   type CredentialScope,
+  type CredentialSource,
   type Endpoint,
   type OwnCredential,
   type PicoUsd,
   type ProviderAdapter,
   type RoutePlan,
   type RouteRequest,
+  type Share,
   type SharedCredentials,
   type UpstreamApi,
 } from '@libs/inference';
-import type { ChargedShare } from './charged-share';
+import { chargedShareFor, ownKeysAtHand, type ChargedShare } from './charged-share';
 import { estimateHold, type ExpectedUsage } from './hold-estimate';
+
+/** What calls on keys of callers' own are priced by. */
+export interface Byok {
+  readonly credentials: Pick<CredentialSource, 'ownCredentials'>;
+  readonly fee: Share;
+}
 
 /** What this installation can route to: the catalogue in force, the protocols it speaks and the keys it has. */
 export class InferenceRouting {
@@ -32,12 +40,27 @@ export class InferenceRouting {
     private readonly source: CatalogueSource,
     private readonly adapters: ReadonlyMap<string, ProviderAdapter>,
     private readonly credentials: SharedCredentials,
-    private readonly chargedShare: (caller: Principal) => ChargedShare | null = () => null,
+    private readonly byok: Byok | null = null,
   ) {}
 
-  /** What a call or one of its turns is expected to cost its caller at most. */
-  holdFor(caller: Principal, expected: ExpectedUsage): PicoUsd {
-    return estimateHold(this.catalogue(), expected, this.chargedShare(caller));
+  /** The provider keys that a caller has brought along; undefined where they would have to be waited for. */
+  ownKeysOf(caller: Principal): readonly OwnCredential[] | undefined {
+    return this.byok === null ? undefined : (ownKeysAtHand(caller, this.byok.credentials) ?? undefined);
+  }
+
+  /**
+   * What a call or one of its turns is expected to cost its caller at most.
+   *
+   * @param ownKeys the keys that its routes are planned with; without them everything costs its list price
+   */
+  holdFor(caller: Principal, expected: ExpectedUsage, ownKeys: readonly OwnCredential[] = []): PicoUsd {
+    return estimateHold(this.catalogue(), expected, this.chargedShareFor(caller, ownKeys));
+  }
+
+  /** The share of their list price that calls cost which only these keys may serve; null: list prices everywhere. */
+  chargedShareFor(caller: Principal, ownKeys: readonly OwnCredential[] = []): ChargedShare | null {
+    if (this.byok === null) return null;
+    return chargedShareFor(caller, ownKeys, this.credentials.availableProviders(), this.byok.fee);
   }
 
   catalogue(): Catalogue {

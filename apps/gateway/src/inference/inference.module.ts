@@ -24,7 +24,6 @@ import { createServerTools } from '../server-tools/server-tool-registry';
 import { PageReader } from '../server-tools/web-fetch-pages/page-reader';
 import { WebSearch } from '../server-tools/web-search';
 import { CallReplier } from './call-replier';
-import { chargedShareFor } from './charged-share';
 import { ChatCompletionsController } from './chat-completions.controller';
 import { EmbeddingsController } from './embeddings.controller';
 import { InferenceRouting } from './inference-routing';
@@ -82,7 +81,7 @@ const engineLogger = new Logger(InferenceEngine.name);
         env: GatewayEnv,
       ) => {
         const fee = parsePercent(env.BYOK_FEE_PERCENT);
-        return new InferenceRouting(source, adapters, credentials, (caller) => chargedShareFor(caller, callers, fee));
+        return new InferenceRouting(source, adapters, credentials, { credentials: callers, fee });
       },
     },
     {

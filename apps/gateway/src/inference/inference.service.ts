@@ -20,7 +20,6 @@ import {
   type StreamableApi,
   type StreamResult,
 } from '@libs/inference';
-import { keyLimitOf } from '@libs/persistence';
 import type { GenerationRecorder } from '../generations/generation-recorder';
 import type { CallOutcome, GenerationTicket } from '../generations/generation-ticket';
 import type { PluginRun } from '../plugins/plugin-run';
@@ -29,7 +28,7 @@ import type { Admission, ExpectedTokens, InferenceLimits } from '../limits/infer
 import type { LoopResult, LoopServed, ServerToolCall, ServerToolEngine } from '../server-tools/server-tool-engine';
 import { CallFund } from '../generations/call-fund';
 import { withoutPrompt } from './call-details';
-import { causeOf, dayOf, promptTokensOf, workspaceOf } from './call-facts';
+import { causeOf, openingOf, promptTokensOf, workspaceOf } from './call-facts';
 import { noteFailedCall } from './call-failure';
 import { answered, failed, streamed, type Failure } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
@@ -156,37 +155,25 @@ export class InferenceService {
     return plugins === null ? opened : plugins.told({ ...opened, stream: plugins.open(result) });
   }
 
-  private prepare(api: CallableApi, call: IncomingCall, isStream: boolean): PreparedCall {
+  private prepare(api: CallableApi, incoming: IncomingCall, isStream: boolean): PreparedCall {
+    const call = { ...incoming, ownKeys: this.routing.ownKeysOf(incoming.caller) };
     const checked = checkCall(api, call.parsed, call.caller.settings);
     const { route, ...expected } = checked;
-    const { generationId, abort } = call;
-    const { organizationId, keyHash } = call.caller;
-    const workspaceId = workspaceOf(call);
     const promptTokens = promptTokensOf(call);
     const aim = this.aimOf(api, call, checked, promptTokens);
     const plugins = api === 'embeddings' ? null : (this.plugins?.runFor(api, call, checked) ?? null);
     const models = [route.model, ...route.models];
     const turnPicoUsd = (tokens: number): PicoUsd =>
-      this.routing.holdFor(call.caller, { api, models, promptTokens: tokens, ...expected });
+      this.routing.holdFor(call.caller, { api, models, promptTokens: tokens, ...expected }, call.ownKeys);
     const answerPicoUsd = turnPicoUsd(promptTokens) * (aim.turns === null ? 1n : HELD_TURNS);
-    const opening = {
-      id: generationId,
-      createdOn: dayOf(generationId),
-      organizationId,
-      workspaceId,
-      apiKeyHash: keyHash,
-      api,
-      model: route.model,
-      streamed: isStream,
-      keyLimit: keyLimitOf(call.caller),
-      budgets: call.caller.budgets,
-    };
+    const opening = openingOf(call, { api, model: route.model, streamed: isStream });
     const answers = api === 'embeddings' ? 0 : expected.answers;
     const tokens = { promptTokens, maxTokens: expected.maxTokens, answers };
     // On its way to Redis while the hold is on its way to PostgreSQL.
-    const admission = this.limits?.admit(workspaceId, tokens) ?? null;
+    const admission = this.limits?.admit(opening.workspaceId, tokens) ?? null;
     const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n), causeOf(call));
     const fund = new CallFund(ticket, turnPicoUsd);
+    const { abort } = call;
     return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket, fund, admission };
   }
 

@@ -2,7 +2,6 @@ import type { TranscriptionDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
   callCancelled,
-  endpointsNamed,
   expectedTranscriptionCost,
   failedRouteOf,
   leftCallOf,
@@ -12,20 +11,21 @@ import {
   type ArrivingAudio,
   type AudioInput,
   type Cancellation,
+  type Endpoint,
   type InferenceEngine,
   type Transcription,
   type TranscriptionAnswer,
   type TranscriptionRequest,
 } from '@libs/inference';
-import { keyLimitOf } from '@libs/persistence';
 import type { GenerationRecorder } from '../generations/generation-recorder';
 import type { GenerationTicket } from '../generations/generation-ticket';
 import type { ExpectedTokens, InferenceLimits } from '../limits/inference-limits';
 import type { RecordedCall } from './call-details';
 import { answered, failed } from './call-outcome';
 import { routedRequest, type IncomingCall } from './checked-call';
+import { dearestCharge } from './hold-estimate';
 import type { InferenceRouting } from './inference-routing';
-import { causeOf, dayOf, workspaceOf } from './call-facts';
+import { causeOf, openingOf, workspaceOf } from './call-facts';
 import { routeWishOf } from './route-request';
 import type { IncomingTranscription } from './incoming-transcription';
 import { UPLOAD_PACE } from './transcription-upload';
@@ -132,6 +132,7 @@ export class TranscriptionService {
     const transcription = transcriptionOf(dto, audio);
     return {
       ...routedRequest(API, call, routeWishOf(dto), 0),
+      ownKeys: this.routing.ownKeysOf(call.caller),
       needs: transcriptionNeeds(transcription),
       mediaParts: 1,
       audioParts: 1,
@@ -141,31 +142,20 @@ export class TranscriptionService {
   }
 
   #open(call: IncomingCall, request: TranscriptionRequest): OpenCall {
-    const { organizationId, keyHash } = call.caller;
-    const opening = {
-      id: call.generationId,
-      createdOn: dayOf(call.generationId),
-      organizationId,
-      workspaceId: workspaceOf(call),
-      apiKeyHash: keyHash,
-      api: API,
-      model: request.model,
-      streamed: false,
-      keyLimit: keyLimitOf(call.caller),
-      budgets: call.caller.budgets,
-    };
-    const holdPicoUsd = this.#holdFor(request.model, request.transcription.audio);
-    const ticket = this.recorder.open(opening, holdPicoUsd, causeOf(call));
+    const opening = openingOf(call, { api: API, model: request.model, streamed: false });
+    const ticket = this.recorder.open(opening, this.#holdFor(call, request), causeOf(call));
     return { recorded: { api: API, call, aim: { request } }, ticket, startedMs: this.nowMs() };
   }
 
   /** What the recording costs at the dearest endpoint; where nobody knows its length, the longest that is taken. */
-  #holdFor(model: string, audio: AudioInput): bigint {
-    const seconds = audio.length()?.seconds;
-    return endpointsNamed(model, this.routing.catalogue())
-      .filter(({ apis }) => apis.includes(API))
-      .map((endpoint) => expectedTranscriptionCost(endpoint, seconds ?? transcriptionTraitsOf(endpoint).maxSeconds))
-      .reduce((dearest, cost) => (cost > dearest ? cost : dearest), 0n);
+  #holdFor({ caller }: IncomingCall, { model, ownKeys, transcription }: TranscriptionRequest): bigint {
+    const seconds = transcription.audio.length()?.seconds;
+    const priced = {
+      models: [model],
+      mayServe: ({ apis }: Endpoint) => apis.includes(API),
+      listPriceAt: (at: Endpoint) => expectedTranscriptionCost(at, seconds ?? transcriptionTraitsOf(at).maxSeconds),
+    };
+    return dearestCharge(this.routing.catalogue(), priced, this.routing.chargedShareFor(caller, ownKeys));
   }
 
   #failed({ ticket, recorded, startedMs }: OpenCall, { abort }: IncomingCall, thrown: unknown): AppError {

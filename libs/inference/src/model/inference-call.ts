@@ -1,6 +1,6 @@
 import type { Answer, PriceListName } from '../dialects/dialect';
 import type { UpstreamTimeouts } from '../providers/provider';
-import type { CredentialScope } from '../routing/credential-source';
+import type { CredentialScope, OwnCredential } from '../routing/credential-source';
 import type { Candidate, RoutePlan, RoutePolicy, RouteRequest } from '../routing/route-plan';
 import type { AnswerStream } from './answer-stream';
 import type { Attempt } from './attempt';
@@ -29,7 +29,13 @@ export interface InferenceRequest {
   readonly priceList?: PriceListName;
 }
 
-export interface RoutedRequest extends InferenceRequest, Omit<RouteRequest, 'api'> {}
+export interface RoutedRequest extends InferenceRequest, Omit<RouteRequest, 'api'> {
+  /**
+   * The caller's own keys as they were when the call was priced, so that a key deleted meanwhile does not turn a call
+   * that only own keys may serve into one on the operator's. Absent: they are asked for.
+   */
+  readonly ownKeys?: readonly OwnCredential[] | undefined;
+}
 
 /** Where an answer came from. */
 export interface Served extends Candidate {

@@ -7,6 +7,8 @@ export interface CredentialScope {
   readonly workspaceId?: string;
   readonly apiKeyHash?: string;
   readonly userId?: string;
+  /** Shared capacity is never used, whatever the keys say: the fee alone is reserved. */
+  readonly isOwnKeysOnly?: boolean;
 }
 
 /**

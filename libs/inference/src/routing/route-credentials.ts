@@ -9,7 +9,10 @@ export interface OwnKeys {
   isSharedAllowed(endpoint: Endpoint): boolean;
 }
 
-const NO_KEYS: OwnKeys = { keysFor: () => [], isSharedAllowed: () => true };
+const noKeys = ({ isOwnKeysOnly }: CredentialScope): OwnKeys => ({
+  keysFor: () => [],
+  isSharedAllowed: () => isOwnKeysOnly !== true,
+});
 
 /**
  * Applies what credentials restrict and demand (interface §4.9). `is_byok_only` takes the provider's shared
@@ -22,20 +25,23 @@ export function ownKeysFor(
   credentials: readonly OwnCredential[],
   scope: CredentialScope,
 ): OwnKeys {
-  if (credentials.length === 0) return NO_KEYS;
+  if (credentials.length === 0) return noKeys(scope);
   const valid = credentials.filter((credential) => isForCaller(credential, scope));
-  if (valid.length === 0) return NO_KEYS;
+  if (valid.length === 0) return noKeys(scope);
   const usable = valid
     .filter(({ allowedModels }) => allowedModels === null || allowedModels.includes(model.slug))
     .toSorted((a, b) => a.sortOrder - b.sortOrder);
-  const isRequired = usable.some((key) => key.isRequired && endpoints.some((endpoint) => isKeyFor(key, endpoint)));
+  const isRequired =
+    scope.isOwnKeysOnly === true ||
+    usable.some((key) => key.isRequired && endpoints.some((endpoint) => isKeyFor(key, endpoint)));
   return {
     keysFor: (endpoint) => usable.filter((key) => isKeyFor(key, endpoint)),
     isSharedAllowed: (endpoint) => !isRequired && !valid.some((key) => key.isByokOnly && isKeyFor(key, endpoint)),
   };
 }
 
-function isForCaller(credential: OwnCredential, { apiKeyHash, userId }: CredentialScope): boolean {
+/** Whether a key may be used for a caller at all, whatever it is asked for. */
+export function isForCaller(credential: OwnCredential, { apiKeyHash, userId }: CredentialScope): boolean {
   const { isDisabled, allowedApiKeyHashes, allowedUserIds } = credential;
   return !isDisabled && isAmong(apiKeyHash, allowedApiKeyHashes) && isAmong(userId, allowedUserIds);
 }

@@ -36,6 +36,8 @@ export interface BatchAcceptance {
   readonly upstreamModel: string;
   /** The caller's own key that its lines are called with first; null or absent for the operator's. */
   readonly credentialId?: string | null;
+  /** The fee alone is reserved for it, so it is called with its owner's keys or not at all. */
+  readonly isOwnKeysOnly?: boolean;
   readonly total: number;
   /** Where its end is announced; null or absent for nowhere. */
   readonly callbackUrl?: string | null;
@@ -172,7 +174,7 @@ export class BatchIntakeRepository {
       sql: `
         UPDATE batches b SET status = 'validating', lease_until = NULL, endpoint = $2, model = $3, provider = $4,
                            upstream_model = $5, total = $6, idempotency_key = $7, request_hash = $8, callback_url = $9, quote = $10,
-                           credential_id = $11,
+                           credential_id = $11, own_keys_only = $12,
                            created_at = now(), expires_at = now() + ${WINDOW}
         WHERE id = $1 AND status = 'receiving'
         RETURNING ${NEW_BATCH_VIEW}`,
@@ -188,6 +190,7 @@ export class BatchIntakeRepository {
         acceptance.callbackUrl ?? null,
         acceptance.quote ? JSON.stringify(acceptance.quote) : null,
         acceptance.credentialId ?? null,
+        acceptance.isOwnKeysOnly === true,
       ],
     });
     const row = await accepted.catch((error: unknown) => {

@@ -95,8 +95,8 @@ describe(BatchSegmentsRepository.name, () => {
     const keys = [randomUUID(), randomUUID()];
     for (const [index, { id }] of [own, another].entries()) {
       await opened.database.execute({
-        sql: 'UPDATE batches SET credential_id = $2 WHERE id = $1',
-        values: [id, keys[index]!],
+        sql: 'UPDATE batches SET credential_id = $2, own_keys_only = $3 WHERE id = $1',
+        values: [id, keys[index]!, id === own.id],
       });
     }
     const batchesBut = async (...accounts: string[]): Promise<bigint[]> => {
@@ -109,9 +109,9 @@ describe(BatchSegmentsRepository.name, () => {
     expect(await batchesBut(`vendor:${keys[0]}`)).toEqual([shared.number, another.number]);
     expect(await batchesBut('another', ...keys.map((key) => `vendor:${key}`))).toEqual([shared.number]);
     expect(await segments.claim(8, LEASE_MS)).toMatchObject([
-      { batchNumber: shared.number, account: 'vendor', isOwnKey: false },
-      { batchNumber: own.number, account: `vendor:${keys[0]}`, isOwnKey: true },
-      { batchNumber: another.number, account: `vendor:${keys[1]}`, isOwnKey: true },
+      { batchNumber: shared.number, account: 'vendor', isOwnKey: false, isOwnKeysOnly: false },
+      { batchNumber: own.number, account: `vendor:${keys[0]}`, isOwnKey: true, isOwnKeysOnly: true },
+      { batchNumber: another.number, account: `vendor:${keys[1]}`, isOwnKey: true, isOwnKeysOnly: false },
     ]);
   });
 

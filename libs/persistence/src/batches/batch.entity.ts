@@ -83,6 +83,10 @@ export class BatchEntity {
   @Column({ type: 'uuid', name: 'credential_id', nullable: true })
   credentialId: string | null;
 
+  /** The fee alone was reserved for it: no key of the operator's may take the place of its owner's. */
+  @Column({ type: 'boolean', name: 'own_keys_only', default: false })
+  ownKeysOnly: boolean;
+
   @Column({ type: 'text', name: 'completion_window', default: '24h' })
   completionWindow: string;
 

@@ -20,6 +20,8 @@ export interface ClaimedSegment extends SegmentLease {
   readonly account: string;
   /** Whether that is the account of a caller's own key. */
   readonly isOwnKey: boolean;
+  /** Whether nothing but keys of its owner's may serve it; absent: no. */
+  readonly isOwnKeysOnly?: boolean;
   readonly organizationId: string;
   readonly workspaceId: string;
   /** Of the key that submitted the batch. */
@@ -45,6 +47,7 @@ export interface ClaimRow {
   upstream_model: string;
   account: string;
   is_own_key: boolean;
+  own_keys_only: boolean;
   organization_id: string;
   workspace_id: string;
   api_key_hash: string;
@@ -91,7 +94,8 @@ const leaseSql = (list: string, condition: string, leaseMs: '$1' | '$2', attempt
   WHERE s.batch_number = p.batch_number AND s.number = p.number AND ${condition}
   RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq, s.attempts,
     b.id, b.endpoint, b.model, b.provider, b.upstream_model, ${ACCOUNT} AS account,
-    b.credential_id IS NOT NULL AS is_own_key, b.organization_id, b.workspace_id, b.api_key_hash, b.expires_at, b.is_metered`;
+    b.credential_id IS NOT NULL AS is_own_key, b.own_keys_only, b.organization_id, b.workspace_id, b.api_key_hash,
+    b.expires_at, b.is_metered`;
 
 /** Ranked beyond what is taken, so that workers who claim at once find some each: in segments, and in lines. */
 const LOOK_AHEAD = 4;
@@ -191,6 +195,7 @@ export function toClaimedSegment(row: ClaimRow): ClaimedSegment {
     upstreamModel: row.upstream_model,
     account: row.account,
     isOwnKey: row.is_own_key,
+    isOwnKeysOnly: row.own_keys_only,
     organizationId: row.organization_id,
     workspaceId: row.workspace_id,
     apiKeyHash: row.api_key_hash,

@@ -21,6 +21,8 @@ export interface NativeBatch {
   readonly apiKeyHash: string;
   readonly state: NativeBatchState;
   readonly credentialId: string | null;
+  /** Whether nothing but keys of its owner's may serve it. */
+  readonly isOwnKeysOnly: boolean;
   readonly inputFileId: string | null;
   readonly upstreamId: string | null;
   /** Found by searching, so that the results must prove it. */
@@ -53,7 +55,7 @@ export const ORDER_COLUMNS = `n.reference, n.fence, n.batch_id, n.batch_number, 
   n.organization_id, n.workspace_id, n.api_key_hash, n.state, n.credential_id, n.input_file_id, n.upstream_id,
   n.adopted, n.output_ids, n.sent_lines, n.submitted_at, n.looks, n.losses, n.not_ours, n.failures, n.cancelled_at,
   coalesce((extract(epoch FROM now() - n.submitted_at) * 1000)::bigint, 0) AS age_ms,
-  ${IS_WANTED} AS is_wanted, n.finish_by <= now() AS is_late,
+  coalesce(b.own_keys_only, false) AS own_keys_only, ${IS_WANTED} AS is_wanted, n.finish_by <= now() AS is_late,
   coalesce(n.cancelled_at < now() - interval '15 minutes', false) AS is_stuck`;
 
 export interface NativeRow {
@@ -76,6 +78,7 @@ export interface NativeRow {
   api_key_hash: string;
   state: NativeBatchState;
   credential_id: string | null;
+  own_keys_only: boolean;
   input_file_id: string | null;
   upstream_id: string | null;
   adopted: boolean;
@@ -114,6 +117,7 @@ export function toNativeBatch(row: NativeRow): NativeBatch {
     apiKeyHash: row.api_key_hash,
     state: row.state,
     credentialId: row.credential_id,
+    isOwnKeysOnly: row.own_keys_only,
     inputFileId: row.input_file_id,
     upstreamId: row.upstream_id,
     isAdopted: row.adopted,

@@ -12,16 +12,19 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { hashApiKey, mintApiKey, VerifyKey, type Principal } from '@libs/contracts';
 import {
+  CallerCredentials,
   createProviderAdapters,
   InferenceEngine,
   LEFTOVER_BOUNDS,
   LeftoverReads,
   parseCatalogue,
+  parsePercent,
   ProviderHealth,
   resolveModel,
   SharedCredentials,
   UpstreamHttp,
   type CatalogueSource,
+  type CredentialVault,
 } from '@libs/inference';
 import { AppExceptionFilter, Egress, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
 import { aPrincipal, FakeMessageBus } from '@libs/platform/testing';
@@ -94,6 +97,8 @@ export class InferenceApp {
   /** Calls end as soon as their callers disconnect, unless a test allows leftover reads. */
   readonly leftoverBounds = { ...LEFTOVER_BOUNDS, mostReads: 0 };
   readonly leftovers = new LeftoverReads(this.leftoverBounds);
+  /** Where callers keep keys of their own. */
+  vault: CredentialVault = { credentialsOf: () => [], open: async () => null, noteVerdict: () => undefined };
   /** What the limits say to a recording; null where there are none. */
   admission: Promise<void> | null = null;
   private app: NestFastifyApplication;
@@ -210,7 +215,12 @@ export class InferenceApp {
     const { port } = this.upstream.address() as AddressInfo;
     const catalogue = parseCatalogue([{ name: 'test.yaml', text: catalogueText(port) }]);
     const adapters = createProviderAdapters(this.http);
-    const credentials = new SharedCredentials({ TEST_KEY: 'upstream-secret' });
+    const shared = new SharedCredentials({ TEST_KEY: 'upstream-secret' });
+    const credentials = new CallerCredentials(shared, {
+      credentialsOf: (...of) => this.vault.credentialsOf(...of),
+      open: (...of) => this.vault.open(...of),
+      noteVerdict: (...of) => this.vault.noteVerdict(...of),
+    });
     const engine = new InferenceEngine({
       catalogue: () => catalogue,
       adapters,
@@ -220,7 +230,7 @@ export class InferenceApp {
       dice: () => 0,
     });
     const source = { current: () => catalogue } as CatalogueSource;
-    return { engine, routing: new InferenceRouting(source, adapters, credentials) };
+    return { engine, routing: new InferenceRouting(source, adapters, shared, { credentials, fee: parsePercent('5') }) };
   }
 
   private async onUpstreamCall(request: IncomingMessage, response: ServerResponse): Promise<void> {
