@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import { dialectOf } from './dialects';
 import { StreamMeter } from './dialects/answer-billing';
-import { withAskedTier } from './dialects/asked-tier';
+import { inAccount } from './dialects/asked-account';
 import { readTokenCount, toTokenCount } from './dialects/anthropic-messages';
 import {
   ADAPTER_METHODS,
@@ -29,6 +29,7 @@ import type { Turn, TurnRequest } from './model/conversation-turn';
 import type { InferenceRequest } from './model/inference-call';
 import type { LeftCharge } from './model/left-call';
 import { LossLog, NO_LOSS, type LossReport } from './model/loss-report';
+import { providerAccountOf } from './model/provider-account';
 import { turnEnd } from './model/turn-end';
 import { DEFAULT_BYOK_FEE, type Share } from './pricing/byok-fee';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './providers/provider';
@@ -73,6 +74,9 @@ interface Passed {
 /** Who a request is written for. */
 type Addressee = Pick<Candidate, 'endpoint' | 'credential'>;
 
+/** What is written, and what decides how. */
+type Addressed = Pick<InferenceRequest, 'body' | 'scope' | 'policies' | 'preferences'>;
+
 /** An endpoint that is asked in another dialect than its caller's. */
 interface Pair {
   readonly upstreamApi: AskableApi;
@@ -108,11 +112,11 @@ export class EndpointCaller {
    * Members of the request that the endpoint would not be sent, found by writing it for nobody. A request that cannot
    * be translated loses the member that stands in the way; one that passes as it is is refused when it is sent.
    */
-  lostMembers(api: CallableApi, addressee: Addressee, { body }: Pick<InferenceRequest, 'body'>): readonly string[] {
+  lostMembers(api: CallableApi, addressee: Addressee, request: Addressed): readonly string[] {
     const pair = this.#pairOf(api, addressee.endpoint);
     try {
-      if (pair === null) return this.#pass(api, addressee, body, false).losses.dropped;
-      return this.#translate(pair, addressee, body, false).losses.dropped;
+      if (pair === null) return this.#pass(api, addressee, request, false).losses.dropped;
+      return this.#translate(pair, addressee, request, false).losses.dropped;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;
       if (pair === null) return [];
@@ -146,12 +150,12 @@ export class EndpointCaller {
     const pair = this.#pairOf(api, candidate.endpoint);
     const context = this.#contextOf(candidate, request);
     if (pair === null) {
-      const { dialect, sent, losses } = this.#pass(api, candidate, request.body, false);
+      const { dialect, sent, losses } = this.#pass(api, candidate, request, false);
       const { body } = await this.#ask(api, 'whole', candidate, request, sent);
       if (this.#parts.gathersAnswers) await turnEnd();
       return { ...dialect.readAnswer(body, context), losses };
     }
-    const { sent, losses } = this.#translate(pair, candidate, request.body, false);
+    const { sent, losses } = this.#translate(pair, candidate, request, false);
     const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
     if (this.#parts.gathersAnswers) await turnEnd();
     return { ...translateAnswer(body, context, pair), losses };
@@ -170,12 +174,12 @@ export class EndpointCaller {
     const pair = this.#pairOf(api, candidate.endpoint);
     const context = this.#contextOf(candidate, request);
     if (pair === null) {
-      const { dialect, sent, losses } = this.#pass(api, candidate, request.body, true);
+      const { dialect, sent, losses } = this.#pass(api, candidate, request, true);
       if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
       const upstream = await this.#ask(api, 'stream', candidate, request, sent);
       return { stream: await dialect.openStream(upstream, withEcho(context, sent)), losses };
     }
-    const { sent, losses } = this.#translate(pair, candidate, request.body, true);
+    const { sent, losses } = this.#translate(pair, candidate, request, true);
     const writer = pair.caller.writeStream(withEcho(context, sent));
     const reader = pair.upstream.readStream(candidate.endpoint);
     const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
@@ -212,7 +216,7 @@ export class EndpointCaller {
     const { endpoint } = candidate;
     const pair = this.#translationOf(api, this.#upstreamApiOf(api, endpoint), endpoint);
     const context = this.#contextOf(candidate, request);
-    const { sent, losses } = this.#translate(pair, candidate, request.body, isStream);
+    const { sent, losses } = this.#translate(pair, candidate, request, isStream);
     if (!isStream) {
       const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
       return { turn: wholeTurn(body, context, pair.upstream), losses };
@@ -244,27 +248,37 @@ export class EndpointCaller {
   }
 
   /** The request for an endpoint that speaks the caller's API. */
-  #pass(api: CallableApi, { endpoint, credential }: Addressee, body: Buffer, isStream: boolean): Passed {
+  #pass(api: CallableApi, addressee: Addressee, request: Addressed, isStream: boolean): Passed {
     const dialect = dialectOf(api);
     const log = new LossLog();
-    const sent = dialect.toUpstream(body, endpoint, isStream, log, Boolean(credential));
+    const sent = dialect.toUpstream(
+      request.body,
+      addressee.endpoint,
+      isStream,
+      log,
+      providerAccountOf(addressee, request),
+    );
     return { dialect, sent, losses: log.report() };
   }
 
   #translate(
     { caller, upstream }: Pair,
-    { endpoint, credential }: Addressee,
-    body: Buffer,
+    addressee: Addressee,
+    addressed: Addressed,
     isStream: boolean,
   ): { sent: Buffer; losses: LossReport } {
+    const { endpoint } = addressee;
+    const { body } = addressed;
     const log = new LossLog();
     const request = this.#read.get(body) ?? caller.readRequest(parseRequest(body));
     this.#read.set(body, request);
     for (const member of request.unread) log.drop(member);
-    const taken = withAskedTier(withoutUntaken(request, endpoint, log), endpoint, {
-      isOwnKey: Boolean(credential),
+    const taken = inAccount(
+      withoutUntaken(request, endpoint, log),
+      endpoint,
+      providerAccountOf(addressee, addressed),
       log,
-    });
+    );
     const sent = Buffer.from(JSON.stringify(upstream.writeRequest(taken, endpoint, isStream, log)));
     return { sent, losses: log.report() };
   }

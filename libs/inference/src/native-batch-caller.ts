@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { withAskedTier } from './dialects/asked-tier';
+import { inAccount } from './dialects/asked-account';
 import { dialectOf } from './dialects';
 import { TRANSLATIONS, type CallableApi, type UpstreamApi } from './dialects/dialect-pairs';
 import type { Answer, AnswerContext } from './dialects/dialect';
@@ -12,6 +12,7 @@ import type { CallerParts } from './endpoint-caller';
 import { DEFAULT_TIMEOUTS } from './upstream-calls';
 import type { CancelSignal } from './model/cancellation';
 import { LossLog } from './model/loss-report';
+import { SHARED_ACCOUNT, type ProviderAccount } from './model/provider-account';
 import { nativeBatchesFor, prefersNativeBatch } from './native-batch-choice';
 import { DEFAULT_BYOK_FEE } from './pricing/byok-fee';
 import type { NativeBatchAccess, NativeBatches } from './providers/native-batch';
@@ -60,7 +61,7 @@ export class NativeBatchCaller {
   }
 
   /** Null where the provider has no batches for such requests. */
-  laneOf(api: CallableApi, endpoint: Endpoint): NativeLane | null {
+  laneOf(api: CallableApi, endpoint: Endpoint, account = SHARED_ACCOUNT): NativeLane | null {
     const found = nativeBatchesFor(api, endpoint, this.#parts.adapters.get(endpoint.provider.protocol));
     if (found === null) return null;
     const { batches, upstreamApi } = found;
@@ -68,7 +69,8 @@ export class NativeBatchCaller {
     return {
       batches,
       upstreamApi,
-      write: (customId, body) => batches.line(customId, toUpstream(api, translation, body, endpoint), upstreamApi),
+      write: (customId, body) =>
+        batches.line(customId, toUpstream(api, translation, body, endpoint, account), upstreamApi),
       read: (line, of) => this.#read(api, translation, line, of),
     };
   }
@@ -157,11 +159,17 @@ async function readLine(
   return dialectOf(api).readAnswer(line.body, context);
 }
 
-function toUpstream(api: CallableApi, translation: Translation | null, body: Buffer, endpoint: Endpoint): Buffer {
-  if (translation === null) return dialectOf(api).toUpstream(body, endpoint, false);
+function toUpstream(
+  api: CallableApi,
+  translation: Translation | null,
+  body: Buffer,
+  endpoint: Endpoint,
+  account: ProviderAccount,
+): Buffer {
+  if (translation === null) return dialectOf(api).toUpstream(body, endpoint, false, undefined, account);
   // A batch has no metadata in which its caller could read what a line lost.
   const log = new LossLog();
   const request = withoutUntaken(translation.caller.readRequest(parseRequest(body)), endpoint, log);
-  const asked = withAskedTier(request, endpoint, { log });
+  const asked = inAccount(request, endpoint, account, log);
   return Buffer.from(JSON.stringify(translation.upstream.writeRequest(asked, endpoint, false, log)));
 }

@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import {
+  providerAccountOf,
   type CancelSignal,
   type Candidate,
   type Catalogue,
@@ -58,7 +59,7 @@ export async function reach(
   }
   const access = await caller.accessTo(candidate, scope, signal);
   // A key of the caller's own may name the deployment that lines are written for.
-  const lane = caller.laneOf(apiOf(order.endpoint), access.endpoint);
+  const lane = caller.laneOf(apiOf(order.endpoint), access.endpoint, providerAccountOf(candidate, { scope }));
   if (lane === null) {
     throw new AppError('provider_unavailable', 'The provider of this batch is not available', {
       internal: `order ${order.reference}: the protocol has no batches`,

@@ -408,3 +408,21 @@ describe('what is held for a batch', () => {
     expect(batch).toEqual({ own_keys_only: given.every((credential) => credential !== null) });
   });
 });
+
+describe('the files of a batch', () => {
+  afterEach(() => (keys = [null]));
+
+  it.each([
+    ['go to its provider where nothing forbids it', [{ owner: 'key' }], false],
+    ['stay where a policy forbids providers to keep anything', [{ owner: 'key', isZdrRequired: true }], true],
+  ] as const)('%s', async (_what, policies, leavesNothing) => {
+    owner = { ...owner, policies };
+    keys = [{ id: randomUUID(), declaredZdr: true } as Candidate['credential']];
+    await submit({ lines: 1, lineBytes: 8 }, null, intakeOn(witness));
+    const batch = await witness.firstRow({
+      sql: 'SELECT leaves_nothing FROM batches WHERE organization_id = $1',
+      values: [owner.organizationId],
+    });
+    expect(batch).toEqual({ leaves_nothing: leavesNothing });
+  });
+});

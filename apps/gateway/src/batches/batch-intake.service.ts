@@ -4,6 +4,7 @@ import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import {
   allowedCandidates,
+  forbidsRetention,
   CallerCredentials,
   feeOf,
   formatUsd,
@@ -144,7 +145,9 @@ export class BatchIntakeService {
     const estimate = credentialId === null ? listPrice : fee;
     const amountUsd = formatUsd(isOwnKeysOnly && !countsByok(owner) ? fee : listPrice);
     const { workspaceId } = owner;
+    const leavesNothing = (owner.policies ?? []).some(forbidsRetention);
     const quote = await this.quotes.quote({
+      leavesNothing,
       workspaceId,
       header,
       endpoint,
@@ -175,6 +178,7 @@ export class BatchIntakeService {
         upstreamModel: endpoint.upstreamModel,
         credentialId,
         isOwnKeysOnly,
+        leavesNothing,
         total: upload.lineCount,
         callbackUrl,
         idempotency,

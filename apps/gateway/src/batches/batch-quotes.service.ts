@@ -17,6 +17,8 @@ import { expectedDuration } from './lane-forecast';
 
 /** A batch whose lines are all there. */
 export interface BatchToQuote {
+  /** Its provider is not given its files. */
+  readonly leavesNothing: boolean;
   readonly workspaceId: string;
   readonly header: BatchHeader;
   readonly endpoint: Endpoint;
@@ -50,12 +52,13 @@ export class BatchQuotesService {
     private readonly routing: InferenceRouting,
   ) {}
 
-  async quote({ workspaceId, header, endpoint, credentialId, lines, estimate }: BatchToQuote): Promise<StoredQuote> {
+  async quote({ leavesNothing, ...batch }: BatchToQuote): Promise<StoredQuote> {
+    const { workspaceId, header, endpoint, credentialId, lines, estimate } = batch;
     const { upstreamModel, provider } = endpoint;
     const ownKey = credentialId !== null;
     const kind: BatchKind = { provider: provider.slug, upstreamModel, endpoint: header.endpoint };
     const past = this.past.get(JSON.stringify(kind));
-    if (this.routing.runsBatchesItself(endpoint, API_OF_ENDPOINT[header.endpoint])) {
+    if (!leavesNothing && this.routing.runsBatchesItself(endpoint, API_OF_ENDPOINT[header.endpoint])) {
       const facts = { workspaceId, lane: 'native', ownKey, estimate, expectedMs: NATIVE_UNIT_MS } as const;
       return quoteBatch({ ...facts, past: await past });
     }

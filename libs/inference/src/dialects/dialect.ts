@@ -1,5 +1,6 @@
 import type { ExpectedOutput } from '../model/expected-output';
 import type { LossLog } from '../model/loss-report';
+import type { ProviderAccount } from '../model/provider-account';
 import type { FinishReason } from '../model/finish-reason';
 import type { Usage, UsageDetails } from '../model/usage';
 import type { Share } from '../pricing/byok-fee';
@@ -56,9 +57,9 @@ export interface Dialect {
   readonly api: Api;
   /**
    * The caller's body as the endpoint's upstream shall see it. The few members that it has other words for go to
-   * the log where it is not said exactly. With a key of its own the caller pays the provider itself. Throws `invalid_request` for what is no object.
+   * the log where it is not said exactly. What may be asked for depends on the account. Throws `invalid_request` for what is no object.
    */
-  toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog, isOwnKey?: boolean): Buffer;
+  toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog, account?: ProviderAccount): Buffer;
   /** Throws `provider_unavailable` when the upstream's 200 is no answer. */
   readAnswer(body: Buffer, context: AnswerContext): Answer;
   /**

@@ -133,7 +133,9 @@ describe('a chat request for an OpenAI-speaking upstream', () => {
   ])('names the tier %s as the upstream does where its caller pays it: %s', (tier, sent) => {
     const body = Buffer.from(`{"model":"m","service_tier":"${tier}"}`);
     expect(JSON.parse(toUpstream(body.toString()))).not.toHaveProperty('service_tier');
-    const paid = openAiChat.toUpstream(body, endpoint, false, new LossLog(), true).toString();
+    const paid = openAiChat
+      .toUpstream(body, endpoint, false, new LossLog(), { isOwn: true, keepsNothing: false })
+      .toString();
     expect(JSON.parse(paid)).toMatchObject({ service_tier: sent });
   });
 

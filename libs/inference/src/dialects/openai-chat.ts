@@ -2,6 +2,7 @@ import { brokenAnswer, errorInside, readComplaintAt } from '../providers/upstrea
 import type { UpstreamStream } from '../providers/upstream-stream';
 import type { AnswerStream } from '../model/answer-stream';
 import type { LossLog } from '../model/loss-report';
+import { SHARED_ACCOUNT } from '../model/provider-account';
 import type { Endpoint } from '../routing/catalogue';
 import { setAskedTier } from './asked-tier';
 import { ownMembers } from './billing';
@@ -18,7 +19,7 @@ import { reword } from './openai-chat/reworded-members';
 import { usageEdits, usageText } from './openai-usage';
 import { cacheMarkEdits, leftOutMembers } from './own-members';
 import { hashedUser, memberText, scanRequest } from './request-members';
-import { retainedMembers } from './retained-members';
+import { retainedMembers, setCacheKey } from './retained-members';
 import { servedBy } from './served-tier';
 import { untakenMembers } from './untaken-parameters';
 import { saidBeside } from './usage-details';
@@ -29,7 +30,13 @@ export const openAiChat: Dialect = { name: 'openai-chat', api: 'chat', toUpstrea
 /** Where a request can be marked for the prompt cache, beside its top. */
 const MARKED_LISTS = [['messages', 'content'], ['tools']] as const;
 
-function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog, isOwnKey = false): Buffer {
+function toUpstream(
+  body: Buffer,
+  endpoint: Endpoint,
+  isStream: boolean,
+  log?: LossLog,
+  account = SHARED_ACCOUNT,
+): Buffer {
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) {
@@ -40,10 +47,11 @@ function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: L
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
+  setCacheKey(request, set, account);
   const reworded = [
-    ...setAskedTier(request, endpoint, set, { isOwnKey, log }),
+    ...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }),
     ...reword(request, endpoint, set, log),
-    ...retainedMembers(request, endpoint, isOwnKey),
+    ...retainedMembers(request, account),
   ];
   const remove = removedFrom(request, endpoint, reworded, log);
   const edits = memberEdits(request, { set, remove });

@@ -1,34 +1,88 @@
-import { anEndpoint } from '../testing';
+import { providerAccountOf, type ProviderAccount } from '../model/provider-account';
+import { anEndpoint, anOwnCredential } from '../testing';
+import type { CanonicalRequest } from '../model/canonical-request';
+import { LossLog } from '../model/loss-report';
+import { inAccount } from './asked-account';
 import { dialectOf } from './index';
 
-const ZDR = { zdr: true };
+type Request = Parameters<typeof providerAccountOf>[1];
+
+const OWN: ProviderAccount = { isOwn: true, keepsNothing: false };
+const SHARED: ProviderAccount = { isOwn: false, keepsNothing: false, tenant: 'acme' };
+const STORED = { store: true, metadata: { a: 'b' } };
+const LONG = { prompt_cache_retention: '24h' };
+
+const sent = (api: 'chat' | 'responses', body: object, account: ProviderAccount): Record<string, unknown> =>
+  JSON.parse(
+    dialectOf(api)
+      .toUpstream(Buffer.from(JSON.stringify({ model: 'm', ...body })), anEndpoint(), false, undefined, account)
+      .toString(),
+  ) as Record<string, unknown>;
 
 describe('members that make an upstream keep something', () => {
-  const sent = (api: 'chat' | 'responses', body: object, endpoint: object, isOwnKey: boolean): object =>
-    JSON.parse(
-      dialectOf(api)
-        .toUpstream(
-          Buffer.from(JSON.stringify({ model: 'm', ...body })),
-          anEndpoint(endpoint),
-          false,
-          undefined,
-          isOwnKey,
-        )
-        .toString(),
-    ) as object;
-
   it.each([
-    ['chat', { store: true, metadata: { a: 'b' } }, {}, false, ['store', 'metadata']],
-    ['chat', { store: true, metadata: { a: 'b' } }, ZDR, true, ['store', 'metadata']],
-    ['chat', { prompt_cache_retention: '24h' }, ZDR, false, ['prompt_cache_retention']],
-    ['responses', { prompt_cache_retention: '24h' }, ZDR, false, ['prompt_cache_retention']],
-    ['responses', { previous_response_id: 'r', conversation: 'c' }, {}, true, ['previous_response_id', 'conversation']],
-  ] as const)('on %s takes them out of %j for %j, own key %s', (api, body, endpoint, isOwnKey, names) => {
-    for (const name of names) expect(sent(api, body, endpoint, isOwnKey)).not.toHaveProperty(name);
+    ['chat', STORED, SHARED, ['store', 'metadata']],
+    ['chat', STORED, { ...OWN, keepsNothing: true }, ['store', 'metadata']],
+    ['chat', LONG, { ...SHARED, keepsNothing: true }, ['prompt_cache_retention']],
+    ['chat', LONG, { ...OWN, keepsNothing: true }, ['prompt_cache_retention']],
+    ['responses', LONG, { ...SHARED, keepsNothing: true }, ['prompt_cache_retention']],
+    ['responses', { previous_response_id: 'r', conversation: 'c' }, OWN, ['previous_response_id', 'conversation']],
+  ] as const)('on %s takes out of %j in the account %j', (api, body, account, names) => {
+    for (const name of names) expect(sent(api, body, account)).not.toHaveProperty(name);
   });
 
   it('leaves a stored completion of the own key, and metadata that nothing is stored under', () => {
-    expect(sent('chat', { store: true, metadata: { a: 'b' } }, {}, true)).toMatchObject({ store: true });
-    expect(sent('chat', { store: false, metadata: { a: 'b' } }, {}, false)).toHaveProperty('metadata', { a: 'b' });
+    expect(sent('chat', STORED, OWN)).toMatchObject({ store: true });
+    expect(sent('chat', { ...STORED, store: false }, SHARED)).toHaveProperty('metadata', { a: 'b' });
+  });
+
+  it('never asks for a stored response', () => {
+    expect(sent('responses', { store: true }, OWN)).toHaveProperty('store', false);
+  });
+});
+
+describe(providerAccountOf.name, () => {
+  const credential = anOwnCredential();
+  const zdr = anEndpoint({ zdr: true });
+  const plain = anEndpoint({ zdr: false });
+
+  it.each<[string, Parameters<typeof providerAccountOf>[0], Request]>([
+    ['the terms of the endpoint', { endpoint: zdr }, {}],
+    ['what the owner of the key declares', { endpoint: plain, credential: { ...credential, declaredZdr: true } }, {}],
+    ['a wish for zero retention', { endpoint: plain, credential }, { preferences: { zdr: true } }],
+    ['a wish against collection', { endpoint: plain, credential }, { preferences: { dataCollection: 'deny' } }],
+    ['a policy of zero retention', { endpoint: plain, credential }, { policies: [{ isZdrRequired: true }] }],
+    ['a policy against collection', { endpoint: plain, credential }, { policies: [{ isDataCollectionDenied: true }] }],
+  ])('keeps nothing by %s', (_by, candidate, request) => {
+    expect(providerAccountOf(candidate, request)).toMatchObject({ keepsNothing: true });
+  });
+
+  it('may keep something where nothing says that it must not', () => {
+    expect(providerAccountOf({ endpoint: plain, credential }, { policies: [{}] })).toEqual(OWN);
+    const known = { ...credential, declaredZdr: false };
+    expect(providerAccountOf({ endpoint: zdr, credential: known }, {})).toEqual(OWN);
+  });
+});
+
+describe('the key of a prompt cache', () => {
+  const keyOf = (api: 'chat' | 'responses', account: ProviderAccount): unknown =>
+    sent(api, { prompt_cache_key: 'victim' }, account)['prompt_cache_key'];
+
+  it.each(['chat', 'responses'] as const)('is bound to the tenant on the account of the operator: %s', (api) => {
+    const key = keyOf(api, SHARED);
+    expect(key).toMatch(/^[0-9a-f]{64}$/);
+    expect(keyOf(api, { ...SHARED })).toBe(key);
+    expect(keyOf(api, { ...SHARED, tenant: 'other' })).not.toBe(key);
+  });
+
+  it.each(['chat', 'responses'] as const)('is the own one on an account of the own: %s', (api) => {
+    expect(keyOf(api, OWN)).toBe('victim');
+  });
+
+  it('is bound to the tenant in requests that are translated too', () => {
+    const request = { promptCacheKey: 'victim' } as CanonicalRequest;
+    const keyIn = (account: ProviderAccount) => inAccount(request, anEndpoint(), account, new LossLog()).promptCacheKey;
+    expect(keyIn(SHARED)).toBe(keyOf('chat', SHARED));
+    expect(keyIn(OWN)).toBe('victim');
   });
 });

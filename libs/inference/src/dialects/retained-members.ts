@@ -1,4 +1,4 @@
-import type { Endpoint } from '../routing/catalogue';
+import { upstreamCacheKey, type ProviderAccount } from '../model/provider-account';
 import type { ScannedObject } from './json-members';
 import { memberText } from './request-members';
 
@@ -7,14 +7,27 @@ const STORED: readonly string[] = ['store', 'metadata'];
 
 /**
  * Returns the members of a chat or responses request that would make the upstream keep something and that it is not
- * sent: stored completions unless the caller's own key is used, long cache retention where the endpoint keeps nothing.
+ * sent: stored completions unless the caller's own key is used, long cache retention where nothing may be kept.
  */
-export function retainedMembers(request: ScannedObject, endpoint: Endpoint, isOwnKey: boolean): readonly string[] {
+export function retainedMembers(request: ScannedObject, { isOwn, keepsNothing }: ProviderAccount): readonly string[] {
   const removed: string[] = [];
-  if ((!isOwnKey || endpoint.zdr) && isGiven(request, 'store')) removed.push(...STORED);
-  if (endpoint.zdr && isGiven(request, 'prompt_cache_retention')) removed.push('prompt_cache_retention');
+  if ((!isOwn || keepsNothing) && isGiven(request, 'store')) removed.push(...STORED);
+  if (keepsNothing && isGiven(request, 'prompt_cache_retention')) removed.push('prompt_cache_retention');
   return removed;
 }
+
+/** Adds the caller's `prompt_cache_key` to the members that are set, where the upstream is told another. */
+export function setCacheKey(
+  request: ScannedObject,
+  set: Record<string, string | Buffer>,
+  account: ProviderAccount,
+): void {
+  const text = memberText(request, 'prompt_cache_key');
+  if (account.isOwn || text?.[0] !== QUOTE) return;
+  set['prompt_cache_key'] = JSON.stringify(upstreamCacheKey(JSON.parse(text.toString()) as string, account));
+}
+
+const QUOTE = 0x22;
 
 function isGiven(request: ScannedObject, name: string): boolean {
   const text = memberText(request, name)?.toString();

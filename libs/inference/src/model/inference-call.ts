@@ -1,7 +1,7 @@
 import type { Answer, PriceListName } from '../dialects/dialect';
 import type { UpstreamTimeouts } from '../providers/provider';
 import type { CredentialScope, OwnCredential } from '../routing/credential-source';
-import type { Candidate, RoutePlan, RoutePolicy, RouteRequest } from '../routing/route-plan';
+import type { Candidate, RoutePlan, RoutePolicy, RouteRequest, RoutingPreferences } from '../routing/route-plan';
 import type { AnswerStream } from './answer-stream';
 import type { Attempt } from './attempt';
 import type { CancelSignal } from './cancellation';
@@ -21,6 +21,7 @@ export interface InferenceRequest {
   readonly scope?: CredentialScope;
   /** Of the caller; whatever is asked of an endpoint, each of them must allow it. */
   readonly policies?: readonly RoutePolicy[];
+  readonly preferences?: RoutingPreferences;
   /** Betas of Anthropic's API that the caller asks for, as a header lists them; sent where they are taken. */
   readonly betas?: string | undefined;
   /** For the bill of a call that its caller leaves. */

@@ -69,6 +69,14 @@ export function providerToolsIn(body: unknown): readonly ProviderTool[] {
 
 const NONE: readonly ProviderTool[] = [];
 
+/** Tools that work on files which providers keep for days, whatever was agreed about prompts. */
+const KEEPING: ReadonlySet<ProviderTool> = new Set(['code_interpreter', 'file_search']);
+
+/** Whether a provider keeps something of a request because of this tool. */
+export function keepsFiles(tool: ProviderTool): boolean {
+  return KEEPING.has(tool);
+}
+
 /** Plugins of the gateway that do what a tool does. */
 const TOOLS_OF_PLUGINS: ReadonlyMap<unknown, ProviderTool> = new Map([
   ['web', 'web_search'],

@@ -1,4 +1,5 @@
 import { mostPromptTokens } from '../model/estimate';
+import { keepsFiles, type ProviderTool } from '../model/provider-tools';
 import { ownAccountNeed } from './account-references';
 import type { Rate } from '../pricing/money';
 import { dearestCompletion, type PriceList } from '../pricing/price';
@@ -25,7 +26,7 @@ export function hardFilters(request: RouteRequest, lostMembers: LostMembers = ()
   const isStrict = preferences?.requireParameters === true;
   const filters: HardFilter[] = [];
   if (policies) for (const policy of policies) filters.push(...policyFilters(policy, tools));
-  if (preferences) filters.push(...dataFilters(preferences), ...choiceFilters(preferences, request));
+  if (preferences) filters.push(...dataFilters(preferences, tools), ...choiceFilters(preferences, request));
   filters.push(...needsOf(request).map(needFilter));
   filters.push(...sizeFilters(request));
   if (isStrict) filters.push(parameterFilter(request.parameters ?? []));
@@ -46,12 +47,15 @@ function needFilter({ member, message, isMetBy }: EndpointNeed): HardFilter {
   };
 }
 
-function dataFilters(preferences: RoutingPreferences): HardFilter[] {
+function dataFilters(preferences: RoutingPreferences, tools: RouteRequest['tools'] = []): HardFilter[] {
   const filters: HardFilter[] = [];
   if (preferences.dataCollection === 'deny') {
     filters.push({ reason: NO_COLLECTION, keeps: (contender) => !collectsData(contender) });
   }
-  if (preferences.zdr === true) filters.push({ reason: ZDR_ONLY, keeps: isZdr });
+  if (preferences.zdr === true) {
+    filters.push({ reason: ZDR_ONLY, keeps: isZdr });
+    for (const tool of tools.filter(keepsFiles)) filters.push({ reason: keptBy(tool), keeps: () => false });
+  }
   if (preferences.enforceDistillableText === true) {
     filters.push({ reason: DISTILLABLE_ONLY, keeps: ({ endpoint }) => traitsOf(endpoint).isDistillable });
   }
@@ -170,6 +174,13 @@ const ZDR_ONLY = notFound(
   'provider.zdr',
   'No provider of the model has zero data retention',
 );
+const keptBy = (tool: ProviderTool): Reason =>
+  notFound(
+    'privacy_restricted',
+    'data_policy:zdr',
+    'provider.zdr',
+    `The tool ${tool} keeps files at the provider, so it cannot be used with zero data retention`,
+  );
 const DISTILLABLE_ONLY = notFound(
   'constraint_filtered',
   undefined,

@@ -65,6 +65,11 @@ describe('a policy on tools', () => {
       'Blocked by the policy of the workspace (ignored_tools): the tool mcp may not be used',
     ],
     [ofWorkspace({ ignored_tools: ['mcp'] }), ['shell'], null],
+    [
+      ofWorkspace({ zdr: true }),
+      ['code_interpreter'],
+      'Blocked by the policy of the workspace (zdr): the tool code_interpreter may not be used',
+    ],
   ])('%j with %j: %s', (policy, tools, message) => {
     expect(refusedTool(policy, tools)).toBe(message);
   });

@@ -1,4 +1,4 @@
-import type { ProviderTool } from '../model/provider-tools';
+import { keepsFiles, type ProviderTool } from '../model/provider-tools';
 import type { Endpoint, Model } from './catalogue-entries';
 import type { Candidate } from './planned-route';
 import { collectsData, isZdr, regionOf, type Contender } from './route-contender';
@@ -96,17 +96,18 @@ export function isModelAllowed(model: Model, policies: readonly RoutePolicy[]): 
 }
 
 /** Whether a policy says anything of tools. */
-export function rulesTools({ allowedTools, ignoredTools }: RoutePolicy): boolean {
-  return Boolean(allowedTools ?? ignoredTools);
+export function rulesTools({ allowedTools, ignoredTools, isZdrRequired }: RoutePolicy): boolean {
+  return Boolean(allowedTools ?? ignoredTools) || isZdrRequired === true;
 }
 
 function forbiddenTools(
-  { allowedTools, ignoredTools }: RoutePolicy,
+  { allowedTools, ignoredTools, isZdrRequired }: RoutePolicy,
   tools: readonly ProviderTool[],
 ): readonly { readonly member: string; readonly tool: ProviderTool }[] {
   return tools.flatMap((tool) => {
     if (allowedTools && !allowedTools.includes(tool)) return [{ member: 'allowed_tools', tool }];
-    return ignoredTools?.includes(tool) ? [{ member: 'ignored_tools', tool }] : [];
+    if (ignoredTools?.includes(tool)) return [{ member: 'ignored_tools', tool }];
+    return isZdrRequired === true && keepsFiles(tool) ? [{ member: 'zdr', tool }] : [];
   });
 }
 

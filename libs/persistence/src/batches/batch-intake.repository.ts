@@ -38,6 +38,8 @@ export interface BatchAcceptance {
   readonly credentialId?: string | null;
   /** The fee alone is reserved for it, so it is called with its owner's keys or not at all. */
   readonly isOwnKeysOnly?: boolean;
+  /** Its provider may keep nothing, so it is not given its files. */
+  readonly leavesNothing?: boolean;
   readonly total: number;
   /** Where its end is announced; null or absent for nowhere. */
   readonly callbackUrl?: string | null;
@@ -174,7 +176,7 @@ export class BatchIntakeRepository {
       sql: `
         UPDATE batches b SET status = 'validating', lease_until = NULL, endpoint = $2, model = $3, provider = $4,
                            upstream_model = $5, total = $6, idempotency_key = $7, request_hash = $8, callback_url = $9, quote = $10,
-                           credential_id = $11, own_keys_only = $12,
+                           credential_id = $11, own_keys_only = $12, leaves_nothing = $13,
                            created_at = now(), expires_at = now() + ${WINDOW}
         WHERE id = $1 AND status = 'receiving'
         RETURNING ${NEW_BATCH_VIEW}`,
@@ -191,6 +193,7 @@ export class BatchIntakeRepository {
         acceptance.quote ? JSON.stringify(acceptance.quote) : null,
         acceptance.credentialId ?? null,
         acceptance.isOwnKeysOnly === true,
+        acceptance.leavesNothing === true,
       ],
     });
     const row = await accepted.catch((error: unknown) => {

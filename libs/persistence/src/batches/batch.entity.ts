@@ -87,6 +87,10 @@ export class BatchEntity {
   @Column({ type: 'boolean', name: 'own_keys_only', default: false })
   ownKeysOnly: boolean;
 
+  /** A policy forbids its provider to keep anything, so it is no batch there. */
+  @Column({ type: 'boolean', name: 'leaves_nothing', default: false })
+  leavesNothing: boolean;
+
   @Column({ type: 'text', name: 'completion_window', default: '24h' })
   completionWindow: string;
 

@@ -35,6 +35,7 @@ import { BatchFunds1763900000170 } from './1763900000170-batch-funds';
 import { OpenWork1763900000190 } from './1763900000190-open-work';
 import { ReadableAudit1763900000210 } from './1763900000210-readable-audit';
 import { OwnKeysOnly1763900000215 } from './1763900000215-own-keys-only';
+import { BatchesThatLeaveNothing1763900000216 } from './1763900000216-batches-that-leave-nothing';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -75,4 +76,5 @@ export const migrations = [
   OpenWork1763900000190,
   ReadableAudit1763900000210,
   OwnKeysOnly1763900000215,
+  BatchesThatLeaveNothing1763900000216,
 ];

@@ -70,6 +70,15 @@ describe(NativeBatchesRepository.name, () => {
     expect(others.filter(({ batchNumber }) => batchNumber === batch.number)).toEqual([]);
   });
 
+  it('is offered no batch whose provider may keep nothing', async () => {
+    const batch = await storeBatch(test.database, 8);
+    await test.database.execute({ sql: 'UPDATE batches SET leaves_nothing = true WHERE id = $1', values: [batch.id] });
+    const beginning = (number: bigint) =>
+      test.database.transaction((session) => new NativePlansRepository().beginning(session, number));
+    expect(await beginning(batch.number)).toBeNull();
+    expect(await beginning((await storeBatch(test.database, 8)).number)).not.toBeNull();
+  });
+
   it('counts the inputs of embeddings where a provider takes only so many in one order', async () => {
     const ofLines = [1, 1, 1, 1, 9, 1, 1, 1, 1, 1, 1, 1];
     await planned(12, 1_000, { most: 10, ofLines });

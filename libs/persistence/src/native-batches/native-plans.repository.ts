@@ -44,6 +44,7 @@ interface Part {
  */
 @Injectable()
 export class NativePlansRepository {
+  /** Null for a batch whose provider must not be given its files. */
   async beginning(session: Session, number: bigint): Promise<BeginningBatch | null> {
     const row = await session.firstRow<{
       id: string;
@@ -57,7 +58,7 @@ export class NativePlansRepository {
       name: 'native-beginning',
       sql: `SELECT id, created_on::text AS created_on, endpoint, model, provider, upstream_model,
               (extract(epoch FROM expires_at - now()) * 1000)::bigint AS remaining_ms
-            FROM batches WHERE number = $1`,
+            FROM batches WHERE number = $1 AND NOT leaves_nothing`,
       values: [number],
     });
     if (row === null) return null;

@@ -115,8 +115,10 @@ describe('a messages request for an upstream that speaks messages', () => {
     ['flex', undefined, 'auto'],
   ])('names the tier %s as the upstream does: %s, and where its caller pays it: %s', (tier, sent, paid) => {
     const body = Buffer.from(`{"model":"m","max_tokens":1,"speed":"fast","service_tier":"${tier}"}`);
-    const tierOf = (isOwnKey: boolean) =>
-      JSON.parse(anthropicMessages.toUpstream(body, endpoint, false, new LossLog(), isOwnKey).toString()) as object;
+    const tierOf = (isOwn: boolean) =>
+      JSON.parse(
+        anthropicMessages.toUpstream(body, endpoint, false, new LossLog(), { isOwn, keepsNothing: false }).toString(),
+      ) as object;
     expect([tierOf(false), tierOf(true)]).toEqual([
       { model: 'acme-large-2026', max_tokens: 1, ...(sent && { service_tier: sent }) },
       { model: 'acme-large-2026', max_tokens: 1, speed: 'fast', service_tier: paid },

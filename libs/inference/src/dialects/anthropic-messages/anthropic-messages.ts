@@ -1,6 +1,7 @@
 import { toFinishReason } from '../../model/finish-reason';
 import type { AnswerStream } from '../../model/answer-stream';
 import type { LossLog } from '../../model/loss-report';
+import { SHARED_ACCOUNT } from '../../model/provider-account';
 import type { UpstreamStream } from '../../providers/provider';
 import { brokenAnswer } from '../../providers/upstream-error';
 import type { Endpoint } from '../../routing/catalogue';
@@ -39,7 +40,13 @@ export const anthropicMessages: Dialect = {
 const STANDARD_TIERS: readonly string[] = ['default', 'standard', 'standard_only'];
 const tierWord = (tier: string): string => (STANDARD_TIERS.includes(tier) ? 'standard_only' : 'auto');
 
-function toUpstream(body: Buffer, endpoint: Endpoint, isStream: boolean, log?: LossLog, isOwnKey = false): Buffer {
+function toUpstream(
+  body: Buffer,
+  endpoint: Endpoint,
+  isStream: boolean,
+  log?: LossLog,
+  { isOwn: isOwnKey } = SHARED_ACCOUNT,
+): Buffer {
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) set['stream'] = 'true';

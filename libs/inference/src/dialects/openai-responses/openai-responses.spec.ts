@@ -231,7 +231,9 @@ describe('a request for an upstream that speaks responses', () => {
   ])('asks for the tier %s in a word that upstreams know where its caller pays it: %s', (tier, sent) => {
     const body = Buffer.from(`{"model":"m","service_tier":"${tier}"}`);
     expect(JSON.parse(toUpstream(body.toString()))).not.toHaveProperty('service_tier');
-    const paid = openAiResponses.toUpstream(body, endpoint, false, new LossLog(), true).toString();
+    const paid = openAiResponses
+      .toUpstream(body, endpoint, false, new LossLog(), { isOwn: true, keepsNothing: false })
+      .toString();
     expect(JSON.parse(paid)).toMatchObject({ service_tier: sent });
   });
 

@@ -1,10 +1,11 @@
 import type { LossLog } from '../../model/loss-report';
+import { SHARED_ACCOUNT } from '../../model/provider-account';
 import type { Endpoint } from '../../routing/catalogue';
 import { setAskedTier } from '../asked-tier';
 import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject } from '../json-members';
 import { cacheMarkEdits, leftOutMembers, removalsAt } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers } from '../retained-members';
+import { retainedMembers, setCacheKey } from '../retained-members';
 import { untakenMembers } from '../untaken-parameters';
 import { returnedThoughtEdits } from './returned-thoughts';
 import { rewordedReasoning } from './reworded-reasoning';
@@ -39,22 +40,23 @@ export function toUpstreamRequest(
   endpoint: Endpoint,
   isStream: boolean,
   log?: LossLog,
-  isOwnKey = false,
+  account = SHARED_ACCOUNT,
 ): Buffer {
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel), store: 'false' };
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
-  const tier = setAskedTier(request, endpoint, set, { isOwnKey, log });
+  const tier = setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log });
   for (const name of USERS) {
     const hash = hashedText(request, name);
     if (hash !== null) set[name] = hash;
   }
+  setCacheKey(request, set, account);
   const reasoning = rewordedReasoning(request, endpoint, log);
   if (reasoning !== undefined) set['reasoning'] = reasoning;
   const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
   // `store` is set above, and metadata stays here: it is only echoed.
-  const retained = retainedMembers(request, endpoint, isOwnKey).filter((name) => name === 'prompt_cache_retention');
+  const retained = retainedMembers(request, account).filter((name) => name === 'prompt_cache_retention');
   const remove = [...removedFrom(request), ...leftOut, ...tier, ...retained];
   const edits = memberEdits(request, { set, remove });
   const returned = returnedEdits(request, endpoint, log);

@@ -167,7 +167,7 @@ export function finishOfResponse(response: UpstreamResponse): {
 }
 
 /** What the caller set and the upstream only saw as a hash. */
-const HASHED = ['user', 'safety_identifier'] as const;
+const HASHED = ['user', 'safety_identifier', 'prompt_cache_key'] as const;
 
 /** Settings of the request that a response repeats: where the upstream leaves one out, the caller's own word holds. */
 const REPEATED: ReadonlySet<string> = new Set([
