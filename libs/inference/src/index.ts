@@ -46,8 +46,17 @@ export { atTurnEnd } from './model/turn-end';
 export type * from './model/conversation';
 export type * from './model/canonical-request';
 export type * from './model/canonical-answer';
-export { estimatePromptTokens, estimateTextTokens, mostPromptTokens, tokensOfBytes } from './model/estimate';
+export {
+  estimatePrompt,
+  estimatePromptTokens,
+  estimateTextTokens,
+  mostPromptTokens,
+  tokensOfBytes,
+  type PromptEstimate,
+} from './model/estimate';
+export type { CacheWrite, PromptKinds } from './model/prompt-kinds';
 export { providerToolsIn, toolOfType, type ProviderTool } from './model/provider-tools';
+export { cachesUnasked, searchesUnasked } from './routing/unasked-uses';
 export { scanJsonShape, type JsonShape } from './model/json-shape';
 export { longestInputTokens } from './dialects/openai-embeddings-input';
 export type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
@@ -60,6 +69,7 @@ export { managedLanePrices } from './pricing/managed-lane';
 export { DEFAULT_BYOK_FEE, byokCost, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
 export * from './pricing/money';
 export * from './pricing/price';
+export * from './pricing/price-estimate';
 export * from './audio/audio-bytes';
 export * from './audio/audio-duration';
 export * from './audio/audio-format';

@@ -68,7 +68,7 @@ describe('the hold of a call', () => {
   it('is also for some uses of each tool that the provider runs', () => {
     const pricing = { ...DEAR, webSearch: parseRate('0.01'), tools: { file_search: parseRate('0.0025') } };
     const hold = (tools: readonly string[]): bigint =>
-      estimateHold(aCatalogue(aModel({ slug: 'acme/tools', endpoints: [anEndpoint({ pricing })] })), {
+      estimateHold(aCatalogue(aModel({ slug: 'acme/tools', endpoints: [anEndpoint({ apis: ['responses'], pricing })] })), {
         api: 'responses',
         models: ['acme/tools'],
         promptTokens: 0,

@@ -83,7 +83,7 @@ export class PluginRun {
   }
 
   #current(): IncomingCall {
-    return { ...this.call, body: this.#body.bytes, parsed: this.#body.parsed, promptTokens: undefined };
+    return { ...this.call, body: this.#body.bytes, parsed: this.#body.parsed, promptTokens: undefined, promptKinds: undefined };
   }
 
   /** A whole answer, with what the plugins make of it. */

@@ -1,7 +1,8 @@
 import { mostPromptTokens } from '../model/estimate';
 import { ownAccountNeed } from './account-references';
 import type { Rate } from '../pricing/money';
-import { dearestCompletion, type PriceList } from '../pricing/price';
+import type { PriceList } from '../pricing/price';
+import { dearestCompletion } from '../pricing/price-estimate';
 import { highestPricesFor } from '../pricing/price-overrides';
 import type { Endpoint } from './catalogue-entries';
 import { collectsData, isZdr, type Contender } from './route-contender';
