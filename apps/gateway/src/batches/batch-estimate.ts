@@ -7,6 +7,7 @@ import {
   priceExpected,
   searchesUnasked,
   toolRate,
+  uncappedTokens,
   type Endpoint,
   type ExpectedUse,
   type PicoUsd,
@@ -18,8 +19,6 @@ import type { BatchLineDraft } from './batch-line';
 
 /** Text is nearer four bytes a token. Three keep the hold above the bill, so that most batches need not extend it. */
 const BYTES_PER_TOKEN = 3;
-/** What a line without a cap is expected to generate at most; what goes beyond it is still charged. */
-const UNCAPPED_OUTPUT_TOKENS = 1_024;
 
 const CACHE_WRITES: readonly PromptKinds['cacheWrite'][] = [null, '5m', '1h'];
 
@@ -119,12 +118,11 @@ class AskedTools {
 }
 
 function useOf({ lines, answers, ...size }: SizeClass, endpoint: Endpoint, generates: boolean): ExpectedUse {
-  const perAnswer = Math.min(UNCAPPED_OUTPUT_TOKENS, endpoint.maxCompletionTokens ?? UNCAPPED_OUTPUT_TOKENS);
   return {
     promptTokens: size.promptTokens,
     kinds: size,
     cachesUnasked: cachesUnasked(endpoint),
-    completionTokens: generates ? size.cappedOutputTokens + size.uncappedAnswers * perAnswer : 0,
+    completionTokens: generates ? size.cappedOutputTokens + size.uncappedAnswers * uncappedTokens(endpoint) : 0,
     answers: generates ? answers : 0,
     calls: lines,
   };
