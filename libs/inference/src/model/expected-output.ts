@@ -1,4 +1,4 @@
-import type { Endpoint } from '../routing/catalogue';
+import type { Endpoint } from '../routing/catalogue-entries';
 
 /** What a request says of the tokens that its answer may take. */
 export interface ExpectedOutput {
@@ -40,7 +40,11 @@ export function heldOutputTokens(
   { maxTokens, answers }: Pick<ExpectedOutput, 'maxTokens' | 'answers'>,
 ): number {
   const { maxCompletionTokens } = endpoint;
-  const cap = Math.min(maxTokens ?? uncappedTokens(endpoint), maxCompletionTokens ?? MOST_HELD_TOKENS, MOST_HELD_TOKENS);
+  const cap = Math.min(
+    maxTokens ?? uncappedTokens(endpoint),
+    maxCompletionTokens ?? MOST_HELD_TOKENS,
+    MOST_HELD_TOKENS,
+  );
   return cap * answers;
 }
 

@@ -230,6 +230,7 @@ function orderWishOf(request: RouteRequest, { resolved, tiers }: Field): OrderWi
     maxLatency: preferences.preferredMaxLatency ?? null,
     hasLinkedMedia: request.hasLinkedMedia === true,
     estimatedPromptTokens: request.estimatedPromptTokens ?? 0,
+    paints: request.outputModalities?.includes('image') ?? false,
     stickyKey: request.stickyKey ?? null,
   };
 }
