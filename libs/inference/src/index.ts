@@ -37,7 +37,13 @@ export {
 export type { Attempt } from './model/attempt';
 export { callStatus } from './model/call-status';
 export { callAbandoned, callCancelled, Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
-export { heldOutputTokens, uncappedTokens, thinkingWishOf, type ExpectedOutput, type ThinkingWish } from './model/expected-output';
+export {
+  heldOutputTokens,
+  uncappedTokens,
+  thinkingWishOf,
+  type ExpectedOutput,
+  type ThinkingWish,
+} from './model/expected-output';
 export { leftCallOf, type LeftCall } from './model/left-call';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms, type LeftoverBounds } from './model/leftover-reads';
 export { attemptsBefore, failedRouteOf, sameRoute, type FailedRoute } from './routing/failed-route';

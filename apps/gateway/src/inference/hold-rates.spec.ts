@@ -55,11 +55,16 @@ const TRIGGERS: Readonly<Record<Exclude<keyof PriceList, Priced>, Readonly<Recor
   inputCacheWrite: {
     'a mark on a part': { body: marked({ type: 'ephemeral' }), usage: written },
     'a mark on a tool': {
-      body: chat(LONG, { tools: [{ type: 'function', function: { name: 'f' }, cache_control: { type: 'ephemeral' } }] }),
+      body: chat(LONG, {
+        tools: [{ type: 'function', function: { name: 'f' }, cache_control: { type: 'ephemeral' } }],
+      }),
       usage: written,
     },
     'a mark on the whole request': { body: chat(LONG, { cache_control: { type: 'ephemeral' } }), usage: written },
-    'a breakpoint': { body: chat([{ type: 'text', text: LONG, prompt_cache_breakpoint: { mode: 'explicit' } }]), usage: written },
+    'a breakpoint': {
+      body: chat([{ type: 'text', text: LONG, prompt_cache_breakpoint: { mode: 'explicit' } }]),
+      usage: written,
+    },
   },
   inputCacheWrite1h: {
     'a mark for an hour': {

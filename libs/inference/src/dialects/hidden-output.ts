@@ -21,7 +21,10 @@ export function hiddenTokens(context: AnswerContext, seenTokens: number): number
  * Returns how many pictures a model can have painted unseen, for the same bill: one for each answer where the model
  * paints, the request leaves room for one and does not forbid it, and none has come.
  */
-export function hiddenPictures({ model, endpoint, expected, requestBody }: AnswerContext, seenPictures: number): number {
+export function hiddenPictures(
+  { model, endpoint, expected, requestBody }: AnswerContext,
+  seenPictures: number,
+): number {
   if (seenPictures > 0 || !model.architecture.outputModalities.includes('image')) return 0;
   const modalities = memberText(scanRequest(requestBody), 'modalities');
   const isWanted = modalities === undefined || modalities[0] !== OPEN_ARRAY || modalities.includes('"image"');

@@ -21,7 +21,11 @@ const BASE64_BYTES = 4 / 3;
 export function countSeen({ contentBytes, pictures, audioBytes }: SeenOutput): SeenCounts {
   const imageCompletion = pictures * PICTURE_TOKENS;
   const audioCompletion = Math.ceil(audioBytes / BASE64_BYTES / AUDIO_BYTES_PER_TOKEN);
-  return { completion: tokensOfBytes(contentBytes) + imageCompletion + audioCompletion, imageCompletion, audioCompletion };
+  return {
+    completion: tokensOfBytes(contentBytes) + imageCompletion + audioCompletion,
+    imageCompletion,
+    audioCompletion,
+  };
 }
 
 export interface SeenCounts {
@@ -41,7 +45,10 @@ export function seenSince(now: SeenOutput, then: SeenOutput): SeenOutput {
 }
 
 /** Adds output to the counts of a report that was made before it, or that has none of the answer. */
-export function withSeen(counts: ReportedCounts, { completion, imageCompletion, audioCompletion }: SeenCounts): ReportedCounts {
+export function withSeen(
+  counts: ReportedCounts,
+  { completion, imageCompletion, audioCompletion }: SeenCounts,
+): ReportedCounts {
   return {
     ...counts,
     completion: (counts.completion ?? 0) + completion,

@@ -47,5 +47,7 @@ export class CacheMarks {
 }
 
 function unescaped(text: string): Buffer {
-  return Buffer.from(text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16))));
+  return Buffer.from(
+    text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16))),
+  );
 }
