@@ -20,6 +20,7 @@ import type { BatchLineDraft } from './batch-line';
 /** Text is nearer four bytes a token. Three keep the hold above the bill, so that most batches need not extend it. */
 const BYTES_PER_TOKEN = 3;
 
+const PLAIN_TEXT: PromptKinds = { audioTokens: 0, imageTokens: 0, images: 0, cacheWrite: null };
 const CACHE_WRITES: readonly PromptKinds['cacheWrite'][] = [null, '5m', '1h'];
 
 /** Lines whose prompts have fewer tokens than a power of two, and at least half as many, and ask for one cache write. */
@@ -49,13 +50,14 @@ export class BatchEstimate {
     const { tokens, kinds } = estimatePrompt(line.body);
     // Symbols, numbers and rare scripts have more tokens than a third of their bytes.
     const promptTokens = Math.max(Math.ceil(line.body.length / BYTES_PER_TOKEN), tokens);
-    const size = this.classOf(bitsOf(promptTokens), kinds?.cacheWrite ?? null);
+    const { cacheWrite, audioTokens, imageTokens, images } = kinds ?? PLAIN_TEXT;
+    const size = this.classOf(bitsOf(promptTokens), cacheWrite);
     size.lines += 1;
     size.answers += line.choices;
     size.promptTokens += promptTokens;
-    size.audioTokens += kinds?.audioTokens ?? 0;
-    size.imageTokens += kinds?.imageTokens ?? 0;
-    size.images += kinds?.images ?? 0;
+    size.audioTokens += audioTokens;
+    size.imageTokens += imageTokens;
+    size.images += images;
     if (line.maxOutputTokens === null) size.uncappedAnswers += line.choices;
     else size.cappedOutputTokens += line.maxOutputTokens;
     for (const tool of line.tools) this.tools.add(tool);

@@ -95,14 +95,14 @@ interface UseSettings<Call extends ToolCall> extends RunSettings<Call> {
 async function useTool<Call extends ToolCall>(
   call: Call,
   context: ToolContext,
-  { leftMs, fund, onEnd, onLate, goesOn }: UseSettings<Call>,
+  settings: UseSettings<Call>,
 ): Promise<FinishedCall<Call>> {
   const args = parsedArguments(call.arguments);
   if (args === INVALID) {
     return { call, outcome: failedUse('The arguments are not valid JSON.'), wasRun: false };
   }
-  const { bound } = call.tool;
-  const reserved = await fund.reserve(bound.mostPicoUsd ?? 0n).catch(refusalToPay);
+  const { fund } = settings;
+  const reserved = await fund.reserve(call.tool.bound.mostPicoUsd ?? 0n).catch(refusalToPay);
   if (reserved === null) {
     return { call, outcome: failedUse('There is not enough credit left to use this tool.'), wasRun: false };
   }
@@ -110,6 +110,16 @@ async function useTool<Call extends ToolCall>(
     fund.spent(reserved, 0n);
     throw callCancelled();
   }
+  return useReserved(call, { args, reserved }, context, settings);
+}
+
+async function useReserved<Call extends ToolCall>(
+  call: Call,
+  { args, reserved }: { readonly args: unknown; readonly reserved: bigint },
+  context: ToolContext,
+  { leftMs, fund, onEnd, onLate, goesOn }: UseSettings<Call>,
+): Promise<FinishedCall<Call>> {
+  const { bound } = call.tool;
   const timeoutMs = Math.max(1, Math.min(bound.timeoutMs ?? DEFAULT_TIMEOUT_MS, leftMs));
   const own = Cancellation.following(context.cancellation);
   const use = bound.run(args, { ...context, cancellation: own, signal: own.toAbortSignal() });
@@ -150,6 +160,7 @@ async function withinTime(
     isLate = true;
     cancellation.leave();
   }, timeoutMs);
+  timer.unref();
   try {
     const outcome = await Promise.race([use, left]);
     if (outcome !== null) return outcome;
