@@ -37,7 +37,13 @@ export {
 export type { Attempt } from './model/attempt';
 export { callStatus } from './model/call-status';
 export { callAbandoned, callCancelled, Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
-export { heldOutputTokens, thinkingWishOf, type ExpectedOutput, type ThinkingWish } from './model/expected-output';
+export {
+  heldOutputTokens,
+  uncappedTokens,
+  thinkingWishOf,
+  type ExpectedOutput,
+  type ThinkingWish,
+} from './model/expected-output';
 export { leftCallOf, type LeftCall } from './model/left-call';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms, type LeftoverBounds } from './model/leftover-reads';
 export { attemptsBefore, failedRouteOf, sameRoute, type FailedRoute } from './routing/failed-route';
@@ -46,8 +52,17 @@ export { atTurnEnd } from './model/turn-end';
 export type * from './model/conversation';
 export type * from './model/canonical-request';
 export type * from './model/canonical-answer';
-export { estimatePromptTokens, estimateTextTokens, mostPromptTokens, tokensOfBytes } from './model/estimate';
+export {
+  estimatePrompt,
+  estimatePromptTokens,
+  estimateTextTokens,
+  mostPromptTokens,
+  tokensOfBytes,
+  type PromptEstimate,
+} from './model/estimate';
+export type { CacheWrite, PromptKinds } from './model/prompt-kinds';
 export { providerToolsIn, toolOfType, type ProviderTool } from './model/provider-tools';
+export { cachesUnasked, searchesUnasked } from './routing/unasked-uses';
 export { scanJsonShape, type JsonShape } from './model/json-shape';
 export { longestInputTokens } from './dialects/openai-embeddings-input';
 export type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
@@ -61,6 +76,7 @@ export { DEFAULT_BYOK_FEE, byokCost, feeOf, parsePercent, sumCosts, type Share }
 export { forbidsRetention, providerAccountOf } from './model/provider-account';
 export * from './pricing/money';
 export * from './pricing/price';
+export * from './pricing/price-estimate';
 export * from './audio/audio-bytes';
 export * from './audio/audio-duration';
 export * from './audio/audio-format';

@@ -17,6 +17,7 @@ const lineWith = (body: Buffer, maxOutputTokens: number | null): BatchLineDraft 
   model: null,
   maxOutputTokens,
   choices: 1,
+  tools: [],
 });
 
 /** Three bytes of plain text are taken for a token. */

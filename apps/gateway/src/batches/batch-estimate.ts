@@ -1,25 +1,38 @@
 import {
-  dearestCompletion,
+  cachesUnasked,
   estimatedPrice,
-  estimatePromptTokens,
+  estimatePrompt,
   highestPricesFor,
   managedLanePrices,
-  priceUsage,
+  priceExpected,
+  searchesUnasked,
+  toolRate,
+  uncappedTokens,
   type Endpoint,
+  type ExpectedUse,
   type PicoUsd,
   type PriceList,
+  type PromptKinds,
+  type ProviderTool,
 } from '@libs/inference';
 import type { BatchLineDraft } from './batch-line';
 
 /** Text is nearer four bytes a token. Three keep the hold above the bill, so that most batches need not extend it. */
 const BYTES_PER_TOKEN = 3;
-/** What a line without a cap is expected to generate at most; what goes beyond it is still charged. */
-const UNCAPPED_OUTPUT_TOKENS = 1_024;
 
-/** Lines whose prompts have fewer tokens than a power of two, and at least half as many. */
+const PLAIN_TEXT: PromptKinds = { audioTokens: 0, imageTokens: 0, images: 0, cacheWrite: null };
+const CACHE_WRITES: readonly PromptKinds['cacheWrite'][] = [null, '5m', '1h'];
+
+/** Lines whose prompts have fewer tokens than a power of two, and at least half as many, and ask for one cache write. */
 interface SizeClass {
+  readonly bits: number;
+  readonly cacheWrite: PromptKinds['cacheWrite'];
   lines: number;
+  answers: number;
   promptTokens: number;
+  audioTokens: number;
+  imageTokens: number;
+  images: number;
   cappedOutputTokens: number;
   uncappedAnswers: number;
 }
@@ -27,64 +40,97 @@ interface SizeClass {
 /**
  * What a batch will cost at most, as far as its lines say: gathered while they stream in, priced when the
  * endpoint is known. Constant memory for any number of lines: they are summed by size, because long prompts may have
- * rates of their own.
+ * rates of their own, and by what they ask of a prompt cache.
  */
 export class BatchEstimate {
-  /** At the exponent of their power of two. */
   private readonly classes: (SizeClass | undefined)[] = [];
+  private readonly tools = new AskedTools();
 
   add(line: BatchLineDraft): void {
-    const promptTokens = promptTokensOf(line.body);
-    const size = (this.classes[bitsOf(promptTokens)] ??= emptyClass());
+    const { tokens, kinds } = estimatePrompt(line.body);
+    // Symbols, numbers and rare scripts have more tokens than a third of their bytes.
+    const promptTokens = Math.max(Math.ceil(line.body.length / BYTES_PER_TOKEN), tokens);
+    const { cacheWrite, audioTokens, imageTokens, images } = kinds ?? PLAIN_TEXT;
+    const size = this.classOf(bitsOf(promptTokens), cacheWrite);
     size.lines += 1;
+    size.answers += line.choices;
     size.promptTokens += promptTokens;
+    size.audioTokens += audioTokens;
+    size.imageTokens += imageTokens;
+    size.images += images;
     if (line.maxOutputTokens === null) size.uncappedAnswers += line.choices;
     else size.cappedOutputTokens += line.maxOutputTokens;
+    for (const tool of line.tools) this.tools.add(tool);
   }
 
   /** Pico-dollars. Embeddings generate no tokens. */
   costAt(endpoint: Endpoint, generates: boolean): PicoUsd {
     const prices = managedLanePrices(endpoint.provider) === 'batch' ? endpoint.batchPricing : endpoint.pricing;
-    const perAnswer = Math.min(UNCAPPED_OUTPUT_TOKENS, endpoint.maxCompletionTokens ?? UNCAPPED_OUTPUT_TOKENS);
     let sum = 0n;
-    for (const [bits, size] of this.classes.entries()) {
+    let lines = 0;
+    for (const size of this.classes) {
       if (size === undefined) continue;
-      const completionTokens = generates ? size.cappedOutputTokens + size.uncappedAnswers * perAnswer : 0;
-      sum += costOf(highestPricesFor(prices, 0, 2 ** bits - 1), size, completionTokens);
+      lines += size.lines;
+      sum += priceExpected(highestPricesFor(prices, 0, 2 ** size.bits - 1), useOf(size, endpoint, generates));
     }
-    return sum;
+    if (!generates) return sum;
+    const searches = searchesUnasked(endpoint) ? estimatedPrice(prices.webSearch ?? 0n, BigInt(lines)) : 0n;
+    return sum + searches + this.tools.costAt(prices);
+  }
+
+  private classOf(bits: number, cacheWrite: PromptKinds['cacheWrite']): SizeClass {
+    const index = bits * CACHE_WRITES.length + CACHE_WRITES.indexOf(cacheWrite);
+    return (this.classes[index] ??= {
+      bits,
+      cacheWrite,
+      lines: 0,
+      answers: 0,
+      promptTokens: 0,
+      audioTokens: 0,
+      imageTokens: 0,
+      images: 0,
+      cappedOutputTokens: 0,
+      uncappedAnswers: 0,
+    });
   }
 }
 
-/** Symbols, numbers and rare scripts have more tokens than a third of their bytes. */
-function promptTokensOf(body: Buffer): number {
-  return Math.max(Math.ceil(body.length / BYTES_PER_TOKEN), estimatePromptTokens(body));
+/** Number of tools that are told apart, so that names of the callers' own making take no memory. */
+const MOST_TOOLS = 64;
+
+/** How many lines ask for each tool of the provider. One use each is reserved; a batch that has more extends its hold. */
+class AskedTools {
+  private readonly lines = new Map<ProviderTool, number>();
+  private others = 0;
+
+  add(tool: ProviderTool): void {
+    const isKnown = this.lines.has(tool) || this.lines.size < MOST_TOOLS;
+    if (isKnown) this.lines.set(tool, (this.lines.get(tool) ?? 0) + 1);
+    else this.others += 1;
+  }
+
+  costAt(prices: PriceList): PicoUsd {
+    const rates = [prices.webSearch ?? 0n, ...Object.values(prices.tools ?? {})];
+    const dearest = rates.reduce((most, rate) => (rate > most ? rate : most));
+    return [...this.lines].reduce(
+      (sum, [tool, lines]) => sum + estimatedPrice(toolRate(prices, tool) ?? 0n, BigInt(lines)),
+      estimatedPrice(dearest, BigInt(this.others)),
+    );
+  }
 }
 
-function costOf(prices: PriceList, { lines, promptTokens }: SizeClass, completionTokens: number): PicoUsd {
-  const usage = {
-    promptTokens,
-    completionTokens,
-    totalTokens: promptTokens + completionTokens,
-    cachedTokens: 0,
-    cacheWriteTokens: 0,
-    reasoningTokens: 0,
-    audioPromptTokens: 0,
-    audioCompletionTokens: 0,
-    provenance: 'estimated' as const,
+function useOf({ lines, answers, ...size }: SizeClass, endpoint: Endpoint, generates: boolean): ExpectedUse {
+  return {
+    promptTokens: size.promptTokens,
+    kinds: size,
+    cachesUnasked: cachesUnasked(endpoint),
+    completionTokens: generates ? size.cappedOutputTokens + size.uncappedAnswers * uncappedTokens(endpoint) : 0,
+    answers: generates ? answers : 0,
+    calls: lines,
   };
-  // All tokens of an answer may be of its dearest kind.
-  return (
-    priceUsage({ ...prices, completion: dearestCompletion(prices) }, usage).totalCost +
-    estimatedPrice(prices.request ?? 0n, BigInt(lines - 1))
-  );
 }
 
 /** The least exponent of a power of two above a whole number. */
 function bitsOf(count: number): number {
   return 32 - Math.clz32(count);
-}
-
-function emptyClass(): SizeClass {
-  return { lines: 0, promptTokens: 0, cappedOutputTokens: 0, uncappedAnswers: 0 };
 }

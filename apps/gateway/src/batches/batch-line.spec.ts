@@ -39,6 +39,7 @@ describe(readBatchLine, () => {
     expect(read({ custom_id: 'a', body: { ...body, max_tokens: 10, n: 3 } })).toMatchObject({
       maxOutputTokens: 30,
       choices: 3,
+      tools: [],
     });
     expect(read({ custom_id: 'a', body }).maxOutputTokens).toBeNull();
   });

@@ -1,6 +1,6 @@
 import { hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { findValue } from '@libs/inference';
+import { findValue, providerToolsIn, type ProviderTool } from '@libs/inference';
 
 /** One element of `requests` that passed every check that needs no knowledge of endpoint or model. */
 export interface BatchLineDraft {
@@ -13,6 +13,8 @@ export interface BatchLineDraft {
   readonly maxOutputTokens: number | null;
   /** Answers asked for. */
   readonly choices: number;
+  /** That the provider runs, if it serves; each once. */
+  readonly tools: readonly ProviderTool[];
 }
 
 const MAX_CUSTOM_ID_LENGTH = 512;
@@ -43,6 +45,7 @@ export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
     model: readModel(where, body.model),
     maxOutputTokens: cap === null ? null : cap * choices,
     choices,
+    tools: providerToolsIn(body),
   };
 }
 

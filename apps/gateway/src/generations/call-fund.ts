@@ -1,4 +1,4 @@
-import type { PicoUsd } from '@libs/inference';
+import type { PicoUsd, PromptKinds } from '@libs/inference';
 import type { GenerationTicket } from './generation-ticket';
 
 /**
@@ -14,13 +14,13 @@ export class CallFund {
 
   constructor(
     private readonly ticket: Pick<GenerationTicket, 'cover'>,
-    /** Estimates a turn with a prompt of so many tokens. */
-    private readonly turnPicoUsd: (promptTokens: number) => PicoUsd,
+    /** Estimates a turn with a prompt of so many tokens, of the kinds of the call's own where none are given. */
+    private readonly turnPicoUsd: (promptTokens: number, kinds?: PromptKinds | null) => PicoUsd,
   ) {}
 
   /** Resolves with what was reserved. @throws AppError payment_required when it is not there */
-  reserveTurn(promptTokens: number): Promise<PicoUsd> {
-    return this.reserve(this.turnPicoUsd(promptTokens));
+  reserveTurn(promptTokens: number, kinds?: PromptKinds | null): Promise<PicoUsd> {
+    return this.reserve(this.turnPicoUsd(promptTokens, kinds));
   }
 
   /** Resolves with what was reserved. @throws AppError payment_required when it is not there */

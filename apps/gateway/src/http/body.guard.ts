@@ -1,5 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import type { PromptKinds } from '@libs/inference';
 import type { AuthenticatedRequest } from '../auth/caller.decorator';
 import { claimantOf } from './claimant';
 import { takeExpectation } from './expectations';
@@ -19,6 +20,8 @@ export interface BodyRequest extends LiveRequest, AuthenticatedRequest {
   rawBody?: Buffer;
   /** About how many tokens of a prompt those bytes hold; of forms nobody knows. */
   promptTokens?: number;
+  /** What of them has rates of its own. */
+  promptKinds?: PromptKinds | null;
 }
 
 const TIMES: BodyTimes = { idleMs: 60_000, totalMs: 300_000 };
@@ -87,9 +90,10 @@ export class BodyGuard implements CanActivate {
     if (rule.kind === 'form') {
       request.body = parseForm(bytes);
     } else {
-      const { object, promptTokens } = readJsonBody(bytes, rule.rules);
+      const { object, promptTokens, promptKinds } = readJsonBody(bytes, rule.rules);
       request.body = object;
       request.promptTokens = promptTokens;
+      request.promptKinds = promptKinds;
     }
     return true;
   }

@@ -32,8 +32,8 @@ describe(answerDetails.name, () => {
     const call = { parsed: {} } as RecordedCall['call'];
     const endpoint = { provider: { slug: 'p', name: 'P' }, capabilities: {}, pricing: {} };
     const server = { endpoint, credential: null, attempts: [] } as unknown as Server;
-    const detailsOf = (cost: Partial<Ended['cost']>, cacheWriteTokens = 0) =>
-      answerDetails({ api: 'messages', call, aim: { request: {} } }, server, {
+    const detailsOf = (cost: Partial<Ended['cost']>, cacheWriteTokens = 0, more: object = {}) =>
+      answerDetails({ api: 'messages', call, aim: { request: {} } }, { ...server, ...more }, {
         usage: { cacheWriteTokens },
         cost: { totalCost: 30n, promptCost: 20n, completionCost: 10n, ...cost },
       } as Ended);
@@ -45,7 +45,10 @@ describe(answerDetails.name, () => {
       gatewayToolsUsd: '0.00000000004',
     });
     expect(JSON.stringify(detailsOf({}))).not.toMatch(/cacheWrite|Tools/);
-    expect(detailsOf({ totalCost: 90n, upstreamCost: 30n }).gatewayToolsUsd).toBeUndefined();
+    const owned = { totalCost: 90n, upstreamCost: 30n };
+    expect(detailsOf(owned, 0, { credential: {} }).gatewayToolsUsd).toBeUndefined();
+    // A picture that was painted with a key of the caller, in an answer that was not.
+    expect(detailsOf(owned).gatewayToolsUsd).toBe('0.00000000006');
   });
 });
 

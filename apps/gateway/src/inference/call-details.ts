@@ -75,15 +75,14 @@ export function answerDetails(recorded: RecordedCall, server: Server, ended: End
     cacheWriteTokens: ended.usage.cacheWriteTokens || undefined,
     cacheWrite1hTokens,
     providerToolsUsd: toolCost === undefined ? undefined : formatUsd(toolCost),
-    gatewayToolsUsd: gatewayToolsOf(ended.cost),
+    gatewayToolsUsd: credential ? undefined : gatewayToolsOf(ended.cost),
     fetches: fetchesOf(server),
     search: server.search?.(),
   } satisfies Omit<GenerationDetails, 'attempts'>);
 }
 
 /** The whole charge holds the gateway's own tools, the two parts of the list price do not. */
-function gatewayToolsOf({ totalCost, promptCost, completionCost, upstreamCost }: Cost): string | undefined {
-  if (upstreamCost !== undefined) return undefined;
+function gatewayToolsOf({ totalCost, promptCost, completionCost }: Cost): string | undefined {
   const tools = totalCost - promptCost - completionCost;
   return tools > 0n ? formatUsd(tools) : undefined;
 }

@@ -1,6 +1,6 @@
 import { dayOfId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { estimatePromptTokens } from '@libs/inference';
+import { estimatePrompt, type PromptEstimate } from '@libs/inference';
 import { keyLimitOf, type GenerationOpening } from '@libs/persistence';
 import type { IncomingCall } from './checked-call';
 
@@ -17,9 +17,9 @@ export function dayOf(generationId: string): string {
   return lastDay;
 }
 
-/** The tokens of its prompt, estimated where they were not counted. */
-export function promptTokensOf({ promptTokens, body }: IncomingCall): number {
-  return promptTokens ?? estimatePromptTokens(body);
+/** Returns the estimate of its prompt, made where whoever read the body has not. */
+export function promptOf({ promptTokens, promptKinds = null, body }: IncomingCall): PromptEstimate {
+  return promptTokens === undefined ? estimatePrompt(body) : { tokens: promptTokens, kinds: promptKinds };
 }
 
 /** What is put on the books when a call begins. @throws AppError permission_denied for a key without a workspace */

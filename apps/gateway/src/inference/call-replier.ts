@@ -91,6 +91,7 @@ export class CallReplier {
       body: request.rawBody!,
       parsed: request.body,
       promptTokens: request.promptTokens,
+      promptKinds: request.promptKinds,
       sessionId: typeof session === 'string' ? session : null,
       betas: (headers['x-anthropic-beta'] ?? headers['anthropic-beta'])?.toString(),
       client: clientOf(headers, request.id, this.serviceName),

@@ -19,6 +19,7 @@ import {
   type Cancellation,
   type ExpectedOutput,
   type OwnCredential,
+  type PromptKinds,
   type ProviderTool,
   type RoutedRequest,
   type StickyKey,
@@ -36,6 +37,8 @@ export interface IncomingCall {
   readonly parsed: unknown;
   /** About how many tokens the prompt of `body` holds, where whoever read it has counted them. */
   readonly promptTokens?: number;
+  /** What of them has rates of its own; read with `promptTokens`. */
+  readonly promptKinds?: PromptKinds | null;
   /** The header `X-Session-Id`; the body's `session_id` wins over it. */
   readonly sessionId?: string | null;
   /** Betas of Anthropic's API, as the header lists them. */
@@ -81,6 +84,12 @@ export function checkCall(api: CallableApi, parsed: unknown, settings?: Workspac
 
 const NO_THINKING = thinkingWishOf({});
 const NO_TOOLS: readonly ProviderTool[] = [];
+const SEARCH: readonly ProviderTool[] = ['web_search'];
+
+/** Has no form of its own to check: it belongs to the provider. */
+interface Searching {
+  readonly web_search_options?: unknown;
+}
 
 function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): CheckedCall {
   return {
@@ -88,7 +97,7 @@ function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): Checke
     maxTokens: dto.max_completion_tokens ?? dto.max_tokens ?? null,
     answers: dto.n ?? 1,
     thinking: thinkingWishOf(dto),
-    tools: NO_TOOLS,
+    tools: (dto as Searching).web_search_options == null ? NO_TOOLS : SEARCH,
   };
 }
 

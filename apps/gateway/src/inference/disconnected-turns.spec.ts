@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { LEFTOVER_BOUNDS } from '@libs/inference';
 import { waveFile } from '@libs/inference/testing';
 import { FakeTool, found } from '../server-tools/testing/fake-tool';
@@ -23,24 +25,35 @@ const WHOLE_ASKS_TOOL = {
 
 describe('a call with server tools whose caller disconnects', () => {
   const tool = new FakeTool('datetime', async () => found('Found.'));
+  /** Is done some time after it was left. */
+  const painter = new FakeTool(
+    'image_generation',
+    async ({ context: { signal } }) => {
+      await once(signal, 'abort');
+      await delay(5);
+      return found('Painted.', { costPicoUsd: 39_000_000_000n });
+    },
+    { mostPicoUsd: 50_000_000_000n },
+  );
   let app: InferenceApp;
   let answers: ServerResponse[];
 
   beforeEach(async () => {
-    app = await InferenceApp.start([tool]);
+    app = await InferenceApp.start([tool, painter]);
     Object.assign(app.streamPace, { firstCommentMs: 5, keepAliveMs: 5 });
     Object.assign(app.leftoverBounds, { ...LEFTOVER_BOUNDS, mostReads: 64 });
     tool.uses.length = 0;
+    painter.uses.length = 0;
     answers = [];
     app.answer = (_request, answer) => void answers.push(answer);
   });
 
   afterEach(() => app.close());
 
-  const begin = (isStream: boolean): (() => Promise<void>) => {
+  const begin = (isStream: boolean, name = 'datetime'): (() => Promise<void>) => {
     const leaving = new AbortController();
     const messages = [{ role: 'user', content: 'What time is it?' }];
-    const body = { model: 'test/chat', messages, stream: isStream, tools: [{ type: 'sluice:datetime' }] };
+    const body = { model: 'test/chat', messages, stream: isStream, tools: [{ type: `sluice:${name}` }] };
     app.post('chat/completions', body, { signal: leaving.signal }).catch(() => undefined);
     return async () => {
       leaving.abort();
@@ -79,6 +92,20 @@ describe('a call with server tools whose caller disconnects', () => {
     expect(app.books.settled).toEqual([]);
     answer(answers[1]!, isStream, false);
     expect(await settled()).toMatchObject({ outcome: 'cancelled', promptTokens: 20, completionTokens: 10 });
+  });
+
+  it.each([true, false])('pays for a tool that was under way at a provider (stream: %s)', async (isStream) => {
+    const leave = begin(isStream, 'image_generation');
+    await until(() => answers.length === 1);
+    const called = JSON.stringify(ASKS_TOOL).replaceAll('datetime', 'image_generation');
+    const whole = JSON.stringify(WHOLE_ASKS_TOOL).replaceAll('datetime', 'image_generation');
+    if (isStream) answers[0]!.writeHead(200, { 'content-type': 'text/event-stream' });
+    answers[0]!.end(isStream ? (JSON.parse(called) as string) + DONE : whole);
+    await until(() => painter.uses.length === 1);
+    await leave();
+    const row = await settled();
+    expect(row).toMatchObject({ outcome: 'cancelled', promptTokens: 10, completionTokens: 5 });
+    expect(Number(row.costUsd)).toBeGreaterThanOrEqual(0.039);
   });
 
   it.each([true, false])('pays the prompt of a turn that never came (stream: %s)', async (isStream) => {

@@ -68,14 +68,17 @@ describe('the hold of a call', () => {
   it('is also for some uses of each tool that the provider runs', () => {
     const pricing = { ...DEAR, webSearch: parseRate('0.01'), tools: { file_search: parseRate('0.0025') } };
     const hold = (tools: readonly string[]): bigint =>
-      estimateHold(aCatalogue(aModel({ slug: 'acme/tools', endpoints: [anEndpoint({ pricing })] })), {
-        api: 'responses',
-        models: ['acme/tools'],
-        promptTokens: 0,
-        maxTokens: 0,
-        answers: 1,
-        tools,
-      });
+      estimateHold(
+        aCatalogue(aModel({ slug: 'acme/tools', endpoints: [anEndpoint({ apis: ['responses'], pricing })] })),
+        {
+          api: 'responses',
+          models: ['acme/tools'],
+          promptTokens: 0,
+          maxTokens: 0,
+          answers: 1,
+          tools,
+        },
+      );
     expect(hold([])).toBe(0n);
     expect(hold(['web_search', 'file_search', 'code_interpreter'])).toBe(50_000_000_000n);
   });

@@ -1,18 +1,19 @@
 import {
+  cachesUnasked,
   endpointsNamed,
-  estimatedPrice,
   feeOf,
   heldOutputTokens,
   highestPricesFor,
   mostPromptTokens,
-  priceTokens,
+  priceExpected,
   resolveModel,
-  toolRate,
+  searchesUnasked,
   upstreamApiFor,
   type Api,
   type Catalogue,
   type Endpoint,
   type PicoUsd,
+  type PromptKinds,
   type ProviderTool,
   type Share,
 } from '@libs/inference';
@@ -22,14 +23,13 @@ import type { ChargedShare } from './charged-share';
 /** Number of model turns to reserve credit for at first when server tools are used; later turns reserve their own. */
 export const HELD_TURNS = 4n;
 
-/** Number of uses to reserve credit for of each tool that the provider runs. */
-const HELD_USES = 4n;
-
 export interface ExpectedUsage {
   readonly api: Api;
   /** As the request names them: the first, and those it may fall back to. */
   readonly models: readonly string[];
   readonly promptTokens: number;
+  /** What of the prompt has rates of its own; absent where all is plain text. */
+  readonly promptKinds?: PromptKinds | null;
   /** The caller's cap on one answer, or null. */
   readonly maxTokens: number | null;
   readonly answers: number;
@@ -79,11 +79,24 @@ function chargeOf(listPrice: PicoUsd, share: Share | null): PicoUsd {
   return share === null ? listPrice : feeOf(listPrice, share);
 }
 
-function costAt(endpoint: Endpoint, { api, promptTokens, maxTokens, answers, tools = [] }: ExpectedUsage): PicoUsd {
+function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
+  const { api, promptTokens, promptKinds: kinds, maxTokens, answers, tools = NO_TOOLS } = expected;
+  const generates = api !== 'embeddings';
   // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
-  const prompt = api === 'embeddings' ? promptTokens : Math.min(promptTokens, endpoint.contextLength ?? promptTokens);
-  const completion = api === 'embeddings' ? 0 : heldOutputTokens(endpoint, { maxTokens, answers });
+  const prompt = generates ? Math.min(promptTokens, endpoint.contextLength ?? promptTokens) : promptTokens;
   const prices = highestPricesFor(endpoint.pricing, prompt, mostPromptTokens(prompt));
-  const tokens = priceTokens(prices, prompt, completion);
-  return tools.reduce((sum, tool) => sum + estimatedPrice(toolRate(prices, tool) ?? 0n, HELD_USES), tokens);
+  return priceExpected(prices, {
+    promptTokens: prompt,
+    kinds,
+    cachesUnasked: cachesUnasked(endpoint),
+    completionTokens: generates ? heldOutputTokens(endpoint, { maxTokens, answers }) : 0,
+    answers: generates ? answers : 0,
+    tools: generates && searchesUnasked(endpoint) ? withSearch(tools) : tools,
+  });
+}
+
+const NO_TOOLS: readonly ProviderTool[] = [];
+
+function withSearch(tools: readonly ProviderTool[]): readonly ProviderTool[] {
+  return tools.includes('web_search') ? tools : [...tools, 'web_search'];
 }

@@ -28,7 +28,7 @@ import type { Admission, ExpectedTokens, InferenceLimits } from '../limits/infer
 import type { LoopResult, LoopServed, ServerToolCall, ServerToolEngine } from '../server-tools/server-tool-engine';
 import { CallFund } from '../generations/call-fund';
 import { withoutPrompt } from './call-details';
-import { causeOf, openingOf, promptTokensOf, workspaceOf } from './call-facts';
+import { causeOf, openingOf, promptOf, workspaceOf } from './call-facts';
 import { noteFailedCall } from './call-failure';
 import { answered, failed, streamed, type Failure } from './call-outcome';
 import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
@@ -123,7 +123,7 @@ export class InferenceService {
    */
   async countTokens(call: IncomingCall): Promise<number> {
     const { route } = checkCall('messages', call.parsed);
-    const promptTokens = promptTokensOf(call);
+    const { tokens: promptTokens } = promptOf(call);
     const admission = this.limits?.admit(workspaceOf(call), NOTHING_GENERATED) ?? null;
     await admission?.decided;
     // It costs nothing, so nothing is read for it once its caller has disconnected.
@@ -159,12 +159,12 @@ export class InferenceService {
     const call = { ...incoming, ownKeys: this.routing.ownKeysOf(incoming.caller) };
     const checked = checkCall(api, call.parsed, call.caller.settings);
     const { route, ...expected } = checked;
-    const promptTokens = promptTokensOf(call);
+    const { tokens: promptTokens, kinds } = promptOf(call);
     const aim = this.aimOf(api, call, checked, promptTokens);
     const plugins = api === 'embeddings' ? null : (this.plugins?.runFor(api, call, checked) ?? null);
     const models = [route.model, ...route.models];
-    const turnPicoUsd = (tokens: number): PicoUsd =>
-      this.routing.holdFor(call.caller, { api, models, promptTokens: tokens, ...expected }, call.ownKeys);
+    const turnPicoUsd = (tokens: number, promptKinds = kinds): PicoUsd =>
+      this.routing.holdFor(call.caller, { api, models, promptTokens: tokens, promptKinds, ...expected }, call.ownKeys);
     const answerPicoUsd = turnPicoUsd(promptTokens) * (aim.turns === null ? 1n : HELD_TURNS);
     const opening = openingOf(call, { api, model: route.model, streamed: isStream });
     const answers = api === 'embeddings' ? 0 : expected.answers;
@@ -269,10 +269,10 @@ export class InferenceService {
     const call = await plugins.prepare((current) =>
       this.engine.plan(api, this.aimOf(api, current, checked, 0).request),
     );
-    const promptTokens = promptTokensOf(call);
-    const aim = this.aimOf(api, call, checked, promptTokens);
+    const { tokens, kinds } = promptOf(call);
+    const aim = this.aimOf(api, call, checked, tokens);
     await fund.reserve(plugins.spentPicoUsd);
-    if (aim.turns === null) await fund.reserveTurn(promptTokens);
+    if (aim.turns === null) await fund.reserveTurn(tokens, kinds);
     return aim;
   }
 }

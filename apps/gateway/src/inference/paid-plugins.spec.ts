@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { AppError } from '@libs/errors';
 import type { Fields } from '../server-tools/named-tools';
 import type { BoundPlugin, Plugin } from '../plugins/plugin';
 import { RequestBody } from '../plugins/request-body';
@@ -10,6 +11,8 @@ const SEARCH_PICO_USD = 10_000_000_000n;
 const PAGES = 'pages that the search has found and that the model is to read. '.repeat(60);
 
 let searches: number;
+/** The search goes on until its caller has left. */
+let isSlow: boolean;
 
 /** Searches for money, and puts what it found into the prompt. */
 class PaidSearch implements Plugin {
@@ -19,8 +22,12 @@ class PaidSearch implements Plugin {
     return {
       stage: SEARCH,
       mostPicoUsd: SEARCH_PICO_USD,
-      prepare: async (body) => {
+      prepare: async (body, { signal }) => {
         searches += 1;
+        if (isSlow) {
+          if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+          throw new AppError('request_timeout', 'Left');
+        }
         const parsed = { ...body.parsed, messages: [{ role: 'user', content: PAGES }] } as Fields;
         return { body: new RequestBody('chat', Buffer.from(JSON.stringify(parsed)), parsed), stage: SEARCH };
       },
@@ -34,6 +41,7 @@ let app: InferenceApp;
 
 beforeEach(async () => {
   searches = 0;
+  isSlow = false;
   app = await InferenceApp.start([], null, [new PaidSearch()]);
   app.answer = (_request, response) => whole(response);
 });
@@ -68,6 +76,17 @@ describe('a request whose plugins cost something', () => {
     expect((await app.post('chat/completions', asked)).status).toBe(503);
     await until(() => app.books.settled.length === 1);
     expect(costsOf()).toEqual(['0.01']);
+  });
+
+  it('pays for a search that was under way when the caller left', async () => {
+    isSlow = true;
+    const leaving = new AbortController();
+    app.post('chat/completions', asked, { signal: leaving.signal }).catch(() => undefined);
+    await until(() => searches === 1);
+    leaving.abort();
+    await until(() => app.books.settled.length === 1);
+    expect(costsOf()).toEqual(['0.01']);
+    expect(app.upstreamCalls).toEqual([]);
   });
 
   it('keeps what they cost apart from what the provider charges', async () => {

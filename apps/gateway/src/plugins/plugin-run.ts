@@ -21,7 +21,7 @@ import { CitedStream } from './cited-stream';
 import { CostedStream } from './costed-stream';
 import { HeadedStream } from './headed-stream';
 import { MessagesCiter } from './messages-citer';
-import type { BoundPlugin, PluginContext } from './plugin';
+import type { BoundPlugin, PluginContext, Preparation } from './plugin';
 import { RequestBody } from './request-body';
 import { ResponsesCiter } from './responses-citer';
 
@@ -68,7 +68,7 @@ export class PluginRun {
       if (mostPicoUsd !== undefined) await beforePaying(this.#current());
     };
     await this.#eachPlugin(async (plugin) => {
-      const preparation = (await plugin.prepare?.(this.#body, this.context)) ?? null;
+      const preparation = await this.#preparationBy(plugin);
       if (preparation === null) return true;
       this.#body = preparation.body;
       this.#sources.push(...(preparation.sources ?? []));
@@ -82,8 +82,26 @@ export class PluginRun {
     return this.#current();
   }
 
+  /** A search that was under way when the caller left is charged by whoever makes it. */
+  async #preparationBy(plugin: BoundPlugin): Promise<Preparation | null> {
+    const { signal } = this.context;
+    if (signal.aborted) throw callCancelled();
+    try {
+      return (await plugin.prepare?.(this.#body, this.context)) ?? null;
+    } catch (thrown) {
+      if (signal.aborted) this.#spent += plugin.mostPicoUsd ?? 0n;
+      throw thrown;
+    }
+  }
+
   #current(): IncomingCall {
-    return { ...this.call, body: this.#body.bytes, parsed: this.#body.parsed, promptTokens: undefined };
+    return {
+      ...this.call,
+      body: this.#body.bytes,
+      parsed: this.#body.parsed,
+      promptTokens: undefined,
+      promptKinds: undefined,
+    };
   }
 
   /** A whole answer, with what the plugins make of it. */

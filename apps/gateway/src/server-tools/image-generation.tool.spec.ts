@@ -1,18 +1,20 @@
 import { AppError } from '@libs/errors';
-import type { InferenceResult, RoutedRequest } from '@libs/inference';
+import { Cancellation, LeftoverReads, type Cost, type InferenceResult, type RoutedRequest } from '@libs/inference';
 import { ImageGenerationTool } from './image-generation.tool';
 import type { ToolContext } from './server-tool';
 
 const MODELS = ['paint/one', 'paint/two'];
 const PICTURE = 'data:image/png;base64,iVBORw0K';
 
-function painter(message: object | AppError, models: readonly string[] = MODELS) {
+const PRICE: Cost = { totalCost: 40n, promptCost: 0n, completionCost: 40n };
+
+function painter(message: object | AppError, models: readonly string[] = MODELS, cost = PRICE) {
   const asked: (RoutedRequest & { parsed: Record<string, unknown> })[] = [];
   const answer = async (_api: unknown, request: RoutedRequest): Promise<InferenceResult> => {
     asked.push({ ...request, parsed: JSON.parse(request.body.toString()) as Record<string, unknown> });
     if (message instanceof AppError) throw message;
     const body = Buffer.from(JSON.stringify({ choices: [{ message }] }));
-    return { body, cost: { totalCost: 40n, promptCost: 0n, completionCost: 40n } } as InferenceResult;
+    return { body, cost } as InferenceResult;
   };
   return {
     tool: new ImageGenerationTool({ engine: { answer }, imageModels: () => models, picturePicoUsd: () => 50n }),
@@ -20,10 +22,11 @@ function painter(message: object | AppError, models: readonly string[] = MODELS)
   };
 }
 
-const context = (signal = new AbortController().signal): ToolContext => ({
+const context = (signal: AbortSignal = new AbortController().signal): ToolContext => ({
   caller: { organizationId: 'acme', workspaceId: 'w', keyHash: 'k' } as ToolContext['caller'],
   generationId: 'gen-1',
   signal,
+  cancellation: Cancellation.following(signal),
 });
 
 describe(ImageGenerationTool.name, () => {
@@ -69,6 +72,30 @@ describe(ImageGenerationTool.name, () => {
   it('charges for an answer without a picture, and says that there is none', async () => {
     const outcome = await painter({ content: 'No.' }).tool.bind({}, 'p').run({ prompt: 'A cat' }, context());
     expect(outcome).toMatchObject({ isError: true, costPicoUsd: 40n });
+  });
+
+  it('charges the fee for a picture that was painted with a key of the caller, and tells its list price', async () => {
+    const { tool } = painter({ images: [{ image_url: { url: PICTURE } }] }, MODELS, {
+      totalCost: 2n,
+      promptCost: 0n,
+      completionCost: 40n,
+      upstreamCost: 40n,
+      byokFee: 2n,
+    });
+    expect(await tool.bind({}, 'p').run({ prompt: 'A cat' }, context())).toMatchObject({
+      costPicoUsd: 2n,
+      ownKey: { upstreamCost: 40n, byokFee: 2n },
+    });
+  });
+
+  it('has the provider paint on within the terms of callers who have left', async () => {
+    const { tool, asked } = painter({ images: [{ image_url: { url: PICTURE } }] });
+    const leaving = new Cancellation(new LeftoverReads().termsFor('acme'));
+    const within = { ...context(leaving.toAbortSignal()), cancellation: leaving };
+    const painting = tool.bind({}, 'p').run({ prompt: 'A cat' }, within);
+    leaving.leave();
+    expect(asked[0]!.signal.leaveTerms).toMatchObject({ begin: expect.any(Function) });
+    expect(await painting).toMatchObject({ costPicoUsd: 40n });
   });
 
   it('tells the model when no provider made it', async () => {

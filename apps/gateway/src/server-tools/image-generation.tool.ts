@@ -2,8 +2,11 @@ import { AppError } from '@libs/errors';
 import {
   callCancelled,
   estimatePromptTokens,
+  leftCallOf,
   readRouteFacts,
   readRoutePolicies,
+  thinkingWishOf,
+  type Cost,
   type InferenceEngine,
   type InferenceResult,
 } from '@libs/inference';
@@ -72,6 +75,8 @@ export class ImageGenerationTool implements ServerTool {
       const result = await this.#ask(model, settings, prompt, context);
       return outcomeOf(prompt, result);
     } catch (thrown) {
+      const left = leftCallOf(thrown);
+      if (left !== null) return { ...failedUse('The picture was not waited for.', { prompt }), ...chargeOf(left.cost) };
       if (context.signal.aborted) throw callCancelled();
       return failedUse(`The picture could not be made: ${AppError.from(thrown).message}.`, { prompt });
     }
@@ -90,7 +95,9 @@ export class ImageGenerationTool implements ServerTool {
       model,
       generationId: context.generationId,
       body,
-      signal: context.signal,
+      // The provider paints on when the caller has left, and charges for it.
+      signal: context.cancellation,
+      expected: { maxTokens: null, answers: 1, thinking: thinkingWishOf({}) },
       estimatedPromptTokens: estimatePromptTokens(body),
       scope: credentialScopeOf(context.caller),
       defaultSort: context.caller.settings?.default_provider_sort,
@@ -104,8 +111,7 @@ function outcomeOf(prompt: string, { body, cost }: InferenceResult): ToolOutcome
   const message = fieldsOf(listOf(answer['choices'])[0]?.['message']);
   const urls = listOf(message['images']).flatMap(({ image_url: link }) => fieldsOf(link)['url'] ?? []);
   const [url] = urls;
-  const costPicoUsd = cost.totalCost;
-  if (typeof url !== 'string') return failedUse('The model made no picture.', { prompt }, costPicoUsd);
+  if (typeof url !== 'string') return { ...failedUse('The model made no picture.', { prompt }), ...chargeOf(cost) };
   const base64 = DATA_URL.test(url) ? url.replace(DATA_URL, '') : null;
   const said = message['content'];
   return {
@@ -117,6 +123,12 @@ function outcomeOf(prompt: string, { body, cost }: InferenceResult): ToolOutcome
       ...(typeof said === 'string' && said !== '' && { revisedPrompt: said }),
     },
     images: urls.map(String),
-    costPicoUsd,
+    ...chargeOf(cost),
   };
+}
+
+/** The fee where the picture was painted with a key of the caller's own. */
+function chargeOf({ totalCost, upstreamCost, byokFee }: Cost): Pick<ToolOutcome, 'costPicoUsd' | 'ownKey'> {
+  if (upstreamCost === undefined || byokFee === undefined) return { costPicoUsd: totalCost };
+  return { costPicoUsd: totalCost, ownKey: { upstreamCost, byokFee } };
 }

@@ -16,6 +16,16 @@ describe(LoopBill.name, () => {
     expect(usage).not.toHaveProperty('filePromptTokens');
   });
 
+  it('charges the fee of a tool that worked with a key of the caller, and tells what its owner pays', () => {
+    const bill = new LoopBill();
+    const ownKey = { upstreamCost: 100n, byokFee: 5n };
+    bill.addTurn({ usage: emptyUsage('upstream'), cost: COST });
+    bill.addUse('image_generation', found('Painted.', { costPicoUsd: 5n, ownKey }));
+    bill.addUse('image_generation', found('Painted.', { costPicoUsd: 100n }));
+    bill.addTurn({ usage: emptyUsage('upstream'), cost: { ...COST, upstreamCost: 20n, byokFee: 1n } });
+    expect(bill.charge.cost).toMatchObject({ totalCost: 111n, upstreamCost: 120n, byokFee: 6n });
+  });
+
   it('counts the searches that were made, and every use of a tool', () => {
     const bill = new LoopBill();
     bill.addUse('web_search', found('Found.', { costPicoUsd: 5n }));

@@ -9,7 +9,7 @@ import {
   type Usage,
 } from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
-import type { ToolOutcome } from './server-tool';
+import type { OwnKeyCost, ToolOutcome } from './server-tool';
 import { joinSearches } from './web-search';
 
 type Provenance = Usage['provenance'];
@@ -22,6 +22,8 @@ export class LoopBill {
   #usage: Usage = emptyUsage('upstream');
   #cost: Cost = { totalCost: 0n, promptCost: 0n, completionCost: 0n };
   #tools: ToolBill = { requested: 0, executed: 0, webSearches: 0, webFetches: 0, cost: 0n };
+  /** Of tools that worked with a key of the caller's own; their fees are in the cost of the tools. */
+  #ownKey: OwnKeyCost | undefined;
   #search: GenerationSearch | undefined;
   readonly #uses = new Map<string, number>();
 
@@ -35,17 +37,26 @@ export class LoopBill {
   }
 
   /** A search that was refused or failed is none: nobody pays for it. */
-  addUse(tool: string, { costPicoUsd, isError, search }: ToolOutcome): void {
+  addUse(tool: string, outcome: ToolOutcome): void {
+    const { isError, search } = outcome;
     this.#search = joinSearches(this.#search, search);
-    const { executed, webSearches, webFetches, cost } = this.#tools;
+    this.addLateCost(outcome);
+    const { executed, webSearches, webFetches } = this.#tools;
     this.#uses.set(tool, (this.#uses.get(tool) ?? 0) + 1);
     this.#tools = {
       ...this.#tools,
       executed: executed + 1,
       webSearches: webSearches + Number(tool === 'web_search' && !isError),
       webFetches: webFetches + Number(tool === 'web_fetch'),
-      cost: cost + costPicoUsd,
     };
+  }
+
+  /** What a use costs that was counted before its end. */
+  addLateCost({ costPicoUsd, ownKey }: Pick<ToolOutcome, 'costPicoUsd' | 'ownKey'>): void {
+    this.#tools = { ...this.#tools, cost: this.#tools.cost + costPicoUsd };
+    if (ownKey === undefined) return;
+    const { upstreamCost = 0n, byokFee = 0n } = this.#ownKey ?? {};
+    this.#ownKey = { upstreamCost: upstreamCost + ownKey.upstreamCost, byokFee: byokFee + ownKey.byokFee };
   }
 
   /** How often each tool ran. */
@@ -64,7 +75,12 @@ export class LoopBill {
 
   /** The bill as the books have it: one cost, tools included. */
   get charge(): Pick<StreamOutcome, 'usage' | 'cost'> {
-    return { usage: this.#usage, cost: { ...this.#cost, totalCost: totalOf(this.bill) } };
+    const { upstreamCost, byokFee } = this.#cost;
+    const own = this.#ownKey && {
+      upstreamCost: (upstreamCost ?? 0n) + this.#ownKey.upstreamCost,
+      byokFee: (byokFee ?? 0n) + this.#ownKey.byokFee,
+    };
+    return { usage: this.#usage, cost: { ...this.#cost, totalCost: totalOf(this.bill), ...own } };
   }
 }
 

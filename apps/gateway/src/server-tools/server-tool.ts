@@ -1,17 +1,25 @@
 import type { Principal } from '@libs/contracts';
-import type { Annotation, ToolDefinition, ToolResultPart } from '@libs/inference';
+import type { Annotation, CancelSignal, Cost, ToolDefinition, ToolResultPart } from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
 
 /** What a tool may know of the request for which it runs. */
 export interface ToolContext {
   readonly caller: Principal;
   readonly generationId: string;
-  /** Aborted when nobody waits for the answer any more. A tool that is aborted throws or returns, at once. */
+  /**
+   * Aborted when nobody waits for the result any more. A tool that is aborted throws or returns at once; one that asks a
+   * provider may read on within the terms of `cancellation`, and returns with what that cost.
+   */
   readonly signal: AbortSignal;
+  /** The same for calls of the engine. */
+  readonly cancellation: CancelSignal;
 }
 
 /** A source of what a tool found. */
 export type ToolSource = Omit<Annotation, 'startIndex' | 'endIndex'>;
+
+/** What a use of a tool cost on the caller's own key. */
+export type OwnKeyCost = Required<Pick<Cost, 'upstreamCost' | 'byokFee'>>;
 
 /** What came of one use of a tool. */
 export interface ToolOutcome {
@@ -31,6 +39,8 @@ export interface ToolOutcome {
   readonly tools?: readonly ToolDefinition[];
   /** What this use costs the caller, in pico-dollars. */
   readonly costPicoUsd: bigint;
+  /** Where a provider was asked with the caller's own key: what its owner pays there, and what of the cost is our fee. */
+  readonly ownKey?: OwnKeyCost;
 }
 
 /** A tool as one request set it up; it may count its uses. */

@@ -27,7 +27,7 @@ import type { ToolContext, ToolOutcome } from './server-tool';
 import { SourcePlacer } from './source-placer';
 import { metCondition } from './stop-conditions';
 import { refusalToPay, type ToolFund } from './tool-fund';
-import { runCalls, type FinishedCall } from './tool-runner';
+import { runCalls, type FinishedCall, type ToolCall } from './tool-runner';
 import { outcomeEvents, TurnRelay, type RelayScope } from './turn-relay';
 
 /** Whoever answers a turn. */
@@ -53,7 +53,7 @@ const LOOP_KEY = 'loop ';
  * Why the bill is whole: every turn is on it from the moment it begins, for its outcome settles however it
  * ends, and every tool from the moment it is done. `settled` waits for the turns that are under way.
  *
- * When the caller disconnects, the turn under way is read on for its usage; no other turn and no tool begins.
+ * When the caller disconnects, the turn and the paid tools under way are read on for their usage; nothing else begins.
  *
  * Every turn is routed like a request of its own, with all attempts, and stays where the one before was while
  * that works. The deadline and the abort of the request hold for all of it.
@@ -184,11 +184,16 @@ export class ToolLoop {
   async *#runTools({ calls }: TurnRelay): AsyncGenerator<AnswerEvent, ReadonlyMap<string, ToolOutcome>> {
     if (this.#abort.aborted) throw callCancelled();
     const { caller, routed, fund } = this.request;
-    const context = { caller, generationId: routed.generationId, signal: this.#abort.toAbortSignal() };
+    const { generationId } = routed;
+    const context = { caller, generationId, cancellation: this.#abort, signal: this.#abort.toAbortSignal() };
     const leftMs = this.#deadlineMs - this.clock();
     const results = new Map<string, ToolOutcome>();
     const onEnd = ({ call, outcome }: FinishedCall): void => this.bill.addUse(call.tool.name, outcome);
-    for await (const { call, outcome } of runCalls(calls, context, { leftMs, fund, onEnd })) {
+    const onBegin = (over: Promise<void>): void => void this.#underWay.push(over);
+    const onLate = ({ tool }: ToolCall, outcome: ToolOutcome, wasCounted: boolean): void =>
+      wasCounted ? this.bill.addLateCost(outcome) : this.bill.addUse(tool.name, outcome);
+    const settings = { leftMs, fund, onBegin, onEnd, onLate };
+    for await (const { call, outcome } of runCalls(calls, context, settings)) {
       results.set(call.id, outcome);
       this.#sources.add(outcome.sources ?? []);
       yield* outcomeEvents(call, outcome, this.#scope);

@@ -1,13 +1,15 @@
+import { Cancellation, LeftoverReads } from '@libs/inference';
 import type { PlannedTool } from './server-tool-plan';
-import type { ToolContext } from './server-tool';
+import { failedUse, type ToolContext } from './server-tool';
 import { FakeTool, found, type FakeUse } from './testing/fake-tool';
 import { FakeFund } from './testing/fake-fund';
 import { runCalls } from './tool-runner';
 
-const context = (signal = new AbortController().signal): ToolContext => ({
+const context = (signal: AbortSignal = new AbortController().signal): ToolContext => ({
   caller: {} as never,
   generationId: 'gen-1',
   signal,
+  cancellation: Cancellation.following(signal),
 });
 const planned = (tool: FakeTool): PlannedTool => ({
   name: tool.name,
@@ -89,5 +91,60 @@ describe(runCalls.name, () => {
     });
     await expect(run(callsOf(tool, 9), context(leaving.signal))).rejects.toMatchObject({ code: 'request_timeout' });
     expect(tool.uses.every((use: FakeUse) => use.context.signal.aborted)).toBe(true);
+  });
+
+  /** A tool that ends once it is left, and says what that cost. */
+  const paid = (leave: () => void, costPicoUsd: bigint): FakeTool =>
+    new FakeTool(
+      'paint',
+      ({ context: { signal } }) =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => setImmediate(() => resolve(failedUse('Left.', {}, costPicoUsd))));
+          leave();
+        }),
+      { mostPicoUsd: 100n, timeoutMs: 5 },
+    );
+
+  it('says what a use cost that its caller has left, and takes it from the money', async () => {
+    const leaving = new Cancellation(new LeftoverReads().termsFor('acme'));
+    const within = { ...context(leaving.toAbortSignal()), cancellation: leaving };
+    const fund = new FakeFund();
+    const over: Promise<void>[] = [];
+    const late: [bigint, boolean][] = [];
+    const running = runCalls(
+      callsOf(
+        paid(() => leaving.leave(), 40n),
+        2,
+      ),
+      within,
+      {
+        leftMs: 60_000,
+        fund,
+        onBegin: (use) => over.push(use),
+        onLate: (_call, { costPicoUsd }, wasCounted) => late.push([costPicoUsd, wasCounted]),
+      },
+    );
+    await expect(running.next()).rejects.toMatchObject({ code: 'request_timeout' });
+    await Promise.all(over);
+    expect(late).toContainEqual([40n, false]);
+    expect(fund.taken).toBe(BigInt(late.length) * 40n);
+  });
+
+  it('says what a use cost that took too long, after the model was told so', async () => {
+    const fund = new FakeFund();
+    const over: Promise<void>[] = [];
+    const late: [bigint, boolean][] = [];
+    const tool = paid(() => undefined, 30n);
+    for await (const { outcome } of runCalls(callsOf(tool, 1), context(), {
+      leftMs: 60_000,
+      fund,
+      onBegin: (use) => over.push(use),
+      onLate: (_call, { costPicoUsd }, wasCounted) => late.push([costPicoUsd, wasCounted]),
+    })) {
+      expect(outcome).toMatchObject({ isError: true, costPicoUsd: 0n });
+    }
+    await Promise.all(over);
+    expect(late).toEqual([[30n, true]]);
+    expect(fund.taken).toBe(30n);
   });
 });

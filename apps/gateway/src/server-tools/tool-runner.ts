@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { callCancelled } from '@libs/inference';
+import { callCancelled, Cancellation } from '@libs/inference';
 import { refusalToPay, type ToolFund } from './tool-fund';
 import { failedUse, type ToolContext, type ToolOutcome } from './server-tool';
 import type { PlannedTool } from './server-tool-plan';
@@ -31,6 +31,10 @@ export interface RunSettings<Call extends ToolCall> {
   readonly fund: ToolFund;
   /** Called for each tool call as soon as it has ended, however late the results are read. */
   readonly onEnd?: (finished: FinishedCall<Call>) => void;
+  /** Called for each tool call as it begins; the promise resolves when its cost is known, however it ends. */
+  readonly onBegin?: (over: Promise<void>) => void;
+  /** Called for a use that went on after nobody waited for it. `wasCounted`: `onEnd` was called for it, without a cost. */
+  readonly onLate?: (call: Call, outcome: ToolOutcome, wasCounted: boolean) => void;
 }
 
 /**
@@ -46,8 +50,7 @@ export async function* runCalls<Call extends ToolCall>(
   context: ToolContext,
   settings: RunSettings<Call>,
 ): AsyncGenerator<FinishedCall<Call>> {
-  const group = new AbortController();
-  const signal = AbortSignal.any([context.signal, group.signal]);
+  const group = Cancellation.following(context.cancellation);
   const running = new Map<Call, Promise<FinishedCall<Call>>>();
   const waiting = calls.slice(0, MOST_CALLS);
   try {
@@ -57,15 +60,15 @@ export async function* runCalls<Call extends ToolCall>(
     while (waiting.length > 0 || running.size > 0) {
       while (running.size < MOST_AT_ONCE && waiting.length > 0) {
         const call = waiting.shift()!;
-        running.set(call, runCall(call, { ...context, signal }, settings));
+        running.set(call, runCall(call, { ...context, cancellation: group, signal: group.toAbortSignal() }, settings));
       }
       const finished = await Promise.race(running.values());
       running.delete(finished.call);
       yield finished;
     }
   } finally {
-    // Whoever is still running works for nobody: its end, good or bad, is of no interest.
-    group.abort();
+    // The results of those still running are of no interest; `onLate` hears what they cost.
+    group.leave();
     for (const run of running.values()) run.catch(() => undefined);
   }
 }
@@ -73,46 +76,123 @@ export async function* runCalls<Call extends ToolCall>(
 async function runCall<Call extends ToolCall>(
   call: Call,
   context: ToolContext,
-  { leftMs, fund, onEnd }: RunSettings<Call>,
+  settings: RunSettings<Call>,
+): Promise<FinishedCall<Call>> {
+  const over = Promise.withResolvers<void>();
+  settings.onBegin?.(over.promise);
+  const late: Promise<void>[] = [];
+  try {
+    return await useTool(call, context, { ...settings, goesOn: (use) => late.push(use) });
+  } finally {
+    void Promise.all(late).then(() => over.resolve());
+  }
+}
+
+interface UseSettings<Call extends ToolCall> extends RunSettings<Call> {
+  readonly goesOn: (use: Promise<void>) => void;
+}
+
+async function useTool<Call extends ToolCall>(
+  call: Call,
+  context: ToolContext,
+  settings: UseSettings<Call>,
 ): Promise<FinishedCall<Call>> {
   const args = parsedArguments(call.arguments);
   if (args === INVALID) {
     return { call, outcome: failedUse('The arguments are not valid JSON.'), wasRun: false };
   }
-  const { bound } = call.tool;
-  const reserved = await fund.reserve(bound.mostPicoUsd ?? 0n).catch(refusalToPay);
+  const { fund } = settings;
+  const reserved = await fund.reserve(call.tool.bound.mostPicoUsd ?? 0n).catch(refusalToPay);
   if (reserved === null) {
     return { call, outcome: failedUse('There is not enough credit left to use this tool.'), wasRun: false };
   }
-  const timeoutMs = Math.max(1, Math.min(bound.timeoutMs ?? DEFAULT_TIMEOUT_MS, leftMs));
-  const finished = { call, outcome: await withinTime(call, context, timeoutMs, args), wasRun: true };
-  fund.spent(reserved, finished.outcome.costPicoUsd);
-  onEnd?.(finished);
-  return finished;
+  if (context.cancellation.aborted) {
+    fund.spent(reserved, 0n);
+    throw callCancelled();
+  }
+  return useReserved(call, { args, reserved }, context, settings);
 }
 
-async function withinTime(
-  { tool }: ToolCall,
+async function useReserved<Call extends ToolCall>(
+  call: Call,
+  { args, reserved }: { readonly args: unknown; readonly reserved: bigint },
   context: ToolContext,
-  timeoutMs: number,
-  args: unknown,
-): Promise<ToolOutcome> {
-  const timeout = AbortSignal.timeout(timeoutMs);
-  const signal = AbortSignal.any([context.signal, timeout]);
-  const left = new Promise<'left'>((resolve) => {
-    if (signal.aborted) resolve('left');
-    signal.addEventListener('abort', () => resolve('left'), { once: true });
-  });
-  const run = tool.bound.run(args, { ...context, signal });
-  run.catch(() => undefined);
+  { leftMs, fund, onEnd, onLate, goesOn }: UseSettings<Call>,
+): Promise<FinishedCall<Call>> {
+  const { bound } = call.tool;
+  const timeoutMs = Math.max(1, Math.min(bound.timeoutMs ?? DEFAULT_TIMEOUT_MS, leftMs));
+  const own = Cancellation.following(context.cancellation);
+  const use = bound.run(args, { ...context, cancellation: own, signal: own.toAbortSignal() });
+  const leave = (wasCounted: boolean): void => {
+    const ended = lateOutcome(use, fund, reserved);
+    goesOn(ended.then((outcome) => void (outcome && onLate?.(call, outcome, wasCounted))));
+  };
   try {
-    const ended = await Promise.race([run, left]);
-    if (ended !== 'left') return ended;
+    const outcome = await withinTime(use, own, timeoutMs);
+    const finished = { call, outcome: outcome ?? failedUse('The tool took too long.'), wasRun: true };
+    if (outcome !== null) fund.spent(reserved, outcome.costPicoUsd);
+    onEnd?.(finished);
+    if (outcome === null) leave(true);
+    return finished;
   } catch (thrown) {
-    if (!signal.aborted) throw AppError.from(thrown);
+    if (own.aborted) leave(false);
+    throw thrown;
   }
-  if (context.signal.aborted) throw callCancelled();
-  return failedUse('The tool took too long.');
+}
+
+/**
+ * Resolves with the outcome of a use, or with null when it took too long: then it is left, so that what it asked a
+ * provider for is read for its cost.
+ *
+ * @throws AppError request_timeout when the caller has left, or what the tool threw
+ */
+async function withinTime(
+  use: Promise<ToolOutcome>,
+  cancellation: Cancellation,
+  timeoutMs: number,
+): Promise<ToolOutcome | null> {
+  let isLate = false;
+  const left = new Promise<null>((resolve) => {
+    if (cancellation.aborted) resolve(null);
+    cancellation.addEventListener('abort', () => resolve(null));
+  });
+  const timer = setTimeout(() => {
+    isLate = true;
+    cancellation.leave();
+  }, timeoutMs);
+  timer.unref();
+  try {
+    const outcome = await Promise.race([use, left]);
+    if (outcome !== null) return outcome;
+  } catch (thrown) {
+    if (!cancellation.aborted) throw AppError.from(thrown);
+  } finally {
+    clearTimeout(timer);
+  }
+  if (!isLate) throw callCancelled();
+  return null;
+}
+
+/** Longer than any leftover read. */
+const LATEST_MS = 60_000;
+
+/** Resolves with the outcome of a use that was left; with its whole reservation for one that never ends. */
+async function lateOutcome(use: Promise<ToolOutcome>, fund: ToolFund, reserved: bigint): Promise<ToolOutcome | null> {
+  const givenUp = Promise.withResolvers<ToolOutcome>();
+  const timer = setTimeout(() => givenUp.resolve(failedUse('It did not end.', {}, reserved)), LATEST_MS).unref();
+  try {
+    // What costs nothing is not waited for.
+    const outcome = reserved === 0n ? null : await Promise.race([use, givenUp.promise]);
+    fund.spent(reserved, outcome?.costPicoUsd ?? 0n);
+    return outcome;
+  } catch {
+    // It threw because it was left: no provider was at work.
+    fund.spent(reserved, 0n);
+    return null;
+  } finally {
+    clearTimeout(timer);
+    use.catch(() => undefined);
+  }
 }
 
 const INVALID = Symbol('no JSON');

@@ -217,9 +217,12 @@ describe(WebSearchTool.name, () => {
     });
   });
 
-  it('ends at once when nobody waits', async () => {
+  it('ends at once when nobody waits, and is charged, for the engine has been asked', async () => {
     const caller = new AbortController();
     server.answer = () => caller.abort(new Error('left'));
+    const { mostPicoUsd: costPicoUsd } = bound({});
+    const outcome = await bound({}).run({ query: 'q' }, context(caller.signal));
+    expect(outcome).toMatchObject({ isError: true, costPicoUsd });
     await expect(bound({}).run({ query: 'q' }, context(caller.signal))).rejects.toThrow('left');
   });
 

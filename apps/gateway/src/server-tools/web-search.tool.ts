@@ -68,6 +68,7 @@ class BoundWebSearch implements BoundTool {
   }
 
   async #search(query: string, most: number, signal: AbortSignal): Promise<ToolOutcome> {
+    signal.throwIfAborted();
     let found = 0;
     try {
       const hits = await this.web.search(this.setup, query, { most, signal });
@@ -82,7 +83,8 @@ class BoundWebSearch implements BoundTool {
         costPicoUsd: this.web.costPicoUsd,
       };
     } catch (error) {
-      signal.throwIfAborted();
+      // The engine goes on with a search that it was sent, and charges for it.
+      if (signal.aborted) return failedUse('The search was not waited for.', {}, this.web.costPicoUsd);
       if (!(error instanceof AppError)) throw error;
       return failedUse(`${error.message}.`, { action: { type: 'search', query, sources: [] } });
     } finally {

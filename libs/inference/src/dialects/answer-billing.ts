@@ -1,37 +1,59 @@
-import { estimatePromptTokens, tokensOfBytes } from '../model/estimate';
+import { estimatePromptTokens } from '../model/estimate';
 import { emptyUsage, type Usage } from '../model/usage';
 import type { BilledUnits } from '../pricing/price';
 import { contextLengthOf, priceOf } from './billing';
 import type { AnswerContext } from './dialect';
-import { hiddenTokens } from './hidden-output';
+import { hiddenPictures, hiddenTokens } from './hidden-output';
 import { NO_COUNTS, settleUsage, whole, type ReportedCounts } from './openai-usage';
 import { servedBy } from './served-tier';
 import { memberText, scanRequest } from './request-members';
+import { countSeen, seenSince, withSeen, type SeenCounts, type SeenOutput } from './seen-output';
 import type { Bill } from './translation';
 
 const MOST_CHOICES = 128;
 
-/** Settles and prices the usage of a generated answer of which `contentBytes` of text have been seen. */
+/** Settles and prices the usage of a generated answer of which so much has been seen. */
 export function billAnswer(
   reported: ReportedCounts | null,
-  contentBytes: number,
+  seen: SeenOutput,
   context: AnswerContext,
   fallback: 'estimated' | 'partial',
   units?: BilledUnits,
 ): Bill {
   const contextLength = contextLengthOf(context);
-  const isLong = (reported?.completion ?? tokensOfBytes(contentBytes)) > contextLength;
-  const usage = settleUsage(reported, {
+  const said = reported ?? NO_COUNTS;
+  // What the provider did not count is taken by its kinds.
+  const counts = said.completion === null ? { ...said, ...kindsOf(countSeen(seen)) } : said;
+  const isLong = (said.completion ?? countSeen(seen).completion) > contextLength;
+  const usage = settleUsage(counts, {
     maxPromptTokens: contextLength,
     maxCompletionTokens: isLong ? contextLength * choicesAsked(context.requestBody) : contextLength,
     estimate: () => ({
       promptTokens: estimatePromptTokens(context.requestBody),
-      completionTokens: tokensOfBytes(contentBytes),
+      completionTokens: countSeen(seen).completion,
     }),
     fallback,
   });
+  return { usage, cost: priceOf(usage, context, unitsOf(reported, seen, units)) };
+}
+
+function kindsOf({ imageCompletion, audioCompletion }: SeenCounts): Partial<ReportedCounts> {
+  return { ...(imageCompletion > 0 && { imageCompletion }), ...(audioCompletion > 0 && { audioCompletion }) };
+}
+
+/** No provider counts pictures that it sells by the piece. */
+function unitsOf(
+  reported: ReportedCounts | null,
+  { pictures }: SeenOutput,
+  units: BilledUnits | undefined,
+): BilledUnits | undefined {
   const searches = whole(reported?.searches ?? null);
-  return { usage, cost: priceOf(usage, context, searches === null ? units : { ...units, webSearches: searches }) };
+  if (searches === null && pictures === 0) return units;
+  return {
+    ...units,
+    ...(searches !== null && { webSearches: searches }),
+    ...(pictures > 0 && { outputImages: pictures }),
+  };
 }
 
 /** `n` of the request: each choice may fill the context. */
@@ -63,6 +85,8 @@ export function countsOf(usage: Usage): ReportedCounts {
  */
 export class StreamMeter {
   #contentBytes = 0;
+  #pictures = 0;
+  #audioBytes = 0;
   #reported: Report | null = null;
   #units: BilledUnits | undefined;
 
@@ -82,6 +106,12 @@ export class StreamMeter {
     this.#contentBytes += bytes;
   }
 
+  /** Pictures that a model painted, and base64 of what it said. */
+  countMedia(pictures: number, audioBytes = 0): void {
+    this.#pictures += pictures;
+    this.#audioBytes += audioBytes;
+  }
+
   /** What has been used beside tokens up to now; a report that names units of its own takes its place. */
   used(units: BilledUnits): void {
     this.#units = units;
@@ -94,13 +124,14 @@ export class StreamMeter {
     this.context = context;
     const reported = this.#reported;
     if (reported === null) return;
-    const { counts, contentBytes, units } = reported;
-    this.#reported = { ...reported, bill: billAnswer(counts, contentBytes, context, 'estimated', units) };
+    const { counts, seen, units } = reported;
+    this.#reported = { ...reported, bill: billAnswer(counts, seen, context, 'estimated', units) };
   }
 
   report(counts: ReportedCounts, units?: BilledUnits): Bill {
-    const bill = billAnswer(counts, this.#contentBytes, this.context, 'estimated', units);
-    this.#reported = { counts, units, bill, contentBytes: this.#contentBytes };
+    const seen = this.#seen;
+    const bill = billAnswer(counts, seen, this.context, 'estimated', units);
+    this.#reported = { counts, units, bill, seen };
     return bill;
   }
 
@@ -108,38 +139,43 @@ export class StreamMeter {
   whole(): Bill {
     const reported = this.#reported;
     if (reported !== null && reported.counts.completion !== null) return reported.bill;
-    const units = reported?.units ?? this.#units;
-    return billAnswer(reported?.counts ?? null, this.#contentBytes, this.context, 'estimated', units);
+    return billAnswer(reported?.counts ?? null, this.#seen, this.context, 'estimated', this.#usedUnits);
   }
 
   /** For a stream that broke off: the last report and what came since, else an estimate, else nothing at all. */
   partial(): Bill {
     const reported = this.#reported;
     const isCounted = reported !== null && reported.counts.completion !== null;
-    const units = reported?.units ?? this.#units;
-    if (!isCounted && this.#contentBytes === 0 && units === undefined) return this.#nothing();
-    const counts = reported && grown(reported.counts, this.#contentBytes - reported.contentBytes);
-    const { usage, cost } = billAnswer(counts, this.#contentBytes, this.context, 'partial', units);
-    return { usage: { ...usage, provenance: 'partial' }, cost };
+    const units = this.#usedUnits;
+    if (!isCounted && isNothing(this.#seen) && units === undefined) return this.#nothing();
+    const since = reported && countSeen(seenSince(this.#seen, reported.seen));
+    const counts = isCounted && since!.completion > 0 ? withSeen(reported.counts, since!) : (reported?.counts ?? null);
+    return this.#partial(counts, this.#seen);
   }
 
   /**
    * For a stream that its caller has left: the last report and what came since; else the prompt, what came, and what
-   * the model may have thought unseen.
+   * the model may have thought or painted unseen.
    */
   left(): Bill {
     const { counts } = this.#reported ?? { counts: NO_COUNTS };
     if (counts.completion !== null) return this.partial();
-    const seen = tokensOfBytes(this.#contentBytes);
-    const completion = seen + hiddenTokens(this.context, seen);
-    const units = this.#reported?.units ?? this.#units;
-    const { usage, cost } = billAnswer(
-      { ...counts, completion, total: null },
-      this.#contentBytes,
-      this.context,
-      'partial',
-      units,
-    );
+    const seen = { ...this.#seen, pictures: this.#pictures + hiddenPictures(this.context, this.#pictures) };
+    const shown = countSeen(seen);
+    const completion = shown.completion + hiddenTokens(this.context, shown.completion);
+    return this.#partial(withSeen(counts, { ...shown, completion }), seen);
+  }
+
+  get #seen(): SeenOutput {
+    return { contentBytes: this.#contentBytes, pictures: this.#pictures, audioBytes: this.#audioBytes };
+  }
+
+  get #usedUnits(): BilledUnits | undefined {
+    return this.#reported?.units ?? this.#units;
+  }
+
+  #partial(counts: ReportedCounts | null, seen: SeenOutput): Bill {
+    const { usage, cost } = billAnswer(counts, seen, this.context, 'partial', this.#usedUnits);
     return { usage: { ...usage, provenance: 'partial' }, cost };
   }
 
@@ -153,12 +189,10 @@ interface Report {
   readonly counts: ReportedCounts;
   readonly units: BilledUnits | undefined;
   readonly bill: Bill;
-  /** Seen when the report came. */
-  readonly contentBytes: number;
+  /** When the report came. */
+  readonly seen: SeenOutput;
 }
 
-/** The counts of a report after which so many bytes more have come. */
-function grown(counts: ReportedCounts, bytes: number): ReportedCounts {
-  if (bytes === 0 || counts.completion === null) return counts;
-  return { ...counts, completion: counts.completion + tokensOfBytes(bytes), total: null };
+function isNothing({ contentBytes, pictures, audioBytes }: SeenOutput): boolean {
+  return contentBytes === 0 && pictures === 0 && audioBytes === 0;
 }

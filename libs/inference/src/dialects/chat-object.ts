@@ -21,6 +21,9 @@ export interface ChatObject extends ScannedObject {
   readonly nativeFinishReason: string | null;
   /** Bytes of text and tool arguments in all choices. */
   readonly contentBytes: number;
+  readonly pictures: number;
+  /** Of sound, as base64. */
+  readonly audioBytes: number;
   readonly usage: ReportedUsage | null;
   readonly serviceTier: string | null;
   /** The member `error`, unless it is null. */
@@ -72,6 +75,8 @@ class ChatReader implements ChatObject {
   finishReason: FinishReason | null = null;
   nativeFinishReason: string | null = null;
   contentBytes = 0;
+  pictures = 0;
+  audioBytes = 0;
   usage: ReportedUsage | null = null;
   serviceTier: string | null = null;
   error: JsonMember | null = null;
@@ -182,20 +187,29 @@ class ChatReader implements ChatObject {
     }
   }
 
-  #readContent(key: string): void {
+  /** @param around name of the object that the member stands in */
+  #readContent(key: string, around = ''): void {
     const cursor = this.#cursor;
     if (cursor.isObject()) {
       cursor.enterObject();
-      for (let name = cursor.nextKey(); name !== null; name = cursor.nextKey()) this.#readContent(name);
+      for (let name = cursor.nextKey(); name !== null; name = cursor.nextKey()) this.#readContent(name, key);
     } else if (cursor.isArray()) {
       cursor.enterArray();
-      while (cursor.nextElement()) this.#readContent(key);
+      while (cursor.nextElement()) {
+        if (key === 'images') this.pictures += 1;
+        this.#readContent(key, around);
+      }
     } else {
       const isString = cursor.isString();
       const start = cursor.position;
       cursor.skipValue();
-      if (isString && !NOT_CONTENT.has(key)) this.contentBytes += cursor.position - start - 2;
+      if (isString) this.#countText(key, around, cursor.position - start - 2);
     }
+  }
+
+  #countText(key: string, around: string, bytes: number): void {
+    if (key === 'data' && around === 'audio') this.audioBytes += bytes;
+    else if (!NOT_CONTENT.has(key)) this.contentBytes += bytes;
   }
 }
 

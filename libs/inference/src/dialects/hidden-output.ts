@@ -1,6 +1,8 @@
-import { heldOutputTokens } from '../model/expected-output';
+import { heldOutputTokens, PICTURE_TOKENS } from '../model/expected-output';
 import { alwaysThinks } from './anthropic-messages/reasoning-settings';
 import type { AnswerContext } from './dialect';
+import { OPEN_ARRAY } from './json-grammar';
+import { memberText, scanRequest } from './request-members';
 import { isKnownToThink, thinks } from './untaken-parameters';
 
 /**
@@ -13,6 +15,23 @@ export function hiddenTokens(context: AnswerContext, seenTokens: number): number
   if (expected === undefined || !mayThink(context)) return 0;
   const left = Math.max(0, heldOutputTokens(endpoint, expected) - seenTokens);
   return Math.min(expected.thinking.maxTokens ?? left, left);
+}
+
+/**
+ * Returns how many pictures a model can have painted unseen, for the same bill: one for each answer where the model
+ * paints, the request leaves room for one and does not forbid it, and none has come.
+ */
+export function hiddenPictures(
+  { model, endpoint, expected, requestBody }: AnswerContext,
+  seenPictures: number,
+): number {
+  if (seenPictures > 0 || !model.architecture.outputModalities.includes('image')) return 0;
+  const modalities = memberText(scanRequest(requestBody), 'modalities');
+  const isWanted = modalities === undefined || modalities[0] !== OPEN_ARRAY || modalities.includes('"image"');
+  if (!isWanted) return 0;
+  if (expected === undefined) return 1;
+  const hasRoom = heldOutputTokens(endpoint, { ...expected, answers: 1 }) >= PICTURE_TOKENS;
+  return hasRoom ? expected.answers : 0;
 }
 
 /** Models behind the Messages API and Bedrock think only when asked, except those that always do; so do unknown ones. */

@@ -102,6 +102,7 @@ export class OpenAiChatStream extends RelayedStream {
       if (echoedBody !== undefined) this.output.push(this.#chunk(echoChunk(echoedBody)));
     }
     this.#meter.count(chat.contentBytes);
+    if (chat.pictures + chat.audioBytes > 0) this.#meter.countMedia(chat.pictures, chat.audioBytes);
     this.#meter.served(chat.serviceTier);
     if (chat.finishReason === null) return;
     const { finishReason, nativeFinishReason } = chat;

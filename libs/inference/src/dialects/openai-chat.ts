@@ -83,7 +83,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   }
   if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');
   const served = servedBy(context, chat.serviceTier);
-  const { usage, cost } = billAnswer(chat.usage?.counts ?? null, chat.contentBytes, served, 'estimated');
+  const { usage, cost } = billAnswer(chat.usage?.counts ?? null, chat, served, 'estimated');
   const set = ownMembers(context);
   // Clients that check what they get want the member, and most upstreams have none.
   if (!chat.members.some(({ key }) => key === 'system_fingerprint')) set['system_fingerprint'] = 'null';

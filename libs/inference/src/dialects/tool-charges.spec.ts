@@ -1,6 +1,7 @@
 import type { UpstreamStream } from '../providers/provider';
 import { aModel, anEndpoint } from '../testing';
 import type { AnswerStream } from '../model/answer-stream';
+import { callAbandoned } from '../model/cancellation';
 import type { AnswerContext } from './dialect';
 import { dialectOf } from '.';
 
@@ -14,6 +15,7 @@ const endpoint = anEndpoint({
     tools: { file_search: 2_500n * MICRO, code_interpreter: 30_000n * MICRO, mcp: 0n },
   },
 });
+const PAINTED = { prompt: 0n, completion: 0n, tools: { image_generation: 40_000n * MICRO } };
 const context: AnswerContext = {
   generationId: 'gen-1',
   model: aModel({ endpoints: [endpoint] }),
@@ -33,6 +35,19 @@ function sent(events: readonly object[], isOpen = false): UpstreamStream {
   const end = (): void => over.resolve(null);
   const read = async (): Promise<Buffer | null> => left.shift() ?? (isOpen ? over.promise : null);
   return { read, leave: () => (end(), 0), cancel: end, discard: end };
+}
+
+/** Sends no more after these, and is given up when the caller has left. */
+function abandoned(events: readonly object[]): UpstreamStream {
+  const upstream = sent(events, true);
+  let isLeft = false;
+  const read = async (): Promise<Buffer | null> => {
+    const piece = await upstream.read();
+    if (piece === null && isLeft) throw callAbandoned();
+    return piece;
+  };
+  const leave = (): number => ((isLeft = true), upstream.leave());
+  return { ...upstream, read, leave };
 }
 
 async function ended(stream: AnswerStream): Promise<number> {
@@ -88,6 +103,25 @@ describe('the charge for tools that a provider ran', () => {
       const cost = ended(stream);
       setImmediate(() => stream.cancel());
       expect(await cost).toBe(0.0325);
+    });
+
+    it('counts what had begun when the caller left, for the provider goes on with it', async () => {
+      const begun = { type: 'response.output_item.added', output_index: 2, item: item('code_interpreter_call') };
+      const stream = await dialect.openStream!(abandoned([created, done[0]!, begun]), context);
+      const cost = ended(stream);
+      setImmediate(() => stream.cancel());
+      expect(await cost).toBe(0.0325);
+    });
+
+    it('counts a picture once of which a part was shown, also where the stream breaks before its end', async () => {
+      const painted = { ...context, endpoint: anEndpoint({ ...endpoint, pricing: PAINTED }) };
+      const part = { output_index: 0, partial_image_index: 0, partial_image_b64: 'iVBORw0K' };
+      const partial = { type: 'response.image_generation_call.partial_image', ...part };
+      const end = { type: 'response.output_item.done', output_index: 0, item: item('image_generation_call') };
+      const broken = await dialect.openStream!(sent([created, partial, partial]), painted);
+      expect(await ended(broken)).toBe(0.04);
+      const whole = { type: 'response.completed', response: { ...response, output: [] } };
+      expect(await ended(await dialect.openStream!(sent([created, partial, end, whole]), painted))).toBe(0.04);
     });
   });
 

@@ -5,6 +5,7 @@ import type { Answer, AnswerContext } from './dialect';
 import { MalformedJson } from './json-cursor';
 import { objectOf } from './loose-values';
 import { parseJson } from './json-value';
+import { NOTHING_SEEN, type SeenOutput } from './seen-output';
 import { servedBy } from './served-tier';
 import { tierMember } from './usage-details';
 import type { Bill, Translation, UpstreamTranslation } from './translation';
@@ -40,7 +41,7 @@ export function readTranslated(
   const answer = upstream.readAnswer(parseAnswer(body, context), context.endpoint);
   const counts = answer.usage && countsOf(answer.usage);
   const served = servedBy(context, answer.serviceTier);
-  return { answer, bill: billAnswer(counts, contentBytes(answer), served, 'estimated', answer.units) };
+  return { answer, bill: billAnswer(counts, seenOf(answer), served, 'estimated', answer.units) };
 }
 
 function parseAnswer(body: Buffer, { endpoint }: AnswerContext): unknown {
@@ -52,13 +53,15 @@ function parseAnswer(body: Buffer, { endpoint }: AnswerContext): unknown {
   }
 }
 
-/** Bytes of everything that the model wrote. */
-function contentBytes({ choices }: CanonicalAnswer): number {
+/** Everything that the model wrote and painted. */
+function seenOf({ choices }: CanonicalAnswer): SeenOutput {
   let bytes = 0;
+  let pictures = 0;
   for (const part of choices.flatMap(({ parts }) => parts)) {
-    if (part.type === 'tool-call') bytes += Buffer.byteLength(part.name + part.arguments);
+    if (part.type === 'generated-image') pictures += 1;
+    else if (part.type === 'tool-call') bytes += Buffer.byteLength(part.name + part.arguments);
     else if (part.type === 'reasoning') bytes += Buffer.byteLength((part.text ?? '') + (part.summary ?? ''));
     else if (part.type === 'text' || part.type === 'refusal') bytes += Buffer.byteLength(part.text);
   }
-  return bytes;
+  return { ...NOTHING_SEEN, contentBytes: bytes, pictures };
 }

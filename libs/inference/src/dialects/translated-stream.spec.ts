@@ -72,7 +72,7 @@ describe(TranslatedStream.name, () => {
   });
 
   it('charges nothing where nothing was said, whatever the prompt', async () => {
-    const call: AnswerEvent = { type: 'part-start', part: 0, kind: 'generated-image', url: 'https://a.example/b.png' };
+    const call: AnswerEvent = { type: 'part-start', part: 0, kind: 'tool-call', id: 'c', name: '' };
     const { outcome } = await streamOf([START, PROMPT, call]);
     expect(outcome).toMatchObject({ state: 'failed', usage: { totalTokens: 0 }, cost: { totalCost: 0n } });
   });

@@ -68,6 +68,7 @@ export class TranslatedStream extends RelayedStream {
     if (bytes === null) return;
     this.isCommitted = true;
     this.#meter.count(bytes);
+    if (event.type === 'part-start' && event.kind === 'generated-image') this.#meter.countMedia(1);
   }
 
   #report({ usage, units, isPromptOnly }: Extract<AnswerEvent, { type: 'usage' }>): void {

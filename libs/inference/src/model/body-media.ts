@@ -1,5 +1,5 @@
 import { ByteNames } from './byte-names';
-import { kindOfType, linkedTokens, mediaTokens, type MediaKind } from './media-tokens';
+import { kindOfType, linkedMedia, mediaTokens, soundTokens, unsizedTokens, type MediaKind } from './media-tokens';
 import { textUnits, UNITS_PER_TOKEN } from './text-tokens';
 
 /** What the names around a string say of it. */
@@ -12,6 +12,8 @@ export type Place =
   | 'input_audio'
   | 'source'
   | 'audio data'
+  | 'spoken'
+  | 'spoken id'
   | 'source data'
   | 'picture result'
   | 'sealed'
@@ -36,6 +38,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   input_audio: 'input_audio',
   source: 'source',
   data: { input_audio: 'audio data', source: 'source data' },
+  // An earlier answer that the provider keeps, by its id.
+  audio: 'spoken',
+  id: { spoken: 'spoken id' },
   result: 'picture result',
   encrypted_content: 'sealed',
   signature: 'sealed',
@@ -83,6 +88,10 @@ interface ObjectFacts {
  * object or the string declares base64; everything else counts as text.
  */
 export class StringCounter {
+  /** Tokens of sound and of pictures, and the number of pictures, among what was counted. */
+  audioTokens = 0;
+  imageTokens = 0;
+  images = 0;
   private readonly facts: (ObjectFacts | undefined)[] = [];
 
   constructor(private readonly bytes: Buffer) {}
@@ -92,7 +101,7 @@ export class StringCounter {
     if (place === 'text' || place === 'json') return textUnits(this.bytes, start, end);
     if (place === 'source data' || place === 'picture result') return this.postpone(depth, { start, end, place });
     const kind = LINKS.get(place);
-    if (kind !== undefined) return linkedTokens(kind, this.bytes, start, end) * UNITS_PER_TOKEN;
+    if (kind !== undefined) return this.linkUnits(kind, start, end);
     if (place === 'type') this.noteType(depth, start, end);
     if (place === 'media_type') this.noteMediaType(depth, start, end);
     return this.unitsAt(place, start, end);
@@ -101,7 +110,9 @@ export class StringCounter {
   private unitsAt(place: Place, start: number, end: number): number {
     switch (place) {
       case 'audio data':
-        return mediaTokens('audio', end - start) * UNITS_PER_TOKEN;
+        return this.mediaUnits('audio', mediaTokens('audio', end - start));
+      case 'spoken id':
+        return this.mediaUnits('audio', unsizedTokens('audio'));
       case 'sealed':
         return ((end - start) / SEALED_BYTES_PER_TOKEN) * UNITS_PER_TOKEN;
       default:
@@ -118,7 +129,21 @@ export class StringCounter {
     if (pending === null) return 0;
     const isMedia = type === (pending.place === 'source data' ? 'base64' : 'image_generation_call');
     if (!isMedia) return textUnits(this.bytes, pending.start, pending.end);
-    return mediaTokens(kind, pending.end - pending.start) * UNITS_PER_TOKEN;
+    return this.mediaUnits(kind, mediaTokens(kind, pending.end - pending.start));
+  }
+
+  private linkUnits(place: MediaKind, start: number, end: number): number {
+    const { kind, tokens } = linkedMedia(place, this.bytes, start, end);
+    return kind === null ? tokens * UNITS_PER_TOKEN : this.mediaUnits(kind, tokens);
+  }
+
+  private mediaUnits(kind: MediaKind, tokens: number): number {
+    this.audioTokens += soundTokens(kind, tokens);
+    if (kind === 'image') {
+      this.imageTokens += tokens;
+      this.images += 1;
+    }
+    return tokens * UNITS_PER_TOKEN;
   }
 
   /** Only the last of several members of one name is read by a parser, but which one a provider reads is not known. */

@@ -1,4 +1,5 @@
 import { scanJsonShape } from './json-shape';
+import type { PromptKinds } from './prompt-kinds';
 import { textUnits, tokensOfUnits } from './text-tokens';
 
 /**
@@ -17,6 +18,19 @@ export function tokensOfBytes(bytes: number): number {
  */
 export function estimatePromptTokens(body: Buffer): number {
   return scanJsonShape(body).promptTokens;
+}
+
+/** An estimate of the prompt of a request. */
+export interface PromptEstimate {
+  readonly tokens: number;
+  /** Null where all is plain text. */
+  readonly kinds: PromptKinds | null;
+}
+
+/** Estimates the prompt of a request body, valid JSON, and what of it has rates of its own. */
+export function estimatePrompt(body: Buffer): PromptEstimate {
+  const { promptTokens: tokens, promptKinds: kinds } = scanJsonShape(body);
+  return { tokens, kinds };
 }
 
 /** An estimate is at least this share of the tokens that a prompt has: see `prompt-estimate.spec.ts`. */

@@ -26,11 +26,18 @@ describe(thinkingWishOf.name, () => {
 });
 
 describe(heldOutputTokens.name, () => {
+  const FREE = { prompt: 0n, completion: 0n };
   const call = { maxTokens: null, answers: 1 };
 
   it('is the cap of the request, within what the model can do and what is ever reserved', () => {
-    expect(heldOutputTokens({ maxCompletionTokens: null }, call)).toBe(1_024);
-    expect(heldOutputTokens({ maxCompletionTokens: 500 }, call)).toBe(500);
-    expect(heldOutputTokens({ maxCompletionTokens: null }, { maxTokens: 99_999, answers: 2 })).toBe(32_768);
+    expect(heldOutputTokens({ maxCompletionTokens: null, pricing: FREE }, call)).toBe(1_024);
+    expect(heldOutputTokens({ maxCompletionTokens: 500, pricing: FREE }, call)).toBe(500);
+    const most = heldOutputTokens({ maxCompletionTokens: null, pricing: FREE }, { maxTokens: 99_999, answers: 2 });
+    expect(most).toBe(32_768);
+  });
+
+  it('has room for a picture where the model paints by the token', () => {
+    const pricing = { ...FREE, imageOutputToken: 1n };
+    expect(heldOutputTokens({ maxCompletionTokens: null, pricing }, call)).toBe(2_314);
   });
 });

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../routing/catalogue';
+import type { Endpoint } from '../routing/catalogue-entries';
 
 /** What a request says of the tokens that its answer may take. */
 export interface ExpectedOutput {
@@ -23,12 +23,28 @@ const UNCAPPED_TOKENS = 1_024;
  */
 const MOST_HELD_TOKENS = 16_384;
 
+/** Of a picture of up to 1,024 points a side (Gemini). */
+export const PICTURE_TOKENS = 1_290;
+
+type Capacity = Pick<Endpoint, 'maxCompletionTokens' | 'pricing'>;
+
+/** Returns the tokens that one answer without a cap is expected to hold at an endpoint. */
+export function uncappedTokens({ maxCompletionTokens, pricing }: Capacity): number {
+  const expected = UNCAPPED_TOKENS + (pricing.imageOutputToken === undefined ? 0 : PICTURE_TOKENS);
+  return Math.min(expected, maxCompletionTokens ?? expected);
+}
+
 /** Returns the output tokens that a call reserves at an endpoint. */
 export function heldOutputTokens(
-  { maxCompletionTokens }: Pick<Endpoint, 'maxCompletionTokens'>,
+  endpoint: Capacity,
   { maxTokens, answers }: Pick<ExpectedOutput, 'maxTokens' | 'answers'>,
 ): number {
-  const cap = Math.min(maxTokens ?? UNCAPPED_TOKENS, maxCompletionTokens ?? MOST_HELD_TOKENS, MOST_HELD_TOKENS);
+  const { maxCompletionTokens } = endpoint;
+  const cap = Math.min(
+    maxTokens ?? uncappedTokens(endpoint),
+    maxCompletionTokens ?? MOST_HELD_TOKENS,
+    MOST_HELD_TOKENS,
+  );
   return cap * answers;
 }
 

@@ -1,5 +1,7 @@
 import { ByteNames } from './byte-names';
 import { placeOf, StringCounter, type Place } from './body-media';
+import { CacheMarks } from './cache-marks';
+import type { PromptKinds } from './prompt-kinds';
 import { textUnits, tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
 import {
   BACKSLASH,
@@ -71,6 +73,8 @@ export interface JsonShape {
   readonly hasEscapedKey: boolean;
   /** As a request: an estimate of the tokens of its prompt. What comes behind a problem counts as text. */
   readonly promptTokens: number;
+  /** What of it has rates of its own; null where all is plain text. */
+  readonly promptKinds: PromptKinds | null;
 }
 
 /**
@@ -90,9 +94,11 @@ class ShapeScan {
   /** Inside the value of a member that a model may read. */
   private isInPrompt = true;
   private readonly strings: StringCounter;
+  private readonly marks: CacheMarks;
 
   constructor(private readonly bytes: Buffer) {
     this.strings = new StringCounter(bytes);
+    this.marks = new CacheMarks(bytes);
     placeAt[0] = 'text';
   }
 
@@ -110,7 +116,15 @@ class ShapeScan {
       problem: this.problem,
       hasEscapedKey: this.hasEscapedKey,
       promptTokens: tokensOfUnits(this.units),
+      promptKinds: this.kinds(),
     };
+  }
+
+  private kinds(): PromptKinds | null {
+    const { audioTokens, imageTokens, images } = this.strings;
+    const cacheWrite = this.marks.longest;
+    const isPlain = cacheWrite === null && audioTokens === 0 && images === 0;
+    return isPlain ? null : { audioTokens, imageTokens, images, cacheWrite };
   }
 
   private passString(openingQuote: number): number {
@@ -118,16 +132,24 @@ class ShapeScan {
     const quote = closingQuote(bytes, openingQuote);
     const end = quote === -1 ? bytes.length : quote;
     if (isObjectAt[depth] === 1 && isKey(bytes, end)) this.enterMember(openingQuote + 1, end);
-    else if (this.isInPrompt) this.units += this.strings.count(placeAt[depth]!, depth, openingQuote + 1, end);
+    else if (this.isInPrompt) this.countText(openingQuote + 1, end);
     return end;
+  }
+
+  private countText(start: number, end: number): void {
+    const { depth } = this;
+    this.marks.value(start, end);
+    this.units += this.strings.count(placeAt[depth]!, depth, start, end);
   }
 
   /** The name between these offsets is one of the object that is open. Names of a request itself are not its prompt. */
   private enterMember(start: number, end: number): void {
     const { bytes, depth } = this;
-    if (hasEscape(bytes, start, end)) this.hasEscapedKey = true;
+    const isEscaped = hasEscape(bytes, start, end);
+    if (isEscaped) this.hasEscapedKey = true;
     if (depth === 1) this.isInPrompt = CONTROL_MEMBERS.find(bytes, start, end) === undefined;
     if (!this.isInPrompt) return;
+    this.marks.enter(depth, start, end, isEscaped);
     if (depth === 1) {
       placeAt[depth] = CONVERSATIONS.find(bytes, start, end) === undefined ? 'json' : 'text';
       return;

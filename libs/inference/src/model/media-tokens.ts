@@ -36,20 +36,42 @@ export function mediaTokens(kind: MediaKind, base64Length: number): number {
 const MOST_HEAD_BYTES = 256;
 const COMMA = 0x2c;
 
+/** What a string in a field for a link holds. */
+export interface LinkedMedia {
+  /** Null for text. */
+  readonly kind: MediaKind | null;
+  readonly tokens: number;
+}
+
+/** Estimates tokens of media whose size is not known. */
+export function unsizedTokens(kind: MediaKind): number {
+  return RATES[kind].linkedTokens;
+}
+
+/** Of the tokens of a film, those of its sound: 32 a second of 290. */
+const SOUND_OF_FILM = 32 / 290;
+
+/** Estimates how many tokens of media may be charged as sound. */
+export function soundTokens(kind: MediaKind, tokens: number): number {
+  if (kind === 'audio') return tokens;
+  return kind === 'video' ? Math.ceil(tokens * SOUND_OF_FILM) : 0;
+}
+
 /**
  * Estimates the tokens of a string in a field that takes a link to media: a `data:` URL with `;base64,`, a link, or
  * anything else, which counts as text.
  */
-export function linkedTokens(kind: MediaKind, bytes: Buffer, start: number, end: number): number {
+export function linkedMedia(kind: MediaKind, bytes: Buffer, start: number, end: number): LinkedMedia {
   const head = bytes.toString('latin1', start, Math.min(end, start + MOST_HEAD_BYTES)).toLowerCase();
   if (/^https?:\\?\/\\?\//.test(head)) {
-    return Math.max(RATES[kind].linkedTokens, tokensOfUnits(textUnits(bytes, start, end)));
+    return { kind, tokens: Math.max(unsizedTokens(kind), tokensOfUnits(textUnits(bytes, start, end))) };
   }
   const mediaType = /^data:([^,;]*)(?:;[^,;]*)*;base64,/.exec(head)?.[1];
-  if (mediaType === undefined) return tokensOfUnits(textUnits(bytes, start, end));
+  if (mediaType === undefined) return { kind: null, tokens: tokensOfUnits(textUnits(bytes, start, end)) };
   const length = end - start - head.indexOf(String.fromCharCode(COMMA)) - 1;
-  if (isText(mediaType)) return Math.ceil((length * 0.75) / TEXT_BYTES_PER_TOKEN);
-  return mediaTokens(kindOfType(mediaType) ?? kind, length);
+  if (isText(mediaType)) return { kind: null, tokens: Math.ceil((length * 0.75) / TEXT_BYTES_PER_TOKEN) };
+  const declared = kindOfType(mediaType) ?? kind;
+  return { kind: declared, tokens: mediaTokens(declared, length) };
 }
 
 /** The kind of media that a media type declares, or null where it declares none. */

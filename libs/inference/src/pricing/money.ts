@@ -45,6 +45,11 @@ export function estimatedPrice(rate: Rate, count: bigint): PicoUsd {
   return (rate * count) / RATE_PER_PICO_USD;
 }
 
+/** Returns an amount in units of rates as pico-dollars, rounded up: for what is reserved. */
+export function reservedAmount(amount: bigint): PicoUsd {
+  return (amount + RATE_PER_PICO_USD - 1n) / RATE_PER_PICO_USD;
+}
+
 /** The exact decimal string of a price per unit. */
 export function formatRate(rate: Rate): string {
   return formatScaled(rate, RATE_DECIMALS);

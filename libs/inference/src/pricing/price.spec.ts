@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { emptyUsage, type Usage } from '../model/usage';
 import { sumCosts } from './byok-fee';
 import { parseRate, parseUsd } from './money';
-import { dearestCompletion, type PriceList, priceTokens, priceUsage } from './price';
+import { type PriceList, priceUsage } from './price';
 
 const free: PriceList = { prompt: 0n, completion: 0n };
 const mini: PriceList = {
@@ -220,31 +220,5 @@ describe(priceUsage.name, () => {
     expect(() => priceUsage(mini, usage({ promptTokens: count }))).toThrow(AppError);
     expect(() => priceUsage(mini, usage({ reasoningTokens: count }))).toThrow(AppError);
     expect(() => priceUsage(mini, usage({}), { audioMs: count })).toThrow(AppError);
-  });
-});
-
-describe(priceTokens.name, () => {
-  it('takes all tokens of an answer for those of pictures where they are dearer', () => {
-    const prices = { ...mini, imageOutputToken: parseRate('0.00003') };
-    expect(priceTokens(prices, 0, 100)).toBe(parseUsd('0.003'));
-  });
-
-  it('says of plain tokens what the price of such a usage is', () => {
-    fc.assert(
-      fc.property(anyPrices, anyCount, anyCount, (prices, promptTokens, completionTokens) => {
-        const dearest = { ...prices, completion: dearestCompletion(prices) };
-        const { totalCost } = priceUsage(dearest, usage({ promptTokens, completionTokens }));
-        expect(priceTokens(prices, promptTokens, completionTokens)).toBe(totalCost);
-      }),
-    );
-  });
-
-  it('takes all tokens of an answer for those of sound where they are dearest', () => {
-    const prices = { ...mini, audioOutput: parseRate('0.00002'), internalReasoning: parseRate('0.000001') };
-    expect(priceTokens(prices, 0, 100)).toBe(parseUsd('0.002'));
-  });
-
-  it('has no price for what is no count', () => {
-    expect(() => priceTokens(mini, 1, Number.NaN)).toThrow(expect.objectContaining({ code: 'unmapped' }));
   });
 });

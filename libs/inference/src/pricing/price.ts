@@ -1,6 +1,6 @@
-import { AppError } from '@libs/errors';
 import type { ProviderTool, ToolUses } from '../model/provider-tools';
 import type { Usage } from '../model/usage';
+import { charge, checkedCount } from './charge';
 import type { PicoUsd, Rate } from './money';
 
 /**
@@ -144,21 +144,6 @@ export function priceUsage(prices: PriceList, usage: Usage, units: BilledUnits =
   };
 }
 
-/**
- * What `priceUsage` says of a call that used plain tokens and nothing else, for guesses about calls to come: these are
- * made for every endpoint that a call may be routed to. All tokens of an answer may be of its dearest kind.
- */
-export function priceTokens(prices: PriceList, promptTokens: number, completionTokens: number): PicoUsd {
-  const tokens = charge(promptTokens, prices.prompt) + charge(completionTokens, dearestCompletion(prices));
-  return roundHalfUp(PER_UNIT * (tokens + (prices.request ?? 0n)));
-}
-
-/** Returns the highest rate that a token of an answer may cost: of text, thought, sound or a picture. */
-export function dearestCompletion({ completion, audioOutput, imageOutputToken, internalReasoning }: PriceList): Rate {
-  const others = [audioOutput, imageOutputToken, internalReasoning].filter((rate) => rate !== undefined);
-  return others.reduce((dearest, rate) => (rate > dearest ? rate : dearest), completion);
-}
-
 function inputTokens(prices: PriceList, usage: Usage, units: BilledUnits): bigint {
   const rest = new Remainder(usage.promptTokens);
   const cacheWrites = rest.take(usage.cacheWriteTokens);
@@ -242,25 +227,14 @@ class Remainder {
   left: number;
 
   constructor(whole: number) {
-    this.left = checked(whole);
+    this.left = checkedCount(whole);
   }
 
   take(wanted = 0): number {
-    const taken = Math.min(checked(wanted), this.left);
+    const taken = Math.min(checkedCount(wanted), this.left);
     this.left -= taken;
     return taken;
   }
-}
-
-function charge(count = 0, rate: Rate = 0n): bigint {
-  return count === 0 ? 0n : BigInt(checked(count)) * rate;
-}
-
-function checked(count: number): number {
-  if (Number.isSafeInteger(count) && count >= 0) return count;
-  throw new AppError('unmapped', 'The usage of this call cannot be priced', {
-    internal: 'a count of the usage is no integer of at least 0',
-  });
 }
 
 function roundHalfUp(attoMillis: bigint): PicoUsd {

@@ -22,6 +22,8 @@ export interface OrderWish {
   readonly maxLatency: Cutoffs | null;
   readonly hasLinkedMedia: boolean;
   readonly estimatedPromptTokens: number;
+  /** The request asks for pictures. */
+  readonly paints: boolean;
   readonly stickyKey: StickyKey | null;
 }
 
@@ -65,7 +67,7 @@ class Ordering {
   constructor(wish: OrderWish, world: OrderWorld) {
     this.#wish = wish;
     this.#world = world;
-    this.#price = ({ endpoint }) => typicalPrice(endpoint, wish.api, wish.estimatedPromptTokens);
+    this.#price = ({ endpoint }) => typicalPrice(endpoint, wish.api, wish.estimatedPromptTokens, wish.paints);
   }
 
   /** The caller's order of providers, then that of the keys. */

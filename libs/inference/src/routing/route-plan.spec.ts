@@ -134,6 +134,22 @@ describe(planRoute.name, () => {
     ]);
   });
 
+  it('sorts by the rates for pictures where the request asks for them', () => {
+    const words = { prompt: parseRate('0.000001'), completion: parseRate('0.000001') };
+    const painter = at('painter', 1, { pricing: { ...words, imageOutputToken: parseRate('0.00012') } });
+    const seller = at('seller', 2, { pricing: { ...words, imageOutput: parseRate('0.04') } });
+    const even = at('even', 3, { pricing: { prompt: parseRate('0.000002'), completion: parseRate('0.000002') } });
+    const { architecture } = aModel();
+    const paints = { ...architecture, outputModalities: ['text', 'image'] };
+    const models = [aModel({ slug: 'acme/large', architecture: paints, endpoints: [painter, seller, even] })];
+    const order = (outputModalities: string[]): string[] =>
+      planOf({ outputModalities, preferences: { sort: 'price' } }, { models }).candidates.map(
+        ({ endpoint }) => endpoint.provider.slug,
+      );
+    expect(order([])).toEqual(['painter', 'seller', 'even']);
+    expect(order(['image'])).toEqual(['even', 'seller', 'painter']);
+  });
+
   it('takes a suffix for part of the name where a model is called so', () => {
     const models = [aModel(), aModel({ slug: 'acme/large:free' })];
     expect(plan({ model: 'acme/large:free' }, { models })).toEqual(['acme/large:free@acme']);

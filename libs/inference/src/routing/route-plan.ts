@@ -217,6 +217,10 @@ function providersOf(endpoints: readonly Endpoint[]): readonly string[] {
 /** Parameters for which an endpoint that knows them is preferred, whatever it costs. */
 const FEATURES: readonly string[] = ['tools', 'response_format', 'structured_outputs', 'verbosity'];
 
+function asksForPictures({ outputModalities = [] }: RouteRequest): boolean {
+  return outputModalities.includes('image');
+}
+
 function orderWishOf(request: RouteRequest, { resolved, tiers }: Field): OrderWish {
   const { preferences = {}, parameters = [] } = request;
   return {
@@ -230,6 +234,7 @@ function orderWishOf(request: RouteRequest, { resolved, tiers }: Field): OrderWi
     maxLatency: preferences.preferredMaxLatency ?? null,
     hasLinkedMedia: request.hasLinkedMedia === true,
     estimatedPromptTokens: request.estimatedPromptTokens ?? 0,
+    paints: asksForPictures(request),
     stickyKey: request.stickyKey ?? null,
   };
 }

@@ -1,3 +1,4 @@
+import { PICTURE_TOKENS } from '../model/expected-output';
 import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
 import { highestPricesFor } from '../pricing/price-overrides';
@@ -140,30 +141,40 @@ function cheapest(rates: readonly Rate[]): Rate {
   return rates.reduce((least, rate) => (rate < least ? rate : least), rates[0] ?? 0n);
 }
 
-const typicalPrices = new WeakMap<Endpoint, Map<Api, number>>();
+/** Of a picture of up to 1,024 points a side, beside the words of the answer. */
+const pictureRates: Rates = ({ completion, imageOutputToken, imageOutput }) => [
+  [imageOutputToken ?? completion, BigInt(PICTURE_TOKENS)],
+  [imageOutput, 1n],
+];
+
+type PriceMemo = Map<Api, number>;
+const typicalPrices = new WeakMap<Endpoint, PriceMemo>();
+const typicalPicturePrices = new WeakMap<Endpoint, PriceMemo>();
 
 /**
  * The price of a typical request: good enough for an order and for weights, never for a bill.
  *
  * @param promptTokens of the request, which may have other rates for it
+ * @param paints the request asks for pictures
  */
-export function typicalPrice(endpoint: Endpoint, api: Api, promptTokens: number): number {
-  if (endpoint.pricing.overrides === undefined) return baseTypicalPrice(endpoint, api);
-  return sumOf(highestPricesFor(endpoint.pricing, promptTokens), api);
+export function typicalPrice(endpoint: Endpoint, api: Api, promptTokens: number, paints = false): number {
+  if (endpoint.pricing.overrides === undefined) return baseTypicalPrice(endpoint, api, paints);
+  return sumOf(highestPricesFor(endpoint.pricing, promptTokens), api, paints);
 }
 
-function baseTypicalPrice(endpoint: Endpoint, api: Api): number {
-  let prices = typicalPrices.get(endpoint);
-  if (prices === undefined) typicalPrices.set(endpoint, (prices = new Map()));
+function baseTypicalPrice(endpoint: Endpoint, api: Api, paints: boolean): number {
+  const memo = paints ? typicalPicturePrices : typicalPrices;
+  let prices = memo.get(endpoint);
+  if (prices === undefined) memo.set(endpoint, (prices = new Map()));
   let price = prices.get(api);
   if (price === undefined) {
-    prices.set(api, (price = sumOf(endpoint.pricing, api)));
+    prices.set(api, (price = sumOf(endpoint.pricing, api, paints)));
   }
   return price;
 }
 
-function sumOf(prices: PriceList, api: Api): number {
-  const rates = TYPICAL_REQUEST[api](prices);
+function sumOf(prices: PriceList, api: Api, paints: boolean): number {
+  const rates = [...TYPICAL_REQUEST[api](prices), ...(paints ? pictureRates(prices) : [])];
   return Number(rates.reduce((total, [rate = 0n, units]) => total + rate * units, prices.request ?? 0n));
 }
 

@@ -1,6 +1,6 @@
 import type { AppError } from '@libs/errors';
 import type { UpstreamStream } from '../../providers/provider';
-import { mostUses, ToolCounter } from '../../model/provider-tools';
+import { mostUses } from '../../model/provider-tools';
 import { errorInside, readComplaintAt, type UpstreamComplaint } from '../../providers/upstream-error';
 import { StreamMeter } from '../answer-billing';
 import type { AnswerContext } from '../dialect';
@@ -8,16 +8,14 @@ import { JsonCursor } from '../json-cursor';
 import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
 import { failureOf, isLengthError } from './failure';
-import { isWebSearch, readItemWords, toolIn } from './item-words';
 import { ResponseEventRewriter } from './response-event-rewriter';
 import { readStreamEvent, type StreamEvent } from './stream-event';
+import { ToolItems } from './tool-items';
 import { failureMembers, finishOfResponse, type UpstreamResponse } from './upstream-response';
 
 const DONE_WORD = Buffer.from('[DONE]');
 const DONE_EVENT = Buffer.from('data: [DONE]\n\n');
 const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
-/** End of the `type` of output items that are tool calls. */
-const CALL = Buffer.from('_call"');
 const WHOLE = new Set(['response.completed', 'response.incomplete']);
 
 /** Why a stream ended before its time, and the upstream's own last event, if it sent one. */
@@ -40,8 +38,7 @@ export class OpenAiResponsesStream extends RelayedStream {
   readonly #meter: StreamMeter;
   #countedBytes = 0;
   #openItems = 0;
-  #webSearches = 0;
-  readonly #tools = new ToolCounter();
+  readonly #uses = new ToolItems();
   #last: StreamEvent | null = null;
   #breakdown: Breakdown | null = null;
 
@@ -65,7 +62,8 @@ export class OpenAiResponsesStream extends RelayedStream {
     if (WHOLE.has(event.type)) return this.#onLast(event);
     this.#count(event.deltaBytes);
     if (event.type === 'response.output_item.added') this.#openItems += 1;
-    else if (event.type === 'response.output_item.done') this.#onItemDone(event);
+    else if (event.type === 'response.output_item.done') this.#openItems -= 1;
+    if (this.#uses.note(event)) this.#meter.used(this.#uses.units);
     this.#commit(event);
     if (!this.isLeft) this.output.push(this.#rewriter.rewrite(event, null));
   }
@@ -107,22 +105,11 @@ export class OpenAiResponsesStream extends RelayedStream {
   #report({ usage, webSearches, tools, serviceTier }: UpstreamResponse): void {
     this.#meter.served(serviceTier);
     if (usage === null) return;
+    const { units } = this.#uses;
     this.#meter.report(usage.counts, {
-      webSearches: Math.max(webSearches, this.#webSearches),
-      tools: mostUses(tools, this.#tools.uses),
+      webSearches: Math.max(webSearches, units.webSearches ?? 0),
+      tools: mostUses(tools, units.tools),
     });
-  }
-
-  #onItemDone({ bytes, item }: StreamEvent): void {
-    this.#openItems -= 1;
-    const text = bytes.subarray(item?.valueStart, item?.valueEnd);
-    if (item === null || !text.includes(CALL)) return;
-    const words = readItemWords(text);
-    const tool = toolIn(words);
-    if (isWebSearch(words)) this.#webSearches += 1;
-    else if (tool !== null) this.#tools.add(tool);
-    else return;
-    this.#meter.used({ webSearches: this.#webSearches, tools: this.#tools.uses });
   }
 
   #count(bytes: number): void {
@@ -140,6 +127,7 @@ export class OpenAiResponsesStream extends RelayedStream {
   }
 
   protected override leftBill(): Bill {
+    if (this.#uses.endAll()) this.#meter.used(this.#uses.units);
     return this.#meter.left();
   }
 

@@ -2,6 +2,7 @@ import type { AnswerStream } from '../../model/answer-stream';
 import type { UpstreamStream } from '../../providers/provider';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../providers/upstream-error';
 import { billAnswer } from '../answer-billing';
+import { NOTHING_SEEN } from '../seen-output';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
 import { JsonCursor } from '../json-cursor';
 import { MalformedJson } from '../json-grammar';
@@ -54,7 +55,8 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   if (UNFINISHED.has(response.status ?? '')) throw brokenAnswer(provider, 'the answer is not finished');
   const { webSearches, tools } = response;
   const served = servedBy(context, response.serviceTier);
-  const bill = billAnswer(response.usage?.counts ?? null, response.contentBytes, served, 'estimated', {
+  const seen = { ...NOTHING_SEEN, contentBytes: response.contentBytes };
+  const bill = billAnswer(response.usage?.counts ?? null, seen, served, 'estimated', {
     webSearches,
     tools,
   });

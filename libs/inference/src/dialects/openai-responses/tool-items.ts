@@ -1,0 +1,83 @@
+import { ToolCounter, type ProviderTool } from '../../model/provider-tools';
+import type { BilledUnits } from '../../pricing/price';
+import { findMember } from '../json-members';
+import { isWebSearch, readItemWords, toolIn } from './item-words';
+import type { StreamEvent } from './stream-event';
+
+/** End of the `type` of output items that are tool calls. */
+const CALL = Buffer.from('_call"');
+const WEB_SEARCH = 'web_search';
+
+/**
+ * Counts the tools that a provider runs in one streamed response, by its output items: those that are done, those that
+ * have shown a picture, and, where the caller has left, those that have begun.
+ */
+export class ToolItems {
+  #webSearches = 0;
+  readonly #tools = new ToolCounter();
+  /** By index of the item. */
+  readonly #begun = new Map<string, ProviderTool>();
+  readonly #counted = new Set<string>();
+
+  get units(): BilledUnits {
+    return { webSearches: this.#webSearches, tools: this.#tools.uses };
+  }
+
+  /** Returns whether the event brought a use that is charged. */
+  note(event: StreamEvent): boolean {
+    switch (event.type) {
+      case 'response.output_item.added':
+        this.#begin(event);
+        return false;
+      case 'response.image_generation_call.partial_image':
+        return this.#use(indexOf(event), 'image_generation');
+      case 'response.output_item.done':
+        return this.#end(event);
+      default:
+        return false;
+    }
+  }
+
+  /** Counts what has begun and not ended. Returns whether there was something. */
+  endAll(): boolean {
+    const begun = [...this.#begun];
+    return begun.filter(([index, tool]) => this.#use(index, tool)).length > 0;
+  }
+
+  #begin(event: StreamEvent): void {
+    const tool = toolOf(event);
+    if (tool !== null) this.#begun.set(indexOf(event), tool);
+  }
+
+  #end(event: StreamEvent): boolean {
+    const index = indexOf(event);
+    const tool = toolOf(event);
+    this.#begun.delete(index);
+    const isNew = tool !== null && this.#use(index, tool);
+    // An upstream that numbers no items has one use for each.
+    this.#counted.delete(index);
+    return isNew;
+  }
+
+  #use(index: string, tool: ProviderTool): boolean {
+    this.#begun.delete(index);
+    if (this.#counted.has(index)) return false;
+    this.#counted.add(index);
+    if (tool === WEB_SEARCH) this.#webSearches += 1;
+    else this.#tools.add(tool);
+    return true;
+  }
+}
+
+function toolOf({ bytes, item }: StreamEvent): ProviderTool | null {
+  if (item === null) return null;
+  const text = bytes.subarray(item.valueStart, item.valueEnd);
+  if (!text.includes(CALL)) return null;
+  const words = readItemWords(text);
+  return isWebSearch(words) ? WEB_SEARCH : toolIn(words);
+}
+
+function indexOf(event: StreamEvent): string {
+  const member = findMember(event, 'output_index');
+  return member === undefined ? '' : event.bytes.toString('latin1', member.valueStart, member.valueEnd);
+}
