@@ -34,6 +34,7 @@ import { CreditedAccounts1763900000162 } from './1763900000162-credited-accounts
 import { BatchFunds1763900000170 } from './1763900000170-batch-funds';
 import { OpenWork1763900000190 } from './1763900000190-open-work';
 import { ReadableAudit1763900000210 } from './1763900000210-readable-audit';
+import { NativeResults1763900000220 } from './1763900000220-native-results';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -73,4 +74,5 @@ export const migrations = [
   BatchFunds1763900000170,
   OpenWork1763900000190,
   ReadableAudit1763900000210,
+  NativeResults1763900000220,
 ];
