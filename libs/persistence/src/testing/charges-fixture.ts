@@ -64,7 +64,14 @@ export async function chargedBatch(
   }
   if (isRunning) return { ...batch, generationIds };
   await batches.beginFinalizing(batch.number);
-  await batches.complete(batch.id, ({ costUsd }) => ({ cost: Number(costUsd) }));
+  await batches.complete(batch.id, ({ costUsd, promptCostUsd, completionCostUsd, upstreamCostUsd }) => ({
+    cost: Number(costUsd),
+    cost_details: {
+      upstream_inference_cost: upstreamCostUsd === null ? null : Number(upstreamCostUsd),
+      upstream_inference_prompt_cost: Number(promptCostUsd),
+      upstream_inference_completions_cost: Number(completionCostUsd),
+    },
+  }));
   return { ...batch, generationIds };
 }
 
