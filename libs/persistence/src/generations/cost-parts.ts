@@ -9,23 +9,30 @@ export interface CostParts {
 }
 
 /** Returns the parts of a cost whose details name some of them; null for a plain call, which is proven by its charge. */
-export function costParts({ costUsd, byokFeeUsd, details }: GenerationSettlement): CostParts | null {
-  const { providerToolsUsd, gatewayToolsUsd, cacheDiscountUsd, upstreamCostUsd, isByok } = details;
-  if (providerToolsUsd === undefined && gatewayToolsUsd === undefined && cacheDiscountUsd === undefined) return null;
-  // An allowance may spare a part of what an own key's call costs.
-  const isShared = isByok !== true && byokFeeUsd === undefined;
-  const whole = upstreamCostUsd ?? (isShared ? costUsd : undefined);
-  if (whole === undefined) return null;
-  const tokens = picoUsd(whole) - picoUsd(providerToolsUsd ?? '0') - picoUsd(gatewayToolsUsd ?? '0');
+export function costParts(settlement: GenerationSettlement): CostParts | null {
+  const { providerToolsUsd, gatewayToolsUsd, cacheDiscountUsd } = settlement.details;
+  const named = [providerToolsUsd, gatewayToolsUsd, cacheDiscountUsd];
+  const whole = wholeOf(settlement);
+  if (whole === null || named.every((part) => part === undefined)) return null;
+  // What is no amount is refused by PostgreSQL, for this row alone.
+  if (![whole, ...named].every((part) => part === undefined || AMOUNT.test(part))) return null;
+  const tokens = picoUsd(whole) - picoUsd(providerToolsUsd) - picoUsd(gatewayToolsUsd);
   if (cacheDiscountUsd === undefined) return { tokensUsd: usd(tokens) };
   return { tokensUsd: usd(tokens), uncachedUsd: usd(tokens + picoUsd(cacheDiscountUsd)) };
 }
 
-const DECIMALS = 12;
+/** Null for an own key's call without a list price: an allowance may spare a part of its cost. */
+function wholeOf({ costUsd, byokFeeUsd, details }: GenerationSettlement): string | null {
+  if (details.upstreamCostUsd !== undefined) return details.upstreamCostUsd;
+  return details.isByok || byokFeeUsd !== undefined ? null : costUsd;
+}
 
-function picoUsd(amount: string): bigint {
+const DECIMALS = 12;
+const AMOUNT = /^-?\d+(\.\d{1,12})?$/;
+
+function picoUsd(amount = '0'): bigint {
   const [whole = '', fraction = ''] = amount.replace('-', '').split('.');
-  const digits = BigInt(whole + fraction.slice(0, DECIMALS).padEnd(DECIMALS, '0'));
+  const digits = BigInt(whole + fraction.padEnd(DECIMALS, '0'));
   return amount.startsWith('-') ? -digits : digits;
 }
 
