@@ -91,6 +91,9 @@ async function measure(): Promise<object> {
     say(`stored ${transfers} transfers in ${stored.seconds} s`);
     const full = await timed(() => audits.audit({ isFull: true }));
     say(`full: ${JSON.stringify(figures(full))}`);
+    if (full.result.count > 0) {
+      throw new Error(`the audit has ${full.result.count} findings in a history that is right`);
+    }
     await charge(database, readCount('more', values.more));
     const incremental = await timed(() => audits.audit({ isFull: false }));
     say(`incremental: ${JSON.stringify(figures(incremental))}`);

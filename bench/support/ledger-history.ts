@@ -99,11 +99,18 @@ const batchSql = (batch: number, lines: number, organizations: number): string =
     workspace_id, api_key_hash, created_at
   FROM stored, generate_series(0, ${lines - 1}) i`;
 
+/** Of the last charge of a key. */
+const PERIODS = ['day', 'week', 'month'];
+
 const BOOKS_SQL = [
   `INSERT INTO ledger_key_days (api_key_hash, day, charged_usd)
    SELECT api_key_hash, (created_at AT TIME ZONE 'UTC')::date, sum(amount_usd)
    FROM ledger_transfers WHERE kind = 'charge' GROUP BY 1, 2`,
-  `INSERT INTO ledger_keys (api_key_hash, total_usd) SELECT api_key_hash, sum(charged_usd) FROM ledger_key_days GROUP BY 1`,
+  `INSERT INTO ledger_keys (api_key_hash, total_usd, spent_on, day_usd, week_usd, month_usd)
+   SELECT api_key_hash, sum(charged_usd), max(last), ${PERIODS.map(
+     (period) => `coalesce(sum(charged_usd) FILTER (WHERE day >= date_trunc('${period}', last)::date), 0)`,
+   ).join(', ')}
+   FROM (SELECT *, max(day) OVER (PARTITION BY api_key_hash) AS last FROM ledger_key_days) d GROUP BY 1`,
   `INSERT INTO ledger_accounts (id, balance_usd, credited_usd)
    SELECT debit_account, 1000000 - sum(amount_usd), 1000000 FROM ledger_transfers WHERE kind = 'charge' GROUP BY 1
    ON CONFLICT (id) DO UPDATE SET balance_usd = excluded.balance_usd, credited_usd = excluded.credited_usd`,

@@ -61,6 +61,57 @@ describe(refreshCatalogue.name, () => {
     expect(refreshed(files.get('acme.yaml')!, dearer, next).report).toEqual([report[0]]);
   });
 
+  const priced = (prompt: string) => dataOf({ pricing: { prompt, completion: '0.000002' }, contextLength: 1_000 });
+
+  it('keeps an edited value after the list price has passed it', () => {
+    const edited = TEXT.replace('"0.000001"', '"0.000003"');
+    const passed = refreshed(edited, priced('0.000003'));
+    expect(passed.files.size).toBe(0);
+    const again = refreshed(edited, priced('0.000003'), passed.seed);
+    const { files, report } = refreshed(edited, priced('0.000004'), again.seed);
+    expect(report).toEqual([
+      `${KEY}: pricing.prompt stays "0.000003", which was edited; the price data has "0.000004"`,
+    ]);
+    expect(files.size).toBe(0);
+  });
+
+  it('follows the list price again once the operator has taken it over', () => {
+    const edited = TEXT.replace('"0.000001"', '"0.0000009"');
+    const { seed: kept } = refreshed(edited, priced('0.000003'));
+    const taken = TEXT.replace('"0.000001"', '"0.000003"');
+    const { seed: followed, report } = refreshed(taken, priced('0.000003'), kept);
+    expect(report).toEqual([]);
+    expect(followed.endpoints[KEY]).not.toHaveProperty('edits');
+    expect(refreshed(taken, priced('0.000004'), followed).files.get('acme.yaml')).toContain('prompt: "0.000004"');
+  });
+
+  describe('with batch_pricing', () => {
+    const withBatch = (rates: string) =>
+      TEXT.replace('context_length', `batch_pricing: {${rates}}\n        context_length`);
+
+    it.each([
+      ['half of the list price', '0.0000005', '0.0000015'],
+      ['the list price', '0.000001', '0.000003'],
+    ])('lets %s follow it', (_what, batch, follows) => {
+      const text = withBatch(`prompt: "${batch}", completion: "0.000001"`);
+      const { files, report } = refreshed(text, priced('0.000003'));
+      expect(files.get('acme.yaml')).toContain(`batch_pricing: {prompt: "${follows}", completion: "0.000001"}`);
+      expect(report).toContain(`${KEY}: batch_pricing.prompt "${batch}" -> "${follows}"`);
+    });
+
+    it('keeps a price of its own and says so', () => {
+      const text = withBatch('prompt: "0.0000007"');
+      const { files, report } = refreshed(text, priced('0.000003'));
+      expect(files.get('acme.yaml')).toContain('batch_pricing: {prompt: "0.0000007"}');
+      expect(report).toContain(`${KEY}: batch_pricing.prompt stays "0.0000007", a price of its own; check it`);
+    });
+
+    it('does not change where the list price is edited', () => {
+      const text = withBatch('prompt: "0.00000045"').replace('"0.000001"', '"0.0000009"');
+      expect(refreshed(text, priced('0.000003')).files.size).toBe(0);
+    });
+  });
+
   it('leaves a rate away that the operator removed', () => {
     const removed = TEXT.replace('prompt: "0.000001", ', '');
     expect(refreshed(removed, dearer).files.get('acme.yaml')).not.toContain('prompt:');

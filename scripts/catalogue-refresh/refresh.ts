@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Document, isMap, isScalar, isSeq, parseDocument, Scalar, visit, type Node, type YAMLMap } from 'yaml';
-import type { PricedModel } from './price-data';
+import { rateText, type PricedModel } from './price-data';
 
 type Value = unknown;
 /** Values by field, such as `pricing.prompt` or `context_length`. */
@@ -12,6 +12,8 @@ export interface SeededEndpoint {
   readonly source: string;
   readonly id: string;
   readonly seen: Fields;
+  /** Fields of the file that are not what was last written, as the last refresh found them. */
+  readonly edits?: Fields;
 }
 
 /** `catalog/.seed.json`. */
@@ -47,7 +49,8 @@ interface Place {
 
 /**
  * Compares a catalogue with the price data and returns what would change. A value is changed only where it is
- * still the value in the seed; a value that the operator edited is reported and kept. Comments and order stay.
+ * still the value in the seed; a value that the operator edited is reported and kept, also after the price data had
+ * the same value. Comments and order stay.
  */
 export function refreshCatalogue(
   texts: ReadonlyMap<string, string>,
@@ -66,9 +69,9 @@ export function refreshCatalogue(
     else if (!latest) report.push(`${key}: ${seeded.id} of ${seeded.source} is no longer in the price data`);
     endpoints[key] = seeded;
     if (!place || !latest) continue;
-    const outcome = refreshEndpoint(key, place.endpoint, seeded.seen, latest);
+    const outcome = refreshEndpoint(key, place.endpoint, seeded, latest);
     report.push(...outcome.report);
-    endpoints[key] = { ...seeded, seen: outcome.seen };
+    endpoints[key] = outcome.seeded;
     if (outcome.isChanged) changed.set(place.file, place.document);
   }
   const { added, known } = newModels(seed, data);
@@ -121,26 +124,81 @@ function latestFields({ source, id, seen }: SeededEndpoint, data: PriceData, day
   return fields;
 }
 
-function refreshEndpoint(key: string, endpoint: YAMLMap, seen: Fields, latest: Fields) {
+function refreshEndpoint(key: string, endpoint: YAMLMap, seeded: SeededEndpoint, latest: Fields) {
+  const { edits: known = {}, ...rest } = seeded;
   const report: string[] = [];
-  const now: Record<string, Value> = { ...seen };
+  const seen: Record<string, Value> = { ...seeded.seen };
+  const edits: Record<string, Value> = {};
   let isChanged = false;
+  const set = (field: string, from: Value, to: Value): void => {
+    report.push(`${key}: ${field} ${shown(from)} -> ${shown(to)}`);
+    write(endpoint, field, to);
+    isChanged = true;
+  };
   for (const field of new Set([...Object.keys(seen), ...Object.keys(latest)])) {
     const [was, is, here] = [seen[field], latest[field], valueAt(endpoint, field)];
-    if (isDeepStrictEqual(was, is)) continue;
-    if (!isDeepStrictEqual(here, is) && !isDeepStrictEqual(here, was)) {
+    const isListed = isDeepStrictEqual(here, is);
+    if (isEdited({ was, is, here, known: known[field] })) {
+      if (here !== undefined) edits[field] = here;
+      if (isListed || isDeepStrictEqual(was, is)) continue;
       report.push(`${key}: ${field} stays ${shown(here)}, which was edited; the price data has ${shown(is)}`);
       continue;
     }
-    if (!isDeepStrictEqual(here, is)) {
-      report.push(`${key}: ${field} ${shown(was)} -> ${shown(is)}`);
-      write(endpoint, field, is);
-      isChanged = true;
-    }
-    if (is === undefined) delete now[field];
-    else now[field] = is;
+    seen[field] = is;
+    if (isListed) continue;
+    set(field, was, is);
+    followInBatches(key, endpoint, { field, was, is }, { report, set });
   }
-  return { report, seen: now, isChanged };
+  return { report, isChanged, seeded: { ...rest, seen: defined(seen), ...(!isEmpty(edits) && { edits }) } };
+}
+
+interface Readings {
+  /** Last written. */
+  readonly was: Value;
+  /** Of the price data. */
+  readonly is: Value;
+  /** In the file. */
+  readonly here: Value;
+  /** In the file as an edit, when it was last refreshed. */
+  readonly known: Value;
+}
+
+/** A value that equals the price data is still an edit, unless the operator changed it to that since. */
+function isEdited({ was, is, here, known }: Readings): boolean {
+  if (isDeepStrictEqual(here, was)) return false;
+  const isTakenOver = isDeepStrictEqual(here, is) && known !== undefined && !isDeepStrictEqual(here, known);
+  return !isTakenOver;
+}
+
+function defined(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function isEmpty(fields: Fields): boolean {
+  return Object.keys(fields).length === 0;
+}
+
+interface Change {
+  readonly field: string;
+  readonly was: Value;
+  readonly is: Value;
+}
+
+interface Outcome {
+  readonly report: string[];
+  readonly set: (field: string, from: Value, to: Value) => void;
+}
+
+/** An explicit batch price that was the list price or half of it stays so; any other is reported. */
+function followInBatches(key: string, endpoint: YAMLMap, { field, was, is }: Change, { report, set }: Outcome): void {
+  if (!field.startsWith('pricing.')) return;
+  const batchField = `batch_${field}`;
+  const batch = valueAt(endpoint, batchField);
+  if (batch === undefined) return;
+  if (isDeepStrictEqual(batch, was)) set(batchField, batch, is);
+  else if (typeof was === 'string' && typeof is === 'string' && batch === rateText(was, 2n)) {
+    set(batchField, batch, rateText(is, 2n));
+  } else report.push(`${key}: ${batchField} stays ${shown(batch)}, a price of its own; check it`);
 }
 
 function valueAt(endpoint: YAMLMap, field: string): Value {

@@ -1,3 +1,6 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Secret } from '@libs/contracts';
 import { formatUsd, parseCatalogue } from '@libs/inference';
 import { openTestDatabase, type OpenTestDatabase } from '@libs/persistence/testing';
@@ -6,8 +9,17 @@ import { startSandbox, type Sandbox } from '../../tools/sandbox-provider/src/sta
 import { commands } from '../../tools/sluice/src/commands';
 import type { Installation } from '../../tools/sluice/src/installation';
 import { EXIT, run } from '../../tools/sluice/src/run';
-import { CALLS_OF_GROUP, catalogueText, DAYS, MODELS, PROVIDERS } from '../support/reconciliation/billed-calls';
-import { storeCalls } from '../support/reconciliation/bulk-rows';
+import {
+  CALLS_OF_GROUP,
+  callOf,
+  catalogueText,
+  chargeOf,
+  DAYS,
+  MODELS,
+  PROVIDERS,
+  type BilledCall,
+} from '../support/reconciliation/billed-calls';
+import { storeCalls, storeLoop } from '../support/reconciliation/bulk-rows';
 import { chargesOf, keyOf, type Planted, type PlantedCause } from '../support/reconciliation/planted-differences';
 
 /** A hundred thousand calls in PostgreSQL, and what two providers report of them over HTTP. */
@@ -36,6 +48,9 @@ const PLANTED: readonly Planted[] = [
 interface Found {
   readonly count: number;
   readonly requests: number;
+  readonly charged_usd: string;
+  readonly recorded_usd: string;
+  readonly notes: readonly string[];
   readonly differences: readonly {
     readonly day: string;
     readonly model: string;
@@ -140,12 +155,93 @@ describe('ledger reconcile', () => {
       const keyless = await command(['ledger', 'reconcile', '--provider', 'makero', ...days], null);
       expect(keyless.complained).toContain('set OPENAI_ADMIN_KEY');
       const wrong = await command(['ledger', 'reconcile', '--provider', 'makero', ...days], 'sk-wrong');
-      expect(wrong).toMatchObject({ code: EXIT.failure });
+      expect(wrong).toMatchObject({ code: EXIT.unable });
       expect(wrong.complained).toContain('answered with 401: the key must be an administrator');
       expect(wrong.complained).not.toContain('sk-wrong');
     },
     RUN_TIMEOUT_MS,
   );
+});
+
+/** One day each, after which the provider charges something that must not be given a cause that is not known. */
+describe('ledger reconcile, of facts that it cannot tell apart', () => {
+  const FREE = { 'billed as usual': 0n, 'with a surcharge': 1_234_567_000_000n };
+
+  it('finds opposite differences of two keys of one day and model', async () => {
+    const day = '2026-10-05';
+    await storeCalls(opened.database, 'makero', day, 'one', []);
+    const rows = ['day,model,key,tier,requests,input_tokens,cached_tokens,output_tokens,cost_usd'];
+    const { charges } = chargesOf('makero', day, 'one', []);
+    charges.forEach((charge, index) => rows.push(csvRow(charge, index % 2 === 0 ? 'key_a' : 'key_b', index)));
+    const file = join(tmpdir(), `sluice-reconciliation-${process.pid}.csv`);
+    await writeFile(file, rows.join('\n'));
+    try {
+      const { code, printed } = await reconcileDay('makero', day, '--csv', file, '--json');
+      expect(code).toBe(EXIT.failure);
+      const { differences, notes, charged_usd: charged, recorded_usd: recorded } = JSON.parse(printed) as Found;
+      expect(charged).toBe(recorded);
+      expect(differences.map(({ key, cause, difference_usd: usd }) => [key, cause, usd])).toEqual([
+        ['key_a', 'unknown', '2.5'],
+        ['key_b', 'unknown', '-2.5'],
+      ]);
+      expect(notes.join()).toContain('the record does not say with which of them a call was made');
+    } finally {
+      await rm(file);
+    }
+  });
+
+  it('takes more tokens than one failed call can have had for no retry', async () => {
+    const [day, model] = ['2026-10-06', 'one'];
+    const planted = { cause: 'retry', provider: 'makera', day, model, size: 1 } as const;
+    await storeCalls(opened.database, 'makera', day, model, [planted]);
+    const call = { ...callOf('makera', 1), uncached: 3_000 };
+    await charge([...chargesOf('makera', day, model, []).charges, chargeOf('makera', day, model, call)]);
+    const { printed } = await reconcileDay('makera', day, '--json');
+    expect((JSON.parse(printed) as Found).differences).toMatchObject([{ cause: 'unknown', model: 'makera-one' }]);
+  });
+
+  it.each(Object.entries(FREE))('does not take a loop of turns for one long prompt, %s', async (_how, surcharge) => {
+    const [day, model] = [surcharge === 0n ? '2026-10-07' : '2026-10-08', 'two'];
+    const turn: BilledCall = { ...callOf('makera', 1), uncached: 90_000, isLong: false };
+    await storeLoop(opened.database, 'makera', day, model, [turn, turn, turn]);
+    const charges = [turn, turn, turn].map((one) => chargeOf('makera', day, model, one));
+    await charge([...charges, { ...charges[0]!, counts: {}, amounts: { other: surcharge } }]);
+    const { printed } = await reconcileDay('makera', day, '--json');
+    const found = (JSON.parse(printed) as Found).differences.map(({ cause, difference_usd: usd }) => [cause, usd]);
+    expect(found).toEqual(surcharge === 0n ? [] : [['unknown', '1.234567']]);
+  });
+
+  it('does not say which turn of a loop the provider priced as long', async () => {
+    const [day, model] = ['2026-10-09', 'three'];
+    const turns = [90_000, 210_000].map((uncached) => ({ ...callOf('makera', 1), uncached, isLong: false }));
+    await storeLoop(opened.database, 'makera', day, model, turns);
+    await charge(turns.map((one) => chargeOf('makera', day, model, { ...one, isLong: one.uncached > 200_000 })));
+    const { printed } = await reconcileDay('makera', day, '--json');
+    const { differences } = JSON.parse(printed) as Found;
+    expect(differences).toMatchObject([{ cause: 'unknown', model: 'makera-three' }]);
+  });
+
+  function reconcileDay(provider: string, day: string, ...more: string[]): Promise<Outcome> {
+    return command(['ledger', 'reconcile', '--provider', provider, '--from', day, '--to', day, ...more]);
+  }
+
+  async function charge(charges: readonly Charge[]): Promise<void> {
+    await control('DELETE');
+    await control('POST', { charges: charges.map(toWire) });
+  }
+
+  /** 2.50 USD more on the first call, which is of the first key, and less on the second. */
+  function csvRow({ day, model, tier, counts, amounts }: Charge, key: string, index: number): string {
+    const extra = [2_500_000_000_000n, -2_500_000_000_000n][index] ?? 0n;
+    const cost = Object.values(amounts).reduce((sum, amount) => sum + amount, extra);
+    const {
+      requests,
+      uncached_input_tokens: uncached = 0,
+      cache_read_input_tokens: cached = 0,
+      output_tokens: out,
+    } = counts;
+    return [day, model, key, tier, requests, uncached + cached, cached, out, decimalOf(cost)].join(',');
+  }
 });
 
 function plant(cause: PlantedCause, provider: Planted['provider'], places: readonly string[]): Planted[] {

@@ -63,8 +63,11 @@ export function pricesOf(provider: ProviderName, call: BilledCall, isBatch = fal
 }
 
 export function costOf(provider: ProviderName, call: BilledCall): string {
-  const cost = Object.values(pricesOf(provider, call)).reduce((sum, price) => sum + price, 0n);
-  return `${cost / PICO}.${(cost % PICO).toString().padStart(12, '0')}`;
+  return usdOf(Object.values(pricesOf(provider, call)).reduce((sum, price) => sum + price, 0n));
+}
+
+export function usdOf(picoUsd: bigint): string {
+  return `${picoUsd / PICO}.${(picoUsd % PICO).toString().padStart(12, '0')}`;
 }
 
 /** What the sandbox is to report of a call. */

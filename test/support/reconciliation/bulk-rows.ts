@@ -1,5 +1,14 @@
 import type { Database } from '@libs/persistence';
-import { CALLS_OF_GROUP, callOf, costOf, modelOf, type ProviderName } from './billed-calls';
+import {
+  CALLS_OF_GROUP,
+  callOf,
+  costOf,
+  modelOf,
+  pricesOf,
+  usdOf,
+  type BilledCall,
+  type ProviderName,
+} from './billed-calls';
 import type { Planted } from './planted-differences';
 
 const TENANT = '7c1f9c1e-0000-4000-8000-000000000001';
@@ -47,6 +56,46 @@ export async function storeCalls(
     if (cause === 'abandoned_call') await storeAbandoned(database, day, slug, size);
     if (cause === 'orphan_batch') await storeLostOrder(database, { provider, day, model, size });
   }
+}
+
+/** Stores one call in which the model ran several times, with the sums of its turns. */
+export async function storeLoop(
+  database: Database,
+  provider: ProviderName,
+  day: string,
+  model: string,
+  turns: readonly BilledCall[],
+): Promise<void> {
+  const slug = `${provider}/${model}`;
+  const total = (tokens: (turn: BilledCall) => number): number => turns.reduce((sum, turn) => sum + tokens(turn), 0);
+  const cost = turns.flatMap((turn) => Object.values(pricesOf(provider, turn))).reduce((sum, price) => sum + price, 0n);
+  const writes = total(({ write5m, write1h }) => write5m + write1h);
+  const details = {
+    attempts: turns.map(() => ({ model: slug, provider, latencyMs: 10, status: 200 })),
+    cacheWriteTokens: writes || undefined,
+    cacheWrite1hTokens: total(({ write1h }) => write1h) || undefined,
+  };
+  await database.execute({
+    sql: `INSERT INTO generations (id, created_on, created_at, settled_at, organization_id, workspace_id, api_key_hash,
+            api, model, streamed, state, hold_usd, provider, upstream_model, status_code, outcome, usage_provenance,
+            prompt_tokens, cached_tokens, completion_tokens, cost_usd, details)
+          VALUES ($1, $2::date, $2::date, $2::date, $3, $3, $4, 'responses', $5, false, 'settled', 0, $6, $7, 200,
+            'completed', 'upstream', $8, $9, $10, $11, $12)`,
+    values: [
+      `gen-loop-${day}-${slug}`,
+      day,
+      TENANT,
+      KEY_HASH,
+      slug,
+      provider,
+      modelOf(provider, model),
+      total(({ uncached, cached }) => uncached + cached) + writes,
+      total(({ cached }) => cached),
+      total(({ output }) => output),
+      usdOf(cost),
+      JSON.stringify(details),
+    ],
+  });
 }
 
 async function storeAbandoned(database: Database, day: string, slug: string, size: number): Promise<void> {

@@ -14,7 +14,7 @@ export interface CommandResult {
   readonly data: unknown;
   /** Printed otherwise. */
   readonly text: string;
-  /** The command ran and found something wrong: exit code 1. */
+  /** The command ran and found something wrong: exit code 1. Such a command `looksForFaults`. */
   readonly failed?: boolean;
 }
 
@@ -29,6 +29,8 @@ export interface Command {
   readonly options: CommandOptions;
   /** Names of the positional arguments; each must be given. */
   readonly positionals: readonly string[];
+  /** Exit code 1 is something that it found; if it could not look, the exit code is 3. */
+  readonly looksForFaults?: true;
   run(args: CommandArguments, installation: Installation): Promise<CommandResult>;
 }
 

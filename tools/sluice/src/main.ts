@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { EnvError } from '@libs/platform';
 import { commands } from './commands';
 import { ConnectedInstallation } from './installation';
-import { EXIT, run } from './run';
+import { failureOf, run } from './run';
 import { readSluiceEnv } from './sluice.env';
 
 const output = {
@@ -25,6 +25,6 @@ main().then(
   },
   (error: unknown) => {
     output.complain(error instanceof EnvError ? error.message : `sluice failed: ${String(error)}`);
-    process.exitCode = EXIT.failure;
+    process.exitCode = failureOf(process.argv.slice(2), commands);
   },
 );

@@ -111,6 +111,17 @@ describe(run.name, () => {
     expect(JSON.stringify(bus.asked)).not.toContain(key);
   });
 
+  it.each([
+    [['ledger', 'audit']],
+    [['ledger', 'audit', '--full', '--json']],
+    [['batches', 'check']],
+    [['ledger', 'reconcile', '--provider', 'p', '--from', '2026-11-20', '--to', '2026-11-20']],
+  ])('tells that %j could not look from what it finds by the exit code', async (argv) => {
+    expect(await sluice(...argv)).toBe(EXIT.unable);
+    expect([EXIT.unable, EXIT.failure]).toEqual([3, 1]);
+    expect(complained).toHaveLength(1);
+  });
+
   it('prints one line of JSON when asked to', async () => {
     expect(await sluice('keys', 'create', '--name', 'ops', '--management', '--json')).toBe(EXIT.ok);
     expect(printed).toHaveLength(1);

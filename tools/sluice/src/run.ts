@@ -4,7 +4,8 @@ import { EnvError } from '@libs/platform';
 import { UsageError, type Command, type CommandArguments } from './command';
 import type { Installation } from './installation';
 
-export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
+/** `failure`: refused, or something is wrong. `unable`: a command that looks for faults could not look. */
+export const EXIT = { ok: 0, failure: 1, usage: 2, unable: 3 } as const;
 
 export interface Output {
   print(text: string): void;
@@ -21,7 +22,7 @@ export async function run(
   const asJson = argv.includes('--json');
   try {
     const asked = argv.filter((word) => word !== '--json');
-    const command = commands.find(({ name }) => name === asked.slice(0, 2).join(' '));
+    const command = commandOf(asked, commands);
     if (!command) return listCommands(asked, commands, output);
     if (asked.includes('--help')) {
       output.print(`${command.summary}\n\n  sluice ${command.name} ${command.usage} [--json]`);
@@ -31,8 +32,18 @@ export async function run(
     output.print(asJson ? JSON.stringify(result.data) : result.text);
     return result.failed ? EXIT.failure : EXIT.ok;
   } catch (error) {
-    return complain(error, asJson, output);
+    return complain(error, asJson, output) ? EXIT.usage : failureOf(argv, commands);
   }
+}
+
+/** Returns the exit code of a command line that could not be run. */
+export function failureOf(argv: readonly string[], commands: readonly Command[]): number {
+  const asked = argv.filter((word) => word !== '--json');
+  return commandOf(asked, commands)?.looksForFaults === true ? EXIT.unable : EXIT.failure;
+}
+
+function commandOf(asked: readonly string[], commands: readonly Command[]): Command | undefined {
+  return commands.find(({ name }) => name === asked.slice(0, 2).join(' '));
 }
 
 function listCommands(asked: readonly string[], commands: readonly Command[], output: Output): number {
@@ -71,11 +82,12 @@ function usageOf(command: Command): string {
   return `sluice ${command.name} ${command.usage}`;
 }
 
-function complain(error: unknown, asJson: boolean, output: Output): number {
+/** Says what is wrong. Returns whether it is the command line itself. */
+function complain(error: unknown, asJson: boolean, output: Output): boolean {
   const isUsage = error instanceof UsageError;
   const { code, message } = isUsage ? { code: 'usage', message: error.message } : describe(error);
   output.complain(asJson ? JSON.stringify({ error: { code, message } }) : message);
-  return isUsage ? EXIT.usage : EXIT.failure;
+  return isUsage;
 }
 
 /** The operator's terminal is the log of this process: what is internal is what they need to hear. */

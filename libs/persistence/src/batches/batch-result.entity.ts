@@ -63,6 +63,10 @@ export class BatchResultEntity {
   @Column({ type: 'jsonb', name: 'usage_details', nullable: true })
   usageDetails: LineUsageDetails | null;
 
+  /** An order at the provider's batch API ran the line, not a single call; null for rows from before the column. */
+  @Column({ type: 'boolean', name: 'is_native', nullable: true })
+  isNative: boolean | null;
+
   /** Id of the transaction that wrote the row; null for rows from before the column. */
   @Column({ type: 'bigint', name: 'written_in', nullable: true, default: () => '((pg_current_xact_id()))' })
   writtenIn: string | null;

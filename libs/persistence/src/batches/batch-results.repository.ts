@@ -168,16 +168,16 @@ const storeSql = (fees: string, cost: string): string => `
         error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, prompt_cost_usd,
         completion_cost_usd, cost_usd, service_tier, usage_details)
   ), owned AS (
-    SELECT s.batch_number, s.number, s.created_on FROM ${HELD_SEGMENTS}
+    SELECT s.batch_number, s.number, s.created_on, s.state = 'parked' AS is_native FROM ${HELD_SEGMENTS}
   ), ${fees} stored AS (
     INSERT INTO batch_results (created_on, batch_number, seq, custom_id, generation_id, status_code, request_id, body,
       error, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, prompt_cost_usd,
-      completion_cost_usd, cost_usd, service_tier, usage_details)
+      completion_cost_usd, cost_usd, service_tier, usage_details, is_native)
     SELECT owned.created_on, line.batch_number, line.seq, line.custom_id, line.generation_id, line.status_code,
       line.request_id, substring($11::bytea FROM line.body_start FOR line.body_length), line.error::json,
       line.prompt_tokens, line.completion_tokens, line.cached_tokens, line.cache_write_tokens, line.reasoning_tokens,
       line.prompt_cost_usd, line.completion_cost_usd, ${cost},
-      line.service_tier, line.usage_details::jsonb
+      line.service_tier, line.usage_details::jsonb, owned.is_native
     FROM line JOIN owned ON owned.batch_number = line.batch_number AND owned.number = line.segment
     ON CONFLICT DO NOTHING
     RETURNING batch_number, seq, generation_id, cost_usd, error IS NOT NULL AS failed,

@@ -1,6 +1,7 @@
 import { plainArray, textArray } from '../array-literal';
 import type { KeyLimit } from '../ledger/key-limit';
 import type { SqlValue } from '../session';
+import { costParts } from './cost-parts';
 import type { GenerationOpening, GenerationSettlement } from './generation-records';
 
 /** Whose money openings take, and the terms of it: what is said of one opening of a payer holds for all of them. */
@@ -92,6 +93,6 @@ export function settlementValues(settlements: readonly GenerationSettlement[]): 
     plainArray(settlements.map((s) => s.generationMs)),
     plainArray(settlements.map((s) => s.byokFeeUsd ?? null)),
     // As the array literal that it would be otherwise, each quote of it would have to be escaped.
-    JSON.stringify(settlements.map((s) => s.details)),
+    JSON.stringify(settlements.map((s) => ({ ...s.details, ...costParts(s) }))),
   ];
 }

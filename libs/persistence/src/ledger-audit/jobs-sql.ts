@@ -4,12 +4,33 @@ import { EMPTIED } from './charges-sql';
 const HAS_LINE_IDS = `b.id ~ '^batch-[0-9]{1,11}-[0-9A-Za-z]{20}$'`;
 
 const RESULTS_OF_ALL = `
-  SELECT batch_number AS number, created_on, sum(cost_usd) AS cost, sum(CASE
+  SELECT batch_number AS number, created_on, sum(cost_usd) AS cost, sum(prompt_cost_usd) AS prompt,
+    sum(completion_cost_usd) AS completion, sum(CASE
     WHEN prompt_cost_usd + completion_cost_usd <> cost_usd THEN prompt_cost_usd + completion_cost_usd ELSE 0 END) AS byok
   FROM batch_results GROUP BY batch_number, created_on`;
 
+const COST_DETAILS = `b.usage->'cost_details'`;
+const PROMPT_COST = `(${COST_DETAILS}->>'upstream_inference_prompt_cost')::numeric`;
+const COMPLETION_COST = `(${COST_DETAILS}->>'upstream_inference_completions_cost')::numeric`;
+const LIST_COST = `(${COST_DETAILS}->>'upstream_inference_cost')::numeric`;
+
 /**
- * Differences between a batch's hold, its results, its charges and its `usage.cost`. Only charges to the batch's own
+ * `usage` is written once, in doubles. Its parts are the sums of the results, and without these add up to the list price,
+ * which is the cost of a batch on shared capacity.
+ */
+const USAGE_FIGURES = `
+    ('usage.cost', coalesce((b.usage->>'cost')::numeric, 0), coalesce(h.settled_usd, 0), b.finalized_at IS NOT NULL),
+    ('usage.cost_details.upstream_inference_prompt_cost', ${PROMPT_COST}, coalesce(r.prompt, 0),
+      ${PROMPT_COST} IS NOT NULL AND NOT ${EMPTIED}),
+    ('usage.cost_details.upstream_inference_completions_cost', ${COMPLETION_COST}, coalesce(r.completion, 0),
+      ${COMPLETION_COST} IS NOT NULL AND NOT ${EMPTIED}),
+    ('usage.cost_details.upstream_inference_cost', coalesce(${LIST_COST}, 0), coalesce(r.byok, 0),
+      ${PROMPT_COST} IS NOT NULL AND NOT ${EMPTIED}),
+    ('usage.cost_details', round(${PROMPT_COST} + ${COMPLETION_COST}, 9),
+      round(coalesce(${LIST_COST}, (b.usage->>'cost')::numeric), 9), ${EMPTIED})`;
+
+/**
+ * Differences between a batch's hold, its results, its charges and its `usage`. Only charges to the batch's own
  * account, workspace and key count, so one with another owner is found although its result has expired.
  *
  * A full audit (`isFull`) reads all batches. An incremental one reads those that run or ended from `$1` on, and leaves
@@ -35,9 +56,9 @@ const batches = (isFull: boolean): string => `
     ('settled_usd of its hold', coalesce(h.settled_usd, 0), coalesce(r.cost, 0), NOT ${EMPTIED}),
     ('settled_byok_usd of its hold', coalesce(h.settled_byok_usd, 0), coalesce(r.byok, 0), NOT ${EMPTIED}),
     ${isFull ? `('charges of its lines', coalesce(c.charged, 0), coalesce(h.settled_usd, 0), ${HAS_LINE_IDS}),` : ''}
-    ('usage.cost', coalesce((b.usage->>'cost')::numeric, 0), coalesce(h.settled_usd, 0), b.finalized_at IS NOT NULL)
+    ${USAGE_FIGURES}
   ) AS f(figure, found, expected, applies)
-  WHERE b.status <> 'receiving' AND applies AND CASE WHEN figure = 'usage.cost'
+  WHERE b.status <> 'receiving' AND applies AND CASE WHEN figure LIKE 'usage.%'
       THEN found::float8 <> expected::float8 ELSE found <> expected END
     ${isFull ? '' : 'AND (b.finalized_at IS NULL OR b.finalized_at >= $1::timestamptz)'}`;
 

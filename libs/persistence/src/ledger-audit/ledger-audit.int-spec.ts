@@ -81,7 +81,37 @@ describe(LedgerAuditRepository.name, () => {
       ['charge', generationIds[1], 'amount_usd'],
       ['batch', id, 'settled_byok_usd of its hold'],
       ['batch', id, 'settled_usd of its hold'],
+      ['batch', id, 'usage.cost_details.upstream_inference_cost'],
     ]);
+  });
+
+  it('compares the parts of new calls with their cost', async () => {
+    await full();
+    const parts = { details: { attempts: [], gatewayToolsUsd: '0.005', cacheDiscountUsd: '0.001' } };
+    const { id } = await chargedCall(opened.database, '0.02', {}, parts);
+    expect((await incremental()).count).toBe(0);
+    const changed = `jsonb_set(details::jsonb, '{gatewayToolsUsd}', '"0.005001"')::json`;
+    // As if the call had been settled so: a change of an old call is for a full audit.
+    await run(`UPDATE generations SET details = ${changed}, written_in = pg_current_xact_id()::text::bigint`);
+    const { findings } = await incremental();
+    expect(findings.map((finding) => [finding.kind, finding.id, finding.figure])).toEqual([
+      ['charge', id, 'details: gatewayToolsUsd + tokensUsd'],
+    ]);
+  });
+
+  it('judges parts of calls from before tokens were noted by bounds', async () => {
+    const parts = { details: { attempts: [], gatewayToolsUsd: '0.005' } };
+    const { id } = await chargedCall(opened.database, '0.02', {}, parts);
+    const set = (usd: string): Promise<number> =>
+      run(`UPDATE generations SET details = json_build_object('gatewayToolsUsd', '${usd}')`);
+    await set('0.02');
+    expect((await full()).findings).toEqual([]);
+    for (const usd of ['0.020001', '-0.000001']) {
+      await set(usd);
+      expect((await full()).findings).toMatchObject([
+        { id, figure: 'details: gatewayToolsUsd', foundUsd: expect.stringContaining(usd) },
+      ]);
+    }
   });
 
   it.each([

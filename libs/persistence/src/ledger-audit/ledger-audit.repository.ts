@@ -3,6 +3,7 @@ import { Database, type Session } from '../database';
 import { booksSql, movedSql, REPLAYED_SQL, SAVE_TOTALS_SQL, SUM_CALLS_SQL } from './books-sql';
 import { CANDIDATES_SQL, CHARGES_SQL, LOOKUP_SQL, MOVED, OWNERS_SQL } from './charges-sql';
 import { ALL_JOBS_SQL, RECENT_JOBS_SQL } from './jobs-sql';
+import { PARTS_SQL } from './parts-sql';
 import { TRANSFERS_SQL } from './transfers-sql';
 import {
   driftOf,
@@ -130,7 +131,9 @@ async function compareAll(session: Session): Promise<FindingPage> {
   const owners = await session.rows<{ name: string }>({ sql: OWNERS_SQL });
   const charges =
     owners.length === 0 ? NOTHING_FOUND : await report(session, CHARGES_SQL, [owners.map(({ name }) => name)]);
-  return merged([replayed, charges, await report(session, TRANSFERS_SQL, [null]), await report(session, ALL_JOBS_SQL)]);
+  const parts = await report(session, PARTS_SQL, [null]);
+  const transfers = await report(session, TRANSFERS_SQL, [null]);
+  return merged([replayed, charges, parts, transfers, await report(session, ALL_JOBS_SQL)]);
 }
 
 async function compareNew(session: Session, from: string, { since, kept }: Start): Promise<FindingPage> {
@@ -139,11 +142,13 @@ async function compareNew(session: Session, from: string, { since, kept }: Start
   );
   const charges = await report(session, LOOKUP_SQL, [candidates.map(({ id }) => id)]);
   const transfers = await byIndex(session, true, () => report(session, TRANSFERS_SQL, [from]));
+  const parts = await byIndex(session, true, () => report(session, PARTS_SQL, [from]));
   const unread = (candidates[0]?.count ?? 0) - candidates.length;
   const earlier = kept ?? [];
   return merged([
     { findings: earlier, count: earlier.length, driftPicousd: driftOf(earlier) },
     { ...charges, count: charges.count + unread },
+    parts,
     transfers,
     await report(session, RECENT_JOBS_SQL, [since]),
   ]);

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { BatchRemovalRepository } from '../batches/batch-removal.repository';
 import { GenerationsRepository } from '../generations/generations.repository';
 import { ByokAllowance } from '../ledger/byok-allowance';
+import { OutboxRepository } from '../outbox/outbox.repository';
 import {
   aSettlement,
   chargedBatch,
@@ -45,6 +47,22 @@ const TAMPERS: readonly (readonly [table: string, column: string, rows?: string]
   ['videos', 'list_price_usd'],
   ['ledger_byok_months', 'list_usd'],
 ];
+/** Amounts inside JSON: the path of each, and whether it is a text. */
+const DETAILS = [
+  'providerToolsUsd',
+  'gatewayToolsUsd',
+  'cacheDiscountUsd',
+  'upstreamCostUsd',
+  'tokensUsd',
+  'uncachedUsd',
+];
+const COST_DETAILS = ['prompt_cost', 'completions_cost', 'cost'].map(
+  (name) => `cost_details,upstream_inference_${name}`,
+);
+const JSON_TAMPERS: readonly (readonly [table: string, column: string, path: string])[] = [
+  ...DETAILS.map((path) => ['generations', 'details', path] as const),
+  ...['cost', ...COST_DETAILS].map((path) => ['batches', 'usage', path] as const),
+];
 /** A month may hold less than what own providers charged: calls count from when there was an allowance. */
 const ONLY_MORE_IS_FOUND = ['ledger_byok_months'];
 /** Numeric columns that no other row can prove, or that are no record of money. */
@@ -57,6 +75,12 @@ const NOT_VOUCHED_FOR: Readonly<Record<string, string>> = {
   'ledger_audits.drift_picousd': 'the result of an audit, overwritten by the next',
 };
 
+const PARTS = [
+  { providerToolsUsd: '0.02' },
+  { gatewayToolsUsd: '0.01' },
+  { cacheDiscountUsd: '-0.0000125' },
+  { providerToolsUsd: '0.02', gatewayToolsUsd: '0.01', cacheDiscountUsd: '0.003' },
+];
 const TAMPERED_ROWS = 1_000;
 const BUDGET = { amountUsd: '100', reset: 'daily', includesByok: false } as const;
 /** The columns by which findings name a row of each table. */
@@ -86,6 +110,11 @@ beforeAll(async () => {
     await chargedCall(database, '0.05', { budgets: [BUDGET] }, byok);
     await chargedCall(database, null, { budgets: [BUDGET] });
     await chargedCall(database, '0');
+  }
+  for (const parts of PARTS) {
+    await chargedCall(database, '0.07', {}, { details: { attempts: [], ...parts } });
+    const own = { attempts: [], isByok: true, upstreamCostUsd: '0.9', ...parts } as const;
+    await chargedCall(database, '0.07', {}, { details: own });
   }
   const waived = await chargedCall(database, null);
   const allowed = new GenerationsRepository(database, new ByokAllowance('10'));
@@ -171,6 +200,38 @@ describe('a full audit of the ledger', () => {
     }
     expect(await full()).toEqual([]);
   }, 300_000);
+
+  it('finds and names each of 300 random tampers of one micro-dollar in an amount inside JSON', async () => {
+    for (let round = 0; round < 300; round += 1) {
+      const [table, column, path] = JSON_TAMPERS[round % JSON_TAMPERS.length]!;
+      const rows = await rowsOf(table, `${column}::jsonb #>> '{${path}}' IS NOT NULL`);
+      const row = rows[Math.floor(Math.random() * rows.length)]!;
+      const value = (by: string): string => `((${column}::jsonb #>> '{${path}}')::numeric + (${by}))`;
+      const amount = (by: string): string => `to_jsonb(${value(by)}${table === 'generations' ? '::text' : ''})`;
+      const set = (by: string): string =>
+        `UPDATE ${table} SET ${column} = jsonb_set(${column}::jsonb, '{${path}}', ${amount(by)})::${
+          table === 'generations' ? 'json' : 'jsonb'
+        } WHERE id = '${row.id}'`;
+      const by = round % 2 === 0 ? ['0.000001', '-0.000001'] : ['-0.000001', '0.000001'];
+      const report = await tampered([set(by[0]!), set(by[1]!)], () => audits.audit({ isFull: true }));
+      const what = [table, path, row.id];
+      const names = path === 'upstreamCostUsd' ? [row.id, row.api_key_hash] : [row.id];
+      expect([what, report.findings.some(({ id }) => names.includes(id))]).toEqual([what, true]);
+    }
+    expect(await full()).toEqual([]);
+  }, 120_000);
+
+  it('finds a changed part of the usage of a batch whose results are gone', async () => {
+    const { id, owner } = await chargedBatch(opened.database, 3);
+    const removal = new BatchRemovalRepository(opened.database, new OutboxRepository(opened.database));
+    await removal.remove(id, owner, false);
+    expect(await full()).toEqual([]);
+    const set = (by: string): string =>
+      `UPDATE batches SET usage = jsonb_set(usage, '{cost_details,upstream_inference_prompt_cost}',
+         to_jsonb((usage #>> '{cost_details,upstream_inference_prompt_cost}')::numeric + (${by}))) WHERE id = '${id}'`;
+    const findings = await tampered([set('0.000001'), set('-0.000001')], full);
+    expect(findings).toMatchObject([{ kind: 'batch', id, figure: 'usage.cost_details' }]);
+  });
 
   async function batchOf(row: Row): Promise<string[]> {
     const sql = 'SELECT id FROM batches WHERE number = $1';

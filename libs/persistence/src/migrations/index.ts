@@ -36,6 +36,7 @@ import { OpenWork1763900000190 } from './1763900000190-open-work';
 import { ReadableAudit1763900000210 } from './1763900000210-readable-audit';
 import { OwnKeysOnly1763900000215 } from './1763900000215-own-keys-only';
 import { BatchesThatLeaveNothing1763900000216 } from './1763900000216-batches-that-leave-nothing';
+import { NativeResults1763900000220 } from './1763900000220-native-results';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -77,4 +78,5 @@ export const migrations = [
   ReadableAudit1763900000210,
   OwnKeysOnly1763900000215,
   BatchesThatLeaveNothing1763900000216,
+  NativeResults1763900000220,
 ];

@@ -54,6 +54,8 @@ describe(RecordedChargesRepository.name, () => {
         completionTokens: '1',
         costUsd: 0.01,
         toolsUsd: 0,
+        longestPrompt: '1',
+        longestCompletion: '1',
       },
       {
         ...common,
@@ -67,6 +69,8 @@ describe(RecordedChargesRepository.name, () => {
         completionTokens: '6',
         costUsd: 0.05,
         toolsUsd: 0.01,
+        longestPrompt: '100',
+        longestCompletion: '5',
       },
       {
         ...common,
@@ -80,6 +84,8 @@ describe(RecordedChargesRepository.name, () => {
         completionTokens: '1',
         costUsd: 0.5,
         toolsUsd: 0,
+        longestPrompt: '200000',
+        longestCompletion: '1',
       },
     ]);
   });
@@ -104,27 +110,62 @@ describe(RecordedChargesRepository.name, () => {
     expect((await find()).abandoned).toEqual([{ day: TODAY, model: 'maker/large', count: '1' }]);
   });
 
+  it('does not say of a call of several turns that its prompt was long', async () => {
+    const details = { attempts: [attempt(200), attempt(200)] };
+    await chargedCall(opened.database, '0.5', {}, { ...SERVED, promptTokens: 250_000, details });
+    await chargedCall(opened.database, '0.4', {}, { ...SERVED, promptTokens: 199_999, details });
+    const single = { attempts: [attempt(200)] };
+    const one = { ...SERVED, promptTokens: 210_000, completionTokens: 70, details: single };
+    await chargedCall(opened.database, '0.6', {}, one);
+    const windows = (await find()).usage.map(({ isLong, requests, promptTokens, longestPrompt, longestCompletion }) => [
+      isLong,
+      requests,
+      promptTokens,
+      longestPrompt,
+      longestCompletion,
+    ]);
+    expect(windows).toEqual([
+      [false, '2', '199999', null, null],
+      [true, '1', '210000', '210000', '70'],
+      [null, '2', '250000', null, null],
+    ]);
+  });
+
+  it('counts a single call of a batch on the day on which it was charged', async () => {
+    const { id, generationIds } = await chargedBatch(opened.database, 3);
+    await opened.database.execute({
+      sql: `UPDATE batches SET provider = 'maker', upstream_model = 'large-1', credential_id = NULL WHERE id = $1`,
+      values: [id],
+    });
+    await opened.database.execute({
+      sql: `UPDATE ledger_transfers SET created_at = created_at - interval '1 day' WHERE reference = $1`,
+      values: [generationIds[0]!],
+    });
+    expect((await find()).usage.map(({ day, requests }) => [day, requests])).toEqual([[TODAY, '2']]);
+  });
+
   it('sums batch items, apart where the provider ran them as a batch', async () => {
-    const batch = await chargedBatch(opened.database, 3);
+    const batch = await chargedBatch(opened.database, 4, { lastNativeSeq: 1 });
     const own = `UPDATE batches SET provider = 'maker', upstream_model = 'large-1', credential_id = NULL WHERE id = $1`;
     await opened.database.execute({ sql: own, values: [batch.id] });
     const managed = (await find()).usage;
-    expect(managed).toMatchObject([{ model: 'large-1', isBatch: false, requests: '3' }]);
+    expect(managed).toMatchObject([{ model: 'large-1', isBatch: false, requests: '4' }]);
     await opened.database.execute({
       sql: `INSERT INTO native_batches (reference, batch_id, batch_number, created_on, part, first_segment, last_segment,
               first_seq, last_seq, endpoint, model, provider, upstream_model, organization_id, workspace_id,
               api_key_hash, finish_by, state, upstream_id, submitted_at, losses)
-            SELECT $2, id, number, created_on, 0, 0, 0, 0, 1, endpoint, model, provider, upstream_model,
+            SELECT $2, id, number, created_on, 0, 0, 0, 0, 2, endpoint, model, provider, upstream_model,
               organization_id, workspace_id, api_key_hash, now(), 'done', 'job-1', now(), 1
             FROM batches WHERE id = $1`,
       values: [batch.id, mintId('batch')],
     });
     const { usage, orphans } = await find();
+    // The order had three lines; the third was taken back.
     expect(usage.map(({ isBatch, requests }) => [isBatch, requests])).toEqual([
-      [false, '1'],
+      [false, '2'],
       [true, '2'],
     ]);
-    expect(orphans).toEqual([{ day: TODAY, model: 'large-1', count: '2' }]);
+    expect(orphans).toEqual([{ day: TODAY, model: 'large-1', count: '3' }]);
   });
 
   it('sums videos by the price that they were charged', async () => {

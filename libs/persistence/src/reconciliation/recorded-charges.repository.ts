@@ -22,7 +22,8 @@ export interface RecordedDay {
   readonly model: string;
   readonly tier: string;
   readonly isBatch: boolean;
-  readonly isLong: boolean;
+  /** Null for calls of several turns of which some may have been long: turns are not recorded apart. */
+  readonly isLong: boolean | null;
   readonly requests: string;
   /** Calls whose tokens the provider did not report to the end. */
   readonly estimated: string;
@@ -39,6 +40,9 @@ export interface RecordedDay {
   readonly toolsUsd: string;
   /** Searches that the provider ran, of batch items. */
   readonly webSearches: string;
+  /** The most prompt and completion tokens of one request; null where every call had several turns. */
+  readonly longestPrompt: string | null;
+  readonly longestCompletion: string | null;
 }
 
 export interface CountedDay {

@@ -10,9 +10,14 @@ const COUNTS = `
   sum(prompt_tokens)::text AS "promptTokens", sum(cached_tokens)::text AS "cachedTokens",
   sum(cache_write_tokens)::text AS "cacheWriteTokens", sum(cache_write_1h_tokens)::text AS "cacheWrite1hTokens",
   sum(completion_tokens)::text AS "completionTokens", sum(cost_usd)::text AS "costUsd",
-  sum(tools_usd)::text AS "toolsUsd", sum(web_searches)::text AS "webSearches"`;
+  sum(tools_usd)::text AS "toolsUsd", sum(web_searches)::text AS "webSearches",
+  max(prompt_tokens) FILTER (WHERE requests = 1)::text AS "longestPrompt",
+  max(completion_tokens) FILTER (WHERE requests = 1)::text AS "longestCompletion"`;
 
-/** A call of several turns is as many requests as its attempts that were answered. */
+/**
+ * A call of several turns is as many requests as its attempts that were answered. Its tokens are the sums of its turns:
+ * no turn had a long prompt if the sum is not long, and otherwise it is not known which had.
+ */
 const CALLS = `
   SELECT g.created_on AS day, g.upstream_model AS model, coalesce(told."serviceTier", 'standard') AS tier,
          false AS is_batch, g.prompt_tokens, g.cached_tokens, g.completion_tokens,
@@ -29,9 +34,13 @@ const CALLS = `
   WHERE g.provider = $1 AND g.created_on BETWEEN $2::date AND $3::date AND g.state = 'settled'
     AND told."isByok" IS NOT TRUE`;
 
-/** A line counts on the day on which its batch went to the provider; of an order at the provider, on that day. */
+/**
+ * Each line says whether an order at the provider ran it, or the gateway ran it as a single call because the order was
+ * taken back; rows from before that column are taken to be of the order that had the line. A line of an order counts
+ * on the day of the order, a single call on the day on which it was charged.
+ */
 const LINES = `
-  SELECT (coalesce(n.submitted_at, b.in_progress_at, b.created_at) AT TIME ZONE 'UTC')::date AS day,
+  SELECT (coalesce(n.submitted_at, t.created_at, b.in_progress_at, b.created_at) AT TIME ZONE 'UTC')::date AS day,
          b.upstream_model AS model, coalesce(r.service_tier, 'standard') AS tier, n.reference IS NOT NULL AS is_batch,
          r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cache_write_tokens,
          coalesce((r.usage_details->>'cacheWrite1hTokens')::bigint, 0) AS cache_write_1h_tokens, r.cost_usd,
@@ -40,7 +49,8 @@ const LINES = `
   FROM batches b
   JOIN batch_results r ON r.created_on = b.created_on AND r.batch_number = b.number AND r.body IS NOT NULL
   LEFT JOIN native_batches n ON n.batch_number = b.number AND n.upstream_id IS NOT NULL
-    AND r.seq BETWEEN n.first_seq AND n.last_seq
+    AND r.seq BETWEEN n.first_seq AND n.last_seq AND r.is_native IS NOT FALSE
+  LEFT JOIN ledger_transfers t ON t.reference = r.generation_id AND t.kind = 'charge' AND n.reference IS NULL
   WHERE b.provider = $1 AND b.credential_id IS NULL
     AND b.created_on BETWEEN $2::date - 2 AND $3::date`;
 
@@ -58,7 +68,8 @@ export const RECORDED_SQL = `
   WITH work AS (${CALLS} UNION ALL ${LINES} UNION ALL ${VIDEOS}),
   long AS (SELECT model, "from" FROM json_to_recordset($4) AS t(model text, "from" bigint))
   SELECT work.day::text AS day, work.model, tier, is_batch AS "isBatch",
-         coalesce(prompt_tokens >= long."from", false) AS "isLong", ${COUNTS}
+         CASE WHEN coalesce(prompt_tokens < long."from", true) THEN false WHEN requests = 1 THEN true END AS "isLong",
+         ${COUNTS}
   FROM work LEFT JOIN long ON long.model = work.model
   WHERE work.day BETWEEN $2::date AND $3::date
   GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`;

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mintId, numberedId } from '@libs/contracts';
 import { BatchResultsRepository, type LineOutcome } from '../batches/batch-results.repository';
-import { BatchSegmentsRepository } from '../batches/batch-segments.repository';
+import { BatchSegmentsRepository, type SegmentLease } from '../batches/batch-segments.repository';
 import type { Database } from '../database';
 import type { GenerationOpening, GenerationSettlement } from '../generations/generation-records';
 import { GenerationsRepository } from '../generations/generations.repository';
@@ -35,11 +35,18 @@ export interface ChargedBatch extends StoredBatch {
   readonly generationIds: readonly string[];
 }
 
+/** Terms of a `chargedBatch`: what each line came to, and how it ran. */
+export interface BatchTerms extends Partial<LineOutcome> {
+  readonly isRunning?: boolean;
+  /** An order at the provider ran the lines up to this one; the others ran as single calls. */
+  readonly lastNativeSeq?: number;
+}
+
 /** A batch of `total` lines, which have all run; it is complete unless it `isRunning`. */
 export async function chargedBatch(
   database: Database,
   total: number,
-  { isRunning = false, ...line }: Partial<LineOutcome> & { readonly isRunning?: boolean } = {},
+  { isRunning = false, lastNativeSeq = -1, ...line }: BatchTerms = {},
 ): Promise<ChargedBatch> {
   await database.execute({ sql: 'DELETE FROM batch_segments' });
   const batch = await storeBatch(database, total, '1', { id: mintId('batch') });
@@ -51,13 +58,26 @@ export async function chargedBatch(
     for (let { firstSeq: seq } = segment; seq <= segment.lastSeq; seq += 1) {
       const generationId = numberedId('gen-batch', batch.id, seq);
       generationIds.push(generationId);
+      await setState(database, segment, seq <= lastNativeSeq ? 'parked' : 'open');
       await results.store([aLineOutcome(segment, seq, { generationId, ...line })]);
     }
   }
   if (isRunning) return { ...batch, generationIds };
   await batches.beginFinalizing(batch.number);
-  await batches.complete(batch.id, ({ costUsd }) => ({ cost: Number(costUsd) }));
+  await batches.complete(batch.id, ({ costUsd, promptCostUsd, completionCostUsd, upstreamCostUsd }) => ({
+    cost: Number(costUsd),
+    cost_details: {
+      upstream_inference_cost: upstreamCostUsd === null ? null : Number(upstreamCostUsd),
+      upstream_inference_prompt_cost: Number(promptCostUsd),
+      upstream_inference_completions_cost: Number(completionCostUsd),
+    },
+  }));
   return { ...batch, generationIds };
+}
+
+async function setState(database: Database, segment: SegmentLease, state: string): Promise<void> {
+  const sql = `UPDATE batch_segments SET state = $3 WHERE batch_number = $1 AND number = $2 AND state IN ('open', 'parked')`;
+  await database.execute({ sql, values: [segment.batchNumber, segment.number, state] });
 }
 
 /** Returns the id of a video that was delivered. */

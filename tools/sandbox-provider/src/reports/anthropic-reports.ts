@@ -40,9 +40,9 @@ export class AnthropicReports {
   }
 }
 
-function usageOf({ model, tier, isBatch, isLong, counts }: BookedCell): object {
+function usageOf({ model, tier, isBatch, isLong, key = KEY_ID, counts }: BookedCell): object {
   return {
-    api_key_id: KEY_ID,
+    api_key_id: key,
     workspace_id: null,
     model,
     service_tier: isBatch ? 'batch' : tierName(tier),

@@ -31,12 +31,12 @@ export class ChargeBook {
   constructor(private readonly now: () => number = Date.now) {}
 
   add(charge: Charge): void {
-    const { form, isEmbedding, day, model, tier, isLong, isBatch, counts, amounts } = charge;
-    const key = JSON.stringify([form, isEmbedding, day, model, tier, isLong, isBatch]);
+    const { form, isEmbedding, day, model, tier, isLong, isBatch, key: apiKey, counts, amounts } = charge;
+    const key = JSON.stringify([form, isEmbedding, day, model, tier, isLong, isBatch, apiKey]);
     let cell = this.cells.get(key);
     if (cell === undefined) {
       if (this.cells.size >= MAXIMUM_CELLS) return;
-      cell = { form, isEmbedding, day, model, tier, isLong, isBatch, ...nothing() };
+      cell = { form, isEmbedding, day, model, tier, isLong, isBatch, key: apiKey, ...nothing() };
       this.cells.set(key, cell);
     }
     for (const name of COUNTS) cell.counts[name] += counts[name] ?? 0;

@@ -30,6 +30,8 @@ export interface ChargeCell {
   readonly tier: string;
   readonly isLong: boolean;
   readonly isBatch: boolean;
+  /** Id of the key that the reports name; absent for the sandbox's own. */
+  readonly key?: string | undefined;
 }
 
 /** Counts, and amounts in pico-dollars. */
@@ -44,16 +46,15 @@ const AMOUNT = /^(-?)(\d{1,12})(?:\.(\d{1,12}))?$/;
 /** Reads a charge that a person gives by the control route. Amounts are in US dollars. */
 export function readCharge(value: unknown): Charge {
   if (!isObject(value)) throw new SandboxError(400, "'charges' must hold objects", 'charges');
-  const { form, day, model, tier = 'default' } = value;
+  const { form, day, model, tier = 'default', key } = value;
   if (form !== 'openai' && form !== 'anthropic') refuse('form', "'openai' or 'anthropic'");
   if (typeof day !== 'string' || !/^\d{4}-\d{2}-\d{2}$/.test(day)) refuse('day', 'a day such as 2026-11-20');
-  if (typeof model !== 'string') refuse('model', 'a text');
-  if (typeof tier !== 'string') refuse('tier', 'a text');
   return {
     form,
     day,
-    model,
-    tier,
+    model: readText(model, 'model'),
+    tier: readText(tier, 'tier'),
+    key: key === undefined ? undefined : readText(key, 'key'),
     isEmbedding: booleanMember(value, 'embedding', false),
     isLong: booleanMember(value, 'long', false),
     isBatch: booleanMember(value, 'batch', false),
@@ -83,6 +84,10 @@ function readNamed<Name extends string, T>(
   return Object.fromEntries(
     Object.entries(given).map(([name, found]) => [name, read(found, `${member}.${name}`)]),
   ) as Partial<Record<Name, T>>;
+}
+
+function readText(found: unknown, name: string): string {
+  return typeof found === 'string' ? found : refuse(name, 'a text');
 }
 
 function readCount(found: unknown, name: string): number {

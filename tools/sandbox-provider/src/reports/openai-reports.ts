@@ -51,7 +51,7 @@ function isUsed({ day, counts }: BookedCell, wanted: string): boolean {
   return day === wanted && Object.values(counts).some((count) => count > 0);
 }
 
-function completionsOf({ model, tier, isBatch, counts }: BookedCell): object {
+function completionsOf({ model, tier, isBatch, key = KEY_ID, counts }: BookedCell): object {
   return {
     object: 'organization.usage.completions.result',
     input_tokens: counts.uncached_input_tokens + counts.cache_read_input_tokens,
@@ -62,21 +62,21 @@ function completionsOf({ model, tier, isBatch, counts }: BookedCell): object {
     num_model_requests: counts.requests,
     project_id: null,
     user_id: null,
-    api_key_id: KEY_ID,
+    api_key_id: key,
     model,
     batch: isBatch,
     service_tier: tier,
   };
 }
 
-function embeddingsOf({ model, counts }: BookedCell): object {
+function embeddingsOf({ model, key = KEY_ID, counts }: BookedCell): object {
   return {
     object: 'organization.usage.embeddings.result',
     input_tokens: counts.uncached_input_tokens,
     num_model_requests: counts.requests,
     project_id: null,
     user_id: null,
-    api_key_id: KEY_ID,
+    api_key_id: key,
     model,
   };
 }

@@ -12,6 +12,7 @@ export const batchesCheck: Command = {
   usage: '[--since DATE]',
   options: { since: { type: 'string' } },
   positionals: [],
+  looksForFaults: true,
   async run(args, installation) {
     const checks = new BatchChecksRepository(await installation.database());
     const findings: BatchFinding[] = [];

@@ -8,6 +8,7 @@ export const catalogCheck: Command = {
   usage: 'FILE',
   options: {},
   positionals: ['FILE'],
+  looksForFaults: true,
   async run(args) {
     const problems: unknown[] = [];
     const source = new CatalogueSource(positional(args, 0), { onProblem: (problem) => problems.push(problem) });

@@ -4,13 +4,14 @@ import { table } from '../table';
 
 const LISTED = 100;
 
-/** Compares every charge with its source, and every balance with the charges; a difference is exit code 1. */
+/** Compares every charge with its source, and every balance with the charges; a difference is exit code 1, no audit is 3. */
 export const ledgerAudit: Command = {
   name: 'ledger audit',
   summary: 'Prove that the books balance, to the last digit: what is new since the last audit, or all of it',
   usage: '[--full]',
   options: { full: { type: 'boolean' } },
   positionals: [],
+  looksForFaults: true,
   async run(args, installation) {
     const audits = new LedgerAuditRepository(await installation.database());
     const report = await audits.audit({ isFull: flag(args, 'full') });

@@ -10,6 +10,7 @@ import { PriceBook } from '../reconciliation/price-book';
 import { recordedCharges } from '../reconciliation/recorded-charges';
 import { daysBetween, isDay } from '../reconciliation/report-days';
 import { readAmount } from '../reconciliation/report-fields';
+import { notesOf } from '../reconciliation/report-notes';
 import { table } from '../table';
 
 const LONGEST_DAYS = 92;
@@ -17,7 +18,7 @@ const LONGEST_DAYS = 92;
 const ROUNDING: PicoUsd = 500_000n;
 const MOST_ROUNDING: PicoUsd = 1_000_000_000_000n;
 
-/** Compares what a provider charged with what was recorded; a difference is exit code 1. */
+/** Compares what a provider charged with what was recorded; a difference is exit code 1, no report or record is 3. */
 export const ledgerReconcile: Command = {
   name: 'ledger reconcile',
   summary: 'Compare what a provider charged with what was recorded, and name the cause of each difference',
@@ -31,6 +32,7 @@ export const ledgerReconcile: Command = {
     rounding: { type: 'string' },
   },
   positionals: [],
+  looksForFaults: true,
   async run(args, installation) {
     const days = daysOf(args);
     const rounding = roundingOf(args);
@@ -42,7 +44,8 @@ export const ledgerReconcile: Command = {
     const book = new PriceBook(catalogue, slug);
     const recorded = await recordedOf(book, days, installation);
     const differences = compareCharges(report, recorded, { book, rounding });
-    const result = { provider: slug, ...days, rounding, ...totalsOf(report, recorded), differences };
+    const notes = notesOf(report);
+    const result = { provider: slug, ...days, rounding, ...totalsOf(report, recorded), differences, notes };
     return { data: toJson(result), text: toText(result), failed: differences.length > 0 };
   },
 };
@@ -54,6 +57,8 @@ interface Result extends DayRange {
   readonly recorded: PicoUsd;
   readonly requests: bigint;
   readonly differences: readonly ChargeDifference[];
+  /** What could not be compared. */
+  readonly notes: readonly string[];
 }
 
 function daysOf(args: CommandArguments): DayRange {
@@ -113,7 +118,7 @@ function totalsOf(
   };
 }
 
-function toJson({ provider, from, to, rounding, charged, recorded, requests, differences }: Result): object {
+function toJson({ provider, from, to, rounding, charged, recorded, requests, differences, notes }: Result): object {
   return {
     provider,
     from,
@@ -131,15 +136,17 @@ function toJson({ provider, from, to, rounding, charged, recorded, requests, dif
       difference_usd: formatUsd(amount),
       detail,
     })),
+    notes,
   };
 }
 
-function toText({ provider, from, to, rounding, charged, recorded, requests, differences }: Result): string {
+function toText({ provider, from, to, rounding, charged, recorded, requests, differences, notes }: Result): string {
   const span = from === to ? from : `${from} to ${to}`;
   const read =
     `${provider}, ${span}: charged ${formatUsd(charged)} USD, recorded ${formatUsd(recorded)} USD ` +
     `in ${counted(requests, 'request')}. Amounts may be rounded by ${formatUsd(rounding)} USD a line.`;
-  if (differences.length === 0) return `No difference. ${read}`;
+  const noted = notes.map((note) => `\n\nNote: ${note}`).join('');
+  if (differences.length === 0) return `No difference. ${read}${noted}`;
   const rows = differences.map(({ day, model, key, cause, amount, detail }) => [
     day,
     model,
@@ -148,7 +155,7 @@ function toText({ provider, from, to, rounding, charged, recorded, requests, dif
     signed(amount),
     detail,
   ]);
-  return `${counted(differences.length, 'difference')}. ${read}\n\n${table(['DAY', 'MODEL', 'KEY', 'CAUSE', 'USD', 'DEDUCED FROM'], rows)}`;
+  return `${counted(differences.length, 'difference')}. ${read}\n\n${table(['DAY', 'MODEL', 'KEY', 'CAUSE', 'USD', 'DEDUCED FROM'], rows)}${noted}`;
 }
 
 function counted(count: number | bigint, thing: string): string {

@@ -101,6 +101,7 @@ function costOf(day: string, result: JsonObject, fields: ReportFields): Reported
     model: fields.text(result, 'model'),
     item: fields.text(result, 'description') ?? 'charges without a description',
     tokenClass: CLASSES[fields.text(result, 'token_type') ?? ''] ?? null,
+    key: null,
     tool: TOOLS[type] ?? null,
     amount: fields.amount(result, 'amount', CENTS),
   };

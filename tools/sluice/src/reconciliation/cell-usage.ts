@@ -19,14 +19,15 @@ export function isBase({ tier, isLong }: PriceCell): boolean {
 }
 
 /**
- * Returns the cells in which reported and recorded counts differ. Where the report has no context windows, recorded
- * calls are compared without theirs.
+ * Returns the cells in which reported and recorded counts differ. Where the report has no context windows, or
+ * the record does not know them of calls of several turns, calls are compared without them.
  */
 export function shiftsBetween(reported: readonly CellCount[], recorded: readonly CellCount[]): CellShift[] {
-  const hasWindows = reported.some(({ cell }) => cell.isLong !== null);
+  const hasWindows =
+    reported.some(({ cell }) => cell.isLong !== null) && recorded.every(({ cell }) => cell.isLong !== null);
   const cells = new Map<string, CellShift>();
   const add = ({ cell, requests, tokens }: CellCount, combine: typeof sumTokens, sign: bigint): void => {
-    const comparable = { ...cell, isLong: hasWindows && cell.isLong === true };
+    const comparable = { ...cell, isLong: hasWindows ? cell.isLong === true : null };
     const key = `${comparable.tier} ${comparable.isLong} ${comparable.isBatch}`;
     const known = cells.get(key) ?? { cell: comparable, requests: 0n, tokens: NO_TOKENS };
     cells.set(key, {

@@ -21,7 +21,7 @@ export interface ChargeDifference {
   readonly day: string;
   /** `-` for charges that belong to no model. */
   readonly model: string;
-  /** The provider's ids of the keys that it charged, between commas; `-` where its report names none. */
+  /** The provider's id of the key, or of all keys that it charged, between commas; `-` where its report names none. */
   readonly key: string;
   readonly cause: DifferenceCause;
   /** What the provider charged above the record; below zero where it charged less. */

@@ -31,6 +31,8 @@ export interface ReportedCost {
   readonly item: string;
   /** Null where the amount is not for one class of tokens. */
   readonly tokenClass: TokenClass | null;
+  /** The provider's id of the key; null where the report has no amounts by key. */
+  readonly key: string | null;
   /** A tool that the provider ran, by its catalogue name; null for tokens and everything else. */
   readonly tool: string | null;
   readonly amount: PicoUsd;
@@ -46,11 +48,15 @@ export interface ChargeReport {
 export interface RecordedUsage extends PriceCell {
   readonly day: string;
   readonly model: string;
-  readonly isLong: boolean;
+  /** Null for calls of several turns of which some may have been long. */
+  readonly isLong: boolean | null;
   readonly requests: bigint;
   /** Calls among them whose tokens Sluice estimated or knows in part only. */
   readonly estimated: bigint;
   readonly tokens: TokenCounts;
+  /** The most prompt and completion tokens of one request among them; 0 where that is not known. */
+  readonly longestPrompt: bigint;
+  readonly longestOutput: bigint;
   /** List price, without tools of the gateway. */
   readonly cost: PicoUsd;
   /** What of `cost` is for tools that the provider ran. */

@@ -127,6 +127,58 @@ describe(compareCharges.name, () => {
     expect(compare({ usage, costs: [reportedCost('3.007')], unpaid })).toEqual(['unknown 0.007']);
   });
 
+  describe('where the report does not count requests', () => {
+    const counted = (extra: object) => [
+      reportedUsage({ requests: null }),
+      reportedUsage({ requests: null, tokens: { ...NO_TOKENS, ...extra } }),
+    ];
+
+    it.each([
+      ['failedAttempts', 'retry'],
+      ['abandonedCalls', 'abandoned_call'],
+    ])('takes tokens that fit the known %s for them, and no more', (known, cause) => {
+      const unpaid = [unpaidWork({ [known]: 2n })];
+      const fitting = counted({ uncached: 40_000n, output: 4_000n });
+      expect(compare({ usage: fitting, costs: [reportedCost('3.12')], unpaid })).toEqual([`${cause} 0.12`]);
+      const longer = counted({ uncached: 40_001n, output: 4_000n });
+      expect(compare({ usage: longer, costs: [reportedCost('3.120002')], unpaid })).toEqual(['unknown 0.120002']);
+      const wordier = counted({ uncached: 40_000n, output: 4_001n });
+      expect(compare({ usage: wordier, costs: [reportedCost('3.12001')], unpaid })).toEqual(['unknown 0.12001']);
+      const promptless = counted({ output: 4_000n });
+      expect(compare({ usage: promptless, costs: [reportedCost('3.04')], unpaid })).toEqual(['unknown 0.04']);
+    });
+
+    it('takes no more tokens for those of a lost order than it had lines for', () => {
+      const unpaid = [unpaidWork({ orphanRequests: 2n })];
+      const lost = (uncached: bigint) => [
+        reportedUsage({ requests: null }),
+        reportedUsage({ requests: null, isBatch: true, tokens: { ...NO_TOKENS, uncached } }),
+      ];
+      expect(compare({ usage: lost(40_000n), costs: [reportedCost('3.04')], unpaid })).toEqual(['orphan_batch 0.04']);
+      expect(compare({ usage: lost(50_000n), costs: [reportedCost('3.05')], unpaid })).toEqual(['unknown 0.05']);
+    });
+
+    it('takes no more tokens for estimated ones than the estimated calls may have had', () => {
+      const recorded = [recordedUsage({ estimated: 1n })];
+      const usage = (output: bigint) => counted({ output });
+      expect(compare({ usage: usage(2_000n), recorded, costs: [reportedCost('3.02')] })).toEqual([
+        'estimated_usage 0.02',
+      ]);
+      expect(compare({ usage: usage(3_000n), recorded, costs: [reportedCost('3.03')] })).toEqual(['unknown 0.03']);
+    });
+  });
+
+  it('takes the retries of two tiers together for no more than failed', () => {
+    const priority = recordedUsage({ tier: 'priority', cost: parseUsd('6') });
+    const usage = [
+      reportedUsage({ requests: 101n, tokens: more }),
+      reportedUsage({ tier: 'priority', requests: 101n, tokens: more }),
+    ];
+    const facts = { usage, recorded: [recordedUsage(), priority], costs: [reportedCost('9.021')] };
+    expect(compare({ ...facts, unpaid: [unpaidWork({ failedAttempts: 2n })] })).toEqual(['retry 0.021']);
+    expect(compare({ ...facts, unpaid: [unpaidWork({ failedAttempts: 1n })] })).toEqual(['unknown 0.021']);
+  });
+
   it('takes more requests than there were failures for no retry', () => {
     const usage = [reportedUsage({ requests: 105n, tokens: more })];
     const unpaid = [unpaidWork({ failedAttempts: 3n })];
@@ -188,6 +240,87 @@ describe(compareCharges.name, () => {
     const usage = [reportedUsage({ requests: 101n, tokens: more })];
     const unpaid = [unpaidWork({ failedAttempts: 1n })];
     expect(compare({ usage, unpaid, costs: [reportedCost('3.017')] })).toEqual(['unknown 0.017']);
+  });
+
+  describe('where differences of one day and model come to nothing together', () => {
+    it('finds each of them by its cause', () => {
+      const usage = [
+        reportedUsage({ requests: 100n, tokens: { ...NO_TOKENS, uncached: 1_000_000n, output: 99_300n } }),
+        reportedUsage({ isBatch: true, requests: 7n, tokens: { ...NO_TOKENS, uncached: 7_000n } }),
+      ];
+      const facts = { usage, costs: [reportedCost('3')] };
+      const recorded = [recordedUsage({ estimated: 1n })];
+      const unpaid = [unpaidWork({ orphanRequests: 7n })];
+      expect(compare({ ...facts, recorded, unpaid })).toEqual(['orphan_batch 0.007', 'estimated_usage -0.007']);
+    });
+
+    it('finds each of them without a cause', () => {
+      const usage = [reportedUsage({ tokens: { ...NO_TOKENS, uncached: 1_005_000n, output: 99_000n } })];
+      expect(compare({ usage, costs: [reportedCost('3')] })).toEqual(['unknown 0.01', 'unknown -0.01']);
+    });
+
+    it('finds nothing where input is in other classes at the same price', () => {
+      const usage = [reportedUsage({ tier: 'priority' })];
+      const tokens = { ...NO_TOKENS, uncached: 900_000n, cached: 100_000n, output: 100_000n };
+      const recorded = [recordedUsage({ tier: 'priority', tokens, cost: parseUsd('6') })];
+      expect(compare({ usage, recorded, costs: [reportedCost('6')] })).toEqual([]);
+    });
+
+    it('finds those of two keys', () => {
+      const half = { requests: 50n, tokens: { ...NO_TOKENS, uncached: 500_000n, output: 50_000n } };
+      const report = {
+        usage: [reportedUsage({ ...half, key: 'key_1' }), reportedUsage({ ...half, key: 'key_2' })],
+        costs: [reportedCost('1.9', { key: 'key_1' }), reportedCost('1.1', { key: 'key_2' })],
+      };
+      const options = { book: bookOfSpec(), rounding: ROUNDING };
+      const recorded = { usage: [recordedUsage()], unpaid: [] };
+      expect(compareCharges(report, recorded, options).map(({ key, cause, amount }) => [key, cause, amount])).toEqual([
+        ['key_1', 'unknown', parseUsd('0.4')],
+        ['key_2', 'unknown', parseUsd('-0.4')],
+      ]);
+      const rates = [
+        reportedCost('1.9', { key: 'key_1', tokenClass: 'uncached' }),
+        reportedCost('0.5', { key: 'key_1', tokenClass: 'output' }),
+        reportedCost('0.1', { key: 'key_2', tokenClass: 'uncached' }),
+        reportedCost('0.5', { key: 'key_2', tokenClass: 'output' }),
+      ];
+      expect(
+        compareCharges({ ...report, costs: rates }, recorded, options).map(({ key, cause, amount }) => [
+          key,
+          cause,
+          amount,
+        ]),
+      ).toEqual([
+        ['key_1', 'price', parseUsd('0.9')],
+        ['key_2', 'price', parseUsd('-0.9')],
+      ]);
+    });
+  });
+
+  it('judges keys by the catalogue only where it has the prices of the record', () => {
+    const usage = [
+      reportedUsage({ requests: 50n, tokens: { ...NO_TOKENS, uncached: 1_000_000n }, key: 'key_1' }),
+      reportedUsage({ requests: 50n, tokens: { ...NO_TOKENS, output: 100_000n }, key: 'key_2' }),
+    ];
+    const recorded = [
+      recordedUsage({ tokens: { ...NO_TOKENS, uncached: 1_000_000n, output: 100_000n }, cost: parseUsd('3.5') }),
+    ];
+    // When the calls were made, the catalogue had 1.20 USD per million tokens in and 23 out.
+    const costs = [reportedCost('1.2', { key: 'key_1' }), reportedCost('2.3', { key: 'key_2' })];
+    expect(compare({ usage, costs, recorded })).toEqual([]);
+  });
+
+  it('does not say that prompts of calls of several turns were long', () => {
+    const long = { ...NO_TOKENS, uncached: 300_000n, output: 10_000n };
+    const short = { ...NO_TOKENS, uncached: 700_000n, output: 90_000n };
+    const usage = [
+      reportedUsage({ requests: null, tokens: short }),
+      reportedUsage({ isLong: true, requests: null, tokens: long }),
+    ];
+    const turns = recordedUsage({ isLong: null, requests: 3n, tokens: long, cost: parseUsd('0.7') });
+    const recorded = [recordedUsage({ requests: 97n, tokens: short, cost: parseUsd('2.3') }), turns];
+    expect(compare({ usage, recorded, costs: [reportedCost('3')] })).toEqual([]);
+    expect(compare({ usage, recorded, costs: [reportedCost('3.7')] })).toEqual(['unknown 0.7']);
   });
 
   it('takes the dated name of a model for the name that Sluice asked for', () => {

@@ -1,110 +1,107 @@
 import { formatUsd, type PicoUsd } from '@libs/inference';
-import { shiftsBetween } from './cell-usage';
+import { shiftsBetween, type CellShift } from './cell-usage';
 import { CAUSES, type ChargeDifference, type ExplainedPart } from './charge-difference';
-import type {
-  ChargeReport,
-  RecordedCharges,
-  RecordedUsage,
-  ReportedCost,
-  ReportedUsage,
-  UnpaidWork,
-} from './charge-facts';
+import type { ChargeReport, RecordedCharges } from './charge-facts';
+import {
+  groupsOf,
+  keysOf,
+  NO_KEY,
+  recordedCost,
+  roundingOf,
+  sum,
+  type ChargeGroup,
+  type CompareOptions,
+} from './charge-group';
+import { compareKeys } from './compare-keys';
 import { compareTools } from './compare-tools';
-import type { PriceBook } from './price-book';
+import { knownWork } from './known-work';
+import { opposedShifts } from './opposed-shifts';
 import { explainPrices, isWithin } from './price-causes';
-import { explainUsage, type KnownWork } from './usage-causes';
-
-/** What the two sides say of one day and model. */
-interface Group {
-  readonly day: string;
-  readonly model: string;
-  readonly usage: ReportedUsage[];
-  readonly costs: ReportedCost[];
-  readonly recorded: RecordedUsage[];
-  readonly unpaid: UnpaidWork[];
-}
-
-export interface CompareOptions {
-  readonly book: PriceBook;
-  /** How far the amount of one line of the report may be rounded. */
-  readonly rounding: PicoUsd;
-}
-
-/** One call may be rounded by as much in the record. */
-const RECORDED_ROUNDING: PicoUsd = 1n;
-const NO_MODEL = '-';
+import { explainUsage } from './usage-causes';
 
 /**
- * Returns what a provider charged otherwise than Sluice recorded, by day, model and cause, in that order.
+ * Returns what a provider charged otherwise than Sluice recorded, by day, model, key and cause, in that order.
  *
  * Causes are deduced from counts: each count that differs must have exactly one cause, and the prices of all of them
- * must add up to the difference of the amounts, up to the rounding. Otherwise the whole difference is `unknown`.
+ * must add up to the difference of the amounts, up to the rounding. Otherwise the whole difference is `unknown`. Counts
+ * that differ and come to nothing together are differences too: one of them would hide the other.
  */
 export function compareCharges(
   report: ChargeReport,
   recorded: RecordedCharges,
-  { book, rounding }: CompareOptions,
+  options: CompareOptions,
 ): ChargeDifference[] {
-  const groups = groupsOf(report, recorded, book);
-  const differences = groups.flatMap((group) =>
-    explainGroup(group, { book, rounding }).map((part) => ({
-      day: group.day,
-      model: group.model,
-      key: keysOf(group.usage),
-      ...part,
-    })),
-  );
-  return [...differences, ...compareTools(report.costs, recorded.usage, { book, rounding })].toSorted(inOrder);
+  const differences = groupsOf(report, recorded, options.book).flatMap((group) => {
+    const { day, model } = group;
+    const ofKeys = compareKeys(group, options);
+    const elsewhere = sum(ofKeys.map(({ amount }) => amount));
+    const key = keysOf(group.usage).join(',') || NO_KEY;
+    return [...ofKeys, ...explainGroup(group, elsewhere, options).map((part) => ({ day, model, key, ...part }))];
+  });
+  return [...differences, ...compareTools(report.costs, recorded.usage, options)].toSorted(inOrder);
 }
 
-function groupsOf({ usage, costs }: ChargeReport, recorded: RecordedCharges, book: PriceBook): Group[] {
-  const groups = new Map<string, Group>();
-  const names = new Set(recorded.usage.map(({ model }) => model));
-  const groupOf = (day: string, reported: string | null): Group => {
-    const model = reported === null ? NO_MODEL : book.nameOf(reported, names);
-    const key = `${day} ${model}`;
-    const group = groups.get(key) ?? { day, model, usage: [], costs: [], recorded: [], unpaid: [] };
-    groups.set(key, group);
-    return group;
-  };
-  for (const one of usage) groupOf(one.day, one.model).usage.push(one);
-  for (const one of costs) if (one.tool === null) groupOf(one.day, one.model).costs.push(one);
-  for (const one of recorded.usage) groupOf(one.day, one.model).recorded.push(one);
-  for (const one of recorded.unpaid) groupOf(one.day, one.model).unpaid.push(one);
-  return [...groups.values()];
-}
-
-function explainGroup(group: Group, { book, rounding }: CompareOptions): ExplainedPart[] {
-  const charged = sum(group.costs.map(({ amount }) => amount));
-  const cost = sum(group.recorded.map((one) => one.cost - one.toolCost));
-  const calls = sum(group.recorded.map(({ requests }) => requests));
-  const difference = charged - cost;
-  const bound = rounding * BigInt(group.costs.length + 1) + RECORDED_ROUNDING * calls;
-  if (isWithin(difference, bound)) return [];
-  if (group.usage.length === 0 && group.costs.length === 0) {
-    return [{ cause: 'missing_at_provider', amount: difference, detail: `${calls} requests are not in the report` }];
-  }
+/** @param elsewhere what of the difference is explained by key */
+function explainGroup(group: ChargeGroup, elsewhere: PicoUsd, { book, rounding }: CompareOptions): ExplainedPart[] {
+  const { model, usage, costs, recorded } = group;
+  const difference = sum(costs.map(({ amount }) => amount)) - recordedCost(group) - elsewhere;
+  const bound = roundingOf(group, rounding);
+  if (usage.length === 0 && costs.length === 0) return missing(group, difference, bound);
   const shifts = shiftsBetween(
-    group.usage.map((one) => ({ cell: one, ...one })),
-    group.recorded.map((one) => ({ cell: one, ...one })),
+    usage.map((one) => ({ cell: one, ...one })),
+    recorded.map((one) => ({ cell: one, ...one })),
   );
-  const { parts, ...rest } = explainUsage(shifts, { book, model: group.model, known: knownOf(group) });
-  if (parts === null) return [unknown(difference, 'reason' in rest ? rest.reason : '')];
-  const left = difference - sum(parts.map(({ amount }) => amount));
-  if (isWithin(left, bound)) return byCause(parts);
-  const prices = explainPrices({ book, model: group.model, usage: group.usage, costs: group.costs, rounding }) ?? [];
-  if (prices.length > 0 && isWithin(left - sum(prices.map(({ amount }) => amount)), bound)) {
-    return byCause([...parts, ...prices]);
-  }
+  const explained = explainUsage(shifts, { book, model, known: knownWork(group) });
+  if (explained.parts === null) return unexplained(group, difference, explained.reason, { book, bound, shifts });
+  const { parts } = explained;
+  // A key whose amounts do not fit its counts has its own difference; the rates of the others are not told apart.
+  const prices = elsewhere === 0n ? (explainPrices({ book, model, usage, costs, rounding }) ?? []) : [];
+  const fitting = [parts, [...parts, ...prices]].find((all) => isWithin(difference - total(all), bound));
+  if (fitting !== undefined) return byCause(fitting, isWithin(difference, bound) ? bound : 0n);
+  if (isWithin(difference, bound)) return [];
+  const left = difference - total(parts);
   return [unknown(difference, `${formatUsd(left)} USD more than the counts explain${itemsOf(group)}`)];
 }
 
-/** One part for each cause, without those that come to nothing. */
-function byCause(parts: readonly ExplainedPart[]): ExplainedPart[] {
+function total(parts: readonly ExplainedPart[]): PicoUsd {
+  return sum(parts.map(({ amount }) => amount));
+}
+
+function missing({ recorded }: ChargeGroup, difference: PicoUsd, bound: PicoUsd): ExplainedPart[] {
+  if (isWithin(difference, bound)) return [];
+  const calls = sum(recorded.map(({ requests }) => requests));
+  return [{ cause: 'missing_at_provider', amount: difference, detail: `${calls} requests are not in the report` }];
+}
+
+interface Unexplained {
+  readonly book: CompareOptions['book'];
+  readonly bound: PicoUsd;
+  readonly shifts: readonly CellShift[];
+}
+
+/** Counts without a cause: more and fewer of them apart, where their prices add up to the difference. */
+function unexplained(
+  { model }: ChargeGroup,
+  difference: PicoUsd,
+  reason: string,
+  { book, bound, shifts }: Unexplained,
+): ExplainedPart[] {
+  const opposed = opposedShifts(shifts, model, book);
+  if (opposed !== null && opposed.every(({ amount }) => !isWithin(amount, bound))) {
+    const [more, fewer] = opposed;
+    if (isWithin(more.amount + fewer.amount - difference, bound)) {
+      return opposed.map(({ amount, detail }) => unknown(amount, `${detail}: ${reason}`));
+    }
+  }
+  return isWithin(difference, bound) ? [] : [unknown(difference, reason)];
+}
+
+/** One part for each cause, without those that come to no more than `least`. */
+function byCause(parts: readonly ExplainedPart[], least: PicoUsd): ExplainedPart[] {
   return CAUSES.flatMap((cause) => {
     const same = parts.filter((part) => part.cause === cause);
-    const amount = sum(same.map((part) => part.amount));
-    return amount === 0n ? [] : [{ cause, amount, detail: same.map(({ detail }) => detail).join('; ') }];
+    const amount = total(same);
+    return isWithin(amount, least) ? [] : [{ cause, amount, detail: same.map(({ detail }) => detail).join('; ') }];
   });
 }
 
@@ -114,34 +111,18 @@ function unknown(amount: PicoUsd, detail: string): ExplainedPart {
 
 const LISTED_ITEMS = 3;
 
-/** Names what was charged where the report counts nothing. */
-function itemsOf({ usage, costs }: Group): string {
+/** Names what was charged where the report counts nothing, and what the record does not know. */
+function itemsOf({ usage, costs, recorded }: ChargeGroup): string {
+  if (recorded.some(({ isLong }) => isLong === null)) return '; calls of several turns have no record of each prompt';
   if (usage.length > 0) return '';
   return `: ${[...new Set(costs.map(({ item }) => item))].slice(0, LISTED_ITEMS).join('; ')}`;
-}
-
-function knownOf({ unpaid, recorded }: Group): KnownWork {
-  return {
-    failedAttempts: sum(unpaid.map(({ failedAttempts }) => failedAttempts)),
-    abandonedCalls: sum(unpaid.map(({ abandonedCalls }) => abandonedCalls)),
-    orphanRequests: sum(unpaid.map(({ orphanRequests }) => orphanRequests)),
-    estimatedCalls: sum(recorded.map(({ estimated }) => estimated)),
-  };
-}
-
-function keysOf(usage: readonly ReportedUsage[]): string {
-  const keys = new Set(usage.flatMap(({ key }) => (key === null ? [] : [key])));
-  return keys.size === 0 ? NO_MODEL : [...keys].toSorted().join(',');
-}
-
-function sum(amounts: readonly bigint[]): bigint {
-  return amounts.reduce((total, amount) => total + amount, 0n);
 }
 
 function inOrder(one: ChargeDifference, other: ChargeDifference): number {
   return (
     one.day.localeCompare(other.day) ||
     one.model.localeCompare(other.model) ||
+    one.key.localeCompare(other.key) ||
     CAUSES.indexOf(one.cause) - CAUSES.indexOf(other.cause)
   );
 }

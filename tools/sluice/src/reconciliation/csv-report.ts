@@ -71,7 +71,9 @@ class CsvLine {
     const amount = readAmount(this.text('cost_usd')) ?? this.#refuse('cost_usd', 'an amount such as 1.25');
     const model = this.text('model') || null;
     const tool = this.text('tool') || null;
-    return { day, model, item: [model, tool].filter((one) => one !== null).join(', '), tokenClass: null, tool, amount };
+    const key = this.text('key') || null;
+    const item = [model, tool].filter((one) => one !== null).join(', ');
+    return { day, model, item, tokenClass: null, key, tool, amount };
   }
 
   usage(day: string, hasWindows: boolean, hasRequests: boolean): ReportedUsage {

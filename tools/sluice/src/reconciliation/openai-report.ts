@@ -92,5 +92,13 @@ function costOf(day: string, result: JsonObject, fields: ReportFields): Reported
   const tokenClass = comma < 0 ? null : (CLASSES[item.slice(comma + 2).toLowerCase()] ?? null);
   const model = (comma < 0 ? item : item.slice(0, comma)).replace(/ batch$/i, '');
   const isModel = tool === null && /^[\w.:/-]+$/.test(model);
-  return { day, model: isModel ? model : null, item, tokenClass, tool, amount: fields.amount(amount, 'value') };
+  return {
+    day,
+    model: isModel ? model : null,
+    item,
+    tokenClass,
+    key: fields.text(result, 'api_key_id'),
+    tool,
+    amount: fields.amount(amount, 'value'),
+  };
 }

@@ -49,6 +49,8 @@ function usageOf(row: RecordedDay, searchCost: bigint): RecordedUsage {
       cacheWrite1h: hourWrites,
       output: BigInt(row.completionTokens),
     },
+    longestPrompt: BigInt(row.longestPrompt ?? 0),
+    longestOutput: BigInt(row.longestCompletion ?? 0),
     cost: parseUsd(row.costUsd),
     toolCost: parseUsd(row.toolsUsd) + BigInt(row.webSearches) * searchCost,
   };

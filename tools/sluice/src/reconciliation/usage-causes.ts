@@ -1,16 +1,9 @@
 import type { DifferenceCause, ExplainedPart } from './charge-difference';
 import type { PriceCell } from './charge-facts';
 import { isBase, totalShift, type CellShift } from './cell-usage';
+import type { KnownWork } from './known-work';
 import type { PriceBook } from './price-book';
-import { isAtLeastZero, isAtMostZero, isZero, tokensText } from './token-counts';
-
-/** What Sluice knows of a day and model beside the usage that it recorded. */
-export interface KnownWork {
-  readonly failedAttempts: bigint;
-  readonly abandonedCalls: bigint;
-  readonly orphanRequests: bigint;
-  readonly estimatedCalls: bigint;
-}
+import { isAtLeastZero, isAtMostZero, isZero, tokensText, type TokenCounts } from './token-counts';
 
 /** The parts of a difference that differing counts explain, or why they explain nothing. */
 export type UsageExplanation =
@@ -44,12 +37,24 @@ function explainSide(side: readonly CellShift[], question: Question): Explained 
   const hasOneSign =
     side.every(({ tokens }) => isAtLeastZero(tokens)) || side.every(({ tokens }) => isAtMostZero(tokens));
   const isWithinCells = side.length === 1 || side.every(isCacheWrite);
+  if (isMoreThanKnown(side, question.known)) {
+    return `more requests than failed or were lost in ${cellText(side[0]!.cell)}`;
+  }
   if (hasOneSign || isWithinCells) return joined(side.map((shift) => explainExtra(shift, question)));
   const moves = side.filter(({ cell }) => !isBase(cell)).map((shift) => explainMove(shift, question));
   const total = totalShift(side);
   if (isZero(total.tokens) && (total.requests ?? 0n) === 0n) return joined(moves);
-  const base = { tier: 'standard', isLong: false, isBatch: side[0]!.cell.isBatch };
+  const { isBatch, isLong } = side[0]!.cell;
+  const base = { tier: 'standard', isLong: isLong === null ? null : false, isBatch };
   return joined([...moves, explainExtra({ cell: base, ...total }, question)]);
+}
+
+/** Each cell may hold all calls without usage, all cells together no more of them. */
+function isMoreThanKnown(side: readonly CellShift[], known: KnownWork): boolean {
+  const { requests } = totalShift(side);
+  const { isBatch } = side[0]!.cell;
+  const without = isBatch ? known.orphanRequests : known.failedAttempts + known.abandonedCalls;
+  return requests !== null && requests > without;
 }
 
 function joined(all: readonly Explained[]): Explained {
@@ -78,7 +83,7 @@ function explainMove({ cell, tokens, requests }: CellShift, { book, model }: Que
 
 /** More or fewer calls or tokens than Sluice recorded, in one cell. */
 function explainExtra(shift: CellShift, { book, model, known }: Question): Explained {
-  const causes = causesThatFit(shift, known);
+  const causes = FITS.filter(([, fits]) => fits(shift, known)).map(([cause]) => cause);
   const seen = `${requestsText(shift.requests)}${tokensText(shift.tokens)} tokens in ${cellText(shift.cell)}`;
   if (causes.length === 0) return `no cause fits ${seen}`;
   if (causes.length > 1) return `${causes.join(' and ')} both fit ${seen}`;
@@ -90,32 +95,53 @@ type Fit = (shift: CellShift, known: KnownWork) => boolean;
 
 const FITS: readonly (readonly [DifferenceCause, Fit])[] = [
   ['cache_write', isCacheWrite],
-  ['retry', (shift, { failedAttempts }) => !shift.cell.isBatch && isMore(shift, failedAttempts)],
-  ['abandoned_call', (shift, { abandonedCalls }) => !shift.cell.isBatch && isMore(shift, abandonedCalls)],
-  ['orphan_batch', (shift, { orphanRequests }) => shift.cell.isBatch && isMore(shift, orphanRequests)],
-  ['missing_at_provider', ({ requests, tokens }) => isAtMostZero(tokens) && (requests === null || requests < 0n)],
+  ['retry', (shift, known) => !shift.cell.isBatch && isMore(shift, known.failedAttempts, known)],
+  ['abandoned_call', (shift, known) => !shift.cell.isBatch && isMore(shift, known.abandonedCalls, known)],
+  ['orphan_batch', (shift, known) => shift.cell.isBatch && isMore(shift, known.orphanRequests, known)],
+  ['missing_at_provider', isFewer],
   [
     'estimated_usage',
-    (shift, { estimatedCalls }) => (shift.requests ?? 0n) === 0n && estimatedCalls > 0n && !isCacheWrite(shift),
+    (shift, known) =>
+      (shift.requests ?? 0n) === 0n && isOfRequests(shift, known.estimatedCalls, known) && !isCacheWrite(shift),
   ],
 ];
 
-function causesThatFit(shift: CellShift, known: KnownWork): DifferenceCause[] {
-  return FITS.filter(([, fits]) => fits(shift, known)).map(([cause]) => cause);
+/**
+ * Calls were added, at most so many as Sluice knows to have no usage. Where the report does not count requests, their
+ * tokens must be those of whole requests, none of them larger than the largest that was recorded that day.
+ */
+function isMore(shift: CellShift, atMost: bigint, known: KnownWork): boolean {
+  const { requests, tokens } = shift;
+  if (atMost === 0n || !isAtLeastZero(tokens)) return false;
+  if (requests !== null) return requests > 0n && requests <= atMost;
+  return inputOf(tokens) > 0n && isOfRequests(shift, atMost, known);
 }
 
-/** Calls were added, at most so many as Sluice knows to have no usage. */
-function isMore({ requests, tokens }: CellShift, atMost: bigint): boolean {
-  if (atMost === 0n || !isAtLeastZero(tokens)) return false;
-  return requests === null || (requests > 0n && requests <= atMost);
+/** Calls are gone; without a count of requests, only if whole calls may be: input and no more. */
+function isFewer({ requests, tokens }: CellShift): boolean {
+  return isAtMostZero(tokens) && (requests === null ? inputOf(tokens) < 0n : requests < 0n);
+}
+
+/** So many requests can account for the tokens, if none was larger than the largest that was recorded that day. */
+function isOfRequests({ cell, tokens }: CellShift, count: bigint, { longest }: KnownWork): boolean {
+  const { prompt, output } = cell.isLong === null ? longest.any : cell.isLong ? longest.long : longest.short;
+  return size(inputOf(tokens)) <= count * prompt && size(tokens.output) <= count * output && count > 0n;
+}
+
+function inputOf({ uncached, cached, cacheWrite5m, cacheWrite1h }: TokenCounts): bigint {
+  return uncached + cached + cacheWrite5m + cacheWrite1h;
+}
+
+function size(count: bigint): bigint {
+  return count < 0n ? -count : count;
 }
 
 /** The same calls and input in other classes, with cache writes among them. */
 function isCacheWrite({ requests, tokens }: CellShift): boolean {
-  const { uncached, cached, cacheWrite5m, cacheWrite1h, output } = tokens;
+  const { cacheWrite5m, cacheWrite1h, output } = tokens;
   if ((requests ?? 0n) !== 0n) return false;
   const hasWrites = cacheWrite5m !== 0n || cacheWrite1h !== 0n;
-  return hasWrites && output === 0n && uncached + cached + cacheWrite5m + cacheWrite1h === 0n;
+  return hasWrites && output === 0n && inputOf(tokens) === 0n;
 }
 
 function cellText({ tier, isLong, isBatch }: PriceCell): string {

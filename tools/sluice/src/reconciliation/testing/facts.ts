@@ -79,6 +79,8 @@ export function recordedUsage(values: Partial<RecordedUsage> = {}): RecordedUsag
     requests: 100n,
     estimated: 0n,
     tokens: { ...NO_TOKENS, uncached: 1_000_000n, output: 100_000n },
+    longestPrompt: 20_000n,
+    longestOutput: 2_000n,
     cost: parseUsd('3'),
     toolCost: 0n,
     ...values,
@@ -91,7 +93,16 @@ export function reportedUsage(values: Partial<ReportedUsage> = {}): ReportedUsag
 }
 
 export function reportedCost(usd: string, values: Partial<ReportedCost> = {}): ReportedCost {
-  return { day: DAY, model: MODEL, item: 'large-1', tokenClass: null, tool: null, amount: parseUsd(usd), ...values };
+  return {
+    day: DAY,
+    model: MODEL,
+    item: 'large-1',
+    tokenClass: null,
+    key: null,
+    tool: null,
+    amount: parseUsd(usd),
+    ...values,
+  };
 }
 
 export function unpaidWork(values: Partial<UnpaidWork> = {}): UnpaidWork {

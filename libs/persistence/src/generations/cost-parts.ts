@@ -1,0 +1,43 @@
+import type { GenerationSettlement } from './generation-records';
+
+/** What ties the amounts in the details of a call to each other and to its cost, so that an audit can prove them. */
+export interface CostParts {
+  /** The list price, or the cost on shared capacity, less the tools. */
+  readonly tokensUsd: string;
+  /** `tokensUsd` and the cache discount: what the tokens would have cost without caches. */
+  readonly uncachedUsd?: string;
+}
+
+/** Returns the parts of a cost whose details name some of them; null for a plain call, which is proven by its charge. */
+export function costParts(settlement: GenerationSettlement): CostParts | null {
+  const { providerToolsUsd, gatewayToolsUsd, cacheDiscountUsd } = settlement.details;
+  const named = [providerToolsUsd, gatewayToolsUsd, cacheDiscountUsd];
+  const whole = wholeOf(settlement);
+  if (whole === null || named.every((part) => part === undefined)) return null;
+  // What is no amount is refused by PostgreSQL, for this row alone.
+  if (![whole, ...named].every((part) => part === undefined || AMOUNT.test(part))) return null;
+  const tokens = picoUsd(whole) - picoUsd(providerToolsUsd) - picoUsd(gatewayToolsUsd);
+  if (cacheDiscountUsd === undefined) return { tokensUsd: usd(tokens) };
+  return { tokensUsd: usd(tokens), uncachedUsd: usd(tokens + picoUsd(cacheDiscountUsd)) };
+}
+
+/** Null for an own key's call without a list price: an allowance may spare a part of its cost. */
+function wholeOf({ costUsd, byokFeeUsd, details }: GenerationSettlement): string | null {
+  if (details.upstreamCostUsd !== undefined) return details.upstreamCostUsd;
+  return details.isByok || byokFeeUsd !== undefined ? null : costUsd;
+}
+
+const DECIMALS = 12;
+const AMOUNT = /^-?\d+(\.\d{1,12})?$/;
+
+function picoUsd(amount = '0'): bigint {
+  const [whole = '', fraction = ''] = amount.replace('-', '').split('.');
+  const digits = BigInt(whole + fraction.padEnd(DECIMALS, '0'));
+  return amount.startsWith('-') ? -digits : digits;
+}
+
+function usd(amount: bigint): string {
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(DECIMALS + 1, '0');
+  const fraction = digits.slice(-DECIMALS).replace(/0+$/, '');
+  return `${amount < 0n ? '-' : ''}${digits.slice(0, -DECIMALS)}${fraction === '' ? '' : `.${fraction}`}`;
+}

@@ -1,0 +1,30 @@
+const PARTS = `json_to_record(g.details) AS d("providerToolsUsd" numeric, "gatewayToolsUsd" numeric,
+  "cacheDiscountUsd" numeric, "upstreamCostUsd" numeric, "tokensUsd" numeric, "uncachedUsd" numeric)`;
+
+/** Tools that are there, by their names. */
+const TOOLS = `concat_ws(' + ', CASE WHEN "providerToolsUsd" IS NOT NULL THEN 'providerToolsUsd' END,
+  CASE WHEN "gatewayToolsUsd" IS NOT NULL THEN 'gatewayToolsUsd' END, 'tokensUsd')`;
+const WHOLE = `coalesce("upstreamCostUsd", g.cost_usd)`;
+const OF_TOOLS = `coalesce("providerToolsUsd", 0) + coalesce("gatewayToolsUsd", 0)`;
+
+/**
+ * Differences in the parts of a call's cost, which its details keep: tools and tokens are the list price, and the cache
+ * discount is what the tokens would have cost without caches less what they cost. Calls that were settled before tokens
+ * were noted are judged by bounds: tools cost from nothing to the whole.
+ *
+ * `$1` is the watermark; null: all. Few calls have such parts, so the text is searched before it is read.
+ */
+export const PARTS_SQL = `
+  SELECT 'charge' AS kind, g.id, figure, found, expected
+  FROM generations g, ${PARTS}
+  CROSS JOIN LATERAL (VALUES
+    ('details: ' || ${TOOLS}, "tokensUsd" + ${OF_TOOLS}, ${WHOLE}),
+    ('details: cacheDiscountUsd', coalesce("cacheDiscountUsd", 0), "uncachedUsd" - "tokensUsd"),
+    ('details: providerToolsUsd', "providerToolsUsd",
+      CASE WHEN "tokensUsd" IS NULL THEN least(greatest("providerToolsUsd", 0), ${WHOLE}) END),
+    ('details: gatewayToolsUsd', "gatewayToolsUsd",
+      CASE WHEN "tokensUsd" IS NULL THEN least(greatest("gatewayToolsUsd", 0), ${WHOLE}) END)
+  ) AS f(figure, found, expected)
+  WHERE g.state = 'settled' AND g.details IS NOT NULL
+    AND g.details::text LIKE '%Usd"%'
+    AND ($1::bigint IS NULL OR g.written_in >= $1::bigint) AND found <> expected`;

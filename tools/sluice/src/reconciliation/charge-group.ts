@@ -1,0 +1,71 @@
+import type { PicoUsd } from '@libs/inference';
+import type {
+  ChargeReport,
+  RecordedCharges,
+  RecordedUsage,
+  ReportedCost,
+  ReportedUsage,
+  UnpaidWork,
+} from './charge-facts';
+import type { PriceBook } from './price-book';
+
+/** What the two sides say of one day and model. */
+export interface ChargeGroup {
+  readonly day: string;
+  /** `-` for charges that belong to no model. */
+  readonly model: string;
+  readonly usage: readonly ReportedUsage[];
+  readonly costs: readonly ReportedCost[];
+  readonly recorded: readonly RecordedUsage[];
+  readonly unpaid: readonly UnpaidWork[];
+}
+
+export interface CompareOptions {
+  readonly book: PriceBook;
+  /** How far the amount of one line of the report may be rounded. */
+  readonly rounding: PicoUsd;
+}
+
+export const NO_MODEL = '-';
+export const NO_KEY = '-';
+/** One call may be rounded by as much in the record. */
+const RECORDED_ROUNDING: PicoUsd = 1n;
+
+/** Brings both sides together by day and model; charges for tools are left out. */
+export function groupsOf({ usage, costs }: ChargeReport, recorded: RecordedCharges, book: PriceBook): ChargeGroup[] {
+  const groups = new Map<string, { [Part in keyof ChargeGroup]: Mutable<ChargeGroup[Part]> }>();
+  const names = new Set(recorded.usage.map(({ model }) => model));
+  const groupOf = (day: string, reported: string | null) => {
+    const model = reported === null ? NO_MODEL : book.nameOf(reported, names);
+    const key = `${day} ${model}`;
+    const group = groups.get(key) ?? { day, model, usage: [], costs: [], recorded: [], unpaid: [] };
+    groups.set(key, group);
+    return group;
+  };
+  for (const one of usage) groupOf(one.day, one.model).usage.push(one);
+  for (const one of costs) if (one.tool === null) groupOf(one.day, one.model).costs.push(one);
+  for (const one of recorded.usage) groupOf(one.day, one.model).recorded.push(one);
+  for (const one of recorded.unpaid) groupOf(one.day, one.model).unpaid.push(one);
+  return [...groups.values()];
+}
+
+type Mutable<T> = T extends readonly (infer Item)[] ? Item[] : T;
+
+/** Returns how far the amounts of both sides may be apart by rounding alone. */
+export function roundingOf({ costs, recorded }: ChargeGroup, rounding: PicoUsd): PicoUsd {
+  return rounding * BigInt(costs.length + 1) + RECORDED_ROUNDING * sum(recorded.map(({ requests }) => requests));
+}
+
+/** Returns what the record says that tokens and requests of a group cost, without tools. */
+export function recordedCost({ recorded }: ChargeGroup): PicoUsd {
+  return sum(recorded.map(({ cost, toolCost }) => cost - toolCost));
+}
+
+/** Returns the ids of the keys that a group of charges or counts names, in order. */
+export function keysOf(rows: readonly { readonly key: string | null }[]): string[] {
+  return [...new Set(rows.flatMap(({ key }) => (key === null ? [] : [key])))].toSorted();
+}
+
+export function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((total, amount) => total + amount, 0n);
+}

@@ -1,0 +1,65 @@
+import { formatUsd, type PicoUsd } from '@libs/inference';
+import type { ChargeDifference, ExplainedPart } from './charge-difference';
+import type { PriceCell, ReportedCost, ReportedUsage } from './charge-facts';
+import { NO_KEY, recordedCost, roundingOf, sum, type ChargeGroup, type CompareOptions } from './charge-group';
+import type { PriceBook } from './price-book';
+import { explainPrices, isWithin } from './price-causes';
+import { isZero, type TokenCounts } from './token-counts';
+
+/**
+ * Returns the differences of single keys of one day and model: what each was charged, less the price of what was counted
+ * for it. Two keys that differ in opposite ways are both found.
+ *
+ * The record does not know keys, so counts of one key cannot be compared with it. Prices can: a key is judged only where
+ * the catalogue gives the recorded cost of the recorded counts, so a price that changed since is no difference of keys.
+ */
+export function compareKeys(group: ChargeGroup, { book, rounding }: CompareOptions): ChargeDifference[] {
+  const { day, model, usage, costs } = group;
+  const keys = new Set(costs.map(({ key }) => key));
+  const isCounted = usage.some(({ tokens }) => !isZero(tokens));
+  if (keys.size < 2 || !isCounted || !isPricedAlike(group, { book, rounding })) return [];
+  const differences = [...keys].map((key) => {
+    const of = { usage: usage.filter((one) => one.key === key), costs: costs.filter((one) => one.key === key) };
+    const parts = explainKey(of, model, { book, rounding });
+    return parts?.map((part) => ({ day, model, key: key ?? NO_KEY, ...part })) ?? null;
+  });
+  return differences.includes(null) ? [] : differences.flatMap((parts) => parts ?? []);
+}
+
+interface KeyRows {
+  readonly usage: readonly ReportedUsage[];
+  readonly costs: readonly ReportedCost[];
+}
+
+/** Null where the catalogue has no price for something that was counted. */
+function explainKey(rows: KeyRows, model: string, { book, rounding }: CompareOptions): ExplainedPart[] | null {
+  const price = priceOf(rows.usage, model, book);
+  if (price === null) return null;
+  const difference = sum(rows.costs.map(({ amount }) => amount)) - price;
+  const bound = rounding * BigInt(rows.costs.length + 1);
+  if (isWithin(difference, bound)) return [];
+  const rates = explainPrices({ book, model, ...rows, rounding }) ?? [];
+  if (rates.length > 0 && isWithin(difference - sum(rates.map(({ amount }) => amount)), bound)) return rates;
+  const detail = `${formatUsd(difference)} USD more than the counts of this key cost`;
+  return [{ cause: 'unknown', amount: difference, detail }];
+}
+
+function isPricedAlike(group: ChargeGroup, { book, rounding }: CompareOptions): boolean {
+  const price = priceOf(group.recorded, group.model, book);
+  return price !== null && isWithin(price - recordedCost(group), roundingOf(group, rounding));
+}
+
+interface Counts extends PriceCell {
+  readonly tokens: TokenCounts;
+  readonly requests: bigint | null;
+}
+
+function priceOf(rows: readonly Counts[], model: string, book: PriceBook): PicoUsd | null {
+  let price: PicoUsd = 0n;
+  for (const { tokens, requests, ...cell } of rows) {
+    const amount = book.price(model, cell, tokens, requests ?? 0n);
+    if (amount === null) return null;
+    price += amount;
+  }
+  return price;
+}
