@@ -28,6 +28,7 @@ export function commonEnvironment(plan: DevelopmentPlan): NodeJS.ProcessEnv {
   const { environment, ports, secrets, serviceUrls, stateFolder, catalogPath } = plan;
   const chosen = {
     PORT: String(ports.gateway),
+    LISTEN_ADDRESS: environment.LISTEN_ADDRESS || '127.0.0.1',
     PUBLIC_URL: environment.PUBLIC_URL || `http://127.0.0.1:${ports.gateway}`,
     CATALOG_PATH: catalogPath,
     BLOB_DIR: environment.BLOB_DIR || join(stateFolder, 'blobs'),

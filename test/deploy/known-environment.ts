@@ -2,6 +2,7 @@
 const known = new Set([
   'PORT',
   'HEALTH_PORT',
+  'LISTEN_ADDRESS',
   'DATABASE_URL',
   'REDIS_URL',
   'AMQP_URL',

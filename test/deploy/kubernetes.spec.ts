@@ -74,6 +74,17 @@ describe('k8s', () => {
     }
   });
 
+  it.each(folders)('opens Redis to the gateway alone in %s', (folder) => {
+    const policies = ofKind(renderHere(folder), 'NetworkPolicy').filter(({ metadata }) => /redis/.test(metadata.name));
+    const gateway = { matchLabels: { 'app.kubernetes.io/component': 'gateway' } };
+    expect(policies.length).toBeGreaterThan(0);
+    for (const policy of policies) {
+      const { podSelector, ingress } = specOf<{ podSelector: object; ingress?: { from: object[] }[] }>(policy);
+      if (ingress === undefined) expect(podSelector).toEqual(gateway);
+      else expect(ingress.flatMap(({ from }) => from)).toEqual([{ podSelector: gateway }]);
+    }
+  });
+
   it('brings no secret and no datastore of its own to production', () => {
     const manifests = renderHere('k8s/overlays/prod');
     expect(ofKind(manifests, 'Secret')).toEqual([]);

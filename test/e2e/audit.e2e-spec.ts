@@ -12,6 +12,8 @@ interface Entry {
   readonly key_id: string | null;
   readonly action: string;
   readonly target: string | null;
+  readonly request_id: string;
+  readonly client_request_id: string | null;
   readonly status: number | null;
 }
 
@@ -40,6 +42,19 @@ describe('GET /audit', () => {
   afterAll(async () => {
     await Promise.all([manager, inference, stranger].map((each) => each?.close()));
     await installation?.stop();
+  });
+
+  it('gives each call an id of its own beside the one that its caller chose', async () => {
+    const target = 'e'.repeat(64);
+    const chosen = { 'x-request-id': 'mine-again' };
+    for (let call = 0; call < 2; call += 1) await manager.request('DELETE', `/keys/${target}`, undefined, chosen);
+    const { data } = await entries(`?target=${target}`);
+    expect(data.map((entry) => entry.client_request_id)).toEqual(['mine-again', 'mine-again']);
+    const ids = data.map((entry) => entry.request_id);
+    expect(new Set([...ids, 'mine-again']).size).toBe(3);
+    await manager.request('DELETE', `/keys/${'d'.repeat(64)}`);
+    const [plain] = (await entries(`?target=${'d'.repeat(64)}`)).data;
+    expect(plain).toMatchObject({ client_request_id: null, request_id: expect.stringMatching(/^req-/) });
   });
 
   async function entries(query = '', client = manager): Promise<Page> {

@@ -253,7 +253,7 @@ export class Installation {
       if (this.#running.has(name)) throw new Error(`${name} runs already`);
       const healthPort = ports[index] ?? 0;
       const log = new AppLog({ name, file: join(this.folder, `${name}.log`), say: () => undefined });
-      const common = { ...this.#environmentOf(app), HEALTH_PORT: String(healthPort) };
+      const common = { LISTEN_ADDRESS: '127.0.0.1', ...this.#environmentOf(app), HEALTH_PORT: String(healthPort) };
       const environment: Record<string, string> = { ...common, ...lives[0] };
       const spec = { name, entry: entryOf(this.options, app), folder: root, environment };
       const onChange = ({ deaths }: SupervisedApp, event: 'started' | 'died'): void => {

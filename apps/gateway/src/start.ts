@@ -35,6 +35,6 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   prepareEdge(app, { readiness, inFlight });
   drainSteps.add('requests', (signal) => drainRequests(app.getHttpServer(), inFlight, signal));
   measureConnections(limitConnections(app.getHttpServer(), env.MAX_CONNECTIONS, env.TRUSTED_PROXIES));
-  await app.listen(env.PORT, '0.0.0.0');
+  await app.listen(env.PORT, env.LISTEN_ADDRESS);
   return { stop: () => app.close() };
 }

@@ -17,6 +17,9 @@ const account = {
   client_email: 'sluice@a-project.iam.gserviceaccount.com',
   universe_domain: 'googleapis.com',
 };
+/** As text; an RSA key of 4096 bits has 3,272 characters, one of 5120 about 3,950. */
+const keyOfLength = (characters: number): string =>
+  `-----BEGIN PRIVATE KEY-----\n${'A'.repeat(characters - 54)}\n-----END PRIVATE KEY-----\n`;
 const resource = { api_key: SECRET, resource_name: 'my-resource', resource_type: 'openai' };
 const deployment = {
   model_slug: 'openai/gpt-4o',
@@ -28,6 +31,11 @@ const deployment = {
 const endpoint = deployment.endpoint_url;
 
 describe(readKeyMaterial.name, () => {
+  it('takes the RSA keys of 4096 bits that some organizations have', () => {
+    const long = { ...account, private_key: keyOfLength(3_272) };
+    expect(() => read('google-vertex', long)).not.toThrow();
+  });
+
   it('takes a plain key for every provider', () => {
     for (const provider of BYOK_PROVIDERS) {
       expect(read(provider, SECRET)).toEqual({ label: 'sk-...WxYz', region: null });
@@ -70,6 +78,7 @@ describe(readKeyMaterial.name, () => {
     ['amazon-bedrock', 'a number', { ...access, secretAccessKey: 1 }],
     ['google-vertex', 'no private key', { ...account, private_key: undefined }],
     ['google-vertex', 'a private key of another form', { ...account, private_key: 'canary' }],
+    ['google-vertex', 'a private key of 5120 bits', { ...account, private_key: keyOfLength(3_950) }],
     ['google-vertex', 'no account', { ...account, client_email: 'canary' }],
     ['google-vertex', 'another cloud', { ...account, universe_domain: 'canary.example' }],
     ['google-vertex', 'no project', { ...account, project_id: undefined }],

@@ -1,5 +1,5 @@
 import { Injectable, Logger, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
-import type { Principal } from '@libs/contracts';
+import { mintId, type Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { AuditRepository, type BegunAuditEntry, type NewAuditEntry } from '@libs/persistence';
 import { fromHttpFramework } from '@libs/platform';
@@ -59,6 +59,12 @@ export function auditEntryOf(
     keyId,
     action: `${request.method} ${request.routeOptions.url ?? ''}`,
     target: target !== null && ID.test(target) ? target : null,
-    requestId: String(request.id),
+    ...requestIdsOf(request),
   };
+}
+
+/** One that nobody else can have, and the caller's own, which may be that of another request. */
+function requestIdsOf({ id, headers }: AuthenticatedRequest): Pick<NewAuditEntry, 'requestId' | 'clientRequestId'> {
+  const isCallers = headers['x-request-id'] === id;
+  return isCallers ? { requestId: mintId('req'), clientRequestId: id } : { requestId: id, clientRequestId: null };
 }

@@ -24,6 +24,7 @@ export class AuditService {
         action: entry.action,
         target: entry.target,
         request_id: entry.requestId,
+        client_request_id: entry.clientRequestId,
         status: entry.status,
       })),
       next_cursor: found.length > limit ? entries.at(-1)!.id : null,

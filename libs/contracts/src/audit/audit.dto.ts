@@ -49,7 +49,10 @@ export interface AuditEntryDto {
   operator: string | null;
   action: string;
   target: string | null;
+  /** Never the caller's own. */
   request_id: string;
+  /** The `X-Request-Id` that the caller sent; null without one. */
+  client_request_id: string | null;
   /** HTTP status of the answer; null while the call runs, and when its process died. */
   status: number | null;
 }

@@ -37,6 +37,10 @@ export class AuditEntryEntity {
   @Column({ type: 'text', name: 'request_id' })
   requestId: string;
 
+  /** The `X-Request-Id` that the caller sent, if any. */
+  @Column({ type: 'text', name: 'client_request_id', nullable: true })
+  clientRequestId: string | null;
+
   /** Of the answer; null while the call runs, and for one whose process died. */
   @Column({ type: 'smallint', nullable: true })
   status: number | null;

@@ -45,7 +45,16 @@ describe(AuditRepository.name, () => {
     const ids = async (filter: AuditFilter, limit = 10): Promise<string[]> =>
       (await audit.findEntries(organizationId, filter, limit)).map(({ id }) => id);
     expect(await audit.findEntries(organizationId, {}, 1)).toEqual([
-      { ...newEntry, id: third, at: expect.any(Date), organizationId, keyId, operator: null, status: null },
+      {
+        ...newEntry,
+        id: third,
+        at: expect.any(Date),
+        organizationId,
+        keyId,
+        operator: null,
+        clientRequestId: null,
+        status: null,
+      },
     ]);
     expect(await ids({})).toEqual([third, second, first]);
     expect(await ids({}, 2)).toEqual([third, second]);

@@ -6,6 +6,7 @@ type Act = Pick<AuditEntryEntity, 'organizationId' | 'action' | 'target' | 'requ
 
 export interface NewAuditEntry extends Act {
   readonly keyId: string;
+  readonly clientRequestId?: string | null;
 }
 
 export interface OperatorAuditEntry extends Act {
@@ -37,12 +38,13 @@ export class AuditRepository {
   constructor(private readonly database: Database) {}
 
   /** Written before the call does anything: what could not be written down does not happen. */
-  async beginEntry({ organizationId, keyId, action, target, requestId }: NewAuditEntry): Promise<BegunAuditEntry> {
+  async beginEntry(entry: NewAuditEntry): Promise<BegunAuditEntry> {
+    const { organizationId, keyId, action, target, requestId, clientRequestId = null } = entry;
     const row = await this.database.asOrganization({ organizationId }).firstRow<{ id: string }>({
       name: 'begin-audit-entry',
-      sql: `INSERT INTO audit_entries (organization_id, key_id, action, target, request_id)
-            VALUES ($1, $2, $3, $4, $5) RETURNING id`,
-      values: [organizationId, keyId, action, target, requestId],
+      sql: `INSERT INTO audit_entries (organization_id, key_id, action, target, request_id, client_request_id)
+            VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
+      values: [organizationId, keyId, action, target, requestId, clientRequestId],
     });
     return { organizationId, id: row!.id };
   }
@@ -53,7 +55,7 @@ export class AuditRepository {
     return this.database.asOrganization({ organizationId }).rows<AuditEntryEntity>({
       name: 'find-audit-entries',
       sql: `SELECT id::text, at, organization_id AS "organizationId", key_id AS "keyId", operator, action, target,
-                   request_id AS "requestId", status
+                   request_id AS "requestId", client_request_id AS "clientRequestId", status
             FROM audit_entries
             WHERE organization_id = $1 AND ($2::timestamptz IS NULL OR at >= $2) AND ($3::timestamptz IS NULL OR at < $3)
               AND ($4::uuid IS NULL OR key_id = $4) AND ($5::text IS NULL OR action = $5)

@@ -36,6 +36,7 @@ import { OpenWork1763900000190 } from './1763900000190-open-work';
 import { ReadableAudit1763900000210 } from './1763900000210-readable-audit';
 import { OwnKeysOnly1763900000215 } from './1763900000215-own-keys-only';
 import { BatchesThatLeaveNothing1763900000216 } from './1763900000216-batches-that-leave-nothing';
+import { ClientRequestIds1763900000217 } from './1763900000217-client-request-ids';
 import { NativeResults1763900000220 } from './1763900000220-native-results';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
@@ -78,5 +79,6 @@ export const migrations = [
   ReadableAudit1763900000210,
   OwnKeysOnly1763900000215,
   BatchesThatLeaveNothing1763900000216,
+  ClientRequestIds1763900000217,
   NativeResults1763900000220,
 ];

@@ -40,6 +40,10 @@ export class ServicesEnv {
   @PublicUrl(['http', 'https'])
   OTEL_EXPORTER_OTLP_ENDPOINT?: string;
 
+  /** The address of this host at which its ports are opened; a pod has one of its own. */
+  @Text({ expected: 'an IPv4 or IPv6 address', pattern: /^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F:]{2,39})$/ })
+  LISTEN_ADDRESS: string = '0.0.0.0';
+
   /** Port of health and metrics. */
   @Port()
   HEALTH_PORT: number = 0;

@@ -95,7 +95,12 @@ class Lifecycle<Env extends ServicesEnv> {
       startProcessMetrics(this.app.name);
       this.telemetry = this.startTelemetry(env);
       const { readiness, drainSteps, logger } = this;
-      this.health = await startHealthServer({ port: env.HEALTH_PORT, readiness, metrics: metricsRegistry });
+      this.health = await startHealthServer({
+        host: env.LISTEN_ADDRESS,
+        port: env.HEALTH_PORT,
+        readiness,
+        metrics: metricsRegistry,
+      });
       this.running = await this.app.start({ name: this.app.name, env, logger, readiness, drainSteps });
       this.readiness.serve();
       this.logger.log('Serving', { healthPort: this.health.port });
