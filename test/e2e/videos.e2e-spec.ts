@@ -700,6 +700,11 @@ describe('bad input', () => {
       { provider: { options: { 'vid-steady': { webhook_url: 'https://x.example' } } } },
       400,
     ],
+    [
+      'a link in options that leads inside',
+      { provider: { options: { 'vid-steady': { style: 'http://169.254.169.254/latest' } } } },
+      400,
+    ],
     ...[1.5, 2 ** 63, -1, '1'].map((value) => [`seed ${value}`, { seed: value }, 400] as const),
     ...[0, -1, 'NaN', 2].map((value) => [`upscale_factor ${value}`, { upscale_factor: value }, 400] as const),
     ['creativity on a model that generates', { creativity: 3 }, 400],

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { mintId, VIDEO_ID, type VideoDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
+  accountReferenceIn,
   byokCost,
   CallerCredentials,
   formatUsd,
@@ -171,8 +172,14 @@ export class VideosService {
         metadata: { param: 'provider.zdr' },
       });
     }
+    if (policies.some(({ isZdrRequired }) => isZdrRequired)) {
+      throw new AppError('permission_denied', 'A policy asks for zero data retention, and providers keep videos', {
+        metadata: { param: 'policy.zdr' },
+      });
+    }
     const own = await this.credentials.ownCredentials(scope);
-    const { candidates } = this.routing.planVideo({ ...wish, scope, policies, defaultSort }, own);
+    const accountReference = accountReferenceIn({ provider: dto.provider });
+    const { candidates } = this.routing.planVideo({ ...wish, scope, policies, defaultSort, accountReference }, own);
     const possible = previous === null ? candidates : candidates.filter((candidate) => ranAt(candidate, previous));
     let refused = refusal('previous_job_id', 'names a job whose provider is not available');
     for (const candidate of possible) {

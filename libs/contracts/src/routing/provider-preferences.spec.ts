@@ -15,6 +15,8 @@ describe(findProviderPreferencesProblem.name, () => {
     [{ preferred_min_throughput: 0 }],
     [{ preferred_max_latency: { p50: 1, p75: 0.5, p90: null, p99: 9 } }],
     [{ options: { deepgram: { model: 'x' } } }],
+    [{ options: { runway: { reference: [{ uri: 'https://pictures.example/a.png' }] }, fal: { note: 'a: b' } } }],
+    [{ options: { 'google-vertex': { storageUri: 'gs://bucket/out' } } }],
   ])('accepts %j', (preferences) => {
     expect(findProviderPreferencesProblem(preferences)).toBeNull();
   });
@@ -56,6 +58,10 @@ describe(findProviderPreferencesProblem.name, () => {
     [{ options: [] }, '.options'],
     [{ options: { a: 1 } }, '.options'],
     [{ options: { a: null } }, '.options'],
+    [{ options: { a: { callback: 'http://169.254.169.254/latest' } } }, '.options.a.callback'],
+    [{ options: { a: { list: ['ok', { uri: 'http://[::1]/' }] } } }, '.options.a.list[1].uri'],
+    [{ options: { a: { uri: 'file:///etc/passwd' } } }, '.options.a.uri'],
+    [{ options: { a: { uri: 'https://user@pictures.example/' } } }, '.options.a.uri'],
   ])('refuses %j and names %s', (preferences, path) => {
     const problem = findProviderPreferencesProblem(preferences);
     expect(problem?.startsWith(path)).toBe(true);

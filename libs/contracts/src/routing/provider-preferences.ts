@@ -1,3 +1,4 @@
+import { findMediaLinkProblem } from '../responses/media-links';
 import {
   findElementsProblem,
   findMembersProblem,
@@ -121,5 +122,19 @@ function options(value: unknown): string | null {
   if (!isPlainObject(value) || Object.keys(value).length > MAX_SLUGS) {
     return ` must be an object of at most ${MAX_SLUGS} providers`;
   }
-  return Object.values(value).every(isPlainObject) ? null : ' must hold an object for each provider';
+  if (!Object.values(value).every(isPlainObject)) return ' must hold an object for each provider';
+  return findLinkIn(value);
+}
+
+const LINK = /^[a-z][a-z0-9+.-]*:\/\//i;
+
+/** Options go to providers as they are, so what is a link in them keeps to the rule of all links. */
+function findLinkIn(value: unknown): string | null {
+  if (typeof value === 'string') return LINK.test(value) || /^file:/i.test(value) ? findMediaLinkProblem(value) : null;
+  if (typeof value !== 'object' || value === null) return null;
+  for (const [name, member] of Object.entries(value)) {
+    const problem = findLinkIn(member);
+    if (problem !== null) return Array.isArray(value) ? `[${name}]${problem}` : `.${name}${problem}`;
+  }
+  return null;
 }

@@ -42,6 +42,7 @@ describe(accountReferenceIn.name, () => {
     [{ container: 'container_1' }, 'container'],
     [{ container: { id: 'container_1' } }, 'container.id'],
     [{ cached_content: 'cachedContents/1' }, 'cached_content'],
+    [{ provider: { options: { veo: { storageUri: 'gs://b/a' } } } }, 'provider.options.veo.storageUri'],
   ])('finds what lies in the account of the provider: %j', (body, path) => {
     expect(accountReferenceIn(body as Record<string, unknown>)).toBe(path);
   });
@@ -52,6 +53,7 @@ describe(accountReferenceIn.name, () => {
     said({ type: 'tool_use', input: { file_id: 'mine', url: 'gs://b/a' } }),
     { tools: [{ type: 'function', function: { parameters: { properties: { file_id: { type: 'string' } } } } }] },
     { tools: [{ name: 'f', input_schema: { properties: { container: 'x' } } }] },
+    { provider: { only: ['gs://b/a'], options: { veo: { uri: 'https://acme.example/a' } } } },
     { tools: [{ type: 'code_interpreter', container: { type: 'auto' } }], input: 'text', container: null },
   ])("leaves the caller's own words alone: %j", (body) => {
     expect(accountReferenceIn(body as Record<string, unknown>)).toBeNull();

@@ -55,6 +55,23 @@ export function accountReferenceIn(body: Readonly<Record<string, unknown>>): str
     const found = refersToAccount(member, value) ? suffixOf(value) : searchIn(value);
     if (found !== null) return `${member}${found}`;
   }
+  return optionReferenceIn(body);
+}
+
+/** The same in `provider.options`, whose members are the providers' own: any of them may hold a link. */
+function optionReferenceIn({ provider }: Readonly<Record<string, unknown>>): string | null {
+  const options = isObject(provider) ? provider['options'] : undefined;
+  const found = options === undefined || options === null ? null : accountLinkIn(options);
+  return found === null ? null : `provider.options${found}`;
+}
+
+function accountLinkIn(value: unknown): string | null {
+  if (isAccountLink(value)) return '';
+  if (typeof value !== 'object' || value === null) return null;
+  for (const [name, member] of Object.entries(value)) {
+    const found = accountLinkIn(member);
+    if (found !== null) return Array.isArray(value) ? `[${name}]${found}` : `.${name}${found}`;
+  }
   return null;
 }
 
