@@ -1,7 +1,5 @@
 import { AppError } from '@libs/errors';
-import { dialectOf } from './dialects';
 import { StreamMeter } from './dialects/answer-billing';
-import { inAccount } from './dialects/asked-account';
 import { readTokenCount, toTokenCount } from './dialects/anthropic-messages';
 import {
   ADAPTER_METHODS,
@@ -13,28 +11,24 @@ import {
   type Translations,
   type UpstreamApi,
 } from './dialects/dialect-pairs';
-import type { Answer, AnswerContext, Dialect } from './dialects/dialect';
+import type { Answer, AnswerContext } from './dialects/dialect';
 import { leftEmbeddings } from './dialects/openai-embeddings';
 import { openTurn, wholeTurn } from './dialects/conversation-turn';
 import { cutAnswer, cutStream, cutTurn, orCutShort } from './dialects/openai-responses/cut-short';
-import { parseRequest } from './dialects/request-members';
 import { TranslatedStream } from './dialects/translated-stream';
 import { translateAnswer } from './dialects/translated-answer';
-import type { CallerTranslation, Translation } from './dialects/translation';
-import { withoutUntaken } from './dialects/untaken-parameters';
 import { withEcho } from './dialects/upstream-echo';
 import type { AnswerStream } from './model/answer-stream';
-import type { CanonicalRequest } from './model/canonical-request';
 import type { Turn, TurnRequest } from './model/conversation-turn';
 import type { InferenceRequest } from './model/inference-call';
 import type { LeftCharge } from './model/left-call';
-import { LossLog, NO_LOSS, type LossReport } from './model/loss-report';
-import { providerAccountOf } from './model/provider-account';
+import { NO_LOSS, type LossReport } from './model/loss-report';
 import { turnEnd } from './model/turn-end';
 import { DEFAULT_BYOK_FEE, type Share } from './pricing/byok-fee';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './providers/provider';
 import type { Api, Endpoint } from './routing/catalogue';
 import type { Candidate } from './routing/route-plan';
+import { RequestWriter, type Addressed, type Addressee, type WrittenPair } from './request-writer';
 import { UpstreamCalls, unusable, type TimedRequest, type UpstreamCallParts } from './upstream-calls';
 
 export interface CallerParts extends UpstreamCallParts {
@@ -65,23 +59,9 @@ export interface OpenedTurn {
   readonly losses: LossReport;
 }
 
-interface Passed {
-  readonly dialect: Dialect;
-  readonly sent: Buffer;
-  readonly losses: LossReport;
-}
-
-/** Who a request is written for. */
-type Addressee = Pick<Candidate, 'endpoint' | 'credential'>;
-
-/** What is written, and what decides how. */
-type Addressed = Pick<InferenceRequest, 'body' | 'scope' | 'policies' | 'preferences'>;
-
 /** An endpoint that is asked in another dialect than its caller's. */
-interface Pair {
+interface Pair extends WrittenPair {
   readonly upstreamApi: AskableApi;
-  readonly caller: CallerTranslation;
-  readonly upstream: Translation['upstream'];
 }
 
 /**
@@ -91,8 +71,7 @@ interface Pair {
 export class EndpointCaller {
   readonly #parts: CallerParts;
   readonly #translations: Translations;
-  /** A request is read once, however many endpoints are tried. */
-  readonly #read = new WeakMap<Buffer, CanonicalRequest>();
+  readonly #writer = new RequestWriter();
 
   constructor(
     parts: CallerParts,
@@ -115,8 +94,8 @@ export class EndpointCaller {
   lostMembers(api: CallableApi, addressee: Addressee, request: Addressed): readonly string[] {
     const pair = this.#pairOf(api, addressee.endpoint);
     try {
-      if (pair === null) return this.#pass(api, addressee, request, false).losses.dropped;
-      return this.#translate(pair, addressee, request, false).losses.dropped;
+      if (pair === null) return this.#writer.pass(api, addressee, request, false).losses.dropped;
+      return this.#writer.translate(pair, addressee, request, false).losses.dropped;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;
       if (pair === null) return [];
@@ -150,12 +129,12 @@ export class EndpointCaller {
     const pair = this.#pairOf(api, candidate.endpoint);
     const context = this.#contextOf(candidate, request);
     if (pair === null) {
-      const { dialect, sent, losses } = this.#pass(api, candidate, request, false);
+      const { dialect, sent, losses } = this.#writer.pass(api, candidate, request, false);
       const { body } = await this.#ask(api, 'whole', candidate, request, sent);
       if (this.#parts.gathersAnswers) await turnEnd();
       return { ...dialect.readAnswer(body, context), losses };
     }
-    const { sent, losses } = this.#translate(pair, candidate, request, false);
+    const { sent, losses } = this.#writer.translate(pair, candidate, request, false);
     const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
     if (this.#parts.gathersAnswers) await turnEnd();
     return { ...translateAnswer(body, context, pair), losses };
@@ -174,18 +153,18 @@ export class EndpointCaller {
     const pair = this.#pairOf(api, candidate.endpoint);
     const context = this.#contextOf(candidate, request);
     if (pair === null) {
-      const { dialect, sent, losses } = this.#pass(api, candidate, request, true);
+      const { dialect, sent, losses } = this.#writer.pass(api, candidate, request, true);
       if (!dialect.openStream) throw unusable(candidate.endpoint, `${api} has no streams`);
       const upstream = await this.#ask(api, 'stream', candidate, request, sent);
       return { stream: await dialect.openStream(upstream, withEcho(context, sent)), losses };
     }
-    const { sent, losses } = this.#translate(pair, candidate, request, true);
+    const { sent, losses } = this.#writer.translate(pair, candidate, request, true);
     const writer = pair.caller.writeStream(withEcho(context, sent));
     const reader = pair.upstream.readStream(candidate.endpoint);
     const upstream = await this.#ask(pair.upstreamApi, 'stream', candidate, request, sent);
     const stream = await TranslatedStream.open(upstream, context, { reader, writer });
     // Nothing is tried again, and the stream keeps the bytes of the request, so this would stay with them.
-    this.#read.delete(request.body);
+    this.#writer.forget(request.body);
     return { stream, losses };
   }
 
@@ -197,7 +176,7 @@ export class EndpointCaller {
 
   /** Says what the body of a turn stands for, so that nobody reads it in the caller's dialect. */
   know({ body, conversation }: TurnRequest): void {
-    this.#read.set(body, conversation);
+    this.#writer.know(body, conversation);
   }
 
   /** One turn of a conversation that was made known; translated even where the endpoint speaks the caller's API. */
@@ -216,7 +195,7 @@ export class EndpointCaller {
     const { endpoint } = candidate;
     const pair = this.#translationOf(api, this.#upstreamApiOf(api, endpoint), endpoint);
     const context = this.#contextOf(candidate, request);
-    const { sent, losses } = this.#translate(pair, candidate, request, isStream);
+    const { sent, losses } = this.#writer.translate(pair, candidate, request, isStream);
     if (!isStream) {
       const { body } = await this.#ask(pair.upstreamApi, 'whole', candidate, request, sent);
       return { turn: wholeTurn(body, context, pair.upstream), losses };
@@ -245,42 +224,6 @@ export class EndpointCaller {
     const upstream =
       upstreamApi === 'conversation' ? adapter!.conversation! : this.#translations.get(upstreamApi)!.upstream;
     return { upstreamApi: upstreamApi as AskableApi, caller, upstream };
-  }
-
-  /** The request for an endpoint that speaks the caller's API. */
-  #pass(api: CallableApi, addressee: Addressee, request: Addressed, isStream: boolean): Passed {
-    const dialect = dialectOf(api);
-    const log = new LossLog();
-    const sent = dialect.toUpstream(
-      request.body,
-      addressee.endpoint,
-      isStream,
-      log,
-      providerAccountOf(addressee, request),
-    );
-    return { dialect, sent, losses: log.report() };
-  }
-
-  #translate(
-    { caller, upstream }: Pair,
-    addressee: Addressee,
-    addressed: Addressed,
-    isStream: boolean,
-  ): { sent: Buffer; losses: LossReport } {
-    const { endpoint } = addressee;
-    const { body } = addressed;
-    const log = new LossLog();
-    const request = this.#read.get(body) ?? caller.readRequest(parseRequest(body));
-    this.#read.set(body, request);
-    for (const member of request.unread) log.drop(member);
-    const taken = inAccount(
-      withoutUntaken(request, endpoint, log),
-      endpoint,
-      providerAccountOf(addressee, addressed),
-      log,
-    );
-    const sent = Buffer.from(JSON.stringify(upstream.writeRequest(taken, endpoint, isStream, log)));
-    return { sent, losses: log.report() };
   }
 
   #ask<K extends 'whole' | 'stream'>(

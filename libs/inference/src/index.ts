@@ -73,7 +73,7 @@ export * from './model/video-size';
 export { highestPricesFor, pricesFor } from './pricing/price-overrides';
 export { managedLanePrices } from './pricing/managed-lane';
 export { DEFAULT_BYOK_FEE, byokCost, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
-export { forbidsRetention, providerAccountOf } from './model/provider-account';
+export { forbidsRetention, providerAccountOf } from './routing/account-of-request';
 export * from './pricing/money';
 export * from './pricing/price';
 export * from './pricing/price-estimate';

@@ -1,4 +1,5 @@
-import { providerAccountOf, type ProviderAccount } from '../model/provider-account';
+import type { ProviderAccount } from '../model/provider-account';
+import { providerAccountOf } from '../routing/account-of-request';
 import { anEndpoint, anOwnCredential } from '../testing';
 import type { CanonicalRequest } from '../model/canonical-request';
 import { LossLog } from '../model/loss-report';

@@ -1,0 +1,33 @@
+import type { ProviderAccount } from '../model/provider-account';
+import type { CredentialScope } from './credential-source';
+import type { Candidate } from './planned-route';
+import type { RoutePolicy, RoutingPreferences } from './route-request';
+
+/** What of a request decides in which account it is made, and what may stay there. */
+export interface AccountFacts {
+  readonly scope?: CredentialScope;
+  readonly policies?: readonly RoutePolicy[];
+  readonly preferences?: RoutingPreferences;
+}
+
+/** The account in which a candidate serves a request. */
+export function providerAccountOf(
+  { endpoint, credential }: Pick<Candidate, 'endpoint' | 'credential'>,
+  facts: AccountFacts,
+): ProviderAccount {
+  const isOwn = Boolean(credential);
+  return {
+    isOwn,
+    keepsNothing: demandsNoRetention(facts) || (credential?.declaredZdr ?? endpoint.zdr),
+    tenant: isOwn ? undefined : facts.scope?.organizationId,
+  };
+}
+
+function demandsNoRetention({ policies = [], preferences = {} }: AccountFacts): boolean {
+  return preferences.zdr === true || preferences.dataCollection === 'deny' || policies.some(forbidsRetention);
+}
+
+/** Whether a policy demands that providers keep nothing. */
+export function forbidsRetention({ isZdrRequired, isDataCollectionDenied }: RoutePolicy): boolean {
+  return isZdrRequired === true || isDataCollectionDenied === true;
+}
