@@ -72,7 +72,7 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
   instance.decorateRequest('life', null);
   keepExpectations(instance.server);
   instance.addHook('onRequest', (request, reply, done) => {
-    follow(request, reply, new RequestLife(commonHeaders(request, readiness), inFlight.pools), inFlight);
+    follow(request, new RequestLife(commonHeaders(request, readiness), inFlight.pools, reply.raw), inFlight);
     const problem = findHeadProblem(request.raw);
     if (problem !== null) done(problem);
     else if (request.is404) answerUnrouted(request, reply, routes, done);
@@ -97,14 +97,15 @@ function commonHeaders({ id, headers }: FastifyRequest, { phase }: Readiness): s
 }
 
 /** Counts the request until its answer is through or its connection gone, and measures it. */
-function follow(request: FastifyRequest, { raw }: FastifyReply, life: RequestLife, inFlight: InFlight): void {
+function follow(request: FastifyRequest, life: RequestLife, inFlight: InFlight): void {
   (request as LiveRequest).life = life;
-  inFlight.enter(life);
+  const raw = life.response!;
   raw.on('close', () => {
     if (!raw.writableFinished) life.endEarly('left');
     inFlight.leave(life);
     observeRequest(request, raw.statusCode, performance.now() - life.startedMs);
   });
+  inFlight.enter(life);
 }
 
 function requestIdOf(request: IncomingMessage): string {
