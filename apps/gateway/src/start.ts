@@ -11,6 +11,7 @@ import { EdgePools } from './http/edge-pools';
 import { measurePools } from './http/http-metrics';
 import { InFlight } from './http/in-flight';
 import { OpenConnections } from './http/open-connections';
+import { UnreadAnswers } from './http/unread-answers';
 import { memoryBudgetBytes } from './process-memory';
 
 /**
@@ -38,6 +39,12 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   const connections = new OpenConnections(server);
   drainSteps.add('requests', (signal) => drainRequests({ server, inFlight, connections }, signal));
   measureConnections(limitConnections(server, env.MAX_CONNECTIONS, env.TRUSTED_PROXIES));
+  const unread = new UnreadAnswers(inFlight);
   await app.listen(env.PORT, '0.0.0.0');
-  return { stop: () => app.close() };
+  return {
+    stop: async () => {
+      unread.stop();
+      await app.close();
+    },
+  };
 }
