@@ -33,27 +33,20 @@ let client: ApiClient;
 
 const chunk = (content: string, finish: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'up-1', object: 'chat.completion.chunk', created: 1, model: 'theirs', choices: [{ index: 0, delta: { content }, finish_reason: finish }] })}\n\n`;
-const whole = JSON.stringify({
-  id: 'up-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'theirs',
-  choices: [
-    {
-      index: 0,
-      message: {
-        role: 'assistant',
-        content: 'Something.',
-      },
-      finish_reason: 'stop',
-    },
-  ],
-  usage: {
-    prompt_tokens: 10,
-    completion_tokens: 5,
-    total_tokens: 15,
-  },
-});
+const answerOf = (content: string): string =>
+  JSON.stringify({
+    id: 'up-1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'theirs',
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+  });
+const whole = answerOf('Something.');
+/** More than the sockets between gateway and caller buffer. */
+const large = answerOf('x'.repeat(16 * 1024 * 1024));
+/** Between two reads of a caller that takes about 4 MiB/s of an answer. */
+const SLOW_READ_MS = 15;
 
 /** By the first part of the path, which is the provider. */
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
@@ -66,6 +59,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   endless: (response) =>
     void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(chunk('Something ')),
   hanging: () => undefined,
+  large: (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(large),
 };
 
 beforeAll(async () => {
@@ -171,20 +165,27 @@ describe('a gateway that is told to end while it works', () => {
     readonly endless: { readonly text: string; readonly id: string };
     readonly hanging: RawAnswer;
     readonly upload: RawAnswer;
+    readonly slowBody: RawAnswer;
+    readonly slowlyRead: { readonly announced: number; readonly received: number };
+    /** A stream whose caller has left after the signal. */
+    readonly leftId: string;
   }
 
   let outcome: Outcome;
 
   beforeAll(async () => {
-    const [lengthy, endless] = await Promise.all([stream('lengthy'), stream('endless')]);
-    await Promise.all([lengthy.next(), endless.next()]);
+    const [lengthy, endless, left] = await Promise.all([stream('lengthy'), stream('endless'), stream('endless')]);
+    await Promise.all([lengthy.next(), endless.next(), left.next()]);
     const hanging = chat('hanging');
     const upload = await beginUpload();
+    const slowBody = await beginBody();
+    const slowlyRead = await beginReading();
     const load = new Load();
     await eventually('the callers are served', 10_000, () => (load.statuses.length > CALLERS * 2 ? true : undefined));
     const answeredBefore = load.statuses.length;
     const ending = terminate('gateway');
     await load.end();
+    left.leave();
     const finished = upload.finish();
     outcome = {
       load,
@@ -193,6 +194,9 @@ describe('a gateway that is told to end while it works', () => {
       endless: { text: await endless.rest(), id: endless.headers.get('x-generation-id')! },
       hanging: await hanging,
       upload: await finished,
+      slowBody: await slowBody.answer,
+      slowlyRead: await slowlyRead.end,
+      leftId: left.headers.get('x-generation-id')!,
       end: await ending,
     };
   }, 60_000);
@@ -213,6 +217,37 @@ describe('a gateway that is told to end while it works', () => {
         return answer;
       },
     };
+  }
+
+  /** A body of which nothing more comes. */
+  async function beginBody(): Promise<{ answer: Promise<RawAnswer> }> {
+    const socket = await open(installation.baseUrl);
+    const answer = readAnswer(socket);
+    await write(
+      socket,
+      requestOf('/chat/completions', JSON.stringify({ model: 'drain/quick', messages })).subarray(0, -8),
+    );
+    return { answer };
+  }
+
+  /** An answer that is read slowly, begun; `end` resolves when the connection has closed. */
+  async function beginReading(): Promise<{ end: Promise<Outcome['slowlyRead']> }> {
+    const socket = await open(installation.baseUrl);
+    let announced = 0;
+    let received = 0;
+    const begun = Promise.withResolvers<void>();
+    socket.on('data', (piece: Buffer) => {
+      const head = received === 0 ? piece.indexOf('\r\n\r\n') + 4 : 0;
+      if (head > 0) announced = Number(/content-length: (\d+)/i.exec(piece.toString('latin1', 0, head))![1]);
+      received += piece.length - head;
+      begun.resolve();
+      socket.pause();
+      setTimeout(() => socket.resume(), SLOW_READ_MS);
+    });
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write(requestOf('/chat/completions', JSON.stringify({ model: 'drain/large', messages })));
+    await begun.promise;
+    return { end: closed.then(() => ({ announced, received })) };
   }
 
   it('ends by itself, with exit code 0', () => {
@@ -247,15 +282,27 @@ describe('a gateway that is told to end while it works', () => {
     expect(outcome.hanging.headers['retry-after']).toMatch(/^[1-9]\d*$/);
   });
 
+  it('has sent an answer whole to a caller that reads slowly', () => {
+    expect(outcome.slowlyRead.announced).toBeGreaterThan(0);
+    expect(outcome.slowlyRead.received).toBe(outcome.slowlyRead.announced);
+  });
+
+  it('has told a caller whose body did not come to come again', () => {
+    expectRefusal(outcome.slowBody, 503);
+    expect(outcome.slowBody.headers['retry-after']).toMatch(/^[1-9]\d*$/);
+  });
+
   it('has accepted a batch whose last bytes came after the signal', () => {
     expect(outcome.upload.status).toBe(202);
     expect(JSON.parse(outcome.upload.body)).toMatchObject({ status: 'validating' });
   });
 
   it('has charged what it owed before it left, each call once', async () => {
-    const row = await settledGeneration(installation.database, outcome.endless.id);
-    expect(row).toMatchObject({ state: 'settled', outcome: 'cancelled' });
-    expect(row.charges).toEqual([row.cost]);
+    for (const id of [outcome.endless.id, outcome.leftId]) {
+      const row = await settledGeneration(installation.database, id);
+      expect(row).toMatchObject({ state: 'settled', outcome: 'cancelled' });
+      expect(row.charges).toEqual([row.cost]);
+    }
     const open = await installation.database.firstRow<{ n: number }>({
       sql: `SELECT count(*)::integer AS n FROM generations WHERE state = 'open'`,
       values: [],

@@ -13,15 +13,27 @@ import { countRows } from '../support/stored-rows';
 const PRICES = { prompt: '0.000000123', completion: '0.000000457' };
 const messages = [{ role: 'user', content: 'Say something please.' }];
 const TAKES_A_MINUTE = 80_000;
+const UNREAD_FOR_MS = 66_000;
 
 const START =
   'data: {"id":"up-1","object":"chat.completion.chunk","created":1,"model":"theirs",' +
   '"choices":[{"index":0,"delta":{"content":"Something "},"finish_reason":null}]}\n\n';
 
-/** By the first part of the path, which is the provider. All of them begin, and none goes on. */
+/** More than the sockets between gateway and caller buffer. */
+const LARGE = JSON.stringify({
+  id: 'up-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'theirs',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'x'.repeat(24 * 1024 * 1024) }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+});
+
+/** By the first part of the path, which is the provider. The slow ones begin, and do not go on. */
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   stalled: (response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(START),
   half: (response) => void response.writeHead(200, { 'content-type': 'application/json' }).write('{"id":"up-1","choi'),
+  large: (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(LARGE),
 };
 
 /** What each slow peer came to. They are slow at the same time, because each takes a minute. */
@@ -35,6 +47,7 @@ interface Outcomes {
     readonly row: StoredGeneration;
   };
   readonly answer: RawAnswer & { readonly row: StoredGeneration };
+  readonly unread: { readonly announced: number; readonly received: number };
 }
 
 let upstream: FakeUpstream;
@@ -64,8 +77,8 @@ beforeAll(async () => {
     halfOf(requestTo('/batches', batch)),
     halfOf(requestTo('/keys', '{"name":"slow"}', installation.seed.managementKey)),
   ]);
-  const [head, stream, answer] = await Promise.all([dripHead(), stalledStream(), halfAnswer()]);
-  outcomes = { head, bodies: await bodies, stream, answer };
+  const [head, stream, answer, unread] = await Promise.all([dripHead(), stalledStream(), halfAnswer(), unreadAnswer()]);
+  outcomes = { head, bodies: await bodies, stream, answer, unread };
 }, 90_000 + TAKES_A_MINUTE);
 
 afterAll(async () => {
@@ -118,6 +131,21 @@ async function stalledStream(): Promise<Outcomes['stream']> {
   return { text: await stream.rest(), firstCommentMs, tookMs: performance.now() - startedMs, row };
 }
 
+/** An answer of which nothing is read for longer than the gateway waits. */
+async function unreadAnswer(): Promise<Outcomes['unread']> {
+  const socket = await open(installation.baseUrl);
+  socket.pause();
+  socket.write(requestTo('/chat/completions', JSON.stringify({ model: 'slow/large', messages })));
+  await delay(UNREAD_FOR_MS);
+  const pieces: Buffer[] = [];
+  socket.on('data', (piece: Buffer) => pieces.push(piece)).on('error', () => undefined);
+  await new Promise((resolve) => socket.once('close', resolve).resume());
+  const received = Buffer.concat(pieces);
+  const head = received.indexOf('\r\n\r\n') + 4;
+  const announced = Number(/content-length: (\d+)/i.exec(received.toString('latin1', 0, head))![1]);
+  return { announced, received: received.length - head };
+}
+
 async function halfAnswer(): Promise<Outcomes['answer']> {
   const answer = await exchange(
     installation.baseUrl,
@@ -141,6 +169,14 @@ describe('a caller', () => {
     }
     const { generations: _calls, ledger_transfers: _charges, ...now } = await countRows(installation.database);
     expect(before).toMatchObject(now);
+  });
+});
+
+describe('an answer', () => {
+  it('is cut off when its caller takes nothing of it for a minute', () => {
+    const { announced, received } = outcomes.unread;
+    expect(received).toBeGreaterThan(0);
+    expect(received).toBeLessThan(announced);
   });
 });
 
@@ -170,7 +206,8 @@ describe('a provider', () => {
   });
 
   it('is no longer held by any connection of ours', async () => {
-    expect(await Promise.all(upstream.endings)).toEqual([false, false]);
+    const endings = await Promise.all(upstream.endings);
+    expect(endings.filter((isWhole) => !isWhole)).toHaveLength(2);
   });
 });
 

@@ -11,7 +11,7 @@ export async function start(context: AppContext<AuthEnv>): Promise<RunningApp> {
   const [expiry, audit] = [app.get(ExpiryService), app.get(LedgerAuditService)];
   expiry.start();
   audit.start();
-  context.drainSteps.add('expiry', () => expiry.stop());
-  context.drainSteps.add('ledger audit', () => audit.stop());
+  context.drainSteps.addBeside('expiry', () => expiry.stop());
+  context.drainSteps.addBeside('ledger audit', () => audit.stop());
   return { stop: () => app.close() };
 }

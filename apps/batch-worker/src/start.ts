@@ -14,8 +14,8 @@ import { createInference } from './create-inference';
 import { NativeLaneService } from './native/native-lane.service';
 
 /**
- * Boots the worker and says how it ends: first no new nudges and sweeps, then the lane finishes what it
- * calls, commits it and gives the rest back, then connections close.
+ * Boots the worker and says how it ends: at once it claims nothing more, while the lane finishes what it calls, commits
+ * it and gives the rest back; then connections close.
  */
 export async function start(context: AppContext<BatchWorkerEnv>): Promise<RunningApp> {
   const inference = await createInference(context.env, providerKeyVariables());
@@ -43,12 +43,11 @@ export async function start(context: AppContext<BatchWorkerEnv>): Promise<Runnin
   holds.start();
   process.on('SIGHUP', () => void inference.catalogue.reload());
   context.readiness.addCheck('queues', () => consumption.isConnected());
-  context.drainSteps.add('queues', () => consumption.drain());
-  context.drainSteps.add('sweeper', () => sweeper.stop());
-  context.drainSteps.add('stopper', () => stopper.stop());
-  context.drainSteps.add('lanes', async () => {
-    await Promise.all([native.drain(), lane.drain()]);
-  });
+  context.drainSteps.add('managed lane', () => lane.drain());
+  context.drainSteps.addBeside('native lane', () => native.drain());
+  context.drainSteps.addBeside('queues', () => consumption.drain());
+  context.drainSteps.addBeside('sweeper', () => sweeper.stop());
+  context.drainSteps.addBeside('stopper', () => stopper.stop());
   return {
     stop: async () => {
       await Promise.all([partitions.stop(), holds.stop()]);

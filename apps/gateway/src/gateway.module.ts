@@ -55,6 +55,9 @@ class KeyUsageModule {}
 const AUTH_RESTART_MS = 10_000;
 /** How long calls whose callers have disconnected may still be read when the gateway stops. */
 const LEFTOVER_PATIENCE_MS = 2_000;
+/** What other steps of a drain leave to the ends of such calls, and to the charges of all. */
+const LEFTOVER_MS = 3_000;
+const CHARGES_MS = 2_000;
 
 /** The only public door. */
 @Global()
@@ -122,8 +125,8 @@ export class GatewayModule implements OnModuleInit {
     this.readiness.addCheck('rabbitmq', () => this.broker.isConnected() || this.isAuthSeenWithin(graceMs));
     // A gateway without keys, such as one that has just started, can serve no call.
     this.readiness.addCheck('auth', () => this.isAuthSeenWithin(Math.max(graceMs, AUTH_RESTART_MS)));
-    this.drainSteps.add('leftover reads', (signal) => this.endLeftovers(signal));
-    this.drainSteps.add('charges', () => this.recorder.flush());
+    this.drainSteps.add('leftover reads', (signal) => this.endLeftovers(signal), LEFTOVER_MS);
+    this.drainSteps.add('charges', () => this.recorder.flush(), CHARGES_MS);
   }
 
   /** Calls whose callers have disconnected get a little time to learn their usage; then their bills are estimated. */

@@ -10,6 +10,8 @@ import { drainRequests } from './http/drain-requests';
 import { EdgePools } from './http/edge-pools';
 import { measurePools } from './http/http-metrics';
 import { InFlight } from './http/in-flight';
+import { OpenConnections } from './http/open-connections';
+import { UnreadAnswers } from './http/unread-answers';
 import { memoryBudgetBytes } from './process-memory';
 
 /**
@@ -33,8 +35,16 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   app.setGlobalPrefix(API_PREFIX, { exclude: ROOT_ROUTES });
   app.useGlobalFilters(new AppExceptionFilter(logger.child(AppExceptionFilter.name)));
   prepareEdge(app, { readiness, inFlight });
-  drainSteps.add('requests', (signal) => drainRequests(app.getHttpServer(), inFlight, signal));
-  measureConnections(limitConnections(app.getHttpServer(), env.MAX_CONNECTIONS, env.TRUSTED_PROXIES));
+  const server = app.getHttpServer();
+  const connections = new OpenConnections(server);
+  drainSteps.add('requests', (signal) => drainRequests({ server, inFlight, connections }, signal));
+  measureConnections(limitConnections(server, env.MAX_CONNECTIONS, env.TRUSTED_PROXIES));
+  const unread = new UnreadAnswers(inFlight);
   await app.listen(env.PORT, env.LISTEN_ADDRESS);
-  return { stop: () => app.close() };
+  return {
+    stop: async () => {
+      unread.stop();
+      await app.close();
+    },
+  };
 }

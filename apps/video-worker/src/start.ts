@@ -11,8 +11,8 @@ import { DeliveryLaneService } from './webhooks/delivery-lane.service';
 import { DeliverySweeperService } from './webhooks/delivery-sweeper.service';
 
 /**
- * Boots the worker and says how it ends: first no new nudges and sweeps, then submissions and attempts under way
- * come to their end, then connections close.
+ * Boots the worker and says how it ends: at once it claims nothing more, while submissions and attempts under way come
+ * to their end; then connections close.
  */
 export async function start(context: AppContext<VideoWorkerEnv>): Promise<RunningApp> {
   const providers = await createVideoProviders(context.env, providerKeyVariables());
@@ -31,9 +31,11 @@ export async function start(context: AppContext<VideoWorkerEnv>): Promise<Runnin
   deliverySweeper.start();
   process.on('SIGHUP', () => void providers.catalogue.reload());
   context.readiness.addCheck('queues', () => consumption.isConnected());
-  context.drainSteps.add('queues', () => consumption.drain());
-  context.drainSteps.add('sweepers', () => Promise.all([videoSweeper.stop(), deliverySweeper.stop()]).then(() => {}));
-  context.drainSteps.add('videos and webhooks', () => Promise.all([videos.drain(), deliveries.drain()]).then(() => {}));
+  context.drainSteps.add('videos', () => videos.drain());
+  context.drainSteps.addBeside('webhooks', () => deliveries.drain());
+  context.drainSteps.addBeside('queues', () => consumption.drain());
+  context.drainSteps.addBeside('video sweeper', () => videoSweeper.stop());
+  context.drainSteps.addBeside('webhook sweeper', () => deliverySweeper.stop());
   return {
     stop: async () => {
       await app.close();

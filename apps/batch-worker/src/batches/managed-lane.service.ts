@@ -121,6 +121,7 @@ export class ManagedLaneService {
 
   /** There may be work: looks for it now, or as soon as the look under way is over. */
   wake(): void {
+    if (this.stopping) return;
     this.claimWanted = true;
     this.suspects.look().then(
       () => this.pump(),

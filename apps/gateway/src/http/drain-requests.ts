@@ -1,14 +1,44 @@
 import type { Server } from 'node:http';
+import { Server as NetServer } from 'node:net';
 import { InFlight } from './in-flight';
+import { OpenConnections } from './open-connections';
 
-/** What is not answered by then is told to end: streams with an error event, other calls with 503. */
-const PATIENCE_MS = 20_000;
+/** The times of a drain, in milliseconds. */
+export interface DrainTimes {
+  /** What is not answered by then is told to end: streams with an error event, other calls with 503. */
+  readonly patienceMs: number;
+  /** How long after that a connection may still take what is sent on it. */
+  readonly lastWordsMs: number;
+}
 
-/** Takes no more connections and waits until the requests under way have their answers. */
-export async function drainRequests(server: Server, inFlight: InFlight, deadline: AbortSignal): Promise<void> {
-  server.close();
-  server.closeIdleConnections();
-  await inFlight.drain(AbortSignal.any([deadline, AbortSignal.timeout(PATIENCE_MS)]));
-  // A connection on which nothing has been asked yet does not count as idle, and would be waited for.
-  server.closeAllConnections();
+export const DRAIN_TIMES: DrainTimes = { patienceMs: 18_000, lastWordsMs: 2_000 };
+
+/** What a server has to bring to an end. */
+export interface DrainedServer {
+  readonly server: Server;
+  readonly inFlight: InFlight;
+  readonly connections: OpenConnections;
+}
+
+/**
+ * Takes no more connections and waits until the requests under way have their answers, and their callers have taken
+ * them. What is left when both times are over, or the deadline comes, is cut.
+ */
+export async function drainRequests(
+  { server, inFlight, connections }: DrainedServer,
+  deadline: AbortSignal,
+  { patienceMs, lastWordsMs }: DrainTimes = DRAIN_TIMES,
+): Promise<void> {
+  // Node's HTTP server would also close connections on which an answer is still being sent.
+  NetServer.prototype.close.call(server);
+  const stopClosing = connections.closeAsTheyRest(inFlight);
+  const cut = (): void => server.closeAllConnections();
+  const stop = AbortSignal.any([deadline, AbortSignal.timeout(patienceMs)]);
+  const end = AbortSignal.any([deadline, AbortSignal.timeout(patienceMs + lastWordsMs)]);
+  end.addEventListener('abort', cut, { once: true });
+  await inFlight.drain(stop);
+  end.removeEventListener('abort', cut);
+  stopClosing();
+  // A connection on which nothing has been asked yet would be waited for.
+  cut();
 }

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Body, Controller, Delete, Get, Global, Module, Param, Post, Req } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -22,6 +23,9 @@ const KEY = mintApiKey('sluice', 'api');
 const MEBIBYTE = 1024 * 1024;
 
 const OTHER_KEY = mintApiKey('sluice', 'api');
+
+/** With characters of several bytes, which pieces may cut in two. */
+const LONG_TEXT = 'é€'.repeat(400_000);
 
 const principal = aPrincipal({ keyHash: hashApiKey(KEY) });
 const stranger = aPrincipal({ keyHash: hashApiKey(OTHER_KEY), organizationId: 'others', workspaceId: 'theirs' });
@@ -52,6 +56,11 @@ class TinyController {
       if (chunk.includes('refuse me')) throw new RangeError('a handler that fails in the middle of the body');
     }
     return { bytes };
+  }
+
+  @Get('long')
+  long(): object {
+    return { text: LONG_TEXT };
   }
 
   @Get('batches/:id')
@@ -559,6 +568,32 @@ describe('the public edge', () => {
       }
       while (inFlight.size > 0) await delay(5);
       expect((await ask(request('GET', '/api/v1/batches/x'))).status).toBe(200);
+    });
+  });
+
+  describe('long answers', () => {
+    const long = Buffer.from(JSON.stringify({ text: LONG_TEXT }));
+
+    it('arrive whole, with their length and what every answer says', async () => {
+      const answer = await ask(request('GET', '/api/v1/long'));
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('content-length')).toBe(String(long.length));
+      expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+      expect(Buffer.from(answer.body, 'latin1').equals(long)).toBe(true);
+    });
+
+    it('reserve memory until they were read', async () => {
+      const socket = connect(port, '127.0.0.1').pause();
+      const seen: number[] = [];
+      const onRequest = (_request: unknown, response: ServerResponse): void => {
+        response.once('pipe', () => seen.push(inFlight.pools.memory.reserved));
+      };
+      app.getHttpServer().once('request', onRequest);
+      socket.write(request('GET', '/api/v1/long', ['Connection: close']));
+      await new Promise((resolve) => socket.once('close', resolve).resume());
+      expect(seen).toEqual([long.length]);
+      while (inFlight.size > 0) await new Promise(setImmediate);
+      expect(inFlight.pools.memory.reserved).toBe(0);
     });
   });
 

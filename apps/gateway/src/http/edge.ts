@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http';
+import { Readable } from 'node:stream';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { mintId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -12,6 +13,7 @@ import { RequestLife, type InFlight, type LiveRequest } from './in-flight';
 import { KnownRoutes } from './known-routes';
 import { closingLate, hasUnreadBody } from './late-close';
 import { findHeadProblem } from './request-head';
+import { piecesOf } from './whole-answer';
 
 export const API_PREFIX = '/api/v1';
 /** What stands at the root of the site, where people and standards look for it. */
@@ -20,6 +22,9 @@ export const ROOT_ROUTES = ['.well-known/oauth-authorization-server', 'auth', 'a
 const WELL_KNOWN = `${API_PREFIX}/.well-known/`;
 /** Batches were first published here, and clients of that time still ask here. */
 const EARLIER_BATCHES = '/api/beta/batches';
+
+/** In characters or bytes. */
+const LONG_ANSWER = 64 * 1024;
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const EXPOSED_HEADERS =
@@ -40,6 +45,9 @@ export function edgeServerOptions(trustedProxies: readonly string[] = []): Fasti
       connectionsCheckingInterval: 2_000,
       // Missing ones are refused by us, in our envelope.
       requireHostHeader: false,
+      // Finds callers that vanished without a word.
+      keepAlive: true,
+      keepAliveInitialDelay: 60_000,
     },
     // Uploads may take long as long as they go on; each body has its own idle limit.
     requestTimeout: 0,
@@ -72,7 +80,7 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
   instance.decorateRequest('life', null);
   keepExpectations(instance.server);
   instance.addHook('onRequest', (request, reply, done) => {
-    follow(request, reply, new RequestLife(commonHeaders(request, readiness), inFlight.pools), inFlight);
+    follow(request, new RequestLife(commonHeaders(request, readiness), inFlight.pools, reply.raw), inFlight);
     const problem = findHeadProblem(request.raw);
     if (problem !== null) done(problem);
     else if (request.is404) answerUnrouted(request, reply, routes, done);
@@ -81,7 +89,7 @@ export function prepareEdge(app: NestFastifyApplication, { readiness, inFlight }
   instance.addHook('onSend', (request, reply, payload, done) => {
     const { headers } = (request as LiveRequest).life;
     for (let i = 0; i < headers.length; i += 2) reply.header(headers[i]!, headers[i + 1]);
-    sendBesideUpload(request, reply, payload, done);
+    sendBesideUpload(request, reply, keepLong(request as LiveRequest, reply, payload), done);
   });
   for (const path of ['/health/live', '/health/ready']) {
     instance.get(path, (_request, reply) => answerHealth(path, readiness, reply));
@@ -97,14 +105,15 @@ function commonHeaders({ id, headers }: FastifyRequest, { phase }: Readiness): s
 }
 
 /** Counts the request until its answer is through or its connection gone, and measures it. */
-function follow(request: FastifyRequest, { raw }: FastifyReply, life: RequestLife, inFlight: InFlight): void {
+function follow(request: FastifyRequest, life: RequestLife, inFlight: InFlight): void {
   (request as LiveRequest).life = life;
-  inFlight.enter(life);
+  const raw = life.response!;
   raw.on('close', () => {
     if (!raw.writableFinished) life.endEarly('left');
     inFlight.leave(life);
     observeRequest(request, raw.statusCode, performance.now() - life.startedMs);
   });
+  inFlight.enter(life);
 }
 
 function requestIdOf(request: IncomingMessage): string {
@@ -140,6 +149,17 @@ function answerUnrouted(
     reply.header('vary', 'Access-Control-Request-Headers');
   }
   void reply.status(204).send();
+}
+
+/** A long answer leaves in pieces. One that was made for its caller counts as memory until it was read. */
+function keepLong<Payload>(request: LiveRequest, reply: FastifyReply, payload: Payload): Payload | Readable {
+  if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload;
+  if (payload.length <= LONG_ANSWER || request.method === 'HEAD' || hasUnreadBody(request.raw)) return payload;
+  const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
+  // Buffers are pages of the catalogue, which all callers share.
+  if (typeof payload === 'string') request.life.claim.keep(bytes.length);
+  reply.header('content-length', bytes.length);
+  return Readable.from(piecesOf(bytes), { objectMode: false });
 }
 
 /** A body of this size may still be in the very packets that brought the head. */

@@ -1,6 +1,8 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { EdgePools } from './edge-pools';
 import { RequestClaim } from './request-claim';
+import { refuseUpload } from './stopped-upload';
 
 /** Why a request ends before its answer is through. */
 export type EarlyEnd = 'left' | 'stopped';
@@ -8,23 +10,35 @@ export type EarlyEnd = 'left' | 'stopped';
 /** One request while it is being worked on. */
 export class RequestLife {
   readonly startedMs = performance.now();
-  /** Whoever works on the request long enough to care. Called at most once. */
-  onEarlyEnd: ((why: EarlyEnd) => void) | null = null;
-
   /** What the request has taken of what all requests share. */
   readonly claim: RequestClaim;
+  #early: EarlyEnd | null = null;
+  #listener: ((why: EarlyEnd) => void) | null = null;
 
-  /** @param headers what every answer to the request says: names in lower case and values, in turn */
+  /**
+   * @param headers what every answer to the request says: names in lower case and values, in turn
+   * @param response null in tests that need none
+   */
   constructor(
     readonly headers: readonly string[] = [],
     pools: EdgePools = new EdgePools(),
+    readonly response: ServerResponse | null = null,
   ) {
     this.claim = new RequestClaim(pools);
   }
 
+  /** Is called at most once; at once if the request has ended early already. */
+  set onEarlyEnd(listener: (why: EarlyEnd) => void) {
+    if (this.#early === null) this.#listener = listener;
+    else listener(this.#early);
+  }
+
   endEarly(why: EarlyEnd): void {
-    const listener = this.onEarlyEnd;
-    this.onEarlyEnd = null;
+    if (this.#early !== null) return;
+    this.#early = why;
+    if (why === 'stopped' && this.response !== null) refuseUpload(this.response);
+    const listener = this.#listener;
+    this.#listener = null;
     listener?.(why);
   }
 }
@@ -37,6 +51,7 @@ export interface LiveRequest extends FastifyRequest {
 export class InFlight {
   private readonly lives = new Set<RequestLife>();
   private readonly idleWaiters = new Set<() => void>();
+  private isStopped = false;
 
   constructor(readonly pools: EdgePools = new EdgePools()) {}
 
@@ -44,8 +59,13 @@ export class InFlight {
     return this.lives.size;
   }
 
+  [Symbol.iterator](): IterableIterator<RequestLife> {
+    return this.lives.values();
+  }
+
   enter(life: RequestLife): void {
     this.lives.add(life);
+    if (this.isStopped) life.endEarly('stopped');
   }
 
   leave(life: RequestLife): void {
@@ -56,11 +76,12 @@ export class InFlight {
     this.idleWaiters.clear();
   }
 
-  /** Waits until nothing is under way; at `signal` whatever still is has to come to its end. */
+  /** Waits until nothing is under way; at `signal` whatever still is, or comes later, has to come to its end. */
   async drain(signal: AbortSignal): Promise<void> {
     if (this.lives.size === 0) return;
     const idle = new Promise<void>((resolve) => this.idleWaiters.add(resolve));
     const stop = (): void => {
+      this.isStopped = true;
       for (const life of this.lives) life.endEarly('stopped');
     };
     if (signal.aborted) stop();

@@ -43,8 +43,18 @@ export class MemoryBudget {
     return this.#pool.taken;
   }
 
+  /** Whether more is in use than the budget allows. */
+  get isOverdrawn(): boolean {
+    return this.#pool.taken > this.bytes;
+  }
+
   get waiting(): number {
     return this.#waiters.size;
+  }
+
+  /** Returns what the workspace of `holders` has reserved. */
+  heldBy(holders: readonly string[]): number {
+    return this.#pool.heldBy(holders);
   }
 
   /** What to reserve for a request of so many bytes: one larger than the whole budget gets all of it, alone. */

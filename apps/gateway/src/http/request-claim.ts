@@ -26,6 +26,7 @@ export class RequestClaim {
   #holders: readonly string[] = [];
   #bytes = 0;
   #isOver = false;
+  #isBeyondRoom = false;
 
   constructor(private readonly pools: EdgePools) {}
 
@@ -73,8 +74,22 @@ export class RequestClaim {
   keep(bytes: number): void {
     const missing = bytes - this.#bytes;
     if (missing <= 0 || this.#isOver) return;
-    this.pools.memory.force(this.#holders, missing);
+    const { memory } = this.pools;
+    if (!memory.take(this.#holders, missing)) {
+      memory.force(this.#holders, missing);
+      this.#isBeyondRoom = true;
+    }
     this.#bytes += missing;
+  }
+
+  /** Whether an answer was kept that found no room. */
+  get isBeyondRoom(): boolean {
+    return this.#isBeyondRoom;
+  }
+
+  /** Bytes that all requests of its workspace have reserved. */
+  get bytesOfWorkspace(): number {
+    return this.pools.memory.heldBy(this.#holders);
   }
 
   /** The bodies are gone, although the request goes on. */

@@ -10,8 +10,12 @@ class HeldShares {
     return held === undefined || held + amount <= this.weight * left;
   }
 
+  of(holder: string): number {
+    return this.#held.get(holder) ?? 0;
+  }
+
   add(holder: string, amount: number): void {
-    const held = (this.#held.get(holder) ?? 0) + amount;
+    const held = this.of(holder) + amount;
     if (held > 0) this.#held.set(holder, held);
     else this.#held.delete(holder);
   }
@@ -39,6 +43,11 @@ export class SharedPool {
 
   get taken(): number {
     return this.#taken;
+  }
+
+  /** Returns what the narrowest of the holders has taken. */
+  heldBy([holder = '']: readonly string[]): number {
+    return this.#shares[0]?.of(holder) ?? 0;
   }
 
   /** Takes the amount for all of `holders`, or returns false and takes nothing. */

@@ -13,6 +13,7 @@ import {
 } from '@libs/inference';
 import type { FastifyReply } from 'fastify';
 import type { CallContents } from '../generations/call-contents';
+import { endWith, SMALL_ANSWER_BYTES } from '../http/whole-answer';
 import { clientOf } from './call-client';
 import { failureMetadata } from './call-failure';
 import { CallLife } from './call-life';
@@ -196,9 +197,6 @@ function letGo(request: ExplainedRequest): void {
   request.life.claim.freeMemory();
 }
 
-/** Up to this many bytes a body leaves in one string with its head, which costs less than a vector of two parts. */
-const SMALL_BODY_BYTES = 16 * 1024;
-
 /** Written to the socket's response as it is: the body is ready, so the framework has nothing left to do. */
 export function send(
   { life }: ExplainedRequest,
@@ -208,15 +206,11 @@ export function send(
 ): void {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   // A caller may read its answer slowly.
-  if (bytes.length > SMALL_BODY_BYTES) life.claim.keep(bytes.length);
+  if (bytes.length > SMALL_ANSWER_BYTES) life.claim.keep(bytes.length);
   const length = String(bytes.length);
   const head = [...life.headers, 'content-type', 'application/json; charset=utf-8', 'content-length', length];
   if (generationId !== null) head.push('x-generation-id', generationId);
   reply.hijack();
   reply.raw.writeHead(200, head);
-  atTurnEnd(() => {
-    // Each character of Latin-1 is one byte, and comes out as the same byte.
-    if (bytes.length <= SMALL_BODY_BYTES) reply.raw.end(bytes.toString('latin1'), 'latin1');
-    else reply.raw.end(bytes);
-  });
+  atTurnEnd(() => endWith(reply.raw, bytes));
 }

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 
-/** Something to bring to its end before the app stops. The signal fires when the time for draining is over. */
+/** Brings something to its end before the app stops. The signal fires when the time of the step is over. */
 export type DrainStep = (signal: AbortSignal) => Promise<void>;
 
 interface NamedStep {
@@ -8,44 +8,77 @@ interface NamedStep {
   readonly step: DrainStep;
 }
 
+/** Steps that run side by side. */
+interface Stage {
+  readonly steps: NamedStep[];
+  /** What the stages before it leave to it, in milliseconds. */
+  readonly leastMs: number;
+}
+
+const LEAST_MS = 1_000;
+
 /**
- * What an app finishes between being told to stop and stopping, in the order of registration: first stop
- * taking work in, then await what is in flight, then flush what it wrote.
+ * What an app finishes between SIGTERM and its end, in the order of registration: first stop taking work in, then
+ * await what is in flight, then flush what it wrote.
  */
 export class DrainSteps {
-  private readonly steps: NamedStep[] = [];
+  private readonly stages: Stage[] = [];
 
-  add(name: string, step: DrainStep): void {
-    this.steps.push({ name, step });
+  /** @param leastMs time that earlier steps cannot use up */
+  add(name: string, step: DrainStep, leastMs = LEAST_MS): void {
+    this.stages.push({ steps: [{ name, step }], leastMs });
+  }
+
+  /** Adds a step that runs beside the one that was added last. */
+  addBeside(name: string, step: DrainStep): void {
+    const last = this.stages.at(-1);
+    if (last === undefined) this.add(name, step);
+    else last.steps.push({ name, step });
   }
 
   /**
-   * Runs the steps one after the other within the time. A step that fails does not keep the next from
-   * running; when the time is over the rest is left to leases and redelivery.
+   * Runs the steps within the time. A step that fails does not keep the next from running, nor does one that takes
+   * long: it is cut when the time that is left is what later steps need at least. What was cut is left to leases and
+   * redelivery.
    *
    * @returns whether no step failed; running out of time is no failure
    */
   async run(timeoutMs: number, logger: LoggerService): Promise<boolean> {
-    const deadline = AbortSignal.timeout(timeoutMs);
-    const isOver = whenAborted(deadline);
+    const endMs = performance.now() + timeoutMs;
+    const reserved = this.stages.reduce((sum, { leastMs }) => sum + leastMs, 0);
+    // Where the time is shorter than all shares together, each share is shorter.
+    const scale = Math.min(1, timeoutMs / reserved);
+    let laterMs = reserved;
     let clean = true;
-    for (const { name, step } of this.steps) {
-      if (deadline.aborted) {
-        logger.warn('Drain step left out: the time is over', { step: name });
-        continue;
-      }
-      try {
-        const outcome = await Promise.race([Promise.resolve(step(deadline)).then(() => 'done' as const), isOver]);
-        if (outcome === 'over') logger.warn('Drain step cut: the time is over', { step: name });
-      } catch (error) {
-        clean = false;
-        logger.error('Drain step failed', { step: name, err: error });
-      }
+    for (const { steps, leastMs } of this.stages) {
+      laterMs -= leastMs;
+      const leftMs = endMs - laterMs * scale - performance.now();
+      const deadline = AbortSignal.timeout(Math.max(1, Math.floor(leftMs)));
+      const outcomes = await Promise.all(steps.map((step) => runStep(step, deadline, logger)));
+      clean &&= !outcomes.includes('failed');
     }
     return clean;
   }
 }
 
-function whenAborted(signal: AbortSignal): Promise<'over'> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve('over'), { once: true }));
+async function runStep(
+  { name, step }: NamedStep,
+  deadline: AbortSignal,
+  logger: LoggerService,
+): Promise<'done' | 'over' | 'failed'> {
+  try {
+    const outcome = await Promise.race([Promise.resolve(step(deadline)).then(() => 'done' as const), isOver(deadline)]);
+    if (outcome === 'over') logger.warn('Drain step cut: its time is over', { step: name });
+    return outcome;
+  } catch (error) {
+    logger.error('Drain step failed', { step: name, err: error });
+    return 'failed';
+  }
+}
+
+/** A step may end by the signal itself, so it gets a moment to do so. */
+function isOver(signal: AbortSignal): Promise<'over'> {
+  return new Promise((resolve) =>
+    signal.addEventListener('abort', () => setImmediate(() => resolve('over')), { once: true }),
+  );
 }

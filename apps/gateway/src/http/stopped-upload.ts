@@ -1,0 +1,18 @@
+import type { ServerResponse } from 'node:http';
+import { AppError } from '@libs/errors';
+import { rawResponse } from './client-error';
+import { hasUnreadBody } from './late-close';
+
+/**
+ * Refuses a request whose body is still arriving when the gateway stops, and closes its connection: a body may take
+ * minutes. The answer is written past the route, which finds its body broken off. Does nothing once all of the body
+ * has arrived or an answer has begun.
+ */
+export function refuseUpload(response: ServerResponse): void {
+  const { req: request, socket } = response;
+  if (response.headersSent || !hasUnreadBody(request)) return;
+  const error = new AppError('provider_overloaded', 'The service is restarting', { retryAfterSeconds: 1 });
+  // Without a socket of its own the response waits for that of an earlier request.
+  if (socket !== null && !socket.writableNeedDrain) socket.write(rawResponse(error));
+  request.destroy(error);
+}

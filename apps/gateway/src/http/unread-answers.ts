@@ -1,0 +1,80 @@
+import type { InFlight, RequestLife } from './in-flight';
+
+/** How long callers may take nothing of their answers, in milliseconds. */
+export interface UnreadTimes {
+  readonly idleMs: number;
+  /** Of answers that found no room in the memory budget, while it is overdrawn. */
+  readonly overdrawnIdleMs: number;
+  /** Between two looks. */
+  readonly lookMs: number;
+}
+
+/** While the budget is overdrawn other requests wait for memory, up to 2 s: room has to be made within that time. */
+export const UNREAD_TIMES: UnreadTimes = { idleMs: 60_000, overdrawnIdleMs: 1_000, lookMs: 250 };
+
+/** What a connection had sent when it was last seen to send anything. */
+interface Progress {
+  readonly sentBytes: number;
+  readonly seenMs: number;
+}
+
+/**
+ * Closes connections whose callers take nothing of their answers, whatever the route. An answer that nobody reads would
+ * hold its place and its memory for as long as its caller likes.
+ */
+export class UnreadAnswers {
+  #progress = new Map<RequestLife, Progress>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(
+    private readonly inFlight: InFlight,
+    private readonly times: UnreadTimes = UNREAD_TIMES,
+  ) {
+    this.#timer = setInterval(() => this.#look(), times.lookMs).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const nowMs = performance.now();
+    const progress = new Map<RequestLife, Progress>();
+    for (const life of this.inFlight) {
+      const sentBytes = sentBytesOf(life);
+      if (sentBytes === null) continue;
+      const known = this.#progress.get(life);
+      const { seenMs } = known?.sentBytes === sentBytes ? known : { seenMs: nowMs };
+      if (nowMs - seenMs >= this.times.idleMs) cut(life);
+      else progress.set(life, { sentBytes, seenMs });
+    }
+    this.#progress = progress;
+    if (this.inFlight.pools.memory.isOverdrawn) this.#makeRoom(nowMs - this.times.overdrawnIdleMs);
+  }
+
+  /** The workspace that holds most gives first. */
+  #makeRoom(idleSinceMs: number): void {
+    const { memory } = this.inFlight.pools;
+    const idle = [...this.#progress].filter(([{ claim }, { seenMs }]) => claim.isBeyondRoom && seenMs <= idleSinceMs);
+    const lives = idle.map(([life]) => life);
+    lives.sort((one, other) => other.claim.bytesOfWorkspace - one.claim.bytesOfWorkspace);
+    for (const life of lives) {
+      if (!memory.isOverdrawn) return;
+      cut(life);
+      this.#progress.delete(life);
+    }
+  }
+}
+
+/** Returns what the connection has sent, or null while it has nothing to send. */
+function sentBytesOf({ response }: RequestLife): number | null {
+  const socket = response?.socket ?? null;
+  if (socket === null || socket.writableLength === 0) return null;
+  return socket.bytesWritten - socket.writableLength;
+}
+
+/** What its answer held is free at once. */
+function cut({ response, claim }: RequestLife): void {
+  response?.destroy();
+  claim.release();
+}
