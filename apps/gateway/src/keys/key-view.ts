@@ -26,6 +26,7 @@ export function keyView(key: KeyRecord, spending: KeySpendingView): KeyDto {
     policy: key.policy ?? null,
     created_at: key.createdAt,
     updated_at: key.updatedAt,
+    previous_key_expires_at: key.previousSecretUntil ?? null,
   };
 }
 

@@ -1,13 +1,16 @@
 import {
   API_KEY_HASH,
   CreateKey,
+  DEFAULT_KEY_OVERLAP,
   DeleteKey,
+  EndKeyRotation,
   GetKey,
   hashApiKey,
   labelApiKey,
   ListKeys,
   mintApiKey,
   readPage,
+  RotateKey,
   UpdateKey,
   usdFromNumber,
   type CreateKeyDto,
@@ -17,6 +20,7 @@ import {
   type KeyReference,
   type ListKeysQueryDto,
   type Principal,
+  type RotateKeyDto,
   type UpdateKeyDto,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -99,6 +103,23 @@ export class KeysService {
 
   async delete(caller: Principal, hash: string): Promise<void> {
     await this.bus.call(DeleteKey, ownApiKey(caller, hash));
+  }
+
+  /** @param rotationId the same for each attempt of one request; left out where the request is sent once */
+  async rotate(caller: Principal, hash: string, body: RotateKeyDto, rotationId?: string): Promise<CreatedKey> {
+    const key = mintApiKey(this.serviceName, 'api');
+    const record = await this.bus.call(RotateKey, {
+      ...ownApiKey(caller, hash),
+      secretHash: hashApiKey(key),
+      label: labelApiKey(key),
+      overlapSeconds: body.overlap_seconds ?? DEFAULT_KEY_OVERLAP,
+      ...(rotationId !== undefined && { rotationId }),
+    });
+    return { data: await this.view(caller, record), key };
+  }
+
+  async endRotation(caller: Principal, hash: string): Promise<KeyDto> {
+    return this.view(caller, await this.bus.call(EndKeyRotation, ownApiKey(caller, hash)));
   }
 
   /** The caller's own key, of either kind. */

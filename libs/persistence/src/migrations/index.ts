@@ -37,6 +37,7 @@ import { ReadableAudit1763900000210 } from './1763900000210-readable-audit';
 import { OwnKeysOnly1763900000215 } from './1763900000215-own-keys-only';
 import { BatchesThatLeaveNothing1763900000216 } from './1763900000216-batches-that-leave-nothing';
 import { NativeResults1763900000220 } from './1763900000220-native-results';
+import { KeyRotation1763900000250 } from './1763900000250-key-rotation';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -79,4 +80,5 @@ export const migrations = [
   OwnKeysOnly1763900000215,
   BatchesThatLeaveNothing1763900000216,
   NativeResults1763900000220,
+  KeyRotation1763900000250,
 ];
