@@ -210,7 +210,9 @@ describe('POST /keys/{hash}/rotate', () => {
   }, 90_000);
 
   const bads: readonly (readonly [object, string])[] = [
-    ...[-1, 0.5, 604_801, '60', null, true, {}].map((overlap) => [{ overlap_seconds: overlap }, 'overlap_seconds'] as const),
+    ...[-1, 0.5, 604_801, '60', null, true, {}].map(
+      (overlap) => [{ overlap_seconds: overlap }, 'overlap_seconds'] as const,
+    ),
     [{ overlap: 60 }, 'overlap'],
     [{ overlap_seconds: 60, key: 'mine' }, 'key'],
   ];

@@ -37,7 +37,10 @@ afterAll(async () => {
 beforeEach(async () => {
   organizationId = randomUUID();
   const workspace = { id: randomUUID(), name: 'Default', slug: 'default' };
-  await new OrganizationsRepository(dataSource, database).insertOrganization({ id: organizationId, name: 'T' }, workspace);
+  await new OrganizationsRepository(dataSource, database).insertOrganization(
+    { id: organizationId, name: 'T' },
+    workspace,
+  );
   first = newSecret();
   await keys.create({ organizationId, kind: 'api', hash: first, label: 'first', name: 'a key' });
 });

@@ -91,6 +91,10 @@ class FakeUsage extends KeyUsage {
     return new Map([[HASH, figures]]);
   }
 
+  override async lastUsesOf(): Promise<ReadonlyMap<string, Date>> {
+    return new Map([[HASH, new Date('2026-02-03T04:05:06Z')]]);
+  }
+
   override async leftOf(_tenant: Tenant, limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>> {
     this.limits.push(limits.get(HASH));
     return new Map([...limits].map(([hash, { amountUsd }]) => [hash, hash === HASH ? '10.2' : amountUsd]));
@@ -333,6 +337,7 @@ describe(KeysController.name, () => {
         created_at: '2026-01-02T03:04:05.000Z',
         updated_at: null,
         previous_key_expires_at: null,
+        last_used_at: '2026-02-03T04:05:06.000Z',
       },
     });
   });

@@ -68,7 +68,7 @@ export class KeysService {
       creatorUserId: body.creator_user_id ?? null,
       policy: this.policies.check(body.policy),
     });
-    return { data: keyView(record, { usage: NOTHING_SPENT, leftUsd: record.limitUsd }), key };
+    return { data: keyView(record, { usage: NOTHING_SPENT, leftUsd: record.limitUsd, lastUsedAt: null }), key };
   }
 
   async list(caller: Principal, query: ListKeysQueryDto): Promise<KeyDto[]> {
@@ -135,14 +135,17 @@ export class KeysService {
 
   private async spendingOf(tenant: Tenant, keys: readonly KeyRecord[]): Promise<(key: KeyRecord) => KeySpendingView> {
     const limits = new Map(keys.flatMap((key) => limitEntry(key)));
-    const [usage, left] = await Promise.all([
-      this.usage.usageOf(
-        tenant,
-        keys.map(({ hash }) => hash),
-      ),
+    const hashes = keys.map(({ hash }) => hash);
+    const [usage, uses, left] = await Promise.all([
+      this.usage.usageOf(tenant, hashes),
+      this.usage.lastUsesOf(tenant, hashes),
       limits.size === 0 ? new Map<string, string>() : this.usage.leftOf(tenant, limits),
     ]);
-    return ({ hash }) => ({ usage: usage.get(hash) ?? NOTHING_SPENT, leftUsd: left.get(hash) ?? null });
+    return ({ hash }) => ({
+      usage: usage.get(hash) ?? NOTHING_SPENT,
+      leftUsd: left.get(hash) ?? null,
+      lastUsedAt: uses.get(hash) ?? null,
+    });
   }
 }
 

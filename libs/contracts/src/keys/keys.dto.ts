@@ -159,6 +159,8 @@ export interface KeyDto extends KeyLimitsDto {
   updated_at: string | null;
   /** Ours: until when the secret before the last rotation works; null when only the current one does. */
   previous_key_expires_at: string | null;
+  /** Ours: when a call, batch or video last used the key, up to two minutes late; null when none has yet. */
+  last_used_at: string | null;
 }
 
 /** Members that only the service sets; clients may send them back. */
@@ -178,6 +180,7 @@ export const READ_ONLY_OF_KEYS = [
   'created_at',
   'updated_at',
   'previous_key_expires_at',
+  'last_used_at',
 ] as const satisfies readonly (keyof KeyDto)[];
 
 /** `CurrentKey` of the interface, what `GET /key` answers in `data`. */

@@ -12,7 +12,9 @@ export class KeyRotation1763900000250 implements MigrationInterface {
         ADD COLUMN previous_secret_hash character(64),
         ADD COLUMN previous_secret_until timestamptz,
         ADD COLUMN rotation_id uuid`);
-    await runner.query('CREATE UNIQUE INDEX api_keys_by_secret ON api_keys (secret_hash) WHERE secret_hash IS NOT NULL');
+    await runner.query(
+      'CREATE UNIQUE INDEX api_keys_by_secret ON api_keys (secret_hash) WHERE secret_hash IS NOT NULL',
+    );
     await runner.query(
       'CREATE INDEX api_keys_by_previous_secret ON api_keys (previous_secret_hash) WHERE previous_secret_hash IS NOT NULL',
     );

@@ -131,6 +131,16 @@ describe(KeyDirectory.name, () => {
     expect(keys.findRecord(HASH)).toEqual(principal());
   });
 
+  it('notes each use of a key, and none of what is no key', async () => {
+    const uses: string[] = [];
+    const keys = await directoryThatKnows({ onUse: ({ keyHash }) => void uses.push(keyHash) });
+    expect(uses).toEqual([HASH]);
+    void keys.find(HASH);
+    void keys.find('0'.repeat(64));
+    await bus.answer(1, null);
+    expect(uses).toEqual([HASH, HASH]);
+  });
+
   it('forgets everything when anything may have changed', async () => {
     const keys = await directoryThatKnows();
     feed.forgetAll();

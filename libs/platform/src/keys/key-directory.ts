@@ -12,6 +12,8 @@ export interface KeyDirectoryOptions {
   readonly maxEntries: number;
   /** Questions on their way at once; more are refused as overload. */
   readonly maxLookups: number;
+  /** Given each principal that is found. Called on the way of every request, so it must cost nothing. */
+  readonly onUse: (principal: Principal) => void;
   /** Monotonic milliseconds, of the clock that the feed has. */
   readonly monotonicNowMs: () => number;
   /** Milliseconds since the epoch, to judge expiry. */
@@ -28,6 +30,7 @@ const DEFAULTS: KeyDirectoryOptions = {
   graceMs: 0,
   maxEntries: 20_000,
   maxLookups: 1_000,
+  onUse: () => {},
   monotonicNowMs: () => performance.now(),
   wallNowMs: () => Date.now(),
 };
@@ -50,9 +53,11 @@ type By = NonNullable<VerifyKeyRequest['by']>;
  */
 export class KeyDirectory {
   readonly #cache: FeedCache<Known, By>;
+  readonly #onUse: (principal: Principal) => void;
 
   constructor(bus: MessageBus, options: Partial<KeyDirectoryOptions> = {}) {
-    const { feed, wallNowMs, ...bounds } = { ...DEFAULTS, ...options };
+    const { feed, wallNowMs, onUse, ...bounds } = { ...DEFAULTS, ...options };
+    this.#onUse = onUse;
     const read = async (name: string, by: By): Promise<Known | null> => {
       const keyHash = by === 'record' ? name.slice(OF_RECORD.length) : name;
       const { principal } = await bus.call(VerifyKey, { keyHash, by });
@@ -87,7 +92,12 @@ export class KeyDirectory {
 
   #find(name: string, by: By): Principal | Promise<Principal | null> {
     const found = this.#cache.find(name, by);
-    return found instanceof Promise ? found.then((known) => known?.principal ?? null) : found.principal;
+    return found instanceof Promise ? found.then((known) => known && this.#used(known)) : this.#used(found);
+  }
+
+  #used({ principal }: Known): Principal {
+    this.#onUse(principal);
+    return principal;
   }
 }
 
