@@ -180,6 +180,8 @@ export const ROUTE_FORMS: Readonly<Record<string, RouteForm>> = {
   'GET /api/v1/keys/:hash': MANAGER,
   'PATCH /api/v1/keys/:hash': { ...MANAGER, body: { name: 'app', disabled: false, limit: null, limit_reset: null } },
   'DELETE /api/v1/keys/:hash': MANAGER,
+  'POST /api/v1/keys/:hash/rotate': { ...MANAGER, body: { overlap_seconds: 60 } },
+  'DELETE /api/v1/keys/:hash/rotation': MANAGER,
   'GET /api/v1/credits': MANAGER,
   'GET /api/v1/audit': MANAGER,
   'POST /api/v1/batches': {

@@ -1,6 +1,7 @@
 import { Inject, Module, type DynamicModule, type OnModuleInit } from '@nestjs/common';
 import { CatalogueSource, InferenceEngine, NativeBatchCaller } from '@libs/inference';
-import { Database, OutboxRepository, PersistenceModule } from '@libs/persistence';
+import type { Principal } from '@libs/contracts';
+import { Database, LastUses, OutboxRepository, PersistenceModule } from '@libs/persistence';
 import {
   BrokerConnection,
   BrokerIdentity,
@@ -85,9 +86,9 @@ export class BatchWorkerModule implements OnModuleInit {
       providers: [
         {
           provide: CredentialsClient,
-          inject: [MessageBus, Feeds],
-          useFactory: (bus: MessageBus, feeds: Feeds) =>
-            new CredentialsClient(bus, { feed: feeds.of('credentials'), graceMs }),
+          inject: [MessageBus, Feeds, LastUses],
+          useFactory: (bus: MessageBus, feeds: Feeds, uses: LastUses) =>
+            new CredentialsClient(bus, { feed: feeds.of('credentials'), graceMs, onUse: uses.note.bind(uses) }),
         },
         {
           provide: InferenceEngine,
@@ -102,9 +103,11 @@ export class BatchWorkerModule implements OnModuleInit {
         { provide: CatalogueSource, useValue: inference.catalogue },
         {
           provide: BatchKeys,
-          inject: [MessageBus, Feeds],
-          useFactory: (bus: MessageBus, feeds: Feeds) =>
-            new BatchKeys(new KeyDirectory(bus, { feed: feeds.of('access'), graceMs })),
+          inject: [MessageBus, Feeds, LastUses],
+          useFactory: (bus: MessageBus, feeds: Feeds, uses: LastUses) => {
+            const onUse = ({ organizationId, keyHash }: Principal): void => uses.note(organizationId, keyHash);
+            return new BatchKeys(new KeyDirectory(bus, { feed: feeds.of('access'), graceMs, onUse }));
+          },
         },
       ],
     };

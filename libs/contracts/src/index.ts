@@ -15,6 +15,7 @@ export * from './credentials/vault.messages';
 export * from './feeds/feeds.messages';
 export * from './keys/api-key-format';
 export { Secret } from './secret';
+export * from './keys/key-rotation.messages';
 export * from './keys/keys.dto';
 export * from './keys/keys.messages';
 export * from './keys/usd-amount';

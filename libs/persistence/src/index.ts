@@ -85,6 +85,8 @@ export type {
   OpeningTerms,
 } from './generations/generation-records';
 export { GenerationsRepository, type GenerationView, type OpeningVerdict } from './generations/generations.repository';
+export { LastUses } from './last-uses/last-uses';
+export { LastUsesRepository, type LastUse } from './last-uses/last-uses.repository';
 export {
   LedgerAuditRepository,
   type LastLedgerAudit,

@@ -23,6 +23,8 @@ import { FeedsRepository } from './feeds/feeds.repository';
 import { GenerationContentsRepository } from './generations/generation-contents.repository';
 import { GenerationsRepository } from './generations/generations.repository';
 import { ByokAllowance } from './ledger/byok-allowance';
+import { LastUses } from './last-uses/last-uses';
+import { LastUsesRepository } from './last-uses/last-uses.repository';
 import { LedgerAuditRepository } from './ledger-audit/ledger-audit.repository';
 import { LedgerHoldsRepository } from './ledger/ledger-holds.repository';
 import { LedgerRepository } from './ledger/ledger.repository';
@@ -69,6 +71,7 @@ const repositories = [
   FeedsRepository,
   GenerationsRepository,
   GenerationContentsRepository,
+  LastUsesRepository,
   LedgerAuditRepository,
   LedgerHoldsRepository,
   LedgerRepository,
@@ -106,9 +109,14 @@ export class PersistenceModule {
       imports: [TypeOrmModule.forRoot({ ...dataSource, retryAttempts: 30, retryDelay: 1_000 })],
       providers: [
         ...repositories,
+        {
+          provide: LastUses,
+          inject: [LastUsesRepository],
+          useFactory: (uses: LastUsesRepository) => new LastUses(uses),
+        },
         { provide: ByokAllowance, useValue: new ByokAllowance(options.byokFreeUsdPerMonth ?? null) },
       ],
-      exports: [TypeOrmModule, ...repositories],
+      exports: [TypeOrmModule, ...repositories, LastUses],
     };
   }
 }

@@ -19,7 +19,10 @@ import { WorkspaceEntity } from '../workspaces/workspace.entity';
 @Check('api_keys_limit_reset_known', `limit_reset IN ('daily', 'weekly', 'monthly')`)
 @Index('api_keys_by_organization', { synchronize: false })
 @Index('api_keys_by_workspace', { synchronize: false })
+@Index('api_keys_by_secret', { synchronize: false })
+@Index('api_keys_by_previous_secret', { synchronize: false })
 export class ApiKeyEntity {
+  /** Names the key for good; also the hash of its secret until it is rotated for the first time. */
   @PrimaryColumn({ type: 'character', length: 64, primaryKeyConstraintName: 'api_keys_pkey' })
   hash: string;
 
@@ -72,4 +75,19 @@ export class ApiKeyEntity {
   /** Set once and for good: the hash stays taken and never works again. */
   @Column({ type: 'timestamptz', name: 'deleted_at', nullable: true })
   deletedAt: Date | null;
+
+  /** Of the current secret; null for a key that was never rotated. */
+  @Column({ type: 'character', length: 64, name: 'secret_hash', nullable: true })
+  secretHash: string | null;
+
+  /** Of the secret before it, which works until the time beside it. */
+  @Column({ type: 'character', length: 64, name: 'previous_secret_hash', nullable: true })
+  previousSecretHash: string | null;
+
+  @Column({ type: 'timestamptz', name: 'previous_secret_until', nullable: true })
+  previousSecretUntil: Date | null;
+
+  /** Of the last rotation, where its request may be sent again. */
+  @Column({ type: 'uuid', name: 'rotation_id', nullable: true })
+  rotationId: string | null;
 }

@@ -3,10 +3,13 @@ import {
   CreateKey,
   CreateKeyRequest,
   DeleteKey,
+  EndKeyRotation,
   GetKey,
   KeyReference,
   ListKeys,
   ListKeysRequest,
+  RotateKey,
+  RotateKeyRequest,
   UpdateKey,
   UpdateKeyRequest,
   VerifyKey,
@@ -24,8 +27,8 @@ export class KeysConsumer {
   constructor(private readonly keys: KeysService) {}
 
   @Handles(VerifyKey)
-  verify({ keyHash }: VerifyKeyRequest): Promise<VerifyKeyResponse> {
-    return this.keys.verify(keyHash);
+  verify({ keyHash, by }: VerifyKeyRequest): Promise<VerifyKeyResponse> {
+    return this.keys.verify(keyHash, by);
   }
 
   @Handles(CreateKey)
@@ -51,5 +54,15 @@ export class KeysConsumer {
   @Handles(DeleteKey)
   delete(reference: KeyReference): Promise<KeyDeleted> {
     return this.keys.delete(reference);
+  }
+
+  @Handles(RotateKey)
+  rotate(request: RotateKeyRequest): Promise<KeyRecord> {
+    return this.keys.rotate(request);
+  }
+
+  @Handles(EndKeyRotation)
+  endRotation(reference: KeyReference): Promise<KeyRecord> {
+    return this.keys.endRotation(reference);
   }
 }

@@ -6,6 +6,7 @@ import type {
   LimitReset,
   ListKeysRequest,
   RoutingPolicy,
+  VerifyKeyRequest,
   WorkspaceSettings,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -67,13 +68,14 @@ export class KeysRepository {
   constructor(private readonly database: Database) {}
 
   /** One statement whatever the answer, judged by the clock of the database. */
-  async findUsableKey(hash: string): Promise<UsableKey | null> {
+  async findUsableKey(hash: string, by: VerifyKeyRequest['by'] = 'secret'): Promise<UsableKey | null> {
+    const { condition, expiresAt } = LOOKUPS[by];
     return this.database.firstRow<UsableKey>({
-      name: 'find-usable-key',
+      name: `find-usable-key-by-${by}`,
       sql: `
         SELECT k.hash, k.id, k.kind, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.name,
                k.limit_usd AS "limitUsd", k.limit_reset AS "limitReset",
-               k.include_byok_in_limit AS "includeByokInLimit", k.expires_at AS "expiresAt",
+               k.include_byok_in_limit AS "includeByokInLimit", ${expiresAt} AS "expiresAt",
                k.creator_user_id AS "creatorUserId", k.policy, w.policy AS "workspacePolicy",
                w.default_callback_url AS "defaultCallbackUrl", nullif(w.settings, '{}') AS settings,
                w.include_byok_in_budgets AS "includeByokInBudgets",
@@ -81,7 +83,7 @@ export class KeysRepository {
                                 ORDER BY b.interval)
                 FROM workspace_budgets b WHERE b.workspace_id = w.id) AS budgets
         FROM api_keys k LEFT JOIN workspaces w ON w.id = k.workspace_id
-        WHERE k.hash = $1 AND k.deleted_at IS NULL AND NOT k.disabled AND w.deleted_at IS NULL
+        WHERE ${condition} AND k.deleted_at IS NULL AND NOT k.disabled AND w.deleted_at IS NULL
           AND (k.expires_at IS NULL OR k.expires_at > now())`,
       values: [hash],
     });
@@ -148,6 +150,41 @@ export class KeysRepository {
     if (deleted.affected !== 1) throw noSuchKey();
   }
 
+  /**
+   * Gives the key another secret. At most two secrets work: this one, and for the overlap the one before it.
+   *
+   * Why rotations at the same time are safe: each locks the row before it reads which secret is the current one. An
+   * attempt with the id of the last rotation replaces that rotation's secret, whose answer its caller did not get, and
+   * leaves the one before it as it is.
+   */
+  async rotateKey(
+    reference: KeyReference,
+    secret: Pick<ApiKeyEntity, 'label' | 'rotationId'> & { readonly secretHash: string },
+    overlapSeconds: number,
+  ): Promise<ApiKeyEntity> {
+    return this.database.asOrganization(reference).entities(async (manager) => {
+      const key = await lockKeyWithin(manager, reference);
+      const isRepeated = secret.rotationId !== null && key.rotationId === secret.rotationId;
+      const previous = {
+        previousSecretHash: overlapSeconds === 0 ? null : (key.secretHash ?? key.hash),
+        previousSecretUntil: overlapSeconds === 0 ? null : () => `now() + interval '${overlapSeconds} seconds'`,
+      };
+      const changes = { ...secret, ...(!isRepeated && previous), updatedAt: () => 'now()' };
+      await manager.update(ApiKeyEntity, { hash: key.hash }, changes);
+      return getKeyWithin(manager, reference);
+    });
+  }
+
+  async endRotation(reference: KeyReference): Promise<ApiKeyEntity> {
+    return this.database.asOrganization(reference).entities(async (manager) => {
+      const key = await lockKeyWithin(manager, reference);
+      if (key.previousSecretHash === null) return key;
+      const none = { previousSecretHash: null, previousSecretUntil: null };
+      await manager.update(ApiKeyEntity, { hash: key.hash }, { ...none, updatedAt: () => 'now()' });
+      return getKeyWithin(manager, reference);
+    });
+  }
+
   /** The workspace that is named, or the default one; nobody deletes it before the transaction ends. */
   async lockWorkspace(
     manager: EntityManager,
@@ -168,6 +205,23 @@ export class KeysRepository {
     }
     return workspace.id;
   }
+}
+
+/** How a key is looked up, and when it ends for who found it so. The old secret of a rotation has an end of its own. */
+const LOOKUPS = {
+  secret: {
+    condition: `((k.hash = $1 AND k.secret_hash IS NULL) OR k.secret_hash = $1
+                 OR (k.previous_secret_hash = $1 AND k.previous_secret_until > now()))`,
+    expiresAt: 'least(k.expires_at, CASE WHEN k.previous_secret_hash = $1 THEN k.previous_secret_until END)',
+  },
+  record: { condition: 'k.hash = $1', expiresAt: 'k.expires_at' },
+} as const;
+
+async function lockKeyWithin(manager: EntityManager, reference: KeyReference): Promise<ApiKeyEntity> {
+  const lock = { mode: 'pessimistic_write' } as const;
+  const key = await manager.findOne(ApiKeyEntity, { where: livingKey(reference), lock });
+  if (!key) throw noSuchKey();
+  return key;
 }
 
 async function getKeyWithin(manager: EntityManager, reference: KeyReference): Promise<ApiKeyEntity> {

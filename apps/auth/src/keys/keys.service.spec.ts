@@ -49,6 +49,10 @@ function entity(values: Partial<ApiKeyEntity>): ApiKeyEntity {
     createdAt: new Date('2026-01-02T03:04:05Z'),
     updatedAt: null,
     deletedAt: null,
+    secretHash: null,
+    previousSecretHash: null,
+    previousSecretUntil: null,
+    rotationId: null,
     ...values,
   };
 }

@@ -9,7 +9,9 @@ import type {
   ListKeysResponse,
   OwnedPolicy,
   Principal,
+  RotateKeyRequest,
   UpdateKeyRequest,
+  VerifyKeyRequest,
   VerifyKeyResponse,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -23,8 +25,8 @@ const CHANGEABLE = ['name', 'disabled', 'limitUsd', 'limitReset', 'includeByokIn
 export class KeysService {
   constructor(private readonly repository: KeysRepository) {}
 
-  async verify(keyHash: string): Promise<VerifyKeyResponse> {
-    const key = await this.repository.findUsableKey(keyHash);
+  async verify(keyHash: string, by?: VerifyKeyRequest['by']): Promise<VerifyKeyResponse> {
+    const key = await this.repository.findUsableKey(keyHash, by);
     if (!key) return { principal: null };
     return {
       principal: {
@@ -78,6 +80,15 @@ export class KeysService {
   async delete(reference: KeyReference): Promise<KeyDeleted> {
     await this.repository.deleteKey(reference);
     return { deleted: true };
+  }
+
+  async rotate(request: RotateKeyRequest): Promise<KeyRecord> {
+    const { secretHash, label, overlapSeconds, rotationId = null } = request;
+    return toRecord(await this.repository.rotateKey(request, { secretHash, label, rotationId }, overlapSeconds));
+  }
+
+  async endRotation(reference: KeyReference): Promise<KeyRecord> {
+    return toRecord(await this.repository.endRotation(reference));
   }
 }
 
@@ -141,5 +152,11 @@ function toRecord(key: ApiKeyEntity): KeyRecord {
     policy: key.policy,
     createdAt: key.createdAt.toISOString(),
     updatedAt: key.updatedAt?.toISOString() ?? null,
+    previousSecretUntil: overlapOf(key)?.toISOString() ?? null,
   };
+}
+
+/** What is over is not shown; the row keeps it until the next rotation. */
+function overlapOf({ previousSecretUntil }: ApiKeyEntity): Date | null {
+  return previousSecretUntil !== null && previousSecretUntil.getTime() > Date.now() ? previousSecretUntil : null;
 }

@@ -60,7 +60,8 @@ export class TokenExchangeService {
     if (policy.condition !== null && !compileCondition(policy.condition)(decoded.claims)) {
       return 'the condition does not hold';
     }
-    if ((await this.keys.findUsableKey(policy.apiKeyHash)) === null) return 'the key of the policy cannot be used';
+    const key = await this.keys.findUsableKey(policy.apiKeyHash, 'record');
+    if (key === null) return 'the key of the policy cannot be used';
     return (await this.isFirstUse(judged, policy)) ? judged : 'the token was exchanged before';
   }
 

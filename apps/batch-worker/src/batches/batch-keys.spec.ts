@@ -15,11 +15,11 @@ describe(BatchKeys.name, () => {
   let keys: BatchKeys;
 
   beforeEach(() => {
-    const find = async (): Promise<Principal | null> => {
+    const findRecord = async (): Promise<Principal | null> => {
       if (answer instanceof Error) throw answer;
       return answer;
     };
-    keys = new BatchKeys({ find });
+    keys = new BatchKeys({ findRecord });
   });
 
   const away = new AppError('unavailable', 'The API key cannot be checked now');
@@ -36,12 +36,12 @@ describe(BatchKeys.name, () => {
     answer = principal();
     await expect(keys.principalOf(elsewhere)).rejects.toMatchObject({ code: 'authentication' });
     const known = principal();
-    expect(() => new BatchKeys({ find: () => known }).principalOf(elsewhere)).toThrow('can no longer be used');
+    expect(() => new BatchKeys({ findRecord: () => known }).principalOf(elsewhere)).toThrow('can no longer be used');
   });
 
   it('answers at once what the directory knows', () => {
     const known = principal();
-    expect(new BatchKeys({ find: () => known }).principalOf(OWNER)).toBe(known);
+    expect(new BatchKeys({ findRecord: () => known }).principalOf(OWNER)).toBe(known);
   });
 
   it('ends no line because the auth app cannot be asked', async () => {

@@ -11,7 +11,7 @@ import type { KeyDirectory } from '@libs/platform';
  * after that. A worker may be cut off from an auth app that others still reach, so there has to be an end to it.
  */
 export class BatchKeys {
-  constructor(private readonly directory: Pick<KeyDirectory, 'find'>) {}
+  constructor(private readonly directory: Pick<KeyDirectory, 'findRecord'>) {}
 
   /**
    * At once while the directory knows it, as it does for all but one line of thousands.
@@ -21,7 +21,7 @@ export class BatchKeys {
    *   that cannot be known
    */
   principalOf(owner: BatchOwner): Principal | Promise<Principal> {
-    const found = this.directory.find(owner.apiKeyHash);
+    const found = this.directory.findRecord(owner.apiKeyHash);
     return found instanceof Promise ? found.then((principal) => checked(principal, owner)) : checked(found, owner);
   }
 }

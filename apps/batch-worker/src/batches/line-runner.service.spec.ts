@@ -57,7 +57,7 @@ beforeEach(async () => {
   closeEngine = () => http.close();
   const catalogue = aCatalogue(model);
   principal = { ...OWNER, keyHash: 'hash' } as unknown as Principal;
-  const keys = new BatchKeys({ find: async () => answerOf(principal) });
+  const keys = new BatchKeys({ findRecord: async () => answerOf(principal) });
   runner = new LineRunnerService(engine, { current: () => catalogue } as CatalogueSource, keys);
 });
 

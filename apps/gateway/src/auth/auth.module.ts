@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { AuditRepository } from '@libs/persistence';
+import { AuditRepository, LastUses } from '@libs/persistence';
 import { Feeds, KeyDirectory, MessageBus } from '@libs/platform';
 import { GatewayEnv, publicUrlOf } from '../gateway.env';
 import { RefusedCalls } from '../audit/refused-calls';
@@ -22,11 +22,22 @@ import { TokenKeyDirectory } from './token-keys';
     {
       provide: KeyDirectory,
       // Without feeds, as tests have it, every answer is good for three quarters of a second.
-      inject: [MessageBus, { token: Feeds, optional: true }, { token: GatewayEnv, optional: true }],
-      useFactory: (bus: MessageBus, feeds?: Feeds, { KEY_GRACE_SECONDS }: GatewayEnv = new GatewayEnv()) =>
+      inject: [
+        MessageBus,
+        { token: Feeds, optional: true },
+        { token: GatewayEnv, optional: true },
+        { token: LastUses, optional: true },
+      ],
+      useFactory: (
+        bus: MessageBus,
+        feeds?: Feeds,
+        { KEY_GRACE_SECONDS }: GatewayEnv = new GatewayEnv(),
+        uses?: LastUses,
+      ) =>
         new KeyDirectory(bus, {
           ...(feeds !== undefined && { feed: feeds.of('access') }),
           graceMs: KEY_GRACE_SECONDS * 1_000,
+          onUse: ({ organizationId, keyHash }) => uses?.note(organizationId, keyHash),
         }),
     },
     {

@@ -63,7 +63,7 @@ export class BearerGuard implements CanActivate {
 
   private async principalOfToken(token: string, judge: Judge): Promise<Principal | null> {
     const keyHash = await this.accessTokens.keyHashOf(token, judge);
-    return keyHash === null ? null : this.directory.find(keyHash);
+    return keyHash === null ? null : this.directory.findRecord(keyHash);
   }
 
   /** Counts the failures of the request's source address, and looks nothing up for one that has had too many. */

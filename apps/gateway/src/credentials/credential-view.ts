@@ -7,7 +7,11 @@ import type {
 } from '@libs/contracts';
 
 /** A credential in the shape of interface §2.5. */
-export function credentialView(credential: CredentialRecord, warnings: readonly string[]): CredentialDto {
+export function credentialView(
+  credential: CredentialRecord,
+  lastUsedAt: Date | null,
+  warnings: readonly string[],
+): CredentialDto {
   return {
     id: credential.id,
     name: credential.name,
@@ -25,6 +29,7 @@ export function credentialView(credential: CredentialRecord, warnings: readonly 
     declared_region: credential.declaredRegion,
     declared_zdr: credential.declaredZdr,
     sort_order: credential.sortOrder,
+    last_used_at: lastUsedAt?.toISOString() ?? null,
     last_error: errorView(credential.lastError ?? null),
     warnings,
   };

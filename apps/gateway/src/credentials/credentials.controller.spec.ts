@@ -64,6 +64,7 @@ const view = {
   declared_region: null,
   declared_zdr: true,
   sort_order: 3,
+  last_used_at: '2026-02-03T04:05:06.000Z',
   last_error: null,
   warnings: [],
 };
@@ -125,10 +126,11 @@ describe(CredentialsController.name, () => {
     bus = new VaultBus();
     env.BYOK_CREATED_STATUS = 200;
     const catalogue = { providers: () => [{ slug: 'house-brand' }, { slug: 'openai' }, AZURE] } as unknown as Catalogue;
+    const uses = { findUses: async () => new Map([[ID, new Date('2026-02-03T04:05:06Z')]]) };
     const module = await Test.createTestingModule({
       controllers: [CredentialsController],
       providers: [
-        { provide: CredentialsService, useValue: new CredentialsService(bus, () => catalogue) },
+        { provide: CredentialsService, useValue: new CredentialsService(bus, () => catalogue, uses) },
         { provide: GatewayEnv, useValue: env },
       ],
     })
@@ -166,7 +168,7 @@ describe(CredentialsController.name, () => {
       declared_zdr: null,
       is_required: true,
     };
-    expect(await ask('POST', '/byok', body)).toEqual({ status: 200, body: { data: view } });
+    expect(await ask('POST', '/byok', body)).toEqual({ status: 200, body: { data: { ...view, last_used_at: null } } });
     const { sealedKey, ...request } = bus.asked[0]!.request;
     expect(request).toEqual({
       organizationId: ORGANIZATION,

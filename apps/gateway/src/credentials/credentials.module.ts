@@ -1,18 +1,19 @@
 import { Module } from '@nestjs/common';
+import { LastUsesRepository } from '@libs/persistence';
 import { MessageBus } from '@libs/platform';
 import { InferenceRouting } from '../inference/inference-routing';
 import { CredentialsController } from './credentials.controller';
 import { CredentialsService } from './credentials.service';
 
-/** Needs the (global) messaging and inference modules. */
+/** Needs the (global) persistence, messaging and inference modules. */
 @Module({
   controllers: [CredentialsController],
   providers: [
     {
       provide: CredentialsService,
-      inject: [MessageBus, InferenceRouting],
-      useFactory: (bus: MessageBus, routing: InferenceRouting) =>
-        new CredentialsService(bus, () => routing.catalogue()),
+      inject: [MessageBus, InferenceRouting, LastUsesRepository],
+      useFactory: (bus: MessageBus, routing: InferenceRouting, uses: LastUsesRepository) =>
+        new CredentialsService(bus, () => routing.catalogue(), uses),
     },
   ],
 })

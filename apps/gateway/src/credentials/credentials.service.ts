@@ -16,6 +16,7 @@ import {
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { Catalogue } from '@libs/inference';
+import type { LastUsesRepository } from '@libs/persistence';
 import type { MessageBus } from '@libs/platform';
 import { CredentialIntake } from './credential-intake';
 import { credentialView, settingsOf } from './credential-view';
@@ -33,6 +34,7 @@ export class CredentialsService {
   constructor(
     private readonly bus: MessageBus,
     private readonly catalogue: () => Catalogue,
+    private readonly uses: Pick<LastUsesRepository, 'findUses'>,
   ) {
     this.#intake = new CredentialIntake(bus);
   }
@@ -47,7 +49,7 @@ export class CredentialsService {
     const record = await this.#intake.send(key, organizationId, (sealedKey) =>
       this.bus.call(CreateCredential, { ...members, sealedKey }),
     );
-    return this.#view(record);
+    return credentialView(record, null, warningsOf(record.provider, this.catalogue().providers()));
   }
 
   async list(
@@ -65,32 +67,43 @@ export class CredentialsService {
       records.push(...credentials);
       const isLast = credentials.length === 0 || offset + records.length >= totalCount;
       if (isLast || records.length >= limit) {
-        return { data: records.map((record) => this.#view(record)), total_count: totalCount };
+        return { data: await this.#views(caller, records), total_count: totalCount };
       }
     }
   }
 
   async get(caller: Principal, id: string): Promise<CredentialDto> {
-    return this.#view(await this.bus.call(GetCredential, ownCredential(caller, id)));
+    return this.#view(caller, await this.bus.call(GetCredential, ownCredential(caller, id)));
   }
 
   async update(caller: Principal, id: string, body: UpdateCredentialDto): Promise<CredentialDto> {
     const members = { ...ownCredential(caller, id), ...settingsOf(body) };
     const { key } = body;
-    if (key === undefined) return this.#view(await this.bus.call(UpdateCredential, members));
+    if (key === undefined) return this.#view(caller, await this.bus.call(UpdateCredential, members));
     requireKnownHosts(key, this.catalogue().providers());
     const record = await this.#intake.send(key, caller.organizationId, (sealedKey) =>
       this.bus.call(UpdateCredential, { ...members, sealedKey }),
     );
-    return this.#view(record);
+    return this.#view(caller, record);
   }
 
   async delete(caller: Principal, id: string): Promise<void> {
     await this.bus.call(DeleteCredential, ownCredential(caller, id));
   }
 
-  #view(record: CredentialRecord): CredentialDto {
-    return credentialView(record, warningsOf(record.provider, this.catalogue().providers()));
+  async #view(caller: Principal, record: CredentialRecord): Promise<CredentialDto> {
+    return (await this.#views(caller, [record]))[0]!;
+  }
+
+  async #views({ organizationId }: Principal, records: readonly CredentialRecord[]): Promise<CredentialDto[]> {
+    const uses = await this.uses.findUses(
+      organizationId,
+      records.map(({ id }) => id),
+    );
+    const providers = this.catalogue().providers();
+    return records.map((record) =>
+      credentialView(record, uses.get(record.id) ?? null, warningsOf(record.provider, providers)),
+    );
   }
 
   #requireProvider(slug: string): void {

@@ -45,9 +45,15 @@ export class IdempotencyInterceptor implements NestInterceptor {
 function requestUnder(key: string, request: EffectRequest, holdsSecret: boolean): IdempotentRequest {
   return {
     organizationId: principalOf(request).organizationId,
-    route: `${request.method} ${request.routeOptions.url ?? ''}`,
+    route: `${request.method} ${pathOf(request)}`,
     key,
     body: request.rawBody ?? Buffer.alloc(0),
     sealWith: holdsSecret ? readBearer(request.raw.rawHeaders) : null,
   };
+}
+
+/** The route with what its path names: the same key for another thing is another request. */
+function pathOf({ routeOptions, params }: EffectRequest): string {
+  const named = params as Readonly<Record<string, string>>;
+  return (routeOptions.url ?? '').replace(/:(\w+)/g, (_whole, name: string) => encodeURIComponent(named[name] ?? ''));
 }

@@ -11,6 +11,7 @@ import {
   UpstreamHttp,
   type ProviderAdapter,
 } from '@libs/inference';
+import { LastUses } from '@libs/persistence';
 import { CredentialsClient, Egress, Feeds, gauge, MessageBus, noteOwnFault } from '@libs/platform';
 import { GatewayEnv, providerKeyVariables } from '../gateway.env';
 import { CallContents } from '../generations/call-contents';
@@ -54,9 +55,13 @@ const engineLogger = new Logger(InferenceEngine.name);
     { provide: SharedCredentials, useFactory: () => new SharedCredentials(providerKeyVariables()) },
     {
       provide: CallerCredentials,
-      inject: [SharedCredentials, MessageBus, Feeds, GatewayEnv],
-      useFactory: (shared: SharedCredentials, bus: MessageBus, feeds: Feeds, env: GatewayEnv) => {
-        const options = { feed: feeds.of('credentials'), graceMs: env.KEY_GRACE_SECONDS * 1_000 };
+      inject: [SharedCredentials, MessageBus, Feeds, GatewayEnv, LastUses],
+      useFactory: (shared: SharedCredentials, bus: MessageBus, feeds: Feeds, env: GatewayEnv, uses: LastUses) => {
+        const options = {
+          feed: feeds.of('credentials'),
+          graceMs: env.KEY_GRACE_SECONDS * 1_000,
+          onUse: uses.note.bind(uses),
+        };
         return new CallerCredentials(shared, new CredentialsClient(bus, options));
       },
     },

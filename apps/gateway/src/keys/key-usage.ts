@@ -23,6 +23,9 @@ export interface KeyUsageFigures {
 export abstract class KeyUsage {
   abstract usageOf(tenant: Tenant, keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>>;
 
+  /** When keys were last used; those that never were are left out. */
+  abstract lastUsesOf(tenant: Tenant, keyHashes: readonly string[]): Promise<ReadonlyMap<string, Date>>;
+
   /** What is left of limits, as decimal US dollars, never below 0; one figure for every key that is asked about. */
   abstract leftOf(tenant: Tenant, limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>>;
 }

@@ -8,10 +8,11 @@ import {
 } from '@libs/contracts';
 import type { KeyUsageFigures } from './key-usage';
 
-/** What a key has spent, and what is left of its limit; null without one. */
+/** What a key has spent, what is left of its limit (null without one), and when it was last used. */
 export interface KeySpendingView {
   readonly usage: KeyUsageFigures;
   readonly leftUsd: string | null;
+  readonly lastUsedAt: Date | null;
 }
 
 /** A key in the shape of `Key` of the interface. */
@@ -26,6 +27,8 @@ export function keyView(key: KeyRecord, spending: KeySpendingView): KeyDto {
     policy: key.policy ?? null,
     created_at: key.createdAt,
     updated_at: key.updatedAt,
+    previous_key_expires_at: key.previousSecretUntil ?? null,
+    last_used_at: spending.lastUsedAt?.toISOString() ?? null,
   };
 }
 

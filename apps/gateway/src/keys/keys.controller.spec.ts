@@ -6,8 +6,10 @@ import {
   DeleteKey,
   GetKey,
   hashApiKey,
+  labelApiKey,
   ListKeys,
   readApiKeyKind,
+  RotateKey,
   UpdateKey,
   type CallContract,
   type CreateKeyRequest,
@@ -19,6 +21,7 @@ import { aCatalogue, aModel } from '@libs/inference/testing';
 import type { KeyLimit, Tenant } from '@libs/persistence';
 import { AppExceptionFilter, MessageBus, validateInstance } from '@libs/platform';
 import { AuditInterceptor } from '../audit/audit.interceptor';
+import { IdempotencyInterceptor } from '../idempotency/idempotency.interceptor';
 import { CurrentKeyController } from './current-key.controller';
 import { PolicyNames } from '../policies/policy-names';
 import { KeyUsage, NOTHING_SPENT, type KeyUsageFigures } from './key-usage';
@@ -88,6 +91,10 @@ class FakeUsage extends KeyUsage {
     return new Map([[HASH, figures]]);
   }
 
+  override async lastUsesOf(): Promise<ReadonlyMap<string, Date>> {
+    return new Map([[HASH, new Date('2026-02-03T04:05:06Z')]]);
+  }
+
   override async leftOf(_tenant: Tenant, limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>> {
     this.limits.push(limits.get(HASH));
     return new Map([...limits].map(([hash, { amountUsd }]) => [hash, hash === HASH ? '10.2' : amountUsd]));
@@ -107,6 +114,8 @@ const caller: Principal = {
   expiresAt: null,
 };
 
+const passesOn = { intercept: (_context: unknown, next: CallHandler) => next.handle() };
+
 describe(KeysController.name, () => {
   let app: NestFastifyApplication;
   let bus: AuthBus;
@@ -125,7 +134,9 @@ describe(KeysController.name, () => {
       ],
     })
       .overrideInterceptor(AuditInterceptor)
-      .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })
+      .useValue(passesOn)
+      .overrideInterceptor(IdempotencyInterceptor)
+      .useValue(passesOn)
       .compile();
     app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
     app.useGlobalFilters(new AppExceptionFilter({ log: () => {}, error: () => {}, warn: () => {} }));
@@ -278,6 +289,25 @@ describe(KeysController.name, () => {
     expect(bus.asked).toEqual([]);
   });
 
+  it('rotates a key with a secret that it shows once, of which it sends only hash and label', async () => {
+    const answer = await ask('POST', `/keys/${HASH}/rotate`, { overlap_seconds: 60 });
+    const { key, data } = answer.body as { key: string; data: { hash: string } };
+    expect([answer.status, readApiKeyKind(key), data.hash]).toEqual([201, 'api', HASH]);
+    expect(bus.asked).toEqual([
+      {
+        name: RotateKey.name,
+        request: {
+          organizationId: ORGANIZATION,
+          hash: HASH,
+          kind: 'api',
+          secretHash: hashApiKey(key),
+          label: labelApiKey(key),
+          overlapSeconds: 60,
+        },
+      },
+    ]);
+  });
+
   it('answers a key in the shape of the interface', async () => {
     const answer = await ask('GET', `/keys/${HASH}`);
     expect(answer).toMatchObject({ status: 200 });
@@ -306,6 +336,8 @@ describe(KeysController.name, () => {
         policy: { zdr: true },
         created_at: '2026-01-02T03:04:05.000Z',
         updated_at: null,
+        previous_key_expires_at: null,
+        last_used_at: '2026-02-03T04:05:06.000Z',
       },
     });
   });

@@ -2,6 +2,7 @@ import { Body, Controller, Delete, Get, Header, Param, Patch, Post, Query } from
 import {
   CreateKeyDto,
   ListKeysQueryDto,
+  RotateKeyDto,
   UpdateKeyDto,
   type KeyDto,
   type Principal,
@@ -10,6 +11,7 @@ import {
 import { validateClosed, validateInstance } from '@libs/platform';
 import { RequiresManagementKey } from '../auth/access.decorators';
 import { Caller } from '../auth/caller.decorator';
+import { EffectId, Idempotent } from '../idempotency/idempotent.decorator';
 import { KeysService, type CreatedKey } from './keys.service';
 
 /** The API keys of the caller's organization; for management keys (interface §5.3). */
@@ -47,5 +49,23 @@ export class KeysController {
   async delete(@Caller() caller: Principal, @Param('hash') hash: string): Promise<{ deleted: true }> {
     await this.keys.delete(caller, hash);
     return { deleted: true };
+  }
+
+  @Post(':hash/rotate')
+  @Header('Cache-Control', 'no-store')
+  @Idempotent({ holdsSecret: true })
+  async rotate(
+    @Caller() caller: Principal,
+    @Param('hash') hash: string,
+    @Body() body: unknown,
+    @EffectId() effectId: string | undefined,
+  ): Promise<CreatedKey> {
+    return this.keys.rotate(caller, hash, validateClosed(RotateKeyDto, body), effectId);
+  }
+
+  /** Ends the overlap: only the current secret works from now on. */
+  @Delete(':hash/rotation')
+  async endRotation(@Caller() caller: Principal, @Param('hash') hash: string): Promise<{ data: KeyDto }> {
+    return { data: await this.keys.endRotation(caller, hash) };
   }
 }

@@ -1,13 +1,16 @@
 import {
   API_KEY_HASH,
   CreateKey,
+  DEFAULT_KEY_OVERLAP,
   DeleteKey,
+  EndKeyRotation,
   GetKey,
   hashApiKey,
   labelApiKey,
   ListKeys,
   mintApiKey,
   readPage,
+  RotateKey,
   UpdateKey,
   usdFromNumber,
   type CreateKeyDto,
@@ -17,6 +20,7 @@ import {
   type KeyReference,
   type ListKeysQueryDto,
   type Principal,
+  type RotateKeyDto,
   type UpdateKeyDto,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -64,7 +68,7 @@ export class KeysService {
       creatorUserId: body.creator_user_id ?? null,
       policy: this.policies.check(body.policy),
     });
-    return { data: keyView(record, { usage: NOTHING_SPENT, leftUsd: record.limitUsd }), key };
+    return { data: keyView(record, { usage: NOTHING_SPENT, leftUsd: record.limitUsd, lastUsedAt: null }), key };
   }
 
   async list(caller: Principal, query: ListKeysQueryDto): Promise<KeyDto[]> {
@@ -101,6 +105,23 @@ export class KeysService {
     await this.bus.call(DeleteKey, ownApiKey(caller, hash));
   }
 
+  /** @param rotationId the same for each attempt of one request; left out where the request is sent once */
+  async rotate(caller: Principal, hash: string, body: RotateKeyDto, rotationId?: string): Promise<CreatedKey> {
+    const key = mintApiKey(this.serviceName, 'api');
+    const record = await this.bus.call(RotateKey, {
+      ...ownApiKey(caller, hash),
+      secretHash: hashApiKey(key),
+      label: labelApiKey(key),
+      overlapSeconds: body.overlap_seconds ?? DEFAULT_KEY_OVERLAP,
+      ...(rotationId !== undefined && { rotationId }),
+    });
+    return { data: await this.view(caller, record), key };
+  }
+
+  async endRotation(caller: Principal, hash: string): Promise<KeyDto> {
+    return this.view(caller, await this.bus.call(EndKeyRotation, ownApiKey(caller, hash)));
+  }
+
   /** The caller's own key, of either kind. */
   async current(caller: Principal): Promise<CurrentKeyDto> {
     const { organizationId, keyHash } = caller;
@@ -114,14 +135,17 @@ export class KeysService {
 
   private async spendingOf(tenant: Tenant, keys: readonly KeyRecord[]): Promise<(key: KeyRecord) => KeySpendingView> {
     const limits = new Map(keys.flatMap((key) => limitEntry(key)));
-    const [usage, left] = await Promise.all([
-      this.usage.usageOf(
-        tenant,
-        keys.map(({ hash }) => hash),
-      ),
+    const hashes = keys.map(({ hash }) => hash);
+    const [usage, uses, left] = await Promise.all([
+      this.usage.usageOf(tenant, hashes),
+      this.usage.lastUsesOf(tenant, hashes),
       limits.size === 0 ? new Map<string, string>() : this.usage.leftOf(tenant, limits),
     ]);
-    return ({ hash }) => ({ usage: usage.get(hash) ?? NOTHING_SPENT, leftUsd: left.get(hash) ?? null });
+    return ({ hash }) => ({
+      usage: usage.get(hash) ?? NOTHING_SPENT,
+      leftUsd: left.get(hash) ?? null,
+      lastUsedAt: uses.get(hash) ?? null,
+    });
   }
 }
 

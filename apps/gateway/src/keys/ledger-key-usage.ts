@@ -1,16 +1,23 @@
 import { Injectable } from '@nestjs/common';
-import { LedgerRepository, type KeyLimit, type Tenant } from '@libs/persistence';
+import { LastUsesRepository, LedgerRepository, type KeyLimit, type Tenant } from '@libs/persistence';
 import { KeyUsage, type KeyUsageFigures } from './key-usage';
 
 /** What keys were charged and may still be, from the ledger. */
 @Injectable()
 export class LedgerKeyUsage extends KeyUsage {
-  constructor(private readonly ledger: LedgerRepository) {
+  constructor(
+    private readonly ledger: LedgerRepository,
+    private readonly uses: LastUsesRepository,
+  ) {
     super();
   }
 
   override usageOf(tenant: Tenant, keyHashes: readonly string[]): Promise<ReadonlyMap<string, KeyUsageFigures>> {
     return this.ledger.spendingOf(tenant, keyHashes);
+  }
+
+  override lastUsesOf({ organizationId }: Tenant, keyHashes: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+    return this.uses.findUses(organizationId, keyHashes);
   }
 
   override leftOf(tenant: Tenant, limits: ReadonlyMap<string, KeyLimit>): Promise<ReadonlyMap<string, string>> {

@@ -23,11 +23,13 @@ const job = {
 
 describe(VideoEndpoints.name, () => {
   let told: unknown[];
+  let uses: unknown[];
   let wasRefused: boolean;
   let endpoints: VideoEndpoints;
 
   beforeEach(() => {
     told = [];
+    uses = [];
     wasRefused = false;
     endpoints = new VideoEndpoints({
       catalogue: () => aCatalogue(model),
@@ -38,7 +40,13 @@ describe(VideoEndpoints.name, () => {
         noteVerdict: (...verdict) => void told.push(verdict),
         wasRefused: (key) => key === KEY && wasRefused,
       },
+      onKeyUse: (...use) => void uses.push(use),
     });
+  });
+
+  it('notes that the API key of a job is used', async () => {
+    await endpoints.routeOf({ ...job, organizationId: 'organization', apiKeyHash: 'hash' });
+    expect(uses).toEqual([['organization', 'hash']]);
   });
 
   it("passes on that a provider refused a caller's own key, and nothing else that it says", async () => {
@@ -73,6 +81,7 @@ describe(VideoEndpoints.name, () => {
       adapters: new Map([['google-vertex', { video: {} } as ProviderAdapter]]),
       shared: new SharedCredentials({}),
       vault: { open: async () => new Secret(JSON.stringify(account)), noteVerdict: () => {}, wasRefused: () => false },
+      onKeyUse: () => {},
     });
     const route = own.routeOf({ ...job, provider: 'google-vertex', region: at } as VideoJob);
     if (url === null) await expect(route).rejects.toMatchObject({ code: 'permission_denied' });

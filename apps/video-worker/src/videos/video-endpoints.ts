@@ -42,6 +42,8 @@ export interface EndpointParts {
   readonly adapters: ReadonlyMap<string, ProviderAdapter>;
   readonly shared: SharedCredentials;
   readonly vault: Pick<CredentialVault, 'open' | 'noteVerdict'> & { wasRefused(key: Secret): boolean };
+  /** Given the API key of each job that is worked on. */
+  readonly onKeyUse: (organizationId: string, keyHash: string) => void;
 }
 
 /** Finds the endpoint and the key that a job was accepted for, and no others: a job is only known where it was made. */
@@ -57,6 +59,7 @@ export class VideoEndpoints {
     const api = named && this.parts.adapters.get(named.provider.protocol)?.video;
     if (!named || !api) throw unavailable(job, 'the catalogue does not name its endpoint');
     const { endpoint, apiKey, ownKey } = await this.keyFor(job, named);
+    this.parts.onKeyUse(job.organizationId, job.apiKeyHash);
     return {
       endpoint,
       api,

@@ -1,4 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import { LastUses } from '@libs/persistence';
 import { BlobStore, CredentialsClient, Egress, Feeds, MessageBus, openBlobStore } from '@libs/platform';
 import type { VideoProviders } from '../create-video-providers';
 import { VideoWorkerEnv } from '../video-worker.env';
@@ -36,8 +37,8 @@ export class VideosModule {
       providers: [
         {
           provide: VideoEndpoints,
-          inject: [MessageBus, Feeds, VideoWorkerEnv],
-          useFactory: (bus: MessageBus, feeds: Feeds, { KEY_GRACE_SECONDS }: VideoWorkerEnv) =>
+          inject: [MessageBus, Feeds, VideoWorkerEnv, LastUses],
+          useFactory: (bus: MessageBus, feeds: Feeds, { KEY_GRACE_SECONDS }: VideoWorkerEnv, uses: LastUses) =>
             new VideoEndpoints({
               catalogue: () => catalogue.current(),
               adapters,
@@ -45,7 +46,9 @@ export class VideosModule {
               vault: new CredentialsClient(bus, {
                 feed: feeds.of('credentials'),
                 graceMs: KEY_GRACE_SECONDS * 1_000,
+                onUse: uses.note.bind(uses),
               }),
+              onKeyUse: uses.note.bind(uses),
             }),
         },
       ],

@@ -108,6 +108,8 @@ export interface CredentialDto {
   declared_region: CredentialRegion | null;
   declared_zdr: boolean | null;
   sort_order: number;
+  /** Beyond the interface: when its key last served a call, up to two minutes late; null when it has not yet. */
+  last_used_at: string | null;
   /** Beyond the interface: that the provider refused the key when it was last used; null else. */
   last_error: {
     readonly kind: 'refused';
@@ -127,6 +129,7 @@ export const READ_ONLY_OF_CREDENTIALS = [
   'label',
   'created_at',
   'sort_order',
+  'last_used_at',
   'last_error',
   'warnings',
 ] as const satisfies readonly (keyof CredentialDto)[];

@@ -1,7 +1,19 @@
-import { buildMessage, IsBoolean, IsIn, IsOptional, IsUUID, ValidateBy, type ValidationOptions } from 'class-validator';
+import {
+  buildMessage,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsOptional,
+  IsUUID,
+  Max,
+  Min,
+  ValidateBy,
+  type ValidationOptions,
+} from 'class-validator';
 import { IsNameText, IsUtcInstant, MayBeAbsent } from '../organizations/member-rules';
 import { PageQueryDto } from '../organizations/page.dto';
 import { IsRoutingPolicy, type DataRegion, type RoutingPolicy } from '../routing/routing-policy';
+import { MAX_KEY_OVERLAP } from './key-rotation.messages';
 import { LIMIT_RESETS, type LimitReset } from './keys.messages';
 import { MAX_USD, usdFromNumber } from './usd-amount';
 
@@ -88,6 +100,16 @@ export class UpdateKeyDto {
   policy?: RoutingPolicy | null;
 }
 
+/** Body of `POST /keys/{hash}/rotate`. Ours. */
+export class RotateKeyDto {
+  /** For how long the old secret goes on working; 0 ends it at once. Left out: a day. */
+  @MayBeAbsent()
+  @IsInt()
+  @Min(0)
+  @Max(MAX_KEY_OVERLAP)
+  overlap_seconds?: number;
+}
+
 /** Query of `GET /keys`; query members arrive as text. */
 export class ListKeysQueryDto extends PageQueryDto {
   /** `true` lists disabled keys too. */
@@ -135,6 +157,10 @@ export interface KeyDto extends KeyLimitsDto {
   policy: RoutingPolicy | null;
   created_at: string;
   updated_at: string | null;
+  /** Ours: until when the secret before the last rotation works; null when only the current one does. */
+  previous_key_expires_at: string | null;
+  /** Ours: when a call, batch or video last used the key, up to two minutes late; null when none has yet. */
+  last_used_at: string | null;
 }
 
 /** Members that only the service sets; clients may send them back. */
@@ -153,6 +179,8 @@ export const READ_ONLY_OF_KEYS = [
   'external_user',
   'created_at',
   'updated_at',
+  'previous_key_expires_at',
+  'last_used_at',
 ] as const satisfies readonly (keyof KeyDto)[];
 
 /** `CurrentKey` of the interface, what `GET /key` answers in `data`. */

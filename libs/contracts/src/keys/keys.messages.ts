@@ -8,7 +8,10 @@ import type { WorkspaceSettings } from '../workspaces/workspace-settings';
 import type { ApiKeyKind } from './api-key-format';
 import { USD_DECIMAL } from './usd-amount';
 
-/** SHA-256 of a key in lower-case hex: the public identifier of a key, and its path id in `/keys/{hash}`. */
+/**
+ * SHA-256 of a key in lower-case hex: the public identifier of a key, and its path id in `/keys/{hash}`. A rotated key
+ * keeps that of its first secret.
+ */
 export const API_KEY_HASH = /^[0-9a-f]{64}$/;
 
 /** A limit starts anew at 00:00 UTC: every day, every Monday, or on the first of the month. */
@@ -22,6 +25,7 @@ export const KEY_KINDS: readonly ApiKeyKind[] = ['api', 'management'];
  * workspaces and has none of its own.
  */
 export class Principal {
+  /** Of the key record, whichever of its secrets was presented. */
   keyHash: string;
   /** UUID: what logs name instead of the hash. */
   keyId: string;
@@ -34,7 +38,7 @@ export class Principal {
   limitUsd: string | null;
   limitReset: LimitReset | null;
   includeByokInLimit: boolean;
-  /** ISO 8601 UTC; null is never. */
+  /** ISO 8601 UTC; null is never. For the old secret of a rotated key not after its overlap. */
   expiresAt: string | null;
   /** Whom the key was made for, in the words of who made it. */
   creatorUserId?: string | null;
@@ -75,11 +79,21 @@ export class KeyRecord {
   policy?: RoutingPolicy | null;
   createdAt: string;
   updatedAt: string | null;
+  /** ISO 8601 UTC: until when the secret before the current one works; null when only the current one does. */
+  previousSecretUntil?: string | null;
 }
 
 export class VerifyKeyRequest {
   @Matches(API_KEY_HASH)
   keyHash: string;
+
+  /**
+   * What the hash is of: the `secret` that a caller presents, or the `record` that a batch or token names. A record
+   * stays usable under its hash when the secret of that hash no longer is. Left out: `secret`.
+   */
+  @IsOptional()
+  @IsIn(['secret', 'record'])
+  by?: 'secret' | 'record';
 }
 
 export class VerifyKeyResponse {

@@ -1,6 +1,7 @@
 import { credentialContracts } from '../credentials/credentials.messages';
 import { vaultContracts } from '../credentials/vault.messages';
 import { feedContracts } from '../feeds/feeds.messages';
+import { keyRotationContracts } from '../keys/key-rotation.messages';
 import { keyContracts } from '../keys/keys.messages';
 import { authorizationCodeContracts } from '../oauth/authorization-codes.messages';
 import { consentSessionContracts } from '../oauth/consent-sessions.messages';
@@ -20,6 +21,7 @@ import type { Contract } from './contract';
 /** Every contract of the house. A process that consumes a queue refuses to boot unless it handles all of its contracts. */
 export const allContracts: readonly Contract[] = [
   ...keyContracts,
+  ...keyRotationContracts,
   ...feedContracts,
   ...organizationContracts,
   ...workspaceContracts,

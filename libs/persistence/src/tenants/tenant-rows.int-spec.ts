@@ -30,6 +30,7 @@ const GUARDED = [
   'generations',
   'idempotency_keys',
   'identity_issuers',
+  'last_uses',
   'ledger_accounts',
   'ledger_byok_months',
   'ledger_holds',

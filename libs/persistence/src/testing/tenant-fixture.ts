@@ -53,6 +53,7 @@ function accountPossessions({ workspaceId }: WorkspaceTenant, common: Common): P
     ['webhook_secrets', { ...owner, ...sealed, id }],
     ['webhook_deliveries', { ...owner, id, url: 'https://a.example', host: 'a.example', type: 't', payload: '{}' }],
     ['idempotency_keys', { ...organization, ...request }],
+    ['last_uses', { ...organization, subject: key.api_key_hash, used_at: '2026-01-01' }],
     ['audit_entries', { ...organization, key_id: id, action: 'POST /keys', request_id: 'r' }],
   ];
 }

@@ -30,6 +30,22 @@ describe(CredentialsClient.name, () => {
     client = new CredentialsClient(bus, { monotonicNowMs: () => nowMs });
   });
 
+  it('notes the use of each key that it hands out, and of none that is gone', async () => {
+    const uses: unknown[] = [];
+    client = new CredentialsClient(bus, { monotonicNowMs: () => nowMs, onUse: (...use) => void uses.push(use) });
+    await client.open('c1', owner);
+    await client.open('c1', owner);
+    expect(uses).toEqual([
+      ['organization', 'c1'],
+      ['organization', 'c1'],
+    ]);
+    bus.answers(OpenCredential, () => {
+      throw new AppError('not_found', 'No such credential');
+    });
+    expect(await client.open('c2', owner)).toBeNull();
+    expect(uses).toHaveLength(2);
+  });
+
   it('tells of the key that was used, also when there is a newer one by then', async () => {
     const old = await client.open('c1', owner);
     nowMs += 1_000;

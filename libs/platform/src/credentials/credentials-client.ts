@@ -11,6 +11,8 @@ export interface CredentialsClientOptions {
   /** For how long keys in use stay in use while the credentials app cannot be asked; 0: not at all. */
   readonly graceMs?: number;
   readonly monotonicNowMs?: () => number;
+  /** Given each credential whose key is handed out, with the organization that it belongs to. */
+  readonly onUse?: (organizationId: string, id: string) => void;
 }
 
 /** For how long at least the lists, which hold no keys, are used while the credentials app cannot be asked. */
@@ -21,9 +23,11 @@ export class CredentialsClient {
   readonly #directory: CredentialDirectory;
   readonly #opener: CredentialOpener;
   readonly #verdicts: KeyVerdicts;
+  readonly #onUse: (organizationId: string, id: string) => void;
 
   constructor(bus: MessageBus, options: CredentialsClientOptions = {}) {
-    const { feed = NO_FEED, graceMs = 0, monotonicNowMs = () => performance.now() } = options;
+    const { feed = NO_FEED, graceMs = 0, monotonicNowMs = () => performance.now(), onUse = () => {} } = options;
+    this.#onUse = onUse;
     const listGraceMs = Math.max(LEAST_LIST_GRACE_MS, graceMs);
     this.#directory = new CredentialDirectory(bus, { feed, graceMs: listGraceMs, monotonicNowMs });
     this.#opener = new CredentialOpener(bus, { feed, graceMs, monotonicNowMs });
@@ -39,8 +43,10 @@ export class CredentialsClient {
   }
 
   /** The key of one of them; null when it is gone. */
-  open(id: string, owner: CredentialOwner): Promise<Secret | null> {
-    return this.#opener.open(id, owner);
+  async open(id: string, owner: CredentialOwner): Promise<Secret | null> {
+    const key = await this.#opener.open(id, owner);
+    if (key !== null) this.#onUse(owner.organizationId, id);
+    return key;
   }
 
   /** Whether a key that `open` gave had been refused by its provider: only then it is news that it is taken. */

@@ -105,6 +105,42 @@ describe(KeyDirectory.name, () => {
     expect(await again).toBeNull();
   });
 
+  it('asks again for every secret of a key that changed, and for the key itself', async () => {
+    const keys = directory();
+    const [old, next] = ['0'.repeat(64), '1'.repeat(64)];
+    void keys.find(old);
+    void keys.find(next);
+    void keys.findRecord(HASH);
+    for (let index = 0; index < 3; index += 1) await bus.answer(index, principal());
+    expect([keys.find(old), keys.find(next), keys.findRecord(HASH)]).toEqual([principal(), principal(), principal()]);
+    feed.change(HASH);
+    for (const again of [keys.find(old), keys.find(next), keys.findRecord(HASH)]) expect(again).toBeInstanceOf(Promise);
+  });
+
+  it('does not take the name of a key for its secret', async () => {
+    const keys = directory();
+    void keys.findRecord(HASH);
+    await bus.answer(0, principal());
+    const bySecret = keys.find(HASH);
+    expect(bus.asked).toMatchObject([
+      { keyHash: HASH, by: 'record' },
+      { keyHash: HASH, by: 'secret' },
+    ]);
+    await bus.answer(1, null);
+    expect(await bySecret).toBeNull();
+    expect(keys.findRecord(HASH)).toEqual(principal());
+  });
+
+  it('notes each use of a key, and none of what is no key', async () => {
+    const uses: string[] = [];
+    const keys = await directoryThatKnows({ onUse: ({ keyHash }) => void uses.push(keyHash) });
+    expect(uses).toEqual([HASH]);
+    void keys.find(HASH);
+    void keys.find('0'.repeat(64));
+    await bus.answer(1, null);
+    expect(uses).toEqual([HASH, HASH]);
+  });
+
   it('forgets everything when anything may have changed', async () => {
     const keys = await directoryThatKnows();
     feed.forgetAll();

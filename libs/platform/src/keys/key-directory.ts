@@ -1,4 +1,4 @@
-import { VerifyKey, type Principal } from '@libs/contracts';
+import { VerifyKey, type Principal, type VerifyKeyRequest } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { NO_FEED, type ChangeFeed } from '../feeds/change-feed';
 import { FeedCache } from '../feeds/feed-cache';
@@ -12,6 +12,8 @@ export interface KeyDirectoryOptions {
   readonly maxEntries: number;
   /** Questions on their way at once; more are refused as overload. */
   readonly maxLookups: number;
+  /** Given each principal that is found. Called on the way of every request, so it must cost nothing. */
+  readonly onUse: (principal: Principal) => void;
   /** Monotonic milliseconds, of the clock that the feed has. */
   readonly monotonicNowMs: () => number;
   /** Milliseconds since the epoch, to judge expiry. */
@@ -28,6 +30,7 @@ const DEFAULTS: KeyDirectoryOptions = {
   graceMs: 0,
   maxEntries: 20_000,
   maxLookups: 1_000,
+  onUse: () => {},
   monotonicNowMs: () => performance.now(),
   wallNowMs: () => Date.now(),
 };
@@ -35,6 +38,11 @@ const DEFAULTS: KeyDirectoryOptions = {
 const NEVER = Number.POSITIVE_INFINITY;
 /** A second fence: should a change ever go unnoticed, it is found out within this time. */
 const MAX_AGE_MS = 3_600_000;
+
+/** Before the hash of a record, as the same hash may be that of a secret which no longer works. */
+const OF_RECORD = 'record ';
+
+type By = NonNullable<VerifyKeyRequest['by']>;
 
 /**
  * Finds the principal of a key hash, as the auth app last answered and its feed of changes confirms.
@@ -44,18 +52,22 @@ const MAX_AGE_MS = 3_600_000;
  * once and invented keys fill no memory.
  */
 export class KeyDirectory {
-  readonly #cache: FeedCache<Known>;
+  readonly #cache: FeedCache<Known, By>;
+  readonly #onUse: (principal: Principal) => void;
 
   constructor(bus: MessageBus, options: Partial<KeyDirectoryOptions> = {}) {
-    const { feed, wallNowMs, ...bounds } = { ...DEFAULTS, ...options };
-    const read = async (keyHash: string): Promise<Known | null> => {
-      const { principal } = await bus.call(VerifyKey, { keyHash });
+    const { feed, wallNowMs, onUse, ...bounds } = { ...DEFAULTS, ...options };
+    this.#onUse = onUse;
+    const read = async (name: string, by: By): Promise<Known | null> => {
+      const keyHash = by === 'record' ? name.slice(OF_RECORD.length) : name;
+      const { principal } = await bus.call(VerifyKey, { keyHash, by });
       return principal && { principal, expiresAtMs: expiryOf(principal) };
     };
-    this.#cache = new FeedCache<Known>(feed, read, {
+    this.#cache = new FeedCache<Known, By>(feed, read, {
       ...bounds,
       maxAgeMs: MAX_AGE_MS,
-      subjectsOf: (keyHash, { principal: { workspaceId } }) =>
+      // The feed names the record of a key, whichever of its secrets it was found by.
+      subjectsOf: (_name, { principal: { keyHash, workspaceId } }) =>
         workspaceId === null ? [keyHash] : [keyHash, workspaceId],
       isOver: ({ expiresAtMs }) => expiresAtMs !== NEVER && expiresAtMs <= wallNowMs(),
       refusal: unavailable,
@@ -63,13 +75,29 @@ export class KeyDirectory {
   }
 
   /**
-   * Returns the principal at once when it is known, a promise when it must be asked for; null for no usable key.
+   * Returns the principal of a secret at once when it is known, a promise when it must be asked for; null for no usable
+   * key.
    *
+   * @param secretHash of the key as a caller presents it
    * @throws AppError unavailable while the key cannot be judged, at once or by the promise
    */
-  find(keyHash: string): Principal | Promise<Principal | null> {
-    const found = this.#cache.find(keyHash, undefined);
-    return found instanceof Promise ? found.then((known) => known?.principal ?? null) : found.principal;
+  find(secretHash: string): Principal | Promise<Principal | null> {
+    return this.#find(secretHash, 'secret');
+  }
+
+  /** The same for a key that a batch or an access token names: it stays the same key when its secret is rotated. */
+  findRecord(keyHash: string): Principal | Promise<Principal | null> {
+    return this.#find(OF_RECORD + keyHash, 'record');
+  }
+
+  #find(name: string, by: By): Principal | Promise<Principal | null> {
+    const found = this.#cache.find(name, by);
+    return found instanceof Promise ? found.then((known) => known && this.#used(known)) : this.#used(found);
+  }
+
+  #used({ principal }: Known): Principal {
+    this.#onUse(principal);
+    return principal;
   }
 }
 

@@ -11,7 +11,7 @@ import {
   type Principal,
   type WorkspaceRecord,
 } from '@libs/contracts';
-import { AuditRepository } from '@libs/persistence';
+import { AuditRepository, LastUses } from '@libs/persistence';
 import { MessageBus } from '@libs/platform';
 import { AuthorizationCodesService } from '../authorization-codes.service';
 
@@ -34,6 +34,7 @@ export class ConsentService {
     private readonly bus: MessageBus,
     private readonly codes: AuthorizationCodesService,
     private readonly audit: AuditRepository,
+    private readonly uses: LastUses,
   ) {}
 
   /** Whether the key is a management key that can be used, and `sessionSecret` now stands for it. */
@@ -49,7 +50,9 @@ export class ConsentService {
 
   async findManager(sessionSecret: string | null): Promise<Principal | null> {
     if (sessionSecret === null) return null;
-    return (await this.bus.call(FindConsentSession, { sessionHash: hashOfSecret(sessionSecret) })).principal;
+    const { principal } = await this.bus.call(FindConsentSession, { sessionHash: hashOfSecret(sessionSecret) });
+    if (principal !== null) this.uses.note(principal.organizationId, principal.keyHash);
+    return principal;
   }
 
   async workspacesOf({ organizationId }: Principal): Promise<readonly WorkspaceRecord[]> {

@@ -1,0 +1,54 @@
+import { IsInt, IsOptional, IsUUID, Matches, Max, Min } from 'class-validator';
+import { call } from '../messages/contract';
+import { queues } from '../messages/queues';
+import { IsNameText } from '../organizations/member-rules';
+import { API_KEY_HASH, KeyRecord, KeyReference } from './keys.messages';
+
+/** In seconds: for how long the old secret of a rotated key may go on working. */
+export const MAX_KEY_OVERLAP = 604_800;
+export const DEFAULT_KEY_OVERLAP = 86_400;
+
+/** A new secret for a key, of which only hash and label are sent. */
+export class RotateKeyRequest extends KeyReference {
+  @Matches(API_KEY_HASH)
+  secretHash: string;
+
+  @IsNameText(1, 80)
+  label: string;
+
+  @IsInt()
+  @Min(0)
+  @Max(MAX_KEY_OVERLAP)
+  overlapSeconds: number;
+
+  /** The same for each attempt of one request. Another attempt replaces the secret that the first one made. */
+  @IsOptional()
+  @IsUUID()
+  rotationId?: string;
+}
+
+/** The key gets the new secret; its old one works for the overlap, and the one before that no longer. Errors: `not_found`. */
+export const RotateKey = call({
+  queue: queues.auth,
+  name: 'auth.rotate-key',
+  askedBy: ['gateway'],
+  repeat: 'refused',
+  timeoutMs: 5_000,
+  changes: 'access',
+  request: RotateKeyRequest,
+  response: KeyRecord,
+});
+
+/** From now on only the current secret works. Does nothing when that is so already. Errors: `not_found`. */
+export const EndKeyRotation = call({
+  queue: queues.auth,
+  name: 'auth.end-key-rotation',
+  askedBy: ['gateway'],
+  repeat: 'refused',
+  timeoutMs: 5_000,
+  changes: 'access',
+  request: KeyReference,
+  response: KeyRecord,
+});
+
+export const keyRotationContracts = [RotateKey, EndKeyRotation];
