@@ -38,6 +38,7 @@ import { OwnKeysOnly1763900000215 } from './1763900000215-own-keys-only';
 import { BatchesThatLeaveNothing1763900000216 } from './1763900000216-batches-that-leave-nothing';
 import { ClientRequestIds1763900000217 } from './1763900000217-client-request-ids';
 import { NativeResults1763900000220 } from './1763900000220-native-results';
+import { HoldsThatCountByok1763900000260 } from './1763900000260-holds-that-count-byok';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -81,4 +82,5 @@ export const migrations = [
   BatchesThatLeaveNothing1763900000216,
   ClientRequestIds1763900000217,
   NativeResults1763900000220,
+  HoldsThatCountByok1763900000260,
 ];
