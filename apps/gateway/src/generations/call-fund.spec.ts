@@ -26,9 +26,20 @@ describe(CallFund.name, () => {
     const hold = new FakeHold(100n, 1_000n);
     const fund = new CallFund(hold, (tokens) => BigInt(tokens));
     const turn = await fund.reserveTurn(100);
-    fund.spent(turn, 180n);
+    fund.spent(turn, { totalCost: 180n });
     await fund.reserveTurn(100);
     expect(hold.covered).toEqual([100n, 280n]);
+  });
+
+  it.each([
+    [true, 305n],
+    [false, 205n],
+  ])('counts what an own provider charged only where a limit does (%s)', async (countsByok, total) => {
+    const hold = new FakeHold(100n, 1_000n);
+    const fund = new CallFund(hold, (tokens) => BigInt(tokens), countsByok);
+    fund.spent(await fund.reserveTurn(100), { totalCost: 5n, upstreamCost: 100n });
+    await fund.reserveTurn(200);
+    expect(hold.covered).toEqual([100n, total]);
   });
 
   it('counts what runs at one time together, and nothing of what was refused', async () => {
@@ -37,7 +48,7 @@ describe(CallFund.name, () => {
     const asked = await Promise.allSettled([40n, 70n, 40n, 30n, 20n].map((amount) => fund.reserve(amount)));
     expect(asked.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled']);
     await expect(fund.reserve(1n)).rejects.toEqual(refusal);
-    fund.spent(40n, 10n);
+    fund.spent(40n, { totalCost: 10n });
     expect(await fund.reserve(30n)).toBe(30n);
   });
 });

@@ -1,4 +1,4 @@
-import type { PicoUsd, PromptKinds } from '@libs/inference';
+import { countedCost, type Cost, type PicoUsd, type PromptKinds } from '@libs/inference';
 import type { GenerationTicket } from './generation-ticket';
 
 /**
@@ -16,6 +16,8 @@ export class CallFund {
     private readonly ticket: Pick<GenerationTicket, 'cover'>,
     /** Estimates a turn with a prompt of so many tokens, of the kinds of the call's own where none are given. */
     private readonly turnPicoUsd: (promptTokens: number, kinds?: PromptKinds | null) => PicoUsd,
+    /** Whether a limit counts what own providers charge: then estimates are list prices, and so must be what was spent. */
+    private readonly countsByok = false,
   ) {}
 
   /** Resolves with what was reserved. @throws AppError payment_required when it is not there */
@@ -37,7 +39,7 @@ export class CallFund {
   }
 
   /** What an amount was reserved for has ended, and cost this. */
-  spent(reservedPicoUsd: PicoUsd, costPicoUsd: PicoUsd): void {
-    this.takenPicoUsd += costPicoUsd - reservedPicoUsd;
+  spent(reservedPicoUsd: PicoUsd, cost: Pick<Cost, 'totalCost' | 'upstreamCost'>): void {
+    this.takenPicoUsd += (this.countsByok ? countedCost(cost) : cost.totalCost) - reservedPicoUsd;
   }
 }

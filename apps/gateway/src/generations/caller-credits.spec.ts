@@ -43,6 +43,20 @@ describe(CallerCredits.name, () => {
     expect(credits.covers(payer(FORTY), USD)).toBe(false);
   });
 
+  it('counts what an own provider charged against limits and budgets that include it', () => {
+    for (const includesByok of [false, true]) {
+      const limit = { ...FORTY, includesByok };
+      const limited = payer(limit);
+      credits.learn(limited, { ...rich, keyLeftUsd: '40' });
+      credits.spent(limited, USD, 20n * USD);
+      expect(credits.covers(limited, USD)).toBe(!includesByok);
+      const budgeted = { ...payer(null), budgets: [limit] };
+      credits.learn(budgeted, { ...rich, keyLeftUsd: null, workspaceLeftUsd: '40' });
+      credits.spent(budgeted, USD, 20n * USD);
+      expect(credits.covers(budgeted, USD)).toBe(!includesByok);
+    }
+  });
+
   it('knows nothing of a limit that was changed, or of one that a hold was refused by', () => {
     credits.learn(payer(FORTY), { ...rich, keyLeftUsd: '40' });
     expect(credits.covers(payer({ ...FORTY, amountUsd: '30' }), USD)).toBe(false);

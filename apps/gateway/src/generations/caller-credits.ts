@@ -52,12 +52,15 @@ export class CallerCredits {
     if (budget !== null) this.budgets.started(budget, holdPicoUsd);
   }
 
-  spent(payer: Payer, amountPicoUsd: PicoUsd): void {
+  /** @param byokPicoUsd what the caller's own provider charged beside it, which some limits count */
+  spent(payer: Payer, amountPicoUsd: PicoUsd, byokPicoUsd: PicoUsd = 0n): void {
     this.organizations.spent(payer.organizationId, amountPicoUsd);
     const limit = limitOf(payer);
-    if (limit !== null) this.limits.spent(limit, amountPicoUsd);
+    const counted = amountPicoUsd + byokPicoUsd;
+    if (limit !== null) this.limits.spent(limit, payer.keyLimit?.includesByok === true ? counted : amountPicoUsd);
     const budget = budgetOf(payer);
-    if (budget !== null) this.budgets.spent(budget, amountPicoUsd);
+    const isCounted = payer.budgets?.some(({ includesByok }) => includesByok) === true;
+    if (budget !== null) this.budgets.spent(budget, isCounted ? counted : amountPicoUsd);
   }
 
   /** A hold was refused: whatever is known of its payer is out of date. */

@@ -12,7 +12,7 @@ import { counter, gauge, tracing } from '@libs/platform';
 import { callSpan } from './call-span';
 import { CallerCredits } from './caller-credits';
 import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks } from './generation-ticket';
-import { openingRowOf, settlementOf } from './generation-rows';
+import { byokOf, openingRowOf, settlementOf } from './generation-rows';
 import { HoldExtensions } from './hold-extensions';
 import { OpenCalls } from './open-calls';
 import { SettlementQueue } from './settlement-queue';
@@ -145,12 +145,12 @@ export class GenerationRecorder {
   private endUnwritten({ opening, holdPicoUsd, isAhead }: GenerationTicket, outcome: CallOutcome | null): void {
     if (isAhead) this.credits.started(opening, -holdPicoUsd);
     if (outcome === null) return;
-    this.credits.spent(opening, outcome.costPicoUsd);
+    this.credits.spent(opening, outcome.costPicoUsd, byokOf(outcome));
     this.settlements.add(settlementOf(opening, outcome));
   }
 
   private endWritten({ opening, state, holdPicoUsd }: GenerationTicket, outcome: CallOutcome): void {
-    if (state === 'open') this.credits.spent(opening, outcome.costPicoUsd - holdPicoUsd);
+    if (state === 'open') this.credits.spent(opening, outcome.costPicoUsd - holdPicoUsd, byokOf(outcome));
     this.settlements.add(settlementOf(opening, outcome));
   }
 
@@ -287,7 +287,7 @@ export class GenerationRecorder {
     // Nothing was held, and a call that cost nothing leaves nothing to write.
     if (ticket.state === 'refused' && deferred.costUsd === '0') return;
     if (ticket.state === 'open') {
-      this.credits.spent(ticket.opening, parseUsd(deferred.costUsd) - ticket.holdPicoUsd);
+      this.credits.spent(ticket.opening, parseUsd(deferred.costUsd) - ticket.holdPicoUsd, byokOf(deferred));
     }
     this.settlements.add(deferred);
   }

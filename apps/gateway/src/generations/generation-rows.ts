@@ -1,4 +1,4 @@
-import { formatUsd } from '@libs/inference';
+import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
 import type { GenerationOpening, GenerationSettlement } from '@libs/persistence';
 import type { CallOutcome, GenerationTicket, Opening } from './generation-ticket';
 
@@ -35,4 +35,9 @@ export function settlementOf(opening: Opening, outcome: CallOutcome): Generation
     generationMs: outcome.generationMs,
     details: outcome.details,
   };
+}
+
+/** Returns what the caller's own provider charged. */
+export function byokOf({ details }: Pick<CallOutcome, 'details'>): PicoUsd {
+  return parseUsd(details.upstreamCostUsd ?? '0');
 }

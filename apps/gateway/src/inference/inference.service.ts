@@ -20,6 +20,7 @@ import {
   type StreamableApi,
   type StreamResult,
 } from '@libs/inference';
+import { countsByok } from '@libs/persistence';
 import type { GenerationRecorder } from '../generations/generation-recorder';
 import type { CallOutcome, GenerationTicket } from '../generations/generation-ticket';
 import type { PluginRun } from '../plugins/plugin-run';
@@ -172,7 +173,7 @@ export class InferenceService {
     // On its way to Redis while the hold is on its way to PostgreSQL.
     const admission = this.limits?.admit(opening.workspaceId, tokens) ?? null;
     const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n), causeOf(call));
-    const fund = new CallFund(ticket, turnPicoUsd);
+    const fund = new CallFund(ticket, turnPicoUsd, countsByok(opening));
     const { abort } = call;
     return { api, call, checked, aim, plugins, abort, startedMs: this.nowMs(), ticket, fund, admission };
   }

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import type { PicoUsd } from '@libs/inference';
+import type { Cost, PicoUsd } from '@libs/inference';
 
 /** What an answer in turns may spend: every turn and every use of a tool asks for its money before it begins. */
 export interface ToolFund {
@@ -8,7 +8,7 @@ export interface ToolFund {
   /** Resolves with what was reserved. @throws AppError payment_required */
   reserve(picoUsd: PicoUsd): Promise<PicoUsd>;
   /** What an amount was reserved for has ended, and cost this. */
-  spent(reservedPicoUsd: PicoUsd, costPicoUsd: PicoUsd): void;
+  spent(reservedPicoUsd: PicoUsd, cost: Pick<Cost, 'totalCost' | 'upstreamCost'>): void;
 }
 
 /** Null for the refusal to pay for a turn. */

@@ -247,7 +247,7 @@ export class ToolLoop {
 
   #charge(outcome: Pick<StreamOutcome, 'usage' | 'cost'>, reserved: PicoUsd): void {
     this.bill.addTurn(outcome);
-    this.request.fund.spent(reserved, outcome.cost.totalCost);
+    this.request.fund.spent(reserved, outcome.cost);
   }
 
   async #ask(body: Buffer, reserved: PicoUsd): Promise<Turn> {

@@ -147,4 +147,12 @@ describe(runCalls.name, () => {
     expect(late).toEqual([[30n, true]]);
     expect(fund.taken).toBe(30n);
   });
+
+  it('takes from the money what a use cost on an own key: the fee and what the provider charges', async () => {
+    const fund = new FakeFund();
+    const ownKey = { upstreamCost: 80n, byokFee: 4n };
+    const tool = new FakeTool('paint', () => found('Painted.', { costPicoUsd: 4n, ownKey }), { mostPicoUsd: 100n });
+    await run(callsOf(tool, 1), context(), 60_000, fund);
+    expect(fund.taken).toBe(84n);
+  });
 });

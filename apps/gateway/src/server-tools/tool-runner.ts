@@ -19,6 +19,8 @@ export interface FinishedCall<Call extends ToolCall = ToolCall> {
   readonly wasRun: boolean;
 }
 
+type UseCost = Parameters<ToolFund['spent']>[1];
+
 const MOST_AT_ONCE = 8;
 /** Of one turn; no sensible model asks for more at once. */
 const MOST_CALLS = 64;
@@ -107,7 +109,7 @@ async function useTool<Call extends ToolCall>(
     return { call, outcome: failedUse('There is not enough credit left to use this tool.'), wasRun: false };
   }
   if (context.cancellation.aborted) {
-    fund.spent(reserved, 0n);
+    fund.spent(reserved, NOTHING);
     throw callCancelled();
   }
   return useReserved(call, { args, reserved }, context, settings);
@@ -130,7 +132,7 @@ async function useReserved<Call extends ToolCall>(
   try {
     const outcome = await withinTime(use, own, timeoutMs);
     const finished = { call, outcome: outcome ?? failedUse('The tool took too long.'), wasRun: true };
-    if (outcome !== null) fund.spent(reserved, outcome.costPicoUsd);
+    if (outcome !== null) fund.spent(reserved, costOf(outcome));
     onEnd?.(finished);
     if (outcome === null) leave(true);
     return finished;
@@ -183,16 +185,22 @@ async function lateOutcome(use: Promise<ToolOutcome>, fund: ToolFund, reserved: 
   try {
     // What costs nothing is not waited for.
     const outcome = reserved === 0n ? null : await Promise.race([use, givenUp.promise]);
-    fund.spent(reserved, outcome?.costPicoUsd ?? 0n);
+    fund.spent(reserved, outcome === null ? NOTHING : costOf(outcome));
     return outcome;
   } catch {
     // It threw because it was left: no provider was at work.
-    fund.spent(reserved, 0n);
+    fund.spent(reserved, NOTHING);
     return null;
   } finally {
     clearTimeout(timer);
     use.catch(() => undefined);
   }
+}
+
+const NOTHING: UseCost = { totalCost: 0n };
+
+function costOf({ costPicoUsd, ownKey }: ToolOutcome): UseCost {
+  return { totalCost: costPicoUsd, upstreamCost: ownKey?.upstreamCost };
 }
 
 const INVALID = Symbol('no JSON');

@@ -5,6 +5,7 @@ import {
   accountReferenceIn,
   byokCost,
   CallerCredentials,
+  countedCost,
   formatUsd,
   parsePercent,
   quoteVideo,
@@ -17,6 +18,7 @@ import {
 } from '@libs/inference';
 import {
   CommitUnknown,
+  countsByok,
   VideoIntakeRepository,
   VideoSubmittedBefore,
   VideoViewsRepository,
@@ -133,7 +135,7 @@ export class VideosService {
       region: endpoint.region,
       credentialId: credential?.id ?? null,
       request,
-      ...this.pricesOf(candidate, request),
+      ...this.pricesOf(owner, candidate, request),
       callbackUrl,
       lifetimeMs: this.env.VIDEO_LIFETIME_SECONDS * 1_000,
     };
@@ -193,12 +195,18 @@ export class VideosService {
   }
 
   private pricesOf(
+    owner: VideoOwner,
     { endpoint, credential }: Candidate,
     request: VideoRequest,
-  ): { priceUsd: string; listPriceUsd: string } {
+  ): Pick<NewVideo, 'priceUsd' | 'listPriceUsd' | 'holdUsd'> {
     const list = quoteVideo(endpoint.pricing, request);
     const cost = credential ? byokCost(list, parsePercent(this.env.BYOK_FEE_PERCENT)) : list;
-    return { priceUsd: formatUsd(cost.totalCost), listPriceUsd: formatUsd(list.totalCost) };
+    const hold = countsByok(owner) ? countedCost(cost) : cost.totalCost;
+    return {
+      priceUsd: formatUsd(cost.totalCost),
+      listPriceUsd: formatUsd(list.totalCost),
+      holdUsd: formatUsd(hold),
+    };
   }
 }
 

@@ -1,9 +1,15 @@
+/** SQL for what a hold must cover of an amount: own providers' charges too where a limit counts them. */
+export const counted = (usd: string, byokUsd: string): string =>
+  `(${usd} + CASE WHEN h.counts_byok THEN ${byokUsd} ELSE 0 END)`;
+const COUNTED_NOW = counted('h.settled_usd + bill.cost_usd', 'h.settled_byok_usd + bill.byok_usd');
+
 /**
  * Whether a hold does not cover so many more lines at what those of this group cost. Lines beyond the next few thousand
  * do not matter: there is time to notice. The second condition counts, and is judged for few groups only.
  */
 const isAhead = (lines: string): string =>
-  `h.settled_usd + bill.line_usd * least(${lines}, ${LINES_AHEAD}) > h.amount_usd`;
+  `${counted('h.settled_usd', 'h.settled_byok_usd')}
+    + CASE WHEN h.counts_byok THEN bill.counted_line_usd ELSE bill.line_usd END * least(${lines}, ${LINES_AHEAD}) > h.amount_usd`;
 const LINES_AHEAD = 4_096;
 const LINES_LEFT = `b.total - bill.lines - (
         SELECT sum(s.completed + s.failed) FROM batch_segments s WHERE s.batch_number = b.number)`;
@@ -46,7 +52,8 @@ export const CHARGES = `charged AS (
     WHERE stored.cost_usd > 0
   ), bill AS (
     SELECT batch_number, sum(cost_usd) AS cost_usd, sum(byok_usd) AS byok_usd, count(*) AS lines,
-      avg(cost_usd) FILTER (WHERE cost_usd > 0) AS line_usd
+      avg(cost_usd) FILTER (WHERE cost_usd > 0) AS line_usd,
+      avg(cost_usd + byok_usd) FILTER (WHERE cost_usd + byok_usd > 0) AS counted_line_usd
     FROM stored GROUP BY batch_number
   ), spent AS (
     INSERT INTO ledger_key_days AS k (api_key_hash, day, charged_usd, byok_usd)
@@ -57,9 +64,9 @@ export const CHARGES = `charged AS (
   ), settled AS (
     UPDATE ledger_holds h SET settled_usd = h.settled_usd + bill.cost_usd,
       settled_byok_usd = h.settled_byok_usd + bill.byok_usd,
-      raised_usd = greatest(0, h.settled_usd + bill.cost_usd - h.amount_usd),
-      overage_usd = h.overage_usd + greatest(0, h.settled_usd + bill.cost_usd - h.amount_usd),
-      amount_usd = greatest(h.amount_usd, h.settled_usd + bill.cost_usd)
+      raised_usd = greatest(0, ${COUNTED_NOW} - h.amount_usd),
+      overage_usd = h.overage_usd + greatest(0, ${COUNTED_NOW} - h.amount_usd),
+      amount_usd = greatest(h.amount_usd, ${COUNTED_NOW})
     FROM bill JOIN batches b ON b.number = bill.batch_number WHERE h.id = b.id AND h.state = 'open'
     RETURNING bill.batch_number, h.account_id, h.api_key_hash, h.workspace_id, h.raised_usd,
       b.is_metered OR h.raised_usd > 0 OR ${isAhead('b.total - bill.lines')} AND ${isAhead(LINES_LEFT)} AS is_ahead

@@ -69,15 +69,20 @@ describe(BatchFundsRepository.name, () => {
     return { ...batch, spender: { ...batch.owner, keyLimit: null, budgets: payer.budgets, ...limits } };
   }
 
-  /** Answers the first lines of a batch at so much each. */
-  async function answer(batch: StoredBatch, lines: number, costUsd: string, from = 0): Promise<readonly bigint[]> {
+  /** Answers the first lines of a batch at so much each; `listUsd`: on an own key, for which `costUsd` is the fee. */
+  async function answer(
+    batch: StoredBatch,
+    lines: number,
+    costUsd: string,
+    { from = 0, listUsd = costUsd } = {},
+  ): Promise<readonly bigint[]> {
     leases.push(...(await segments.claim(256, LEASE_MS)));
     const outcomes = Array.from({ length: lines }, (_, index) => {
       const lease = leases.find(({ batchNumber, firstSeq, lastSeq }) => {
         const seq = from + index;
         return batchNumber === batch.number && firstSeq <= seq && seq <= lastSeq;
       })!;
-      return aLineOutcome(lease, from + index, { promptCostUsd: costUsd, completionCostUsd: '0', costUsd });
+      return aLineOutcome(lease, from + index, { promptCostUsd: listUsd, completionCostUsd: '0', costUsd });
     });
     const report = await results.store(outcomes);
     expect(report.stored).toBe(lines);
@@ -186,6 +191,42 @@ describe(BatchFundsRepository.name, () => {
     const refused = await reserve(batch, 8, { underWay: 1 });
     expect(refused).toMatchObject({ kind: 'refused', error: { metadata: { limit } } });
     expect(await heldOf(batch)).toBe(2.5);
+  });
+
+  const OWN = { ...NO_LIMIT, amountUsd: '2.6', includesByok: true };
+
+  it.each([
+    ['key_limit', { keyLimit: OWN }, { keyLimit: OWN }],
+    ['budget', {}, { budgets: [OWN] }],
+  ])('keeps to a %s that counts what own providers charge', async (limit, limits, payer) => {
+    const batch = await run(64, '1', payer, limits);
+    expect(await answer(batch, 4, '0.05', { listUsd: '0.45' })).toEqual([batch.number]);
+    expect(await heldOf(batch)).toBe(2);
+    expect(await reserve(batch, 1)).toEqual({ kind: 'granted', lines: 1 });
+    const refused = await reserve(batch, 8, { underWay: 1 });
+    expect(refused).toMatchObject({ kind: 'refused', error: { metadata: { limit } } });
+    expect(await heldOf(batch)).toBe(2.5);
+    await database.transaction((session) => ledger.resolveHold(session, batch.id));
+    expect(await ledger.accountOf(batch.owner.organizationId)).toMatchObject({
+      balanceUsd: '9.800000000000',
+      heldUsd: '0.000000000000',
+    });
+  });
+
+  it('marks a batch whose lines cost more by list than is held, though the fee keeps to the estimate', async () => {
+    const payer = { keyLimit: { ...OWN, amountUsd: '1000' } };
+    const batch = await run(8, '1', payer, payer);
+    expect(await answer(batch, 1, '0.01', { listUsd: '0.2' })).toEqual([batch.number]);
+    const cheaper = await run(8, '1', payer, payer);
+    expect(await answer(cheaper, 4, '0.005', { listUsd: '0.1' })).toEqual([]);
+  });
+
+  it('holds the fee alone where limits count only that', async () => {
+    const payer = { keyLimit: { ...OWN, includesByok: false }, budgets: [{ ...OWN, includesByok: false }] };
+    const batch = await run(64, '1', payer, payer);
+    expect(await answer(batch, 4, '0.01', { listUsd: '0.45' })).toEqual([]);
+    expect(await reserve(batch, 8)).toEqual({ kind: 'granted', lines: 8 });
+    expect(await heldOf(batch)).toBe(1);
   });
 
   it('grants an order whole or not at all', async () => {

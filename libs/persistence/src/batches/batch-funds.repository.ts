@@ -3,6 +3,7 @@ import type { AppError } from '@libs/errors';
 import { Database, type Session } from '../database';
 import { refusalOf, type Spender } from '../ledger/room-to-spend';
 import { setAside, type HoldRefusal } from '../ledger/set-aside';
+import { counted } from './batch-charges';
 
 /** Lines of a batch that a worker, or an order at a provider, has under way or wants to begin. */
 export interface LinesToReserve {
@@ -148,12 +149,13 @@ const reservedWith = (lines: string): string => `(
  * run at the provider count whole. No more lines are under way than there are without a result.
  */
 const MISSING_SQL = `
-  SELECT trim_scale(greatest(0, ceil((h.settled_usd - h.amount_usd + line.usd * least($3 + others.lines, line.remaining)) * 1e12)
+  SELECT trim_scale(greatest(0, ceil((settled.usd - h.amount_usd + line.usd * least($3 + others.lines, line.remaining)) * 1e12)
     / 1e12))::text AS "missingUsd", line.is_proven AS "isProven"
   FROM ledger_holds h JOIN batches b ON b.id = h.id
+  CROSS JOIN LATERAL (SELECT ${counted('h.settled_usd', 'h.settled_byok_usd')} AS usd) settled
   CROSS JOIN LATERAL (
     SELECT b.total - coalesce(sum(s.completed + s.failed), 0) AS remaining,
-      coalesce(h.settled_usd / nullif(sum(s.completed), 0), h.amount_usd / greatest(b.total, 1)) AS usd,
+      coalesce(settled.usd / nullif(sum(s.completed), 0), h.amount_usd / greatest(b.total, 1)) AS usd,
       coalesce(sum(s.completed), 0) > 0 AS is_proven
     FROM batch_segments s WHERE s.batch_number = b.number
   ) line

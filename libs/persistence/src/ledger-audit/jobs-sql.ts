@@ -63,7 +63,8 @@ const batches = (isFull: boolean): string => `
     ${isFull ? '' : 'AND (b.finalized_at IS NULL OR b.finalized_at >= $1::timestamptz)'}`;
 
 /**
- * A video's charge is compared with its generation, like that of every call; its price with what was reserved for it.
+ * A video's charge is compared with its generation, like that of every call; its price with what was reserved for it,
+ * which holds the list price too where a limit counts what own keys are charged.
  * An incremental audit reads open videos and those that ended from `$1` on.
  */
 const videos = (isFull: boolean): string => `
@@ -72,7 +73,8 @@ const videos = (isFull: boolean): string => `
   LEFT JOIN ledger_holds h ON h.id = v.id
   LEFT JOIN generations g ON g.id = v.id
   CROSS JOIN LATERAL (VALUES
-    ('price_usd', v.price_usd, coalesce(h.amount_usd, 0)),
+    ('price_usd', v.price_usd, coalesce(h.amount_usd, 0)
+      - CASE WHEN h.counts_byok AND v.credential_id IS NOT NULL THEN v.list_price_usd ELSE 0 END),
     ('list_price_usd', v.list_price_usd, CASE WHEN v.credential_id IS NULL THEN v.price_usd ELSE v.list_price_usd END),
     ('cost_usd', coalesce(v.cost_usd, 0), coalesce(g.cost_usd, 0)),
     ('settled_usd of its hold', coalesce(h.settled_usd, 0), coalesce(v.cost_usd, 0)),

@@ -123,6 +123,9 @@ beforeAll(async () => {
   await chargedBatch(database, 3, { costUsd: '0.001' });
   await chargedVideo(database, '0.5');
   await chargedVideo(database, '0.025', '0.5');
+  const keyLimit = { amountUsd: '10', reset: null, includesByok: true };
+  const own = { credentialId: randomUUID(), priceUsd: '0.025', listPriceUsd: '0.5', holdUsd: '0.525', keyLimit };
+  await chargedVideo(database, '0.025', '0.5', own);
   await chargedBatch(database, 5, { isRunning: true });
 }, 60_000);
 

@@ -29,6 +29,10 @@ export class LedgerHoldEntity {
   @Column({ type: 'numeric', precision: 38, scale: 12, name: 'settled_byok_usd', default: 0 })
   settledByokUsd: string;
 
+  /** Whether a limit of the key or a budget counts `settled_byok_usd`: then the amount covers it too. */
+  @Column({ type: 'boolean', name: 'counts_byok', default: false })
+  countsByok: boolean;
+
   /** How much the charges stored last were beyond `amount_usd`, which they raised by as much; 0 mostly. */
   @Column({ type: 'numeric', precision: 38, scale: 12, name: 'raised_usd', default: 0 })
   raisedUsd: string;

@@ -4,6 +4,7 @@ import type { LedgerFinding } from '../ledger-audit/ledger-finding';
 import { LedgerAuditRepository } from '../ledger-audit/ledger-audit.repository';
 import type { Tenant } from '../tenants/tenant';
 import { chargeKeys, chargeWorkspaces, leftOfLimit, type KeyLimit } from './key-limit';
+import { countsByok } from './key-limit-of';
 import { refusalOf } from './room-to-spend';
 import { setAside, type AmountToHold } from './set-aside';
 
@@ -135,9 +136,9 @@ export class LedgerRepository {
     await session.execute({
       name: 'ledger-open-hold',
       sql: `
-        INSERT INTO ledger_holds (id, account_id, amount_usd, expires_at, api_key_hash, workspace_id)
-        VALUES ($1, $2, $3::numeric, $4::timestamptz, $5, $6::uuid)`,
-      values: [hold.id, account, hold.amountUsd, hold.expiresAt, hold.apiKeyHash, hold.workspaceId],
+        INSERT INTO ledger_holds (id, account_id, amount_usd, expires_at, api_key_hash, workspace_id, counts_byok)
+        VALUES ($1, $2, $3::numeric, $4::timestamptz, $5, $6::uuid, $7)`,
+      values: [hold.id, account, hold.amountUsd, hold.expiresAt, hold.apiKeyHash, hold.workspaceId, countsByok(hold)],
     });
   }
 

@@ -40,6 +40,7 @@ import { ClientRequestIds1763900000217 } from './1763900000217-client-request-id
 import { NativeResults1763900000220 } from './1763900000220-native-results';
 import { KeyRotation1763900000250 } from './1763900000250-key-rotation';
 import { LastUses1763900000251 } from './1763900000251-last-uses';
+import { HoldsThatCountByok1763900000260 } from './1763900000260-holds-that-count-byok';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -85,4 +86,5 @@ export const migrations = [
   NativeResults1763900000220,
   KeyRotation1763900000250,
   LastUses1763900000251,
+  HoldsThatCountByok1763900000260,
 ];

@@ -29,6 +29,7 @@ export interface BatchPayer {
   readonly creditsUsd?: string;
   readonly apiKeyHash?: string;
   readonly budgets?: readonly SpendingLimit[];
+  readonly keyLimit?: SpendingLimit | null;
 }
 
 /** A funded organization and an accepted batch of `total` lines in segments of four, waiting for validation. */
@@ -42,6 +43,7 @@ export async function storeBatch(
     creditsUsd = '10',
     apiKeyHash = 'a'.repeat(64),
     budgets,
+    keyLimit = null,
   }: BatchPayer = {},
 ): Promise<StoredBatch> {
   const ledger = new LedgerRepository(database);
@@ -68,7 +70,7 @@ export async function storeBatch(
       organizationId: owner.organizationId,
       workspaceId: owner.workspaceId,
       apiKeyHash: owner.apiKeyHash,
-      keyLimit: null,
+      keyLimit,
       budgets,
       amountUsd: holdUsd,
       expiresAt: new Date(Date.now() + 86_400_000),

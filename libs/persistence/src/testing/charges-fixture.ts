@@ -7,6 +7,7 @@ import type { GenerationOpening, GenerationSettlement } from '../generations/gen
 import { GenerationsRepository } from '../generations/generations.repository';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { VideoEndsRepository } from '../videos/video-ends.repository';
+import type { NewVideo } from '../videos/video-intake.repository';
 import { VideoJobsRepository } from '../videos/video-jobs.repository';
 import { batchesOf, storeBatch, type StoredBatch } from './batch-fixture';
 import { anOpening, aSettlement } from './generation-fixture';
@@ -85,8 +86,9 @@ export async function chargedVideo(
   database: Database,
   costUsd: string,
   upstreamCostUsd: string | null = null,
+  terms: Partial<NewVideo> = {},
 ): Promise<string> {
-  const { id } = await storeVideo(database);
+  const { id } = await storeVideo(database, terms);
   const jobs = new VideoJobsRepository(database);
   const [job] = await jobs.claimDue(1, LEASE_MS);
   const outputsExpireAt = new Date(Date.now() + 3_600_000);

@@ -21,6 +21,7 @@ export function aVideo(values: Partial<NewVideo> = {}): NewVideo {
     request: { prompt: 'A heron lands.' },
     priceUsd: '0.5',
     listPriceUsd: '0.5',
+    holdUsd: values.priceUsd ?? '0.5',
     callbackUrl: null,
     idempotency: null,
     lifetimeMs: 3_600_000,

@@ -24,6 +24,8 @@ export interface NewVideo {
   readonly request: object;
   readonly priceUsd: string;
   readonly listPriceUsd: string;
+  /** What is reserved: the price, and the list price beside it where a limit counts what the own key is charged. */
+  readonly holdUsd: string;
   readonly callbackUrl: string | null;
   readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
   /** How long the provider may take. */
@@ -69,7 +71,7 @@ export class VideoIntakeRepository {
             apiKeyHash: video.apiKeyHash,
             keyLimit: video.keyLimit,
             budgets: video.budgets,
-            amountUsd: video.priceUsd,
+            amountUsd: video.holdUsd,
             expiresAt: new Date(Date.now() + video.lifetimeMs + HOLD_SLACK_MS),
           });
           await this.outbox.add(session, AdvanceVideo, { videoId: video.id, ...video.trace });

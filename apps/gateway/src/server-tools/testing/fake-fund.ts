@@ -1,7 +1,8 @@
 import { AppError } from '@libs/errors';
+import { countedCost, type Cost } from '@libs/inference';
 import type { ToolFund } from '../tool-fund';
 
-/** Money for an answer in turns: so much and no more. A turn is reserved at its price. */
+/** Money for an answer in turns: so much and no more, counting own providers' charges. A turn is reserved at its price. */
 export class FakeFund implements ToolFund {
   taken = 0n;
 
@@ -20,7 +21,7 @@ export class FakeFund implements ToolFund {
     return picoUsd;
   }
 
-  spent(reservedPicoUsd: bigint, costPicoUsd: bigint): void {
-    this.taken += costPicoUsd - reservedPicoUsd;
+  spent(reservedPicoUsd: bigint, cost: Pick<Cost, 'totalCost' | 'upstreamCost'>): void {
+    this.taken += countedCost(cost) - reservedPicoUsd;
   }
 }

@@ -1,0 +1,12 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** Batches whose limits count own providers' charges are metered by these too. Open holds keep to the fee. */
+export class HoldsThatCountByok1763900000260 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE ledger_holds ADD counts_byok boolean NOT NULL DEFAULT false');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE ledger_holds DROP counts_byok');
+  }
+}
