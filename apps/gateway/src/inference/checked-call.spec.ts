@@ -21,6 +21,8 @@ const routed = (parsed: object, values: Partial<IncomingCall> = {}, api: 'chat' 
 describe(checkCall.name, () => {
   it.each([
     ['chat', { ...CHAT, max_tokens: 5, max_completion_tokens: 6, n: 2 }, { maxTokens: 6, answers: 2 }],
+    ['chat', { ...CHAT, max_tokens: 4_000, max_completion_tokens: 1 }, { maxTokens: 4_000 }],
+    ['chat', { ...CHAT, max_tokens: 5, max_completion_tokens: null }, { maxTokens: 5 }],
     ['responses', { model: 'a', input: 'x', max_output_tokens: 9 }, { maxTokens: 9, answers: 1 }],
     ['messages', { ...CHAT, max_tokens: 8 }, { maxTokens: 8, answers: 1 }],
     ['embeddings', { model: 'a', input: ['x', 'y'] }, { maxTokens: null, answers: 2 }],

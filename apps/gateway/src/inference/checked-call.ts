@@ -94,11 +94,17 @@ interface Searching {
 function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): CheckedCall {
   return {
     route: routeWishOf(dto, settings?.default_text_model),
-    maxTokens: dto.max_completion_tokens ?? dto.max_tokens ?? null,
+    maxTokens: largestOf(dto.max_completion_tokens, dto.max_tokens),
     answers: dto.n ?? 1,
     thinking: thinkingWishOf(dto),
     tools: (dto as Searching).web_search_options == null ? NO_TOOLS : SEARCH,
   };
+}
+
+/** Providers that are sent one cap of two may follow either on the way. */
+function largestOf(...caps: readonly (number | null | undefined)[]): number | null {
+  const named = caps.filter((cap) => typeof cap === 'number');
+  return named.length === 0 ? null : Math.max(...named);
 }
 
 function checkResponses(dto: ResponsesDto, settings?: WorkspaceSettings): CheckedCall {

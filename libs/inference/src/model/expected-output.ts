@@ -1,8 +1,9 @@
+import { mayDropCap } from '../dialects/bedrock-converse/model-family';
 import type { Endpoint } from '../routing/catalogue-entries';
 
 /** What a request says of the tokens that its answer may take. */
 export interface ExpectedOutput {
-  /** The caller's cap on one answer, or null. */
+  /** The caller's cap on one answer, the largest of those named, or null. */
   readonly maxTokens: number | null;
   readonly answers: number;
   readonly thinking: ThinkingWish;
@@ -27,6 +28,8 @@ const MOST_HELD_TOKENS = 16_384;
 export const PICTURE_TOKENS = 1_290;
 
 type Capacity = Pick<Endpoint, 'maxCompletionTokens' | 'pricing'>;
+type Writer = Capacity & Pick<Endpoint, 'provider' | 'upstreamModel'>;
+type Wish = Pick<ExpectedOutput, 'maxTokens' | 'answers'> & Partial<Pick<ExpectedOutput, 'thinking'>>;
 
 /** Returns the tokens that one answer without a cap is expected to hold at an endpoint. */
 export function uncappedTokens({ maxCompletionTokens, pricing }: Capacity): number {
@@ -35,17 +38,11 @@ export function uncappedTokens({ maxCompletionTokens, pricing }: Capacity): numb
 }
 
 /** Returns the output tokens that a call reserves at an endpoint. */
-export function heldOutputTokens(
-  endpoint: Capacity,
-  { maxTokens, answers }: Pick<ExpectedOutput, 'maxTokens' | 'answers'>,
-): number {
+export function heldOutputTokens(endpoint: Writer, { maxTokens, answers, thinking }: Wish): number {
   const { maxCompletionTokens } = endpoint;
-  const cap = Math.min(
-    maxTokens ?? uncappedTokens(endpoint),
-    maxCompletionTokens ?? MOST_HELD_TOKENS,
-    MOST_HELD_TOKENS,
-  );
-  return cap * answers;
+  const isCapSent = maxTokens !== null && !(thinking?.isAsked && mayDropCap(endpoint));
+  const expected = isCapSent ? maxTokens : Math.max(maxTokens ?? 0, uncappedTokens(endpoint));
+  return Math.min(expected, maxCompletionTokens ?? MOST_HELD_TOKENS, MOST_HELD_TOKENS) * answers;
 }
 
 interface ThinkingMembers {
