@@ -30,6 +30,14 @@ describe(checkCall.name, () => {
     expect(checkCall(api, body)).toMatchObject(expected);
   });
 
+  it.each([
+    [{ tools: [{ type: 'web_search' }, { type: 'code_interpreter' }] }, ['web_search', 'code_interpreter']],
+    [{ tools: [{ type: 'function', function: { name: 'f' } }], web_search_options: {} }, ['web_search']],
+    [{ web_search_options: null }, []],
+  ])('reads which tools a provider runs for a chat request: %j', (more, tools) => {
+    expect(checkCall('chat', { ...CHAT, ...more }).tools).toEqual(tools);
+  });
+
   it('reads where the call wants to go', () => {
     const { route } = checkCall('responses', {
       models: ['a', 'b'],

@@ -84,12 +84,6 @@ export function checkCall(api: CallableApi, parsed: unknown, settings?: Workspac
 
 const NO_THINKING = thinkingWishOf({});
 const NO_TOOLS: readonly ProviderTool[] = [];
-const SEARCH: readonly ProviderTool[] = ['web_search'];
-
-/** Has no form of its own to check: it belongs to the provider. */
-interface Searching {
-  readonly web_search_options?: unknown;
-}
 
 function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): CheckedCall {
   return {
@@ -97,7 +91,7 @@ function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): Checke
     maxTokens: largestOf(dto.max_completion_tokens, dto.max_tokens),
     answers: dto.n ?? 1,
     thinking: thinkingWishOf(dto),
-    tools: (dto as Searching).web_search_options == null ? NO_TOOLS : SEARCH,
+    tools: providerToolsIn(dto),
   };
 }
 

@@ -56,7 +56,8 @@ describe(providerToolsIn.name, () => {
       'web_search',
       'mcp',
     ]);
-    for (const body of [{}, null, { tools: null }, { tools: 'web_search' }, { tools: [], mcp_servers: [] }]) {
+    expect(providerToolsIn({ tools: tools.slice(1), web_search_options: {} })).toEqual(['web_search']);
+    for (const body of [{}, null, { tools: null }, { web_search_options: null }, { tools: 'web_search' }, { tools: [], mcp_servers: [] }]) {
       expect(providerToolsIn(body)).toEqual([]);
     }
   });
