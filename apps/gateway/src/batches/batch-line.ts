@@ -49,7 +49,7 @@ export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
     body: findValue(json, ['body'])!,
     model: readModel(where, body.model),
     maxOutputTokens: readCaps(`${where}.body`, body, choices),
-    asksToThink: thinkingWishOf(body).isAsked === true,
+    asksToThink: thinkingWishOf('chat', body).isAsked === true,
     choices,
     tools: providerToolsIn(body),
   };

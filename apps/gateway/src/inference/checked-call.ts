@@ -82,7 +82,7 @@ export function checkCall(api: CallableApi, parsed: unknown, settings?: Workspac
   }
 }
 
-const NO_THINKING = thinkingWishOf({});
+const NO_THINKING = thinkingWishOf('chat', {});
 const NO_TOOLS: readonly ProviderTool[] = [];
 
 function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): CheckedCall {
@@ -90,7 +90,7 @@ function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): Checke
     route: routeWishOf(dto, settings?.default_text_model),
     maxTokens: largestOf(dto.max_completion_tokens, dto.max_tokens),
     answers: dto.n ?? 1,
-    thinking: thinkingWishOf(dto),
+    thinking: thinkingWishOf('chat', dto),
     tools: providerToolsIn(dto),
   };
 }
@@ -106,7 +106,7 @@ function checkResponses(dto: ResponsesDto, settings?: WorkspaceSettings): Checke
     route: routeWishOf(dto, settings?.default_text_model),
     maxTokens: dto.max_output_tokens ?? null,
     answers: 1,
-    thinking: thinkingWishOf(dto),
+    thinking: thinkingWishOf('responses', dto),
     tools: providerToolsIn(dto),
   };
 }
@@ -116,7 +116,7 @@ function checkMessages(dto: MessagesDto): CheckedCall {
     route: routeWishOf(dto),
     maxTokens: dto.max_tokens ?? null,
     answers: 1,
-    thinking: thinkingWishOf(dto),
+    thinking: thinkingWishOf('messages', dto),
     tools: providerToolsIn(dto),
   };
 }

@@ -1,28 +1,50 @@
 import { anEndpoint, aProvider } from '../testing';
 import { heldOutputTokens, thinkingWishOf } from './expected-output';
 
+const wish = (isAsked: boolean | null, maxTokens: number | null = null) => ({ isAsked, maxTokens });
+
 describe(thinkingWishOf.name, () => {
   it.each([
-    [{}, { isAsked: null, maxTokens: null }],
-    [
-      { reasoning: null, thinking: null },
-      { isAsked: null, maxTokens: null },
-    ],
-    [{ reasoning: { effort: 'high' } }, { isAsked: true, maxTokens: null }],
-    [{ reasoning: { effort: 'none' } }, { isAsked: false, maxTokens: null }],
-    [
-      { reasoning: {}, reasoning_effort: 'none' },
-      { isAsked: false, maxTokens: null },
-    ],
-    [{ reasoning_effort: 'none' }, { isAsked: false, maxTokens: null }],
-    [{ reasoning_effort: 'low' }, { isAsked: true, maxTokens: null }],
-    [{ reasoning: { enabled: false, max_tokens: 5 } }, { isAsked: false, maxTokens: 5 }],
-    [{ reasoning: { max_tokens: 500 } }, { isAsked: true, maxTokens: 500 }],
-    [{ thinking: { type: 'enabled', budget_tokens: 2_048 } }, { isAsked: true, maxTokens: 2_048 }],
-    [{ thinking: { type: 'disabled' } }, { isAsked: false, maxTokens: null }],
-    [{ thinking: { type: 'adaptive' } }, { isAsked: true, maxTokens: null }],
-  ])('reads %j', (body, expected) => {
-    expect(thinkingWishOf(body)).toEqual(expected);
+    ['chat', {}, wish(null)],
+    ['chat', { reasoning: null, reasoning_effort: null, thinking: null }, wish(null)],
+    ['chat', { reasoning: { effort: 'high' } }, wish(true)],
+    ['chat', { reasoning: { effort: 'none' } }, wish(false)],
+    ['chat', { reasoning_effort: 'none' }, wish(false)],
+    ['chat', { reasoning: {}, reasoning_effort: 'none' }, wish(false)],
+    ['chat', { reasoning: {} }, wish(true)],
+    ['chat', { reasoning_effort: 'low' }, wish(true)],
+    ['responses', { reasoning: { enabled: false, max_tokens: 5 } }, wish(false, 5)],
+    ['responses', { reasoning: { max_tokens: 500 } }, wish(true, 500)],
+    ['messages', { thinking: { type: 'enabled', budget_tokens: 2_048 } }, wish(true, 2_048)],
+    ['messages', { thinking: { type: 'disabled' } }, wish(false)],
+    ['messages', { thinking: { type: 'adaptive' } }, wish(true)],
+  ] as const)('reads on %s %j', (api, body, expected) => {
+    expect(thinkingWishOf(api, body)).toEqual(expected);
+  });
+
+  it.each([
+    ['chat', { reasoning: { effort: 'high', max_tokens: 1 } }],
+    ['chat', { reasoning: { max_tokens: 1 }, reasoning_effort: 'high' }],
+    ['responses', { reasoning: { effort: 'high', max_tokens: 1 } }],
+  ] as const)('reads no bound where an effort is named: on %s %j', (api, body) => {
+    expect(thinkingWishOf(api, body)).toEqual(wish(true));
+  });
+
+  it.each([
+    ['chat', { reasoning: { effort: 'high' }, thinking: { type: 'disabled' } }, wish(true)],
+    ['chat', { reasoning: { enabled: true }, thinking: { budget_tokens: 0 } }, wish(true)],
+    ['chat', { thinking: { type: 'disabled' } }, wish(null)],
+    ['responses', { reasoning_effort: 'none' }, wish(null)],
+    ['messages', { reasoning: { enabled: false, max_tokens: 1 } }, wish(null)],
+  ] as const)('lets no member of another API forbid or bound it: on %s %j', (api, body, expected) => {
+    expect(thinkingWishOf(api, body)).toEqual(expected);
+  });
+
+  it.each([
+    ['chat', { reasoning: { enabled: false, effort: 'high' } }],
+    ['chat', { reasoning_effort: 'none', thinking: { type: 'enabled' } }],
+  ] as const)('takes a contradiction for a wish: on %s %j', (api, body) => {
+    expect(thinkingWishOf(api, body)).toEqual(wish(true));
   });
 });
 

@@ -57,7 +57,8 @@ describe(providerToolsIn.name, () => {
       'mcp',
     ]);
     expect(providerToolsIn({ tools: tools.slice(1), web_search_options: {} })).toEqual(['web_search']);
-    for (const body of [{}, null, { tools: null }, { web_search_options: null }, { tools: 'web_search' }, { tools: [], mcp_servers: [] }]) {
+    const bodies = [{}, null, { tools: null }, { web_search_options: null }, { tools: [], mcp_servers: [] }];
+    for (const body of [...bodies, { tools: 'web_search' }]) {
       expect(providerToolsIn(body)).toEqual([]);
     }
   });
