@@ -1,5 +1,5 @@
 import type { ReasoningFormat } from '../../model/conversation';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../routing/catalogue-entries';
 
 /** Who made a model: decides what it takes beyond what all models of Bedrock have in common. */
 export interface ModelFamily {
