@@ -1,4 +1,4 @@
-import { estimatePromptTokens, parseRate } from '@libs/inference';
+import { estimatePromptTokens, parseRate, type CallableApi } from '@libs/inference';
 import { anEndpoint, aProvider } from '@libs/inference/testing';
 import { BatchEstimate } from './batch-estimate';
 import type { BatchLineDraft } from './batch-line';
@@ -15,7 +15,8 @@ const lineWith = (body: Buffer, maxOutputTokens: number | null): BatchLineDraft 
   customId: 'one',
   body,
   model: null,
-  maxOutputTokens,
+  maxOutputTokens: { chat: maxOutputTokens, responses: maxOutputTokens, messages: maxOutputTokens },
+  asksToThink: false,
   choices: 1,
   tools: [],
 });
@@ -24,10 +25,10 @@ const lineWith = (body: Buffer, maxOutputTokens: number | null): BatchLineDraft 
 const lineOf = (promptTokens: number, maxOutputTokens: number | null = 1_000): BatchLineDraft =>
   lineWith(Buffer.alloc(promptTokens * 3, ' '), maxOutputTokens);
 
-function costOf(lines: readonly BatchLineDraft[], pricing: object, generates = true): bigint {
+function costOf(lines: readonly BatchLineDraft[], pricing: object, api: CallableApi = 'chat'): bigint {
   const estimate = new BatchEstimate();
   for (const line of lines) estimate.add(line);
-  return estimate.costAt(endpointAt(pricing), generates);
+  return estimate.costAt(endpointAt(pricing), api);
 }
 
 describe(BatchEstimate.name, () => {
@@ -78,7 +79,34 @@ describe(BatchEstimate.name, () => {
   });
 
   it('counts no generated tokens for embeddings, and 1,024 for an answer without a limit', () => {
-    expect(costOf([lineOf(0, null)], {}, false)).toBe(0n);
+    expect(costOf([lineOf(0, null)], {}, 'embeddings')).toBe(0n);
     expect(costOf([lineOf(0, null), { ...lineOf(0, null), choices: 2 }], {})).toBe(3n * 1_024n * 5_000_000n);
+  });
+
+  it('reads each line with the caps of the API of the batch', () => {
+    const line = { ...lineOf(0, null), maxOutputTokens: { chat: 10, responses: 20, messages: 30 } };
+    const costs = (['chat', 'responses', 'messages'] as const).map((api) => costOf([line], {}, api));
+    expect(costs).toEqual([50_000_000n, 100_000_000n, 150_000_000n]);
+  });
+
+  it('counts for an answer without a cap on messages what the gateway asks of its provider', () => {
+    const estimate = new BatchEstimate();
+    estimate.add(lineOf(0, null));
+    const at = (maxCompletionTokens: number | null) =>
+      anEndpoint({ apis: ['messages'], provider: aProvider({ batch: 'native' }), maxCompletionTokens, pricing: BASE });
+    expect(estimate.costAt(at(64_000), 'messages')).toBe(64_000n * 5_000_000n);
+    expect(estimate.costAt(at(null), 'messages')).toBe(4_096n * 5_000_000n);
+    expect(estimate.costAt(at(64_000), 'chat')).toBe(1_024n * 5_000_000n);
+  });
+
+  it('does not rely on a cap that a model which is asked to think may not be sent', () => {
+    const provider = aProvider({ batch: 'native', protocol: 'bedrock' });
+    const nova = anEndpoint({ provider, upstreamModel: 'amazon.nova-2-lite-v1:0', pricing: BASE });
+    const costAt = (asksToThink: boolean): bigint => {
+      const estimate = new BatchEstimate();
+      estimate.add({ ...lineOf(0, 1), asksToThink });
+      return estimate.costAt(nova, 'chat');
+    };
+    expect([costAt(false), costAt(true)]).toEqual([5_000_000n, 1_025n * 5_000_000n]);
   });
 });

@@ -4,16 +4,20 @@ import {
   estimatePrompt,
   highestPricesFor,
   managedLanePrices,
+  maxTokensOf,
+  mayDropCap,
   priceExpected,
   searchesUnasked,
   toolRate,
   uncappedTokens,
+  type CallableApi,
   type Endpoint,
   type ExpectedUse,
   type PicoUsd,
   type PriceList,
   type PromptKinds,
   type ProviderTool,
+  type StreamableApi,
 } from '@libs/inference';
 import type { BatchLineDraft } from './batch-line';
 
@@ -21,7 +25,16 @@ import type { BatchLineDraft } from './batch-line';
 const BYTES_PER_TOKEN = 3;
 
 const PLAIN_TEXT: PromptKinds = { audioTokens: 0, imageTokens: 0, images: 0, cacheWrite: null };
+const GENERATING_APIS = ['chat', 'responses', 'messages'] as const;
 const CACHE_WRITES: readonly PromptKinds['cacheWrite'][] = [null, '5m', '1h'];
+
+/** Output that lines ask for when one API reads them. */
+interface AskedOutput {
+  cappedTokens: number;
+  uncappedAnswers: number;
+  /** Answers with a cap that are to think: a provider may be sent none. */
+  thinkingAnswers: number;
+}
 
 /** Lines whose prompts have fewer tokens than a power of two, and at least half as many, and ask for one cache write. */
 interface SizeClass {
@@ -33,8 +46,7 @@ interface SizeClass {
   audioTokens: number;
   imageTokens: number;
   images: number;
-  cappedOutputTokens: number;
-  uncappedAnswers: number;
+  readonly output: Readonly<Record<StreamableApi, AskedOutput>>;
 }
 
 /**
@@ -58,22 +70,21 @@ export class BatchEstimate {
     size.audioTokens += audioTokens;
     size.imageTokens += imageTokens;
     size.images += images;
-    if (line.maxOutputTokens === null) size.uncappedAnswers += line.choices;
-    else size.cappedOutputTokens += line.maxOutputTokens;
+    for (const api of GENERATING_APIS) addOutput(size.output[api], line, line.maxOutputTokens[api]);
     for (const tool of line.tools) this.tools.add(tool);
   }
 
-  /** Pico-dollars. Embeddings generate no tokens. */
-  costAt(endpoint: Endpoint, generates: boolean): PicoUsd {
+  /** Returns pico-dollars. Embeddings generate no tokens. */
+  costAt(endpoint: Endpoint, api: CallableApi): PicoUsd {
     const prices = managedLanePrices(endpoint.provider) === 'batch' ? endpoint.batchPricing : endpoint.pricing;
     let sum = 0n;
     let lines = 0;
     for (const size of this.classes) {
       if (size === undefined) continue;
       lines += size.lines;
-      sum += priceExpected(highestPricesFor(prices, 0, 2 ** size.bits - 1), useOf(size, endpoint, generates));
+      sum += priceExpected(highestPricesFor(prices, 0, 2 ** size.bits - 1), useOf(size, endpoint, api));
     }
-    if (!generates) return sum;
+    if (api === 'embeddings') return sum;
     const searches = searchesUnasked(endpoint) ? estimatedPrice(prices.webSearch ?? 0n, BigInt(lines)) : 0n;
     return sum + searches + this.tools.costAt(prices);
   }
@@ -89,8 +100,7 @@ export class BatchEstimate {
       audioTokens: 0,
       imageTokens: 0,
       images: 0,
-      cappedOutputTokens: 0,
-      uncappedAnswers: 0,
+      output: { chat: noOutput(), responses: noOutput(), messages: noOutput() },
     });
   }
 }
@@ -119,14 +129,32 @@ class AskedTools {
   }
 }
 
-function useOf({ lines, answers, ...size }: SizeClass, endpoint: Endpoint, generates: boolean): ExpectedUse {
+const noOutput = (): AskedOutput => ({ cappedTokens: 0, uncappedAnswers: 0, thinkingAnswers: 0 });
+
+function addOutput(output: AskedOutput, { choices, asksToThink }: BatchLineDraft, cap: number | null): void {
+  if (cap === null) output.uncappedAnswers += choices;
+  else output.cappedTokens += cap;
+  if (cap !== null && asksToThink) output.thinkingAnswers += choices;
+}
+
+function outputTokens({ output }: SizeClass, endpoint: Endpoint, api: StreamableApi): number {
+  const { cappedTokens, uncappedAnswers, thinkingAnswers } = output[api];
+  const expected = uncappedTokens(endpoint);
+  // Without a cap the gateway writes one for the Messages API, and models do write that much.
+  const isWritten = api === 'messages' && endpoint.apis.includes('messages');
+  const uncapped = uncappedAnswers * (isWritten ? maxTokensOf(endpoint) : expected);
+  return cappedTokens + uncapped + (mayDropCap(endpoint) ? thinkingAnswers * expected : 0);
+}
+
+function useOf(size: SizeClass, endpoint: Endpoint, api: CallableApi): ExpectedUse {
+  const generates = api !== 'embeddings';
   return {
     promptTokens: size.promptTokens,
     kinds: size,
     cachesUnasked: cachesUnasked(endpoint),
-    completionTokens: generates ? size.cappedOutputTokens + size.uncappedAnswers * uncappedTokens(endpoint) : 0,
-    answers: generates ? answers : 0,
-    calls: lines,
+    completionTokens: generates ? outputTokens(size, endpoint, api) : 0,
+    answers: generates ? size.answers : 0,
+    calls: size.lines,
   };
 }
 

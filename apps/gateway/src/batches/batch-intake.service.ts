@@ -238,7 +238,7 @@ function takesPlainIdsOnly({ provider }: Endpoint): boolean {
 }
 
 function estimatedCost(upload: BatchUpload, header: BatchHeader, endpoint: Endpoint): bigint {
-  return upload.estimate.costAt(endpoint, API_OF_ENDPOINT[header.endpoint] !== 'embeddings');
+  return upload.estimate.costAt(endpoint, API_OF_ENDPOINT[header.endpoint]);
 }
 
 function traceOf(

@@ -37,11 +37,30 @@ describe(readBatchLine, () => {
 
   it('counts the output the caller asks for, over all answers', () => {
     expect(read({ custom_id: 'a', body: { ...body, max_tokens: 10, n: 3 } })).toMatchObject({
-      maxOutputTokens: 30,
+      maxOutputTokens: { chat: 30, messages: 30 },
       choices: 3,
       tools: [],
     });
-    expect(read({ custom_id: 'a', body }).maxOutputTokens).toBeNull();
+    const none = { chat: null, responses: null, messages: null };
+    expect(read({ custom_id: 'a', body }).maxOutputTokens).toEqual(none);
+  });
+
+  it.each([
+    [{ max_output_tokens: 1 }, { chat: null, responses: 1, messages: null }],
+    [{ max_completion_tokens: 1 }, { chat: 1, responses: null, messages: null }],
+    [{ max_tokens: 1 }, { chat: 1, responses: null, messages: 1 }],
+    [
+      { max_tokens: 9, max_completion_tokens: 1, max_output_tokens: 99 },
+      { chat: 9, responses: 99, messages: 9 },
+    ],
+  ])('believes each API its own caps only, and of two the larger: %j', (caps, expected) => {
+    expect(read({ custom_id: 'a', body: { ...body, ...caps } }).maxOutputTokens).toEqual(expected);
+  });
+
+  it('says whether the model is asked to think', () => {
+    const asks = (more: object): boolean => read({ custom_id: 'a', body: { ...body, ...more } }).asksToThink;
+    expect([{}, { reasoning: { effort: 'none' } }].map(asks)).toEqual([false, false]);
+    expect([{ reasoning: { effort: 'high' } }, { reasoning_effort: 'low' }].map(asks)).toEqual([true, true]);
   });
 
   it.each([

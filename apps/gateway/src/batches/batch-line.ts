@@ -1,6 +1,6 @@
 import { hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { findValue, providerToolsIn, type ProviderTool } from '@libs/inference';
+import { findValue, providerToolsIn, thinkingWishOf, type ProviderTool, type StreamableApi } from '@libs/inference';
 
 /** One element of `requests` that passed every check that needs no knowledge of endpoint or model. */
 export interface BatchLineDraft {
@@ -9,8 +9,13 @@ export interface BatchLineDraft {
   readonly body: Buffer;
   /** `body.model`, which must be absent or equal to the batch's. */
   readonly model: string | null;
-  /** The caller's cap on generated tokens, times the answers asked for; null when there is no cap. */
-  readonly maxOutputTokens: number | null;
+  /**
+   * The caller's cap on generated tokens as each API reads it, times the answers asked for; null when there is no cap.
+   * The batch's API may come after its lines.
+   */
+  readonly maxOutputTokens: Readonly<Record<StreamableApi, number | null>>;
+  /** The model is asked to think. */
+  readonly asksToThink: boolean;
   /** Answers asked for. */
   readonly choices: number;
   /** That the provider runs, if it serves; each once. */
@@ -22,6 +27,7 @@ const MAX_METADATA_PAIRS = 16;
 const MAX_CHOICES = 128;
 const MAX_TOKENS = 10_000_000;
 const TOKEN_CAPS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
+type TokenCaps = Readonly<Record<(typeof TOKEN_CAPS)[number], number | null>>;
 
 type JsonObject = Record<string, unknown>;
 
@@ -38,12 +44,12 @@ export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
   const body = item.body;
   checkBody(`${where}.body`, body);
   const choices = readCount(`${where}.body`, 'n', body.n, MAX_CHOICES) ?? 1;
-  const cap = readTokenCap(`${where}.body`, body);
   return {
     customId,
     body: findValue(json, ['body'])!,
     model: readModel(where, body.model),
-    maxOutputTokens: cap === null ? null : cap * choices,
+    maxOutputTokens: readCaps(`${where}.body`, body, choices),
+    asksToThink: thinkingWishOf('chat', body).isAsked === true,
     choices,
     tools: providerToolsIn(body),
   };
@@ -115,9 +121,20 @@ function isBeyondText(part: unknown): boolean {
   return isObject(part) && typeof part.type === 'string' && PARTS_BEYOND_TEXT.has(part.type);
 }
 
-function readTokenCap(where: string, body: JsonObject): number | null {
-  const caps = TOKEN_CAPS.map((name) => readCount(where, name, body[name], MAX_TOKENS)).filter((cap) => cap !== null);
-  return caps.length === 0 ? null : Math.max(...caps);
+/** Providers follow no cap of another API, and may follow either of two. */
+function readCaps(where: string, body: JsonObject, choices: number): BatchLineDraft['maxOutputTokens'] {
+  const caps = Object.fromEntries(
+    TOKEN_CAPS.map((name) => [name, readCount(where, name, body[name], MAX_TOKENS)]),
+  ) as TokenCaps;
+  const largest = (...names: readonly (keyof TokenCaps)[]): number | null => {
+    const named = names.map((name) => caps[name]).filter((cap) => cap !== null);
+    return named.length === 0 ? null : Math.max(...named) * choices;
+  };
+  return {
+    chat: largest('max_completion_tokens', 'max_tokens'),
+    responses: largest('max_output_tokens'),
+    messages: largest('max_tokens'),
+  };
 }
 
 function readCount(where: string, member: string, value: unknown, max: number): number | null {

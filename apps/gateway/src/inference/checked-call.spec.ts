@@ -21,11 +21,21 @@ const routed = (parsed: object, values: Partial<IncomingCall> = {}, api: 'chat' 
 describe(checkCall.name, () => {
   it.each([
     ['chat', { ...CHAT, max_tokens: 5, max_completion_tokens: 6, n: 2 }, { maxTokens: 6, answers: 2 }],
+    ['chat', { ...CHAT, max_tokens: 4_000, max_completion_tokens: 1 }, { maxTokens: 4_000 }],
+    ['chat', { ...CHAT, max_tokens: 5, max_completion_tokens: null }, { maxTokens: 5 }],
     ['responses', { model: 'a', input: 'x', max_output_tokens: 9 }, { maxTokens: 9, answers: 1 }],
     ['messages', { ...CHAT, max_tokens: 8 }, { maxTokens: 8, answers: 1 }],
     ['embeddings', { model: 'a', input: ['x', 'y'] }, { maxTokens: null, answers: 2 }],
   ] as const)('reads what %s asks for', (api, body, expected) => {
     expect(checkCall(api, body)).toMatchObject(expected);
+  });
+
+  it.each([
+    [{ tools: [{ type: 'web_search' }, { type: 'code_interpreter' }] }, ['web_search', 'code_interpreter']],
+    [{ tools: [{ type: 'function', function: { name: 'f' } }], web_search_options: {} }, ['web_search']],
+    [{ web_search_options: null }, []],
+  ])('reads which tools a provider runs for a chat request: %j', (more, tools) => {
+    expect(checkCall('chat', { ...CHAT, ...more }).tools).toEqual(tools);
   });
 
   it('reads where the call wants to go', () => {

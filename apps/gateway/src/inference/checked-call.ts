@@ -82,23 +82,23 @@ export function checkCall(api: CallableApi, parsed: unknown, settings?: Workspac
   }
 }
 
-const NO_THINKING = thinkingWishOf({});
+const NO_THINKING = thinkingWishOf('chat', {});
 const NO_TOOLS: readonly ProviderTool[] = [];
-const SEARCH: readonly ProviderTool[] = ['web_search'];
-
-/** Has no form of its own to check: it belongs to the provider. */
-interface Searching {
-  readonly web_search_options?: unknown;
-}
 
 function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): CheckedCall {
   return {
     route: routeWishOf(dto, settings?.default_text_model),
-    maxTokens: dto.max_completion_tokens ?? dto.max_tokens ?? null,
+    maxTokens: largestOf(dto.max_completion_tokens, dto.max_tokens),
     answers: dto.n ?? 1,
-    thinking: thinkingWishOf(dto),
-    tools: (dto as Searching).web_search_options == null ? NO_TOOLS : SEARCH,
+    thinking: thinkingWishOf('chat', dto),
+    tools: providerToolsIn(dto),
   };
+}
+
+/** Providers that are sent one cap of two may follow either on the way. */
+function largestOf(...caps: readonly (number | null | undefined)[]): number | null {
+  const named = caps.filter((cap) => typeof cap === 'number');
+  return named.length === 0 ? null : Math.max(...named);
 }
 
 function checkResponses(dto: ResponsesDto, settings?: WorkspaceSettings): CheckedCall {
@@ -106,7 +106,7 @@ function checkResponses(dto: ResponsesDto, settings?: WorkspaceSettings): Checke
     route: routeWishOf(dto, settings?.default_text_model),
     maxTokens: dto.max_output_tokens ?? null,
     answers: 1,
-    thinking: thinkingWishOf(dto),
+    thinking: thinkingWishOf('responses', dto),
     tools: providerToolsIn(dto),
   };
 }
@@ -116,7 +116,7 @@ function checkMessages(dto: MessagesDto): CheckedCall {
     route: routeWishOf(dto),
     maxTokens: dto.max_tokens ?? null,
     answers: 1,
-    thinking: thinkingWishOf(dto),
+    thinking: thinkingWishOf('messages', dto),
     tools: providerToolsIn(dto),
   };
 }

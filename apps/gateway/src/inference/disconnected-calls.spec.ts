@@ -230,8 +230,17 @@ describe('a call whose caller disconnects', () => {
     expect(await settled(1)).toMatchObject({ completionTokens: 300 });
     await leaveStream('responses', thinking, { max_output_tokens: 300, reasoning: { effort: 'none' } });
     expect(await settled(2)).toMatchObject({ completionTokens: 3 });
-    await leaveStream('responses', thinking, { max_output_tokens: 300, reasoning: { max_tokens: 100 } });
-    expect(await settled(3)).toMatchObject({ completionTokens: 103 });
+  });
+
+  it.each([
+    ['a budget that its provider is told as an effort', { reasoning: { max_tokens: 100 } }],
+    ['a budget beside an effort', { reasoning: { effort: 'high', max_tokens: 1 } }],
+    ['a member of another API', { reasoning: { effort: 'high' }, thinking: { type: 'disabled' } }],
+  ])('pays what was reserved for thoughts in spite of %s', async (_what, more) => {
+    app.leftoverBounds.mostReads = 0;
+    const thinking = { ...SCRIPTS[1]!, model: 'test/thinking' };
+    await leaveStream('responses', thinking, { max_output_tokens: 300, ...more });
+    expect(await settled(1)).toMatchObject({ completionTokens: 300 });
   });
 
   it('pays for the inputs to embed', async () => {

@@ -16,6 +16,7 @@ import {
   type PromptKinds,
   type ProviderTool,
   type Share,
+  type ThinkingWish,
 } from '@libs/inference';
 
 import type { ChargedShare } from './charged-share';
@@ -33,6 +34,8 @@ export interface ExpectedUsage {
   /** The caller's cap on one answer, or null. */
   readonly maxTokens: number | null;
   readonly answers: number;
+  /** Absent where nothing thinks. */
+  readonly thinking?: ThinkingWish;
   /** That a provider runs, if it serves. */
   readonly tools?: readonly ProviderTool[];
 }
@@ -80,7 +83,7 @@ function chargeOf(listPrice: PicoUsd, share: Share | null): PicoUsd {
 }
 
 function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
-  const { api, promptTokens, promptKinds: kinds, maxTokens, answers, tools = NO_TOOLS } = expected;
+  const { api, promptTokens, promptKinds: kinds, answers, tools = NO_TOOLS } = expected;
   const generates = api !== 'embeddings';
   // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
   const prompt = generates ? Math.min(promptTokens, endpoint.contextLength ?? promptTokens) : promptTokens;
@@ -89,7 +92,7 @@ function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
     promptTokens: prompt,
     kinds,
     cachesUnasked: cachesUnasked(endpoint),
-    completionTokens: generates ? heldOutputTokens(endpoint, { maxTokens, answers }) : 0,
+    completionTokens: generates ? heldOutputTokens(endpoint, expected) : 0,
     answers: generates ? answers : 0,
     tools: generates && searchesUnasked(endpoint) ? withSearch(tools) : tools,
   });

@@ -97,7 +97,7 @@ export class ImageGenerationTool implements ServerTool {
       body,
       // The provider paints on when the caller has left, and charges for it.
       signal: context.cancellation,
-      expected: { maxTokens: null, answers: 1, thinking: thinkingWishOf({}) },
+      expected: { maxTokens: null, answers: 1, thinking: thinkingWishOf('chat', {}) },
       estimatedPromptTokens: estimatePromptTokens(body),
       scope: credentialScopeOf(context.caller),
       defaultSort: context.caller.settings?.default_provider_sort,

@@ -5,8 +5,10 @@ import type { AnswerContext } from './dialect';
 import { hiddenTokens } from './hidden-output';
 
 const THINKS = ['reasoning', 'tools'];
+const ADAPTIVE = { apis: ['messages'], capabilities: { messages: { thinking: 'adaptive' } } };
 
-function contextOf(request: object, endpoint: Parameters<typeof anEndpoint>[0] = {}): AnswerContext {
+function contextOf(request: object, endpoint: Parameters<typeof anEndpoint>[0] = {}, maxTokens = 1_000): AnswerContext {
+  const api = 'thinking' in request ? 'messages' : 'chat';
   const made = anEndpoint({ supportedParameters: THINKS, ...endpoint });
   return {
     generationId: 'gen-1-abc',
@@ -15,7 +17,7 @@ function contextOf(request: object, endpoint: Parameters<typeof anEndpoint>[0] =
     priceList: 'standard',
     beganMs: 0,
     requestBody: Buffer.from('{"messages":[{"role":"user","content":"twelve bytes"}]}'),
-    expected: { maxTokens: 1_000, answers: 1, thinking: thinkingWishOf(request) },
+    expected: { maxTokens, answers: 1, thinking: thinkingWishOf(api, request) },
   };
 }
 
@@ -25,12 +27,11 @@ describe(hiddenTokens.name, () => {
   it.each([
     ['a model that thinks unasked', {}, {}, 970],
     ['a request that forbids it', { reasoning: { effort: 'none' } }, {}, 0],
-    ['a request with a budget', { reasoning: { max_tokens: 100 } }, {}, 100],
     ['a model without thoughts', { reasoning: { effort: 'high' } }, { supportedParameters: ['tools'] }, 0],
     ['an unknown model', {}, { supportedParameters: [] }, 0],
     ['the same, asked', { reasoning: { effort: 'high' } }, { supportedParameters: [] }, 970],
     ['the Messages API, unasked', {}, { apis: ['messages'] }, 0],
-    ['the Messages API, asked', { thinking: { type: 'enabled', budget_tokens: 300 } }, { apis: ['messages'] }, 300],
+    ['the Messages API, asked', { thinking: { type: 'adaptive' } }, { apis: ['messages'] }, 970],
     ['Bedrock, unasked', {}, { provider: bedrock }, 0],
     [
       'a model that always thinks',
@@ -40,6 +41,28 @@ describe(hiddenTokens.name, () => {
     ],
   ] as const)('of %s', (_what, request, endpoint, expected) => {
     expect(hiddenTokens(contextOf(request, endpoint as never), 30)).toBe(expected);
+  });
+
+  it.each([
+    ['as a budget', { apis: ['messages'] }, 2_048],
+    ['as an effort, to a model that decides itself', ADAPTIVE, 7_970],
+    ['as an effort, in a chat request', { apis: ['chat'] }, 7_970],
+    ['as one of the two', { apis: ['chat', 'messages'] }, 7_970],
+  ] as const)('are bounded by a budget only where the provider is sent it: %s', (_how, endpoint, expected) => {
+    const request = { thinking: { type: 'enabled', budget_tokens: 2_048 } };
+    expect(hiddenTokens(contextOf(request, endpoint as never, 8_000), 30)).toBe(expected);
+  });
+
+  it('are bounded by no less than the least budget that a provider takes', () => {
+    const request = { reasoning: { max_tokens: 1 } };
+    expect(hiddenTokens(contextOf(request, { apis: ['messages'] }, 8_000), 0)).toBe(1_024);
+  });
+
+  it('are not lowered by a budget beside an effort', () => {
+    const request = { reasoning: { effort: 'high', max_tokens: 1 } };
+    for (const api of ['chat', 'messages'] as const) {
+      expect(hiddenTokens(contextOf(request, { apis: [api] }, 8_000), 0)).toBe(8_000);
+    }
   });
 
   it('are none where more has come than was reserved, or nobody can leave', () => {

@@ -1,5 +1,6 @@
 import { heldOutputTokens, PICTURE_TOKENS } from '../model/expected-output';
-import { alwaysThinks } from './anthropic-messages/reasoning-settings';
+import { alwaysThinks, isAdaptive, LEAST_BUDGET } from './anthropic-messages/reasoning-settings';
+import type { Endpoint } from '../routing/catalogue';
 import type { AnswerContext } from './dialect';
 import { OPEN_ARRAY } from './json-grammar';
 import { memberText, scanRequest } from './request-members';
@@ -7,14 +8,16 @@ import { isKnownToThink, thinks } from './untaken-parameters';
 
 /**
  * Returns the most tokens that a model can have thought unseen, for the bill of a call that was left before its
- * provider reported usage. 0 where the request or the model has no thoughts; else the request's cap on thoughts, or
- * what the call has reserved for output, less the `seenTokens` that came. Never more than is reserved.
+ * provider reported usage. 0 where the request or the model has no thoughts; else the request's cap on thoughts where
+ * the provider is sent it, or what the call has reserved for output, less the `seenTokens` that came. Never more than
+ * is reserved.
  */
 export function hiddenTokens(context: AnswerContext, seenTokens: number): number {
   const { expected, endpoint } = context;
   if (expected === undefined || !mayThink(context)) return 0;
   const left = Math.max(0, heldOutputTokens(endpoint, expected) - seenTokens);
-  return Math.min(expected.thinking.maxTokens ?? left, left);
+  const { maxTokens } = expected.thinking;
+  return maxTokens === null || !takesBudget(endpoint) ? left : Math.min(Math.max(maxTokens, LEAST_BUDGET), left);
 }
 
 /**
@@ -32,6 +35,11 @@ export function hiddenPictures(
   if (expected === undefined) return 1;
   const hasRoom = heldOutputTokens(endpoint, { ...expected, answers: 1 }) >= PICTURE_TOKENS;
   return hasRoom ? expected.answers : 0;
+}
+
+/** Returns whether an endpoint is sent a cap on thoughts as it is. Elsewhere it may become an effort, which is no cap. */
+function takesBudget(endpoint: Endpoint): boolean {
+  return endpoint.apis.every((api) => api === 'messages') && !isAdaptive(endpoint);
 }
 
 /** Models behind the Messages API and Bedrock think only when asked, except those that always do; so do unknown ones. */

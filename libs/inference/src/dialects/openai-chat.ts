@@ -16,6 +16,7 @@ import { OpenAiChatStream } from './openai-chat-stream';
 import { CHAT_GATEWAY_MEMBERS } from './openai-chat/gateway-members';
 import { hidesThoughts } from './openai-chat/hidden-thoughts';
 import { reword } from './openai-chat/reworded-members';
+import { setTokenCap } from './openai-chat/token-cap';
 import { usageEdits, usageText } from './openai-usage';
 import { cacheMarkEdits, leftOutMembers } from './own-members';
 import { hashedUser, memberText, scanRequest } from './request-members';
@@ -51,6 +52,7 @@ function toUpstream(
   const reworded = [
     ...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }),
     ...reword(request, endpoint, set, log),
+    ...setTokenCap(request, endpoint, set),
     ...retainedMembers(request, account),
   ];
   const remove = removedFrom(request, endpoint, reworded, log);

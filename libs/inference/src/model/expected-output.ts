@@ -1,8 +1,9 @@
+import { mayDropCap } from '../dialects/bedrock-converse/model-family';
 import type { Endpoint } from '../routing/catalogue-entries';
 
 /** What a request says of the tokens that its answer may take. */
 export interface ExpectedOutput {
-  /** The caller's cap on one answer, or null. */
+  /** The caller's cap on one answer, the largest of those named, or null. */
   readonly maxTokens: number | null;
   readonly answers: number;
   readonly thinking: ThinkingWish;
@@ -11,7 +12,7 @@ export interface ExpectedOutput {
 export interface ThinkingWish {
   /** True: the request asks the model to think; false: it forbids it; null: it does not say. */
   readonly isAsked: boolean | null;
-  /** The cap on thoughts in tokens, or null. */
+  /** The cap on thoughts in tokens, if an endpoint takes one; null where the request sets none that binds. */
   readonly maxTokens: number | null;
 }
 
@@ -27,6 +28,8 @@ const MOST_HELD_TOKENS = 16_384;
 export const PICTURE_TOKENS = 1_290;
 
 type Capacity = Pick<Endpoint, 'maxCompletionTokens' | 'pricing'>;
+type Writer = Capacity & Pick<Endpoint, 'provider' | 'upstreamModel'>;
+type Wish = Pick<ExpectedOutput, 'maxTokens' | 'answers'> & Partial<Pick<ExpectedOutput, 'thinking'>>;
 
 /** Returns the tokens that one answer without a cap is expected to hold at an endpoint. */
 export function uncappedTokens({ maxCompletionTokens, pricing }: Capacity): number {
@@ -35,17 +38,11 @@ export function uncappedTokens({ maxCompletionTokens, pricing }: Capacity): numb
 }
 
 /** Returns the output tokens that a call reserves at an endpoint. */
-export function heldOutputTokens(
-  endpoint: Capacity,
-  { maxTokens, answers }: Pick<ExpectedOutput, 'maxTokens' | 'answers'>,
-): number {
+export function heldOutputTokens(endpoint: Writer, { maxTokens, answers, thinking }: Wish): number {
   const { maxCompletionTokens } = endpoint;
-  const cap = Math.min(
-    maxTokens ?? uncappedTokens(endpoint),
-    maxCompletionTokens ?? MOST_HELD_TOKENS,
-    MOST_HELD_TOKENS,
-  );
-  return cap * answers;
+  const isCapSent = maxTokens !== null && !(thinking?.isAsked && mayDropCap(endpoint));
+  const expected = isCapSent ? maxTokens : Math.max(maxTokens ?? 0, uncappedTokens(endpoint));
+  return Math.min(expected, maxCompletionTokens ?? MOST_HELD_TOKENS, MOST_HELD_TOKENS) * answers;
 }
 
 interface ThinkingMembers {
@@ -62,15 +59,39 @@ interface ThinkingSettings {
   readonly budget_tokens?: unknown;
 }
 
-/** Reads what a checked request of any API says of thinking: `reasoning`, `reasoning_effort` or `thinking`. */
-export function thinkingWishOf({ reasoning, reasoning_effort: effort, thinking }: ThinkingMembers): ThinkingWish {
-  const settings = (thinking ?? reasoning ?? null) as ThinkingSettings | null;
-  if (settings === null) return { isAsked: effort == null ? null : effort !== 'none', maxTokens: null };
-  const cap = settings.budget_tokens ?? settings.max_tokens;
-  const maxTokens = typeof cap === 'number' && cap >= 0 ? cap : null;
-  return { isAsked: !isOff({ effort, ...settings }), maxTokens };
+/** The members of each API that say whether a model is to think. Providers may not follow others. */
+const OWN_MEMBERS = {
+  chat: ['reasoning', 'reasoning_effort'],
+  responses: ['reasoning'],
+  messages: ['thinking'],
+} as const satisfies Readonly<Record<string, readonly (keyof ThinkingMembers)[]>>;
+
+/**
+ * Reads what a request says of thinking. Only members of its own API can forbid or bound it, and an effort lifts the
+ * bound; a member of any API can ask for it, because a provider may follow it.
+ */
+export function thinkingWishOf(api: keyof typeof OWN_MEMBERS, body: ThinkingMembers): ThinkingWish {
+  const own = OWN_MEMBERS[api].flatMap((name) => settingsOf(name, body));
+  const all = [...OWN_MEMBERS.chat, ...OWN_MEMBERS.messages].flatMap((name) => settingsOf(name, body));
+  const isAsked = all.some(asks) || (own.length > 0 ? !own.some(forbids) : null);
+  const [bound] = own.flatMap(({ budget_tokens: budget, max_tokens: cap }) => budget ?? cap ?? []);
+  const isBound = typeof bound === 'number' && !all.some(({ effort }) => effort != null);
+  return { isAsked, maxTokens: isBound ? bound : null };
 }
 
-function isOff({ enabled, type, effort }: ThinkingSettings): boolean {
+function settingsOf(name: keyof ThinkingMembers, body: ThinkingMembers): readonly ThinkingSettings[] {
+  const value = body[name] ?? null;
+  if (value === null) return [];
+  return [name === 'reasoning_effort' ? { effort: value } : value];
+}
+
+/** An effort asks also beside `enabled: false`: dialects differ in which of the two they send. */
+function asks({ enabled, type, effort, max_tokens: cap, budget_tokens: budget }: ThinkingSettings): boolean {
+  if (effort != null) return effort !== 'none';
+  if (enabled === false || type === 'disabled') return false;
+  return (enabled ?? type ?? cap ?? budget) != null;
+}
+
+function forbids({ enabled, type, effort }: ThinkingSettings): boolean {
   return enabled === false || type === 'disabled' || effort === 'none';
 }

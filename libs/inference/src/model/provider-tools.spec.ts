@@ -56,7 +56,9 @@ describe(providerToolsIn.name, () => {
       'web_search',
       'mcp',
     ]);
-    for (const body of [{}, null, { tools: null }, { tools: 'web_search' }, { tools: [], mcp_servers: [] }]) {
+    expect(providerToolsIn({ tools: tools.slice(1), web_search_options: {} })).toEqual(['web_search']);
+    const bodies = [{}, null, { tools: null }, { web_search_options: null }, { tools: [], mcp_servers: [] }];
+    for (const body of [...bodies, { tools: 'web_search' }]) {
       expect(providerToolsIn(body)).toEqual([]);
     }
   });

@@ -1,4 +1,4 @@
-import { isObject, objectOf, objectsOf, type JsonObject } from '../dialects/loose-values';
+import { objectOf, objectsOf, type JsonObject } from '../dialects/loose-values';
 
 /**
  * Tools that a provider runs while it answers, by the names that the catalogue prices them under (`tool_pricing`): a
@@ -55,15 +55,16 @@ export function toolOfItem(type: string): ProviderTool | null {
   return tool === undefined ? null : toolOfType(tool === 'custom_tool' ? 'custom' : tool);
 }
 
-/** Returns the tools of providers that a request of responses or messages asks for, each once. */
+/** Returns the tools of providers that a request of any API asks for, each once. */
 export function providerToolsIn(body: unknown): readonly ProviderTool[] {
-  const { tools, mcp_servers: servers } = objectOf(body);
+  const { tools, mcp_servers: servers, web_search_options: search = null } = objectOf(body);
   const found = new Set<ProviderTool>();
   for (const { type } of objectsOf(tools)) {
     const tool = typeof type === 'string' ? toolOfType(type) : null;
     if (tool !== null) found.add(tool);
   }
   if (objectsOf(servers).length > 0) found.add('mcp');
+  if (search !== null) found.add('web_search');
   return found.size === 0 ? NONE : [...found];
 }
 
@@ -88,7 +89,7 @@ const ONLINE = ':online';
 export function toolsIn(body: unknown): readonly ProviderTool[] {
   const request = objectOf(body);
   const found = [...providerToolsIn(request), ...gatewayTools(request), ...pluginTools(request)];
-  if (isObject(request['web_search_options']) || isOnline(request)) found.push('web_search');
+  if (isOnline(request)) found.push('web_search');
   return found.length === 0 ? NONE : [...new Set(found)];
 }
 

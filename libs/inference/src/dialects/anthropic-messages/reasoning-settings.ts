@@ -6,7 +6,7 @@ import type { CheckedObject } from '../checked-object';
 import { defined, objectOf } from '../loose-values';
 
 /** The least that the upstream lets a model think, in tokens. */
-const LEAST_BUDGET = 1_024;
+export const LEAST_BUDGET = 1_024;
 
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 type OutputEffort = (typeof EFFORTS)[number];

@@ -1,5 +1,5 @@
 import type { ReasoningFormat } from '../../model/conversation';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../routing/catalogue-entries';
 
 /** Who made a model: decides what it takes beyond what all models of Bedrock have in common. */
 export interface ModelFamily {
@@ -50,6 +50,11 @@ const FAMILIES: readonly (readonly [id: RegExp, family: ModelFamily])[] = [
   [/(?:^|[./])meta\./, { ...OTHER, takesSchema: false }],
 ];
 
-export function familyOf({ upstreamModel }: Endpoint): ModelFamily {
+/** Returns whether a model on Bedrock may be sent no cap on its answer when it thinks: Nova 2 at its highest effort. */
+export function mayDropCap({ provider, upstreamModel }: Pick<Endpoint, 'provider' | 'upstreamModel'>): boolean {
+  return provider.protocol.endsWith('bedrock') && familyOf({ upstreamModel }).name === 'nova-2';
+}
+
+export function familyOf({ upstreamModel }: Pick<Endpoint, 'upstreamModel'>): ModelFamily {
   return FAMILIES.find(([id]) => id.test(upstreamModel))?.[1] ?? OTHER;
 }
