@@ -21,6 +21,7 @@ import { cacheMarkEdits, leftOutMembers } from './own-members';
 import { hashedUser, memberText, scanRequest } from './request-members';
 import { retainedMembers, setCacheKey } from './retained-members';
 import { servedBy } from './served-tier';
+import { unpricedMembers } from './unpriced-members';
 import { untakenMembers } from './untaken-parameters';
 import { saidBeside } from './usage-details';
 
@@ -52,6 +53,7 @@ function toUpstream(
     ...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }),
     ...reword(request, endpoint, set, log),
     ...retainedMembers(request, account),
+    ...unpricedMembers(request, set, { isOwnKey: account.isOwn, log }),
   ];
   const remove = removedFrom(request, endpoint, reworded, log);
   const edits = memberEdits(request, { set, remove });
