@@ -1,6 +1,7 @@
 import type { CanonicalAnswer } from '../../model/canonical-answer';
 import type { Usage } from '../../model/usage';
 import { numberOf, objectOf } from '../loose-values';
+import { MOST_TURNS } from '../inner-turns';
 import { settleUsage, usageText } from '../openai-usage';
 import type { Bill } from '../translation';
 
@@ -34,7 +35,7 @@ export function readChatUsage(reported: unknown): Usage | null {
 /** What a usage counts beside tokens that has a price of its own. */
 export function readChatUnits(reported: unknown): Pick<CanonicalAnswer, 'units'> {
   const webSearches = count(objectOf(reported)['num_search_queries']);
-  return webSearches === null ? {} : { units: { webSearches } };
+  return webSearches === null ? {} : { units: { webSearches: Math.min(webSearches, MOST_TURNS) } };
 }
 
 function count(value: unknown): number | null {

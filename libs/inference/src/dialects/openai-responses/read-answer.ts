@@ -42,7 +42,7 @@ export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
         logprobs: logprobs.length > 0 ? logprobs : undefined,
       }),
     ],
-    usage: usageOfResponse(response['usage'], endpoint),
+    ...(usageOfResponse(response['usage'], items, endpoint) ?? { usage: null }),
     ...usageDetails(response['usage']),
     serviceTier: tier === undefined ? undefined : toServiceTier(tier),
   });
