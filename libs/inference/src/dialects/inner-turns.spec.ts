@@ -124,7 +124,12 @@ const mcp = (index: number): object[] => [
 const TOKENS_USD = 1.80008;
 const ANSWERS: readonly (readonly [string, StreamableApi, Answer, number])[] = [
   ['searches', 'responses', response(times(12, search)), TOKENS_USD + 0.06],
-  ['one search and the pages that it opened', 'responses', response([...times(1, search), ...times(9, page)]), TOKENS_USD + 0.005],
+  [
+    'one search and the pages that it opened',
+    'responses',
+    response([...times(1, search), ...times(9, page)]),
+    TOKENS_USD + 0.005,
+  ],
   ['searches', 'messages', message([], { server_tool_use: { web_search_requests: 12 } }), TOKENS_USD + 0.06],
   ['fetches', 'messages', message([], { server_tool_use: { web_fetch_requests: 12 } }), TOKENS_USD],
   ['runs of code', 'messages', message(times(9, code)), TOKENS_USD],

@@ -121,7 +121,9 @@ function streamOf(upstream: StreamableApi, call: Call): Buffer {
   const written = events.flatMap((event) => writer.write(event));
   const stream = Buffer.concat([...written, ...writer.complete({ usage: call.usage, cost: FREE })]);
   if (upstream !== 'chat') return stream;
-  const rewritten = stream.toString().replaceAll(/^data: (\{.*)$/gm, (_line, text: string) => `data: ${withCitations(text, call)}`);
+  const rewritten = stream
+    .toString()
+    .replaceAll(/^data: (\{.*)$/gm, (_line, text: string) => `data: ${withCitations(text, call)}`);
   return Buffer.from(rewritten);
 }
 

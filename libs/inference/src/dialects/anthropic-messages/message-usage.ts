@@ -169,7 +169,10 @@ export function settleMessage(
   return { usage: settleUsage(reported, bounds), units };
 }
 
-function unitsOf({ cacheWrite1h, webSearches, webFetches, tools }: MessageCounts, extra: CompactionCounts): BilledUnits {
+function unitsOf(
+  { cacheWrite1h, webSearches, webFetches, tools }: MessageCounts,
+  extra: CompactionCounts,
+): BilledUnits {
   const hourWrites = zeroed(cacheWrite1h) + extra.cacheWrite1h;
   const searches = Math.min(webSearches ?? tools?.get(WEB_SEARCH) ?? 0, MOST_TURNS);
   const others = new Map([...(tools ?? [])].filter(([tool]) => tool !== WEB_SEARCH));
