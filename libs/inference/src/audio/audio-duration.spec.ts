@@ -90,6 +90,26 @@ function webm(seconds: number, isDurationTold: boolean): Buffer {
   return Buffer.concat([element('1a45dfa3', Buffer.alloc(4)), element('18538067', Buffer.concat([info, ...clusters]))]);
 }
 
+function chunk(name: string, content: Buffer): Buffer {
+  const size = Buffer.alloc(4);
+  size.writeUInt32LE(content.length);
+  return Buffer.concat([Buffer.from(name), size, content]);
+}
+
+/** The head of a wave of eight channels of 32 bits at 192 kHz. */
+function fastHead(): Buffer {
+  const format = Buffer.alloc(16);
+  format.writeUInt16LE(1, 0);
+  format.writeUInt16LE(8, 2);
+  format.writeUInt32LE(192_000, 4);
+  format.writeUInt16LE(32, 14);
+  return chunk('fmt ', format);
+}
+
+function withChunk(file: Buffer, at: number, added: Buffer): Buffer {
+  return Buffer.concat([file.subarray(0, at), added, file.subarray(at)]);
+}
+
 /** In pieces of a few bytes, as a slow socket brings them. */
 function inPieces(file: Buffer, bytes: number): AudioBytes {
   const pieces: Buffer[] = [];
@@ -144,6 +164,30 @@ describe(audioLength.name, () => {
       seconds: (lying.length * 8) / 10_000_000,
       isEstimated: true,
     });
+  });
+
+  it.each<[string, (file: Buffer) => Buffer]>([
+    ['names blocks of 65,535 bytes', (file) => (file.writeUInt16LE(65_535, 32), file)],
+    ['has a second head with a faster rate', (file) => withChunk(file, 12, fastHead())],
+    ['has its samples in a second chunk', (file) => withChunk(file, 36, chunk('data', Buffer.alloc(2)))],
+  ])('measures a wave by its channels, bits and samples, though it %s', (_what, change) => {
+    const length = audioLength(new AudioBytes([change(waveFile(10))]), 'wav');
+    expect((length as { seconds: number }).seconds).toBeCloseTo(10, 3);
+  });
+
+  it('charges a wave by its bytes where it names more bytes a second than any recording has', () => {
+    const file = waveFile(10);
+    file.writeUInt32LE(4_000_000_000, 24);
+    const seconds = (file.length * 8) / 49_152_000;
+    expect(audioLength(new AudioBytes([file]), 'wav')).toEqual({ seconds, isEstimated: true });
+  });
+
+  it('charges a compressed wave by its bytes where it names more bytes a second than its codec has', () => {
+    const file = waveFile(10);
+    file.writeUInt16LE(0x55, 20);
+    file.writeUInt32LE(4_000_000_000, 28);
+    const length = audioLength(new AudioBytes([file]), 'wav') as { seconds: number };
+    expect(length.seconds).toBeCloseTo((file.length - 44) / 125_000, 6);
   });
 
   it('guesses by the size where nothing is said', () => {

@@ -14,11 +14,12 @@ const LONGEST_SECONDS = 24 * 3_600;
  * at that rate is not believed either.
  */
 const HIGHEST_BITRATES: Readonly<Record<AudioFormat, number>> = {
-  wav: Number.POSITIVE_INFINITY,
+  // Eight channels of 32 bits at 192 kHz.
+  wav: 8 * 32 * 192_000,
   pcm: Number.POSITIVE_INFINITY,
   mp3: 500_000,
   aac: 1_000_000,
-  ogg: 2_000_000,
+  ogg: 1_000_000,
   webm: 10_000_000,
   m4a: 10_000_000,
   flac: 10_000_000,

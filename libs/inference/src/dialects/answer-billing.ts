@@ -4,6 +4,7 @@ import type { BilledUnits } from '../pricing/price';
 import { contextLengthOf, priceOf } from './billing';
 import type { AnswerContext } from './dialect';
 import { hiddenPictures, hiddenTokens } from './hidden-output';
+import { MOST_TURNS, turnsOf } from './inner-turns';
 import { NO_COUNTS, settleUsage, whole, type ReportedCounts } from './openai-usage';
 import { servedBy } from './served-tier';
 import { memberText, scanRequest } from './request-members';
@@ -20,7 +21,8 @@ export function billAnswer(
   fallback: 'estimated' | 'partial',
   units?: BilledUnits,
 ): Bill {
-  const contextLength = contextLengthOf(context);
+  const used = unitsOf(reported, seen, units);
+  const contextLength = contextLengthOf(context) * turnsOf(used);
   const said = reported ?? NO_COUNTS;
   // What the provider did not count is taken by its kinds.
   const counts = said.completion === null ? { ...said, ...kindsOf(countSeen(seen)) } : said;
@@ -34,7 +36,7 @@ export function billAnswer(
     }),
     fallback,
   });
-  return { usage, cost: priceOf(usage, context, unitsOf(reported, seen, units)) };
+  return { usage, cost: priceOf(usage, context, used) };
 }
 
 function kindsOf({ imageCompletion, audioCompletion }: SeenCounts): Partial<ReportedCounts> {
@@ -51,7 +53,7 @@ function unitsOf(
   if (searches === null && pictures === 0) return units;
   return {
     ...units,
-    ...(searches !== null && { webSearches: searches }),
+    ...(searches !== null && { webSearches: Math.min(searches, MOST_TURNS) }),
     ...(pictures > 0 && { outputImages: pictures }),
   };
 }

@@ -17,6 +17,7 @@ const rates = (factor: bigint): PriceList => ({
   prompt: factor * 1_300_007n,
   completion: factor * 7_000_011n,
   inputCacheRead: factor * 130_003n,
+  internalReasoning: factor * 3_000_013n,
   overrides: [
     { minPromptTokens: 200_001, rates: { prompt: factor * 2_600_017n, completion: factor * 11_000_019n } },
     { utcStart: 16, utcEnd: 1, rates: { prompt: factor * 700_001n } },
@@ -38,6 +39,8 @@ interface Call {
   readonly tier: string | null;
   readonly beganMs: number;
   readonly priceList: PriceListName;
+  /** Input that a chat provider counts beside the prompt, and reasoning beside the completion; null: it does not. */
+  readonly citations: number | null;
 }
 
 const anyCall: fc.Arbitrary<Call> = fc
@@ -45,21 +48,25 @@ const anyCall: fc.Arbitrary<Call> = fc
     promptTokens: fc.oneof(fc.integer({ min: 1, max: 300_000 }), fc.constantFrom(199_999, 200_000, 200_001, 200_002)),
     cachedShare: fc.constantFrom(0, 0.3, 1),
     completionTokens: fc.integer({ min: 1, max: 5_000 }),
+    reasoningShare: fc.constantFrom(0, 0.4, 1),
+    citationShare: fc.constantFrom(null, 0, 0.6),
     tier: fc.constantFrom(null, 'default', 'priority', 'flex'),
     hour: fc.constantFrom(0, 0.99, 1, 12, 15.99, 16, 23),
     priceList: fc.constantFrom<PriceListName>('standard', 'batch'),
   })
-  .map(({ promptTokens, cachedShare, completionTokens, tier, hour, priceList }) => ({
+  .map(({ promptTokens, cachedShare, completionTokens, reasoningShare, citationShare, tier, hour, priceList }) => ({
     usage: {
       ...emptyUsage('upstream'),
       promptTokens,
       cachedTokens: Math.floor(promptTokens * cachedShare),
       completionTokens,
+      reasoningTokens: Math.floor(completionTokens * reasoningShare),
       totalTokens: promptTokens + completionTokens,
     },
     tier,
     beganMs: hour * HOUR_MS,
     priceList,
+    citations: citationShare === null ? null : Math.floor(promptTokens * citationShare),
   }));
 
 const contextOf = ({ beganMs, priceList }: Call): AnswerContext => ({
@@ -81,11 +88,28 @@ function answerOf({ usage, tier }: Call): CanonicalAnswer {
   };
 }
 
+/** The usage as Perplexity writes that of a deep research, where the provider counts citations. */
+function withCitations(text: string, { usage, citations }: Call): string {
+  const answer = JSON.parse(text) as { usage?: Record<string, unknown> | null };
+  if (citations === null || !answer.usage) return text;
+  const [prompt, completion] = [usage.promptTokens - citations, usage.completionTokens - usage.reasoningTokens];
+  answer.usage = {
+    ...answer.usage,
+    reasoning_tokens: usage.reasoningTokens,
+    citation_tokens: citations,
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+  };
+  return JSON.stringify(answer);
+}
+
 /** What the upstream answers in its API. */
 function wholeOf(upstream: StreamableApi, call: Call): Buffer {
   const { caller } = TRANSLATIONS.get(upstream)!;
   const bill = { usage: call.usage, cost: FREE };
-  return Buffer.from(JSON.stringify(caller.writeAnswer(answerOf(call), bill, contextOf(call))));
+  const written = JSON.stringify(caller.writeAnswer(answerOf(call), bill, contextOf(call)));
+  return Buffer.from(upstream === 'chat' ? withCitations(written, call) : written);
 }
 
 function streamOf(upstream: StreamableApi, call: Call): Buffer {
@@ -95,7 +119,12 @@ function streamOf(upstream: StreamableApi, call: Call): Buffer {
     event.type === 'finish' ? { ...event, ...tier } : event,
   );
   const written = events.flatMap((event) => writer.write(event));
-  return Buffer.concat([...written, ...writer.complete({ usage: call.usage, cost: FREE })]);
+  const stream = Buffer.concat([...written, ...writer.complete({ usage: call.usage, cost: FREE })]);
+  if (upstream !== 'chat') return stream;
+  const rewritten = stream
+    .toString()
+    .replaceAll(/^data: (\{.*)$/gm, (_line, text: string) => `data: ${withCitations(text, call)}`);
+  return Buffer.from(rewritten);
 }
 
 function costOfWhole(caller: StreamableApi, upstream: StreamableApi, call: Call): bigint {

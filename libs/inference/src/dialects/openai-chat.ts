@@ -22,6 +22,7 @@ import { cacheMarkEdits, leftOutMembers } from './own-members';
 import { hashedUser, memberText, scanRequest } from './request-members';
 import { retainedMembers, setCacheKey } from './retained-members';
 import { servedBy } from './served-tier';
+import { unpricedMembers } from './unpriced-members';
 import { untakenMembers } from './untaken-parameters';
 import { saidBeside } from './usage-details';
 
@@ -54,6 +55,7 @@ function toUpstream(
     ...reword(request, endpoint, set, log),
     ...setTokenCap(request, endpoint, set),
     ...retainedMembers(request, account),
+    ...unpricedMembers(request, set, { isOwnKey: account.isOwn, log }),
   ];
   const remove = removedFrom(request, endpoint, reworded, log);
   const edits = memberEdits(request, { set, remove });

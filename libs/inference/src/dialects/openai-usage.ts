@@ -21,6 +21,8 @@ export interface ReportedCounts {
   imageCompletion?: number | null;
   /** Searches of the web, which some providers charge beside the tokens (`num_search_queries` of Perplexity). */
   searches?: number | null;
+  /** Perplexity's `citation_tokens`: input that stands beside `prompt_tokens`, as reasoning beside `completion_tokens`. */
+  citations?: number | null;
 }
 
 export const NO_COUNTS: Readonly<ReportedCounts> = {
@@ -81,8 +83,16 @@ function readCount(key: string, cursor: JsonCursor, counts: ReportedCounts): voi
   else if (key === 'total_tokens') counts.total = cursor.readNumberOrNull();
   else if (key === 'prompt_tokens_details') readPromptDetails(cursor, counts);
   else if (key === 'completion_tokens_details') readCompletionDetails(cursor, counts);
+  else if (key === 'reasoning_tokens') readTopReasoning(cursor, counts);
+  else if (key === 'citation_tokens') counts.citations = cursor.readNumberOrNull();
   else if (key === 'num_search_queries') counts.searches = cursor.readNumberOrNull();
   else cursor.skipValue();
+}
+
+/** The details count more exactly where both are there. */
+function readTopReasoning(cursor: JsonCursor, counts: ReportedCounts): void {
+  const reasoning = cursor.readNumberOrNull();
+  counts.reasoning ??= reasoning;
 }
 
 function readPromptDetails(cursor: JsonCursor, counts: ReportedCounts): void {
@@ -101,7 +111,7 @@ function readCompletionDetails(cursor: JsonCursor, counts: ReportedCounts): void
   if (!cursor.isObject()) return cursor.skipValue();
   cursor.enterObject();
   for (let key = cursor.nextKey(); key !== null; key = cursor.nextKey()) {
-    if (key === 'reasoning_tokens') counts.reasoning = cursor.readNumberOrNull();
+    if (key === 'reasoning_tokens') counts.reasoning = cursor.readNumberOrNull() ?? counts.reasoning;
     else if (key === 'audio_tokens') counts.audioCompletion = cursor.readNumberOrNull();
     else if (key === 'image_tokens') counts.imageCompletion = cursor.readNumberOrNull();
   }
@@ -114,7 +124,7 @@ function readCompletionDetails(cursor: JsonCursor, counts: ReportedCounts): void
  */
 export function settleUsage(reported: ReportedCounts | null, bounds: UsageBounds): Usage {
   const counts = reported ?? NO_COUNTS;
-  const said = { prompt: whole(counts.prompt), completion: completionOf(counts, bounds) };
+  const said = { prompt: promptOf(counts), completion: completionOf(counts, bounds) };
   const { promptTokens, completionTokens } = withinBounds(said, bounds);
   const isReported = promptTokens === said.prompt && completionTokens === said.completion;
   const usage: Usage = {
@@ -155,13 +165,19 @@ function partOf(total: number, part: number | null): number {
   return Math.min(whole(part) ?? 0, total);
 }
 
+function promptOf({ prompt, citations }: ReportedCounts): number | null {
+  const tokens = whole(prompt);
+  return tokens === null ? null : tokens + (whole(citations ?? null) ?? 0);
+}
+
 /** Some upstreams leave reasoning out of `completion_tokens` and count it in `total_tokens` only. */
 function completionOf(counts: ReportedCounts, { maxCompletionTokens }: UsageBounds): number | null {
   if (maxCompletionTokens === 0) return 0;
   const completion = whole(counts.completion);
   const reasoning = whole(counts.reasoning) ?? 0;
   if (completion === null || reasoning === 0) return completion;
-  const isHidden = counts.total === (counts.prompt ?? 0) + completion + reasoning;
+  const isBeside = whole(counts.citations ?? null) !== null;
+  const isHidden = isBeside || counts.total === (counts.prompt ?? 0) + completion + reasoning;
   return isHidden ? completion + reasoning : completion;
 }
 

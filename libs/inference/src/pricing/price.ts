@@ -80,6 +80,8 @@ export interface BilledUnits {
   readonly webSearches?: number;
   /** Other tools that the provider ran. */
   readonly tools?: ToolUses | undefined;
+  /** Turns of the model after uses of tools that are not charged, and compactions: no charge, but room for tokens. */
+  readonly otherTurns?: number;
   readonly audioMs?: number;
   readonly videos?: number;
   readonly videoMs?: number;

@@ -1,38 +1,45 @@
 import type { AudioBytes } from '../audio-bytes';
 
-/** Beyond this many chunks before the samples, a file is none that any recorder wrote. */
+/** No recorder writes a file of so many chunks. */
 const MOST_CHUNKS = 1_000;
 
+/** Codecs whose sample size is the one that the head names: PCM, float, A-law, mu-law and the extensible format. */
+const PLAIN_CODECS: readonly number[] = [1, 3, 6, 7, 0xfffe];
+/** No compressed codec of WAVE files needs more bytes for a second of sound. */
+const MOST_COMPRESSED_BYTES = 125_000;
+
 /**
- * The length of a WAVE file in seconds (RIFF, one `fmt ` chunk, one `data` chunk).
+ * Returns the length of a WAVE file in seconds: of all its `data` chunks, because decoders play each of them.
  *
- * A word is returned for what is wrong with a file: it has no samples, or claims more than there are.
+ * Returns `broken` if the file has no samples, or claims more than there are.
  */
 export function waveSeconds(audio: AudioBytes): number | 'broken' {
   let position = 12;
-  let bytesPerSecond = 0;
+  let dataBytes = 0;
+  let bytesPerSecond = Number.POSITIVE_INFINITY;
   for (let count = 0; count < MOST_CHUNKS; count += 1) {
     const head = audio.slice(position, position + 8);
-    if (head.length < 8) return 'broken';
+    if (head.length < 8) return dataBytes === 0 || bytesPerSecond === 0 ? 'broken' : dataBytes / bytesPerSecond;
     const name = head.toString('latin1', 0, 4);
     const size = head.readUInt32LE(4);
-    if (name === 'data') return dataSeconds(size, audio.length - position - 8, bytesPerSecond);
-    if (name === 'fmt ') bytesPerSecond = rateOf(audio.slice(position + 8, position + 24));
+    if (name === 'data') {
+      if (size > audio.length - position - 8 || bytesPerSecond === Number.POSITIVE_INFINITY) return 'broken';
+      dataBytes += size;
+    }
+    // Decoders differ in which of several heads they believe; the slowest makes the longest sound.
+    if (name === 'fmt ') bytesPerSecond = Math.min(bytesPerSecond, rateOf(audio.slice(position + 8, position + 24)));
     // Chunks begin at even positions.
     position += 8 + size + (size % 2);
   }
   return 'broken';
 }
 
-/** Of plain samples the rate is counted and not believed. */
+/** Returns bytes per second, counted from channels and bits: decoders ignore the block size that a head names. */
 function rateOf(format: Buffer): number {
   if (format.length < 16) return 0;
-  const isPlain = [1, 3, 0xfffe].includes(format.readUInt16LE(0));
-  const sampleRate = format.readUInt32LE(4);
-  return isPlain ? sampleRate * format.readUInt16LE(12) : format.readUInt32LE(8);
-}
-
-function dataSeconds(claimed: number, there: number, bytesPerSecond: number): number | 'broken' {
-  if (claimed === 0 || claimed > there || bytesPerSecond === 0) return 'broken';
-  return claimed / bytesPerSecond;
+  const sampleBytes = Math.ceil(format.readUInt16LE(14) / 8);
+  if (PLAIN_CODECS.includes(format.readUInt16LE(0))) {
+    return format.readUInt32LE(4) * format.readUInt16LE(2) * sampleBytes;
+  }
+  return Math.min(format.readUInt32LE(8), MOST_COMPRESSED_BYTES);
 }

@@ -1,5 +1,6 @@
 import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import { toFinishReason } from '../../model/finish-reason';
+import { ToolCounter, type ProviderTool, type ToolUses } from '../../model/provider-tools';
 import { brokenAnswer, errorInside } from '../../providers/upstream-error';
 import type { Endpoint, Provider } from '../../routing/catalogue';
 import { readCitation } from './content-reader';
@@ -8,7 +9,7 @@ import { usageDetails } from '../usage-details';
 import { countsOf, settleMessage, tierOf, type MessageCounts } from './message-usage';
 import { readRedacted, readThinking } from './reasoning-proof';
 import { toArguments } from '../tool-input';
-import { complaintOf } from './upstream-message';
+import { complaintOf, toolOfBlock } from './upstream-message';
 
 /** A complete answer of an upstream. Blocks of tools that ran at the upstream are not part of it. */
 export function readAnswer(body: unknown, { provider, contextLength }: Endpoint): CanonicalAnswer {
@@ -17,7 +18,7 @@ export function readAnswer(body: unknown, { provider, contextLength }: Endpoint)
   if (!Array.isArray(content)) throw withoutContent(body, provider);
   const parts = content.flatMap(readBlock);
   const native = stringOf(stopReason) ?? null;
-  const counts = countsOf(usage);
+  const counts = { ...countsOf(usage), tools: toolsIn(content) };
   return {
     upstreamId: stringOf(body['id']) ?? null,
     createdAt: null,
@@ -33,6 +34,20 @@ export function readAnswer(body: unknown, { provider, contextLength }: Endpoint)
     ...usageDetails(usage),
     ...tierIn(counts),
   };
+}
+
+function toolsIn(content: readonly unknown[]): ToolUses | null {
+  const counter = new ToolCounter();
+  for (const block of content) {
+    const tool = providerToolOf(objectOf(block));
+    if (tool !== null) counter.add(tool);
+  }
+  return counter.uses ?? null;
+}
+
+/** Returns the provider tool that a block is a call of; null for other blocks. */
+export function providerToolOf({ type, name }: JsonObject): ProviderTool | null {
+  return toolOfBlock(stringOf(type) ?? null, stringOf(name) ?? null);
 }
 
 function withoutContent(body: JsonObject, provider: Provider) {

@@ -19,6 +19,7 @@ import {
   type ScannedObject,
 } from '../json-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
+import { unpricedMembers } from '../unpriced-members';
 import { tierMember } from '../usage-details';
 import { billMessage, usageIn } from './message-billing';
 import { messageUsageEdits, messageUsageText } from './message-usage';
@@ -55,7 +56,8 @@ function toUpstream(
   const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord, log });
   const metadata = metadataOf(request);
   if (metadata !== undefined) set['metadata'] = metadata;
-  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsampled(request, endpoint, log)];
+  const unpriced = unpricedMembers(request, set, { isOwnKey, log });
+  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unpriced, ...unsampled(request, endpoint, log)];
   return spliceMembers(request, { set, remove });
 }
 

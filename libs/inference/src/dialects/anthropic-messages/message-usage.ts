@@ -3,6 +3,7 @@ import type { Usage } from '../../model/usage';
 import { isByok, upstreamCostText } from '../../pricing/byok-fee';
 import { formatUsd, usdNumber } from '../../pricing/money';
 import type { BilledUnits, Cost } from '../../pricing/price';
+import { MOST_TURNS, turnsOf } from '../inner-turns';
 import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '../json-members';
 import { settleUsage } from '../openai-usage';
 import { totalOf, type Bill } from '../translation';
@@ -75,10 +76,9 @@ const START_MEMBERS: Readonly<Record<string, string>> = {
   ...USAGE_MEMBERS,
 };
 
-/** More searches or rounds than any one call makes; bounds what an absurd report can cost. */
-const MOST_ROUNDS = 100;
 /** Charged by its own rate, and counted in the usage as well. */
 const WEB_SEARCH = 'web_search';
+const WEB_FETCH = 'web_fetch';
 
 export function countsOf(usage: unknown): MessageCounts {
   if (!isObject(usage)) return NO_COUNTS;
@@ -153,7 +153,8 @@ export function settleMessage(
   const extra = counts.compaction ?? NO_COMPACTION;
   const cached = zeroed(counts.cacheRead) + extra.cacheRead;
   const cacheWrite = zeroed(counts.cacheWrite) + extra.cacheWrite;
-  const bound = contextLength * roundsOf(counts);
+  const units = unitsOf(counts, extra);
+  const bound = contextLength * turnsOf(units);
   const reported = {
     prompt: counts.input === null ? null : counts.input + extra.input + cached + cacheWrite,
     completion: counts.output === null ? null : counts.output + extra.output,
@@ -165,22 +166,24 @@ export function settleMessage(
     audioCompletion: null,
   };
   const bounds = { maxPromptTokens: bound, maxCompletionTokens: bound, estimate, fallback };
-  return { usage: settleUsage(reported, bounds), units: unitsOf(counts, extra) };
+  return { usage: settleUsage(reported, bounds), units };
 }
 
-function unitsOf({ cacheWrite1h, webSearches, tools }: MessageCounts, extra: CompactionCounts): BilledUnits {
+function unitsOf(
+  { cacheWrite1h, webSearches, webFetches, tools }: MessageCounts,
+  extra: CompactionCounts,
+): BilledUnits {
   const hourWrites = zeroed(cacheWrite1h) + extra.cacheWrite1h;
-  const searches = Math.min(webSearches ?? tools?.get(WEB_SEARCH) ?? 0, MOST_ROUNDS);
+  const searches = Math.min(webSearches ?? tools?.get(WEB_SEARCH) ?? 0, MOST_TURNS);
   const others = new Map([...(tools ?? [])].filter(([tool]) => tool !== WEB_SEARCH));
+  const fetches = Math.max(0, zeroed(webFetches) - (others.get(WEB_FETCH) ?? 0));
+  const otherTurns = Math.min(fetches + extra.rounds, MOST_TURNS);
   return {
     ...(hourWrites > 0 && { cacheWrite1hTokens: hourWrites }),
     ...(searches > 0 && { webSearches: searches }),
     ...(others.size > 0 && { tools: others }),
+    ...(otherTurns > 0 && { otherTurns }),
   };
-}
-
-function roundsOf({ webSearches, webFetches, compaction }: MessageCounts): number {
-  return Math.min(1 + zeroed(webSearches) + zeroed(webFetches) + (compaction?.rounds ?? 0), MOST_ROUNDS);
 }
 
 function zeroed(count: number | null): number {

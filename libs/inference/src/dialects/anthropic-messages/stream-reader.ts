@@ -1,11 +1,12 @@
 import type { AnswerEvent } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import { toFinishReason } from '../../model/finish-reason';
+import { ToolCounter } from '../../model/provider-tools';
 import { brokenAnswer, errorInside } from '../../providers/upstream-error';
 import type { Endpoint } from '../../routing/catalogue';
 import { parseJson } from '../json-value';
 import type { StreamReader, UpstreamEvent } from '../translation';
-import { explanationOf, tierIn, usageOf } from './answer-reader';
+import { explanationOf, providerToolOf, tierIn, usageOf } from './answer-reader';
 import { readCitation } from './content-reader';
 import { isObject, objectsOf, objectOf, stringOf, type JsonObject } from '../loose-values';
 import { countsOf, mergedCounts, NO_COUNTS } from './message-usage';
@@ -33,6 +34,7 @@ export class MessagesStreamReader implements StreamReader {
   #hasStart = false;
   #isOver = false;
   #counts = NO_COUNTS;
+  readonly #tools = new ToolCounter();
   #stopReason: string | null = null;
   #stopSequence: string | null = null;
 
@@ -92,6 +94,8 @@ export class MessagesStreamReader implements StreamReader {
   #onBlockStart(event: JsonObject): AnswerEvent[] {
     const { content_block: block } = event;
     if (!isObject(block)) throw this.#broken('a block is missing');
+    const tool = providerToolOf(block);
+    if (tool !== null) this.#tools.add(tool);
     const started = this.#startedPart(block);
     const index = this.#indexOf(event);
     if (started.length === 0) {
@@ -218,7 +222,7 @@ export class MessagesStreamReader implements StreamReader {
   /** What has been counted so far. It is charged as it is if the stream breaks off. */
   #report(): AnswerEvent[] {
     const isPromptOnly = this.#counts.output === null;
-    const counts = isPromptOnly ? { ...this.#counts, output: 0 } : this.#counts;
+    const counts = { ...this.#counts, ...(isPromptOnly && { output: 0 }), tools: this.#tools.uses ?? null };
     const { usage, units } = usageOf(counts, this.#endpoint.contextLength);
     if (usage === null) return [];
     return [{ type: 'usage', usage, ...(units && { units }), ...(isPromptOnly && { isPromptOnly }) }];

@@ -82,7 +82,8 @@ export function readBlock(cursor: JsonCursor, edits: ByteEdit[], onTool: OnTool)
   return written;
 }
 
-function toolOfBlock(type: string | null, name: string | null): ProviderTool | null {
+/** Returns the provider tool that a content block is a call of; null for other blocks. */
+export function toolOfBlock(type: string | null, name: string | null): ProviderTool | null {
   if (type === 'mcp_tool_use') return 'mcp';
   return type === 'server_tool_use' && name !== null ? toolOfType(name) : null;
 }

@@ -1,6 +1,7 @@
 import type { CanonicalAnswer } from '../../model/canonical-answer';
 import type { Usage } from '../../model/usage';
 import { numberOf, objectOf } from '../loose-values';
+import { MOST_TURNS } from '../inner-turns';
 import { settleUsage, usageText } from '../openai-usage';
 import type { Bill } from '../translation';
 
@@ -16,7 +17,8 @@ export function readChatUsage(reported: unknown): Usage | null {
     cached: count(prompt['cached_tokens']),
     cacheWrite: count(prompt['cache_write_tokens']),
     audioPrompt: count(prompt['audio_tokens']),
-    reasoning: count(completion['reasoning_tokens']),
+    reasoning: count(completion['reasoning_tokens']) ?? count(usage['reasoning_tokens']),
+    citations: count(usage['citation_tokens']),
     audioCompletion: count(completion['audio_tokens']),
     videoPrompt: count(prompt['video_tokens']),
     filePrompt: count(prompt['file_tokens']),
@@ -34,7 +36,7 @@ export function readChatUsage(reported: unknown): Usage | null {
 /** What a usage counts beside tokens that has a price of its own. */
 export function readChatUnits(reported: unknown): Pick<CanonicalAnswer, 'units'> {
   const webSearches = count(objectOf(reported)['num_search_queries']);
-  return webSearches === null ? {} : { units: { webSearches } };
+  return webSearches === null ? {} : { units: { webSearches: Math.min(webSearches, MOST_TURNS) } };
 }
 
 function count(value: unknown): number | null {

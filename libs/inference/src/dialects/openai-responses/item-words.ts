@@ -1,5 +1,7 @@
-import { toolOfItem, type ProviderTool } from '../../model/provider-tools';
+import { ToolCounter, toolOfItem, type ProviderTool } from '../../model/provider-tools';
+import type { BilledUnits } from '../../pricing/price';
 import { JsonCursor } from '../json-cursor';
+import { objectOf, stringOf, type JsonObject } from '../loose-values';
 
 /** Fields of an output item that decide whether it is charged. */
 export interface ItemWords {
@@ -18,6 +20,35 @@ export function isWebSearch({ type, status, action }: ItemWords): boolean {
 export function toolIn({ type, status }: ItemWords): ProviderTool | null {
   const tool = status === 'failed' ? null : toolOfItem(type ?? '');
   return tool === 'web_search' ? null : tool;
+}
+
+/** Returns true for a call of a provider's tool that is not charged: a page that a search opened, or a failed call. */
+export function isUncharged(words: ItemWords): boolean {
+  return toolOfItem(words.type ?? '') !== null && !isWebSearch(words) && toolIn(words) === null;
+}
+
+/** Charged by the picture, which is a part of the answer. */
+const PICTURE = 'image_generation';
+
+/** Returns what the output items of a parsed response have used beside tokens. */
+export function unitsOfItems(items: readonly JsonObject[]): BilledUnits {
+  const counter = new ToolCounter();
+  let webSearches = 0;
+  let otherTurns = 0;
+  for (const item of items) {
+    const action = stringOf(objectOf(item['action'])['type']) ?? null;
+    const words = { type: stringOf(item['type']) ?? null, status: stringOf(item['status']) ?? null, action };
+    const tool = toolIn(words);
+    if (tool !== null && tool !== PICTURE) counter.add(tool);
+    webSearches += Number(isWebSearch(words));
+    otherTurns += Number(isUncharged(words));
+  }
+  const tools = counter.uses;
+  return {
+    ...(webSearches > 0 && { webSearches }),
+    ...(tools !== undefined && { tools }),
+    ...(otherTurns > 0 && { otherTurns }),
+  };
 }
 
 /** Returns these fields of an output item. Throws MalformedJson. */

@@ -102,13 +102,14 @@ export class OpenAiResponsesStream extends RelayedStream {
   }
 
   /** Some upstreams leave finished items out of their last response. */
-  #report({ usage, webSearches, tools, serviceTier }: UpstreamResponse): void {
+  #report({ usage, webSearches, tools, otherTurns, serviceTier }: UpstreamResponse): void {
     this.#meter.served(serviceTier);
     if (usage === null) return;
     const { units } = this.#uses;
     this.#meter.report(usage.counts, {
       webSearches: Math.max(webSearches, units.webSearches ?? 0),
       tools: mostUses(tools, units.tools),
+      otherTurns: Math.max(otherTurns, units.otherTurns ?? 0),
     });
   }
 

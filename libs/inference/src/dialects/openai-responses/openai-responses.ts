@@ -53,12 +53,13 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   }
   if (response.outputCount === null) throw brokenAnswer(provider, 'the answer has no output');
   if (UNFINISHED.has(response.status ?? '')) throw brokenAnswer(provider, 'the answer is not finished');
-  const { webSearches, tools } = response;
+  const { webSearches, tools, otherTurns } = response;
   const served = servedBy(context, response.serviceTier);
   const seen = { ...NOTHING_SEEN, contentBytes: response.contentBytes };
   const bill = billAnswer(response.usage?.counts ?? null, seen, served, 'estimated', {
     webSearches,
     tools,
+    otherTurns,
   });
   return {
     body: applyEdits(body, responseEdits(response, { set: { ...set, ...failed }, absent }, bill)),

@@ -42,10 +42,14 @@ export function readAnswer(body: unknown, endpoint: Endpoint): CanonicalAnswer {
         logprobs: logprobs.length > 0 ? logprobs : undefined,
       }),
     ],
-    usage: usageOfResponse(response['usage'], endpoint),
+    ...usageIn(response, items, endpoint),
     ...usageDetails(response['usage']),
     serviceTier: tier === undefined ? undefined : toServiceTier(tier),
   });
+}
+
+function usageIn(response: JsonObject, items: readonly JsonObject[], endpoint: Endpoint) {
+  return usageOfResponse(response['usage'], items, endpoint) ?? { usage: null };
 }
 
 /** Why the model stopped, from the last state of a response. */

@@ -69,11 +69,11 @@ export class ResponsesStreamReader implements StreamReader {
   /** The upstream gives up; what it says that it used is charged. @throws AppError where it says nothing of that */
   #fail(response: JsonObject | null): AnswerEvent[] {
     const failure = errorInside(this.endpoint.provider, complaintOf(response?.['error']));
-    const usage = usageOfResponse(response?.['usage'], this.endpoint);
+    const usage = usageOfResponse(response?.['usage'], response?.['output'], this.endpoint);
     if (usage === null) throw failure;
     this.#isFinished = true;
     return [
-      { type: 'usage', usage },
+      { type: 'usage', ...usage },
       { type: 'finish', finishReason: 'error', nativeFinishReason: 'failed', failure },
     ];
   }
@@ -197,13 +197,13 @@ export class ResponsesStreamReader implements StreamReader {
     if (response === null) throw brokenAnswer(this.endpoint.provider, 'the last event has no response');
     this.#isFinished = true;
     const output: readonly unknown[] = Array.isArray(response['output']) ? response['output'] : [];
-    const usage = usageOfResponse(response['usage'], this.endpoint);
+    const usage = usageOfResponse(response['usage'], output, this.endpoint);
     const tier = stringOf(response['service_tier']);
     return [
       ...this.start(event),
       ...output.flatMap((item, index) => this.#endItem(objectOf(item), index)),
       ...this.#ledger.endAll(),
-      ...(usage === null ? [] : [{ type: 'usage' as const, usage }]),
+      ...(usage === null ? [] : [{ type: 'usage' as const, ...usage }]),
       defined({
         type: 'finish' as const,
         ...finishOfFields(response),

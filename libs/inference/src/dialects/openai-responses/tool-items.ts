@@ -1,7 +1,7 @@
 import { ToolCounter, type ProviderTool } from '../../model/provider-tools';
 import type { BilledUnits } from '../../pricing/price';
 import { findMember } from '../json-members';
-import { isWebSearch, readItemWords, toolIn } from './item-words';
+import { isUncharged, isWebSearch, readItemWords, toolIn, type ItemWords } from './item-words';
 import type { StreamEvent } from './stream-event';
 
 /** End of the `type` of output items that are tool calls. */
@@ -14,13 +14,14 @@ const WEB_SEARCH = 'web_search';
  */
 export class ToolItems {
   #webSearches = 0;
+  #otherTurns = 0;
   readonly #tools = new ToolCounter();
   /** By index of the item. */
   readonly #begun = new Map<string, ProviderTool>();
   readonly #counted = new Set<string>();
 
   get units(): BilledUnits {
-    return { webSearches: this.#webSearches, tools: this.#tools.uses };
+    return { webSearches: this.#webSearches, tools: this.#tools.uses, otherTurns: this.#otherTurns };
   }
 
   /** Returns whether the event brought a use that is charged. */
@@ -45,13 +46,15 @@ export class ToolItems {
   }
 
   #begin(event: StreamEvent): void {
-    const tool = toolOf(event);
+    const tool = toolOf(wordsOf(event));
     if (tool !== null) this.#begun.set(indexOf(event), tool);
   }
 
   #end(event: StreamEvent): boolean {
     const index = indexOf(event);
-    const tool = toolOf(event);
+    const words = wordsOf(event);
+    const tool = toolOf(words);
+    if (words !== null && isUncharged(words)) this.#otherTurns += 1;
     this.#begun.delete(index);
     const isNew = tool !== null && this.#use(index, tool);
     // An upstream that numbers no items has one use for each.
@@ -69,11 +72,15 @@ export class ToolItems {
   }
 }
 
-function toolOf({ bytes, item }: StreamEvent): ProviderTool | null {
+/** Null for an item that is no call. */
+function wordsOf({ bytes, item }: StreamEvent): ItemWords | null {
   if (item === null) return null;
   const text = bytes.subarray(item.valueStart, item.valueEnd);
-  if (!text.includes(CALL)) return null;
-  const words = readItemWords(text);
+  return text.includes(CALL) ? readItemWords(text) : null;
+}
+
+function toolOf(words: ItemWords | null): ProviderTool | null {
+  if (words === null) return null;
   return isWebSearch(words) ? WEB_SEARCH : toolIn(words);
 }
 

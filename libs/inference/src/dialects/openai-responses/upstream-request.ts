@@ -6,6 +6,7 @@ import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject }
 import { cacheMarkEdits, leftOutMembers, removalsAt } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
 import { retainedMembers, setCacheKey } from '../retained-members';
+import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers } from '../untaken-parameters';
 import { returnedThoughtEdits } from './returned-thoughts';
 import { rewordedReasoning } from './reworded-reasoning';
@@ -57,7 +58,8 @@ export function toUpstreamRequest(
   const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
   // `store` is set above, and metadata stays here: it is only echoed.
   const retained = retainedMembers(request, account).filter((name) => name === 'prompt_cache_retention');
-  const remove = [...removedFrom(request), ...leftOut, ...tier, ...retained];
+  const unpriced = unpricedMembers(request, set, { isOwnKey: account.isOwn, log });
+  const remove = [...removedFrom(request), ...leftOut, ...tier, ...retained, ...unpriced];
   const edits = memberEdits(request, { set, remove });
   const returned = returnedEdits(request, endpoint, log);
   const marks = cacheMarkEdits(request, MARKED_LISTS, endpoint, 'responses', log);

@@ -14,7 +14,7 @@ import type { ReportedUsage } from '../openai-usage';
 import { memberText, scanRequest } from '../request-members';
 import type { Bill } from '../translation';
 import type { ResponseFailure } from './failure';
-import { isWebSearch, toolIn, type ItemWords } from './item-words';
+import { isUncharged, isWebSearch, toolIn, type ItemWords } from './item-words';
 import { finishOf, toServiceTier } from './response-status';
 import { readResponseUsage, responseUsageEdits, responseUsageText } from './usage';
 
@@ -31,6 +31,8 @@ export interface UpstreamResponse extends ScannedObject {
   readonly contentBytes: number;
   /** Searches of the web that the upstream made; pages that it opened are none. */
   readonly webSearches: number;
+  /** Calls of provider tools that are not charged. */
+  readonly otherTurns: number;
   /** Other tools that the upstream ran. */
   readonly tools: ToolUses | undefined;
   readonly usage: ReportedUsage | null;
@@ -60,6 +62,7 @@ class ResponseReader implements UpstreamResponse {
   hasToolCalls = false;
   contentBytes = 0;
   webSearches = 0;
+  otherTurns = 0;
   readonly #tools = new ToolCounter();
   usage: ReportedUsage | null = null;
   error: JsonMember | null = null;
@@ -118,6 +121,7 @@ class ResponseReader implements UpstreamResponse {
       this.#item = {};
       this.#readItem('item', 0);
       this.webSearches += Number(isWebSearch(this.#item));
+      this.otherTurns += Number(isUncharged(this.#item));
       const tool = toolIn(this.#item);
       if (tool !== null) this.#tools.add(tool);
     }

@@ -1,10 +1,12 @@
 import type { Usage } from '../../model/usage';
 import { isByok, upstreamCostText } from '../../pricing/byok-fee';
 import { formatUsd, usdNumber } from '../../pricing/money';
-import type { Cost } from '../../pricing/price';
+import type { BilledUnits, Cost } from '../../pricing/price';
 import type { Endpoint } from '../../routing/catalogue';
 import type { JsonCursor } from '../json-cursor';
+import { turnsOf } from '../inner-turns';
 import { memberEdits, type ByteEdit } from '../json-members';
+import { objectsOf } from '../loose-values';
 import {
   NO_COUNTS,
   readUsageObject,
@@ -14,6 +16,7 @@ import {
   type ReportedUsage,
 } from '../openai-usage';
 import { totalOf, type Bill } from '../translation';
+import { unitsOfItems } from './item-words';
 
 /** A bound where the catalogue names no context length. */
 const UNBOUNDED_TOKENS = 1_000_000_000;
@@ -104,10 +107,10 @@ function costMembers(cost: Cost): Record<string, string> {
 }
 
 /**
- * The usage of a parsed response, cut to what the endpoint can hold. Null where it is missing or a main count
+ * The usage of a parsed response and what its output items used, cut to what the endpoint can hold. Null where it is missing or a main count
  * is no whole number of at least 0, so that the caller of this estimates.
  */
-export function usageOfResponse(reported: unknown, { contextLength }: Endpoint): Usage | null {
+export function usageOfResponse(reported: unknown, items: unknown, { contextLength }: Endpoint): ResponseUsage | null {
   if (typeof reported !== 'object' || reported === null) return null;
   const { input_tokens, output_tokens, total_tokens, input_tokens_details, output_tokens_details } = reported as Record<
     string,
@@ -116,7 +119,8 @@ export function usageOfResponse(reported: unknown, { contextLength }: Endpoint):
   if (!isCount(input_tokens) || !isCount(output_tokens)) return null;
   const input = (input_tokens_details ?? {}) as Record<string, unknown>;
   const output = (output_tokens_details ?? {}) as Record<string, unknown>;
-  const bound = contextLength ?? UNBOUNDED_TOKENS;
+  const units = unitsOfItems(objectsOf(items));
+  const bound = (contextLength ?? UNBOUNDED_TOKENS) * turnsOf(units);
   const counts: ReportedCounts = {
     ...NO_COUNTS,
     prompt: input_tokens,
@@ -126,12 +130,18 @@ export function usageOfResponse(reported: unknown, { contextLength }: Endpoint):
     cacheWrite: numberOrNull(input['cache_write_tokens']),
     reasoning: numberOrNull(output['reasoning_tokens']),
   };
-  return settleUsage(counts, {
+  const usage = settleUsage(counts, {
     maxPromptTokens: bound,
     maxCompletionTokens: bound,
     estimate: () => ({ promptTokens: 0, completionTokens: 0 }),
     fallback: 'estimated',
   });
+  return { usage, ...(Object.keys(units).length > 0 && { units }) };
+}
+
+interface ResponseUsage {
+  readonly usage: Usage;
+  readonly units?: BilledUnits;
 }
 
 function isCount(value: unknown): value is number {
