@@ -19,6 +19,7 @@ import {
   type RouteRequest,
   type SharedCredentials,
   type UpstreamApi,
+  monotonicMs,
 } from '@libs/inference';
 import type { ChargedShare } from './charged-share';
 import { estimateHold, type ExpectedUsage } from './hold-estimate';
@@ -26,7 +27,7 @@ import { estimateHold, type ExpectedUsage } from './hold-estimate';
 /** What this installation can route to: the catalogue in force, the protocols it speaks and the keys it has. */
 export class InferenceRouting {
   /** Jobs tell nothing of a provider's calls; for them every provider is well. */
-  private readonly jobHealth = new ProviderHealth(Date.now);
+  private readonly jobHealth = new ProviderHealth(monotonicMs);
 
   constructor(
     private readonly source: CatalogueSource,

@@ -22,6 +22,7 @@ import {
   SharedCredentials,
   UpstreamHttp,
   type CatalogueSource,
+  monotonicMs,
 } from '@libs/inference';
 import { AppExceptionFilter, Egress, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
 import { aPrincipal, FakeMessageBus } from '@libs/platform/testing';
@@ -215,8 +216,8 @@ export class InferenceApp {
       catalogue: () => catalogue,
       adapters,
       credentials,
-      health: new ProviderHealth(Date.now),
-      clock: Date.now,
+      health: new ProviderHealth(monotonicMs),
+      clock: monotonicMs,
       dice: () => 0,
     });
     const source = { current: () => catalogue } as CatalogueSource;
