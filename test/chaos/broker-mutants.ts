@@ -2,6 +2,8 @@ import type { Mutant } from './mutant';
 
 const forged = { project: 'integration', spec: 'libs/platform/src/messaging/forged-calls.int' } as const;
 
+const used = { project: 'integration', spec: 'libs/persistence/src/questions/used-questions.int' } as const;
+
 /** Defects of who is believed on the broker. */
 export const brokerMutants: readonly Mutant[] = [
   {
@@ -36,18 +38,45 @@ export const brokerMutants: readonly Mutant[] = [
     name: 'broker-copies',
     defect: 'a copy of a question that changes something is handled again',
     file: 'libs/platform/src/messaging/call-receiver.ts',
-    find: "if (repeat === 'harmless') return true;",
-    replace: "if (repeat !== 'harmless' || id !== '') return true;",
+    find: "if (contract.repeat === 'harmless') return true;",
+    replace: "if (contract.repeat !== 'harmless' || about !== '') return true;",
     test: 'are handled once',
   },
   {
     ...forged,
     name: 'broker-long-lived',
     defect: 'a question may be signed for longer than its id is remembered',
-    file: 'libs/platform/src/messaging/call-receiver.ts',
-    find: 'if (expiresAtMs > Date.now() + timeoutMs + LEEWAY_MS) {',
+    file: 'libs/platform/src/messaging/question-times.ts',
+    find: 'if (!(aheadMs <= LEEWAY_MS)) {',
     replace: 'if (timeoutMs < 0) {',
     test: 'are not handled after their time',
+  },
+  {
+    ...forged,
+    name: 'broker-clock-of-asker',
+    defect: 'the deadline of a change is set by the clock of its asker',
+    file: 'libs/platform/src/messaging/rabbit-message-bus.ts',
+    find: 'expiresAtMs: nowMs + timeoutMs',
+    replace: 'expiresAtMs: Math.max(0, nowMs) * 0 + Date.now() + timeoutMs',
+    test: 'change something in time by the clock of their owner',
+  },
+  {
+    ...used,
+    name: 'broker-late-claim',
+    defect: 'a change is begun after its asker has given up',
+    file: 'libs/persistence/src/questions/used-questions.repository.ts',
+    find: "if (row?.isAwaited !== true) return 'late';",
+    replace: "if (row === null) return 'late';",
+    test: 'lets no question be handled whose asker has given up',
+  },
+  {
+    ...used,
+    name: 'broker-late-commit',
+    defect: 'a change is committed after its asker has given up',
+    file: 'libs/persistence/src/transactions.ts',
+    find: '      await refuseLate(client);\n',
+    replace: '      if (runner.isReleased) await refuseLate(client);\n',
+    test: 'takes back a change',
   },
   {
     name: 'broker-any-event',

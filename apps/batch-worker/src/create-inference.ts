@@ -11,6 +11,7 @@ import {
   UpstreamHttp,
   type CallerParts,
   type CredentialVault,
+  monotonicMs,
 } from '@libs/inference';
 import { Egress, noteOwnFault } from '@libs/platform';
 import type { BatchWorkerEnv } from './batch-worker.env';
@@ -43,14 +44,14 @@ export async function createInference(
   const partsWith = (vault: CredentialVault): CallerParts => ({
     adapters,
     credentials: new CallerCredentials(new SharedCredentials(variables), vault),
-    clock: Date.now,
+    clock: monotonicMs,
     byokFee: parsePercent(env.BYOK_FEE_PERCENT),
   });
   const engineWith = (vault: CredentialVault): InferenceEngine =>
     new InferenceEngine({
       ...partsWith(vault),
       catalogue: () => catalogue.current(),
-      health: new ProviderHealth(Date.now),
+      health: new ProviderHealth(monotonicMs),
       dice: Math.random,
       onOwnFault: (error, { endpoint }) => noteOwnFault(error, endpoint.provider.slug, engineLogger),
       gathersAnswers: true,

@@ -5,6 +5,7 @@ import type { GatewayEnv } from './gateway.env';
 import { GatewayModule } from './gateway.module';
 import { API_PREFIX, prepareEdge, ROOT_ROUTES } from './http/edge';
 import { limitConnections, measureConnections } from './http/connections';
+import { descriptorLimit, descriptorWarning } from './http/descriptor-limit';
 import { createEdgeAdapter } from './http/edge-adapter';
 import { drainRequests } from './http/drain-requests';
 import { EdgePools } from './http/edge-pools';
@@ -39,6 +40,9 @@ export async function start(context: AppContext<GatewayEnv>): Promise<RunningApp
   const connections = new OpenConnections(server);
   drainSteps.add('requests', (signal) => drainRequests({ server, inFlight, connections }, signal));
   measureConnections(limitConnections(server, env.MAX_CONNECTIONS, env.TRUSTED_PROXIES));
+  const needs = { maxConnections: env.MAX_CONNECTIONS, maxRequestsInFlight: env.MAX_REQUESTS_IN_FLIGHT };
+  const warning = descriptorWarning(descriptorLimit(), needs);
+  if (warning !== null) logger.warn(warning);
   const unread = new UnreadAnswers(inFlight);
   await app.listen(env.PORT, env.LISTEN_ADDRESS);
   return {

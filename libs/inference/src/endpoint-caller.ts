@@ -244,9 +244,9 @@ export class EndpointCaller {
 
   #contextOf({ model, endpoint, credential }: Candidate, request: InferenceRequest): AnswerContext {
     const { generationId, body, expected, priceList = 'standard' } = request;
-    const { byokFee = DEFAULT_BYOK_FEE, clock } = this.#parts;
+    const { byokFee = DEFAULT_BYOK_FEE } = this.#parts;
     const fee = credential ? byokFee : undefined;
-    return { generationId, model, endpoint, priceList, beganMs: clock(), byokFee: fee, requestBody: body, expected };
+    return { generationId, model, endpoint, priceList, beganMs: Date.now(), byokFee: fee, requestBody: body, expected };
   }
 }
 

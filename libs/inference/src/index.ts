@@ -49,6 +49,7 @@ export {
 export { leftCallOf, type LeftCall } from './model/left-call';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms, type LeftoverBounds } from './model/leftover-reads';
 export { attemptsBefore, failedRouteOf, sameRoute, type FailedRoute } from './routing/failed-route';
+export { monotonicMs } from './monotonic-ms';
 export { NO_LOSS, type LossReport } from './model/loss-report';
 export { atTurnEnd } from './model/turn-end';
 export type * from './model/conversation';

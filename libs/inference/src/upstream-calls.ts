@@ -30,7 +30,7 @@ export function spareable(request: TimedRequest, hasOtherModel: boolean): TimedR
 
 export interface UpstreamCallParts {
   readonly credentials: CredentialSource;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds by which times are measured; see `monotonicMs`. */
   readonly clock: () => number;
   /** Of every call that asks for no others. */
   readonly timeouts?: UpstreamTimeouts;

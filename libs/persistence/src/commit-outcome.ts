@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { awaitedByNobody } from './questions/awaited';
 import type { Session } from './session';
 import { CommitUnknown } from './transactions';
 
@@ -51,7 +52,8 @@ export async function withOutcome<T, S extends Session>(
     });
   } catch (error) {
     if (!(error instanceof CommitUnknown) || done === null) throw error;
-    if (await hasHappened(transact, outcome, error, lookForMs)) return (done as { readonly result: T }).result;
+    if (await awaitedByNobody(() => hasHappened(transact, outcome, error, lookForMs)))
+      return (done as { readonly result: T }).result;
     throw error.cause;
   }
 }

@@ -48,6 +48,14 @@ describe(SingleRunner.name, () => {
     expect(await runner.run('sweep', HOUR, async () => undefined)).toBe(true);
   });
 
+  it('runs a task again after the clock of PostgreSQL was set back', async () => {
+    const runner = await process();
+    expect(await runner.run('tidy', HOUR, async () => undefined)).toBe(true);
+    await databases[0]!.execute({ sql: `UPDATE task_runs SET ended_at = ended_at + interval '1 hour'` });
+    expect(await runner.run('tidy', HOUR, async () => undefined)).toBe(true);
+    expect(await runner.run('tidy', HOUR, async () => undefined)).toBe(false);
+  });
+
   it('does not run beside another process, and leaves the pool to the work', async () => {
     const [one, other] = [await process(), await process()];
     const isOthers = await new Promise<boolean>((resolve) => {

@@ -87,7 +87,9 @@ async function tryLock(session: Session, task: string): Promise<boolean> {
 async function isDue(reader: Pick<Session, 'firstRow'>, task: string, everyMs: number): Promise<boolean> {
   const recent = await reader.firstRow({
     name: 'task-is-recent',
-    sql: `SELECT 1 FROM task_runs WHERE task = $1 AND ended_at > clock_timestamp() - $2 * interval '1 millisecond'`,
+    // An end in the future is of before the clock was set back, and says nothing.
+    sql: `SELECT 1 FROM task_runs WHERE task = $1
+            AND ended_at BETWEEN clock_timestamp() - $2 * interval '1 millisecond' AND clock_timestamp()`,
     values: [task, everyMs * SLACK],
   });
   return recent === null;

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { AppError } from '@libs/errors';
+import { refuseLate } from './questions/awaited';
 import { sqlStateOf } from './session';
 import { expectUsual } from './silence';
 
@@ -59,6 +60,7 @@ export async function inTransaction<T>(
     Object.assign(runner, { isTransactionActive: true });
     try {
       const result = await work(client, runner.manager);
+      await refuseLate(client);
       await commit(client);
       return result;
     } catch (error) {

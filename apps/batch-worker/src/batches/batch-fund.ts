@@ -1,4 +1,5 @@
 import type { AppError } from '@libs/errors';
+import { monotonicMs } from '@libs/inference';
 import type { ClaimedSegment } from '@libs/persistence';
 
 /** A segment of the batch, as far as its fund looks at it. */
@@ -26,7 +27,7 @@ export class BatchFund<Segment extends FundedSegment = FundedSegment> {
   isProven = false;
   /** Lines that may begin of a batch whose lines need reservations; null for all others. */
   reserved: number | null = null;
-  /** Reservations are refused until then, in milliseconds since the epoch. */
+  /** Reservations are refused until then, in milliseconds of the monotonic clock. */
   pausedUntilMs = 0;
   /** How long the last of several refusals in a row paused it; null after none. */
   lastPauseMs: number | null = null;
@@ -43,7 +44,7 @@ export class BatchFund<Segment extends FundedSegment = FundedSegment> {
     return this.reserved !== null;
   }
 
-  isPaused(nowMs = Date.now()): boolean {
+  isPaused(nowMs = monotonicMs()): boolean {
     return this.pausedUntilMs > 0 && this.pausedUntilMs > nowMs;
   }
 

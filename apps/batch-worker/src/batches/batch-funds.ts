@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '@libs/errors';
+import { monotonicMs } from '@libs/inference';
 import { keyLimitOf, type BatchFundsRepository, type ClaimedSegment, type Spender } from '@libs/persistence';
 import { BatchFund as FundOf } from './batch-fund';
 import type { BatchKeys } from './batch-keys';
@@ -37,9 +38,9 @@ export class BatchFunds {
   private readonly funds = new Map<bigint, BatchFund>();
   private readonly holder = `worker-${randomUUID()}`;
   private readonly asking = new Map<BatchFund, Promise<void>>();
-  /** Organizations with a batch that ran ahead of its hold, and until when they count as such (Unix milliseconds). */
+  /** Organizations with a batch that ran ahead of its hold, and until when they count as such (by the same clock). */
   private readonly suspects = new Map<string, number>();
-  /** When the last pause ends, in milliseconds since the epoch. */
+  /** When the last pause ends, in milliseconds of the monotonic clock. */
   private pausesEndAtMs = 0;
 
   constructor(
@@ -71,15 +72,15 @@ export class BatchFunds {
 
   private suspect(organizationId: string): void {
     if (this.suspects.size >= MOST_SUSPECTS) this.suspects.delete(this.suspects.keys().next().value!);
-    this.suspects.set(organizationId, Date.now() + SUSPECT_MS);
+    this.suspects.set(organizationId, monotonicMs() + SUSPECT_MS);
   }
 
   private isSuspect({ isProven, batch: { organizationId } }: BatchFund): boolean {
-    return !isProven && Date.now() < (this.suspects.get(organizationId) ?? 0);
+    return !isProven && monotonicMs() < (this.suspects.get(organizationId) ?? 0);
   }
 
   /** Returns the numbers of batches whose lines may not begin for now. */
-  paused(nowMs = Date.now()): bigint[] {
+  paused(nowMs = monotonicMs()): bigint[] {
     if (nowMs >= this.pausesEndAtMs) return [];
     return [...this.funds].filter(([, fund]) => fund.isPaused(nowMs)).map(([number]) => number);
   }
@@ -185,7 +186,7 @@ export class BatchFunds {
   }
 
   private pause(fund: BatchFund, durationMs: number): void {
-    fund.pausedUntilMs = Date.now() + durationMs;
+    fund.pausedUntilMs = monotonicMs() + durationMs;
     this.pausesEndAtMs = Math.max(this.pausesEndAtMs, fund.pausedUntilMs);
     // Timers may be a little ahead of the clock by which the pause is measured.
     setTimeout(() => this.options.onReady(), durationMs + 5).unref();

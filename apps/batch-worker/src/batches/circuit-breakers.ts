@@ -1,3 +1,4 @@
+import { monotonicMs } from '@libs/inference';
 /** What a call says of those behind a breaker; `none` says nothing. */
 export type BreakerNews = 'worked' | 'failed' | 'none';
 
@@ -36,7 +37,7 @@ export class CircuitBreakers {
   /** @param slots calls at once: with fewer than ten it takes only as many failures, or each would be made twice */
   constructor(
     slots: number,
-    private readonly nowMs: () => number = Date.now,
+    private readonly nowMs: () => number = monotonicMs,
     private readonly dice: () => number = Math.random,
   ) {
     this.opensAt = Math.min(OPENS_AT, slots);

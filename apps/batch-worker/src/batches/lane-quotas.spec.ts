@@ -1,4 +1,4 @@
-import { quotaGroupsOf } from '@libs/inference';
+import { monotonicMs, quotaGroupsOf } from '@libs/inference';
 import { aCatalogue, aModel } from '@libs/inference/testing';
 import type { ClaimedSegment } from '@libs/persistence';
 import { HeldSegment } from './held-segment';
@@ -47,6 +47,16 @@ describe(LaneQuotas.name, () => {
     jest.advanceTimersByTime(SECOND);
     expect(mayCall('acme one')).toEqual([true]);
     expect(keptOut([])).toEqual([]);
+  });
+
+  it('ends pauses in their time when the clock of the host is set back', () => {
+    call(held('acme one'), { ...FAILED, pauseMs: SECOND });
+    const poor = held('acme two');
+    poor.fund.pausedUntilMs = monotonicMs() + SECOND;
+    expect([mayCall('acme one'), quotas.mayCall(poor)]).toEqual([[false], false]);
+    jest.setSystemTime(Date.now() - 3_600 * SECOND);
+    jest.advanceTimersByTime(SECOND);
+    expect([mayCall('acme one'), quotas.mayCall(poor)]).toEqual([[true], true]);
   });
 
   it('slows one quota down and no other', () => {

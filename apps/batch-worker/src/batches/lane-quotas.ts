@@ -1,4 +1,5 @@
 import type { QuotaGroups } from '@libs/inference';
+import { monotonicMs } from '@libs/inference';
 import type { KeptOut } from '@libs/persistence';
 import { CircuitBreakers, type BreakerChange, type BreakerNews } from './circuit-breakers';
 import type { HeldSegment } from './held-segment';
@@ -59,7 +60,7 @@ export class LaneQuotas {
   private readonly nowMs: () => number;
 
   constructor(private readonly options: LaneQuotaOptions) {
-    const { slots, nowMs = Date.now } = options;
+    const { slots, nowMs = monotonicMs } = options;
     this.nowMs = nowMs;
     this.pauses = new QuotaPauses(nowMs);
     this.windows = new QuotaWindows(slots, nowMs);
@@ -208,7 +209,7 @@ export class LaneQuotas {
 
   /** Lines that wait for their key or for credit do not count as lines of their quota, or they would keep others out. */
   private *ofPayingCallers(held: Iterable<HeldSegment>): Generator<HeldSegment> {
-    const nowMs = Date.now();
+    const nowMs = monotonicMs();
     for (const segment of held) {
       if (!this.callers.isOpen(segment.claim.apiKeyHash) && !segment.fund.isPaused(nowMs)) yield segment;
     }

@@ -253,8 +253,8 @@ describe(ManagedLaneService.name, () => {
 
   it('keeps no lines of others waiting for a provider that takes every slot and never answers', async () => {
     let laterMs = 0;
-    const realNow = Date.now;
-    const clock = jest.spyOn(Date, 'now').mockImplementation(() => realNow() + laterMs);
+    const realNow = performance.now.bind(performance);
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => realNow() + laterMs);
     const hung = Promise.withResolvers<never>();
     runLane(new FakeSegments([...segmentsOf('narrow', 1n, 8), ...segmentsOf('wide', 2n, 4)]), (provider) =>
       provider === 'narrow' ? hung.promise : null,

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { CatalogueSource, quotaGroupsOf } from '@libs/inference';
+import { CatalogueSource, quotaGroupsOf, monotonicMs } from '@libs/inference';
 import {
   BatchFundsRepository,
   BatchResultsRepository,
@@ -133,9 +133,9 @@ export class ManagedLaneService {
   /** Ends what is under way, commits it and gives the rest back. */
   async drain(): Promise<void> {
     this.stopping = true;
-    const deadlineMs = Date.now() + DRAIN_MS;
+    const deadlineMs = monotonicMs() + DRAIN_MS;
     const isBusy = (): boolean => this.slots.inFlight > 0 || this.claiming || this.suspects.isRunning;
-    while (isBusy() && Date.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (isBusy() && monotonicMs() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 20));
     for (const segment of this.held) segment.calls.abort();
     await this.writer.flush();
     this.leases.stop();

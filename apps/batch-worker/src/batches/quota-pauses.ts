@@ -1,3 +1,4 @@
+import { monotonicMs } from '@libs/inference';
 /** Pauses that are remembered before those that are over are looked for. */
 const LEAST_SWEPT = 256;
 
@@ -6,7 +7,7 @@ export class QuotaPauses {
   private readonly until = new Map<string, number>();
   private sweptFrom = LEAST_SWEPT;
 
-  constructor(private readonly nowMs: () => number = Date.now) {}
+  constructor(private readonly nowMs: () => number = monotonicMs) {}
 
   pause(quota: string, durationMs: number): void {
     this.until.set(quota, Math.max(this.until.get(quota) ?? 0, this.nowMs() + durationMs));

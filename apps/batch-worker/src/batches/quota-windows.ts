@@ -1,3 +1,4 @@
+import { monotonicMs } from '@libs/inference';
 /** What the end of a call says about how much its quota can take. `other` says nothing. */
 export type CallEnd = 'answered' | 'congested' | 'other';
 
@@ -51,7 +52,7 @@ export class QuotaWindows {
 
   constructor(
     private readonly most: number,
-    private readonly nowMs: () => number = Date.now,
+    private readonly nowMs: () => number = monotonicMs,
   ) {}
 
   admits(quota: string): boolean {

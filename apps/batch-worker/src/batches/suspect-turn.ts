@@ -1,3 +1,4 @@
+import { monotonicMs } from '@libs/inference';
 import { ALONE_FROM, type BatchSegmentsRepository, type ClaimedSegment } from '@libs/persistence';
 import type { HeldLine, HeldSegment } from './held-segment';
 import { LEASE_MS } from './lease-keeper';
@@ -54,14 +55,14 @@ export class SuspectTurn {
 
   /** Whether there is a suspect: then the lane comes to rest. */
   async look(): Promise<void> {
-    if (this.isWanted && Date.now() - this.wantedSinceMs >= MOST_WAIT_FOR_QUIET_MS) this.holdOff();
-    if (this.looking || this.wantsQuiet || Date.now() < this.nextLookAtMs) return;
-    this.nextLookAtMs = Date.now() + LOOK_MS;
+    if (this.isWanted && monotonicMs() - this.wantedSinceMs >= MOST_WAIT_FOR_QUIET_MS) this.holdOff();
+    if (this.looking || this.wantsQuiet || monotonicMs() < this.nextLookAtMs) return;
+    this.nextLookAtMs = monotonicMs() + LOOK_MS;
     this.looking = true;
     try {
       if (!(await this.segments.hasSuspects())) return;
       this.state = 'wanted';
-      this.wantedSinceMs = Date.now();
+      this.wantedSinceMs = monotonicMs();
     } finally {
       this.looking = false;
     }
@@ -70,7 +71,7 @@ export class SuspectTurn {
   /** To be called when a turn is wanted and nothing is in flight. Resolves when others may run again. */
   async take(): Promise<void> {
     this.state = 'running';
-    const beganMs = Date.now();
+    const beganMs = monotonicMs();
     try {
       const claim = await this.segments.claimSuspect(LEASE_MS);
       if (claim === null) return;
@@ -78,7 +79,7 @@ export class SuspectTurn {
       // Past that its first line was given up when it was taken over.
       if (claim.attempts === ALONE_FROM) await this.runFirst(segment);
       // There may be more. Until then others have as much time as this one had.
-      this.lookIn(Date.now() - beganMs);
+      this.lookIn(monotonicMs() - beganMs);
     } finally {
       this.state = 'none';
     }
@@ -87,18 +88,18 @@ export class SuspectTurn {
   /** A call that does not end would keep the whole lane at rest. */
   private holdOff(): void {
     this.state = 'none';
-    this.heldOffUntilMs = Date.now() + LOOK_AGAIN_MS;
+    this.heldOffUntilMs = monotonicMs() + LOOK_AGAIN_MS;
     this.lookIn(LOOK_AGAIN_MS);
   }
 
   private lookIn(delayMs: number): void {
-    this.nextLookAtMs = Math.max(this.heldOffUntilMs, Date.now() + delayMs);
-    this.lane.lookLater(this.nextLookAtMs - Date.now());
+    this.nextLookAtMs = Math.max(this.heldOffUntilMs, monotonicMs() + delayMs);
+    this.lane.lookLater(this.nextLookAtMs - monotonicMs());
   }
 
   private async runFirst(segment: HeldSegment): Promise<void> {
     if (!this.lane.mayCall(segment) || !segment.hasNext) {
-      this.heldOffUntilMs = Date.now() + LOOK_AGAIN_MS;
+      this.heldOffUntilMs = monotonicMs() + LOOK_AGAIN_MS;
       return this.lane.giveBack([segment]);
     }
     const line = (await this.begin(segment)) ? segment.next() : null;

@@ -48,11 +48,11 @@ export class GcpKmsKey implements ManagedKey {
   }
 
   async #accessToken(): Promise<string> {
-    if (this.#token === null || this.#token.endsAtMs - MARGIN_MS < Date.now()) {
+    if (this.#token === null || this.#token.endsAtMs - MARGIN_MS < performance.now()) {
       const headers = { 'metadata-flavor': 'Google' };
       const answer = await this.#client.exchange({ method: 'GET', url: this.#tokenUrl, headers });
       const token = new Secret(this.#client.textOf(answer, 'access_token'));
-      this.#token = { token, endsAtMs: Date.now() + Number(answer.expires_in) * 1_000 };
+      this.#token = { token, endsAtMs: performance.now() + Number(answer.expires_in) * 1_000 };
     }
     return this.#token.token.reveal();
   }

@@ -22,7 +22,7 @@ export class RefusedCalls {
   constructor(private readonly audit: AuditRepository) {}
 
   /** Writes the entry unless there were too many this minute; the first that is left out is logged. */
-  note(entry: NewAuditEntry, nowMs = Date.now()): void {
+  note(entry: NewAuditEntry, nowMs = performance.now()): void {
     this.beginMinute(Math.floor(nowMs / MINUTE_MS));
     const count = (this.counts.get(entry.organizationId) ?? 0) + 1;
     if (this.total >= MOST || count > MOST_OF_ORGANIZATION + 1) return;

@@ -38,10 +38,10 @@ export class BatchRemovalService {
    */
   async remove(id: string, tenant: WorkspaceTenant): Promise<BatchDeletedObject> {
     if (!isBatchId(id)) throw batchNotFound();
-    const deadline = Date.now() + UPSTREAM_TIMEOUT_MS;
+    const deadline = performance.now() + UPSTREAM_TIMEOUT_MS;
     let answer = await this.removal.remove(id, tenant, true);
     if (answer.kind === 'awaits-upstream') this.relay.wake();
-    while (answer.kind === 'awaits-upstream' && Date.now() < deadline) {
+    while (answer.kind === 'awaits-upstream' && performance.now() < deadline) {
       await delay(LOOK_MS);
       answer = await this.removal.remove(id, tenant, false);
     }

@@ -21,6 +21,7 @@ import {
   type Share,
   type SharedCredentials,
   type UpstreamApi,
+  monotonicMs,
 } from '@libs/inference';
 import { chargedShareFor, ownKeysAtHand, type ChargedShare } from './charged-share';
 import { estimateHold, type ExpectedUsage } from './hold-estimate';
@@ -34,7 +35,7 @@ export interface Byok {
 /** What this installation can route to: the catalogue in force, the protocols it speaks and the keys it has. */
 export class InferenceRouting {
   /** Jobs tell nothing of a provider's calls; for them every provider is well. */
-  private readonly jobHealth = new ProviderHealth(Date.now);
+  private readonly jobHealth = new ProviderHealth(monotonicMs);
 
   constructor(
     private readonly source: CatalogueSource,

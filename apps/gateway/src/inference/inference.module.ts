@@ -10,6 +10,7 @@ import {
   SharedCredentials,
   UpstreamHttp,
   type ProviderAdapter,
+  monotonicMs,
 } from '@libs/inference';
 import { LastUses } from '@libs/persistence';
 import { CredentialsClient, Egress, Feeds, gauge, MessageBus, noteOwnFault } from '@libs/platform';
@@ -97,8 +98,8 @@ const engineLogger = new Logger(InferenceEngine.name);
           catalogue: () => source.current(),
           adapters,
           credentials,
-          health: new ProviderHealth(Date.now),
-          clock: Date.now,
+          health: new ProviderHealth(monotonicMs),
+          clock: monotonicMs,
           dice: Math.random,
           onOwnFault: (error, { endpoint }) => noteOwnFault(error, endpoint.provider.slug, engineLogger),
           byokFee: parsePercent(env.BYOK_FEE_PERCENT),

@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { ParserPool, type ParserOutcome } from './parser-pool';
 import type { ParserTask } from './parser-process';
 import { doorsBomb } from './testing/pdf-bombs';
@@ -21,6 +23,23 @@ const pdf = (bytes: Uint8Array): ParserTask => ({
 });
 /** A text that takes as long as it may. */
 const slow = json(`[${'{'.repeat(900_000)}`);
+const RUN_TYPESCRIPT = join(__dirname, '../../../../libs/platform/src/testing/typescript-register.cjs');
+/** Runs a task while the process has no file descriptor left, and another when it has them back. */
+const WITHOUT_DESCRIPTORS = `
+  const { openSync, closeSync } = require('node:fs');
+  const { ParserPool } = require(${JSON.stringify(join(__dirname, 'parser-pool.ts'))});
+  const pool = new ParserPool();
+  const task = { parser: 'json-repair', settings: {}, payload: Buffer.from('{"a": 1'), timeoutMs: ${LONG_MS} };
+  const run = () => pool.run(task, new AbortController().signal);
+  const held = [];
+  (async () => {
+    try { for (;;) held.push(openSync('/dev/null', 'r')); } catch {}
+    const states = [(await run()).state];
+    for (const descriptor of held) closeSync(descriptor);
+    states.push((await run()).state);
+    await pool.onApplicationShutdown();
+    process.stdout.write('states: ' + states.join(' '));
+  })();`;
 const REPAIRED: ParserOutcome = { state: 'done', value: '{"a": 1}' };
 
 jest.setTimeout(2 * LONG_MS);
@@ -67,6 +86,15 @@ describe(ParserPool.name, () => {
     process.kill(victim!, 'SIGKILL');
     expect(await ended).toMatchObject({ state: 'broken' });
     expect(await other).toMatchObject({ state: 'done' });
+  });
+
+  it('refuses a task while no file descriptor is free, and does the next one', () => {
+    const { status, stdout } = spawnSync(
+      'sh',
+      ['-c', 'ulimit -n 256 && exec "$0" -r "$1" -e "$2"', process.execPath, RUN_TYPESCRIPT, WITHOUT_DESCRIPTORS],
+      { encoding: 'utf8', env: { PATH: process.env.PATH } },
+    );
+    expect({ status, states: /states: (.*)/.exec(stdout)?.[1] }).toEqual({ status: 0, states: 'refused done' });
   });
 
   it('replaces an idle child that died', async () => {

@@ -1,4 +1,5 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, extname, join, sep } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -68,11 +69,16 @@ export class ParserProcess {
 
   /** Resolves when the child has loaded its parsers and its limits are set. @throws Error when it cannot be started */
   static async start(parsers: readonly ParserName[] = PARSERS): Promise<ParserProcess> {
-    const child = spawn(process.execPath, [...rightsOf(), ...V8_FLAGS, childFile(), ...parsers], {
+    const child: ChildProcess = spawn(process.execPath, [...rightsOf(), ...V8_FLAGS, childFile(), ...parsers], {
       env: ENVIRONMENT,
       cwd: sep,
       stdio: ['pipe', 'pipe', 'ignore'],
     });
+    // Against its types, a child has no streams when no file descriptor is free. It reports the cause in a moment.
+    if (!hasStreams(child)) {
+      const [cause] = (await once(child, 'error')) as [Error];
+      throw new Error('A child for parsers cannot be started', { cause });
+    }
     // A child that is gone shows at its answer. And none keeps the gateway from ending.
     child.stdin.on('error', () => undefined);
     unref(child);
@@ -191,6 +197,10 @@ function packageFolders(folder: string): string[] {
   const parent = dirname(folder);
   const found = join(folder, 'node_modules');
   return [...(existsSync(found) ? [realpathSync(found)] : []), ...(parent === folder ? [] : packageFolders(parent))];
+}
+
+function hasStreams(child: ChildProcess): child is Child {
+  return Boolean(child.stdin && child.stdout);
 }
 
 function unref(child: Child): void {

@@ -19,6 +19,7 @@ import {
   type ToolResultPart,
   type Turn,
   type TurnResult,
+  monotonicMs,
 } from '@libs/inference';
 import { LoopBill } from './loop-bill';
 import { brokenBy, endOf, finishOf, OUT_OF_CREDIT, UNPAID, type LoopEnd } from './loop-end';
@@ -79,7 +80,7 @@ export class ToolLoop {
   constructor(
     private readonly engine: TurnEngine,
     private readonly request: LoopRequest,
-    private readonly clock: () => number = Date.now,
+    private readonly clock: () => number = monotonicMs,
   ) {
     const { routed, plan, api } = request;
     this.#abort = Cancellation.following(routed.signal);

@@ -6,6 +6,7 @@ import { MalformedJson } from '../dialects/json-cursor';
 import { parseJson } from '../dialects/json-value';
 import { numberOf, objectOf, stringOf } from '../dialects/loose-values';
 import { callCancelled, type CancelSignal } from '../model/cancellation';
+import { monotonicMs } from '../monotonic-ms';
 import type { Provider } from '../routing/catalogue';
 import type { ServiceAccount } from './google-service-account';
 import type { UpstreamCall } from './upstream-call';
@@ -49,8 +50,13 @@ export class GoogleAccessTokens {
   readonly #tokens = new Map<string, CachedToken>();
   readonly #fetches = new Map<string, Promise<Secret>>();
 
-  /** `clock` gives milliseconds since the epoch. */
-  constructor(http: UpstreamHttp, tokenUrl: string = GOOGLE_TOKEN_URL, clock: () => number = Date.now) {
+  /** `clock` gives milliseconds since the epoch, `elapsedMs` those by which the life of tokens is measured. */
+  constructor(
+    http: UpstreamHttp,
+    tokenUrl: string = GOOGLE_TOKEN_URL,
+    clock: () => number = Date.now,
+    private readonly elapsedMs: () => number = monotonicMs,
+  ) {
     this.#http = http;
     this.#tokenUrl = tokenUrl;
     this.#clock = clock;
@@ -60,7 +66,7 @@ export class GoogleAccessTokens {
   async tokenFor(document: Secret, account: ServiceAccount, call: TokenCall): Promise<Secret> {
     const key = keyOf(document);
     const cached = this.#tokens.get(key);
-    if (cached !== undefined && cached.expiresAtMs - MARGIN_MS > this.#clock()) {
+    if (cached !== undefined && cached.expiresAtMs - MARGIN_MS > this.elapsedMs()) {
       this.#remember(key, cached);
       return cached.token;
     }
@@ -129,7 +135,7 @@ export class GoogleAccessTokens {
     const { access_token: token, expires_in: seconds } = objectOf(parsed(body));
     if (!stringOf(token)) throw brokenAnswer(provider, 'the token endpoint sent no token');
     const lifeMs = (numberOf(seconds) ?? ASSERTION_SECONDS) * 1_000;
-    return { token: new Secret(String(token)), expiresAtMs: this.#clock() + lifeMs };
+    return { token: new Secret(String(token)), expiresAtMs: this.elapsedMs() + lifeMs };
   }
 
   #remember(key: string, cached: CachedToken): void {

@@ -14,7 +14,13 @@ import { refuseMessage } from './refused-messages';
 import { isAnswer, replyExchangeOf, signQuestion } from './signatures';
 import { declareReplyQueue, exchangeExists, exchangeOf } from './topology';
 
-type AnyCall = CallContract<object, object>;
+/** A call as it is asked once: `timeoutMs` is what its asker waits. */
+export interface AskedCall<Q extends object, R extends object> extends CallContract<Q, R> {
+  /** When its asker gives up, by the clock of its owner; by that of this host if it is left out. */
+  readonly expiresAtMs?: number;
+}
+
+type AnyCall = AskedCall<object, object>;
 type Respond = (packet: WritePacket) => void;
 
 interface PendingCall {
@@ -140,8 +146,7 @@ export class CallClient extends ClientProxy {
   }
 
   #send({ channel, replyTo }: Line, contract: AnyCall, id: string, content: Buffer): void {
-    const { name: contractName, queue, timeoutMs } = contract;
-    const expiresAtMs = Date.now() + timeoutMs;
+    const { name: contractName, queue, timeoutMs, expiresAtMs = Date.now() + timeoutMs } = contract;
     channel.publish(exchangeOf(queue), queue.name, content, {
       persistent: false,
       mandatory: true,

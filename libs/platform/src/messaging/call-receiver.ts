@@ -10,7 +10,9 @@ import { decodePacket, type Reply } from './message-codec';
 import { answerSeconds } from './messaging-metrics';
 import { refuseMessage } from './refused-messages';
 import type { ReplySender } from './reply-sender';
-import { LEEWAY_MS, readQuestion, type Refusal, type SignedQuestion } from './signatures';
+import { clockOf, READ_CLOCK } from './owner-clock';
+import { problemOfTime } from './question-times';
+import { readQuestion, type Refusal, type SignedQuestion } from './signatures';
 import type { UsedQuestions } from './used-questions';
 
 /** Runs the handler of a contract on a validated message; a job has no asker. */
@@ -40,6 +42,7 @@ export class CallReceiver {
   readonly #logger = new Logger(CallReceiver.name);
   /** Those who may ask anything here; the broker lets this app answer no others. */
   readonly #askers: ReadonlySet<PartyName>;
+  readonly #clock: AnyCall | undefined;
 
   constructor(
     private readonly contracts: ReadonlyMap<string, Contract>,
@@ -49,6 +52,8 @@ export class CallReceiver {
   ) {
     const calls = [...contracts.values()].filter((contract): contract is AnyCall => contract.kind === 'call');
     this.#askers = new Set(calls.flatMap(({ askedBy }) => askedBy));
+    const [any] = calls;
+    this.#clock = any && clockOf(any.queue, Math.max(...calls.map(({ timeoutMs }) => timeoutMs)));
   }
 
   async receive(delivery: Delivery): Promise<void> {
@@ -72,11 +77,12 @@ export class CallReceiver {
   }
 
   #read(properties: MessageProperties, content: Buffer): SignedQuestion | Refusal {
-    const question = readQuestion(this.options.identity, properties, content, Date.now());
+    const question = readQuestion(this.options.identity, properties, content);
     return typeof question === 'string' || this.#askers.has(question.asker) ? question : 'stranger';
   }
 
   #contractOf({ contractName, asker }: SignedQuestion): AnyCall | AppError {
+    if (contractName === READ_CLOCK && this.#clock !== undefined) return this.#clock;
     const contract = this.contracts.get(contractName);
     let error: AppError;
     if (contract?.kind !== 'call') {
@@ -94,16 +100,21 @@ export class CallReceiver {
       const { pattern, data } = decodePacket(content);
       if (pattern !== contract.name) throw messageFailure('a message of another contract than its type says');
       const request = validateInstance(contract.request, data);
-      if (!(await this.#isFirst(contract, question))) return null;
-      return await this.#handle(contract, request, question.asker);
+      if (!(await this.#mayHandle(contract, question))) return null;
+      return await this.#handle(contract, request, question);
     } catch (thrown) {
       return this.#failure(contract, thrown);
     }
   }
 
-  async #handle(contract: AnyCall, request: object, asker: PartyName): Promise<Reply> {
+  /** A change that is ready only when its asker has given up is undone: its caller may have made another one since. */
+  async #handle(contract: AnyCall, request: object, question: SignedQuestion): Promise<Reply> {
+    const handler = (): Promise<unknown> => this.invoke(contract, request, question.asker);
+    const { usedQuestions } = this.options;
+    if (contract === this.#clock) return { response: { nowMs: await usedQuestions.nowMs() } };
     try {
-      return { response: (await this.invoke(contract, request, asker)) ?? null };
+      const response = await (contract.repeat === 'harmless' ? handler() : usedQuestions.handle(question, handler));
+      return { response: response ?? null };
     } finally {
       // Also after an error: a replayed code is refused, and revokes its key.
       if (contract.changes !== undefined) await this.options.announce?.(contract.changes);
@@ -111,17 +122,20 @@ export class CallReceiver {
   }
 
   /**
-   * Whether the question may be handled. Its signature must run out when its asker gives up: a later time would outlive
-   * the memory of it. Many processes may have got a copy each, so the memory is theirs in common.
+   * Whether the question is handled in time and for the first time. Many processes may have got a copy each, so the
+   * memory of changes is theirs in common, and so is the clock by which one comes too late.
    */
-  async #isFirst({ name, repeat, timeoutMs }: AnyCall, { asker, id, expiresAtMs }: SignedQuestion): Promise<boolean> {
-    if (expiresAtMs > Date.now() + timeoutMs + LEEWAY_MS) {
-      refuseMessage('question', 'expired', `${name} of ${asker}, signed for longer than ${timeoutMs} ms`);
+  async #mayHandle(contract: AnyCall, question: SignedQuestion): Promise<boolean> {
+    const about = `${contract.name} of ${question.asker}`;
+    const problem = problemOfTime(contract, question, Date.now());
+    if (problem !== null) {
+      refuseMessage('question', 'expired', `${about}: ${problem}`);
       return false;
     }
-    if (repeat === 'harmless') return true;
-    if (await this.options.usedQuestions.claim(asker, id, expiresAtMs + LEEWAY_MS)) return true;
-    refuseMessage('question', 'repeated', `${name} of ${asker}`);
+    if (contract.repeat === 'harmless') return true;
+    const claim = await this.options.usedQuestions.claim(question);
+    if (claim === 'first') return true;
+    refuseMessage('question', claim === 'late' ? 'expired' : 'repeated', about);
     return false;
   }
 

@@ -41,6 +41,7 @@ describe('messages that somebody else wrote', () => {
 
   beforeEach(async () => {
     Logger.overrideLogger(false);
+    used.aheadMs = 0;
     broker = await TestBroker.connect();
     const queue = broker.callQueue();
     const common = { queue, timeoutMs: 3_000, request: CountRequest, response: CountResponse };
@@ -182,12 +183,32 @@ describe('messages that somebody else wrote', () => {
   }
 
   it('are not handled after their time, nor if they were signed for longer than their contract allows', async () => {
-    for (const expiresAtMs of [Date.now() - 31_000, Date.now() + 3_600_000]) {
-      const asked = question(once, 1, expiresAtMs);
+    const ask_ = (contract: Count, expiresInMs: number): void => {
+      const asked = question(contract, 1, Date.now() + expiresInMs);
       ask(asked.content, asked.properties);
-    }
+    };
+    for (const contract of [count, once]) for (const expiresInMs of [-31_000, 3_600_000]) ask_(contract, expiresInMs);
     await untilAnswered();
     expect(handled).toEqual([{ by: 99, asker: 'gateway' }]);
+  });
+
+  it('are not handled a moment after their time, when they change something', async () => {
+    const asked = question(once, 1, Date.now() - 1);
+    ask(asked.content, asked.properties);
+    await untilAnswered();
+    expect(handled).toEqual([{ by: 99, asker: 'gateway' }]);
+  });
+
+  it('change something in time by the clock of their owner, whatever that of their asker says', async () => {
+    const bus = await busOf('gateway');
+    used.aheadMs = 20_000;
+    await expect(bus.call(once, { by: 1 })).resolves.toEqual({ count: 1, asker: 'gateway' });
+    used.aheadMs = -20_000;
+    await expect(bus.call(once, { by: 2 })).resolves.toEqual({ count: 2, asker: 'gateway' });
+    const late = question(once, 3, Date.now() - 20_001);
+    ask(late.content, late.properties);
+    await untilAnswered();
+    expect(handled.map(({ by }) => by)).toEqual([1, 2, 99]);
   });
 
   it('are handled once, when they are copies of a question that changes something, by all processes together', async () => {

@@ -1,10 +1,11 @@
 import { firstValueFrom, throwError, timeout } from 'rxjs';
 import type { CallContract, JobContract } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { CallClient } from './call-client';
+import type { AskedCall, CallClient } from './call-client';
 import type { JobSender } from './job-sender';
 import { MessageBus } from './message-bus';
 import { callSeconds } from './messaging-metrics';
+import { clockOf } from './owner-clock';
 
 /** The message bus over RabbitMQ. */
 export class RabbitMessageBus extends MessageBus {
@@ -34,13 +35,21 @@ export class RabbitMessageBus extends MessageBus {
 
   async #ask<Q extends object, R extends object>(contract: CallContract<Q, R>, request: Q): Promise<R> {
     const deadline = performance.now() + contract.timeoutMs;
+    const remainingMs = (): number => Math.max(1, Math.ceil(deadline - performance.now()));
     // Without a channel a question fails at once; only the first channel of a process is worth waiting for.
     if (!this.client.wasReady) await this.client.ready(contract.timeoutMs);
-    const remainingMs = Math.max(1, Math.ceil(deadline - performance.now()));
+    if (contract.repeat === 'harmless') return this.#send({ ...contract, timeoutMs: remainingMs() }, request);
+    const { nowMs } = await this.#send(clockOf(contract.queue, remainingMs()), {});
+    const timeoutMs = remainingMs();
+    return this.#send({ ...contract, timeoutMs, expiresAtMs: nowMs + timeoutMs }, request);
+  }
+
+  #send<Q extends object, R extends object>(question: AskedCall<Q, R>, request: Q): Promise<R> {
+    const { timeoutMs } = question;
     return firstValueFrom(
       this.client
-        .send<R>({ ...contract, timeoutMs: remainingMs }, request)
-        .pipe(timeout({ first: remainingMs, with: () => throwError(() => timedOut(contract)) })),
+        .send<R>(question, request)
+        .pipe(timeout({ first: timeoutMs, with: () => throwError(() => timedOut(question)) })),
     );
   }
 }

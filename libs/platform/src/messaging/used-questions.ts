@@ -1,7 +1,24 @@
 import type { PartyName } from '@libs/contracts';
 
-/** The ids of questions that must not be handled twice, known to every process of their owner. */
+/** A question that changes something. */
+export interface ChangingQuestion {
+  readonly asker: PartyName;
+  readonly id: string;
+  /** When its asker gives up, by the clock of `nowMs`. */
+  readonly expiresAtMs: number;
+}
+
+/** `late`: its asker has given up. */
+export type Claim = 'first' | 'repeated' | 'late';
+
+/** The questions that must be handled once and in time, known to every process of their owner. */
 export abstract class UsedQuestions {
-  /** Returns false for a question that was claimed before. @param untilMs from when on the signature has run out */
-  abstract claim(asker: PartyName, id: string, untilMs: number): Promise<boolean>;
+  /** The time by which askers set their deadlines: one clock for all processes. */
+  abstract nowMs(): Promise<number>;
+
+  /** Only the `first` claim of a question lets its claimer handle it. */
+  abstract claim(question: ChangingQuestion): Promise<Claim>;
+
+  /** Runs the handler of a question. It changes nothing when it is ready to only after the asker has given up. */
+  abstract handle<T>(question: ChangingQuestion, handler: () => Promise<T>): Promise<T>;
 }

@@ -25,6 +25,7 @@ import {
   UpstreamHttp,
   type CatalogueSource,
   type CredentialVault,
+  monotonicMs,
 } from '@libs/inference';
 import { AppExceptionFilter, Egress, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
 import { aPrincipal, FakeMessageBus } from '@libs/platform/testing';
@@ -225,8 +226,8 @@ export class InferenceApp {
       catalogue: () => catalogue,
       adapters,
       credentials,
-      health: new ProviderHealth(Date.now),
-      clock: Date.now,
+      health: new ProviderHealth(monotonicMs),
+      clock: monotonicMs,
       dice: () => 0,
     });
     const source = { current: () => catalogue } as CatalogueSource;
