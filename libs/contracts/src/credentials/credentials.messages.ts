@@ -224,6 +224,7 @@ export const DeleteCredential = call({
   name: 'credentials.delete-credential',
   askedBy: ['gateway'],
   repeat: 'harmless',
+  whenGone: { deleted: true },
   timeoutMs: 5_000,
   changes: 'credentials',
   request: CredentialReference,

@@ -289,6 +289,7 @@ export const DeleteKey = call({
   name: 'auth.delete-key',
   askedBy: ['gateway', 'cli'],
   repeat: 'harmless',
+  whenGone: { deleted: true },
   timeoutMs: 5_000,
   changes: 'access',
   request: KeyReference,

@@ -19,6 +19,11 @@ export interface CallContract<Request extends object, Response extends object> {
    */
   readonly repeat: 'harmless' | 'refused';
   /**
+   * For a deletion by id that is `harmless`: the answer to a redelivered question that finds nothing (`not_found`). The
+   * process that had it before has done it and died, or there was nothing to do.
+   */
+  readonly whenGone?: Response;
+  /**
    * The feed in which what this call does is a change. Its owner publishes the change before it answers, and a process
    * that follows the feed knows of it before the caller has the answer.
    */

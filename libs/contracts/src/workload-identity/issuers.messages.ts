@@ -120,6 +120,7 @@ export const DeleteIssuer = call({
   name: 'auth.delete-issuer',
   askedBy: ['gateway'],
   repeat: 'harmless',
+  whenGone: { deleted: true },
   timeoutMs: 5_000,
   request: IssuerReference,
   response: IssuerDeleted,

@@ -172,6 +172,7 @@ export const DeletePolicy = call({
   name: 'auth.delete-policy',
   askedBy: ['gateway'],
   repeat: 'harmless',
+  whenGone: { deleted: true },
   timeoutMs: 5_000,
   request: PolicyReference,
   response: PolicyDeleted,

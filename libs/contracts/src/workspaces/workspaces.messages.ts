@@ -161,6 +161,7 @@ export const DeleteWorkspace = call({
   name: 'auth.delete-workspace',
   askedBy: ['gateway'],
   repeat: 'harmless',
+  whenGone: { deleted: true },
   timeoutMs: 5_000,
   changes: 'access',
   request: WorkspaceReference,

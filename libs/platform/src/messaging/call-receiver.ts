@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { MessageProperties } from 'amqplib';
+import type { ConsumeMessage, MessageProperties } from 'amqplib';
 import type { CallContract, Contract, FeedName, PartyName } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { validateInstance } from '../validation/validate';
@@ -67,7 +67,9 @@ export class CallReceiver {
     }
     const contract = this.#contractOf(question);
     const reply =
-      contract instanceof AppError ? { err: contract.toWire() } : await this.#answer(contract, question, content);
+      contract instanceof AppError
+        ? { err: contract.toWire() }
+        : await this.#answer(contract, question, delivery.message);
     // Before the answer is sent, which may have to wait: a question that was handled must not come again.
     delivery.ack();
     if (reply === null) return;
@@ -95,7 +97,8 @@ export class CallReceiver {
   }
 
   /** Null for a question that must not be answered. */
-  async #answer(contract: AnyCall, question: SignedQuestion, content: Buffer): Promise<Reply | null> {
+  async #answer(contract: AnyCall, question: SignedQuestion, message: ConsumeMessage): Promise<Reply | null> {
+    const { content, fields } = message;
     try {
       const { pattern, data } = decodePacket(content);
       if (pattern !== contract.name) throw messageFailure('a message of another contract than its type says');
@@ -103,7 +106,9 @@ export class CallReceiver {
       if (!(await this.#mayHandle(contract, question))) return null;
       return await this.#handle(contract, request, question);
     } catch (thrown) {
-      return this.#failure(contract, thrown);
+      const { whenGone } = contract;
+      const isGone = fields.redelivered && thrown instanceof AppError && thrown.code === 'not_found';
+      return isGone && whenGone !== undefined ? { response: whenGone } : this.#failure(contract, thrown);
     }
   }
 

@@ -31,10 +31,15 @@ class FailRequest {
 
 class Nothing {}
 
+class Removed {
+  deleted: true;
+}
+
 interface TestContracts {
   readonly add: CallContract<AddRequest, AddResponse>;
   readonly fail: CallContract<FailRequest, Nothing>;
   readonly slow: CallContract<AddRequest, AddResponse>;
+  readonly remove: CallContract<AddRequest, Removed>;
 }
 
 function contractsOf(queue: QueueSpec): TestContracts {
@@ -57,11 +62,12 @@ function contractsOf(queue: QueueSpec): TestContracts {
     add: contract('add', AddRequest, AddResponse, 3_000),
     fail: contract('fail', FailRequest, Nothing, 3_000),
     slow: contract('slow', AddRequest, AddResponse, 400),
+    remove: { ...contract('remove', AddRequest, Removed, 10_000), whenGone: { deleted: true } },
   };
 }
 
 /** A consumer of its own for each test queue, since the contract is part of the decorator. */
-function consumerOf({ add, fail, slow }: TestContracts) {
+function consumerOf({ add, fail, slow, remove }: TestContracts) {
   @Controller()
   class SumsConsumer {
     static readonly requests: AddRequest[] = [];
@@ -81,6 +87,12 @@ function consumerOf({ add, fail, slow }: TestContracts) {
         metadata: { id: 'abc' },
         retryAfterSeconds: 7,
       });
+    }
+
+    /** There is nothing any more. */
+    @Handles(remove)
+    async remove(): Promise<Removed> {
+      throw new AppError('not_found', 'No such sum');
     }
 
     @Handles(slow)
@@ -119,18 +131,24 @@ describe('calls over RabbitMQ', () => {
     queue = broker.callQueue();
     contracts = contractsOf(queue);
     Consumer = consumerOf(contracts);
-    @Module({ controllers: [Consumer] })
-    class OwnerModule {}
-    owner = await NestFactory.create(OwnerModule, new FastifyAdapter(), { logger: false });
-    await owner.init();
+    owner = await newOwner();
     const amqpUrl = new Secret(proxy.through(broker.url));
-    const all: Contract[] = Object.values(contracts);
-    consumption = await consumeQueues(owner, { amqpUrl, queues: [queue], contracts: all, answering });
     const messaging = MessagingModule.forRoot({ amqpUrl, identity: identities.gateway, serviceName: 'test' });
     caller = await NestFactory.create(messaging, new FastifyAdapter(), { logger: false });
     await caller.init();
     bus = caller.get(MessageBus);
   });
+
+  async function newOwner(): Promise<INestApplication> {
+    @Module({ controllers: [Consumer] })
+    class OwnerModule {}
+    const app = await NestFactory.create(OwnerModule, new FastifyAdapter(), { logger: false });
+    await app.init();
+    const amqpUrl = new Secret(proxy.through(broker.url));
+    const all: Contract[] = Object.values(contracts);
+    consumption = await consumeQueues(app, { amqpUrl, queues: [queue], contracts: all, answering });
+    return app;
+  }
 
   afterEach(async () => {
     Consumer.released.resolve();
@@ -176,6 +194,19 @@ describe('calls over RabbitMQ', () => {
     expect(logged).toHaveLength(1);
     expect(String(logged[0]?.[0])).toContain('the disk is on fire');
     expect(String(logged[0]?.[1])).toContain('SumsConsumer.fail');
+  });
+
+  it('answers a deletion as done when the owner that did it died before it could answer', async () => {
+    await expect(bus.call(contracts.remove, { left: 1, right: 1 })).rejects.toMatchObject({ code: 'not_found' });
+    await consumption.drain();
+    const answer = bus.call(contracts.remove, { left: 1, right: 1 });
+    answer.catch(() => undefined);
+    const dying = await broker.model.createChannel();
+    await eventually(async () => (await dying.get(queue.name)) !== false, 'an owner has the question');
+    await dying.close();
+    const again = await newOwner();
+    await expect(answer).resolves.toEqual({ deleted: true });
+    await again.close();
   });
 
   it('refuses an invalid request by the name of the member, and tolerates members of a newer caller', async () => {
