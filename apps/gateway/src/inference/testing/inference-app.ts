@@ -17,6 +17,7 @@ import {
   InferenceEngine,
   LEFTOVER_BOUNDS,
   LeftoverReads,
+  monotonicMs,
   parseCatalogue,
   parsePercent,
   ProviderHealth,
@@ -25,7 +26,6 @@ import {
   UpstreamHttp,
   type CatalogueSource,
   type CredentialVault,
-  monotonicMs,
 } from '@libs/inference';
 import { AppExceptionFilter, Egress, MessageBus, Readiness, ServicesEnv } from '@libs/platform';
 import { aPrincipal, FakeMessageBus } from '@libs/platform/testing';
