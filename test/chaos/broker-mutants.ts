@@ -55,9 +55,9 @@ export const brokerMutants: readonly Mutant[] = [
     ...forged,
     name: 'broker-clock-of-asker',
     defect: 'the deadline of a change is set by the clock of its asker',
-    file: 'libs/platform/src/messaging/rabbit-message-bus.ts',
-    find: 'expiresAtMs: nowMs + timeoutMs',
-    replace: 'expiresAtMs: Math.max(0, nowMs) * 0 + Date.now() + timeoutMs',
+    file: 'libs/platform/src/messaging/owner-clock.ts',
+    find: 'const reading = { aheadMs: nowMs - readAtMs, readAtMs };',
+    replace: 'const reading = { aheadMs: Date.now() - Math.max(readAtMs, nowMs * 0), readAtMs };',
     test: 'change something in time by the clock of their owner',
   },
   {

@@ -52,8 +52,8 @@ export async function withOutcome<T, S extends Session>(
     });
   } catch (error) {
     if (!(error instanceof CommitUnknown) || done === null) throw error;
-    if (await awaitedByNobody(() => hasHappened(transact, outcome, error, lookForMs)))
-      return (done as { readonly result: T }).result;
+    const isDone = await awaitedByNobody(() => hasHappened(transact, outcome, error, lookForMs));
+    if (isDone) return (done as { readonly result: T }).result;
     throw error.cause;
   }
 }

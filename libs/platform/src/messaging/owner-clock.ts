@@ -1,4 +1,5 @@
 import type { CallContract, QueueSpec } from '@libs/contracts';
+import { AppError } from '@libs/errors';
 
 class ReadClockRequest {}
 
@@ -10,11 +11,10 @@ export class ClockReading {
 /** The wire name of the question what time it is, which every owner of calls answers, whoever may ask it anything. */
 export const READ_CLOCK = 'clock.read';
 
-/**
- * Asks the owner of a queue for the time by which it judges whether a change comes too late. The deadline of a change
- * is this time and what its asker will still wait, so the clocks of askers do not matter.
- */
-export function clockOf(queue: QueueSpec, timeoutMs: number): CallContract<ReadClockRequest, ClockReading> {
+type ReadClock = CallContract<ReadClockRequest, ClockReading>;
+
+/** Asks the owner of a queue for the time by which it judges whether a change comes too late. */
+export function clockOf(queue: QueueSpec, timeoutMs: number): ReadClock {
   return {
     kind: 'call',
     queue,
@@ -25,4 +25,46 @@ export function clockOf(queue: QueueSpec, timeoutMs: number): CallContract<ReadC
     request: ReadClockRequest,
     response: ClockReading,
   };
+}
+
+/** Longer than any change may take: a second try needs no second reading. */
+const READING_LASTS_MS = 30_000;
+/** Another process of the owner is asked then. */
+const ASK_AGAIN_MS = 1_000;
+
+/**
+ * Says when a change ends by the clock of its owner, so the clocks of askers do not matter: the time that the owner
+ * gave last, and what has passed here since. The answer was on its way for a moment, so the end is early by as much and
+ * never late.
+ */
+export class OwnerClocks {
+  readonly #readings = new Map<string, { readonly aheadMs: number; readonly readAtMs: number }>();
+
+  constructor(private readonly ask: (question: ReadClock) => Promise<ClockReading>) {}
+
+  /** @param remainingMs what the asker still waits @throws AppError when the owner does not answer in that time */
+  async endOf(queue: QueueSpec, remainingMs: () => number): Promise<number> {
+    const reading = this.#recent(queue) ?? (await this.#read(queue, remainingMs));
+    return Math.floor(performance.now() + reading.aheadMs) + remainingMs();
+  }
+
+  #recent({ name }: QueueSpec): { readonly aheadMs: number } | undefined {
+    const reading = this.#readings.get(name);
+    return reading && performance.now() - reading.readAtMs < READING_LASTS_MS ? reading : undefined;
+  }
+
+  async #read(queue: QueueSpec, remainingMs: () => number): Promise<{ readonly aheadMs: number }> {
+    for (;;) {
+      const waitMs = remainingMs();
+      try {
+        const { nowMs } = await this.ask(clockOf(queue, Math.min(ASK_AGAIN_MS, waitMs)));
+        const readAtMs = performance.now();
+        const reading = { aheadMs: nowMs - readAtMs, readAtMs };
+        this.#readings.set(queue.name, reading);
+        return reading;
+      } catch (error) {
+        if (waitMs <= ASK_AGAIN_MS || AppError.from(error).code !== 'timeout') throw error;
+      }
+    }
+  }
 }

@@ -5,10 +5,12 @@ import type { AskedCall, CallClient } from './call-client';
 import type { JobSender } from './job-sender';
 import { MessageBus } from './message-bus';
 import { callSeconds } from './messaging-metrics';
-import { clockOf } from './owner-clock';
+import { OwnerClocks } from './owner-clock';
 
 /** The message bus over RabbitMQ. */
 export class RabbitMessageBus extends MessageBus {
+  readonly #clocks = new OwnerClocks((question) => this.#send(question, {}));
+
   constructor(
     private readonly client: CallClient,
     private readonly jobs: JobSender,
@@ -39,9 +41,8 @@ export class RabbitMessageBus extends MessageBus {
     // Without a channel a question fails at once; only the first channel of a process is worth waiting for.
     if (!this.client.wasReady) await this.client.ready(contract.timeoutMs);
     if (contract.repeat === 'harmless') return this.#send({ ...contract, timeoutMs: remainingMs() }, request);
-    const { nowMs } = await this.#send(clockOf(contract.queue, remainingMs()), {});
-    const timeoutMs = remainingMs();
-    return this.#send({ ...contract, timeoutMs, expiresAtMs: nowMs + timeoutMs }, request);
+    const expiresAtMs = await this.#clocks.endOf(contract.queue, remainingMs);
+    return this.#send({ ...contract, timeoutMs: remainingMs(), expiresAtMs }, request);
   }
 
   #send<Q extends object, R extends object>(question: AskedCall<Q, R>, request: Q): Promise<R> {
