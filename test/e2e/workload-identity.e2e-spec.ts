@@ -529,7 +529,7 @@ describe('the audit trail', () => {
     await call(3, 'POST', '/auth/keys/code', { callback_url: CANARY });
     await client.request('GET', '/key', undefined, { 'x-request-id': requestId(4) });
     const entries = await installation.database.rows<Record<string, unknown>>({
-      sql: `SELECT action, target, status FROM audit_entries WHERE request_id LIKE 'audited-%' ORDER BY id`,
+      sql: `SELECT action, target, status FROM audit_entries WHERE client_request_id LIKE 'audited-%' ORDER BY id`,
     });
     expect(entries).toEqual([
       { action: 'GET /api/v1/workload-identity/issuers', target: null, status: 200 },

@@ -93,6 +93,11 @@ describe(readBatchLine, () => {
       { custom_id: 'a', body: { ...body, max_completion_tokens: 1e18 } },
       '400 requests[3].body.max_completion_tokens must be an integer from 1 to 10000000',
     ],
+    [
+      '{"custom_id":"a","body":{"max_tokens":-1e999}}',
+      '400 requests[3].body.max_tokens must be an integer from 1 to 10000000',
+    ],
+    ['{"custom_id":"a","body":{"temperature":1e999}}', '400 Malformed batch input: requests[3] is not valid JSON'],
     ['{"custom_id":"a","body":{"n":1e999}}', '400 requests[3].body.n must be an integer from 1 to 128'],
     [{ custom_id: 'a', body: { n: 1e9 } }, '400 requests[3].body.n must be an integer from 1 to 128'],
     [

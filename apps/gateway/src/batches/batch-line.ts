@@ -1,6 +1,13 @@
 import { hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { findValue, providerToolsIn, thinkingWishOf, type ProviderTool, type StreamableApi } from '@libs/inference';
+import {
+  findValue,
+  MalformedJson,
+  providerToolsIn,
+  thinkingWishOf,
+  type ProviderTool,
+  type StreamableApi,
+} from '@libs/inference';
 
 /** One element of `requests` that passed every check that needs no knowledge of endpoint or model. */
 export interface BatchLineDraft {
@@ -44,15 +51,26 @@ export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
   const body = item.body;
   checkBody(`${where}.body`, body);
   const choices = readCount(`${where}.body`, 'n', body.n, MAX_CHOICES) ?? 1;
+  const maxOutputTokens = readCaps(`${where}.body`, body, choices);
   return {
     customId,
-    body: findValue(json, ['body'])!,
+    body: bytesOfBody(where, json),
     model: readModel(where, body.model),
-    maxOutputTokens: readCaps(`${where}.body`, body, choices),
+    maxOutputTokens,
     asksToThink: thinkingWishOf('chat', body).isAsked === true,
     choices,
     tools: providerToolsIn(body),
   };
+}
+
+/** @throws AppError for what JSON.parse takes and no provider would, such as a number beyond all numbers */
+function bytesOfBody(where: string, json: Buffer): Buffer {
+  try {
+    return findValue(json, ['body'])!;
+  } catch (thrown) {
+    if (thrown instanceof MalformedJson) throw malformed(where);
+    throw thrown;
+  }
 }
 
 function parseItem(where: string, json: Buffer): JsonObject {
@@ -60,14 +78,18 @@ function parseItem(where: string, json: Buffer): JsonObject {
   try {
     item = JSON.parse(json.toString());
   } catch {
-    throw new AppError('invalid_request', `Malformed batch input: ${where} is not valid JSON`, {
-      metadata: { param: where },
-    });
+    throw malformed(where);
   }
   if (!isObject(item)) {
     throw new AppError('invalid_request', `${where} must be an object`, { metadata: { param: where } });
   }
   return item;
+}
+
+function malformed(where: string): AppError {
+  return new AppError('invalid_request', `Malformed batch input: ${where} is not valid JSON`, {
+    metadata: { param: where },
+  });
 }
 
 function readCustomId(where: string, customId: unknown): string {
