@@ -113,7 +113,7 @@ describe('batches whose lines cost 20 times their estimate', () => {
   const held = async (sql: string, id: string): Promise<number> =>
     (await opened.database.firstRow<{ n: number }>({ sql, values: [id] }))!.n;
 
-  async function until(what: () => Promise<boolean>, withinMs = 30_000): Promise<void> {
+  async function until(what: () => Promise<boolean>, withinMs = 100_000): Promise<void> {
     const deadline = performance.now() + withinMs;
     while (!(await what())) {
       if (performance.now() > deadline) throw new Error('it did not happen in time');
@@ -137,7 +137,7 @@ describe('batches whose lines cost 20 times their estimate', () => {
     expect([answered + unpaid, others]).toEqual([400, 0]);
     expect(answered).toBeGreaterThanOrEqual(40);
     expect(await overdraftOf(batch.owner.organizationId)).toBeLessThanOrEqual(SLOTS * LINE_USD);
-  }, 60_000);
+  }, 120_000);
 
   it('keep to that over several workers', async () => {
     const batch = await running(600, { creditsUsd: '4' });
@@ -146,7 +146,7 @@ describe('batches whose lines cost 20 times their estimate', () => {
     const { answered, unpaid } = (await outcomesOf(batch))!;
     expect(answered + unpaid).toBe(600);
     expect(await overdraftOf(batch.owner.organizationId)).toBeLessThanOrEqual(4 * SLOTS * LINE_USD);
-  }, 60_000);
+  }, 120_000);
 
   it('keep to that when 200 of them spend the same credit at once', async () => {
     const organizationId = randomUUID();
@@ -167,7 +167,7 @@ describe('batches whose lines cost 20 times their estimate', () => {
     const sql = 'SELECT total_usd::float8 AS n FROM ledger_keys WHERE api_key_hash = $1';
     expect(await held(sql, batch.owner.apiKeyHash)).toBeLessThanOrEqual(3 + SLOTS * LINE_USD);
     expect((await outcomesOf(batch))!.unpaid).toBeGreaterThan(300);
-  }, 60_000);
+  }, 120_000);
 
   it('keep to the budget of their workspace', async () => {
     const budgets = [{ amountUsd: '3', reset: null, includesByok: false }];
@@ -177,7 +177,7 @@ describe('batches whose lines cost 20 times their estimate', () => {
     const sql = 'SELECT total_usd::float8 AS n FROM ledger_workspaces WHERE workspace_id = $1';
     expect(await held(sql, batch.owner.workspaceId)).toBeLessThanOrEqual(3 + SLOTS * LINE_USD);
     expect((await outcomesOf(batch))!.unpaid).toBeGreaterThan(300);
-  }, 60_000);
+  }, 120_000);
 
   it('wait for credit while others go on, and run to their end after a top-up', async () => {
     const poor = await running(200, { creditsUsd: '1' });
@@ -191,7 +191,7 @@ describe('batches whose lines cost 20 times their estimate', () => {
     await ledger.topUp(poor.owner.organizationId, '100', randomUUID());
     await untilCompleted();
     expect(await outcomesOf(poor)).toEqual({ answered: 200, unpaid: 0, others: 0 });
-  }, 60_000);
+  }, 120_000);
 
   it('go on in another worker when one dies between a reservation and its results', async () => {
     const batch = await running(100, { creditsUsd: '6' });
@@ -203,5 +203,5 @@ describe('batches whose lines cost 20 times their estimate', () => {
     await untilCompleted();
     expect(await outcomesOf(batch)).toEqual({ answered: 100, unpaid: 0, others: 0 });
     expect(await overdraftOf(batch.owner.organizationId)).toBeLessThan(0);
-  }, 60_000);
+  }, 120_000);
 });
