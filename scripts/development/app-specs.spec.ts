@@ -1,13 +1,13 @@
 import { APP_NAMES, appSpecs, type DevelopmentPlan } from './app-specs';
 
 const planWith = (environment: NodeJS.ProcessEnv): DevelopmentPlan => ({
-  root: '/root',
-  stateFolder: '/root/.sluice',
+  root: 'checkout',
+  stateFolder: 'checkout/.sluice',
   environment,
   serviceUrls: { DATABASE_URL: 'd', AMQP_URL: 'a', REDIS_URL: 'r' },
   ports: { gateway: 8_080, sandbox: 4_010, health: {} } as unknown as DevelopmentPlan['ports'],
   secrets: { BROKER_KEYS: { privateKeys: {}, publicKeys: '' } } as unknown as DevelopmentPlan['secrets'],
-  catalogPath: '/root/catalog',
+  catalogPath: 'checkout/catalog',
 });
 
 describe(appSpecs.name, () => {

@@ -7,7 +7,7 @@ import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
 
 /**
- * A batch worker is told to stop while RabbitMQ is silent, so that leaving its queues takes long. Meanwhile it must
+ * A batch worker gets SIGTERM while RabbitMQ is silent, so that leaving its queues takes long. Meanwhile it must
  * claim no segment, and begin no line whose call it would have to cut.
  */
 const CONCURRENCY = 16;
@@ -52,7 +52,7 @@ function hasEnded(pid: number): true | undefined {
   }
 }
 
-describe('a batch worker that is told to stop', () => {
+describe('a batch worker that gets SIGTERM', () => {
   it('begins no more lines while RabbitMQ keeps it waiting', async () => {
     const client = installation.client();
     const { status } = await client.submitBatch({

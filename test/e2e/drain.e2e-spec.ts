@@ -219,7 +219,7 @@ describe('a gateway that is told to end while it works', () => {
     };
   }
 
-  /** A body of which nothing more comes. */
+  /** Sends the head and a part of a body, and then nothing. */
   async function beginBody(): Promise<{ answer: Promise<RawAnswer> }> {
     const socket = await open(installation.baseUrl);
     const answer = readAnswer(socket);
@@ -287,7 +287,7 @@ describe('a gateway that is told to end while it works', () => {
     expect(outcome.slowlyRead.received).toBe(outcome.slowlyRead.announced);
   });
 
-  it('has told a caller whose body did not come to come again', () => {
+  it('answers a request whose body did not arrive with 503 and Retry-After', () => {
     expectRefusal(outcome.slowBody, 503);
     expect(outcome.slowBody.headers['retry-after']).toMatch(/^[1-9]\d*$/);
   });

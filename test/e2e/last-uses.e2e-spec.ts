@@ -28,7 +28,7 @@ function catalogue(): string {
   const provider = {
     slug: 'mistral',
     name: 'Mistral',
-    api_key_env: 'NOBODY_SET_THIS',
+    api_key_env: 'NO_SUCH_KEY',
     base_url: `${upstream.origin}/v1`,
     protocol: 'openai',
   };

@@ -52,7 +52,7 @@ function catalogue(): string {
       },
     ]),
   ) as { providers: Record<string, unknown>[]; models: { slug: string; endpoints: Record<string, unknown>[] }[] };
-  for (const provider of parsed.providers) provider['api_key_env'] = 'NOBODY_SET_THIS';
+  for (const provider of parsed.providers) provider['api_key_env'] = 'NO_SUCH_KEY';
   const [endpoint] = parsed.models.find(({ slug }) => slug === 'own/film')!.endpoints;
   endpoint!['pricing'] = { video_second: String(FILM_USD / 4) };
   endpoint!['capabilities'] = {
@@ -89,7 +89,7 @@ afterAll(async () => {
   await upstream?.close();
 }, 240_000);
 
-/** Runs `work` with a key of which the limit counts own keys. Returns what counted for it once nothing is reserved. */
+/** Runs `work` with a key whose limit counts own keys. Returns what the limit counted once nothing is reserved. */
 async function countedBy(
   { name, provider, limitUsd }: { readonly name: string; readonly provider: string; readonly limitUsd: number },
   work: (client: ApiClient) => Promise<void>,

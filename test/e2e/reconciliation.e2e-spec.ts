@@ -164,7 +164,7 @@ describe('ledger reconcile', () => {
 });
 
 /** One day each, after which the provider charges something that must not be given a cause that is not known. */
-describe('ledger reconcile, of facts that it cannot tell apart', () => {
+describe('ledger reconcile, of facts that it cannot distinguish', () => {
   const FREE = { 'billed as usual': 0n, 'with a surcharge': 1_234_567_000_000n };
 
   it('finds opposite differences of two keys of one day and model', async () => {

@@ -131,7 +131,7 @@ async function stalledStream(): Promise<Outcomes['stream']> {
   return { text: await stream.rest(), firstCommentMs, tookMs: performance.now() - startedMs, row };
 }
 
-/** An answer of which nothing is read for longer than the gateway waits. */
+/** Asks for a long answer and reads nothing for longer than the gateway waits. */
 async function unreadAnswer(): Promise<Outcomes['unread']> {
   const socket = await open(installation.baseUrl);
   socket.pause();

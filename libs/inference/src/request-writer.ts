@@ -34,12 +34,12 @@ export class RequestWriter {
   /** A request is read once, however many endpoints are tried. */
   readonly #read = new WeakMap<Buffer, CanonicalRequest>();
 
-  /** Says what a body stands for, so that nobody reads it in the caller's dialect. */
+  /** Registers the conversation that a body stands for. The body is then never parsed in the caller's dialect. */
   know(body: Buffer, conversation: CanonicalRequest): void {
     this.#read.set(body, conversation);
   }
 
-  /** Says that a body is not written again. */
+  /** Forgets the parsed form of a body that is not written again. */
   forget(body: Buffer): void {
     this.#read.delete(body);
   }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { awaitedByNobody } from './questions/awaited';
+import { withoutDeadline } from './questions/commit-deadline';
 import type { Session } from './session';
 import { CommitUnknown } from './transactions';
 
@@ -52,7 +52,7 @@ export async function withOutcome<T, S extends Session>(
     });
   } catch (error) {
     if (!(error instanceof CommitUnknown) || done === null) throw error;
-    const isDone = await awaitedByNobody(() => hasHappened(transact, outcome, error, lookForMs));
+    const isDone = await withoutDeadline(() => hasHappened(transact, outcome, error, lookForMs));
     if (isDone) return (done as { readonly result: T }).result;
     throw error.cause;
   }

@@ -4,7 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { withOutcome, type Outcome } from './commit-outcome';
 import type { CopyRow } from './copy-row';
 import { reporting } from './database-failure';
-import { isAwaited } from './questions/awaited';
+import { hasDeadline } from './questions/commit-deadline';
 import { EntitySession, Session, type SqlStatement } from './session';
 import { scopeOf, type Tenant } from './tenants/tenant';
 import { TenantDatabase } from './tenants/tenant-database';
@@ -92,7 +92,7 @@ export class Database {
 
   /** A statement without a transaction is one by itself: what a deadlock ended left nothing behind. */
   private alone<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    if (isAwaited()) return this.transaction(work);
+    if (hasDeadline()) return this.transaction(work);
     return reporting(() => retried(() => this.connected(work)));
   }
 

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 import { AppError } from '@libs/errors';
-import { refuseLate } from './questions/awaited';
+import { refuseLate } from './questions/commit-deadline';
 import { sqlStateOf } from './session';
 import { expectUsual } from './silence';
 

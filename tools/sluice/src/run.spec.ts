@@ -116,7 +116,7 @@ describe(run.name, () => {
     [['ledger', 'audit', '--full', '--json']],
     [['batches', 'check']],
     [['ledger', 'reconcile', '--provider', 'p', '--from', '2026-11-20', '--to', '2026-11-20']],
-  ])('tells that %j could not look from what it finds by the exit code', async (argv) => {
+  ])('exits with 3 when %j could not look, not with the code of a finding', async (argv) => {
     expect(await sluice(...argv)).toBe(EXIT.unable);
     expect([EXIT.unable, EXIT.failure]).toEqual([3, 1]);
     expect(complained).toHaveLength(1);

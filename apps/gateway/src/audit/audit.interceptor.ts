@@ -63,7 +63,7 @@ export function auditEntryOf(
   };
 }
 
-/** One that nobody else can have, and the caller's own, which may be that of another request. */
+/** Returns an id that the gateway chose, and the caller's own `X-Request-Id`, which need not be unique. */
 function requestIdsOf({ id, headers }: AuthenticatedRequest): Pick<NewAuditEntry, 'requestId' | 'clientRequestId'> {
   const isCallers = headers['x-request-id'] === id;
   return isCallers ? { requestId: mintId('req'), clientRequestId: id } : { requestId: id, clientRequestId: null };

@@ -31,7 +31,7 @@ const managementKey = mintApiKey('sluice', 'management');
 class AuthBus extends MessageBus {
   readonly usable = new Map<string, Principal>();
   readonly asked: string[] = [];
-  /** Keys of which the secret that has their hash was rotated away. */
+  /** Keys whose first secret was replaced by a rotation. */
   readonly rotated = new Set<string>();
 
   override async call<Q extends object, R extends object>(contract: CallContract<Q, R>, request: Q): Promise<R> {

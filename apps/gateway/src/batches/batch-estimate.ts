@@ -105,7 +105,7 @@ export class BatchEstimate {
   }
 }
 
-/** Number of tools that are told apart, so that names of the callers' own making take no memory. */
+/** Number of distinct tools that are counted, so that invented tool names take no memory. */
 const MOST_TOOLS = 64;
 
 /** How many lines ask for each tool of the provider. One use each is reserved; a batch that has more extends its hold. */

@@ -103,7 +103,7 @@ describe(drainRequests.name, () => {
     expect(received.toString().toLowerCase()).toMatch(/\r\nretry-after: 1\r\n/);
   });
 
-  it('cuts a request that says nothing to its last words, and one whose answer nobody reads', async () => {
+  it('closes a connection that ignores the shutdown, and one whose client does not read its answer', async () => {
     const { drain, ask, server } = await serve((response) => {
       if (response.req.url === '/unread') response.end(LONG_ANSWER);
     });
@@ -123,18 +123,18 @@ describe(drainRequests.name, () => {
     await Promise.all([readAll(silent), drain(AbortSignal.timeout(10))]);
   });
 
-  it('tells a request that comes after its patience ended that the gateway stops', async () => {
-    const told: string[] = [];
+  it('stops a request that arrives after the waiting time is over', async () => {
+    const stopped: string[] = [];
     const { inFlight, drain, ask, server } = await serve((_response, life) => {
-      life.onEarlyEnd = (why) => told.push(why);
+      life.onEarlyEnd = (why) => stopped.push(why);
     });
     const [first, second] = [ask(), ask('GET / HTTP/1.1\r\n')];
     await once(server, 'request');
     const drained = drain(NEVER, { patienceMs: 10, lastWordsMs: 60_000 });
-    while (told.length === 0) await new Promise(setImmediate);
+    while (stopped.length === 0) await new Promise(setImmediate);
     second.write('Host: gateway\r\n\r\n');
     await once(server, 'request');
-    expect(told).toEqual(['stopped', 'stopped']);
+    expect(stopped).toEqual(['stopped', 'stopped']);
     expect(inFlight.size).toBe(2);
     first.destroy();
     second.destroy();

@@ -5,7 +5,7 @@ import { OpenConnections } from './open-connections';
 
 /** The times of a drain, in milliseconds. */
 export interface DrainTimes {
-  /** What is not answered by then is told to end: streams with an error event, other calls with 503. */
+  /** After this time, running requests are ended: streams with an error event, other requests with 503. */
   readonly patienceMs: number;
   /** How long after that a connection may still take what is sent on it. */
   readonly lastWordsMs: number;

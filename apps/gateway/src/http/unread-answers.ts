@@ -19,8 +19,8 @@ interface Progress {
 }
 
 /**
- * Closes connections whose callers take nothing of their answers, whatever the route. An answer that nobody reads would
- * hold its place and its memory for as long as its caller likes.
+ * Closes connections whose clients do not read their answers, on every route. Otherwise a client could hold a place and
+ * memory for any length of time by not reading.
  */
 export class UnreadAnswers {
   #progress = new Map<RequestLife, Progress>();

@@ -17,7 +17,7 @@ export function dayOf(generationId: string): string {
   return lastDay;
 }
 
-/** Returns the estimate of its prompt, made where whoever read the body has not. */
+/** Returns the estimate of the prompt. Makes it now if the reader of the body did not. */
 export function promptOf({ promptTokens, promptKinds = null, body }: IncomingCall): PromptEstimate {
   return promptTokens === undefined ? estimatePrompt(body) : { tokens: promptTokens, kinds: promptKinds };
 }

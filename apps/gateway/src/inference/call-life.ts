@@ -3,7 +3,7 @@ import { Cancellation, type LeaveTerms } from '@libs/inference';
 import type { EarlyEnd, RequestLife } from '../http/in-flight';
 import { rephrased } from './call-failure';
 
-/** Ends a call when nobody waits for its answer any more, or when the process has to stop. */
+/** Ends a call when its client disconnects, or when the process has to stop. */
 export class CallLife {
   readonly abort: Cancellation;
   private isStopped = false;

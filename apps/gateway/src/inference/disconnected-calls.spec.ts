@@ -233,7 +233,7 @@ describe('a call whose caller disconnects', () => {
   });
 
   it.each([
-    ['a budget that its provider is told as an effort', { reasoning: { max_tokens: 100 } }],
+    ['a budget that is sent to the provider as an effort', { reasoning: { max_tokens: 100 } }],
     ['a budget beside an effort', { reasoning: { effort: 'high', max_tokens: 1 } }],
     ['a member of another API', { reasoning: { effort: 'high' }, thinking: { type: 'disabled' } }],
   ])('pays what was reserved for thoughts in spite of %s', async (_what, more) => {

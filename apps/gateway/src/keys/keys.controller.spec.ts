@@ -289,7 +289,7 @@ describe(KeysController.name, () => {
     expect(bus.asked).toEqual([]);
   });
 
-  it('rotates a key with a secret that it shows once, of which it sends only hash and label', async () => {
+  it('rotates a key: shows the new secret once and sends only its hash and label to the auth app', async () => {
     const answer = await ask('POST', `/keys/${HASH}/rotate`, { overlap_seconds: 60 });
     const { key, data } = answer.body as { key: string; data: { hash: string } };
     expect([answer.status, readApiKeyKind(key), data.hash]).toEqual([201, 'api', HASH]);

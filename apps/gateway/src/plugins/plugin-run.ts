@@ -82,7 +82,7 @@ export class PluginRun {
     return this.#current();
   }
 
-  /** A search that was under way when the caller left is charged by whoever makes it. */
+  /** A search that was running when the client disconnected is charged by the plugin that started it. */
   async #preparationBy(plugin: BoundPlugin): Promise<Preparation | null> {
     const { signal } = this.context;
     if (signal.aborted) throw callCancelled();

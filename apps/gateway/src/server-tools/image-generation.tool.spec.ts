@@ -74,7 +74,7 @@ describe(ImageGenerationTool.name, () => {
     expect(outcome).toMatchObject({ isError: true, costPicoUsd: 40n });
   });
 
-  it('charges the fee for a picture that was painted with a key of the caller, and tells its list price', async () => {
+  it('charges the fee for a picture made with a key of the caller, and reports its list price', async () => {
     const { tool } = painter({ images: [{ image_url: { url: PICTURE } }] }, MODELS, {
       totalCost: 2n,
       promptCost: 0n,

@@ -16,7 +16,7 @@ describe(LoopBill.name, () => {
     expect(usage).not.toHaveProperty('filePromptTokens');
   });
 
-  it('charges the fee of a tool that worked with a key of the caller, and tells what its owner pays', () => {
+  it('charges the fee of a tool that used a key of the caller, and reports what the key owner pays', () => {
     const bill = new LoopBill();
     const ownKey = { upstreamCost: 100n, byokFee: 5n };
     bill.addTurn({ usage: emptyUsage('upstream'), cost: COST });

@@ -7,8 +7,8 @@ export interface ToolContext {
   readonly caller: Principal;
   readonly generationId: string;
   /**
-   * Aborted when nobody waits for the result any more. A tool that is aborted throws or returns at once; one that asks a
-   * provider may read on within the terms of `cancellation`, and returns with what that cost.
+   * Aborted when the result is no longer needed. An aborted tool throws or returns at once. A tool that calls a provider
+   * may read on within the terms of `cancellation`; it then returns the cost.
    */
   readonly signal: AbortSignal;
   /** The same for calls of the engine. */

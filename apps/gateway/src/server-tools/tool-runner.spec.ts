@@ -130,7 +130,7 @@ describe(runCalls.name, () => {
     expect(fund.taken).toBe(BigInt(late.length) * 40n);
   });
 
-  it('says what a use cost that took too long, after the model was told so', async () => {
+  it('reports the cost of a use that timed out, after the model got the timeout', async () => {
     const fund = new FakeFund();
     const over: Promise<void>[] = [];
     const late: [bigint, boolean][] = [];

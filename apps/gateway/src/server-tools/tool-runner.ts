@@ -35,7 +35,7 @@ export interface RunSettings<Call extends ToolCall> {
   readonly onEnd?: (finished: FinishedCall<Call>) => void;
   /** Called for each tool call as it begins; the promise resolves when its cost is known, however it ends. */
   readonly onBegin?: (over: Promise<void>) => void;
-  /** Called for a use that went on after nobody waited for it. `wasCounted`: `onEnd` was called for it, without a cost. */
+  /** Called when a use ends after its result was no longer needed. `wasCounted`: `onEnd` was called for it, without a cost. */
   readonly onLate?: (call: Call, outcome: ToolOutcome, wasCounted: boolean) => void;
 }
 

@@ -217,7 +217,7 @@ describe(WebSearchTool.name, () => {
     });
   });
 
-  it('ends at once when nobody waits, and is charged, for the engine has been asked', async () => {
+  it('ends at once when the client disconnects, and is charged, because the engine was asked', async () => {
     const caller = new AbortController();
     server.answer = () => caller.abort(new Error('left'));
     const { mostPicoUsd: costPicoUsd } = bound({});

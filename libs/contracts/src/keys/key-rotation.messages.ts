@@ -8,7 +8,7 @@ import { API_KEY_HASH, KeyRecord, KeyReference } from './keys.messages';
 export const MAX_KEY_OVERLAP = 604_800;
 export const DEFAULT_KEY_OVERLAP = 86_400;
 
-/** A new secret for a key, of which only hash and label are sent. */
+/** Gives a key a new secret. Carries only the hash and label of the secret. */
 export class RotateKeyRequest extends KeyReference {
   @Matches(API_KEY_HASH)
   secretHash: string;

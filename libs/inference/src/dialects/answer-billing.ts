@@ -13,7 +13,7 @@ import type { Bill } from './translation';
 
 const MOST_CHOICES = 128;
 
-/** Settles and prices the usage of a generated answer of which so much has been seen. */
+/** Returns the usage and price of an answer, from the reported counts or from the output seen so far. */
 export function billAnswer(
   reported: ReportedCounts | null,
   seen: SeenOutput,

@@ -16,7 +16,7 @@ export function retainedMembers(request: ScannedObject, { isOwn, keepsNothing }:
   return removed;
 }
 
-/** Adds the caller's `prompt_cache_key` to the members that are set, where the upstream is told another. */
+/** Adds the upstream's `prompt_cache_key` to `set` if it differs from the caller's. */
 export function setCacheKey(
   request: ScannedObject,
   set: Record<string, string | Buffer>,

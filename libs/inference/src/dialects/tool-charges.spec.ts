@@ -113,7 +113,7 @@ describe('the charge for tools that a provider ran', () => {
       expect(await cost).toBe(0.0325);
     });
 
-    it('counts a picture once of which a part was shown, also where the stream breaks before its end', async () => {
+    it('counts a partly sent picture once, also if the stream breaks', async () => {
       const painted = { ...context, endpoint: anEndpoint({ ...endpoint, pricing: PAINTED }) };
       const part = { output_index: 0, partial_image_index: 0, partial_image_b64: 'iVBORw0K' };
       const partial = { type: 'response.image_generation_call.partial_image', ...part };

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The secrets of a key: `hash` names the key for good, and is the hash of its secret until the first rotation. The feed
- * of changes watches the new columns, as it watches all that it is not told to ignore.
+ * Adds the secrets of a key. `hash` stays the name of the key; until the first rotation it is also the hash of its secret.
+ * The change feed reports the new columns, because it reports every column that is not on its list of exceptions.
  */
 export class KeyRotation1763900000250 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

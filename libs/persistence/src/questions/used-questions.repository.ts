@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
-import { whileAwaited } from './awaited';
+import { beforeDeadline } from './commit-deadline';
 
 interface Question {
   readonly asker: string;
@@ -15,13 +15,13 @@ interface ClaimRow {
   readonly isClaimed: boolean;
 }
 
-/** So far may the clock of PostgreSQL be set back before a copy of a question could be taken for the first. */
+/** Claims are kept this long after the deadline, in case the clock of PostgreSQL is set back. */
 const KEPT_FOR_MS = 60_000;
 
 /**
- * Questions of which a second copy must not be handled, in the table of the token ids that are good for one use. One
- * statement decides, so of many copies at once, in many processes, one wins. It decides by one clock: whoever may
- * still claim a question finds the claim of it, because claims are deleted by that clock too.
+ * Claims questions that must be handled at most once, in the table of the token ids for one use. One statement decides,
+ * so one of many copies wins, in whichever process. Claims and their deletion go by the same clock, so a claim exists for
+ * as long as a copy of its question could still be accepted.
  */
 @Injectable()
 export class UsedQuestionsRepository {
@@ -52,6 +52,6 @@ export class UsedQuestionsRepository {
 
   /** Handles a question: what is not ready to commit before its asker gives up is rolled back. */
   async handle<T>({ expiresAtMs }: Question, work: () => Promise<T>): Promise<T> {
-    return whileAwaited(expiresAtMs, work);
+    return beforeDeadline(expiresAtMs, work);
   }
 }

@@ -22,7 +22,7 @@ export interface RecordedDay {
   readonly model: string;
   readonly tier: string;
   readonly isBatch: boolean;
-  /** Null for calls of several turns of which some may have been long: turns are not recorded apart. */
+  /** Null for calls of several turns, if a turn may have been long: turns are not recorded separately. */
   readonly isLong: boolean | null;
   readonly requests: string;
   /** Calls whose tokens the provider did not report to the end. */

@@ -4,7 +4,7 @@ import { withOutcome, type Outcome } from '../commit-outcome';
 import { CopyOut } from '../copy-out';
 import type { CopyRow } from '../copy-row';
 import { reporting } from '../database-failure';
-import { isAwaited } from '../questions/awaited';
+import { hasDeadline } from '../questions/commit-deadline';
 import { EntitySession, type SqlStatement } from '../session';
 import { inTransaction, retried } from '../transactions';
 import { ENTER_TENANT, enterTenantSql, scopeOf, type Tenant, type TenantScope } from './tenant';
@@ -28,7 +28,7 @@ export class TenantDatabase {
 
   /** One round trip, as without a tenant; a transaction where it must not be committed late. */
   async rows<Row extends QueryResultRow>(statement: SqlStatement): Promise<Row[]> {
-    if (isAwaited()) return this.transaction((session) => session.rows<Row>(statement));
+    if (hasDeadline()) return this.transaction((session) => session.rows<Row>(statement));
     const result = await this.connected((client) => queryAsTenant<Row>(client, this.scope, statement));
     return result.rows;
   }
@@ -39,7 +39,7 @@ export class TenantDatabase {
 
   /** How many rows the statement touched. */
   async execute(statement: SqlStatement): Promise<number> {
-    if (isAwaited()) return this.transaction((session) => session.execute(statement));
+    if (hasDeadline()) return this.transaction((session) => session.execute(statement));
     return (await this.connected((client) => queryAsTenant(client, this.scope, statement))).rowCount ?? 0;
   }
 

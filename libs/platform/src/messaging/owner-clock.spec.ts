@@ -22,7 +22,7 @@ describe(OwnerClocks.name, () => {
 
   afterEach(() => jest.useRealTimers());
 
-  const tells = (nowMs: number) => (): Promise<ClockReading> => Promise.resolve({ nowMs });
+  const replies = (nowMs: number) => (): Promise<ClockReading> => Promise.resolve({ nowMs });
   const fails = (code: 'timeout' | 'unavailable') => (): Promise<ClockReading> =>
     Promise.reject(new AppError(code, 'No answer'));
   /** As for a call that begins now. */
@@ -32,12 +32,12 @@ describe(OwnerClocks.name, () => {
   };
 
   it('ends a change when its asker gives up, by the clock of its owner', async () => {
-    answers = [tells(NOW)];
+    answers = [replies(NOW)];
     expect(await endOf(5_000)).toBe(NOW + 5_000);
   });
 
   it('needs no second reading for a second try, and goes on from the first one', async () => {
-    answers = [tells(NOW)];
+    answers = [replies(NOW)];
     await endOf(5_000);
     jest.advanceTimersByTime(10_000);
     jest.setSystemTime(0);
@@ -45,7 +45,7 @@ describe(OwnerClocks.name, () => {
   });
 
   it('reads the clock again after half a minute: it may have been set', async () => {
-    answers = [tells(NOW), tells(NOW + 90_000)];
+    answers = [replies(NOW), replies(NOW + 90_000)];
     await endOf(5_000);
     jest.advanceTimersByTime(30_000);
     expect(await endOf(5_000)).toBe(NOW + 95_000);
@@ -56,7 +56,7 @@ describe(OwnerClocks.name, () => {
       jest.advanceTimersByTime(1_000);
       return fails('timeout')();
     };
-    answers = [silent, tells(NOW)];
+    answers = [silent, replies(NOW)];
     expect(await endOf(5_000)).toBe(NOW + 4_000);
     expect(askedForMs).toEqual([1_000, 1_000]);
   });

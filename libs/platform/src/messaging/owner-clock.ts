@@ -8,12 +8,12 @@ export class ClockReading {
   nowMs: number;
 }
 
-/** The wire name of the question what time it is, which every owner of calls answers, whoever may ask it anything. */
+/** Wire name of the question for the time. Each owner of calls answers it to all of its askers. */
 export const READ_CLOCK = 'clock.read';
 
 type ReadClock = CallContract<ReadClockRequest, ClockReading>;
 
-/** Asks the owner of a queue for the time by which it judges whether a change comes too late. */
+/** Returns the contract that asks the owner of a queue for the time of its database. */
 export function clockOf(queue: QueueSpec, timeoutMs: number): ReadClock {
   return {
     kind: 'call',
@@ -33,9 +33,9 @@ const READING_LASTS_MS = 30_000;
 const ASK_AGAIN_MS = 1_000;
 
 /**
- * Says when a change ends by the clock of its owner, so the clocks of askers do not matter: the time that the owner
- * gave last, and what has passed here since. The answer was on its way for a moment, so the end is early by as much and
- * never late.
+ * Computes deadlines of changes by the clock of their owner, so that the clocks of askers do not matter: the last time
+ * that the owner reported, plus the time since then. The report took a moment to arrive, so a deadline is early by that
+ * moment and never late.
  */
 export class OwnerClocks {
   readonly #readings = new Map<string, { readonly aheadMs: number; readonly readAtMs: number }>();

@@ -48,7 +48,7 @@ export interface ChargeReport {
 export interface RecordedUsage extends PriceCell {
   readonly day: string;
   readonly model: string;
-  /** Null for calls of several turns of which some may have been long. */
+  /** Null for calls of several turns, if a turn may have been long. */
   readonly isLong: boolean | null;
   readonly requests: bigint;
   /** Calls among them whose tokens Sluice estimated or knows in part only. */

@@ -54,7 +54,7 @@ function explainGroup(group: ChargeGroup, elsewhere: PicoUsd, { book, rounding }
   const explained = explainUsage(shifts, { book, model, known: knownWork(group) });
   if (explained.parts === null) return unexplained(group, difference, explained.reason, { book, bound, shifts });
   const { parts } = explained;
-  // A key whose amounts do not fit its counts has its own difference; the rates of the others are not told apart.
+  // A key whose amounts do not fit its counts gets a difference of its own; then rates are not compared.
   const prices = elsewhere === 0n ? (explainPrices({ book, model, usage, costs, rounding }) ?? []) : [];
   const fitting = [parts, [...parts, ...prices]].find((all) => isWithin(difference - total(all), bound));
   if (fitting !== undefined) return byCause(fitting, isWithin(difference, bound) ? bound : 0n);

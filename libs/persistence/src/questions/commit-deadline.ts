@@ -2,22 +2,22 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PoolClient } from 'pg';
 import { AppError } from '@libs/errors';
 
-/** Until when the asker of the question that is being handled waits; by the clock of PostgreSQL. */
-const awaited = new AsyncLocalStorage<{ readonly untilMs: number } | undefined>();
+/** The deadline of the question that is being handled, by the clock of PostgreSQL. */
+const deadline = new AsyncLocalStorage<{ readonly untilMs: number } | undefined>();
 
 /** Runs work whose transactions are rolled back unless they are ready to commit before `untilMs`. */
-export function whileAwaited<T>(untilMs: number, work: () => Promise<T>): Promise<T> {
-  return awaited.run({ untilMs }, work);
+export function beforeDeadline<T>(untilMs: number, work: () => Promise<T>): Promise<T> {
+  return deadline.run({ untilMs }, work);
 }
 
-/** Runs work that may commit whether or not somebody waits for it. */
-export function awaitedByNobody<T>(work: () => Promise<T>): Promise<T> {
-  return awaited.run(undefined, work);
+/** Runs work that may commit after the deadline, for example a look-up of an unknown commit. */
+export function withoutDeadline<T>(work: () => Promise<T>): Promise<T> {
+  return deadline.run(undefined, work);
 }
 
-/** Whether what runs here must not be committed late. */
-export function isAwaited(): boolean {
-  return awaited.getStore() !== undefined;
+/** Returns whether the running work must commit before a deadline. */
+export function hasDeadline(): boolean {
+  return deadline.getStore() !== undefined;
 }
 
 /**
@@ -29,7 +29,7 @@ export function isAwaited(): boolean {
  * @throws AppError timeout
  */
 export async function refuseLate(client: PoolClient): Promise<void> {
-  const question = awaited.getStore();
+  const question = deadline.getStore();
   if (question === undefined) return;
   const { rows } = await client.query<{ isAwaited: boolean }>({
     name: 'is-awaited',
