@@ -38,7 +38,7 @@ export type { Attempt } from './model/attempt';
 export { callStatus } from './model/call-status';
 export { callAbandoned, callCancelled, Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
 export { maxTokensOf } from './dialects/anthropic-messages/request-members';
-export { mayDropCap } from './dialects/bedrock-converse/model-family';
+export { mayDropCap } from './model/dropped-cap';
 export {
   heldOutputTokens,
   uncappedTokens,

@@ -14,6 +14,7 @@ export class RequestLife {
   readonly claim: RequestClaim;
   #early: EarlyEnd | null = null;
   #listener: ((why: EarlyEnd) => void) | null = null;
+  #response: ServerResponse | null;
 
   /**
    * @param headers what every answer to the request says: names in lower case and values, in turn
@@ -22,9 +23,15 @@ export class RequestLife {
   constructor(
     readonly headers: readonly string[] = [],
     pools: EdgePools = new EdgePools(),
-    readonly response: ServerResponse | null = null,
+    response: ServerResponse | null = null,
   ) {
+    this.#response = response;
     this.claim = new RequestClaim(pools);
+  }
+
+  /** Null once the request is over. */
+  get response(): ServerResponse | null {
+    return this.#response;
   }
 
   /** Is called at most once; at once if the request has ended early already. */
@@ -36,10 +43,20 @@ export class RequestLife {
   endEarly(why: EarlyEnd): void {
     if (this.#early !== null) return;
     this.#early = why;
-    if (why === 'stopped' && this.response !== null) refuseUpload(this.response);
+    if (why === 'stopped' && this.#response !== null) refuseUpload(this.#response);
     const listener = this.#listener;
     this.#listener = null;
     listener?.(why);
+  }
+
+  /**
+   * Gives back what the request has taken. A call refers to its life until it is charged, so the life must not keep
+   * sockets and bodies in memory: each garbage collection would copy them.
+   */
+  finish(): void {
+    this.#response = null;
+    this.#listener = null;
+    this.claim.release();
   }
 }
 
@@ -70,7 +87,7 @@ export class InFlight {
 
   leave(life: RequestLife): void {
     this.lives.delete(life);
-    life.claim.release();
+    life.finish();
     if (this.lives.size > 0) return;
     for (const wake of this.idleWaiters) wake();
     this.idleWaiters.clear();

@@ -1,5 +1,5 @@
-import { mayDropCap } from '../dialects/bedrock-converse/model-family';
 import type { Endpoint } from '../routing/catalogue-entries';
+import { mayDropCap } from './dropped-cap';
 
 /** What a request says of the tokens that its answer may take. */
 export interface ExpectedOutput {
@@ -66,11 +66,14 @@ const OWN_MEMBERS = {
   messages: ['thinking'],
 } as const satisfies Readonly<Record<string, readonly (keyof ThinkingMembers)[]>>;
 
+const NO_WISH: ThinkingWish = { isAsked: null, maxTokens: null };
+
 /**
  * Reads what a request says of thinking. Only members of its own API can forbid or bound it, and an effort lifts the
  * bound; a member of any API can ask for it, because a provider may follow it.
  */
 export function thinkingWishOf(api: keyof typeof OWN_MEMBERS, body: ThinkingMembers): ThinkingWish {
+  if (body.reasoning == null && body.reasoning_effort == null && body.thinking == null) return NO_WISH;
   const own = OWN_MEMBERS[api].flatMap((name) => settingsOf(name, body));
   const all = [...OWN_MEMBERS.chat, ...OWN_MEMBERS.messages].flatMap((name) => settingsOf(name, body));
   const isAsked = all.some(asks) || (own.length > 0 ? !own.some(forbids) : null);

@@ -6,7 +6,7 @@ export interface ProviderAccount {
   readonly isOwn: boolean;
   /** The provider keeps nothing of a request, by the endpoint's terms or because the request or a policy asks for it. */
   readonly keepsNothing: boolean;
-  /** Whose request it is among those that share the account; absent where nobody shares it. */
+  /** The organization whose request it is; absent if the account is the caller's own. */
   readonly tenant?: string | undefined;
 }
 
@@ -14,8 +14,8 @@ export interface ProviderAccount {
 export const SHARED_ACCOUNT: ProviderAccount = { isOwn: false, keepsNothing: false };
 
 /**
- * Returns a caller's `prompt_cache_key` as a provider is told it. On the operator's account it is bound to the tenant:
- * a cache hit would tell others who guess the key that somebody sent a prompt before.
+ * Returns the `prompt_cache_key` to send to a provider. On the operator's account it is bound to the tenant: otherwise a
+ * tenant that guesses the key of another could learn from a cache hit which prompt the other one sent.
  *
  * @returns at most 64 characters on the operator's account
  */

@@ -1,4 +1,5 @@
 import type { ReasoningFormat } from '../../model/conversation';
+import { NOVA_2 } from '../../model/dropped-cap';
 import type { Endpoint } from '../../routing/catalogue-entries';
 
 /** Who made a model: decides what it takes beyond what all models of Bedrock have in common. */
@@ -42,18 +43,13 @@ const FAMILIES: readonly (readonly [id: RegExp, family: ModelFamily])[] = [
       takesToolStatus: true,
     },
   ],
-  [/(?:^|[./])amazon\.nova-2-/, { ...NOVA, name: 'nova-2' }],
+  [NOVA_2, { ...NOVA, name: 'nova-2' }],
   [/(?:^|[./])amazon\.nova-/, NOVA],
   [/(?:^|[./])openai\.gpt-oss-/, { ...OTHER, name: 'gpt-oss' }],
   [/(?:^|[./])openai\./, { ...OTHER, name: 'gpt', reasoningFormat: 'bedrock-openai-responses-v1' }],
   [/(?:^|[./])xai\./, { ...OTHER, reasoningFormat: 'bedrock-xai-responses-v1' }],
   [/(?:^|[./])meta\./, { ...OTHER, takesSchema: false }],
 ];
-
-/** Returns whether a model on Bedrock may be sent no cap on its answer when it thinks: Nova 2 at its highest effort. */
-export function mayDropCap({ provider, upstreamModel }: Pick<Endpoint, 'provider' | 'upstreamModel'>): boolean {
-  return provider.protocol.endsWith('bedrock') && familyOf({ upstreamModel }).name === 'nova-2';
-}
 
 export function familyOf({ upstreamModel }: Pick<Endpoint, 'upstreamModel'>): ModelFamily {
   return FAMILIES.find(([id]) => id.test(upstreamModel))?.[1] ?? OTHER;
