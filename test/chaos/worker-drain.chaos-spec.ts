@@ -29,8 +29,7 @@ beforeAll(async () => {
     environment: { BATCH_CONCURRENCY: String(CONCURRENCY) },
     between: async (url) => {
       if (!url.startsWith('amqp')) return url;
-      const { hostname, port } = new URL(url);
-      proxy = await TcpProxy.start({ host: hostname, port: Number(port || 5_672) });
+      proxy = await TcpProxy.start(url);
       return proxy.through(url);
     },
   });

@@ -112,8 +112,7 @@ let spoilt: { disabled: string; expired: string; unknown: string; misprinted: st
 
 beforeAll(async () => {
   upstream = await Upstream.start({ steady: {} });
-  const { hostname, port } = new URL(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
-  redis = await TcpProxy.start({ host: hostname, port: Number(port || 6379) });
+  redis = await TcpProxy.start(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
   const baseUrl = upstream.baseUrl('steady');
   installation = await Installation.start({
     catalogue: catalogueOf([

@@ -39,8 +39,7 @@ beforeAll(async () => {
   // A Redis that may be killed; where none is installed, the machine's, out of reach behind the proxy.
   if (hasRedisPrograms()) redis = await startPrivateRedis(folder);
   const redisUrl = redis?.url ?? process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
-  const { hostname, port } = new URL(redisUrl);
-  proxy = await TcpProxy.start({ host: hostname, port: Number(port || 6_379) });
+  proxy = await TcpProxy.start(redisUrl);
   upstream = await Upstream.start({ slow: { latencyMs: 200 }, ponders: { latencyMs: 3_000 } });
   installation = await Installation.start({
     catalogue: catalogueOf([

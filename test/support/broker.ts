@@ -78,7 +78,7 @@ class ProxiedBroker implements InstallationBroker {
     const server = new URL(serverUrl);
     const name = `sluice-test-${randomBytes(4).toString('hex')}`;
     const hasOwn = await manageVhost('PUT', server, name);
-    const proxy = await TcpProxy.start({ host: server.hostname, port: Number(server.port || 5_672) });
+    const proxy = await TcpProxy.start(serverUrl);
     if (hasOwn) server.pathname = `/${name}`;
     return new ProxiedBroker(proxy.through(server.href), proxy, async () => {
       if (hasOwn) await manageVhost('DELETE', server, name);

@@ -22,13 +22,9 @@ export class ServiceProxies {
   ) {}
 
   static async start(): Promise<ServiceProxies> {
-    const [database, redis] = [
-      new URL(process.env.DATABASE_URL ?? DEFAULT_DATABASE),
-      new URL(process.env.REDIS_URL ?? DEFAULT_REDIS),
-    ];
     return new ServiceProxies(
-      await TcpProxy.start({ host: database.hostname, port: Number(database.port || 5_432) }),
-      await TcpProxy.start({ host: redis.hostname, port: Number(redis.port || 6_379) }),
+      await TcpProxy.start(process.env.DATABASE_URL ?? DEFAULT_DATABASE),
+      await TcpProxy.start(process.env.REDIS_URL ?? DEFAULT_REDIS),
     );
   }
 

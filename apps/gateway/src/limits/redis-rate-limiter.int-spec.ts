@@ -18,8 +18,7 @@ describe(RedisRateLimiter.name, () => {
 
   beforeAll(async () => {
     admin = new Redis(URL_OF_REDIS);
-    const { hostname, port } = new URL(URL_OF_REDIS);
-    proxy = await TcpProxy.start({ host: hostname, port: Number(port || 6_379) });
+    proxy = await TcpProxy.start(URL_OF_REDIS);
   });
 
   afterEach(async () => {

@@ -1,6 +1,13 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
+const DEFAULT_PORTS: Readonly<Record<string, number>> = {
+  'amqp:': 5_672,
+  'postgres:': 5_432,
+  'postgresql:': 5_432,
+  'redis:': 6_379,
+};
+
 /** A TCP proxy whose connections a test can cut, hold up or refuse. */
 export class TcpProxy {
   readonly #sockets = new Set<Socket>();
@@ -14,10 +21,11 @@ export class TcpProxy {
     server.on('connection', (client) => this.#onConnection(client));
   }
 
-  /** Listens on a free port of the loopback address. */
-  static async start(target: { readonly host: string; readonly port: number }): Promise<TcpProxy> {
+  /** Listens on a free port of the loopback address, before the server that `url` names. */
+  static async start(url: string): Promise<TcpProxy> {
+    const { protocol, hostname, port } = new URL(url);
     const server = createServer();
-    const proxy = new TcpProxy(server, target);
+    const proxy = new TcpProxy(server, { host: hostname, port: Number(port || DEFAULT_PORTS[protocol]) });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return proxy;

@@ -47,8 +47,7 @@ export class TestBroker {
 
   /** A proxy to the broker; the caller closes it. */
   async proxy(): Promise<TcpProxy> {
-    const { hostname, port } = new URL(this.url);
-    return TcpProxy.start({ host: hostname, port: Number(port || 5672) });
+    return TcpProxy.start(this.url);
   }
 
   /** Messages that wait in a queue. */
