@@ -13,6 +13,8 @@ export interface AppLogOptions {
   readonly file: string;
   /** Where warnings and errors are shown. */
   readonly say: (line: string) => void;
+  /** Is called with every line. */
+  readonly onLine?: (line: string) => void;
 }
 
 /**
@@ -71,6 +73,7 @@ export class AppLog {
       closeSync(this.#file);
       this.#file = this.openAfresh();
     }
+    this.options.onLine?.(line);
     this.#lastLines.push(line);
     if (this.#lastLines.length > KEPT_LINES) this.#lastLines.shift();
     const shown = worthShowing(stream, line);

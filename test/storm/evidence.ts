@@ -127,6 +127,8 @@ export interface DeathRecord {
   readonly injected: 'SIGKILL' | 'SIGTERM' | null;
   /** It had not been ready since its start. */
   readonly wasBooting: boolean;
+  /** When it took work again; null until then. */
+  backMs: number | null;
 }
 
 /** A line of an app's log that no app should write. */

@@ -10,6 +10,7 @@ import type {
   RequestRecord,
   VideoRecord,
 } from './evidence';
+import type { ProcessName } from './parts';
 
 /** What happened in a storm, in memory for the checker and as JSON lines in a file for people. */
 export class StormHistory {
@@ -87,6 +88,14 @@ export class StormHistory {
   addDeath(death: DeathRecord): void {
     this.deaths.push(death);
     this.note('death', death);
+  }
+
+  /** Notes that a process takes work again after all of its deaths so far. */
+  noteBack(process: ProcessName, atMs: number): void {
+    for (const death of this.deaths) {
+      if (death.process === process) death.backMs ??= atMs;
+    }
+    this.note('back', { process });
   }
 
   /** Writes another file into the folder of the history. */

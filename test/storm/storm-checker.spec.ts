@@ -148,8 +148,15 @@ function goodEvidence(): Mutable<Evidence> {
     announcements: new Map([['gen-vid-1', ['gen-vid-1-completed completed']]]),
     faults: [{ index: 0, kind: 'delay', target: 'gateway-1>redis', startMs: START, endMs: START + 10, note: '' }],
     deaths: [
-      { process: 'auth', atMs: START, how: 'was ended by SIGKILL', injected: 'SIGKILL', wasBooting: false },
-      { process: 'auth', atMs: START, how: 'exited with code 0', injected: 'SIGTERM', wasBooting: false },
+      {
+        process: 'auth',
+        atMs: START,
+        how: 'was ended by SIGKILL',
+        injected: 'SIGKILL',
+        wasBooting: false,
+        backMs: null,
+      },
+      { process: 'auth', atMs: START, how: 'exited with code 0', injected: 'SIGTERM', wasBooting: false, backMs: null },
     ],
     logFindings: [],
     causes: new Map(),
@@ -477,7 +484,14 @@ const PLANTED: readonly Planted[] = [
     'a process that exits by itself',
     'no process ends by itself',
     ({ deaths }) =>
-      void deaths.push({ process: 'auth', atMs: START, how: 'exited with code 1', injected: null, wasBooting: false }),
+      void deaths.push({
+        process: 'auth',
+        atMs: START,
+        how: 'exited with code 1',
+        injected: null,
+        wasBooting: false,
+        backMs: null,
+      }),
   ],
   [
     'a process that fails when it is stopped',
@@ -494,6 +508,7 @@ const PLANTED: readonly Planted[] = [
         how: 'exited with code 1',
         injected: null,
         wasBooting: true,
+        backMs: null,
       }),
   ],
   [
@@ -666,6 +681,16 @@ const PLANTED: readonly Planted[] = [
   ],
 ];
 
+/** A call without an answer at a gateway that was away, 20 s of booting included. */
+function refusedAt(startMs: number): Evidence {
+  const evidence = goodEvidence();
+  const death = { how: 'was ended by SIGKILL', injected: 'SIGKILL' as const, wasBooting: false };
+  evidence.deaths.push({ ...death, process: 'gateway-1', atMs: START - 60_000, backMs: START - 40_000 });
+  const refused = { ...evidence.calls[0]!, marker: 'late', status: null, ending: 'none' as const, generationId: null };
+  evidence.calls.push({ ...refused, startMs, endMs: startMs + 5 });
+  return evidence;
+}
+
 describe(findStormViolations, () => {
   it('finds nothing wrong where nothing is', () => {
     expect(findStormViolations(goodEvidence())).toEqual([]);
@@ -689,8 +714,16 @@ describe(findStormViolations, () => {
       how: 'was ended by SIGKILL',
       injected: 'SIGKILL',
       wasBooting: false,
+      backMs: START + 60,
     });
     expect(findStormViolations(evidence)).toEqual([]);
+  });
+
+  it('excuses calls that are refused until a gateway has booted again, and none after that', () => {
+    const promise = 'every request has an answer';
+    const found = (startMs: number): string[] => findStormViolations(refusedAt(startMs)).map((one) => one.promise);
+    expect(found(START - 42_000)).not.toContain(promise);
+    expect(found(START - 38_000)).toContain(promise);
   });
 
   it('excuses an answer that a fault explains', () => {

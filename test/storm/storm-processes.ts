@@ -25,6 +25,8 @@ interface Running {
   readonly healthPort: number;
   /** The signal that the storm has just sent, for the death that follows. */
   injected: 'SIGKILL' | 'SIGTERM' | null;
+  /** It has been ready since its last start. */
+  isServing: boolean;
 }
 
 /** The apps of a storm as processes that come back half a second after each death. */
@@ -38,14 +40,17 @@ export class StormProcesses {
   ) {}
 
   start(name: ProcessName, healthPort: number): void {
-    const log = new AppLog({ name, file: this.#logFile(name), say: () => undefined });
+    const onLine = (line: string): void => {
+      if (line.includes(SERVING)) this.#onServing(name);
+    };
+    const log = new AppLog({ name, file: this.#logFile(name), say: () => undefined, onLine });
     const entry = join(root, 'dist/apps', PROCESSES[name], 'src/main.js');
     const environment = { ...this.environmentOf(name), HEALTH_PORT: String(healthPort) };
     const onChange = (_: SupervisedApp, event: 'started' | 'died', what: string): void => {
       if (event === 'died') this.#onDeath(name, what.split(';')[0]!);
     };
     const app = new SupervisedApp({ name, entry, folder: root, environment }, log, onChange, RESTART_TIMINGS);
-    this.#running.set(name, { app, log, healthPort, injected: null });
+    this.#running.set(name, { app, log, healthPort, injected: null, isServing: false });
     app.start();
   }
 
@@ -141,12 +146,16 @@ export class StormProcesses {
 
   #onDeath(name: ProcessName, how: string): void {
     const running = this.#get(name);
-    const sinceStart = running.app.lastLines.slice(
-      running.app.lastLines.findLastIndex((line) => line.startsWith('[supervisor] started')),
-    );
-    const wasBooting = !sinceStart.some((line) => line.includes(SERVING)) && sinceStart.length < 30;
-    this.history.addDeath({ process: name, atMs: Date.now(), how, injected: running.injected, wasBooting });
+    const { injected, isServing } = running;
+    const death = { process: name, atMs: Date.now(), how, injected, wasBooting: !isServing, backMs: null };
+    this.history.addDeath(death);
     running.injected = null;
+    running.isServing = false;
+  }
+
+  #onServing(name: ProcessName): void {
+    this.#get(name).isServing = true;
+    this.history.noteBack(name, Date.now());
   }
 
   #get(name: ProcessName): Running {

@@ -1,7 +1,7 @@
 import { answerTo, embeddingOf } from '../../support/upstream-answer';
 import type { CallRecord, Evidence, PlantedRefusal, RequestRecord } from '../evidence';
 import { hindersQuestions } from '../fault-plan';
-import { diedBetween, wasDuring, type Check, type StormViolation } from './violation';
+import { diedBetween, wasAway, wasDuring, type Check, type StormViolation } from './violation';
 
 /** What may be answered while faults are on: of our own overload and of providers, each with its own status. */
 const TEMPORARY = new Set([408, 429, 502, 503, 504, 524, 529]);
@@ -9,8 +9,10 @@ const PLANTED: Readonly<Record<PlantedRefusal, number>> = { 'no-money': 402, rev
 /** Statuses that other requests may also get: a conflict, or a resource that is gone. */
 const OF_STATES = new Set([404, 409, 410]);
 const INTERNAL = new Set(['server', 'unmapped']);
-/** A connection may break a little before its process is seen to be dead, and refuse until it listens again. */
+/** A connection may break a little before its process is seen to be dead. */
 const DEATH_MARGIN_MS = 10_000;
+/** Between the moment when a process takes connections and the line in which it says so. */
+const BACK_MARGIN_MS = 1_000;
 const REVOKED_WITHIN_MS = 1_000;
 /** Until a process that was struck has booted, connected and asked again. */
 const RECOVERY_MS = 8_000;
@@ -56,7 +58,7 @@ export const refusals: Check = ({ calls, requests }) => [
 
 export const missingAnswers: Check = (evidence) => {
   const isExplained = ({ gateway, startMs, endMs }: CallRecord | RequestRecord): boolean =>
-    diedBetween(evidence, gateway, startMs - DEATH_MARGIN_MS, endMs + DEATH_MARGIN_MS);
+    wasAway(evidence, gateway, startMs - BACK_MARGIN_MS, endMs + DEATH_MARGIN_MS);
   const silent = evidence.calls.filter((call) => call.ending === 'none' && !isExplained(call));
   // What is read from PostgreSQL while it is sent can only break off when PostgreSQL is gone.
   const isCut = ({ brokeOff, startMs, endMs }: RequestRecord): boolean =>

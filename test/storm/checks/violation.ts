@@ -52,6 +52,13 @@ export function wasDuring(
   return faults.some((fault: FaultRecord) => fault.startMs <= toMs && fault.endMs + afterMs >= fromMs && which(fault));
 }
 
+/** Whether a process ended, or was away, between two moments. */
+export function wasAway({ deaths }: Evidence, process: ProcessName, fromMs: number, toMs: number): boolean {
+  return deaths.some(
+    (death) => death.process === process && death.atMs <= toMs && (death.backMs ?? Infinity) >= fromMs,
+  );
+}
+
 /** Whether a process ended between two moments. */
 export function diedBetween({ deaths }: Evidence, process: ProcessName, fromMs: number, toMs: number): boolean {
   return deaths.some((death) => death.process === process && death.atMs >= fromMs && death.atMs <= toMs);
