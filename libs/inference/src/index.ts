@@ -75,7 +75,16 @@ export * from './model/video-capabilities';
 export * from './model/video-size';
 export { highestPricesFor, pricesFor } from './pricing/price-overrides';
 export { managedLanePrices } from './pricing/managed-lane';
-export { DEFAULT_BYOK_FEE, byokCost, countedCost, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
+export {
+  DEFAULT_BYOK_FEE,
+  byokCost,
+  countedCost,
+  countedShare,
+  feeOf,
+  parsePercent,
+  sumCosts,
+  type Share,
+} from './pricing/byok-fee';
 export { forbidsRetention, providerAccountOf } from './routing/account-of-request';
 export * from './pricing/money';
 export * from './pricing/price';

@@ -11,6 +11,7 @@ import {
   parsePercent,
   type Candidate,
   type Endpoint,
+  type PicoUsd,
   type RoutePolicy,
 } from '@libs/inference';
 import {
@@ -143,7 +144,7 @@ export class BatchIntakeService {
     const listPrice = estimatedCost(upload, header, endpoint);
     const fee = feeOf(listPrice, parsePercent(this.env.BYOK_FEE_PERCENT));
     const estimate = credentialId === null ? listPrice : fee;
-    const amountUsd = formatUsd(isOwnKeysOnly && !countsByok(owner) ? fee : listPrice);
+    const amountUsd = formatUsd(heldFor(owner, { listPrice, fee, hasOwnKey: credentialId !== null, isOwnKeysOnly }));
     const { workspaceId } = owner;
     const leavesNothing = (owner.policies ?? []).some(forbidsRetention);
     const quote = await this.quotes.quote({
@@ -235,6 +236,15 @@ export class BatchIntakeService {
 /** Anthropic's batch API refuses other ids; where we run the lines ourselves no provider sees them. */
 function takesPlainIdsOnly({ provider }: Endpoint): boolean {
   return provider.batch === 'native' && provider.protocol === 'anthropic';
+}
+
+/** Returns what to reserve for the lines: list price, the fee where only own keys serve, or both where a limit counts both. */
+function heldFor(
+  owner: BatchCaller,
+  batch: Readonly<Record<'listPrice' | 'fee', PicoUsd> & Record<'hasOwnKey' | 'isOwnKeysOnly', boolean>>,
+): PicoUsd {
+  if (countsByok(owner)) return batch.hasOwnKey ? batch.listPrice + batch.fee : batch.listPrice;
+  return batch.isOwnKeysOnly ? batch.fee : batch.listPrice;
 }
 
 function estimatedCost(upload: BatchUpload, header: BatchHeader, endpoint: Endpoint): bigint {

@@ -8,6 +8,8 @@ import { estimateHold } from './hold-estimate';
 const PRICES = { prompt: 10_000_000n, completion: 0n };
 const acme = anEndpoint({ provider: aProvider({ slug: 'acme' }), pricing: PRICES });
 const other = anEndpoint({ provider: aProvider({ slug: 'other' }), pricing: PRICES });
+const LIMITED = aPrincipal({ limitUsd: '5', includeByokInLimit: true });
+const model = aModel({ slug: 'acme/large', endpoints: [acme] });
 const LIST_PRICE = 1_000_000n;
 const FEE = 50_000n;
 
@@ -40,11 +42,19 @@ describe(chargedShareFor.name, () => {
     ['another provider may serve', [[{ isByokOnly: true }], [acme, other]]],
     ['the key is disabled', [[{ isByokOnly: true, isDisabled: true }]]],
     ['the key is for another model', [[{ isRequired: true, allowedModels: ['acme/small'] }]]],
-    [
-      'a limit counts what the provider charges',
-      [[{ isByokOnly: true }], [acme], aPrincipal({ limitUsd: '5', includeByokInLimit: true })],
-    ],
+    ['a limit counts what providers charge, and no key serves', [[{ provider: 'third' }], [acme], LIMITED]],
   ])('holds the list price where %s', (_what, args) => {
     expect(holdOf(...args)).toBe(LIST_PRICE);
+  });
+
+  it('holds the list price and the fee where a limit counts what the provider charges', () => {
+    expect(holdOf([{ isByokOnly: true }], [acme], LIMITED)).toBe(LIST_PRICE + FEE);
+    expect(holdOf([{}], [acme], LIMITED)).toBe(LIST_PRICE + FEE);
+    expect(holdOf([{}], [acme], LIMITED, false)).toBe(LIST_PRICE + FEE);
+  });
+
+  it('holds the list price and the fee where keys are not known and a limit counts them', () => {
+    expect(chargedShareFor(LIMITED, null, () => true, parsePercent('5'))?.(model, acme)).toBe(1_050_000n);
+    expect(chargedShareFor(aPrincipal(), null, () => true, parsePercent('5'))).toBeNull();
   });
 });

@@ -1,5 +1,6 @@
 import type { Principal } from '@libs/contracts';
 import {
+  countedShare,
   ownKeysFor,
   type CredentialSource,
   type Endpoint,
@@ -11,7 +12,7 @@ import {
 import { countsByok, keyLimitOf } from '@libs/persistence';
 import { credentialScopeOf } from './credential-scope';
 
-/** Returns the share of its list price that a call at an endpoint costs; null: all of it. */
+/** Returns the share of its list price to reserve for a call at an endpoint; null: all of it. */
 export type ChargedShare = (model: Model, endpoint: Endpoint) => Share | null;
 
 /**
@@ -31,19 +32,24 @@ export function ownKeysAtHand(
 
 /**
  * Returns the BYOK fee for endpoints that only the caller's own keys may serve, because they say so or because the
- * operator has no key there. Null, and so list prices, if the caller has no keys, or if a limit counts what the
- * provider charges.
+ * operator has no key there. If a limit counts what the provider charges, the list price and the fee are reserved.
+ * Null, and so list prices, if the caller has no keys.
+ *
+ * @param ownKeys null where they are not known
  */
 export function chargedShareFor(
   caller: Principal,
-  ownKeys: readonly OwnCredential[],
+  ownKeys: readonly OwnCredential[] | null,
   isAvailable: ProviderFilter,
   fee: Share,
 ): ChargedShare | null {
-  if (ownKeys.length === 0 || countsByok({ keyLimit: keyLimitOf(caller), budgets: caller.budgets })) return null;
+  if (ownKeys?.length === 0) return null;
+  const counts = countsByok({ keyLimit: keyLimitOf(caller), budgets: caller.budgets });
+  if (ownKeys === null) return counts ? () => countedShare(fee) : null;
   const scope = credentialScopeOf(caller);
   return (model, endpoint) => {
-    if (!isAvailable(endpoint.provider)) return fee;
-    return ownKeysFor(model, model.endpoints, ownKeys, scope).isSharedAllowed(endpoint) ? null : fee;
+    const own = ownKeysFor(model, model.endpoints, ownKeys, scope);
+    if (counts) return own.keysFor(endpoint).length > 0 ? countedShare(fee) : null;
+    return isAvailable(endpoint.provider) && own.isSharedAllowed(endpoint) ? null : fee;
   };
 }

@@ -54,14 +54,14 @@ export class InferenceRouting {
    *
    * @param ownKeys the keys that its routes are planned with; without them everything costs its list price
    */
-  holdFor(caller: Principal, expected: ExpectedUsage, ownKeys: readonly OwnCredential[] = []): PicoUsd {
+  holdFor(caller: Principal, expected: ExpectedUsage, ownKeys?: readonly OwnCredential[]): PicoUsd {
     return estimateHold(this.catalogue(), expected, this.chargedShareFor(caller, ownKeys));
   }
 
   /** The share of their list price that calls cost which only these keys may serve; null: list prices everywhere. */
-  chargedShareFor(caller: Principal, ownKeys: readonly OwnCredential[] = []): ChargedShare | null {
+  chargedShareFor(caller: Principal, ownKeys?: readonly OwnCredential[]): ChargedShare | null {
     if (this.byok === null) return null;
-    return chargedShareFor(caller, ownKeys, this.credentials.availableProviders(), this.byok.fee);
+    return chargedShareFor(caller, ownKeys ?? null, this.credentials.availableProviders(), this.byok.fee);
   }
 
   catalogue(): Catalogue {

@@ -36,6 +36,11 @@ export function feeOf(listPrice: PicoUsd, fee: Share): PicoUsd {
   return (listPrice * fee + WHOLE / 2n) / WHOLE;
 }
 
+/** Returns `countedCost` as a share of the list price: what the provider charges, and the fee. */
+export function countedShare(fee: Share): Share {
+  return WHOLE + fee;
+}
+
 /** Returns what counts for a limit that includes own keys: what is charged, and what the provider charges beside it. */
 export function countedCost({ totalCost, upstreamCost = 0n }: Pick<Cost, 'totalCost' | 'upstreamCost'>): PicoUsd {
   return totalCost + upstreamCost;
