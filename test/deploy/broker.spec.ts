@@ -49,6 +49,18 @@ describe('users of the broker', () => {
     expect(foreign.filter((name) => reads.test(name) || configure.test(name))).toEqual([]);
   });
 
+  it('declare, read and delete only the job queues of their own', () => {
+    const jobs = ['batch-jobs', 'batch-jobs.dead', 'video-jobs', 'video-jobs.retry.1000', 'webhook-jobs'];
+    const held = (party: PartyName): string[] =>
+      jobs.filter((name) => regexes(party).configure.test(name) || regexes(party).read.test(name));
+    expect(held('batch-worker')).toEqual(['batch-jobs', 'batch-jobs.dead']);
+    expect(held('video-worker')).toEqual(['video-jobs', 'video-jobs.retry.1000', 'webhook-jobs']);
+    for (const party of ['gateway', 'auth', 'credentials', 'cli'] as const) expect(held(party)).toEqual([]);
+    const feeds = ['changes.access', 'changes.credentials'];
+    const declared = (party: PartyName): string[] => feeds.filter((name) => regexes(party).configure.test(name));
+    expect(PARTY_NAMES.flatMap(declared)).toEqual(feeds.toReversed());
+  });
+
   it('answer, publish and ask only where they must', () => {
     const mayWrite = (party: PartyName, names: readonly string[]): string[] =>
       names.filter((name) => regexes(party).write.test(name));

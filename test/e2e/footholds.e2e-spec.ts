@@ -219,6 +219,12 @@ describe('a foothold in video-worker', () => {
       'listens to questions': (channel) => bindTo(channel, 'credentials.calls', queues.credentials.name),
       'listens to answers': (channel) => bindTo(channel, 'replies.gateway', '#'),
       'takes the queue of auth away': (channel) => channel.deleteQueue(queues.auth.name),
+      'takes the queue of batches away': (channel) => channel.deleteQueue(queues.batches.name),
+      'declares the queue of batches otherwise': (channel) =>
+        channel.assertQueue(`${queues.batches.name}.dead`, { durable: true, maxPriority: 3 }),
+      'takes the jobs of batches': (channel) => channel.get(queues.batches.name),
+      'empties the queue of batches': (channel) => channel.purgeQueue(queues.batches.name),
+      'takes the exchange of changes away': (channel) => channel.deleteExchange('changes.credentials'),
       'leads its dead letters to auth': (channel) =>
         channel.assertQueue('video-jobs.mine', { deadLetterExchange: '', deadLetterRoutingKey: queues.auth.name }),
     };

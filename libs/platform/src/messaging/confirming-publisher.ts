@@ -7,7 +7,7 @@ import type { BrokerConnection } from './broker-connection';
 import { brokerFailure, describeFailure } from './broker-failure';
 import { ManagedChannel } from './managed-channel';
 import { publishFailuresTotal } from './messaging-metrics';
-import { declareTopology, exchangeOf, queueDeclarations, replaceUnusableQueue } from './topology';
+import { declareTopology, exchangeExists, exchangeOf, queueDeclarations, replaceUnusableQueue } from './topology';
 
 export interface OutgoingMessage {
   /** The job queue whose topology the message needs. */
@@ -50,6 +50,8 @@ export class ConfirmingPublisher {
 
   constructor(
     private readonly connection: BrokerConnection,
+    /** Whether this process may declare a queue. Only its owner has the rights for it on the broker. */
+    private readonly isOwn: (queue: QueueSpec) => boolean,
     private readonly confirmTimeoutMs: number = CONFIRM_TIMEOUT_MS,
   ) {
     this.#channel = new ManagedChannel<ConfirmChannel>(connection, {
@@ -94,20 +96,20 @@ export class ConfirmingPublisher {
     }
   }
 
-  /** Senders declare a queue as its owner does, so a message waits in it when the owner comes later. */
+  /** A message to an exchange that is not there would close the channel: a sender waits until the owner declared it. */
   async #ensureDeclared(queue: QueueSpec): Promise<void> {
     const model = this.#model;
     if (!model) throw failed('not_connected', 'no channel to publish on');
     let declared = this.#declared.get(queue.name);
     if (!declared) {
-      declared = declareTopology(model, queue);
+      declared = this.isOwn(queue) ? declareTopology(model, queue) : requireDeclared(model, queue);
       this.#declared.set(queue.name, declared);
     }
     try {
       await declared;
     } catch (error) {
       if (this.#declared.get(queue.name) === declared) this.#declared.delete(queue.name);
-      throw failed('refused', `queue ${queue.name} cannot be declared`, error);
+      throw failed('refused', `queue ${queue.name} is not there: ${describeFailure(error)}`, error);
     }
   }
 
@@ -173,7 +175,7 @@ export class ConfirmingPublisher {
   #onRefusal(message: OutgoingMessage): void {
     const refusals = (this.#refusals.get(message.routingKey) ?? 0) + 1;
     this.#refusals.set(message.routingKey, refusals);
-    if (refusals !== REFUSALS_BEFORE_REPLACING) return;
+    if (refusals !== REFUSALS_BEFORE_REPLACING || !this.isOwn(message.queue)) return;
     this.#refusals.delete(message.routingKey);
     this.#replace(message).catch((error: unknown) =>
       this.#logger.warn(
@@ -196,6 +198,13 @@ export class ConfirmingPublisher {
       pending.settle(failed('not_connected', 'the channel was lost before the confirm'));
     }
   }
+}
+
+/** @throws where the owner of the queue has never run */
+async function requireDeclared(model: ChannelModel, queue: QueueSpec): Promise<void> {
+  const exchange = exchangeOf(queue);
+  if (await exchangeExists(model, exchange)) return;
+  throw new Error(`no exchange ${exchange}: ${queue.owner} has never run`);
 }
 
 function propertiesOf(message: OutgoingMessage, correlationId: string): object {

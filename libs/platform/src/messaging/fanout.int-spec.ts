@@ -6,6 +6,7 @@ import { BrokerConnection } from './broker-connection';
 import type { BrokerIdentity } from './broker-identity';
 import { FanoutReceiver, FanoutSender } from './fanout';
 import { signEvent } from './signatures';
+import { exchangeExists } from './topology';
 
 const identities = testIdentities();
 const signing = { identity: identities.auth, followers: ['gateway', 'batch-worker'] } as const;
@@ -49,10 +50,10 @@ describe('events over RabbitMQ', () => {
     );
 
   /** Numbers of the events that were heard. */
-  function listen(url: string): { heard: number[]; receiver: FanoutReceiver } {
+  function listen(url: string, names = [exchange]): { heard: number[]; receiver: FanoutReceiver } {
     const heard: number[] = [];
     const receive = (_exchange: string, event: unknown): void => void heard.push((event as { n: number }).n);
-    const exchanges = new Map([[exchange, 'auth']] as const);
+    const exchanges = new Map(names.map((name) => [name, 'auth'] as const));
     const identity = identities.gateway;
     const options = { amqpUrl: new Secret(url), identity, name: 'test events', exchanges, receive };
     const receiver = new FanoutReceiver(options);
@@ -74,6 +75,21 @@ describe('events over RabbitMQ', () => {
     for (const { heard } of listeners) await untilHears(heard, 1);
     await sender.send({ n: 2 });
     await eventually(() => listeners.every(({ heard }) => heard.at(-1) === 2), 'both heard the last');
+  });
+
+  it('are heard of an owner that runs for the first time after its followers, which declare nothing', async () => {
+    const later = `${exchange}-later`;
+    const { heard } = listen(broker.url, [later, exchange]);
+    await untilHears(heard, 1);
+    expect(await exchangeExists(broker.model, later)).toBe(false);
+    const owner = new FanoutSender(connection, later, signing);
+    owner.start();
+    await eventually(async () => {
+      await owner.send({ n: 2 }).catch(() => undefined);
+      return heard.includes(2);
+    }, 'an event of the new exchange is heard');
+    await owner.close();
+    await broker.channel.deleteExchange(later);
   });
 
   it('are heard again after the connection was cut', async () => {

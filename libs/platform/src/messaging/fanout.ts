@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
-import type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
+import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import type { PartyName, Secret } from '@libs/contracts';
 import { BrokerConnection } from './broker-connection';
 import type { BrokerIdentity } from './broker-identity';
 import { brokerFailure, describeFailure } from './broker-failure';
 import { ManagedChannel } from './managed-channel';
-import { settledWithin } from './pause';
+import { pause, settledWithin } from './pause';
 import { refuseMessage } from './refused-messages';
 import { isEvent, signEvent } from './signatures';
+import { exchangeExists } from './topology';
 
 const EXCHANGE = { durable: true, autoDelete: false } as const;
 /** Events that wait for one process. Older ones are dropped: it finds out by itself what it missed. */
@@ -16,6 +17,8 @@ const MOST_WAITING = 1_000;
 const MOST_WAITING_BYTES = 8 * 1_024 * 1_024;
 /** A channel that hears nothing is opened anew at most so often. */
 const REOPEN_EVERY_MS = 5_000;
+/** How often an exchange is looked for whose owner has never run. */
+const LOOK_EVERY_MS = 1_000;
 
 /** How long the broker may take to confirm an event. */
 const CONFIRM_TIMEOUT_MS = 2_000;
@@ -109,6 +112,7 @@ export class FanoutReceiver {
   readonly #logger = new Logger(FanoutReceiver.name);
   readonly #connection: BrokerConnection;
   readonly #channel: ManagedChannel<Channel>;
+  readonly #closing = new AbortController();
   #reopenedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: FanoutReceiverOptions) {
@@ -116,7 +120,7 @@ export class FanoutReceiver {
     this.#channel = new ManagedChannel<Channel>(this.#connection, {
       name: options.name,
       open: (model) => model.createChannel(),
-      setUp: (channel) => this.#listen(channel),
+      setUp: (channel, model) => this.#listen(channel, model),
     });
   }
 
@@ -134,11 +138,12 @@ export class FanoutReceiver {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
     await this.#channel.close();
     await this.#connection.close();
   }
 
-  async #listen(channel: Channel): Promise<void> {
+  async #listen(channel: Channel, model: ChannelModel): Promise<void> {
     const queue = `events.${this.options.identity.party}.${randomUUID()}`;
     await channel.assertQueue(queue, {
       exclusive: true,
@@ -151,11 +156,23 @@ export class FanoutReceiver {
         'x-overflow': 'drop-head',
       },
     });
+    const bind = (exchange: string): Promise<boolean> => bindExisting({ channel, model, queue }, exchange);
+    const missing: string[] = [];
     for (const exchange of this.options.exchanges.keys()) {
-      await channel.assertExchange(exchange, 'fanout', EXCHANGE);
-      await channel.bindQueue(queue, exchange, '');
+      if (!(await bind(exchange))) missing.push(exchange);
     }
     await channel.consume(queue, (message) => this.#take(channel, message), { noAck: true, exclusive: true });
+    for (const exchange of missing) {
+      this.#bindLater(channel, () => bind(exchange)).catch((failure: Error) => this.#channel.reopen(channel, failure));
+    }
+  }
+
+  /** Only the owner of an exchange may declare it. */
+  async #bindLater(channel: Channel, bind: () => Promise<boolean>): Promise<void> {
+    const { signal } = this.#closing;
+    do {
+      await pause(LOOK_EVERY_MS, signal);
+    } while (!signal.aborted && this.#channel.current === channel && !(await bind()));
   }
 
   #take(channel: Channel, message: ConsumeMessage | null): void {
@@ -176,4 +193,14 @@ export class FanoutReceiver {
       this.#logger.warn(`an event of ${exchange} was dropped: ${describeFailure(error)}`);
     }
   }
+}
+
+/** Returns false where the exchange is not there, which would close the channel. */
+async function bindExisting(
+  { channel, model, queue }: { readonly channel: Channel; readonly model: ChannelModel; readonly queue: string },
+  exchange: string,
+): Promise<boolean> {
+  if (!(await exchangeExists(model, exchange))) return false;
+  await channel.bindQueue(queue, exchange, '');
+  return true;
 }

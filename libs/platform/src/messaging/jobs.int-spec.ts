@@ -20,7 +20,7 @@ import {
   type OutboxState,
   type QueueConsumption,
 } from '.';
-import { queueDeclarations } from './topology';
+import { declareTopology, queueDeclarations } from './topology';
 
 class RunBatch {
   @IsString()
@@ -105,6 +105,8 @@ describe('jobs over RabbitMQ', () => {
     await broker.close();
   });
 
+  const workerHasRun = (): Promise<void> => declareTopology(broker.model, queue);
+
   function use(spec: QueueSpec): void {
     queue = spec;
     contract = job({ queue, name: `${spec.name}.run-batch`, payload: RunBatch });
@@ -120,10 +122,14 @@ describe('jobs over RabbitMQ', () => {
     return consumeQueues(worker, { amqpUrl, queues: [queue], contracts: [contract], drainTimeoutMs });
   }
 
-  it('keeps a job that was sent before its worker first ran', async () => {
-    await bus.send(contract, { batchId: 'b1' });
+  it('keeps a job in the outbox until its worker has declared the queue, which a sender may not', async () => {
+    await expect(bus.send(contract, { batchId: 'b1' })).rejects.toMatchObject({
+      code: 'unavailable',
+      internal: expect.stringContaining('batch-worker has never run'),
+    });
     const seen: RunBatch[] = [];
     await startWorker(async (payload) => void seen.push(payload));
+    await bus.send(contract, { batchId: 'b1' });
     await eventually(() => seen.length === 1, 'the job is handled');
     expect(seen[0]).toBeInstanceOf(RunBatch);
     expect(seen[0]).toEqual({ batchId: 'b1' });
@@ -212,13 +218,15 @@ describe('jobs over RabbitMQ', () => {
     expect(dead.properties.headers?.['x-first-death-reason']).toBe('delivery_limit');
   });
 
-  it('counts a message that no queue takes as not sent, declares the queue again and sends the next', async () => {
+  it('counts a message that no queue takes as not sent, and sends the next once the queue is there again', async () => {
+    await workerHasRun();
     await bus.send(contract, { batchId: 'b1' });
     await broker.channel.deleteQueue(queue.name);
     await expect(bus.send(contract, { batchId: 'b2' })).rejects.toMatchObject({
       code: 'unavailable',
       internal: expect.stringContaining('no queue takes it'),
     });
+    await workerHasRun();
     await bus.send(contract, { batchId: 'b3' });
     expect(await broker.depth(queue.name)).toBe(1);
   });
@@ -231,6 +239,7 @@ describe('jobs over RabbitMQ', () => {
   });
 
   it('says that nothing was sent while the broker cannot be reached, and sends again once it can', async () => {
+    await workerHasRun();
     await bus.send(contract, { batchId: 'b1' });
     proxy.refuse();
     await expect(bus.send(contract, { batchId: 'b2' })).rejects.toMatchObject({ code: 'unavailable' });
@@ -292,6 +301,7 @@ describe('jobs over RabbitMQ', () => {
   });
 
   it('relays the outbox when woken and forgets only what was confirmed', async () => {
+    await workerHasRun();
     const message = (id: string, name = contract.name): OutboxMessage => ({
       id,
       contract: name,
@@ -307,6 +317,7 @@ describe('jobs over RabbitMQ', () => {
   });
 
   it('keeps the outbox while the broker is away and relays all of it afterwards', async () => {
+    await workerHasRun();
     await bus.send(contract, { batchId: 'first' });
     proxy.refuse();
     outbox.pending = Array.from({ length: 1_200 }, (_, index) => ({

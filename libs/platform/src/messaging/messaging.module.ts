@@ -53,7 +53,8 @@ export class MessagingModule implements OnModuleInit, OnApplicationShutdown {
         {
           provide: ConfirmingPublisher,
           inject: [BrokerConnection],
-          useFactory: (connection: BrokerConnection) => new ConfirmingPublisher(connection),
+          useFactory: (connection: BrokerConnection) =>
+            new ConfirmingPublisher(connection, ({ owner }) => owner === identity.party),
         },
         {
           provide: PLAIN_BUS,

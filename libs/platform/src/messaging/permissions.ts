@@ -21,6 +21,7 @@ export interface BrokerPermissions {
 }
 
 const ALL_QUEUES: readonly QueueSpec[] = Object.values(queues);
+const JOBS = ALL_QUEUES.filter(({ kind }) => kind === 'job');
 const CALLS = allContracts.filter((contract): contract is CallContract<object, object> => contract.kind === 'call');
 
 /**
@@ -40,9 +41,10 @@ export function permissionsOf(party: PartyName): BrokerPermissions {
     ...(asked.length > 0 ? [below(replyExchangeOf(party))] : []),
     ...(followed.length > 0 ? [below(`events.${party}`)] : []),
   ];
+  const answered = askers.map((asker) => exactly(replyExchangeOf(asker)));
   return {
-    configure: oneOf([...held, ...published, ...followed]),
-    write: oneOf([...held, ...published, ...asked, ...askers.map((asker) => exactly(replyExchangeOf(asker)))]),
+    configure: oneOf([...held, ...published]),
+    write: oneOf([...held, ...published, ...asked, ...answered, ...jobsSentBy(party)]),
     read: oneOf([...held, ...followed]),
   };
 }
@@ -52,11 +54,14 @@ function callsOf(party: PartyName): readonly string[] {
   return own.flatMap((queue) => [exactly(queue.name), exactly(exchangeOf(queue))]);
 }
 
-/** Senders declare job queues as their owners do, so that a job waits for an owner that comes later. */
+/** Only the owner of a job queue declares, reads and deletes it. */
 function jobsOf(party: PartyName): readonly string[] {
-  const sends = JOB_SENDERS.some((sender) => sender === party);
-  const jobs = ALL_QUEUES.filter(({ kind, owner }) => kind === 'job' && (sends || owner === party));
-  return jobs.map(({ name }) => below(name));
+  return JOBS.filter(({ owner }) => owner === party).map(({ name }) => below(name));
+}
+
+/** The exchanges that jobs are sent to. */
+function jobsSentBy(party: PartyName): readonly string[] {
+  return JOB_SENDERS.some((sender) => sender === party) ? JOBS.map((queue) => exactly(exchangeOf(queue))) : [];
 }
 
 function feedsWhere(isIt: (contract: (typeof CHANGES_OF)['access']) => boolean): readonly string[] {

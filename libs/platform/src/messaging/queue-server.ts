@@ -54,7 +54,7 @@ export class QueueServer extends Server implements CustomTransportStrategy {
     super();
     const { amqpUrl, serviceName, answering } = options;
     this.#connection = new BrokerConnection({ amqpUrl, name: `${serviceName} answers` });
-    this.#publisher = new ConfirmingPublisher(this.#connection);
+    this.#publisher = new ConfirmingPublisher(this.#connection, (queue) => options.queues.includes(queue));
     this.#replies = answering && new ReplySender(this.#connection, answering.identity);
     this.#consumers = options.queues.map(
       (queue) =>
