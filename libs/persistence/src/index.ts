@@ -113,7 +113,8 @@ export {
   type RecordedWork,
 } from './reconciliation/recorded-charges.repository';
 export { StaleUploadsRepository } from './batches/stale-uploads.repository';
-export { isRefusedForItsData, storeApart, type RefusedRow, type StoredApart } from './store-apart';
+export { isLocked, isRefusedForItsData, storeApart, type RefusedRow, type StoredApart } from './store-apart';
+export { StuckRows, type StuckRowsOptions } from './stuck-rows';
 export { SingleRunner } from './single-runner';
 export type { Tenant, WorkspaceTenant } from './tenants/tenant';
 export { enterTenant, TenantSession, type TenantDatabase } from './tenants/tenant-database';

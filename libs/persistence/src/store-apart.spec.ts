@@ -1,3 +1,4 @@
+import { AppError } from '@libs/errors';
 import { storeApart } from './store-apart';
 
 const refusal = (code: string): Error => Object.assign(new Error(code), { code });
@@ -30,15 +31,55 @@ describe(storeApart.name, () => {
     'keeps no row waiting behind one that always fails with %s',
     async (code) => {
       const stored: number[] = [];
-      const { refused, failed } = await storeApart([0, 1, 2, 3, 4, 5, 6, 7], async (some) => {
+      const { refused, stuck, failed } = await storeApart([0, 1, 2, 3, 4, 5, 6, 7], async (some) => {
         if (some.includes(3)) throw refusal(code);
         stored.push(...some);
       });
       expect(stored).toEqual([0, 1, 2, 4, 5, 6, 7]);
-      expect(refused).toEqual([]);
-      expect(failed).toMatchObject({ rows: [3], error: { code } });
+      expect([refused, failed]).toEqual([[], null]);
+      expect(stuck).toMatchObject([{ row: 3, error: { code } }]);
     },
   );
+
+  it('reads the state of an error that the database has made `unavailable`', async () => {
+    const wrapped = (code: string): Error => new AppError('unavailable', 'away', { cause: refusal(code) });
+    const slow = await storeApart([1, 2, 3], async (some) => {
+      if (some.includes(2)) throw wrapped('57014');
+    });
+    expect(slow).toMatchObject({ stuck: [{ row: 2 }], failed: null });
+    const away = await storeApart([1, 2, 3], () => Promise.reject(wrapped('57P01')));
+    expect(away).toMatchObject({ stored: [], stuck: [], failed: { rows: [1, 2, 3] } });
+  });
+
+  it('finds a slow row among 512 with three failures more, each of which takes until a timeout', async () => {
+    let failures = 0;
+    const rows = Array.from({ length: 512 }, (_, index) => index);
+    const { stored, stuck } = await storeApart(rows, async (some) => {
+      if (!some.includes(300)) return;
+      failures += 1;
+      throw refusal('57014');
+    });
+    expect([failures, stuck.map(({ row }) => row)]).toEqual([4, [300]]);
+    expect(stored.flatMap((part) => part.rows)).toHaveLength(511);
+  });
+
+  it('tells rows behind one lock from the others with one failure more', async () => {
+    const rows = Array.from({ length: 100 }, (_, index) => ({ index, account: index % 5 }));
+    let failures = 0;
+    const behindLock = async (some: typeof rows): Promise<void> => {
+      if (!some.some(({ account }) => account === 3)) return;
+      failures += 1;
+      throw refusal('55P03');
+    };
+    const { stored, stuck, failed } = await storeApart(
+      rows,
+      (some) => behindLock([...some]),
+      (row) => row.account,
+    );
+    expect([failures, failed]).toEqual([2, null]);
+    expect(stored.flatMap((part) => part.rows)).toHaveLength(80);
+    expect(stuck.map(({ row }) => row.account)).toEqual(Array(20).fill(3));
+  });
 
   it('leaves the rest for later where no statement works', async () => {
     const rows = Array.from({ length: 512 }, (_, index) => index);
@@ -52,7 +93,7 @@ describe(storeApart.name, () => {
     expect(statements).toBeLessThan(70);
   });
 
-  it.each(['08006', '53300', '53100', '40001', '55P03', '57P01', '25006'])(
+  it.each(['08006', '53300', '53100', '40001', '57P01', '25006'])(
     'gives all rows back on %s, which says nothing of them',
     async (code) => {
       const outcome = await storeApart([1, 2], () => Promise.reject(refusal(code)));

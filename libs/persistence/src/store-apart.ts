@@ -1,6 +1,7 @@
+import { AppError } from '@libs/errors';
 import { sqlStateOf } from './session';
 
-/** What PostgreSQL refused, and why. */
+/** A row that PostgreSQL did not take, and why. */
 export interface RefusedRow<Row> {
   readonly row: Row;
   readonly error: unknown;
@@ -12,64 +13,98 @@ export interface StoredApart<Row, Result> {
   readonly stored: readonly { readonly rows: readonly Row[]; readonly result: Result }[];
   /** Would be refused again. */
   readonly refused: readonly RefusedRow<Row>[];
-  /** Failed for a reason that need not be in the rows; null when none did. They may be stored all the same. */
+  /** Failed without the others: too slow, or behind a lock. Storing them later may work; others need not wait for it. */
+  readonly stuck: readonly RefusedRow<Row>[];
+  /** Left for later for a reason that need not be in the rows; null when none were. They may be stored all the same. */
   readonly failed: { readonly rows: readonly Row[]; readonly error: unknown } | null;
 }
 
 /** Data exceptions, violated constraints and checks, exceeded limits, and what a trigger raises. */
 const CLASSES_OF_DATA: ReadonlySet<string> = new Set(['22', '23', '44', '54', 'P0']);
 
-/** The connection, a transaction that lost against another, locks, a server that is full, ends or only reads. */
+/** The connection, a transaction that lost against another, a server that is full, ends or only reads. */
 const CLASSES_OF_SERVER: ReadonlySet<string> = new Set(['08', '25', '40', '53', '55', '57', '58']);
-/** One statement took too long or too much memory: fewer rows may not. */
-const TOO_HEAVY: ReadonlySet<string> = new Set(['57014', '53200']);
+const LOCKED = '55P03';
+/** One statement took too long or too much memory, or waited for a lock: fewer rows may not. */
+const TOO_HEAVY: ReadonlySet<string> = new Set(['57014', '53200', LOCKED]);
+/** Each failure takes until a timeout: one slow row of 512 is found with three more. */
+const PARTS_OF_HEAVY = 8;
 /** Statements that may fail for other reasons than data before the rest is left for later. */
 const MOST_FAILURES = 64;
 
 /** Returns true for an error that the same rows would cause again, unlike a lost connection or a lock. */
 export function isRefusedForItsData(error: unknown): boolean {
-  return CLASSES_OF_DATA.has(sqlStateOf(error)?.slice(0, 2) ?? '');
+  return CLASSES_OF_DATA.has(stateOf(error)?.slice(0, 2) ?? '');
 }
 
-function isAboutServer(error: unknown): boolean {
-  const state = sqlStateOf(error);
+/** Returns true where a row could not be written because another session holds its lock. */
+export function isLocked(error: unknown): boolean {
+  return stateOf(error) === LOCKED;
+}
+
+/** `Database` throws trouble as `unavailable`, with what PostgreSQL said as its cause. */
+function stateOf(error: unknown): string | null {
+  return sqlStateOf(error instanceof AppError ? error.cause : error);
+}
+
+function isAboutServer(state: string | null): boolean {
   return state === null || (CLASSES_OF_SERVER.has(state.slice(0, 2)) && !TOO_HEAVY.has(state));
 }
 
 /**
- * Stores rows in as few groups as PostgreSQL takes: a group that it refuses is halved, until the refused rows are alone.
+ * Stores rows in as few groups as PostgreSQL takes: a group that it refuses is split, until the rows that fail are alone.
  * One refused row among 512 costs about 18 statements. Stops at the first failure that is about the server, not the rows.
  *
- * @param store stores its rows in one transaction; a part of `rows`, in their order
+ * @param store stores its rows in one transaction; a part of `rows`
+ * @param keyOf names what rows lock together, such as an account: rows behind one lock are told from the others at once
  */
 export async function storeApart<Row, Result>(
   rows: readonly Row[],
   store: (rows: readonly Row[]) => Promise<Result>,
+  keyOf: (row: Row) => unknown = (row) => row,
 ): Promise<StoredApart<Row, Result>> {
   const stored: { rows: readonly Row[]; result: Result }[] = [];
   const refused: RefusedRow<Row>[] = [];
+  const stuck: RefusedRow<Row>[] = [];
   const parts: (readonly Row[])[] = rows.length === 0 ? [] : [rows];
-  const failedAlone: Row[] = [];
-  let failure: unknown = null;
   let failures = 0;
   for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
     try {
       stored.push({ rows: part, result: await store(part) });
     } catch (error) {
-      const isRefused = isRefusedForItsData(error);
-      if (!isRefused) failures += 1;
-      if (isAboutServer(error) || failures > MOST_FAILURES) {
-        const left = [...failedAlone, ...part, ...parts.toReversed().flat()];
-        return { stored, refused, failed: { rows: left, error } };
+      const apart = isRefusedForItsData(error) ? refused : stuck;
+      if (apart === stuck) failures += 1;
+      if (isAboutServer(stateOf(error)) || failures > MOST_FAILURES) {
+        return { stored, refused, ...leftFor(error, [part, ...parts.toReversed()], stuck, stored.length > 0) };
       }
-      const half = Math.ceil(part.length / 2);
-      if (part.length > 1) parts.push(part.slice(half), part.slice(0, half));
-      else if (isRefused) refused.push({ row: part[0]!, error });
-      else {
-        failedAlone.push(part[0]!);
-        failure = error;
-      }
+      const smaller = partsOf(part, error, keyOf);
+      if (smaller === null) apart.push(...part.map((row) => ({ row, error })));
+      else parts.push(...smaller.toReversed());
     }
   }
-  return { stored, refused, failed: failedAlone.length === 0 ? null : { rows: failedAlone, error: failure } };
+  return { stored, refused, stuck, failed: null };
+}
+
+/** Returns null for rows that cannot be told apart any further. */
+function partsOf<Row>(part: readonly Row[], error: unknown, keyOf: (row: Row) => unknown): Row[][] | null {
+  if (isLocked(error)) {
+    const byKey = [...Map.groupBy(part, keyOf).values()];
+    return byKey.length > 1 ? byKey : null;
+  }
+  if (part.length === 1) return null;
+  const size = Math.ceil(part.length / (TOO_HEAVY.has(stateOf(error) ?? '') ? PARTS_OF_HEAVY : 2));
+  return Array.from({ length: Math.ceil(part.length / size) }, (_, index) =>
+    part.slice(index * size, (index + 1) * size),
+  );
+}
+
+/** Where nothing at all was stored, the rows that failed alone are no worse than the others. */
+function leftFor<Row>(
+  error: unknown,
+  untried: readonly (readonly Row[])[],
+  stuck: readonly RefusedRow<Row>[],
+  isSomeStored: boolean,
+): Pick<StoredApart<Row, never>, 'stuck' | 'failed'> {
+  if (isSomeStored) return { stuck, failed: { rows: untried.flat(), error } };
+  return { stuck: [], failed: { rows: [...stuck.map(({ row }) => row), ...untried.flat()], error } };
 }

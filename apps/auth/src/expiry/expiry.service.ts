@@ -65,8 +65,8 @@ export class ExpiryService {
     const resting = this.each.restingIds().filter((id) => id.startsWith(prefix));
     const except = resting.map((id) => id.slice(prefix.length));
     const keys = await this.rows.findExpired(table, limit, except);
-    const { stored, refused, failed } = await storeApart(keys, (some) => this.rows.delete(table, some));
-    for (const { row, error } of refused) this.each.failed(prefix + row, error);
+    const { stored, refused, stuck, failed } = await storeApart(keys, (some) => this.rows.delete(table, some));
+    for (const { row, error } of [...refused, ...stuck]) this.each.failed(prefix + row, error);
     if (failed !== null) throw failed.error;
     return stored.reduce((sum, { result }) => sum + result, 0);
   }

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { failpoint } from '@libs/failpoints';
-import type { LineOutcome } from '@libs/persistence';
-import { storeOutcomes, type OutcomeStore } from './store-outcomes';
+import { StuckRows, type LineOutcome, type RefusedRow } from '@libs/persistence';
+import { batchOf, storeOutcomes, type OutcomeStore } from './store-outcomes';
 
 export interface ResultGroups {
   /** Outcomes wait this long for company, so that a busy worker commits many at once. */
@@ -38,10 +38,11 @@ const LAST_RETRY_MS = 5_000;
 /**
  * Group commit for line outcomes. Nothing is given up: while PostgreSQL is away the outcomes stay here,
  * and the lane stops starting lines once `pending` has grown too large. An outcome that PostgreSQL refuses for its data
- * holds up no other.
+ * holds up no other; nor does one that it takes too long to store: that waits apart.
  */
 export class ResultWriter {
   private readonly logger = new Logger(ResultWriter.name);
+  private readonly stuck: StuckRows<LineOutcome>;
   private waiting: LineOutcome[] = [];
   private waitingBytes = 0;
   private inCommit = 0;
@@ -53,15 +54,26 @@ export class ResultWriter {
   constructor(
     private readonly results: OutcomeStore,
     private readonly options: ResultWriterOptions,
-  ) {}
+  ) {
+    this.stuck = new StuckRows({
+      keyOf: batchOf,
+      store: (outcome) => this.storeAlone(outcome),
+      onFree: (outcomes) => outcomes.forEach((outcome) => this.add(outcome)),
+    });
+  }
 
   /** Outcomes that are not committed yet. Large ones count for several, so that what bounds this bounds their bytes. */
   get pending(): number {
-    const bytes = this.waitingBytes + this.bytesInCommit;
-    return this.waiting.length + this.inCommit + Math.floor(bytes / BYTES_PER_OUTCOME);
+    const apart = this.stuck.rows();
+    const bytes = this.waitingBytes + this.bytesInCommit + bytesOf(apart);
+    return this.waiting.length + this.inCommit + apart.length + Math.floor(bytes / BYTES_PER_OUTCOME);
   }
 
   add(outcome: LineOutcome): void {
+    if (this.stuck.isBehindLock(outcome)) {
+      this.stuck.join(outcome);
+      return;
+    }
     this.waiting.push(outcome);
     this.waitingBytes += outcome.body?.length ?? 0;
     if (this.isGroupFull()) this.commitSoon();
@@ -80,6 +92,7 @@ export class ResultWriter {
     while (this.pending > 0) {
       this.commitSoon();
       await this.committing;
+      await this.stuck.settled();
     }
   }
 
@@ -101,12 +114,13 @@ export class ResultWriter {
       const group = this.takeGroup();
       if (group.length === 0) return;
       this.inCommit = group.length;
-      this.bytesInCommit = group.reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
-      const batchesWithDoneSegments = await this.storeUntilDone(group);
+      this.bytesInCommit = bytesOf(group);
+      const { outcomes, batchesWithDoneSegments, stuck } = await this.storeUntilDone(group);
       failpoint('results-committed');
       this.inCommit = 0;
       this.bytesInCommit = 0;
-      this.options.onStored(group, batchesWithDoneSegments);
+      this.options.onStored(outcomes, batchesWithDoneSegments);
+      this.setApart(stuck);
     } while (this.isHurried || this.isGroupFull());
   }
 
@@ -122,17 +136,56 @@ export class ResultWriter {
     return this.waiting.splice(0, count);
   }
 
-  private async storeUntilDone(group: readonly LineOutcome[]): Promise<bigint[]> {
+  private async storeUntilDone(group: readonly LineOutcome[]): Promise<CommittedGroup> {
     const batchesWithDoneSegments = new Set<bigint>();
+    const stuck: RefusedRow<LineOutcome>[] = [];
     let outcomes = group;
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(LAST_RETRY_MS, retryMs * 2)) {
       const report = await storeOutcomes(this.results, outcomes, this.logger);
       for (const number of report.batchesWithDoneSegments) batchesWithDoneSegments.add(number);
       if (report.batchesAheadOfHold.size > 0) this.options.onAheadOfHold?.([...report.batchesAheadOfHold]);
-      if (report.left === null) return [...batchesWithDoneSegments];
+      stuck.push(...report.stuck);
+      if (report.left === null) {
+        const apart = new Set(stuck.map(({ row }) => row));
+        const committed = apart.size === 0 ? group : group.filter((outcome) => !apart.has(outcome));
+        return { outcomes: committed, batchesWithDoneSegments: [...batchesWithDoneSegments], stuck };
+      }
       this.options.onFailure(report.left.error);
       ({ outcomes } = report.left);
       await new Promise((resolve) => setTimeout(resolve, retryMs));
     }
   }
+
+  private setApart(stuck: readonly RefusedRow<LineOutcome>[]): void {
+    if (stuck.length === 0) return;
+    this.options.onFailure(stuck[0]!.error);
+    this.stuck.add(stuck);
+    const { waiting } = this;
+    this.waiting = [];
+    this.waitingBytes = 0;
+    for (const outcome of waiting) this.add(outcome);
+  }
+
+  private async storeAlone(outcome: LineOutcome): Promise<unknown> {
+    const { left, stuck, batchesWithDoneSegments, batchesAheadOfHold } = await storeOutcomes(
+      this.results,
+      [outcome],
+      this.logger,
+    );
+    const error = left?.error ?? stuck[0]?.error ?? null;
+    if (error !== null) return error;
+    if (batchesAheadOfHold.size > 0) this.options.onAheadOfHold?.([...batchesAheadOfHold]);
+    this.options.onStored([outcome], [...batchesWithDoneSegments]);
+    return null;
+  }
+}
+
+function bytesOf(outcomes: readonly LineOutcome[]): number {
+  return outcomes.reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
+}
+
+interface CommittedGroup {
+  readonly outcomes: readonly LineOutcome[];
+  readonly batchesWithDoneSegments: readonly bigint[];
+  readonly stuck: readonly RefusedRow<LineOutcome>[];
 }

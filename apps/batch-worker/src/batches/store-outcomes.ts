@@ -19,6 +19,8 @@ export interface StoredOutcomes {
   readonly batchesWithDoneSegments: ReadonlySet<bigint>;
   /** Batches whose next lines need a reservation. */
   readonly batchesAheadOfHold: ReadonlySet<bigint>;
+  /** What took too long without the others. */
+  readonly stuck: readonly RefusedRow<LineOutcome>[];
   /** What is to be stored again, and why; null when nothing is. */
   readonly left: { readonly outcomes: readonly LineOutcome[]; readonly error: unknown } | null;
 }
@@ -37,9 +39,9 @@ export async function storeOutcomes(
   outcomes: readonly LineOutcome[],
   logger: Pick<LoggerService, 'error'>,
 ): Promise<StoredOutcomes> {
-  const first = await storeApart(outcomes, (some) => results.store(some));
+  const first = await storeApart(outcomes, (some) => results.store(some), batchOf);
   const failures = first.refused.map(({ row }) => failedInPlaceOf(row, new AppError('server', 'Internal error')));
-  const second = await storeApart(failures, (some) => results.store(some));
+  const second = await storeApart(failures, (some) => results.store(some), batchOf);
   for (const refusal of first.refused) report(refusal, 'was refused; its line gets an error, uncharged', logger);
   for (const refusal of second.refused) report(refusal, 'and the error in its place were refused', logger);
   const reports = [...first.stored, ...second.stored].map(({ result }) => result);
@@ -48,9 +50,13 @@ export async function storeOutcomes(
     stored: reports.reduce((sum, { stored }) => sum + stored, 0),
     batchesWithDoneSegments: new Set(reports.flatMap((one) => one.batchesWithDoneSegments)),
     batchesAheadOfHold: new Set(reports.flatMap((one) => one.batchesAheadOfHold)),
+    stuck: [...first.stuck, ...second.stuck],
     left: failed.length === 0 ? null : { outcomes: failed.flatMap(({ rows }) => rows), error: failed[0]!.error },
   };
 }
+
+/** Outcomes of one batch are charged to one row. */
+export const batchOf = ({ lease }: LineOutcome): bigint => lease.batchNumber;
 
 /** Logs ids and the amount only: the provider's answer is the caller's data. */
 function report({ row, error }: RefusedRow<LineOutcome>, what: string, logger: Pick<LoggerService, 'error'>): void {

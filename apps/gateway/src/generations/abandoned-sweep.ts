@@ -42,11 +42,11 @@ export class AbandonedSweep {
 
   private async giveBack(): Promise<void> {
     const stale = await this.repository.findAbandoned(ABANDONED_AFTER_MS, MOST_ROWS, this.each.restingIds());
-    const { stored, refused, failed } = await storeApart(stale, (calls) => this.repository.abandon(calls));
+    const { stored, refused, stuck, failed } = await storeApart(stale, (calls) => this.repository.abandon(calls));
     const calls = stored.reduce((sum, { result }) => sum + result, 0);
     abandoned.inc(calls);
     if (calls > 0) this.logger.warn('Calls of a process that died were given up', { calls });
-    for (const { row, error } of refused) this.each.failed(row.id, error);
+    for (const { row, error } of [...refused, ...stuck]) this.each.failed(row.id, error);
     if (failed !== null) throw failed.error;
   }
 }

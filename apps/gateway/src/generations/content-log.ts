@@ -100,11 +100,16 @@ export class ContentLog {
   private async storeRows(rows: readonly StoredContent[]): Promise<void> {
     let waiting = rows;
     for (let attempt = 1; ; attempt += 1) {
-      const { stored: parts, refused, failed } = await storeApart(waiting, (some) => this.repository.store(some));
+      const {
+        stored: parts,
+        refused,
+        stuck,
+        failed,
+      } = await storeApart(waiting, (some) => this.repository.store(some));
       stored.inc(parts.reduce((sum, part) => sum + part.rows.length, 0));
       for (const { row, error } of refused) this.drop(row, error);
-      if (failed === null) return;
-      waiting = failed.rows;
+      waiting = [...stuck.map(({ row }) => row), ...(failed?.rows ?? [])];
+      if (waiting.length === 0) return;
       if (attempt === TRIES) break;
       await delay(this.isHurried ? 0 : this.retryMs);
     }

@@ -2,19 +2,23 @@ import type { LoggerService } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
 import {
+  isLocked,
   sqlStateOf,
   storeApart,
   type GenerationsRepository,
   type HoldRefusal,
   type OpeningVerdict,
+  type RefusedRow,
 } from '@libs/persistence';
 import { counter, gauge, tracing } from '@libs/platform';
 import { callSpan } from './call-span';
 import { CallerCredits } from './caller-credits';
 import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks } from './generation-ticket';
 import { byokOf, openingRowOf, settlementOf } from './generation-rows';
+import { Gathering } from './gathering';
 import { HoldExtensions } from './hold-extensions';
 import { OpenCalls } from './open-calls';
+import { RecentlyLocked } from './recently-locked';
 import { SettlementQueue } from './settlement-queue';
 
 const MOST_ROWS = 500;
@@ -60,9 +64,8 @@ export class GenerationRecorder {
   private readonly books: TicketBooks;
   private waiting: GenerationTicket[] = [];
   private writing: Promise<void> | null = null;
-  /** Whether some call waits for its hold. */
-  private isAwaited = false;
-  private endGathering: (() => void) | null = null;
+  private readonly gathering = new Gathering(GATHER_MS);
+  private readonly locked = new RecentlyLocked();
   private readonly retries = new Set<Promise<void>>();
 
   constructor(
@@ -98,10 +101,7 @@ export class GenerationRecorder {
     const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause);
     this.waiting.push(ticket);
     this.calls.began();
-    if (!isAhead) {
-      this.isAwaited = true;
-      this.endGathering?.();
-    }
+    if (!isAhead) this.gathering.hurry();
     this.writing ??= this.write();
     return ticket;
   }
@@ -109,7 +109,7 @@ export class GenerationRecorder {
   /** Resolves when everything is on the books. */
   async flush(): Promise<void> {
     while (this.writing !== null || this.retries.size > 0) {
-      this.endGathering?.();
+      this.gathering.end();
       await Promise.all([this.writing, ...this.retries]);
     }
     await this.settlements.flushed();
@@ -156,7 +156,7 @@ export class GenerationRecorder {
 
   private async write(): Promise<void> {
     while (this.waiting.length > 0) {
-      await this.gather();
+      await this.gathering.wait();
       const group: GenerationTicket[] = [];
       let taken = 0;
       for (const ticket of this.waiting) {
@@ -171,23 +171,6 @@ export class GenerationRecorder {
     this.writing = null;
   }
 
-  /** Until the end of this round of the event loop when some call waits, else for a moment. */
-  private gather(): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        this.endGathering = null;
-        setImmediate(() => {
-          this.isAwaited = false;
-          resolve();
-        });
-      };
-      const timer = setTimeout(end, GATHER_MS);
-      this.endGathering = end;
-      if (this.isAwaited) end();
-    });
-  }
-
   private async writeGroup(group: readonly GenerationTicket[]): Promise<void> {
     const missing = await this.tryOpen(group);
     const byOrganization = Map.groupBy(missing, ({ ticket }) => ticket.opening.organizationId);
@@ -198,11 +181,15 @@ export class GenerationRecorder {
   }
 
   /** @returns those that cannot be paid for all together */
-  private async tryOpen(group: readonly GenerationTicket[]): Promise<UnpaidCall[]> {
-    for (const ticket of group) ticket.state = 'writing';
-    const { stored, refused, failed } = await storeApart(group, (some) => this.repository.open(some.map(openingRowOf)));
+  private async tryOpen(tickets: readonly GenerationTicket[]): Promise<UnpaidCall[]> {
+    for (const ticket of tickets) ticket.state = 'writing';
+    const { free: group, locked } = this.locked.among(tickets);
+    if (locked.length > 0) this.unanswered(locked, this.locked.failure());
+    const open = (some: readonly GenerationTicket[]) => this.repository.open(some.map(openingRowOf));
+    const { stored, refused, stuck, failed } = await storeApart(group, open, ({ opening }) => opening.organizationId);
     const missing = stored.flatMap(({ rows, result }) => this.judge(rows, result));
     for (const { row, error } of refused) this.notOpened(row, error);
+    this.onStuck(stuck);
     if (failed !== null) this.unanswered(failed.rows, failed.error);
     return missing;
   }
@@ -230,6 +217,17 @@ export class GenerationRecorder {
     const { id: generationId, organizationId } = ticket.opening;
     this.logger.error('A hold was refused as invalid', { sqlState: sqlStateOf(error), generationId, organizationId });
     this.withoutAnswer(ticket, new AppError('server', 'Internal error', { cause: error }));
+  }
+
+  private onStuck(stuck: readonly RefusedRow<GenerationTicket>[]): void {
+    if (stuck.length === 0) return;
+    for (const { row, error } of stuck) {
+      if (isLocked(error)) this.locked.note(row.opening);
+    }
+    this.unanswered(
+      stuck.map(({ row }) => row),
+      stuck[0]!.error,
+    );
   }
 
   private unanswered(group: readonly GenerationTicket[], error: unknown): void {

@@ -3,9 +3,11 @@ import type { LoggerService } from '@nestjs/common';
 import {
   sqlStateOf,
   storeApart,
+  StuckRows,
   type GenerationSettlement,
   type GenerationsRepository,
   type RefusedRow,
+  type StoredApart,
 } from '@libs/persistence';
 import { counter } from '@libs/platform';
 
@@ -32,10 +34,12 @@ const bare = counter({
  * Charges on their way to the books, committed in groups: whatever waits when a commit is through makes the
  * next one. While PostgreSQL is away they wait here and are tried again for as long as the process lives;
  * committing one twice changes nothing, so an unknown outcome is simply tried again. A charge that PostgreSQL refuses
- * for its data holds up no other: it is committed without what only describes the call, or counted and logged.
+ * for its data holds up no other: it is committed without what only describes the call, or counted and logged. Nor does
+ * one that takes too long, or whose account is locked: it waits apart.
  */
 export class SettlementQueue {
-  private readonly waiting: GenerationSettlement[] = [];
+  private waiting: GenerationSettlement[] = [];
+  private readonly stuck: StuckRows<GenerationSettlement>;
   private running: Promise<void> | null = null;
   private isHurried = false;
   /** Resolves when the group that is being committed, or the next, has been tried. */
@@ -44,13 +48,23 @@ export class SettlementQueue {
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'settle'>,
     private readonly logger: LoggerService,
-  ) {}
+  ) {
+    this.stuck = new StuckRows({
+      keyOf: ({ organizationId }) => organizationId,
+      store: async (row) => (await this.settle([row])).error,
+      onFree: (rows) => rows.forEach((row) => this.add(row)),
+    });
+  }
 
   get size(): number {
-    return this.waiting.length;
+    return this.waiting.length + this.stuck.size;
   }
 
   add(settlement: GenerationSettlement): void {
+    if (this.stuck.isBehindLock(settlement)) {
+      this.stuck.join(settlement);
+      return;
+    }
     this.waiting.push(settlement);
     this.running ??= this.run();
   }
@@ -73,7 +87,10 @@ export class SettlementQueue {
   /** Resolves when everything has been committed. */
   async flushed(): Promise<void> {
     this.isHurried = true;
-    while (this.running !== null) await this.running;
+    while (this.size > 0 || this.running !== null) {
+      await this.running;
+      await this.stuck.settled();
+    }
     this.isHurried = false;
   }
 
@@ -97,28 +114,46 @@ export class SettlementQueue {
 
   /** Returns false when some of the group, which is the head of the queue, must be tried again: that stays. */
   private async commit(group: readonly GenerationSettlement[], isFirstTry: boolean): Promise<boolean> {
-    const full = await this.settle(group);
-    const plain = await this.settle(full.refused.map(({ row }) => withoutDescription(row)));
-    bare.inc(plain.settled);
-    for (const refusal of plain.refused) this.giveUp(refusal);
-    this.waiting.splice(0, group.length, ...full.left, ...plain.left);
-    const error = full.error ?? plain.error;
-    if (error === null) return true;
+    const { left, stuck, error } = await this.settle(group);
+    this.waiting.splice(0, group.length, ...left);
+    if (stuck.length > 0) this.setApart(stuck);
+    if (left.length === 0) return true;
     // Once per outage: a line for every retry would say nothing new.
     if (isFirstTry) this.logger.error('Charges wait for PostgreSQL', { err: error, waiting: this.size });
     return false;
   }
 
   private async settle(group: readonly GenerationSettlement[]): Promise<{
-    readonly settled: number;
-    readonly refused: readonly RefusedRow<GenerationSettlement>[];
     readonly left: readonly GenerationSettlement[];
+    readonly stuck: readonly RefusedRow<GenerationSettlement>[];
+    /** Null when nothing is left or stuck. */
     readonly error: unknown;
   }> {
-    const { stored, refused: bad, failed } = await storeApart(group, (some) => this.repository.settle(some));
-    const count = stored.reduce((sum, { rows }) => sum + rows.length, 0);
-    settled.inc(count);
-    return { settled: count, refused: bad, left: failed?.rows ?? [], error: failed?.error ?? null };
+    const full = await this.store(group);
+    const plain = await this.store(full.refused.map(({ row }) => withoutDescription(row)));
+    bare.inc(plain.stored.reduce((sum, { rows }) => sum + rows.length, 0));
+    for (const refusal of plain.refused) this.giveUp(refusal);
+    const stuck = [...full.stuck, ...plain.stuck];
+    const failed = [full.failed, plain.failed].filter((one) => one !== null);
+    const left = failed.flatMap(({ rows }) => rows);
+    return { left, stuck, error: failed[0]?.error ?? stuck[0]?.error ?? null };
+  }
+
+  private async store(group: readonly GenerationSettlement[]): Promise<StoredApart<GenerationSettlement, number>> {
+    const settle = (some: readonly GenerationSettlement[]): Promise<number> => this.repository.settle(some);
+    const outcome = await storeApart(group, settle, ({ organizationId }) => organizationId);
+    settled.inc(outcome.stored.reduce((sum, { rows }) => sum + rows.length, 0));
+    return outcome;
+  }
+
+  private setApart(stuck: readonly RefusedRow<GenerationSettlement>[]): void {
+    const [{ row, error }] = stuck as [RefusedRow<GenerationSettlement>];
+    const { id: generationId, organizationId } = row;
+    this.logger.error('Charges wait apart', { err: error, charges: stuck.length, generationId, organizationId });
+    this.stuck.add(stuck);
+    const { waiting } = this;
+    this.waiting = [];
+    for (const settlement of waiting) this.add(settlement);
   }
 
   /** With ids and the amount, which is all that an operator needs to charge it by hand. */

@@ -116,8 +116,8 @@ export class VideoLaneService {
     this.waitTimer = null;
     const waits = this.waits;
     this.waits = [];
-    const { refused, failed } = await storeApart(waits, (some) => this.jobs.wait(some));
-    for (const { row, error } of refused) this.each.failed(row.job.id, error);
+    const { refused, stuck, failed } = await storeApart(waits, (some) => this.jobs.wait(some));
+    for (const { row, error } of [...refused, ...stuck]) this.each.failed(row.job.id, error);
     if (failed === null) return;
     const why = AppError.from(failed.error).message;
     this.logger.warn(`${failed.rows.length} videos wait for their leases to run out: ${why}`);
