@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { countEmbeddingsInputs, hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
+import { countEmbeddingsInputs, findBodyLinkProblem, hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
 import { accountReferenceIn, toolOfType, type Api, type ProviderTool } from '@libs/inference';
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -79,6 +79,8 @@ export class BatchLineRules {
       const problem = rule(body, this.route);
       if (problem !== null) return problem;
     }
+    const link = findBodyLinkProblem(body);
+    if (link !== null) return `${link.path}${link.what}`;
     const reference = this.route.isOwnKey ? null : accountReferenceIn(body);
     if (reference !== null) {
       return `${reference} names something in the account of the provider, which needs a provider key of your own`;
