@@ -16,6 +16,7 @@ const PATHS: Readonly<Record<string, string>> = {
 let upstream: FakeUpstream;
 let installation: Installation;
 let client: ApiClient;
+let apiKey: string;
 
 beforeAll(async () => {
   upstream = await FakeUpstream.start();
@@ -36,12 +37,13 @@ beforeAll(async () => {
     at('google', 'chat'),
   ];
   const catalogue = JSON.parse(catalogueOf(models)) as {
-    models: { architecture: { input_modalities: string[] }; endpoints: { data_policy?: object }[] }[];
+    models: { architecture: { input_modalities: string[] } }[];
   };
   for (const { architecture } of catalogue.models) architecture.input_modalities = ['text', 'image', 'file', 'video'];
   installation = await Installation.start({ catalogue: JSON.stringify(catalogue), apps: ['auth', 'gateway'] });
   const tenant = await new Operator(installation).createTenant('links', '100');
-  client = installation.client(tenant.apiKey);
+  apiKey = tenant.apiKey;
+  client = installation.client(apiKey);
 }, 180_000);
 
 afterAll(async () => {
@@ -75,11 +77,14 @@ describe('a private link', () => {
     messages: [user, { role: 'assistant', content: 'x', images: [image(url)] }, user],
   });
 
-  it.each(['openai-chat', 'google-chat', 'azure-chat'])('in the pictures of an answer stays here: %s', async (model) => {
-    for (const link of [METADATA, 'file:///etc/passwd']) {
-      await expectRefused(model, pictures(link), 'messages[1].images[0].image_url.url');
-    }
-  });
+  it.each(['openai-chat', 'google-chat', 'azure-chat'])(
+    'in the pictures of an answer stays here: %s',
+    async (model) => {
+      for (const link of [METADATA, 'file:///etc/passwd']) {
+        await expectRefused(model, pictures(link), 'messages[1].images[0].image_url.url');
+      }
+    },
+  );
 
   it('as the MCP server of more tools stays here', async () => {
     const tools = [{ type: 'mcp', server_label: 'x', server_url: METADATA }];
@@ -111,7 +116,10 @@ describe('a private link', () => {
   });
 
   it('in a text is a text', async () => {
-    const tool = { type: 'function', function: { name: 'f', parameters: { properties: { url: { default: METADATA } } } } };
+    const tool = {
+      type: 'function',
+      function: { name: 'f', parameters: { properties: { url: { default: METADATA } } } },
+    };
     const body = { messages: [{ role: 'user', content: METADATA }], tools: [tool], metadata: { page: METADATA } };
     const { sent } = await send('openai-chat', body);
     expect(JSON.parse(sent)).toMatchObject({ messages: body.messages, tools: body.tools });
@@ -181,10 +189,14 @@ describe('what makes a provider keep something', () => {
 
   it('does not reach it behind a second member of its name', async () => {
     const before = upstream.requests.length;
-    const twice = `{"model":"links/openai-chat","store":true,"messages":[{"role":"user","content":"hi"}],"store":false}`;
-    await client.request('POST', '/chat/completions', Buffer.from(twice));
+    const answer = await fetch(`${installation.baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      body: '{"model":"links/openai-chat","store":true,"messages":[{"role":"user","content":"hi"}],"store":false}',
+    });
+    await answer.text();
     const sent = upstream.requests.slice(before).map((one) => one.body);
     expect(sent).toHaveLength(1);
-    expect(sent[0]).not.toContain('"store"');
+    expect(sent[0]).not.toContain('"store":true');
   });
 });
