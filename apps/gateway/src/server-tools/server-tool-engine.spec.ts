@@ -178,13 +178,8 @@ describe(ServerToolEngine.name, () => {
     ['responses', { input: 'Hi', tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.test' }] }, 'mcp'],
     [
       'responses',
-      {
-        input: [
-          { type: 'additional_tools', tools: [{ type: 'code_interpreter' }] },
-          { role: 'user', content: 'Hi' },
-        ],
-      },
-      'code_interpreter',
+      { input: [{ type: 'additional_tools', tools: [{ type: 'mcp', server_url: 'https://a.test' }] }] },
+      'mcp',
     ],
     ['messages', { tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] }, 'code_interpreter'],
     ['messages', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }, 'web_fetch'],
