@@ -113,13 +113,14 @@ describe('bodies of policies', () => {
 describe('answers that show a secret', () => {
   it('may be kept by no cache', async () => {
     const { body } = await manager.request<{ data: Body }>('POST', '/keys', { name: 'rotated' });
-    const routes: [string, Body?][] = [
-      [`/keys/${String(body.data['hash'])}/rotate`, {}],
-      [`/workspaces/${tenant.workspaceId}/webhook-secret`],
+    const routes: [path: string, status: number, body?: Body][] = [
+      ['/keys', 201, { name: 'shown' }],
+      [`/keys/${String(body.data['hash'])}/rotate`, 201, {}],
+      [`/workspaces/${tenant.workspaceId}/webhook-secret`, 200],
     ];
-    for (const [path, sent] of routes) {
+    for (const [path, expected, sent] of routes) {
       const { status, headers } = await manager.request('POST', path, sent);
-      expect({ path, status, cache: headers['cache-control'] }).toEqual({ path, status: 200, cache: 'no-store' });
+      expect({ path, status, cache: headers['cache-control'] }).toEqual({ path, status: expected, cache: 'no-store' });
     }
   });
 });
