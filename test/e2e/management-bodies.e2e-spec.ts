@@ -92,10 +92,36 @@ describe('bodies of policies', () => {
   });
 
   it.each([
-    ['keys', { name: 'app', policy: { allowed_provider: ['openai'] } }],
-    ['workspaces', { name: 'Team', slug: 'other', policy: { zdr: true, regions: ['europe'] } }],
-  ])('of %s are refused for misspelled rules', async (path, body) => {
-    expectRefusal(await manager.request('POST', `/${path}`, body), 400);
+    ['keys', { name: 'app', policy: { allowed_provider: ['openai'] } }, 'policy.allowed_provider'],
+    ['workspaces', { name: 'Team', slug: 'other', policy: { zdr: true, regions: ['europe'] } }, 'policy.regions'],
+  ])('of %s are refused for misspelled rules, by their name', async (path, body, member) => {
+    const answer = await manager.request('POST', `/${path}`, body);
+    expectRefusal(answer, 400);
+    expect(JSON.stringify(answer.body)).toContain(`"param":"${member}"`);
+  });
+
+  it('are refused for members of no meaning inside of a check', async () => {
+    const issuer = await created('/workload-identity/issuers', { name: 'third', issuer_url: 'https://three.example' });
+    const checks = [{ kind: 'scopes', value: 'deploy', negate: true }];
+    const policy = { ...policyOf(String(issuer['id'])), checks };
+    const answer = await manager.request('POST', '/workload-identity/policies', policy);
+    expectRefusal(answer, 400);
+    expect(JSON.stringify(answer.body)).toContain('"param":"checks[0].negate"');
+  });
+});
+
+describe('answers that show a secret', () => {
+  it('may be kept by no cache', async () => {
+    const { body } = await manager.request<{ data: Body }>('POST', '/keys', { name: 'rotated' });
+    const routes: [path: string, status: number, body?: Body][] = [
+      ['/keys', 201, { name: 'shown' }],
+      [`/keys/${String(body.data['hash'])}/rotate`, 201, {}],
+      [`/workspaces/${tenant.workspaceId}/webhook-secret`, 200],
+    ];
+    for (const [path, expected, sent] of routes) {
+      const { status, headers } = await manager.request('POST', path, sent);
+      expect({ path, status, cache: headers['cache-control'] }).toEqual({ path, status: expected, cache: 'no-store' });
+    }
   });
 });
 

@@ -64,7 +64,7 @@ export {
   type PromptEstimate,
 } from './model/estimate';
 export type { CacheWrite, PromptKinds } from './model/prompt-kinds';
-export { providerToolsIn, toolOfType, type ProviderTool } from './model/provider-tools';
+export { bringsTools, providerToolsIn, toolOfType, type ProviderTool } from './model/provider-tools';
 export { cachesUnasked, searchesUnasked } from './routing/unasked-uses';
 export { scanJsonShape, type JsonShape } from './model/json-shape';
 export { longestInputTokens } from './dialects/openai-embeddings-input';

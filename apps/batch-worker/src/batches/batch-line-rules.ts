@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { countEmbeddingsInputs, hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
-import { accountReferenceIn, toolOfType, type Api, type ProviderTool } from '@libs/inference';
+import { countEmbeddingsInputs, findBodyLinkProblem, hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
+import { accountReferenceIn, bringsTools, toolOfType, type Api, type ProviderTool } from '@libs/inference';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -79,6 +79,8 @@ export class BatchLineRules {
       const problem = rule(body, this.route);
       if (problem !== null) return problem;
     }
+    const link = findBodyLinkProblem(body);
+    if (link !== null) return `${link.path}${link.what}`;
     const reference = this.route.isOwnKey ? null : accountReferenceIn(body);
     if (reference !== null) {
       return `${reference} names something in the account of the provider, which needs a provider key of your own`;
@@ -137,11 +139,21 @@ function findSearchOptionsProblem(body: JsonObject, { protocol, isNative }: Batc
   return searches ? null : 'web_search_options cannot be used: the provider of this batch does not search';
 }
 
-function findToolProblem(body: JsonObject, route: BatchRoute): string | null {
-  if (!Array.isArray(body.tools)) return null;
-  for (const [index, tool] of body.tools.entries()) {
+function findToolProblem({ tools, input }: JsonObject, route: BatchRoute): string | null {
+  const problem = findProblemIn(tools, 'tools', route);
+  if (problem !== null || !Array.isArray(input)) return problem;
+  for (const [index, item] of input.entries()) {
+    const later = bringsTools(item) ? findProblemIn(item['tools'], `input[${index}].tools`, route) : null;
+    if (later !== null) return later;
+  }
+  return null;
+}
+
+function findProblemIn(tools: unknown, path: string, route: BatchRoute): string | null {
+  if (!Array.isArray(tools)) return null;
+  for (const [index, tool] of tools.entries()) {
     const problem = isObject(tool) ? problemOfTool(tool, route) : null;
-    if (problem !== null) return `tools[${index}] ${problem}`;
+    if (problem !== null) return `${path}[${index}] ${problem}`;
   }
   return null;
 }

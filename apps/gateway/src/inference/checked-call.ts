@@ -2,6 +2,7 @@ import {
   ChatCompletionDto,
   countEmbeddingsInputs,
   EmbeddingsDto,
+  findBodyLinkProblem,
   MessagesDto,
   ResponsesDto,
   type Principal,
@@ -70,6 +71,13 @@ const asEmbeddings = plainValidator(EmbeddingsDto);
  * @throws AppError invalid_request naming the member that does not fit
  */
 export function checkCall(api: CallableApi, parsed: unknown, settings?: WorkspaceSettings): CheckedCall {
+  const checked = checkMembers(api, parsed, settings);
+  const link = findBodyLinkProblem(parsed as Readonly<Record<string, unknown>>);
+  if (link === null) return checked;
+  throw new AppError('invalid_request', `${link.path}${link.what}`, { metadata: { param: link.path } });
+}
+
+function checkMembers(api: CallableApi, parsed: unknown, settings?: WorkspaceSettings): CheckedCall {
   switch (api) {
     case 'chat':
       return checkChat(asChatCompletion(parsed), settings);

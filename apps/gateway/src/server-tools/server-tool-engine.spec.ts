@@ -176,6 +176,11 @@ describe(ServerToolEngine.name, () => {
     ],
     ['responses', { input: 'Hi', tools: [{ type: 'image_generation' }] }, 'image_generation'],
     ['responses', { input: 'Hi', tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.test' }] }, 'mcp'],
+    [
+      'responses',
+      { input: [{ type: 'additional_tools', tools: [{ type: 'mcp', server_url: 'https://a.test' }] }] },
+      'mcp',
+    ],
     ['messages', { tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] }, 'code_interpreter'],
     ['messages', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }, 'web_fetch'],
     ['messages', { mcp_servers: [{ type: 'url', url: 'https://a.test', name: 'a' }] }, 'mcp'],

@@ -1,5 +1,6 @@
 import type { WorkspaceSettings } from '@libs/contracts';
 import {
+  bringsTools,
   callerSideOf,
   providerToolsIn,
   toolRate,
@@ -215,7 +216,7 @@ function needOfPrice(tool: ProviderTool): EndpointNeed {
 function mayConcernUs({ tools, input, deferred_tools: deferral, mcp_servers: servers }: Fields): boolean {
   if (Array.isArray(tools) && tools.some(isSpecial)) return true;
   if (Array.isArray(servers) && servers.length > 0) return true;
-  return (deferral !== undefined && deferral !== null) || (Array.isArray(input) && input.some(isPrefixed));
+  return (deferral !== undefined && deferral !== null) || (Array.isArray(input) && input.some(isOfTools));
 }
 
 function isSpecial(tool: unknown): boolean {
@@ -223,9 +224,10 @@ function isSpecial(tool: unknown): boolean {
   return type !== undefined && type !== 'function' && type !== 'custom';
 }
 
-function isPrefixed(item: unknown): boolean {
+/** What a tool of ours left, or more tools. */
+function isOfTools(item: unknown): boolean {
   const { type } = item as Fields;
-  return typeof type === 'string' && type.includes(':');
+  return (typeof type === 'string' && type.includes(':')) || bringsTools(item);
 }
 
 function sellsSearch({ pricing }: Endpoint): boolean {

@@ -161,7 +161,7 @@ describe(WorkspacesController.name, () => {
     ['a line break after a slug', { name: 'n', slug: 'a\n' }, 'slug'],
     ['a long slug', { name: 'n', slug: 'a'.repeat(51) }, 'slug'],
     ['a long description', { name: 'n', slug: 's', description: 'd'.repeat(501) }, 'description'],
-    ['a policy with a member that there is not', { name: 'n', slug: 's', policy: { zdrr: true } }, 'policy'],
+    ['a policy with a member that there is not', { name: 'n', slug: 's', policy: { zdrr: true } }, 'policy.zdrr'],
     [
       'a policy with an unknown model',
       { name: 'n', slug: 's', policy: { ignored_models: ['x'] } },

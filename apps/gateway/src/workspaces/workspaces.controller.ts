@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Header, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
 import {
   CreateWorkspaceDto,
   PageQueryDto,
@@ -53,6 +53,7 @@ export class WorkspacesController {
   /** Shown once. The secret before signs beside it for 24 hours. */
   @Post(':id/webhook-secret')
   @HttpCode(200)
+  @Header('Cache-Control', 'no-store')
   @NoBody()
   async rotateWebhookSecret(
     @Caller() caller: Principal,

@@ -1,5 +1,4 @@
 import { findCacheMarkProblem } from '../inference/cache-control';
-import { findPartLinkProblem } from '../responses/part-links';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
@@ -44,7 +43,7 @@ function findPartsProblem(content: unknown): string | null {
 function findPartProblem(part: unknown): string | null {
   if (!isPlainObject(part) || !isNonEmptyString(part.type)) return '.type must be a non-empty string';
   if (part.type === 'text' && typeof part.text !== 'string') return '.text must be a string';
-  return findCacheMarkProblem(part) ?? (part.type === 'text' ? null : findPartLinkProblem(part));
+  return findCacheMarkProblem(part);
 }
 
 function findToolCallsProblem(toolCalls: unknown): string | null {

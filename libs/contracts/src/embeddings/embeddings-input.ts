@@ -1,4 +1,4 @@
-import { findMediaLinkProblem, isBase64 } from '../responses/media-links';
+import { findMediaLinkProblem, isBase64 } from '../links/media-links';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
 const MAX_INPUTS = 100_000;

@@ -1,5 +1,4 @@
 import { findCacheControlProblem } from '../inference/cache-control';
-import { findPartLinkProblem } from '../responses/part-links';
 import { isAbsent, isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
 const ROLES = ['user', 'assistant', 'system'];
@@ -39,7 +38,7 @@ const BLOCKS: Readonly<Record<string, (block: Block) => string | null>> = {
 function findBlockProblem(block: unknown): string | null {
   if (!isPlainObject(block) || !isNonEmptyString(block.type)) return '.type must be a non-empty string';
   const problem = Object.hasOwn(BLOCKS, block.type) ? BLOCKS[block.type]!(block) : null;
-  return problem ?? findCacheMarkProblem(block) ?? (block.type === 'text' ? null : findPartLinkProblem(block));
+  return problem ?? findCacheMarkProblem(block);
 }
 
 function findTextsProblem(block: Block, ...names: string[]): string | null {

@@ -1,6 +1,6 @@
 import { isAbsent, isNonEmptyString, isPlainObject } from '../validation/well-formed';
 import { findCacheControlProblem } from '../inference/cache-control';
-import { findServerUrlProblem } from '../responses/part-links';
+import { findServerUrlProblem } from '../links/media-links';
 import { firstProblem } from './message-content';
 
 const MAX_TOOL_NAME = 128;

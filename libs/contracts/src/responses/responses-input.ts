@@ -1,8 +1,8 @@
 import { findCacheMarkProblem } from '../inference/cache-control';
 import { findElementsProblem, oneOf, text, type MemberCheck } from '../validation/member-checks';
+import { findMediaLinkProblem, isBase64 } from '../links/media-links';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
-import { findMediaLinkProblem, isBase64 } from './media-links';
-import { findPartLinkProblem } from './part-links';
+import { findResponsesToolsProblem } from './responses-tools';
 
 const ROLES = ['user', 'system', 'assistant', 'developer'];
 const MAX_ITEMS = 100_000;
@@ -32,7 +32,6 @@ const OPAQUE_ITEMS = new Set([
   'compaction',
   'context_compaction',
   'agent_message',
-  'additional_tools',
   'configuration_update',
 ]);
 
@@ -46,6 +45,7 @@ const ITEM_CHECKS: Readonly<Record<string, (item: Fields) => string | null>> = {
   function_call_output: findOutputProblem,
   custom_tool_call_output: findOutputProblem,
   reasoning: findReasoningProblem,
+  additional_tools: (item) => at('.tools', findResponsesToolsProblem(item['tools'])),
   item_reference: () => '.type must not be item_reference: nothing is stored, send the item itself',
 };
 
@@ -71,9 +71,7 @@ function findItemProblem(item: unknown): string | null {
   const type = item['type'] ?? 'message';
   if (typeof type !== 'string') return '.type must be text';
   if (Object.hasOwn(ITEM_CHECKS, type)) return ITEM_CHECKS[type]!(item);
-  if (!OPAQUE_ITEMS.has(type) && !SERVER_TOOL_ITEM.test(type)) return '.type is no known kind of item';
-  const { output } = item;
-  return isPlainObject(output) ? at('.output', findPartLinkProblem(output)) : null;
+  return OPAQUE_ITEMS.has(type) || SERVER_TOOL_ITEM.test(type) ? null : '.type is no known kind of item';
 }
 
 function findMessageProblem(item: Fields): string | null {
@@ -93,7 +91,7 @@ function findPartProblem(part: unknown): string | null {
   if (!isPlainObject(part)) return ' must be an object';
   const { type } = part;
   if (typeof type !== 'string' || !Object.hasOwn(PART_CHECKS, type)) return '.type is no known kind of content';
-  return findCacheMarkProblem(part) ?? PART_CHECKS[type]!(part) ?? findPartLinkProblem(part);
+  return findCacheMarkProblem(part) ?? PART_CHECKS[type]!(part);
 }
 
 function findOutputProblem(item: Fields): string | null {

@@ -7,8 +7,8 @@ import {
   wholeNumber,
   type MemberCheck,
 } from '../validation/member-checks';
+import { findServerUrlProblem } from '../links/media-links';
 import { isNonEmptyString, isPlainObject } from '../validation/well-formed';
-import { findServerUrlProblem } from './part-links';
 import { findParametersProblem } from './json-schema-limits';
 
 const MAX_TOOLS = 512;

@@ -1,4 +1,4 @@
-import { findMediaLinkProblem } from '../responses/media-links';
+import { findTextLinkProblem } from '../links/body-links';
 import {
   findElementsProblem,
   findMembersProblem,
@@ -126,11 +126,9 @@ function options(value: unknown): string | null {
   return findLinkIn(value);
 }
 
-const LINK = /^[a-z][a-z0-9+.-]*:\/\//i;
-
 /** Options go to providers as they are, so what is a link in them keeps to the rule of all links. */
 function findLinkIn(value: unknown): string | null {
-  if (typeof value === 'string') return LINK.test(value) || /^file:/i.test(value) ? findMediaLinkProblem(value) : null;
+  if (typeof value === 'string') return findTextLinkProblem(value);
   if (typeof value !== 'object' || value === null) return null;
   for (const [name, member] of Object.entries(value)) {
     const problem = findLinkIn(member);

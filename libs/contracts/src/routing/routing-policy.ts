@@ -1,4 +1,10 @@
-import { findElementsProblem, isBoolean, oneOf, type MemberCheck } from '../validation/member-checks';
+import {
+  findElementsProblem,
+  findUnknownMember,
+  isBoolean,
+  oneOf,
+  type MemberCheck,
+} from '../validation/member-checks';
 import { IsWellFormed, isNonEmptyString, isPlainObject } from '../validation/well-formed';
 
 /** Where prompts may be processed; `global` is anywhere. */
@@ -76,8 +82,9 @@ const CHECKS: Readonly<Record<keyof RoutingPolicy, MemberCheck>> = {
  */
 export function findRoutingPolicyProblem(value: unknown): string | null {
   if (!isPlainObject(value)) return ' must be an object';
+  const unknown = findUnknownMember(value, Object.keys(CHECKS));
+  if (unknown !== null) return unknown;
   for (const [name, member] of Object.entries(value)) {
-    if (!Object.hasOwn(CHECKS, name)) return ` has a member that is none of ${Object.keys(CHECKS).join(', ')}`;
     const problem = CHECKS[name as keyof RoutingPolicy](member);
     if (problem !== null) return `.${name}${problem}`;
   }

@@ -14,6 +14,16 @@ export function findMembersProblem(value: unknown, checks: Readonly<Record<strin
   return null;
 }
 
+/** A name that may be repeated to the caller: no secret looks like it. */
+const PLAIN_NAME = /^[A-Za-z0-9_-]{1,40}$/;
+
+/** Refuses, by its name, a member that none of the known ones is: a misspelled rule would forbid nothing. */
+export function findUnknownMember(object: Readonly<Record<string, unknown>>, known: readonly string[]): string | null {
+  const name = Object.keys(object).find((given) => !known.includes(given));
+  if (name === undefined) return null;
+  return PLAIN_NAME.test(name) ? `.${name} is not a member of this object` : ' has an unknown member';
+}
+
 /** Checks every element of an array of `least` to `most`. */
 export function findElementsProblem(value: unknown, least: number, most: number, check: MemberCheck): string | null {
   if (!Array.isArray(value) || value.length < least || value.length > most) {

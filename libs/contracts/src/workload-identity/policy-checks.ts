@@ -1,4 +1,4 @@
-import { findElementsProblem, findMembersProblem, oneOf, text } from '../validation/member-checks';
+import { findElementsProblem, findMembersProblem, findUnknownMember, oneOf, text } from '../validation/member-checks';
 import { IsWellFormed } from '../validation/well-formed';
 
 export const CHECK_KINDS = ['scopes', 'token_type'] as const;
@@ -16,13 +16,15 @@ const MAX_CHECKS = 16;
 /** Of a claim that a policy compares with. */
 export const MAX_CLAIM_LENGTH = 512;
 
-const isValue = text(1, MAX_CLAIM_LENGTH);
+const MEMBERS = { kind: oneOf(...CHECK_KINDS), value: text(1, MAX_CLAIM_LENGTH) };
 
 function findCheckProblem(check: unknown): string | null {
   const given = (check ?? {}) as Partial<PolicyCheck>;
   if (given.kind === undefined || given.kind === null) return '.kind is required';
   if (given.value === undefined || given.value === null) return '.value is required';
-  return findMembersProblem(check, { kind: oneOf(...CHECK_KINDS), value: isValue });
+  return (
+    findMembersProblem(check, MEMBERS) ?? findUnknownMember(given as Record<string, unknown>, Object.keys(MEMBERS))
+  );
 }
 
 export function ArePolicyChecks(): PropertyDecorator {

@@ -1,6 +1,13 @@
 import { MAX_MODEL_LENGTH } from '../inference/inference.dto';
 import { PROVIDER_SORTS, type ProviderSort } from '../routing/provider-preferences';
-import { findElementsProblem, isBoolean, isLength, oneOf, type MemberCheck } from '../validation/member-checks';
+import {
+  findElementsProblem,
+  findUnknownMember,
+  isBoolean,
+  isLength,
+  oneOf,
+  type MemberCheck,
+} from '../validation/member-checks';
 import { IsWellFormed, isPlainObject } from '../validation/well-formed';
 
 /** What a workspace is set to, by the names of the interface. A member that was never set, or was cleared, is absent. */
@@ -97,8 +104,9 @@ export function givenSettings(body: WorkspaceSettingsDto): WorkspaceSettingsChan
 function findSettingsProblem(value: unknown): string | null {
   if (value === undefined) return null;
   if (!isPlainObject(value)) return ' must be an object';
+  const unknown = findUnknownMember(value, NAMES);
+  if (unknown !== null) return unknown;
   for (const [name, member] of Object.entries(value)) {
-    if (!Object.hasOwn(CHECKS, name)) return ` has a member that is none of ${NAMES.join(', ')}`;
     const problem = member === null ? null : CHECKS[name as keyof WorkspaceSettings](member);
     if (problem !== null) return `.${name}${problem}`;
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { JsonCursor, MAX_JSON_DEPTH, MalformedJson } from './json-cursor';
-import { findMember, findValue, scanMembers, spliceMembers } from './json-members';
+import { findMember, findValue, scanMembers, spliceMembers, withoutDoubled } from './json-members';
 
 const anyKey = fc.oneof(
   fc.constantFrom('a', 'b', 'model', 'é', '"', '\\', '\u0000', '😀', ''),
@@ -191,6 +191,34 @@ describe(spliceMembers.name, () => {
   it('treats __proto__ as a name like any other', () => {
     const spliced = spliceMembers(Buffer.from('{"__proto__":{"x":1},"a":1}'), { remove: ['__proto__'] });
     expect(spliced.toString()).toBe('{"a":1}');
+  });
+});
+
+describe(withoutDoubled.name, () => {
+  it.each([
+    ['{"a":1,"a":2}', '{"a":2}'],
+    ['{"a":1,"b":2,"\\u0061":3,"b":4 }', '{"\\u0061":3,"b":4 }'],
+    ['{ "x":0, "a":1,\n"a":2, "a":3}', '{ "x":0, "a":3}'],
+  ])('leaves of each name the last: %s', (text, expected) => {
+    const object = withoutDoubled(scanMembers(Buffer.from(text)));
+    expect(object.bytes.toString()).toBe(expected);
+    expect(object).toEqual(scanMembers(Buffer.from(expected)));
+  });
+
+  it('is the same object where no name is doubled', () => {
+    const object = scanMembers(Buffer.from('{"a":1,"b":2}'));
+    expect(withoutDoubled(object)).toBe(object);
+  });
+
+  it('has the members that JSON.parse finds, whatever the names', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', '__proto__'), fc.nat(9))), (pairs) => {
+        const text = `{${pairs.map(([name, value]) => `${JSON.stringify(name)}: ${value}`).join(' , ')}}`;
+        const { bytes, members } = withoutDoubled(scanMembers(Buffer.from(text)));
+        expect(JSON.parse(bytes.toString())).toEqual(JSON.parse(text));
+        expect(new Set(members.map(({ key }) => key)).size).toBe(members.length);
+      }),
+    );
   });
 });
 

@@ -64,6 +64,20 @@ export function findMember({ members }: ScannedObject, name: string): JsonMember
   return undefined;
 }
 
+/** The object with the last of every doubled name only, in bytes of its own where one is doubled. */
+export function withoutDoubled(object: ScannedObject): ScannedObject {
+  const { bytes, members } = object;
+  const last = new Map(members.map((member) => [member.key, member]));
+  if (last.size === members.length) return object;
+  const edits: ByteEdit[] = [];
+  let kept = 0;
+  members.forEach((member, index) => {
+    if (last.get(member.key) === member) kept += 1;
+    else edits.push(removal(members, index, kept > 0));
+  });
+  return scanMembers(applyEdits(bytes, edits));
+}
+
 /** Those of `required`, values as JSON text by name, that the object has not. */
 export function missingMembers(
   object: ScannedObject,

@@ -20,7 +20,7 @@ import { setTokenCap } from './openai-chat/token-cap';
 import { usageEdits, usageText } from './openai-usage';
 import { cacheMarkEdits, leftOutMembers } from './own-members';
 import { hashedUser, memberText, scanRequest } from './request-members';
-import { retainedMembers, setCacheKey } from './retained-members';
+import { retainedWithMetadata, setCacheKey } from './retained-members';
 import { servedBy } from './served-tier';
 import { unpricedMembers } from './unpriced-members';
 import { untakenMembers } from './untaken-parameters';
@@ -54,12 +54,12 @@ function toUpstream(
     ...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }),
     ...reword(request, endpoint, set, log),
     ...setTokenCap(request, endpoint, set),
-    ...retainedMembers(request, account),
+    ...retainedWithMetadata(request, account),
     ...unpricedMembers(request, set, { isOwnKey: account.isOwn, log }),
   ];
   const remove = removedFrom(request, endpoint, reworded, log);
   const edits = memberEdits(request, { set, remove });
-  return applyEdits(body, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'chat', log)));
+  return applyEdits(request.bytes, joinEdits(edits, cacheMarkEdits(request, MARKED_LISTS, endpoint, 'chat', log)));
 }
 
 function removedFrom(

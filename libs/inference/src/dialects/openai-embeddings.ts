@@ -1,5 +1,7 @@
 import { AppError } from '@libs/errors';
 import { estimatePromptTokens } from '../model/estimate';
+import type { LossLog } from '../model/loss-report';
+import { SHARED_ACCOUNT } from '../model/provider-account';
 import type { Usage } from '../model/usage';
 import { brokenAnswer, errorInside, readComplaintAt } from '../providers/upstream-error';
 import type { Endpoint } from '../routing/catalogue';
@@ -12,16 +14,23 @@ import { EmbeddingsReader, readExpectation } from './openai-embeddings-reader';
 import { embeddingsTraitsOf, type EmbeddingsTraits } from './openai-embeddings-traits';
 import { settleUsage, usageEdits, usageText, type ReportedCounts } from './openai-usage';
 import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
+import { retainedMembers } from './retained-members';
 import type { Bill } from './translation';
 
 /** OpenAI's embeddings (interface §2.6, §4.6), asked of an upstream that speaks them too. */
 export const openAiEmbeddings: Dialect = { name: 'openai-embeddings', api: 'embeddings', toUpstream, readAnswer };
 
-function toUpstream(body: Buffer, endpoint: Endpoint): Buffer {
+function toUpstream(
+  body: Buffer,
+  endpoint: Endpoint,
+  _isStream?: boolean,
+  _log?: LossLog,
+  account = SHARED_ACCOUNT,
+): Buffer {
   const request = scanRequest(body);
   const traits = embeddingsTraitsOf(endpoint);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
-  const remove = [...GATEWAY_MEMBERS, 'cache_control', ...traits.refuses];
+  const remove = [...GATEWAY_MEMBERS, 'cache_control', ...traits.refuses, ...retainedMembers(request, account)];
   const user = hashedUser(request);
   if (user !== undefined && !traits.refuses.includes('user')) set['user'] = user;
   const dimensions = chosenDimensions(request, traits);

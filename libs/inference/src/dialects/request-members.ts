@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { AppError } from '@libs/errors';
 import { MalformedJson } from './json-cursor';
-import { findMember, scanMembers, type ScannedObject } from './json-members';
+import { findMember, scanMembers, withoutDoubled, type ScannedObject } from './json-members';
 import { parseJson } from './json-value';
 import { isObject } from './loose-values';
 
@@ -19,10 +19,10 @@ export const GATEWAY_MEMBERS: readonly string[] = [
   'stop_server_tools_when',
 ];
 
-/** The members of a caller's body. Throws `invalid_request` unless it is one JSON object. */
+/** The members of a caller's body, each name once: of doubled ones the last counts, and no other is sent on. Throws `invalid_request` unless it is one JSON object. */
 export function scanRequest(body: Buffer): ScannedObject {
   try {
-    return scanMembers(body);
+    return withoutDoubled(scanMembers(body));
   } catch (thrown) {
     if (!(thrown instanceof MalformedJson)) throw thrown;
     throw new AppError('invalid_request', 'The body must be a JSON object', { cause: thrown });

@@ -13,10 +13,18 @@ const SHARED: ProviderAccount = { isOwn: false, keepsNothing: false, tenant: 'ac
 const STORED = { store: true, metadata: { a: 'b' } };
 const LONG = { prompt_cache_retention: '24h' };
 
-const sent = (api: 'chat' | 'responses', body: object, account: ProviderAccount): Record<string, unknown> =>
+type Dialect = 'chat' | 'responses' | 'messages' | 'embeddings';
+
+const sent = (api: Dialect, body: object | string, account: ProviderAccount): Record<string, unknown> =>
   JSON.parse(
     dialectOf(api)
-      .toUpstream(Buffer.from(JSON.stringify({ model: 'm', ...body })), anEndpoint(), false, undefined, account)
+      .toUpstream(
+        Buffer.from(typeof body === 'string' ? body : JSON.stringify({ model: 'm', ...body })),
+        anEndpoint(),
+        false,
+        undefined,
+        account,
+      )
       .toString(),
   ) as Record<string, unknown>;
 
@@ -31,6 +39,40 @@ describe('members that make an upstream keep something', () => {
   ] as const)('on %s takes out of %j in the account %j', (api, body, account, names) => {
     for (const name of names) expect(sent(api, body, account)).not.toHaveProperty(name);
   });
+
+  const KEPT = { deferred: true, background: true, previous_response_id: 'r', conversation: 'c' };
+  const names = Object.keys(KEPT);
+
+  it.each(['chat', 'messages', 'embeddings'] as const)('takes each of them out on %s', (api) => {
+    for (const account of [SHARED, { ...SHARED, keepsNothing: true }, { ...OWN, keepsNothing: true }]) {
+      const upstream = sent(api, { ...KEPT, ...STORED, ...LONG }, account);
+      for (const name of [...names, 'store']) expect(upstream).not.toHaveProperty(name);
+      expect('prompt_cache_retention' in upstream).toBe(!account.keepsNothing);
+    }
+    expect(sent(api, { ...KEPT, store: true }, OWN)).toMatchObject({ ...KEPT, store: true });
+  });
+
+  it('takes each of them out on responses', () => {
+    const upstream = sent('responses', { ...KEPT, store: true }, SHARED);
+    for (const name of names) expect(upstream).not.toHaveProperty(name);
+    expect(upstream).toHaveProperty('store', false);
+  });
+
+  it('leaves the metadata of messages, which only say who calls', () => {
+    expect(sent('messages', { store: true, metadata: { user_id: 'u' } }, SHARED)).toHaveProperty('metadata');
+  });
+
+  it.each(['chat', 'responses', 'messages', 'embeddings'] as const)(
+    'sends a member that is named twice once, as it was judged: %s',
+    (api) => {
+      const twice =
+        '{"model":"m","store":true,"background":true,"tools":[1],"store":false,"background":false,"tools":[]}';
+      const bytes = dialectOf(api).toUpstream(Buffer.from(twice), anEndpoint(), false, undefined, SHARED).toString();
+      expect(bytes).not.toContain('true');
+      expect(bytes).not.toContain('"tools":[1]');
+      expect(JSON.parse(bytes)).toMatchObject({ background: false, tools: [] });
+    },
+  );
 
   it('leaves a stored completion of the own key, and metadata that nothing is stored under', () => {
     expect(sent('chat', STORED, OWN)).toMatchObject({ store: true });

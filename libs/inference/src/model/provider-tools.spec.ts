@@ -1,4 +1,4 @@
-import { mostUses, providerToolsIn, toolOfItem, toolOfType, toolsIn } from './provider-tools';
+import { keepsFiles, mostUses, providerToolsIn, toolOfItem, toolOfType, toolsIn } from './provider-tools';
 
 describe(toolOfType.name, () => {
   it.each([
@@ -64,9 +64,31 @@ describe(providerToolsIn.name, () => {
   });
 });
 
+describe(keepsFiles.name, () => {
+  it.each(['code_interpreter', 'file_search', 'shell'])('knows that a provider keeps the files of %s', (tool) => {
+    expect(keepsFiles(tool)).toBe(true);
+  });
+
+  it.each(['web_search', 'image_generation', 'mcp'])('knows of no files of %s', (tool) => {
+    expect(keepsFiles(tool)).toBe(false);
+  });
+});
+
 describe(toolsIn.name, () => {
   it.each<[object, readonly string[]]>([
     [{}, []],
+    [{ input: 'x', tools: [] }, []],
+    [{ input: [{ type: 'message', tools: [{ type: 'mcp' }] }, 'x', 5, null] }, []],
+    [
+      {
+        tools: [{ type: 'mcp' }],
+        input: [
+          { type: 'additional_tools', tools: [{ type: 'code_interpreter' }, { type: 'web_search_2025_08_26' }] },
+          { type: 'additional_tools', tools: [{ type: 'function', name: 'f' }, { type: 'sluice:datetime' }] },
+        ],
+      },
+      ['mcp', 'code_interpreter', 'web_search', 'datetime'],
+    ],
     [{ tools: [{ type: 'function', name: 'f' }] }, []],
     [
       { tools: [{ type: 'sluice:image_generation' }, { type: 'web_search_preview' }] },

@@ -1,4 +1,4 @@
-import { objectOf, objectsOf, type JsonObject } from '../dialects/loose-values';
+import { isObject, objectOf, objectsOf, type JsonObject } from '../dialects/loose-values';
 
 /**
  * Tools that a provider runs while it answers, by the names that the catalogue prices them under (`tool_pricing`): a
@@ -57,10 +57,10 @@ export function toolOfItem(type: string): ProviderTool | null {
 
 /** Returns the tools of providers that a request of any API asks for, each once. */
 export function providerToolsIn(body: unknown): readonly ProviderTool[] {
-  const { tools, mcp_servers: servers, web_search_options: search = null } = objectOf(body);
+  const { mcp_servers: servers, web_search_options: search = null } = objectOf(body);
   const found = new Set<ProviderTool>();
-  for (const { type } of objectsOf(tools)) {
-    const tool = typeof type === 'string' ? toolOfType(type) : null;
+  for (const type of typesIn(objectOf(body))) {
+    const tool = toolOfType(type);
     if (tool !== null) found.add(tool);
   }
   if (objectsOf(servers).length > 0) found.add('mcp');
@@ -70,8 +70,25 @@ export function providerToolsIn(body: unknown): readonly ProviderTool[] {
 
 const NONE: readonly ProviderTool[] = [];
 
+/** A kind of item in a response's `input` that brings more tools. */
+const MORE_TOOLS = 'additional_tools';
+
+/** Whether an element of `input` brings more tools. */
+export function bringsTools(item: unknown): item is JsonObject {
+  return isObject(item) && item['type'] === MORE_TOOLS;
+}
+
+/** The types of all tools of a request, wherever they stand. */
+function typesIn({ tools, input }: JsonObject): readonly string[] {
+  const later = Array.isArray(input) ? input.filter(bringsTools) : NO_ITEMS;
+  const all = [tools, ...later.map((item) => item['tools'])].flatMap(objectsOf);
+  return all.flatMap(({ type }) => (typeof type === 'string' ? type : NONE));
+}
+
+const NO_ITEMS: readonly JsonObject[] = [];
+
 /** Tools that work on files which providers keep for days, whatever was agreed about prompts. */
-const KEEPING: ReadonlySet<ProviderTool> = new Set(['code_interpreter', 'file_search']);
+const KEEPING: ReadonlySet<ProviderTool> = new Set(['code_interpreter', 'file_search', 'shell']);
 
 /** Whether a provider keeps something of a request because of this tool. */
 export function keepsFiles(tool: ProviderTool): boolean {
@@ -93,8 +110,8 @@ export function toolsIn(body: unknown): readonly ProviderTool[] {
   return found.length === 0 ? NONE : [...new Set(found)];
 }
 
-function gatewayTools({ tools }: JsonObject): readonly ProviderTool[] {
-  const types = objectsOf(tools).map(({ type }) => (typeof type === 'string' ? type : ''));
+function gatewayTools(request: JsonObject): readonly ProviderTool[] {
+  const types = typesIn(request);
   return types.filter((type) => type.includes(':')).map((type) => type.slice(type.indexOf(':') + 1));
 }
 

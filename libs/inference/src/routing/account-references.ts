@@ -1,116 +1,107 @@
-import { isCloudStorageLink } from '@libs/contracts';
-import { isObject } from '../dialects/loose-values';
+import { findInBody, isCloudStorageLink, isLinkMember, isTextMember } from '@libs/contracts';
+import { isObject, type JsonObject } from '../dialects/loose-values';
 import type { EndpointNeed } from './route-request';
 
 /**
- * Members whose values name something that lies in the account that calls the provider. On shared capacity that
- * is the operator's account, which all tenants have in common.
+ * Members whose values name something that lies in the account that calls the provider: files, stores, containers,
+ * skills, caches. On shared capacity that is the operator's account, which all tenants have in common.
  */
 const ID_MEMBERS: ReadonlySet<string> = new Set([
   'file_id',
   'file_ids',
+  'vector_store_id',
   'vector_store_ids',
+  'collection_id',
+  'collection_ids',
+  'library_id',
+  'library_ids',
+  'knowledge_id',
+  'knowledge_base_id',
+  'knowledge_base_ids',
   'container',
   'container_id',
+  'container_ids',
   'cached_content',
   'cachedContent',
+  'skill_id',
+  'project_connection_id',
 ]);
-/** Members of a request that may hold such names, at any depth. */
-const SEARCHED = [
-  'messages',
-  'input',
-  'system',
-  'tools',
-  'prompt',
-  'container',
-  'cached_content',
-  'cachedContent',
-] as const;
 /** Members that name something by the `id` of an object. */
-const NAMED_BY_ID: ReadonlySet<string> = new Set(['container', 'prompt']);
-/** What a caller's own functions are given and described by: its words mean nothing to a provider. */
-const CALLERS_OWN: ReadonlySet<string> = new Set(['parameters', 'input_schema', 'function', 'arguments', 'metadata']);
-const OWN_INPUTS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
-/** Members that hold links. */
-const LINK_MEMBERS: ReadonlySet<string> = new Set([
-  'url',
-  'image_url',
-  'video_url',
-  'audio_url',
-  'file_url',
-  'document_url',
-  'input_video',
-  'file_data',
-  'data',
-]);
+const NAMED_BY_ID: ReadonlySet<string> = new Set(['container', 'prompt', 'audio', 'voice']);
+/** Members that a provider opens with the rights of the account, whatever is in them, or that may name all of the above. */
+const OPENED: ReadonlySet<string> = new Set(['data_sources', 'dataSources', 'extra_body']);
+/** Skills that the provider itself offers, to everybody. */
+const PUBLIC_SKILLS = 'anthropic';
 const LONGEST_LINK = 8_192;
-/** A file of Google's file API, by its name or its address. */
-const GOOGLE_FILE = /^(?:files\/|https?:\/\/[^/]*googleapis\.com\/(?:[^?#]*\/)?files\/)/i;
+/** Members with bytes in base64, which some dialects take for a link where they are none. */
+const BYTES: ReadonlySet<string> = new Set(['file_data', 'data']);
+/** Saves most texts a parser. */
+const SCHEME = /^\s*[a-z][a-z0-9+.\-\t\n\r]*:/i;
+/** A file of Google's file API by its name. */
+const GOOGLE_FILE_NAME = /^\s*files\//i;
+const GOOGLE_HOST = /(?:^|\.)googleapis\.com$/;
+/** A file of Alibaba Cloud, which its long-context models read where a text begins with it. */
+const FILE_IN_TEXT = /^\s{0,64}fileid:\/\//i;
 
 /** Returns the path of the first member that names something in the provider's account; null where none does. */
-export function accountReferenceIn(body: Readonly<Record<string, unknown>>): string | null {
-  for (const member of SEARCHED) {
-    const value = body[member];
-    if (value === undefined || value === null) continue;
-    const found = refersToAccount(member, value) ? suffixOf(value) : searchIn(value);
-    if (found !== null) return `${member}${found}`;
-  }
-  return optionReferenceIn(body);
+export function accountReferenceIn(body: JsonObject): string | null {
+  const found = findInBody(body, (name, value, holder) =>
+    refersToAccount(name, value, holder) ? suffixOf(name, value) : null,
+  );
+  return found === null ? optionReferenceIn(body) : `${found.path}${found.what}`;
 }
 
 /** The same in `provider.options`, whose members are the providers' own: any of them may hold a link. */
-function optionReferenceIn({ provider }: Readonly<Record<string, unknown>>): string | null {
+function optionReferenceIn({ provider }: JsonObject): string | null {
   const options = isObject(provider) ? provider['options'] : undefined;
   const found = options === undefined || options === null ? null : accountLinkIn(options);
   return found === null ? null : `provider.options${found}`;
 }
 
 function accountLinkIn(value: unknown): string | null {
-  if (isAccountLink(value)) return '';
+  if (isAccountLink(value) || (typeof value === 'string' && GOOGLE_FILE_NAME.test(value))) return '';
   if (typeof value !== 'object' || value === null) return null;
   for (const [name, member] of Object.entries(value)) {
-    const found = accountLinkIn(member);
+    const isNamed = refersToAccount(name, member, value as JsonObject);
+    const found = isNamed ? suffixOf(name, member) : accountLinkIn(member);
     if (found !== null) return Array.isArray(value) ? `[${name}]${found}` : `.${name}${found}`;
   }
   return null;
 }
 
-/** The rest of the path, or null. The depth of a body is bounded where it is parsed. */
-function searchIn(value: unknown): string | null {
-  if (typeof value !== 'object' || value === null) return null;
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index += 1) {
-      const found = searchIn(value[index]);
-      if (found !== null) return `[${index}]${found}`;
-    }
-    return null;
-  }
-  return searchMembers(value as Readonly<Record<string, unknown>>);
+function refersToAccount(name: string, value: unknown, holder: JsonObject): boolean {
+  if (typeof value === 'string') return isReference(name, value, holder);
+  if (typeof value !== 'object' || value === null) return false;
+  if (OPENED.has(name)) return Object.keys(value).length > 0;
+  if (NAMED_BY_ID.has(name) && isName((value as JsonObject)['id'])) return true;
+  return ID_MEMBERS.has(name) && Array.isArray(value) && value.some(isName);
 }
 
-function searchMembers(object: Readonly<Record<string, unknown>>): string | null {
-  for (const [name, value] of Object.entries(object)) {
-    if (CALLERS_OWN.has(name) || (name === 'input' && OWN_INPUTS.has(object['type']))) continue;
-    const found = refersToAccount(name, value) ? suffixOf(value) : searchIn(value);
-    if (found !== null) return `.${name}${found}`;
-  }
-  return null;
-}
-
-function refersToAccount(name: string, value: unknown): boolean {
-  if (NAMED_BY_ID.has(name) && isObject(value) && isName(value['id'])) return true;
-  if (ID_MEMBERS.has(name)) return isName(value) || (Array.isArray(value) && value.some(isName));
-  return LINK_MEMBERS.has(name) && isAccountLink(value);
+function isReference(name: string, value: string, holder: JsonObject): boolean {
+  if (ID_MEMBERS.has(name)) return value !== '' && !(name === 'skill_id' && holder['type'] === PUBLIC_SKILLS);
+  if (isTextMember(name, holder)) return FILE_IN_TEXT.test(value);
+  return ((isLinkMember(name) || BYTES.has(name)) && GOOGLE_FILE_NAME.test(value)) || isAccountLink(value);
 }
 
 function isAccountLink(value: unknown): boolean {
-  if (typeof value !== 'string' || value.length > LONGEST_LINK) return false;
-  return GOOGLE_FILE.test(value) || isCloudStorageLink(value);
+  if (typeof value !== 'string' || value.length > LONGEST_LINK || !SCHEME.test(value)) return false;
+  return isCloudStorageLink(value) || isGoogleFile(value);
+}
+
+/** Whatever spelling it has: the parser brings a port, a blank, backslashes and letter case to one form. */
+function isGoogleFile(link: string): boolean {
+  const url = URL.parse(link);
+  if (url === null || !GOOGLE_HOST.test(url.hostname.replace(/\.+$/, ''))) return false;
+  return decoded(url.pathname).toLowerCase().split('/').includes('files');
+}
+
+function decoded(path: string): string {
+  return path.replaceAll(/%([0-9a-f]{2})/gi, (_all, byte: string) => String.fromCharCode(Number.parseInt(byte, 16)));
 }
 
 /** An object that is named by its id is at fault in that member. */
-function suffixOf(value: unknown): string {
-  return isObject(value) ? '.id' : '';
+function suffixOf(name: string, value: unknown): string {
+  return isObject(value) && NAMED_BY_ID.has(name) ? '.id' : '';
 }
 
 function isName(value: unknown): boolean {

@@ -50,12 +50,12 @@ function needFilter({ member, message, isMetBy }: EndpointNeed): HardFilter {
 
 function dataFilters(preferences: RoutingPreferences, tools: RouteRequest['tools'] = []): HardFilter[] {
   const filters: HardFilter[] = [];
-  if (preferences.dataCollection === 'deny') {
-    filters.push({ reason: NO_COLLECTION, keeps: (contender) => !collectsData(contender) });
-  }
-  if (preferences.zdr === true) {
-    filters.push({ reason: ZDR_ONLY, keeps: isZdr });
-    for (const tool of tools.filter(keepsFiles)) filters.push({ reason: keptBy(tool), keeps: () => false });
+  const isDenied = preferences.dataCollection === 'deny';
+  if (isDenied) filters.push({ reason: NO_COLLECTION, keeps: (contender) => !collectsData(contender) });
+  if (preferences.zdr === true) filters.push({ reason: ZDR_ONLY, keeps: isZdr });
+  if (isDenied || preferences.zdr === true) {
+    const field = preferences.zdr === true ? 'provider.zdr' : 'provider.data_collection';
+    for (const tool of tools.filter(keepsFiles)) filters.push({ reason: keptBy(tool, field), keeps: () => false });
   }
   if (preferences.enforceDistillableText === true) {
     filters.push({ reason: DISTILLABLE_ONLY, keeps: ({ endpoint }) => traitsOf(endpoint).isDistillable });
@@ -175,12 +175,12 @@ const ZDR_ONLY = notFound(
   'provider.zdr',
   'No provider of the model has zero data retention',
 );
-const keptBy = (tool: ProviderTool): Reason =>
+const keptBy = (tool: ProviderTool, field: string): Reason =>
   notFound(
     'privacy_restricted',
     'data_policy:zdr',
-    'provider.zdr',
-    `The tool ${tool} keeps files at the provider, so it cannot be used with zero data retention`,
+    field,
+    `The tool ${tool} keeps files at the provider, so it cannot be used where nothing may be kept`,
   );
 const DISTILLABLE_ONLY = notFound(
   'constraint_filtered',

@@ -70,6 +70,18 @@ describe('a policy on tools', () => {
       ['code_interpreter'],
       'Blocked by the policy of the workspace (zdr): the tool code_interpreter may not be used',
     ],
+    [
+      ofWorkspace({ zdr: true }),
+      ['shell'],
+      'Blocked by the policy of the workspace (zdr): the tool shell may not be used',
+    ],
+    [
+      ofKey({ data_collection: 'deny' }),
+      ['file_search'],
+      'Blocked by the policy of the key (data_collection): the tool file_search may not be used',
+    ],
+    [ofKey({ data_collection: 'deny' }), ['web_search'], null],
+    [ofKey({ data_collection: 'allow' }), ['file_search'], null],
   ])('%j with %j: %s', (policy, tools, message) => {
     expect(refusedTool(policy, tools)).toBe(message);
   });

@@ -1,4 +1,5 @@
 import { keepsFiles, type ProviderTool } from '../model/provider-tools';
+import { forbidsRetention } from './account-of-request';
 import type { Endpoint, Model } from './catalogue-entries';
 import type { Candidate } from './planned-route';
 import { collectsData, isZdr, regionOf, type Contender } from './route-contender';
@@ -96,18 +97,22 @@ export function isModelAllowed(model: Model, policies: readonly RoutePolicy[]): 
 }
 
 /** Whether a policy says anything of tools. */
-export function rulesTools({ allowedTools, ignoredTools, isZdrRequired }: RoutePolicy): boolean {
-  return Boolean(allowedTools ?? ignoredTools) || isZdrRequired === true;
+export function rulesTools(policy: RoutePolicy): boolean {
+  return Boolean(policy.allowedTools ?? policy.ignoredTools) || forbidsRetention(policy);
 }
 
 function forbiddenTools(
-  { allowedTools, ignoredTools, isZdrRequired }: RoutePolicy,
+  policy: RoutePolicy,
   tools: readonly ProviderTool[],
 ): readonly { readonly member: string; readonly tool: ProviderTool }[] {
+  const { allowedTools, ignoredTools, isZdrRequired } = policy;
+  const keepsNothing = forbidsRetention(policy);
   return tools.flatMap((tool) => {
     if (allowedTools && !allowedTools.includes(tool)) return [{ member: 'allowed_tools', tool }];
     if (ignoredTools?.includes(tool)) return [{ member: 'ignored_tools', tool }];
-    return isZdrRequired === true && keepsFiles(tool) ? [{ member: 'zdr', tool }] : [];
+    return keepsNothing && keepsFiles(tool)
+      ? [{ member: isZdrRequired === true ? 'zdr' : 'data_collection', tool }]
+      : [];
   });
 }
 

@@ -136,7 +136,8 @@ class Walk {
     const failing = findFailing(object, value, member);
     if (failing !== null) {
       const path = join(parentPath, member.name);
-      this.fail(path, messageOf(object, value, failing, path), value === undefined);
+      const message = messageOf(object, value, failing, path);
+      this.fail(pathIn(message, path), message, value === undefined);
     } else if (member.nested && value !== undefined) {
       this.visitNested(value, join(parentPath, member.name));
     }
@@ -161,9 +162,7 @@ class Walk {
       const path = PLAIN_NAME.test(name) ? join(parentPath, name) : parentPath;
       this.fail(
         path,
-        path === parentPath
-          ? `${path || 'The object'} has an unknown member`
-          : `${path} is not a member of this object`,
+        path === parentPath ? `${path || 'The object'} has an unknown member` : `${path}${NO_MEMBER}`,
         false,
       );
     }
@@ -172,6 +171,15 @@ class Walk {
   private fail(path: string, message: string, missing: boolean): void {
     if (!this.isFull) this.failures.push({ path, message, missing });
   }
+}
+
+/** What is said behind the path of a member that has no meaning, here and by checks of whole objects. */
+const NO_MEMBER = ' is not a member of this object';
+
+/** A check of a whole object names the member inside of it that has no meaning. */
+function pathIn(message: string, path: string): string {
+  const isNamed = message.startsWith(path) && message.endsWith(NO_MEMBER);
+  return isNamed ? message.slice(0, -NO_MEMBER.length) : path;
 }
 
 function join(parentPath: string, name: string): string {

@@ -19,6 +19,7 @@ import {
   type ScannedObject,
 } from '../json-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
+import { retainedMembers } from '../retained-members';
 import { unpricedMembers } from '../unpriced-members';
 import { tierMember } from '../usage-details';
 import { billMessage, usageIn } from './message-billing';
@@ -46,8 +47,9 @@ function toUpstream(
   endpoint: Endpoint,
   isStream: boolean,
   log?: LossLog,
-  { isOwn: isOwnKey } = SHARED_ACCOUNT,
+  account = SHARED_ACCOUNT,
 ): Buffer {
+  const isOwnKey = account.isOwn;
   const request = scanRequest(body);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   if (isStream) set['stream'] = 'true';
@@ -57,7 +59,8 @@ function toUpstream(
   const metadata = metadataOf(request);
   if (metadata !== undefined) set['metadata'] = metadata;
   const unpriced = unpricedMembers(request, set, { isOwnKey, log });
-  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unpriced, ...unsampled(request, endpoint, log)];
+  const unsent = [...unpriced, ...retainedMembers(request, account), ...unsampled(request, endpoint, log)];
+  const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent];
   return spliceMembers(request, { set, remove });
 }
 

@@ -56,14 +56,14 @@ export function toUpstreamRequest(
   const reasoning = rewordedReasoning(request, endpoint, log);
   if (reasoning !== undefined) set['reasoning'] = reasoning;
   const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
-  // `store` is set above, and metadata stays here: it is only echoed.
-  const retained = retainedMembers(request, account).filter((name) => name === 'prompt_cache_retention');
+  // `store` is set above, and metadata goes on: nothing is stored under it.
+  const retained = retainedMembers(request, account);
   const unpriced = unpricedMembers(request, set, { isOwnKey: account.isOwn, log });
   const remove = [...removedFrom(request), ...leftOut, ...tier, ...retained, ...unpriced];
   const edits = memberEdits(request, { set, remove });
   const returned = returnedEdits(request, endpoint, log);
   const marks = cacheMarkEdits(request, MARKED_LISTS, endpoint, 'responses', log);
-  return applyEdits(body, joinEdits(edits, joinApart(returned, marks)));
+  return applyEdits(request.bytes, joinEdits(edits, joinApart(returned, marks)));
 }
 
 /** What we told the caller in an earlier answer beyond the API, of which an upstream refuses all. */

@@ -9,13 +9,14 @@ const DATA_HEAD = /^data:[\w.+-]*\/?[\w.+-]*(?:;[\w.+=-]+)*;base64,/i;
 /** Long enough for every media type and its parameters. */
 const LONGEST_HEAD = 256;
 
-/** Addresses that only mean something inside a network (RFC 6890); no provider shall be sent there for us. */
+/** Addresses that only mean something inside a network (RFC 6890, and Azure's own); no provider shall be sent there for us. */
 const PRIVATE = new BlockList();
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
+  ['168.63.129.16', 32],
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
@@ -52,7 +53,30 @@ export function isCloudStorageLink(link: string): boolean {
   return URL.canParse(link) && CLOUD_STORAGE.has(new URL(link).protocol);
 }
 
-const PRIVATE_NAMES = /(?:^|\.)(?:localhost|local|internal|lan|home\.arpa)\.?$/i;
+/** Last labels that name servers of networks and clusters, and that no public registry gives out. */
+const PRIVATE_NAMES = new RegExp(
+  `(?:^|\\.)(?:${[
+    'localhost',
+    'localdomain',
+    'local',
+    'internal',
+    'intranet',
+    'intra',
+    'private',
+    'lan',
+    'home',
+    'home\\.arpa',
+    'corp',
+    'mail',
+    'svc',
+    'pod',
+    'consul',
+    'nomad',
+    'docker',
+    'kubernetes',
+  ].join('|')})$`,
+  'i',
+);
 
 /**
  * Checks a link to a picture, file or film: https or http to a public host, cloud storage, or a data URL of whole
@@ -64,16 +88,22 @@ export function findMediaLinkProblem(value: unknown): string | null {
   return findAddressProblem(value);
 }
 
+/** Characters that parsers of URLs disagree on, so that they may find different hosts. */
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const READ_DIFFERENTLY = /[\u0000-\u001f\u007f\\]/;
+
 function findAddressProblem(value: string): string | null {
-  if (value.length > LONGEST_LINK || !URL.canParse(value)) return ' must be a URL';
-  const { protocol, hostname, username } = new URL(value);
+  const link = value.length > LONGEST_LINK ? '' : value.trim();
+  if (READ_DIFFERENTLY.test(link) || !URL.canParse(link)) return ' must be a URL';
+  const { protocol, hostname, username, password } = new URL(link);
   if (CLOUD_STORAGE.has(protocol)) return null;
   if (protocol !== 'https:' && protocol !== 'http:') return ' must be an http, https or data URL';
-  if (username !== '') return ' must not hold credentials';
+  if (username !== '' || password !== '') return ' must not hold credentials';
   return isPrivateHost(hostname) ? ' must be on a public host' : null;
 }
 
-function isPrivateHost(hostname: string): boolean {
+function isPrivateHost(rooted: string): boolean {
+  const hostname = rooted.replace(/\.{1,2}$/, '');
   const address = hostname.replace(/^\[|\]$/g, '');
   const family = isIP(address);
   if (family === 4) return PRIVATE.check(address, 'ipv4');
@@ -91,4 +121,12 @@ function findDataUrlProblem(value: string): string | null {
 /** Whole, padded, standard base64 of at least one byte. */
 export function isBase64(data: string): boolean {
   return data.length > 0 && data.length % 4 === 0 && BASE64.test(data);
+}
+
+/** Checks the address of a server that a provider calls: it must be on a public host, and no file. */
+export function findServerUrlProblem(url: unknown): string | null {
+  if (url === undefined || url === null) return null;
+  const problem = findMediaLinkProblem(url);
+  if (problem !== null) return problem;
+  return /^\s*https?:/i.test(String(url)) ? null : ' must be an http or https URL';
 }

@@ -1,0 +1,41 @@
+import { BatchLineRules, type BatchRoute } from './batch-line-rules';
+
+const ROUTE: BatchRoute = {
+  api: 'responses',
+  protocol: 'openai',
+  isNative: true,
+  serviceName: 'sluice',
+  allowsTool: (tool) => tool === 'web_search',
+  isOwnKey: false,
+};
+
+const problemOf = (body: object, route: Partial<BatchRoute> = {}): string | null =>
+  new BatchLineRules({ ...ROUTE, ...route }).findProblem(body as Record<string, unknown>);
+
+describe(BatchLineRules.name, () => {
+  const user = { role: 'user', content: 'Hi' };
+  const later = (...tools: object[]): object => ({ input: [user, { type: 'additional_tools', tools }] });
+
+  it('needs a price for tools that come later in the input too', () => {
+    const body = later({ type: 'web_search' }, { type: 'code_interpreter' });
+    expect(problemOf(body)).toMatch(/^input\[1\]\.tools\[1\] has no price here/);
+    expect(problemOf(body, { allowsTool: () => true })).toBeNull();
+  });
+
+  it('runs no tools of the gateway that come later', () => {
+    expect(problemOf(later({ type: 'sluice:datetime' }))).toMatch(/^input\[1\]\.tools\[0\] is run by the gateway/);
+  });
+
+  it('refuses a private link, wherever it stands, with any key', () => {
+    const body = { input: [{ type: 'mcp_call', page: { url: 'http://localhost/x' } }] };
+    for (const isOwnKey of [false, true]) {
+      expect(problemOf(body, { isOwnKey })).toBe('input[0].page.url must be on a public host');
+    }
+  });
+
+  it("takes what lies in the provider's account only with an own key", () => {
+    const body = { input: 'Hi', data_sources: [{ type: 'azure_search' }] };
+    expect(problemOf(body)).toMatch(/^data_sources names something in the account of the provider/);
+    expect(problemOf(body, { isOwnKey: true })).toBeNull();
+  });
+});

@@ -1,0 +1,99 @@
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A member of a body that a judge found, and what the judge said of it. */
+export interface FoundMember {
+  readonly path: string;
+  readonly what: string;
+}
+
+/**
+ * Judges a member, or an element of a list under the name of the list. What it says ends the walk; for null the walk
+ * goes on inside of the value.
+ */
+export type MemberJudge = (name: string, value: unknown, holder: Fields) => string | null;
+
+/** Members of a body that no provider is sent, or that only say who calls. `provider` has rules of its own. */
+const CALLERS_NOTES: ReadonlySet<string> = new Set([
+  'provider',
+  'metadata',
+  'trace',
+  'plugins',
+  'debug',
+  'user',
+  'safety_identifier',
+  'session_id',
+  'prompt_cache_key',
+]);
+/** What a caller's own functions are given and described by, schemas and notes: none of it means a place to a provider. */
+const CALLERS_OWN: ReadonlySet<string> = new Set([
+  'input_schema',
+  'schema',
+  'function',
+  'functions',
+  'arguments',
+  'metadata',
+  'attributes',
+  'filters',
+]);
+/** Blocks whose `input` is what a tool was called with. */
+const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
+/** Tools whose `parameters` are a schema. */
+const FUNCTIONS: ReadonlySet<unknown> = new Set(['function', 'custom']);
+/** Of a name in a path: callers choose names, and an error must stay short. */
+const LONGEST_NAME = 64;
+
+/**
+ * Walks over every member of a request body but for what is only the caller's, at any depth, and returns the first that
+ * the judge says something of. The depth of a body is bounded where it is parsed.
+ */
+export function findInBody(body: Fields, judge: MemberJudge): FoundMember | null {
+  for (const name in body) {
+    if (CALLERS_NOTES.has(name) || isCallersOwn(name, body)) continue;
+    const found = findIn(name, body[name], body, judge);
+    if (found !== null) return below(shown(name), found);
+  }
+  return null;
+}
+
+function findIn(name: string, value: unknown, holder: Fields, judge: MemberJudge): FoundMember | null {
+  const what = judge(name, value, holder);
+  if (what !== null) return { path: '', what };
+  if (typeof value !== 'object' || value === null) return null;
+  return Array.isArray(value) ? findInList(name, value, holder, judge) : findInObject(value as Fields, judge);
+}
+
+function findInList(name: string, list: readonly unknown[], holder: Fields, judge: MemberJudge): FoundMember | null {
+  for (let index = 0; index < list.length; index += 1) {
+    const found = findIn(name, list[index], holder, judge);
+    if (found !== null) return below(`[${index}]`, found);
+  }
+  return null;
+}
+
+function findInObject(object: Fields, judge: MemberJudge): FoundMember | null {
+  for (const name in object) {
+    if (isCallersOwn(name, object)) continue;
+    const found = findIn(name, object[name], object, judge);
+    if (found !== null) return below(`.${shown(name)}`, found);
+  }
+  return null;
+}
+
+function isCallersOwn(name: string, holder: Fields): boolean {
+  if (CALLERS_OWN.has(name)) return true;
+  if (name === 'input') return CALLS.has(holder['type']);
+  return name === 'parameters' && isDescribed(holder['type']);
+}
+
+/** Tools under the name of a service and a colon are run by the gateway. */
+function isDescribed(type: unknown): boolean {
+  return FUNCTIONS.has(type) || (typeof type === 'string' && type.includes(':'));
+}
+
+function below(step: string, { path, what }: FoundMember): FoundMember {
+  return { path: `${step}${path}`, what };
+}
+
+function shown(name: string): string {
+  return name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME)}…`;
+}
