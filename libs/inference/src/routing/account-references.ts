@@ -27,9 +27,9 @@ const ID_MEMBERS: ReadonlySet<string> = new Set([
   'project_connection_id',
 ]);
 /** Members that name something by the `id` of an object. */
-const NAMED_BY_ID: ReadonlySet<string> = new Set(['container', 'prompt', 'audio', 'voice']);
-/** Members that a provider opens with the rights of the account, whatever is in them, or that may name all of the above. */
-const OPENED: ReadonlySet<string> = new Set(['data_sources', 'dataSources', 'extra_body']);
+const NAMED_BY_ID: ReadonlySet<string> = new Set(['container', 'prompt', 'voice']);
+/** Members that a provider opens with the rights of the account, whatever is in them. */
+const OPENED: ReadonlySet<string> = new Set(['data_sources', 'dataSources']);
 /** Skills that the provider itself offers, to everybody. */
 const PUBLIC_SKILLS = 'anthropic';
 const LONGEST_LINK = 8_192;
