@@ -37,7 +37,7 @@ describe('Dockerfile', () => {
 
   it('gives Node and its allocator what the apps are tested with', () => {
     const settings = valuesOf(finalStage, 'ENV').flatMap((rest) => rest.split(/\s+/));
-    expect(settings).toContain(`NODE_OPTIONS=${APP_NODE_FLAGS.join(' ')}`);
+    expect(valuesOf(finalStage, 'ENV').join(' ')).toContain(`NODE_OPTIONS="${APP_NODE_FLAGS.join(' ')}"`);
     expect(settings).toEqual(
       expect.arrayContaining(Object.entries(APP_ALLOCATOR).map(([name, value]) => `${name}=${value}`)),
     );

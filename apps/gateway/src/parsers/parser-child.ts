@@ -1,6 +1,7 @@
-import { registerHooks } from 'node:module';
+import { readSync, writeSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { getHeapStatistics } from 'node:v8';
 import { deflate } from 'node:zlib';
 
 /**
@@ -10,10 +11,17 @@ import { deflate } from 'node:zlib';
  * A job comes on the standard input: the length of its head and of its payload, four bytes each, then both. An answer
  * goes to the standard output: four bytes of length, then JSON. The first answer says that the parsers are loaded; to
  * each job there are two, one when it is there and one when it is done.
+ *
+ * Both are read and written by their descriptors: streams of Node have `net.Socket` as their class, which code that
+ * took a parser over could construct. And once it is ready the child can open no descriptor any more.
  */
 interface Parser {
   readonly loaded?: Promise<unknown>;
   parse(payload: Uint8Array, settings: unknown): unknown;
+}
+
+interface Seal {
+  seal(): void;
 }
 
 interface JobHead {
@@ -26,36 +34,26 @@ const PREFIX_BYTES = 8;
 const EXHAUSTION = /allocation failed|call stack|invalid (typed )?array length|invalid string length/i;
 /** Garbage that is left to the next task; more is collected first, which takes some milliseconds. */
 const LEFT_BYTES = 8 * 1024 * 1024;
-/** What could reach the network. */
-const REACHING_OUT = ['fetch', 'WebSocket', 'EventSource', 'XMLHttpRequest'];
+const [INPUT, OUTPUT] = [0, 1];
+/** Those of the child itself, whatever becomes of the global ones. */
+const nextTurn = promisify(setImmediate);
+const collectGarbage = (globalThis as { gc?: () => void }).gc;
 
 const parsers = new Map<string, Parser>();
 let isExhausted = false;
 /** What the child has in memory before its first task. */
 let readyBytes = 0;
 
-/** Gives up what a parser does not need: every right to read files, every module not yet loaded, the network. */
-function seal(): void {
-  for (const name of REACHING_OUT) Reflect.deleteProperty(globalThis, name);
-  Reflect.deleteProperty(process, 'getBuiltinModule');
-  registerHooks({
-    resolve: () => {
-      throw new Error('Parsers load no modules');
-    },
-  });
-  const { permission } = process as unknown as { permission?: { drop(scope: string): void } };
-  permission?.drop('fs.read');
-}
-
 /** Collects garbage where there is much, so that one task does not leave its own to the memory of the next. */
 function collect(): void {
   if (usedBytes() < readyBytes + LEFT_BYTES) return;
-  (globalThis as { gc?: () => void }).gc?.();
+  collectGarbage?.();
 }
 
+/** `process.memoryUsage` reads a file for it. */
 function usedBytes(): number {
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
+  const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
+  return heap + external;
 }
 
 /** Keeps what parsers print off the standard output, and notes a parser that ran out of memory and went on. */
@@ -63,15 +61,15 @@ function listenToWarnings(): void {
   const note = (...words: unknown[]): void => {
     if (words.some((word) => EXHAUSTION.test(String(word)))) isExhausted = true;
   };
-  Object.assign(console, { log: note, info: note, warn: note, error: note, debug: note, trace: note });
+  Object.assign(globalThis, { console: { log: note, info: note, warn: note, error: note, debug: note, trace: note } });
 }
 
 function send(answer: object): void {
   const body = Buffer.from(JSON.stringify(answer));
   const prefix = Buffer.alloc(4);
   prefix.writeUInt32BE(body.length);
-  process.stdout.write(prefix);
-  process.stdout.write(body);
+  write(prefix);
+  write(body);
 }
 
 async function work(head: JobHead, payload: Uint8Array): Promise<void> {
@@ -80,33 +78,27 @@ async function work(head: JobHead, payload: Uint8Array): Promise<void> {
   send(isExhausted ? { isExhausted } : { value });
 }
 
-/** Yields what stands in the input, cut into pieces of the lengths that are asked for. */
-class Input {
-  readonly #pieces: AsyncIterator<Buffer> = process.stdin[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-  #rest: Buffer = Buffer.alloc(0);
+function write(bytes: Uint8Array): void {
+  for (let written = 0; written < bytes.length;) written += writeSync(OUTPUT, bytes, written);
+}
 
-  /** Returns null at the end of the input. */
-  async take(length: number): Promise<Uint8Array<ArrayBuffer> | null> {
-    const taken = new Uint8Array(length);
-    for (let filled = 0; filled < length;) {
-      if (this.#rest.length === 0) {
-        const { value, done } = await this.#pieces.next();
-        if (done === true) return null;
-        this.#rest = value;
-      }
-      const part = this.#rest.subarray(0, length - filled);
-      taken.set(part, filled);
-      filled += part.length;
-      this.#rest = this.#rest.subarray(part.length);
-    }
-    return taken;
+/** Waits for so many bytes of the input, and returns them; null at its end. */
+function take(length: number): Uint8Array<ArrayBuffer> | null {
+  const taken = new Uint8Array(length);
+  for (let filled = 0; filled < length;) {
+    const read = readSync(INPUT, taken, filled, length - filled, null);
+    if (read === 0) return null;
+    filled += read;
   }
+  return taken;
 }
 
 async function main(): Promise<void> {
-  const self = process.argv[1]!;
-  for (const name of process.argv.slice(2)) {
-    const parser = (await import(join(dirname(self), name + extname(self)))) as Parser;
+  const [, self, ...names] = process.argv;
+  const load = (name: string): Promise<unknown> => import(join(dirname(self!), name + extname(self!)));
+  const { seal } = (await load('parser-seal')) as Seal;
+  for (const name of names) {
+    const parser = (await load(name)) as Parser;
     await parser.loaded;
     parsers.set(name, parser);
   }
@@ -117,13 +109,14 @@ async function main(): Promise<void> {
   collect();
   readyBytes = usedBytes();
   send({ isReady: true });
-  const input = new Input();
   for (;;) {
-    const prefix = await input.take(PREFIX_BYTES);
+    // What the last task left to be closed is closed: nothing of it goes on while the child waits.
+    await nextTurn();
+    const prefix = take(PREFIX_BYTES);
     if (prefix === null) return;
     const lengths = new DataView(prefix.buffer);
-    const head = await input.take(lengths.getUint32(0));
-    const payload = await input.take(lengths.getUint32(4));
+    const head = take(lengths.getUint32(0));
+    const payload = take(lengths.getUint32(4));
     if (head === null || payload === null) return;
     send({ hasBegun: true });
     await work(JSON.parse(new TextDecoder().decode(head)) as JobHead, payload);

@@ -38,6 +38,7 @@ const V8_FLAGS = [
   '--v8-pool-size=0',
   '--disallow-code-generation-from-strings',
   '--no-warnings',
+  '--disable-sigusr1',
 ];
 /** The whole environment: nothing of the gateway's is inherited. One thread for zlib, one place for small memory. */
 const ENVIRONMENT = { UV_THREADPOOL_SIZE: '1', MALLOC_ARENA_MAX: '1' };

@@ -13,7 +13,8 @@ const TIMEOUT_MS = 10_000;
 
 /**
  * Sets the kernel's limits of a child that is ready: memory, processor time, no file that it writes, no dump of its
- * memory, few descriptors.
+ * memory, no further descriptor (file, socket or pipe) beside those that it has, no further thread or process. Root is
+ * not held by the last of these.
  *
  * The limit is that of writable private memory (RLIMIT_DATA), so it counts V8's heap, array buffers and zlib alike, and
  * not the address space that V8 only reserves. An allocation beyond it fails in the child at once. Linux alone has it;
@@ -30,7 +31,8 @@ export async function limitProcess(pid: number): Promise<void> {
     `--cpu=${CPU_SECONDS}`,
     '--core=0',
     '--fsize=0',
-    '--nofile=32',
+    '--nofile=0',
+    '--nproc=0',
   ];
   await execute(PRLIMIT, [`--pid=${pid}`, ...limits], { env: {}, timeout: TIMEOUT_MS });
 }
