@@ -21,7 +21,7 @@ interface Parser {
 }
 
 interface Seal {
-  seal(): void;
+  readonly seal: () => void;
 }
 
 interface JobHead {
