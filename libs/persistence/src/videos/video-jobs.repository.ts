@@ -125,6 +125,30 @@ export class VideoJobsRepository {
     return touched === 1;
   }
 
+  /**
+   * Notes what the provider calls a job whose lease was lost while it answered, or whose id may be stored already: that
+   * is certain, so it is recorded whichever worker holds the job now, and ends a review. The holder writes nothing more.
+   *
+   * @returns false when the job has ended, or is known under another id
+   */
+  async submittedAfterAll({ id }: VideoJob, operation: { readonly id?: unknown }, delayMs: number): Promise<boolean> {
+    const touched = await this.database.execute({
+      name: 'video-submitted-after-all',
+      sql: `
+        UPDATE videos SET step = 'poll', operation = $2, request = NULL, attempts = 0, needs_review = false,
+          fence = fence + 1, lease_until = NULL, next_at = least(expires_at, now() + $3 * interval '1 millisecond')
+        WHERE id = $1 AND operation IS NULL AND finished_at IS NULL`,
+      values: [id, JSON.stringify(operation), delayMs],
+    });
+    if (touched === 1) return true;
+    const known = await this.database.firstRow({
+      name: 'video-is-submitted',
+      sql: `SELECT 1 FROM videos WHERE id = $1 AND operation->>'id' = $2::json->>'id'`,
+      values: [id, JSON.stringify(operation)],
+    });
+    return known !== null;
+  }
+
   /** Tries a submission again later: from its start where there is definitely no job yet, else with care. */
   async retrySubmission({ id, fence }: VideoJob, step: 'submit' | 'submitting', delayMs: number): Promise<void> {
     await this.database.execute({
