@@ -149,6 +149,16 @@ export const mutants: readonly Mutant[] = [
     test: 'stores the id of a job that went into review',
   },
   {
+    name: 'video-own-faults',
+    defect: 'failures of our own storage and database count against a finished video',
+    file: 'apps/video-worker/src/videos/video-poll.service.ts',
+    find: "isOutputGone: prospect === 'gone' };",
+    replace: "isOutputGone: prospect !== 'later' };",
+    project: 'integration',
+    spec: 'apps/video-worker/src/videos/video-poll.int',
+    test: 'keeps a finished video although our storage',
+  },
+  {
     name: 'stop-1',
     defect: 'segments of a stopping batch are still handed out',
     file: 'libs/persistence/src/batches/segment-claims.ts',

@@ -18,6 +18,7 @@ export interface VideoJob {
   readonly status: VideoStatusName;
   readonly step: VideoStep;
   readonly attempts: number;
+  /** How often its provider said that its outputs are gone. */
   readonly outputAttempts: number;
   /** How often the provider was searched for it. */
   readonly searches: number;
@@ -36,8 +37,8 @@ export interface VideoWait {
   readonly job: Pick<VideoJob, 'id' | 'fence'>;
   readonly status: 'pending' | 'in_progress';
   readonly delayMs: number;
-  /** Its outputs are there and could not be fetched. */
-  readonly isOutputMissing?: boolean;
+  /** The provider calls it finished and says that its outputs are gone. */
+  readonly isOutputGone?: boolean;
 }
 
 type JobRow = Omit<VideoJob, 'fence'> & { readonly fence: string };
@@ -192,18 +193,18 @@ export class VideoJobsRepository {
       name: 'videos-wait',
       sql: `
         UPDATE videos v SET lease_until = NULL, attempts = v.attempts + 1,
-          output_attempts = v.output_attempts + waiting.missing::integer,
+          output_attempts = v.output_attempts + waiting.gone::integer,
           status = CASE WHEN v.status = 'in_progress' THEN v.status ELSE waiting.status END,
           next_at = least(v.expires_at, now() + waiting.delay_ms * interval '1 millisecond')
         FROM unnest($1::text[], $2::bigint[], $3::text[], $4::integer[], $5::boolean[])
-          AS waiting(id, fence, status, delay_ms, missing)
+          AS waiting(id, fence, status, delay_ms, gone)
         WHERE v.id = waiting.id AND v.fence = waiting.fence AND v.finished_at IS NULL`,
       values: [
         waits.map(({ job }) => job.id),
         waits.map(({ job }) => job.fence),
         waits.map(({ status }) => status),
         waits.map(({ delayMs }) => delayMs),
-        waits.map(({ isOutputMissing = false }) => isOutputMissing),
+        waits.map(({ isOutputGone = false }) => isOutputGone),
       ],
     });
   }
