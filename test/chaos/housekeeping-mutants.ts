@@ -143,6 +143,16 @@ export const housekeepingMutants: readonly Mutant[] = [
     test: 'counts large answers that wait for several',
   },
   {
+    name: 'house-removal',
+    defect: 'a deletion at a provider whose message was lost is never taken up',
+    file: 'libs/persistence/src/batches/batch-removal.repository.ts',
+    find: 'AND id <> ALL($3::text[])\n              AND (upstream_requested_at',
+    replace: 'AND id <> ALL($3::text[]) AND false\n              AND (upstream_requested_at',
+    project: 'integration',
+    spec: 'apps/batch-worker/src/batches/sweeper',
+    test: 'takes up a deletion at a provider whose message was lost',
+  },
+  {
     name: 'partition-adopts-anyway',
     defect: 'a default partition is checked for adoption while rows of another week go on arriving there',
     file: 'apps/batch-worker/src/batches/partition-keeper.service.ts',

@@ -2,6 +2,7 @@ import {
   BatchEndingsRepository,
   BatchIntakeRepository,
   BatchQuotesRepository,
+  BatchRemovalRepository,
   LedgerRepository,
   OutboxRepository,
   SingleRunner,
@@ -16,6 +17,7 @@ import {
   type StoredBatch,
 } from '@libs/persistence/testing';
 import { captureLog } from '@libs/platform/testing';
+import type { NativeRemovalService } from '../native/native-removal.service';
 import { BatchRunnerService } from './batch-runner.service';
 import type { BatchStopperService } from './batch-stopper.service';
 import type { BatchValidationService } from './batch-validation.service';
@@ -47,13 +49,20 @@ describe(SweeperService.name, () => {
     const lane = { wake: () => undefined } as unknown as ManagedLaneService;
     const stopper = { windUp: async () => undefined } as unknown as BatchStopperService;
     const validation = { validateIfDue: async () => undefined } as unknown as BatchValidationService;
-    const runner = new BatchRunnerService(batches, validation, lane, finalizer, stopper, null as never);
+    const removal = new BatchRemovalRepository(database, new OutboxRepository(database));
+    const removing = {
+      removeIfRequested: async (id: string) => {
+        if (await removal.isUpstreamRequested(id)) await removal.reportUpstream(id, 'deleted');
+      },
+    } as unknown as NativeRemovalService;
+    const runner = new BatchRunnerService(batches, validation, lane, finalizer, stopper, removing);
     return new SweeperService(
       batches,
       new BatchIntakeRepository(database),
       endings,
       runner,
       new StaleUploadsRepository(database),
+      removal,
       new SingleRunner(database),
     );
   }
@@ -101,6 +110,26 @@ describe(SweeperService.name, () => {
     await opened.database.execute({ sql: 'TRUNCATE task_runs' });
     await sut.sweep();
     expect(await statusOf(batches[100]!)).toBe('completed');
+  });
+
+  it('takes up a deletion at a provider whose message was lost, beside one that throws', async () => {
+    const [bad, good] = [await storeBatch(opened.database, 0), await storeBatch(opened.database, 0)];
+    await opened.database.execute({
+      sql: `UPDATE batches SET status = 'failed', finalized_at = now(), completed = 0, failed = 0,
+              upstream_deletion = 'requested', upstream_requested_at = now() - interval '1 minute'`,
+    });
+    await poison([bad]);
+    await sweeper().sweep();
+    const rows = await opened.database.rows<{ id: string; state: string }>({
+      sql: 'SELECT id, upstream_deletion AS state FROM batches',
+    });
+    expect(new Map(rows.map(({ id, state }) => [id, state]))).toEqual(
+      new Map([
+        [bad.id, 'requested'],
+        [good.id, 'deleted'],
+      ]),
+    );
+    expect(warnings.filter((text) => text.includes(bad.id))).toHaveLength(1);
   });
 
   it('ends expired batches and discards broken uploads beside some that throw', async () => {

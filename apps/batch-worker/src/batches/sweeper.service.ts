@@ -3,6 +3,7 @@ import {
   BatchEndingsRepository,
   BatchesRepository,
   BatchIntakeRepository,
+  BatchRemovalRepository,
   SingleRunner,
   StaleUploadsRepository,
 } from '@libs/persistence';
@@ -13,13 +14,15 @@ const SWEEP_MS = 5_000;
 const FORGET_MS = 60_000;
 const STALLED_PER_SWEEP = 100;
 const UPLOADS_PER_SWEEP = 10;
+/** Side by side: a provider may be slow. */
+const REMOVALS_PER_SWEEP = 8;
 const EXPIRED_PER_SWEEP = 100;
 /** Statements per run; a backlog is worked off over several. */
 const FORGETS_PER_SWEEP = 20;
 
 /**
- * Finds what no message will bring: batches whose nudge was lost or whose worker died, those whose time is over, and
- * uploads whose gateway died. It takes the same steps as a message would, so either may come first. One worker of all
+ * Finds what no message will bring: batches whose nudge was lost or whose worker died, those whose time is over or that
+ * are to be deleted at their provider, and uploads whose gateway died. It takes the same steps as a message would, so either may come first. One worker of all
  * does it at a time; a batch that throws rests, and the others go on.
  */
 @Injectable()
@@ -28,6 +31,7 @@ export class SweeperService {
   private readonly stalled = new EachAlone('batches.advance', this.logger);
   private readonly expired = new EachAlone('batches.expire', this.logger);
   private readonly uploads = new EachAlone('batches.discard', this.logger);
+  private readonly removals = new EachAlone('batches.remove-upstream', this.logger);
   private readonly tasks: readonly PeriodicTask[];
 
   constructor(
@@ -36,6 +40,7 @@ export class SweeperService {
     private readonly endings: BatchEndingsRepository,
     private readonly runner: BatchRunnerService,
     private readonly staleUploads: StaleUploadsRepository,
+    private readonly removal: BatchRemovalRepository,
     once: SingleRunner,
   ) {
     const everyMs = SWEEP_MS;
@@ -45,6 +50,7 @@ export class SweeperService {
       new PeriodicTask({ name: 'batches.expire', everyMs, runner: once }, () => this.endExpired()),
       new PeriodicTask({ name: 'batches.advance', everyMs, runner: once }, () => this.advanceStalled()),
       new PeriodicTask({ name: 'batches.discard', everyMs, runner: once }, () => this.discardUploads()),
+      new PeriodicTask({ name: 'batches.remove-upstream', everyMs, runner: once }, () => this.removeUpstream()),
       new PeriodicTask({ name: 'batches.forget-keys', everyMs: FORGET_MS, runner: once }, () => this.forgetKeys()),
     ];
   }
@@ -95,6 +101,11 @@ export class SweeperService {
       (key) => this.staleUploads.discard(key),
     );
     if (discarded > 0) this.logger.log(`${discarded} uploads whose gateway died were discarded`);
+  }
+
+  private async removeUpstream(): Promise<void> {
+    const ids = await this.removal.findRequested(REMOVALS_PER_SWEEP, this.removals.restingIds());
+    await Promise.all(ids.map((id) => this.removals.run(id, () => this.runner.advance(id))));
   }
 
   private async forgetKeys(): Promise<void> {

@@ -39,6 +39,12 @@ describe(OpenJobsRepository.name, () => {
     expect(await jobs.hasBatch(of)).toBe(false);
     await change('batches', `upstream_deletion = 'requested'`, id);
     expect(await jobs.hasBatch(of)).toBe(true);
+    await change('batches', `deleted_at = now()`, id);
+    expect(await jobs.hasBatch(of)).toBe(false);
+    await change('batches', `deleted_at = NULL, upstream_requested_at = now() - interval '25 hours'`, id);
+    expect(await jobs.hasBatch(of)).toBe(false);
+    await change('batches', `upstream_requested_at = now()`, id);
+    expect(await jobs.hasBatch(of)).toBe(true);
   });
 
   it('knows a video of the API key that is made with the credential, until it is over', async () => {

@@ -20,14 +20,19 @@ export interface KeyOfTenant extends Tenant {
 export class OpenJobsRepository {
   constructor(private readonly database: Database) {}
 
-  /** A batch of that API key that is not over, or is to be deleted at its provider, or an order that is. */
+  /**
+   * A batch of that API key that is not over, or was to be deleted at its provider within the last day, or an order that
+   * is not over. Its owner may ask for the deletion again.
+   */
   async hasBatch({ organizationId, workspaceId, apiKeyHash }: KeyOfTenant): Promise<boolean> {
     const own = 'organization_id = $1 AND workspace_id = $2 AND api_key_hash = $3';
     return this.#isSo({
       name: 'has-open-batch',
       sql: `SELECT EXISTS (SELECT FROM batches WHERE ${own} AND finalized_at IS NULL)
                 OR EXISTS (SELECT FROM native_batches WHERE ${own} AND state <> 'done')
-                OR EXISTS (SELECT FROM batches WHERE ${own} AND upstream_deletion = 'requested') AS "isSo"`,
+                OR EXISTS (SELECT FROM batches WHERE ${own} AND upstream_deletion = 'requested'
+                  AND deleted_at IS NULL
+                  AND coalesce(upstream_requested_at, finalized_at) > now() - interval '1 day') AS "isSo"`,
       values: [organizationId, workspaceId, apiKeyHash],
     });
   }

@@ -1,4 +1,5 @@
 import { AppError } from '@libs/errors';
+import { upstreamStatusOf } from '@libs/inference';
 
 const LARGEST_BYTES = 1024 * 1024 * 1024;
 const HEAD_BYTES = 12;
@@ -51,11 +52,39 @@ function typeOrThrow(head: Buffer): string {
   return type;
 }
 
-/** Whether trying again could bring the video. */
-export function isHopeless(thrown: unknown): boolean {
-  if (thrown instanceof NoVideo) return true;
-  const { code } = AppError.from(thrown);
-  return code === 'invalid_request' || code === 'payload_too_large';
+/** Answers that are about the film itself, and are believed when they are repeated. */
+const GONE_STATUSES: ReadonlySet<number> = new Set([400, 404, 410, 422]);
+
+/** What another try may bring: `later` anything, `gone` the same answer, `never` nothing else. */
+export type Prospect = 'later' | 'gone' | 'never';
+
+/** The provider did not give a film that it calls finished; every other failure to keep one is ours. */
+export class NotFetched extends Error {
+  override readonly name = 'NotFetched';
+
+  constructor(
+    readonly prospect: Prospect,
+    override readonly cause: unknown,
+  ) {
+    super(cause instanceof AppError ? (cause.internal ?? cause.message) : String(cause));
+  }
+
+  static from(thrown: unknown): NotFetched {
+    return thrown instanceof NotFetched ? thrown : new NotFetched(prospectOf(thrown), thrown);
+  }
+}
+
+export function prospectOfStatus(status: number): Prospect {
+  return GONE_STATUSES.has(status) ? 'gone' : 'later';
+}
+
+function prospectOf(thrown: unknown): Prospect {
+  if (thrown instanceof NoVideo) return 'never';
+  const error = AppError.from(thrown);
+  const status = upstreamStatusOf(error);
+  if (status !== null) return prospectOfStatus(status);
+  // A link that is refused here, or leads to more than is taken.
+  return error.code === 'invalid_request' || error.code === 'payload_too_large' ? 'never' : 'later';
 }
 
 export const LARGEST_VIDEO_BYTES = LARGEST_BYTES;

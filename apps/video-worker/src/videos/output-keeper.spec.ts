@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { AppError } from '@libs/errors';
 import type { OpenedVideo, VideoAccess, VideoApi } from '@libs/inference';
 import type { BlobStore, Egress, EgressRequest } from '@libs/platform';
-import { isHopeless, NoVideo, videoTypeOf } from './output-format';
+import { NotFetched, NoVideo, videoTypeOf } from './output-format';
 import { OutputKeeper } from './output-keeper';
 
 const MP4 = Buffer.from('\0\0\0\x18ftypisom and what follows', 'latin1');
@@ -62,20 +62,30 @@ describe(OutputKeeper.name, () => {
   ])('refuses %s for good', async (_case, opened) => {
     const { shelf, keep } = keeperOf(opened, noFetch);
     const refusal: unknown = await keep().catch((error: unknown) => error);
-    expect(refusal).toBeInstanceOf(NoVideo);
-    expect(isHopeless(refusal)).toBe(true);
+    expect(refusal).toMatchObject({ name: NotFetched.name, prospect: 'never', cause: expect.any(NoVideo) as NoVideo });
     expect(shelf.kept.size).toBe(0);
   });
 
   it.each([
-    ['a link that is refused', () => Promise.reject(new AppError('invalid_request', 'no')), true],
-    ['a link that is too long', () => Promise.reject(new AppError('payload_too_large', 'no')), true],
-    ['a host that is away', () => Promise.reject(new AppError('provider_unavailable', 'no')), false],
-    ['an answer of 404', async () => ({ status: 404 }), false],
-  ])('says of %s whether to try again', async (_case, fetch, hopeless) => {
+    ['a link that is refused', () => Promise.reject(new AppError('invalid_request', 'no')), 'never'],
+    ['a link that is too long', () => Promise.reject(new AppError('payload_too_large', 'no')), 'never'],
+    ['a host that is away', () => Promise.reject(new AppError('provider_unavailable', 'no')), 'later'],
+    ['an answer of 404', async () => ({ status: 404 }), 'gone'],
+    ['an answer of 503', async () => ({ status: 503 }), 'later'],
+  ])('says of %s whether to try again', async (_case, fetch, prospect) => {
     const { keep } = keeperOf({ kind: 'link', url: 'https://cdn.example/o.mp4' }, fetch);
     const refusal: unknown = await keep().catch((error: unknown) => error);
-    expect(isHopeless(refusal)).toBe(hopeless);
+    expect(refusal).toMatchObject({ name: NotFetched.name, prospect });
+  });
+
+  it('tells a store that takes nothing from a provider that gives nothing', async () => {
+    const { shelf, keep } = keeperOf(streamOf(MP4), noFetch);
+    const full = new Error('no space left');
+    shelf.write = async (_key, chunks) => {
+      for await (const _chunk of chunks) throw full;
+      return 0;
+    };
+    await expect(keep()).rejects.toBe(full);
   });
 
   it('stops fetching when what comes is no video', async () => {
@@ -86,7 +96,7 @@ describe(OutputKeeper.name, () => {
       wasStopped = true;
       throw new AppError('timeout', 'stopped');
     });
-    await expect(keep()).rejects.toBeInstanceOf(NoVideo);
+    await expect(keep()).rejects.toMatchObject({ prospect: 'never' });
     await new Promise(setImmediate);
     expect(wasStopped).toBe(true);
   });

@@ -11,7 +11,7 @@ import {
 } from '@libs/inference';
 import type { KeptVideo } from '@libs/persistence';
 import type { BlobStore, Egress } from '@libs/platform';
-import { judged, LARGEST_VIDEO_BYTES } from './output-format';
+import { judged, LARGEST_VIDEO_BYTES, NotFetched, prospectOfStatus } from './output-format';
 
 const LINK_TIMEOUT_MS = 900_000;
 const MOST_REDIRECTS = 3;
@@ -25,11 +25,13 @@ export class OutputKeeper {
     private readonly egress: Egress,
   ) {}
 
-  /** @throws NoVideo · AppError */
+  /** @throws NotFetched where the provider does not give a film; anything else where it cannot be stored */
   async keep(jobId: string, outputs: readonly VideoOutput[], api: VideoApi, access: VideoAccess): Promise<KeptVideo[]> {
     const kept: KeptVideo[] = [];
     for (const [index, output] of outputs.slice(0, MOST_OUTPUTS).entries()) {
-      const opened = await api.open(output, access);
+      const opened = await api.open(output, access).catch((thrown: unknown) => {
+        throw NotFetched.from(thrown);
+      });
       kept.push(await this.copy(`videos/${jobId}/${index}`, this.chunksOf(opened, access)));
     }
     return kept;
@@ -37,7 +39,7 @@ export class OutputKeeper {
 
   private async copy(key: string, chunks: AsyncIterable<Buffer>): Promise<KeptVideo> {
     let contentType = 'video/mp4';
-    const passing = judged(chunks, (type) => (contentType = type));
+    const passing = fetched(judged(chunks, (type) => (contentType = type)));
     const bytes = await this.blobs.write(key, passing, contentType);
     return { key, contentType, bytes };
   }
@@ -70,6 +72,15 @@ export class OutputKeeper {
   }
 }
 
+/** The same chunks; what their source throws is told from what the store throws. */
+async function* fetched(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* chunks;
+  } catch (thrown) {
+    throw NotFetched.from(thrown);
+  }
+}
+
 async function* chunksOfStream(stream: UpstreamStream): AsyncGenerator<Buffer> {
   try {
     for (let chunk = await stream.read(); chunk !== null; chunk = await stream.read()) yield chunk;
@@ -78,8 +89,8 @@ async function* chunksOfStream(stream: UpstreamStream): AsyncGenerator<Buffer> {
   }
 }
 
-function notGiven(status: number): AppError {
-  return new AppError('provider_unavailable', 'The video cannot be fetched', {
-    internal: `its link answers ${status}`,
-  });
+function notGiven(status: number): NotFetched {
+  const internal = `its link answers ${status}`;
+  const error = new AppError('provider_unavailable', 'The video cannot be fetched', { internal });
+  return new NotFetched(prospectOfStatus(status), error);
 }

@@ -62,7 +62,10 @@ export class VideoLaneService {
     });
   }
 
-  /** Takes nothing new, cuts polls and downloads short, and lets submissions end: nobody else knows their answer. */
+  /**
+   * Takes nothing new, cuts polls and downloads short, and lets submissions end: only this process gets their answer. What
+   * PostgreSQL has not taken of it yet is tried once more.
+   */
   async drain(): Promise<void> {
     this.isStopped = true;
     if (this.lookTimer !== null) clearTimeout(this.lookTimer);
@@ -100,7 +103,7 @@ export class VideoLaneService {
   /** Never throws: a job whose step failed here is due again when its lease has run out and it has rested. */
   private async run(job: VideoJob): Promise<void> {
     await this.each.run(job.id, async () => {
-      if (job.step !== 'poll') return this.submission.run(job);
+      if (job.step !== 'poll') return this.submission.run(job, this.abort);
       const wait = await this.poll.run(job, this.abort);
       if (wait !== null) this.wait(wait);
     });

@@ -11,19 +11,27 @@ import {
   type CancelSignal,
   type VideoStatus,
 } from '@libs/inference';
-import { type VideoEnd, type VideoJob, type VideoWait } from '@libs/persistence';
+import { type KeptVideo, type VideoEnd, type VideoJob, type VideoWait } from '@libs/persistence';
 import { VideoWorkerEnv } from '../video-worker.env';
-import { isHopeless } from './output-format';
+import { FinishedVideos } from './finished-videos';
+import { NotFetched, type Prospect } from './output-format';
 import { OutputKeeper } from './output-keeper';
 import { VideoCloserService } from './video-closer.service';
 import { VideoEndpoints, type VideoRoute } from './video-endpoints';
-import { DOWNLOAD_TIMEOUTS, POLL_TIMEOUTS, pollDelayMs, retryDelayMs } from './video-timing';
+import { DOWNLOAD_TIMEOUTS, fetchDelayMs, POLL_TIMEOUTS, pollDelayMs } from './video-timing';
 
-const MOST_FETCHES = 5;
+/** How often a provider may say that a film is gone which it calls finished: for about a minute. */
+const MOST_GONE = 7;
+/** A commit that failed costs nothing to try again. */
+const SLOWEST_COMMIT_MS = 30_000;
 /** What a provider asks for beyond this is not waited for. */
 const LONGEST_WAIT_MS = 3_600_000;
 /** A bill above so many times the quote is not believed. */
 const MOST_TIMES_QUOTED = 4n;
+
+const GONE = 'The provider no longer has the finished video';
+const NOT_FETCHED = 'The finished video could not be fetched from the provider';
+const NOT_STORED = 'The finished video could not be stored by this service';
 
 type Completed = Extract<VideoStatus, { state: 'completed' }>;
 
@@ -31,6 +39,7 @@ type Completed = Extract<VideoStatus, { state: 'completed' }>;
 @Injectable()
 export class VideoPollService {
   private readonly logger = new Logger(VideoPollService.name);
+  private readonly finished = new FinishedVideos();
 
   constructor(
     private readonly endpoints: VideoEndpoints,
@@ -85,34 +94,59 @@ export class VideoPollService {
     return wait && { ...wait, delayMs };
   }
 
+  /**
+   * One try to fetch, store and write down a finished film; what is stored already is not fetched again. Until the time
+   * of the job is over, failures of ours end nothing, and those of its provider only where it says that there is no film.
+   */
   private async complete(
     job: VideoJob,
-    { api, accessFor, endpoint }: VideoRoute,
+    route: VideoRoute,
     status: Completed,
     signal: CancelSignal,
   ): Promise<VideoWait | null> {
     try {
-      const outputs = await this.keeper.keep(job.id, status.outputs, api, accessFor(signal, DOWNLOAD_TIMEOUTS));
-      failpoint('video-fetched');
-      const outputsExpireAt = new Date(Date.now() + this.env.VIDEO_RETENTION_HOURS * 3_600_000);
-      const costs = this.costsOf(job, endpoint.pricing, status);
-      await this.closer.finish(job, { status: 'completed', outputs, outputsExpireAt, ...costs });
+      const outputs = this.finished.outputsOf(job.id) ?? (await this.bringHome(job, route, status, signal));
+      const keepMs = this.env.VIDEO_RETENTION_HOURS * 3_600_000;
+      const costs = this.costsOf(job, route.endpoint.pricing, status);
+      await this.closer.finish(job, { status: 'completed', outputs, keepMs, ...costs });
+      this.finished.forget(job.id);
       return null;
     } catch (thrown) {
       if (signal.aborted) return { job, status: 'in_progress', delayMs: 0 };
-      return this.unfetched(job, thrown);
+      return this.notHome(job, thrown);
     }
   }
 
-  private async unfetched(job: VideoJob, thrown: unknown): Promise<VideoWait | null> {
-    const why = thrown instanceof AppError ? (thrown.internal ?? thrown.message) : String(thrown);
-    this.logger.warn(`the output of video ${job.id} cannot be kept: ${why}`);
-    if (isHopeless(thrown) || job.outputAttempts + 1 >= MOST_FETCHES || job.isOverdue) {
-      await this.closer.fail(job, 'The finished video could not be fetched from the provider');
+  private async bringHome(
+    job: VideoJob,
+    { api, accessFor }: VideoRoute,
+    { outputs }: Completed,
+    signal: CancelSignal,
+  ): Promise<readonly KeptVideo[]> {
+    const kept = await this.keeper.keep(job.id, outputs, api, accessFor(signal, DOWNLOAD_TIMEOUTS));
+    failpoint('video-fetched');
+    this.finished.stored(job.id, kept);
+    return kept;
+  }
+
+  private async notHome(job: VideoJob, thrown: unknown): Promise<VideoWait | null> {
+    const { prospect, cause } = thrown instanceof NotFetched ? thrown : { prospect: null, cause: thrown };
+    const error = AppError.from(cause);
+    this.logger.warn(`the output of video ${job.id} cannot be kept: ${error.internal ?? error.message}`);
+    const isGone = prospect === 'gone' && job.outputAttempts + 1 >= MOST_GONE;
+    if (prospect === 'never' || isGone || job.isOverdue) {
+      await this.closer.fail(job, isGone ? GONE : wordsOf(prospect));
+      this.finished.forget(job.id);
       return null;
     }
-    const delayMs = retryDelayMs(job.outputAttempts);
-    return { job, status: 'in_progress', delayMs, isOutputMissing: true };
+    const delayMs = this.delayOf(job, prospect === null ? 0 : (error.retryAfterSeconds ?? 0));
+    return { job, status: 'in_progress', delayMs, isOutputGone: prospect === 'gone' };
+  }
+
+  private delayOf({ id, outputAttempts }: VideoJob, askedSeconds: number): number {
+    const usualMs = fetchDelayMs(Math.max(this.finished.failed(id), outputAttempts));
+    if (this.finished.outputsOf(id) !== null) return Math.min(SLOWEST_COMMIT_MS, usualMs);
+    return Math.max(usualMs, Math.min(LONGEST_WAIT_MS, askedSeconds * 1_000));
   }
 
   /** What was fixed when the job was accepted; where tokens are paid for, what they cost, as far as it can be true. */
@@ -133,4 +167,8 @@ export class VideoPollService {
     const cost = isOwn ? byokCost(list, parsePercent(this.env.BYOK_FEE_PERCENT)) : list;
     return { costUsd: formatUsd(cost.totalCost), upstreamCostUsd: isOwn ? formatUsd(list.totalCost) : null };
   }
+}
+
+function wordsOf(prospect: Prospect | null): string {
+  return prospect === null ? NOT_STORED : NOT_FETCHED;
 }

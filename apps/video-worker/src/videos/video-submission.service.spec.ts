@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import type { VideoApi, VideoStart } from '@libs/inference';
+import { Cancellation, type VideoApi, type VideoStart } from '@libs/inference';
 import type { VideoJob, VideoJobsRepository } from '@libs/persistence';
 import { Logger } from '@nestjs/common';
 import type { VideoWorkerEnv } from '../video-worker.env';
@@ -93,7 +93,7 @@ class Scene {
   }
 
   async run(): Promise<void> {
-    await this.service.run(this.job);
+    await this.service.run(this.job, new Cancellation());
   }
 
   /** The provider took the job, and the process died before it was written down. */

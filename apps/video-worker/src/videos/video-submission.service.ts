@@ -1,10 +1,17 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
-import { Cancellation, type VideoOperation, type VideoRequest, type VideoStart } from '@libs/inference';
+import {
+  Cancellation,
+  type CancelSignal,
+  type VideoOperation,
+  type VideoRequest,
+  type VideoStart,
+} from '@libs/inference';
 import { VideoJobsRepository, type VideoJob } from '@libs/persistence';
 import { counter } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
+import { untilWritten } from './until-written';
 import { VideoCloserService } from './video-closer.service';
 import { VideoEndpoints, type VideoRoute } from './video-endpoints';
 import { FIRST_POLL_MS, retryDelayMs, SUBMIT_TIMEOUTS } from './video-timing';
@@ -41,7 +48,8 @@ export class VideoSubmissionService {
     private readonly env: VideoWorkerEnv,
   ) {}
 
-  async run(job: VideoJob): Promise<void> {
+  /** What a provider answered is written down until it is known to be, also after `stop`: then it is tried once more. */
+  async run(job: VideoJob, stop: CancelSignal): Promise<void> {
     if (job.needsReview) return this.closer.fail(job, 'The provider did not say whether it took the job');
     const isUntouched = job.step === 'submit';
     if (isUntouched && job.isOverdue) return this.closer.expire(job);
@@ -51,8 +59,8 @@ export class VideoSubmissionService {
     } catch (thrown) {
       return this.withoutRoute(job, AppError.from(thrown));
     }
-    if (isUntouched || this.mayRepeat(job, route)) return this.submit(job, route);
-    return this.recover(job, route);
+    if (isUntouched || this.mayRepeat(job, route)) return this.submit(job, route, stop);
+    return this.recover(job, route, stop);
   }
 
   private async withoutRoute(job: VideoJob, error: AppError): Promise<void> {
@@ -66,7 +74,7 @@ export class VideoSubmissionService {
     return can.idempotentSubmit && attempts < MOST_REPETITIONS && !isOverdue;
   }
 
-  private async submit(job: VideoJob, route: VideoRoute): Promise<void> {
+  private async submit(job: VideoJob, route: VideoRoute, stop: CancelSignal): Promise<void> {
     const request = await this.jobs.beginSubmission(job);
     if (request === null) return;
     let start: VideoStart;
@@ -81,18 +89,37 @@ export class VideoSubmissionService {
     }
     if (start.kind === 'refused') {
       route.noteFailure(start.error);
-      return this.refused(job, route, start.error);
+      const { error } = start;
+      // Else the job could have been taken, for all that its row says.
+      return untilWritten(
+        () => this.refused(job, route, error),
+        stop,
+        (thrown) => this.logger.warn(`the refusal of video ${job.id} is not written down yet: ${reasonOf(thrown)}`),
+      );
     }
     failpoint('video-submitted');
-    await this.follow(job, start.operation);
+    await this.follow(job, start.operation, stop);
   }
 
-  private async follow(job: VideoJob, operation: VideoOperation): Promise<void> {
-    if (await this.jobs.markSubmitted(job, operation, FIRST_POLL_MS)) return;
-    // Whoever has the job now cannot know this, and may have left it to a person.
-    this.logger.error(
-      `video ${job.id} is ${JSON.stringify(operation)} at ${job.provider}, which came too late to note`,
-    );
+  /** Only this process knows the id. A job without one is lost to its caller, and billed all the same. */
+  private async follow(job: VideoJob, operation: VideoOperation, stop: CancelSignal): Promise<void> {
+    const named = `video ${job.id} is ${JSON.stringify(operation)} at ${job.provider}`;
+    try {
+      const isKnown = await untilWritten(
+        () => this.note(job, operation),
+        stop,
+        (thrown) => this.logger.warn(`${named}, which is not written down yet: ${reasonOf(thrown)}`),
+      );
+      if (!isKnown) this.logger.error(`${named}, which came too late: it has ended or is known under another id`);
+    } catch (thrown) {
+      this.logger.error(`${named}, which could not be written down: ${reasonOf(thrown)}`);
+      throw thrown;
+    }
+  }
+
+  private async note(job: VideoJob, operation: VideoOperation): Promise<boolean> {
+    if (await this.jobs.markSubmitted(job, operation, FIRST_POLL_MS)) return true;
+    return this.jobs.submittedAfterAll(job, operation, FIRST_POLL_MS);
   }
 
   private async refused(job: VideoJob, { can }: VideoRoute, error: AppError): Promise<void> {
@@ -115,7 +142,7 @@ export class VideoSubmissionService {
     await this.jobs.retrySubmission(job, 'submitting', delayMs);
   }
 
-  private async recover(job: VideoJob, { api, accessFor }: VideoRoute): Promise<void> {
+  private async recover(job: VideoJob, { api, accessFor }: VideoRoute, stop: CancelSignal): Promise<void> {
     if (!api.find) return this.review(job);
     await this.jobs.countSearch(job);
     const found = await api.find(job.id, accessFor(new Cancellation(), SUBMIT_TIMEOUTS)).catch((thrown: unknown) => {
@@ -123,7 +150,7 @@ export class VideoSubmissionService {
       this.logger.warn(`video ${job.id} cannot be searched for: ${error.internal ?? error.code}`);
       return null;
     });
-    if (found !== null) return this.follow(job, found);
+    if (found !== null) return this.follow(job, found, stop);
     const delayMs = SEARCH_DELAYS_MS[job.searches + 1];
     // That it is not listed does not say that it is not there, so there is no second submission.
     return delayMs === undefined ? this.review(job) : this.jobs.retrySubmission(job, 'submitting', delayMs);
@@ -136,4 +163,9 @@ export class VideoSubmissionService {
     reviewed.inc();
     this.logger.error(`video ${job.id}: nobody knows whether ${job.provider} took it; sluice videos in-review`);
   }
+}
+
+function reasonOf(thrown: unknown): string {
+  const { internal, message } = AppError.from(thrown);
+  return internal ?? message;
 }

@@ -19,6 +19,14 @@ export function pollDelayMs(polls: number, dice: number = Math.random()): number
   return Math.round(usual * (0.75 + dice / 2));
 }
 
+const SLOWEST_FETCH_MS = 300_000;
+
+/** How long to wait for the next try to bring a finished film home, after so many that failed. */
+export function fetchDelayMs(failures: number, dice: number = Math.random()): number {
+  const usual = Math.min(SLOWEST_FETCH_MS, 1_000 * 2 ** Math.min(failures, 20));
+  return Math.round(usual * (0.75 + dice / 4));
+}
+
 const SLOWEST_RETRY_MS = 30_000;
 
 /** Full jitter, from one second on; what the provider asks for wins, up to ten minutes. */

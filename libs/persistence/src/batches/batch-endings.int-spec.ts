@@ -272,6 +272,31 @@ describe(BatchEndingsRepository.name, () => {
     ]);
   });
 
+  it('asks a worker again when a removal is repeated whose message was lost', async () => {
+    const batch = await started(4);
+    await cancel(batch);
+    await timeIsUp(batch);
+    await endings.finish(batch.number, usage);
+    const change = (set: string): Promise<number> =>
+      opened.database.execute({ sql: `UPDATE batches SET ${set} WHERE id = $1`, values: [batch.id] });
+    await change(`upstream_deletion = 'due'`);
+    expect(await removal.remove(batch.id, batch.owner, true)).toEqual({ kind: 'awaits-upstream' });
+    const lost = { sql: `DELETE FROM outbox WHERE payload->>'batchId' = $1`, values: [batch.id] };
+    expect(await opened.database.execute(lost)).toBeGreaterThan(0);
+    expect(await removal.remove(batch.id, batch.owner, false)).toEqual({ kind: 'awaits-upstream' });
+    expect(await opened.database.execute(lost)).toBe(0);
+    expect(await removal.remove(batch.id, batch.owner, true)).toEqual({ kind: 'awaits-upstream' });
+    expect(await opened.database.execute(lost)).toBe(1);
+
+    // And a sweeper finds it, once its message has had time to arrive, until there is an answer.
+    expect(await removal.findRequested(10)).not.toContain(batch.id);
+    await change(`upstream_requested_at = now() - interval '1 minute'`);
+    expect(await removal.findRequested(10)).toContain(batch.id);
+    expect(await removal.findRequested(10, [batch.id])).not.toContain(batch.id);
+    await removal.reportUpstream(batch.id, 'deleted');
+    expect(await removal.findRequested(10)).not.toContain(batch.id);
+  });
+
   it('removes nothing while the provider refuses to delete its part, and asks it again the next time', async () => {
     const batch = await started(4);
     await cancel(batch);

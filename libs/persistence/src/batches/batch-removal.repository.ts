@@ -22,6 +22,9 @@ export type RemovalAnswer =
       readonly upstream: 'deleted' | 'unsupported' | null;
     };
 
+/** A message and the answer of a provider usually take less. */
+const MESSAGE_MS = 30_000;
+
 interface LockedBatch {
   readonly number: string;
   readonly created_on: string;
@@ -41,7 +44,8 @@ export class BatchRemovalRepository {
 
   /**
    * Removes everything in one commit, or nothing. The row is locked meanwhile: a second removal waits and then
-   * finds it removed. `begin`: the first attempt of a request, which asks the provider again after a refusal.
+   * finds it removed. `begin`: the first attempt of a request, which asks the provider again after a refusal, and a
+   * worker again whose message may be lost.
    */
   async remove(id: string, tenant: WorkspaceTenant, begin: boolean): Promise<RemovalAnswer> {
     return this.database.asTenant(tenant, [id]).transaction(async (session) => {
@@ -51,11 +55,12 @@ export class BatchRemovalRepository {
       if (batch === null) return { kind: 'unknown' };
       if (!batch.finalized) return { kind: 'unfinished' };
       const failure = failureOf(batch);
-      if (batch.upstream_deletion === 'due' || (failure !== null && begin)) {
+      const isRequested = batch.upstream_deletion === 'requested';
+      if (batch.upstream_deletion === 'due' || (begin && (isRequested || failure !== null))) {
         await this.requestUpstream(session, id, tenant.workspaceId);
         return { kind: 'awaits-upstream' };
       }
-      if (batch.upstream_deletion === 'requested') return { kind: 'awaits-upstream' };
+      if (isRequested) return { kind: 'awaits-upstream' };
       if (failure !== null) return { kind: failure };
       await purge(session, batch.number, batch.created_on);
       await session.execute({
@@ -77,6 +82,19 @@ export class BatchRemovalRepository {
     return row !== null;
   }
 
+  /** Returns batches whose message to a worker has not led to an answer, asked longest ago first, without `exceptIds`. */
+  async findRequested(limit: number, exceptIds: readonly string[] = []): Promise<string[]> {
+    const rows = await this.database.rows<{ id: string }>({
+      name: 'batches-removal-requested',
+      sql: `SELECT id FROM batches
+            WHERE upstream_deletion = 'requested' AND deleted_at IS NULL AND id <> ALL($3::text[])
+              AND (upstream_requested_at IS NULL OR upstream_requested_at < now() - $2 * interval '1 millisecond')
+            ORDER BY upstream_requested_at NULLS FIRST LIMIT $1`,
+      values: [limit, MESSAGE_MS, exceptIds],
+    });
+    return rows.map(({ id }) => id);
+  }
+
   /** What the provider answered, null where it held nothing after all; counts once per request. */
   async reportUpstream(
     id: string,
@@ -93,7 +111,7 @@ export class BatchRemovalRepository {
   private async requestUpstream(session: TenantSession, id: string, workspaceId: string): Promise<void> {
     await session.execute({
       name: 'batch-request-upstream',
-      sql: `UPDATE batches SET upstream_deletion = 'requested' WHERE id = $1`,
+      sql: `UPDATE batches SET upstream_deletion = 'requested', upstream_requested_at = now() WHERE id = $1`,
       values: [id],
     });
     await this.outbox.add(session, AdvanceBatch, { batchId: id, workspaceId });

@@ -39,6 +39,7 @@ export type UpstreamDeletion = 'due' | 'requested' | 'deleted' | 'unsupported' |
 @Index('batches_in_turn', { synchronize: false })
 @Index('batches_quoted', { synchronize: false })
 @Index('batches_keyed', { synchronize: false })
+@Index('batches_removal_requested', { synchronize: false })
 @Index('batches_idempotency_key', ['workspaceId', 'idempotencyKey'], {
   unique: true,
   where: 'idempotency_key IS NOT NULL',
@@ -161,6 +162,10 @@ export class BatchEntity {
   /** What becomes of the batch that a provider holds for us; null when no provider holds one. */
   @Column({ type: 'text', name: 'upstream_deletion', nullable: true })
   upstreamDeletion: UpstreamDeletion | null;
+
+  /** When a worker was asked last to have it deleted there. */
+  @Column({ type: 'timestamptz', name: 'upstream_requested_at', nullable: true })
+  upstreamRequestedAt: Date | null;
 
   /** Its lines cost more than was estimated: workers reserve money for them before they begin. */
   @Column({ type: 'boolean', name: 'is_metered', default: false })

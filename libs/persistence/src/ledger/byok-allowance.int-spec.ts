@@ -186,7 +186,7 @@ describe(ByokAllowance.name, () => {
     const done: VideoEnd = {
       status: 'completed',
       outputs: [{ key: 'videos/x/0', contentType: 'video/mp4', bytes: 7 }],
-      outputsExpireAt: new Date(Date.now() + 3_600_000),
+      keepMs: 3_600_000,
       costUsd: '0.05',
       upstreamCostUsd: '1',
     };

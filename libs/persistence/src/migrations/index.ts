@@ -41,6 +41,7 @@ import { NativeResults1763900000220 } from './1763900000220-native-results';
 import { KeyRotation1763900000250 } from './1763900000250-key-rotation';
 import { LastUses1763900000251 } from './1763900000251-last-uses';
 import { HoldsThatCountByok1763900000260 } from './1763900000260-holds-that-count-byok';
+import { RequestedRemovals1763900000285 } from './1763900000285-requested-removals';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -87,4 +88,5 @@ export const migrations = [
   KeyRotation1763900000250,
   LastUses1763900000251,
   HoldsThatCountByok1763900000260,
+  RequestedRemovals1763900000285,
 ];

@@ -91,8 +91,7 @@ export async function chargedVideo(
   const { id } = await storeVideo(database, terms);
   const jobs = new VideoJobsRepository(database);
   const [job] = await jobs.claimDue(1, LEASE_MS);
-  const outputsExpireAt = new Date(Date.now() + 3_600_000);
-  const end = { status: 'completed', outputs: [], outputsExpireAt, costUsd, upstreamCostUsd } as const;
+  const end = { status: 'completed', outputs: [], keepMs: 3_600_000, costUsd, upstreamCostUsd } as const;
   const ends = new VideoEndsRepository(database, new LedgerRepository(database));
   if (job?.id !== id || !(await ends.finish(job, end, async () => undefined))) throw new Error('the video did not end');
   return id;

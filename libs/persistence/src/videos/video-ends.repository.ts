@@ -11,7 +11,8 @@ export type VideoEnd =
   | {
       readonly status: 'completed';
       readonly outputs: readonly KeptVideo[];
-      readonly outputsExpireAt: Date;
+      /** How long its outputs are kept. */
+      readonly keepMs: number;
       readonly costUsd: string;
       /** By the catalogue, where the provider charged the owner of the key. */
       readonly upstreamCostUsd: string | null;
@@ -100,7 +101,7 @@ async function close(session: Session, { id, fence }: VideoJob, end: VideoEnd): 
     name: 'video-close',
     sql: `
       UPDATE videos SET status = $3, finished_at = now(), request = NULL, lease_until = NULL, error_message = $4,
-        outputs = $5, outputs_expire_at = $6, cost_usd = $7
+        outputs = $5, outputs_expire_at = now() + $6::float8 * interval '1 millisecond', cost_usd = $7
       WHERE id = $1 AND fence = $2 AND finished_at IS NULL`,
     values: [
       id,
@@ -108,7 +109,7 @@ async function close(session: Session, { id, fence }: VideoJob, end: VideoEnd): 
       end.status,
       isDone ? null : end.errorMessage,
       isDone ? JSON.stringify(end.outputs) : null,
-      isDone ? end.outputsExpireAt : null,
+      isDone ? end.keepMs : null,
       isDone ? end.costUsd : null,
     ],
   });

@@ -18,6 +18,7 @@ export interface VideoJob {
   readonly status: VideoStatusName;
   readonly step: VideoStep;
   readonly attempts: number;
+  /** How often its provider said that its outputs are gone. */
   readonly outputAttempts: number;
   /** How often the provider was searched for it. */
   readonly searches: number;
@@ -36,8 +37,8 @@ export interface VideoWait {
   readonly job: Pick<VideoJob, 'id' | 'fence'>;
   readonly status: 'pending' | 'in_progress';
   readonly delayMs: number;
-  /** Its outputs are there and could not be fetched. */
-  readonly isOutputMissing?: boolean;
+  /** The provider calls it finished and says that its outputs are gone. */
+  readonly isOutputGone?: boolean;
 }
 
 type JobRow = Omit<VideoJob, 'fence'> & { readonly fence: string };
@@ -125,6 +126,30 @@ export class VideoJobsRepository {
     return touched === 1;
   }
 
+  /**
+   * Notes what the provider calls a job whose lease was lost while it answered, or whose id may be stored already: that
+   * is certain, so it is recorded whichever worker holds the job now, and ends a review. The holder writes nothing more.
+   *
+   * @returns false when the job has ended, or is known under another id
+   */
+  async submittedAfterAll({ id }: VideoJob, operation: { readonly id?: unknown }, delayMs: number): Promise<boolean> {
+    const touched = await this.database.execute({
+      name: 'video-submitted-after-all',
+      sql: `
+        UPDATE videos SET step = 'poll', operation = $2, request = NULL, attempts = 0, needs_review = false,
+          fence = fence + 1, lease_until = NULL, next_at = least(expires_at, now() + $3 * interval '1 millisecond')
+        WHERE id = $1 AND operation IS NULL AND finished_at IS NULL`,
+      values: [id, JSON.stringify(operation), delayMs],
+    });
+    if (touched === 1) return true;
+    const known = await this.database.firstRow({
+      name: 'video-is-submitted',
+      sql: `SELECT 1 FROM videos WHERE id = $1 AND operation->>'id' = $2::json->>'id'`,
+      values: [id, JSON.stringify(operation)],
+    });
+    return known !== null;
+  }
+
   /** Tries a submission again later: from its start where there is definitely no job yet, else with care. */
   async retrySubmission({ id, fence }: VideoJob, step: 'submit' | 'submitting', delayMs: number): Promise<void> {
     await this.database.execute({
@@ -168,18 +193,18 @@ export class VideoJobsRepository {
       name: 'videos-wait',
       sql: `
         UPDATE videos v SET lease_until = NULL, attempts = v.attempts + 1,
-          output_attempts = v.output_attempts + waiting.missing::integer,
+          output_attempts = v.output_attempts + waiting.gone::integer,
           status = CASE WHEN v.status = 'in_progress' THEN v.status ELSE waiting.status END,
           next_at = least(v.expires_at, now() + waiting.delay_ms * interval '1 millisecond')
         FROM unnest($1::text[], $2::bigint[], $3::text[], $4::integer[], $5::boolean[])
-          AS waiting(id, fence, status, delay_ms, missing)
+          AS waiting(id, fence, status, delay_ms, gone)
         WHERE v.id = waiting.id AND v.fence = waiting.fence AND v.finished_at IS NULL`,
       values: [
         waits.map(({ job }) => job.id),
         waits.map(({ job }) => job.fence),
         waits.map(({ status }) => status),
         waits.map(({ delayMs }) => delayMs),
-        waits.map(({ isOutputMissing = false }) => isOutputMissing),
+        waits.map(({ isOutputGone = false }) => isOutputGone),
       ],
     });
   }

@@ -96,7 +96,7 @@ export class VideoEntity {
   @Column({ type: 'integer', default: 0 })
   searches: number;
 
-  /** Tries to fetch what is finished. */
+  /** How often the provider said that what is finished is gone. */
   @Column({ type: 'integer', name: 'output_attempts', default: 0 })
   outputAttempts: number;
 

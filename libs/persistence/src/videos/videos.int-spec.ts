@@ -14,7 +14,7 @@ const LEASE_MS = 30_000;
 const DONE: VideoEnd = {
   status: 'completed',
   outputs: [{ key: 'videos/x/0', contentType: 'video/mp4', bytes: 7 }],
-  outputsExpireAt: new Date(Date.now() + 3_600_000),
+  keepMs: 3_600_000,
   costUsd: '0.5',
   upstreamCostUsd: null,
 };
@@ -178,7 +178,7 @@ describe(VideoJobsRepository.name, () => {
     const job = await submitted();
     await jobs.wait([{ job, status: 'in_progress', delayMs: 0 }]);
     const again = await claim();
-    await jobs.wait([{ job: again, status: 'pending', delayMs: 2_000_000_000, isOutputMissing: true }]);
+    await jobs.wait([{ job: again, status: 'pending', delayMs: 2_000_000_000, isOutputGone: true }]);
     expect(await jobs.claimDue(10, LEASE_MS)).toEqual([]);
     const row = await opened.database.firstRow({
       sql: `SELECT status, attempts, output_attempts, next_at = expires_at AS waits FROM videos WHERE id = $1`,
