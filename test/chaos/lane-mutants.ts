@@ -15,6 +15,17 @@ export const laneMutants: readonly Mutant[] = [
     test: 'ends no line while the whole quota fails',
   },
   {
+    name: 'lane-clock',
+    defect: 'a host whose clock is a day ahead ends lines that have a day',
+    file: `${BATCHES}/line-patience.ts`,
+    find: 'return nowMs >= windowEndsAtMs - WINDOW_MARGIN_MS;',
+    replace:
+      'return nowMs + Date.now() - performance.timeOrigin - performance.now() >= windowEndsAtMs - WINDOW_MARGIN_MS;',
+    project: 'unit',
+    spec: `${BATCHES}/line-patience`,
+    test: 'goes by the time that is left of the window',
+  },
+  {
     name: 'lane-breaker',
     defect: 'a dead provider is called as often as there are slots',
     file: `${BATCHES}/circuit-breakers.ts`,

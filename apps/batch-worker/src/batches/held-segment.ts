@@ -35,6 +35,8 @@ export class HeldSegment {
   /** Ends the calls of its lines. */
   readonly calls = new Cancellation();
   lost = false;
+  /** When the window of its batch is over, by the process's own clock; each renewal of the lease says it anew. */
+  windowEndsAtMs: number;
 
   constructor(
     readonly claim: ClaimedSegment,
@@ -47,6 +49,7 @@ export class HeldSegment {
     const tries = { tries: 0, firstTryMs: null, comparedFromMs: 0, doubtful: 0, counted: 0, lastError: null };
     this.ready = lines.map((line) => ({ ...line, segment: this, ...tries }));
     this.unstored = lines.length;
+    this.windowEndsAtMs = claim.windowEndsAtMs;
     this.bytes = lines.reduce((sum, line) => sum + line.body.length, 0);
   }
 

@@ -151,6 +151,7 @@ function segmentsOf(provider: string, batchNumber: bigint, count: number, creden
     workspaceId: credential ?? 'workspace',
     apiKeyHash: 'hash',
     expiresAtMs: Date.now() + DAY_MS,
+    windowEndsAtMs: performance.now() + DAY_MS,
   }));
 }
 
