@@ -46,6 +46,7 @@ export {
   type ClaimedSegment,
   type KeptOut,
   type SegmentLease,
+  type TimedLease,
 } from './batches/batch-segments.repository';
 export { ALONE_FROM, CALLED_ALONE, ONE_AT_A_TIME_FROM } from './batches/segment-claims';
 export { BatchesRepository, type BatchWork } from './batches/batches.repository';

@@ -33,6 +33,7 @@ interface Breaker {
 export class CircuitBreakers {
   private readonly breakers = new Map<string, Breaker>();
   private readonly opensAt: number;
+  private openNow = 0;
 
   /** @param slots calls at once: with fewer than ten it takes only as many failures, or each would be made twice */
   constructor(
@@ -41,6 +42,11 @@ export class CircuitBreakers {
     private readonly dice: () => number = Math.random,
   ) {
     this.opensAt = Math.min(OPENS_AT, slots);
+  }
+
+  /** Whether any is open. */
+  get hasOpen(): boolean {
+    return this.openNow > 0;
   }
 
   isOpen(name: string): boolean {
@@ -101,6 +107,7 @@ export class CircuitBreakers {
       return 'stays open';
     }
     breaker.probeAtMs = null;
+    this.openNow -= 1;
     breaker.score = 0;
     breaker.answersToForget = HEALTHY_ANSWERS;
     return 'closed';
@@ -120,6 +127,7 @@ export class CircuitBreakers {
   }
 
   private pause(breaker: Breaker): void {
+    if (breaker.probeAtMs === null) this.openNow += 1;
     breaker.probeAtMs = this.nowMs() + breaker.pauseMs * (1 + JITTER * this.dice());
   }
 
@@ -136,5 +144,6 @@ export class CircuitBreakers {
       if (probeAtMs === null) return void this.breakers.delete(name);
     }
     this.breakers.delete(this.breakers.keys().next().value!);
+    this.openNow -= 1;
   }
 }

@@ -2,6 +2,8 @@ import { AppError } from '@libs/errors';
 import type { ClaimedSegment } from '@libs/persistence';
 import { HeldSegment } from './held-segment';
 
+const TOO_SLOW = new AppError('timeout', 'too slow');
+
 function held(attempts: number, lines = 3): HeldSegment {
   const claim = { attempts } as ClaimedSegment;
   return new HeldSegment(
@@ -101,6 +103,39 @@ describe(HeldSegment.name, () => {
     expect(segment.isIdle).toBe(true);
     expect(segment.next()).toBeNull();
     expect(segment.done).toBe(false);
+  });
+
+  it('goes on with its lines where they were when it was given back: what failed comes last, and rests on', () => {
+    jest.useFakeTimers();
+    const segment = held(1, 4);
+    const [rested, resting] = [segment.next()!, segment.next()!];
+    for (const line of [rested, resting]) Object.assign(line, { tries: 3, counted: 2, lastError: TOO_SLOW });
+    segment.rest(rested, 1_000, () => undefined);
+    segment.rest(resting, 9_000, () => undefined);
+    jest.advanceTimersByTime(4_000);
+    const tried = segment.giveBack();
+    expect([...tried.keys()]).toEqual([0, 1]);
+    jest.advanceTimersByTime(1_000);
+    const again = held(1, 4);
+    const woken = jest.fn();
+    again.resume(tried, woken);
+    expect([again.next(), again.next(), again.next(), again.next()].map((line) => line?.seq)).toEqual([
+      2,
+      3,
+      0,
+      undefined,
+    ]);
+    jest.advanceTimersByTime(4_000);
+    expect(woken).toHaveBeenCalledTimes(1);
+    expect(again.next()).toMatchObject({ seq: 1, tries: 3, counted: 2, lastError: TOO_SLOW, segment: again });
+  });
+
+  it('keeps the order of lines that run one at a time, whatever they met before', () => {
+    const segment = held(3);
+    segment.ready[0]!.tries = 2;
+    const again = held(3);
+    again.resume(segment.giveBack(), () => undefined);
+    expect([again.next(), again.next()]).toMatchObject([{ seq: 0, tries: 2 }, null]);
   });
 
   it('keeps nothing in memory, and wakes nobody, once it is given back', () => {

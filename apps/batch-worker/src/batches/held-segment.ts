@@ -1,11 +1,10 @@
-import { Cancellation } from '@libs/inference';
+import { Cancellation, monotonicMs } from '@libs/inference';
 import { CALLED_ALONE, ONE_AT_A_TIME_FROM, type BatchLine, type ClaimedSegment } from '@libs/persistence';
 import type { AppError } from '@libs/errors';
 import { BatchFund } from './batch-fund';
 
-/** A line in the hands of this worker. */
-export interface HeldLine extends BatchLine {
-  readonly segment: HeldSegment;
+/** What is known of the tries of a line. */
+export interface LineTries {
   /** Calls made for it since this worker holds it. */
   tries: number;
   /** When the first of them was made, in milliseconds of the process's own clock; null before. */
@@ -18,6 +17,23 @@ export interface HeldLine extends BatchLine {
   counted: number;
   /** Of its last try; null before. */
   lastError: AppError | null;
+  /** It is not tried again before, by the same clock. */
+  restsUntilMs: number;
+}
+
+const UNTRIED: LineTries = {
+  tries: 0,
+  firstTryMs: null,
+  comparedFromMs: 0,
+  doubtful: 0,
+  counted: 0,
+  lastError: null,
+  restsUntilMs: 0,
+};
+
+/** A line in the hands of this worker. */
+export interface HeldLine extends BatchLine, LineTries {
+  readonly segment: HeldSegment;
 }
 
 /** A leased segment and what is left of it. */
@@ -35,6 +51,8 @@ export class HeldSegment {
   /** Ends the calls of its lines. */
   readonly calls = new Cancellation();
   lost = false;
+  /** When the window of its batch is over, by the process's own clock; each renewal of the lease says it anew. */
+  windowEndsAtMs: number;
 
   constructor(
     readonly claim: ClaimedSegment,
@@ -44,9 +62,9 @@ export class HeldSegment {
     /** What pays for its lines, shared by the segments of its batch. */
     readonly fund = new BatchFund<HeldSegment>(),
   ) {
-    const tries = { tries: 0, firstTryMs: null, comparedFromMs: 0, doubtful: 0, counted: 0, lastError: null };
-    this.ready = lines.map((line) => ({ ...line, segment: this, ...tries }));
+    this.ready = lines.map((line) => ({ ...line, segment: this, ...UNTRIED }));
     this.unstored = lines.length;
+    this.windowEndsAtMs = claim.windowEndsAtMs;
     this.bytes = lines.reduce((sum, line) => sum + line.body.length, 0);
   }
 
@@ -86,7 +104,24 @@ export class HeldSegment {
       if (!this.stopped) this.putBack(line);
       then();
     };
+    line.restsUntilMs = monotonicMs() + delayMs;
     this.resting.set(line, setTimeout(putBack, delayMs));
+  }
+
+  /** Its lines go on where they were when this worker gave the segment back; `then` as for those that rest. */
+  resume(known: ReadonlyMap<number, LineTries>, then: () => void): void {
+    const tried = this.ready.filter(({ seq }) => known.has(seq));
+    for (const line of tried) Object.assign(line, known.get(line.seq));
+    // The first line without a result stays the first.
+    if (this.isSerial) return;
+    this.ready.sort((one, other) => Number(one.tries > 0) - Number(other.tries > 0));
+    const nowMs = monotonicMs();
+    const resting = tried.filter(({ restsUntilMs }) => restsUntilMs > nowMs);
+    for (const line of resting) {
+      this.ready.splice(this.ready.indexOf(line), 1);
+      this.handedOut += 1;
+      this.rest(line, line.restsUntilMs - nowMs, then);
+    }
   }
 
   isResting(line: HeldLine): boolean {
@@ -123,12 +158,15 @@ export class HeldSegment {
     this.ready.length = 0;
   }
 
-  /** Its lease ends unfinished: nothing of it is kept in memory. */
-  giveBack(): void {
+  /** Its lease ends unfinished: nothing of it is kept in memory. Returns the tries of its lines, by their places. */
+  giveBack(): Map<number, LineTries> {
+    const tried = [...this.ready, ...this.resting.keys()].filter(({ tries }) => tries > 0);
+    const known = new Map(tried.map((line) => [line.seq, triesOf(line)]));
     this.lost = true;
     this.ready.length = 0;
     for (const timer of this.resting.values()) clearTimeout(timer);
     this.resting.clear();
+    return known;
   }
 
   /** Lines that could run now if there were slots for them. */
@@ -173,4 +211,17 @@ export class HeldSegment {
     this.handedOut += 1;
     return line;
   }
+}
+
+/** Without what it keeps in memory. */
+function triesOf({
+  tries,
+  firstTryMs,
+  comparedFromMs,
+  doubtful,
+  counted,
+  lastError,
+  restsUntilMs,
+}: HeldLine): LineTries {
+  return { tries, firstTryMs, comparedFromMs, doubtful, counted, lastError, restsUntilMs };
 }

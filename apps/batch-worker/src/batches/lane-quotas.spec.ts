@@ -91,6 +91,38 @@ describe(LaneQuotas.name, () => {
     expect(keptOut([])).toEqual([]);
   });
 
+  it('cannot reach what waits behind an open breaker, of a quota or an API key, save what is under way', () => {
+    const [mine, busy, able] = [held('acme one'), held('acme one'), held('acme two')];
+    const [keyless, other] = [held('acme two', 1, 'mine'), held('acme two', 1, 'other')];
+    busy.next();
+    const all = [mine, busy, able, keyless, other];
+    expect(quotas.unreachable(all)).toEqual([]);
+    fail(mine);
+    fail(keyless, SLOTS, CALLER_FAILED);
+    expect(quotas.unreachable(all)).toEqual([mine, keyless]);
+    // Its lines may be the next probes; only one of them begins.
+    jest.advanceTimersByTime(1.2 * SECOND);
+    expect(quotas.unreachable(all)).toEqual([]);
+    const probe = quotas.begin(busy);
+    expect(quotas.unreachable(all)).toEqual([mine]);
+    quotas.end(probe, FAILED);
+    busy.drop();
+    expect(quotas.unreachable(all)).toEqual([mine, busy]);
+    jest.advanceTimersByTime(3 * SECOND);
+    call(mine, ANSWERED);
+    call(keyless, ANSWERED);
+    expect(quotas.unreachable(all)).toEqual([]);
+  });
+
+  it('cannot reach what waits behind an open breaker while its provider asks for quiet', () => {
+    const segment = held('acme one');
+    fail(segment);
+    jest.advanceTimersByTime(1.2 * SECOND);
+    call(segment, { ...FAILED, pauseMs: 60 * SECOND });
+    jest.advanceTimersByTime(30 * SECOND);
+    expect(quotas.unreachable([segment])).toEqual([segment]);
+  });
+
   it('keeps the next lines of a quota that has all the slots it gets, and fetches few of it for a while', () => {
     const [busy, next, later] = [held('acme any', SLOTS), held('acme any', SLOTS), held('acme any', SLOTS)];
     for (let slot = 0; slot < SLOTS; slot += 1) {

@@ -69,9 +69,9 @@ export class LaneQuotas {
     this.callers = new CircuitBreakers(slots, nowMs);
   }
 
-  mayCall({ quota, claim, fund }: HeldSegment): boolean {
-    if (fund.isPaused() || this.pauses.remainingMs(quota) > 0 || !this.callers.admits(claim.apiKeyHash)) return false;
-    return this.breakers.isOpen(quota) ? this.breakers.admits(quota) : this.windows.admits(quota);
+  mayCall(segment: HeldSegment): boolean {
+    const { quota } = segment;
+    return this.isAdmitted(segment) && (this.breakers.isOpen(quota) || this.windows.admits(quota));
   }
 
   begin(segment: HeldSegment): CallTicket {
@@ -110,6 +110,14 @@ export class LaneQuotas {
   /** Whether lines of a segment wait behind a breaker, for credit or for the end of a pause. */
   isHeldUp({ quota, claim, fund }: HeldSegment): boolean {
     return fund.isPaused() || this.isQuotaHeldUp(quota) || this.callers.isOpen(claim.apiKeyHash);
+  }
+
+  /** Segments behind an open breaker that may not be called now, save what is under way. */
+  unreachable(held: Iterable<HeldSegment>): HeldSegment[] {
+    if (!this.breakers.hasOpen && !this.callers.hasOpen) return [];
+    return [...held].filter(
+      (segment) => segment.isIdle && !segment.isStopped && this.isBehindBreaker(segment) && !this.isAdmitted(segment),
+    );
   }
 
   /** Whether the provider accepts the calls of a quota and says nothing for long. */
@@ -201,6 +209,15 @@ export class LaneQuotas {
   private answeredSincePause(quota: string): void {
     const last = this.lastPauses.size > 0 ? this.lastPauses.get(quota) : undefined;
     if (last !== undefined) last.isAnswered = true;
+  }
+
+  private isAdmitted({ quota, claim, fund }: HeldSegment): boolean {
+    if (fund.isPaused() || this.pauses.remainingMs(quota) > 0) return false;
+    return this.callers.admits(claim.apiKeyHash) && this.breakers.admits(quota);
+  }
+
+  private isBehindBreaker({ quota, claim }: HeldSegment): boolean {
+    return this.breakers.isOpen(quota) || this.callers.isOpen(claim.apiKeyHash);
   }
 
   private isQuotaHeldUp(quota: string): boolean {

@@ -1,4 +1,4 @@
-import type { BatchSegmentsRepository, ClaimedSegment, SegmentLease } from '@libs/persistence';
+import type { BatchSegmentsRepository, ClaimedSegment, SegmentLease, TimedLease } from '@libs/persistence';
 import { HeldSegment } from './held-segment';
 import { HeldSegments } from './held-segments';
 import { LeaseKeeper } from './lease-keeper';
@@ -8,7 +8,7 @@ const LINES = [{ seq: 0, customId: 'c0', body: Buffer.alloc(1) }];
 describe(LeaseKeeper.name, () => {
   let held: HeldSegments;
   /** What PostgreSQL says is still held; null while it is away. */
-  let kept: ((leases: readonly SegmentLease[]) => readonly SegmentLease[]) | null;
+  let kept: ((leases: readonly TimedLease[]) => readonly TimedLease[]) | null;
   let outlived: number[];
   let failures: number;
   let lostStatements: number;
@@ -17,12 +17,12 @@ describe(LeaseKeeper.name, () => {
   beforeEach(() => {
     held = new HeldSegments(4);
     for (const number of [0, 1]) {
-      const claim = { batchNumber: 1n, number, fence: 1n, attempts: 1 } as ClaimedSegment;
+      const claim = { batchNumber: 1n, number, fence: 1n, attempts: 1, windowEndsAtMs: 1_000 } as ClaimedSegment;
       held.add(new HeldSegment(claim, LINES, 'acme model'));
     }
     [kept, outlived, failures, lostStatements] = [(leases) => leases, [], 0, 0];
     const segments = {
-      renew: async (leases: readonly SegmentLease[]) => {
+      renew: async (leases: readonly TimedLease[]) => {
         if (kept === null) throw new Error('PostgreSQL is away');
         return kept(leases);
       },
@@ -46,6 +46,12 @@ describe(LeaseKeeper.name, () => {
     await keeper.renew();
     expect(numbers()).toEqual([1]);
     expect([lost!.lost, lost!.calls.aborted]).toEqual([true, true]);
+  });
+
+  it('takes over what each renewal says is left of the window', async () => {
+    kept = (leases) => leases.map((lease) => ({ ...lease, windowEndsAtMs: 2_000 + lease.number }));
+    await keeper.renew();
+    expect([...held].map(({ windowEndsAtMs }) => windowEndsAtMs)).toEqual([2_000, 2_001]);
   });
 
   it('says that it outlived leases that it lost while PostgreSQL was away', async () => {

@@ -1,4 +1,4 @@
-import type { BatchSegmentsRepository, SegmentLease } from '@libs/persistence';
+import type { BatchSegmentsRepository, SegmentLease, TimedLease } from '@libs/persistence';
 import type { HeldSegment } from './held-segment';
 import type { HeldSegments } from './held-segments';
 
@@ -39,9 +39,7 @@ export class LeaseKeeper {
     try {
       const claims = segments.map((segment) => segment.claim);
       const renewed = await this.segments.renew(claims, LEASE_MS);
-      const kept = new Set(renewed.map((lease) => `${lease.batchNumber}:${lease.number}`));
-      const lost = segments.filter(({ claim, done }) => !done && !kept.has(`${claim.batchNumber}:${claim.number}`));
-      for (const segment of lost) this.lose(segment);
+      const lost = this.lostOf(segments, renewed);
       await this.outlive(lost);
       this.failures = 0;
       this.options.onRound();
@@ -49,6 +47,19 @@ export class LeaseKeeper {
       this.failures += 1;
       this.options.onFailure('leases could not be renewed', error);
     }
+  }
+
+  /** Takes over what PostgreSQL says of leases, and lets go of those that it does not name. */
+  private lostOf(segments: readonly HeldSegment[], renewed: readonly TimedLease[]): HeldSegment[] {
+    const kept = new Map(renewed.map((lease) => [nameOf(lease), lease]));
+    const lost: HeldSegment[] = [];
+    for (const segment of segments) {
+      const lease = kept.get(nameOf(segment.claim));
+      if (lease !== undefined) segment.windowEndsAtMs = lease.windowEndsAtMs;
+      else if (!segment.done) lost.push(segment);
+    }
+    for (const segment of lost) this.lose(segment);
+    return lost;
   }
 
   private lose(segment: HeldSegment): void {
@@ -73,4 +84,8 @@ export class LeaseKeeper {
       throw error;
     }
   }
+}
+
+function nameOf({ batchNumber, number }: SegmentLease): string {
+  return `${batchNumber}:${number}`;
 }

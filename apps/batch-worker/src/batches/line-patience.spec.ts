@@ -40,7 +40,7 @@ describe(isGivenUp.name, () => {
   });
 
   function lines(count: number, leftMs = 24 * HOUR): HeldLine[] {
-    const claim = { attempts: 1, batchNumber: 1n, expiresAtMs: Date.now() + leftMs } as ClaimedSegment;
+    const claim = { attempts: 1, batchNumber: 1n, windowEndsAtMs: nowMs + leftMs } as ClaimedSegment;
     const body = Buffer.alloc(1);
     const all = Array.from({ length: count }, (_, seq) => ({ seq, customId: `c${seq}`, body }));
     const segment = new HeldSegment(claim, all, 'acme model');
@@ -166,11 +166,21 @@ describe(isGivenUp.name, () => {
     expect(tryOnce(lines(1, WINDOW_MARGIN_MS + MINUTE)[0]!, UNREACHABLE)).toBe(false);
     expect(tryOnce(lines(1, WINDOW_MARGIN_MS)[0]!, UNREACHABLE)).toBe(true);
   });
+
+  it.each([25 * HOUR, -25 * HOUR])(
+    'goes by the time that is left of the window where its host’s clock is %d ms off',
+    (offMs) => {
+      const [early, late] = [lines(1, WINDOW_MARGIN_MS + MINUTE)[0]!, lines(1, WINDOW_MARGIN_MS)[0]!];
+      const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + offMs);
+      expect([tryOnce(early, UNREACHABLE), tryOnce(late, UNREACHABLE)]).toEqual([false, true]);
+      clock.mockRestore();
+    },
+  );
 });
 
 describe(failureOf.name, () => {
   it('takes an app that is away for no fault of a line or of a quota, though a call was tried', () => {
-    const claim = { isOwnKey: true, expiresAtMs: Date.now() + HOUR } as ClaimedSegment;
+    const claim = { isOwnKey: true } as ClaimedSegment;
     const line = { segment: new HeldSegment(claim, [], 'acme model') } as HeldLine;
     const away = new AppError('unavailable', 'The service is temporarily unavailable', { retryAfterSeconds: 1 });
     expect(failureOf(line, away)).toMatchObject({ quota: 'none', caller: 'failed', mayBeLines: false, pauseMs: null });

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { attemptsBefore, isHeldBack, keyRefusalOf, upstreamStatusOf } from '@libs/inference';
+import { attemptsBefore, isHeldBack, keyRefusalOf, monotonicMs, upstreamStatusOf } from '@libs/inference';
 import type { HeldLine, HeldSegment } from './held-segment';
 import type { CallNews } from './lane-quotas';
 import type { QuotaNews } from './quota-news';
@@ -91,11 +91,12 @@ function isOfAccount(error: AppError): boolean {
  */
 export function isGivenUp(line: HeldLine, failure: LineFailure, news: QuotaNews, nowMs: number): boolean {
   if (countsAgainst(line, failure, news, nowMs)) line.counted += 1;
-  return line.counted >= MOST_TRIES || isWindowNearlyOver(line.segment);
+  return line.counted >= MOST_TRIES || isWindowNearlyOver(line.segment, nowMs);
 }
 
-export function isWindowNearlyOver({ claim }: HeldSegment, wallNowMs = Date.now()): boolean {
-  return wallNowMs >= claim.expiresAtMs - WINDOW_MARGIN_MS;
+/** @param nowMs of the process's own clock: the host's time of day may be wrong */
+export function isWindowNearlyOver({ windowEndsAtMs }: HeldSegment, nowMs = monotonicMs()): boolean {
+  return nowMs >= windowEndsAtMs - WINDOW_MARGIN_MS;
 }
 
 function countsAgainst(line: HeldLine, failure: LineFailure, news: QuotaNews, nowMs: number): boolean {

@@ -1,6 +1,7 @@
 import type { AppError } from '@libs/errors';
 import type { HeldLine, HeldSegment } from './held-segment';
 import type { LaneQuotas } from './lane-quotas';
+import { LineMemory } from './line-memory';
 import { backoffMs, isGivenUp, isWindowNearlyOver, type LineFailure } from './line-patience';
 import { QuotaNews } from './quota-news';
 
@@ -17,6 +18,7 @@ export interface LineRetryOptions {
 /** What becomes of a line whose try failed: it ends with that, or rests until it is tried again. */
 export class LineRetries {
   private readonly news = new QuotaNews();
+  private readonly memory = new LineMemory();
 
   constructor(
     private readonly quotas: LaneQuotas,
@@ -36,7 +38,17 @@ export class LineRetries {
     if (failure.quota === 'failed') this.news.failed(line);
     const probeMs = this.quotas.untilProbeMs(segment);
     const delayMs = Math.max(pauseMs ?? backoffMs(line.tries), probeMs > 0 ? probeMs + AFTER_PROBE_MS : 0);
-    segment.rest(line, delayMs, () => this.quotas.whenPauseOver(segment.quota, this.options.onReady));
+    segment.rest(line, delayMs, () => this.whenReady(segment));
+  }
+
+  /** Ends what this worker holds of a segment that goes back. Its tries are remembered. */
+  givenBack(segment: HeldSegment): void {
+    this.memory.keep(segment.claim, segment.giveBack());
+  }
+
+  /** A segment is taken over, perhaps for another time. */
+  takenOver(segment: HeldSegment): void {
+    segment.resume(this.memory.take(segment.claim), () => this.whenReady(segment));
   }
 
   /** Ends lines that failed and cannot be tried again now, when their window is nearly over. */
@@ -45,5 +57,9 @@ export class LineRetries {
       if (!isWindowNearlyOver(segment) || segment.isStopped || this.quotas.mayCall(segment)) continue;
       for (const line of segment.takeFailed()) this.options.onEnd(line, line.lastError!);
     }
+  }
+
+  private whenReady({ quota }: HeldSegment): void {
+    this.quotas.whenPauseOver(quota, this.options.onReady);
   }
 }

@@ -86,6 +86,7 @@ function aLine(endpoint: string, body: object, isOwnKey = false, isOwnKeysOnly =
     ...OWNER,
     apiKeyHash: 'hash',
     expiresAtMs: 0,
+    windowEndsAtMs: 0,
   };
   const segment = new HeldSegment(
     claim,

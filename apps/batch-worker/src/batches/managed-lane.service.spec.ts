@@ -48,6 +48,11 @@ class FakeSegments {
     return claimed;
   }
 
+  /** Whether segments of a batch can be claimed. */
+  hasOpen(batchNumber: bigint): boolean {
+    return this.open.some((segment) => segment.batchNumber === batchNumber);
+  }
+
   /** How often lines cannot be read, and segments not be given back, from now on. */
   failures = { lines: 0, release: 0 };
 
@@ -151,15 +156,16 @@ function segmentsOf(provider: string, batchNumber: bigint, count: number, creden
     workspaceId: credential ?? 'workspace',
     apiKeyHash: 'hash',
     expiresAtMs: Date.now() + DAY_MS,
+    windowEndsAtMs: performance.now() + DAY_MS,
   }));
 }
 
 const outcomes: LineOutcome[] = [];
 /** Calls in flight when one began, with it, by workspace. */
 const inFlightAtBegin = new Map<string, number[]>();
-let lane: ManagedLaneService;
+const lanes: ManagedLaneService[] = [];
 
-function runLane(segments: FakeSegments, admits: Admission): void {
+function runLane(segments: FakeSegments, admits: Admission): ManagedLaneService {
   const catalogue = aCatalogue(modelOf('narrow'), modelOf('wide'));
   const runner = new LineRunnerService(
     new FakeEngine(admits) as unknown as InferenceEngine,
@@ -172,7 +178,7 @@ function runLane(segments: FakeSegments, admits: Admission): void {
       return { stored: stored.length, batchesWithDoneSegments: [], batchesAheadOfHold: [] };
     },
   };
-  lane = new ManagedLaneService(
+  const lane = new ManagedLaneService(
     { BATCH_CONCURRENCY: CONCURRENCY } as BatchWorkerEnv,
     segments as unknown as BatchSegmentsRepository,
     results as unknown as BatchResultsRepository,
@@ -182,7 +188,9 @@ function runLane(segments: FakeSegments, admits: Admission): void {
     {} as BatchFundsRepository,
     { principalOf: () => ({}) as Principal } as unknown as BatchKeys,
   );
+  lanes.push(lane);
   lane.start();
+  return lane;
 }
 
 async function untilOutcomes(count: number): Promise<void> {
@@ -193,12 +201,20 @@ async function untilOutcomes(count: number): Promise<void> {
   expect(outcomes).toHaveLength(count);
 }
 
+async function eventually(condition: () => boolean): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  while (!condition() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(condition()).toBe(true);
+}
+
 beforeEach(() => {
   outcomes.splice(0);
   inFlightAtBegin.clear();
 });
 
-afterEach(() => lane.drain());
+afterEach(async () => {
+  await Promise.all(lanes.splice(0).map((lane) => lane.drain()));
+});
 
 describe(ManagedLaneService.name, () => {
   it('has every line answered by a provider that takes one at a time and asks for a moment of quiet', async () => {
@@ -256,7 +272,7 @@ describe(ManagedLaneService.name, () => {
     const realNow = performance.now.bind(performance);
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => realNow() + laterMs);
     const hung = Promise.withResolvers<never>();
-    runLane(new FakeSegments([...segmentsOf('narrow', 1n, 8), ...segmentsOf('wide', 2n, 4)]), (provider) =>
+    const lane = runLane(new FakeSegments([...segmentsOf('narrow', 1n, 8), ...segmentsOf('wide', 2n, 4)]), (provider) =>
       provider === 'narrow' ? hung.promise : null,
     );
     for (let looks = 0; looks < 100 && inFlightAtBegin.get('workspace')?.length !== CONCURRENCY; looks += 1) {
@@ -273,7 +289,7 @@ describe(ManagedLaneService.name, () => {
   it('gives segments back whose lines it could not read, as soon as PostgreSQL is there', async () => {
     const segments = new FakeSegments(segmentsOf('wide', 1n, 8));
     segments.failures = { lines: 2, release: 1 };
-    runLane(segments, () => null);
+    const lane = runLane(segments, () => null);
     for (let looks = 0; looks < 4; looks += 1) {
       await new Promise((resolve) => setTimeout(resolve, 50));
       lane.wake();
@@ -313,6 +329,46 @@ describe(ManagedLaneService.name, () => {
     expect(segments.released).toBeGreaterThanOrEqual(2);
     expect(new Set(outcomes.map(({ lease }) => lease.batchNumber))).toEqual(new Set([2n]));
   }, 30_000);
+
+  it('keeps no line from another worker, where it alone cannot reach the provider', async () => {
+    const segments = new FakeSegments(segmentsOf('wide', 1n, 8));
+    const blind = { calls: 0 };
+    const away = new AppError('provider_unavailable', 'not there');
+    runLane(segments, () => ((blind.calls += 1), away));
+    await eventually(() => blind.calls >= CONCURRENCY);
+    runLane(segments, () => null);
+    await untilOutcomes(8 * SEGMENT_LINES);
+    expect(outcomes.filter(({ error }) => error !== null)).toEqual([]);
+    expect(segments.released).toBeGreaterThan(0);
+  }, 30_000);
+
+  it('keeps no line from another worker, where it alone cannot ask about the key', async () => {
+    const segments = new FakeSegments(segmentsOf('wide', 1n, 8));
+    const blind = { calls: 0 };
+    runLane(segments, () => ((blind.calls += 1), new AppError('unavailable', 'The broker is away')));
+    await eventually(() => blind.calls >= CONCURRENCY);
+    runLane(segments, () => null);
+    await untilOutcomes(8 * SEGMENT_LINES);
+    expect(outcomes.filter(({ error }) => error !== null)).toEqual([]);
+  }, 30_000);
+
+  it('ends lines that failed before it gives them back, where their window is nearly over', async () => {
+    const ending = segmentsOf('wide', 1n, 4).map((one) => ({ ...one, windowEndsAtMs: performance.now() + 121_000 }));
+    runLane(new FakeSegments(ending), () => new AppError('provider_unavailable', 'not there'));
+    await eventually(() => outcomes.length >= CONCURRENCY);
+    expect(new Set(outcomes.map(({ error }) => error?.error_type))).toEqual(new Set(['provider_unavailable']));
+  }, 30_000);
+
+  it('fetches lines for the probe that is due, though enough of others are held and every slot is taken', async () => {
+    const hung = Promise.withResolvers<never>();
+    const segments = new FakeSegments([...segmentsOf('narrow', 1n, 1), ...segmentsOf('wide', 2n, 16)]);
+    runLane(segments, (provider) =>
+      provider === 'wide' ? hung.promise : new AppError('provider_unavailable', 'not there'),
+    );
+    await eventually(() => segments.released > 0);
+    await eventually(() => !segments.hasOpen(1n));
+    hung.reject(new AppError('rate_limit_exceeded', 'Too many'));
+  }, 60_000);
 
   it.each([
     ['was quiet for a moment', { retryAfterSeconds: 1 }],

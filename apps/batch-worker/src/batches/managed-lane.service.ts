@@ -24,6 +24,7 @@ import { nextLine, readyByQuota, WorkspaceShares } from './line-order';
 import { LineRetries } from './line-retries';
 import { ALONE_LIMITS, isAnswer, LineRunnerService, SAYS_NOTHING, type CallLimits } from './line-runner.service';
 import { RESULT_GROUPS, ResultWriter } from './result-writer';
+import { SegmentHandover } from './segment-handover';
 import { SegmentReturns } from './segment-returns';
 import { SegmentStops } from './segment-stops';
 import { SuspectTurn } from './suspect-turn';
@@ -53,12 +54,14 @@ export class ManagedLaneService {
   private readonly leases: LeaseKeeper;
   private readonly suspects: SuspectTurn;
   private readonly returns: SegmentReturns;
+  private readonly handover: SegmentHandover;
   private readonly stops: SegmentStops;
   private readonly funds: BatchFunds;
   private readonly slots: LaneSlots;
   private readonly concurrency: number;
   private claiming = false;
   private claimWanted = false;
+  private probeDue = false;
   private stopping = false;
   private readonly mayBegin = (one: HeldSegment): boolean => this.slots.admits(one) && this.mayCall(one);
 
@@ -77,7 +80,10 @@ export class ManagedLaneService {
     this.quotas = new LaneQuotas({
       slots: this.concurrency,
       groups: () => quotaGroupsOf(this.catalogue.current()),
-      onProbeDue: () => this.wake(),
+      onProbeDue: () => {
+        this.probeDue = true;
+        this.wake();
+      },
     });
     this.slots = new LaneSlots(this.concurrency, this.quotas);
     this.retries = new LineRetries(this.quotas, {
@@ -103,13 +109,14 @@ export class ManagedLaneService {
       onFailure: (what, error) => this.warn(what, error),
     });
     this.returns = new SegmentReturns(segments, (error) => this.warn('segments are given back later', error));
+    this.handover = new SegmentHandover(this.held, this.quotas, this.retries, this.returns, () => this.wake());
     this.stops = new SegmentStops(segments, this.held, (what, error) => this.warn(what, error));
     this.suspects = new SuspectTurn(segments, {
       hold: (claim) =>
         this.returns.unless([claim], async () => this.hold(claim, (await this.segments.unfinishedLines([claim]))[0]!)),
       mayCall: (segment) => !this.stopping && this.mayCall(segment),
       runAlone: (line) => this.runAlone(line),
-      giveBack: (given) => this.giveBack(given),
+      giveBack: (given) => this.handover.giveBack(given),
       lookLater: (delayMs) => void setTimeout(() => this.wake(), delayMs).unref(),
     });
   }
@@ -164,6 +171,7 @@ export class ManagedLaneService {
       if (line === null) break;
       void this.run(line);
     }
+    this.handover.giveBackUnreachable();
     if (this.slots.inFlight === 0) this.writer.hurry();
     if (this.claimWanted && !this.claiming) this.claimWhenFew();
   }
@@ -181,33 +189,16 @@ export class ManagedLaneService {
   }
 
   private claimWhenFew(): void {
-    if (!this.slots.isLookDue() || !this.quotas.isShort(this.held)) return;
+    // The lines of a probe are fetched for it, however many others wait.
+    if (!this.probeDue && !(this.slots.isLookDue() && this.quotas.isShort(this.held))) return;
     // With no slot free, what is held is being run.
-    if (this.held.isFull && this.slots.hasFree) this.giveBackBlocked();
+    if (this.held.isFull && this.slots.hasFree) this.handover.makeRoom();
     if (!this.held.isFull) void this.claim();
-  }
-
-  /** Down to half of what may be held, so that this is seldom done. The tries of their lines begin anew. */
-  private giveBackBlocked(): void {
-    const given = this.held.letGoToHalf(this.quotas.blocked(this.held.all));
-    if (given.length === 0) return;
-    for (const quota of new Set(given.map((segment) => segment.quota))) {
-      this.quotas.whenPauseOver(quota, () => this.wake());
-    }
-    this.giveBack(given);
-  }
-
-  private giveBack(given: readonly HeldSegment[]): void {
-    for (const segment of given) {
-      segment.giveBack();
-      this.held.letGo(segment);
-    }
-    void this.returns.give(given.map(({ claim }) => claim));
   }
 
   private async claim(): Promise<void> {
     this.claiming = true;
-    this.claimWanted = false;
+    this.claimWanted = this.probeDue = false;
     let unheld: readonly ClaimedSegment[] = [];
     try {
       await this.returns.give();
@@ -238,6 +229,7 @@ export class ManagedLaneService {
     this.held.add(segment);
     const suspect = segment.takeSuspect();
     if (suspect !== null) this.writer.add(this.runner.givenUp(suspect));
+    this.retries.takenOver(segment);
     this.funds.endIfExhausted(segment.fund);
     return segment;
   }

@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { aLineOutcome, openTestDatabase, startBatch, type OpenTestDatabase, type StoredBatch } from '../testing';
 import { BatchResultsRepository, type LineOutcome } from './batch-results.repository';
-import { BatchSegmentsRepository, type ClaimedSegment, type KeptOut } from './batch-segments.repository';
+import {
+  BatchSegmentsRepository,
+  type ClaimedSegment,
+  type KeptOut,
+  type TimedLease,
+} from './batch-segments.repository';
 import { ALONE_FROM, CALLED_ALONE, CLAIM_SQL, ONE_AT_A_TIME_FROM, rankedAtMost } from './segment-claims';
 
 const LEASE_MS = 30_000;
+const HOUR_MS = 3_600_000;
 
 describe(BatchSegmentsRepository.name, () => {
   let opened: OpenTestDatabase;
@@ -127,6 +133,21 @@ describe(BatchSegmentsRepository.name, () => {
     expect(await claimedBut({ models, apiKeyHashes: [] })).toEqual([other.number]);
     expect(await claimedBut({ models: [], apiKeyHashes: ['b'.repeat(64)] })).toEqual([one.number]);
     expect(await claimedBut({ models, apiKeyHashes: ['b'.repeat(64)] })).toEqual([]);
+  });
+
+  it('say at each lease and renewal how much of the window PostgreSQL has left, whatever the time is here', async () => {
+    const batch = await started(4);
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 25 * HOUR_MS);
+    const leave = (hours: number): Promise<number> => set(batch, `expires_at = now() + interval '${hours} hours'`);
+    const leftOf = ([lease]: readonly TimedLease[]): number => (lease!.windowEndsAtMs - performance.now()) / HOUR_MS;
+    await leave(5);
+    const claims = await segments.claim(8, LEASE_MS);
+    expect(leftOf(claims)).toBeCloseTo(5, 1);
+    await leave(3);
+    expect(leftOf(await segments.renew(claims, LEASE_MS))).toBeCloseTo(3, 1);
+    await opened.database.execute({ sql: `UPDATE batch_segments SET state = 'suspect'` });
+    expect(leftOf([(await segments.claimSuspect(LEASE_MS))!])).toBeCloseTo(3, 1);
+    clock.mockRestore();
   });
 
   describe('deaths of workers', () => {

@@ -6,17 +6,21 @@ import {
   HAS_SUSPECTS_SQL,
   CALLED_ALONE,
   ONE_AT_A_TIME_FROM,
+  RENEW_SQL,
   rankedAtMost,
   toClaimedSegment,
+  toTimedLease,
   type ClaimBounds,
   type ClaimedSegment,
   type ClaimRow,
   type KeptOut,
+  type LeaseRow,
   type SegmentLease,
+  type TimedLease,
 } from './segment-claims';
 import { selectLines, type BatchLine } from './select-lines';
 
-export type { ClaimedSegment, KeptOut, SegmentLease } from './segment-claims';
+export type { ClaimedSegment, KeptOut, SegmentLease, TimedLease } from './segment-claims';
 
 const NOTHING_KEPT_OUT: KeptOut = { models: [], apiKeyHashes: [] };
 
@@ -39,6 +43,7 @@ export class BatchSegmentsRepository {
     leaseMs: number,
     { keptOut = NOTHING_KEPT_OUT, mostLines }: ClaimBounds = {},
   ): Promise<ClaimedSegment[]> {
+    const askedAtMs = performance.now();
     const rows = await this.database.rows<ClaimRow>({
       name: 'segments-claim',
       sql: CLAIM_SQL,
@@ -53,7 +58,7 @@ export class BatchSegmentsRepository {
         keptOut.batchNumbers ?? [],
       ],
     });
-    return rows.map(toClaimedSegment).sort(byPosition);
+    return rows.map((row) => toClaimedSegment(row, askedAtMs)).sort(byPosition);
   }
 
   /** Whether there are segments whose next line must run with nothing else in its worker. */
@@ -64,12 +69,13 @@ export class BatchSegmentsRepository {
 
   /** Leases one of them; null when there is none. */
   async claimSuspect(leaseMs: number): Promise<ClaimedSegment | null> {
+    const askedAtMs = performance.now();
     const row = await this.database.firstRow<ClaimRow>({
       name: 'segments-claim-suspect',
       sql: CLAIM_SUSPECT_SQL,
       values: [leaseMs],
     });
-    return row === null ? null : toClaimedSegment(row);
+    return row === null ? null : toClaimedSegment(row, askedAtMs);
   }
 
   /**
@@ -103,22 +109,14 @@ export class BatchSegmentsRepository {
   }
 
   /** Extends the leases; returns those that are still held. The others belong to somebody else now. */
-  async renew(leases: readonly SegmentLease[], leaseMs: number): Promise<SegmentLease[]> {
-    const rows = await this.database.rows<{ batch_number: string; number: number; fence: string }>({
+  async renew(leases: readonly SegmentLease[], leaseMs: number): Promise<TimedLease[]> {
+    const askedAtMs = performance.now();
+    const rows = await this.database.rows<LeaseRow>({
       name: 'segments-renew',
-      sql: `
-        UPDATE batch_segments s SET available_at = now() + $4 * interval '1 millisecond'
-        FROM unnest($1::bigint[], $2::integer[], $3::bigint[]) AS held(batch_number, number, fence)
-        WHERE s.batch_number = held.batch_number AND s.number = held.number AND s.fence = held.fence
-          AND s.state = 'open'
-        RETURNING s.batch_number, s.number, s.fence`,
+      sql: RENEW_SQL,
       values: [...leaseColumns(leases), leaseMs],
     });
-    return rows.map((row) => ({
-      batchNumber: BigInt(row.batch_number),
-      number: row.number,
-      fence: BigInt(row.fence),
-    }));
+    return rows.map((row) => toTimedLease(row, askedAtMs));
   }
 
   /** Says that a worker is alive that has lost these leases while PostgreSQL was away: no line of them killed it. */

@@ -5,7 +5,16 @@ export interface SegmentLease {
   readonly fence: bigint;
 }
 
-export interface ClaimedSegment extends SegmentLease {
+/** A lease, and what is left of the window of its batch. */
+export interface TimedLease extends SegmentLease {
+  /**
+   * When the window is over, by `performance.now()` of this process: PostgreSQL says how much of it is left, and that is
+   * counted down here. The host's time of day may be wrong.
+   */
+  readonly windowEndsAtMs: number;
+}
+
+export interface ClaimedSegment extends TimedLease {
   readonly createdOn: string;
   readonly firstSeq: number;
   readonly lastSeq: number;
@@ -26,16 +35,20 @@ export interface ClaimedSegment extends SegmentLease {
   readonly workspaceId: string;
   /** Of the key that submitted the batch. */
   readonly apiKeyHash: string;
-  /** When the batch's window is over, in milliseconds since the epoch. */
+  /** When the batch's window is over, by PostgreSQL's clock: to be compared with those of others, never with the time here. */
   readonly expiresAtMs: number;
   /** Whether its lines need a reservation before they begin; absent: no. */
   readonly isMetered?: boolean;
 }
 
-export interface ClaimRow {
+export interface LeaseRow {
   batch_number: string;
   number: number;
   fence: string;
+  window_left_ms: number;
+}
+
+export interface ClaimRow extends LeaseRow {
   created_on: string;
   first_seq: number;
   last_seq: number;
@@ -79,6 +92,9 @@ const WORKSPACES_AT_WORK = `
             ORDER BY b.workspace_id LIMIT 1
           ) following`;
 
+/** By PostgreSQL's clock, which also ends windows. */
+const WINDOW_LEFT = `extract(epoch FROM b.expires_at - now())::float8 * 1000 AS window_left_ms`;
+
 /** How many lines come before each segment in the order in which they are taken. */
 const linesBefore = (segments: 'ranked' | 'locked'): string => `
   SELECT *, sum(lines) OVER (
@@ -95,7 +111,7 @@ const leaseSql = (list: string, condition: string, leaseMs: '$1' | '$2', attempt
   RETURNING s.batch_number, s.number, s.fence, s.created_on::text AS created_on, s.first_seq, s.last_seq, s.attempts,
     b.id, b.endpoint, b.model, b.provider, b.upstream_model, ${ACCOUNT} AS account,
     b.credential_id IS NOT NULL AS is_own_key, b.own_keys_only, b.organization_id, b.workspace_id, b.api_key_hash,
-    b.expires_at, b.is_metered`;
+    b.expires_at, b.is_metered, ${WINDOW_LEFT}`;
 
 /** Ranked beyond what is taken, so that workers who claim at once find some each: in segments, and in lines. */
 const LOOK_AHEAD = 4;
@@ -164,6 +180,13 @@ export const CLAIM_SQL = `
         )
         ${leaseSql('picked', `s.attempts < ${ALONE_FROM - 1}`, '$2')}`;
 
+export const RENEW_SQL = `
+  UPDATE batch_segments s SET available_at = now() + $4 * interval '1 millisecond'
+  FROM unnest($1::bigint[], $2::integer[], $3::bigint[]) AS held(batch_number, number, fence)
+    JOIN batches b ON b.number = held.batch_number
+  WHERE s.batch_number = held.batch_number AND s.number = held.number AND s.fence = held.fence AND s.state = 'open'
+  RETURNING s.batch_number, s.number, s.fence, ${WINDOW_LEFT}`;
+
 /** Leases of suspects are not counted: the answer of one may be lost, and only a call says anything of a line. */
 export const CLAIM_SUSPECT_SQL = `
   WITH picked AS (
@@ -179,11 +202,19 @@ export function rankedAtMost(limit: number): number {
   return Math.max(LEAST_RANKED, limit * LOOK_AHEAD);
 }
 
-export function toClaimedSegment(row: ClaimRow): ClaimedSegment {
+/** @param askedAtMs by `performance.now()`, before the statement was sent: so the window never ends later than it should */
+export function toTimedLease(row: LeaseRow, askedAtMs: number): TimedLease {
   return {
     batchNumber: BigInt(row.batch_number),
     number: row.number,
     fence: BigInt(row.fence),
+    windowEndsAtMs: askedAtMs + row.window_left_ms,
+  };
+}
+
+export function toClaimedSegment(row: ClaimRow, askedAtMs: number): ClaimedSegment {
+  return {
+    ...toTimedLease(row, askedAtMs),
     createdOn: row.created_on,
     firstSeq: row.first_seq,
     lastSeq: row.last_seq,

@@ -1,0 +1,37 @@
+import type { SegmentLease } from '@libs/persistence';
+import type { LineTries } from './held-segment';
+
+/** Lines that are remembered; beyond it those go that were given back first. */
+const MOST_LINES = 20_000;
+
+/** What is known of the tries of lines whose segments were given back, for when this worker gets them again. */
+export class LineMemory {
+  private readonly segments = new Map<string, ReadonlyMap<number, LineTries>>();
+  private lines = 0;
+
+  constructor(private readonly mostLines = MOST_LINES) {}
+
+  keep(lease: SegmentLease, lines: ReadonlyMap<number, LineTries>): void {
+    this.take(lease);
+    if (lines.size === 0) return;
+    this.segments.set(nameOf(lease), lines);
+    this.lines += lines.size;
+    for (const [name, { size }] of this.segments) {
+      if (this.lines <= this.mostLines) break;
+      this.segments.delete(name);
+      this.lines -= size;
+    }
+  }
+
+  /** Returns it by the place of the line in its batch, and forgets it. */
+  take(lease: SegmentLease): ReadonlyMap<number, LineTries> {
+    const name = nameOf(lease);
+    const known = this.segments.get(name) ?? new Map<number, LineTries>();
+    if (this.segments.delete(name)) this.lines -= known.size;
+    return known;
+  }
+}
+
+function nameOf({ batchNumber, number }: SegmentLease): string {
+  return `${batchNumber}:${number}`;
+}
