@@ -56,7 +56,7 @@ function isAboutServer(state: string | null): boolean {
  * One refused row among 512 costs about 18 statements. Stops at the first failure that is about the server, not the rows.
  *
  * @param store stores its rows in one transaction; a part of `rows`
- * @param keyOf names what rows lock together, such as an account: rows behind one lock are told from the others at once
+ * @param keyOf names what rows lock together, such as an account: after a lock timeout each key is tried by itself
  */
 export async function storeApart<Row, Result>(
   rows: readonly Row[],
@@ -85,7 +85,7 @@ export async function storeApart<Row, Result>(
   return { stored, refused, stuck, failed: null };
 }
 
-/** Returns null for rows that cannot be told apart any further. */
+/** Returns smaller parts to try, or null where the part cannot be split any further. */
 function partsOf<Row>(part: readonly Row[], error: unknown, keyOf: (row: Row) => unknown): Row[][] | null {
   if (isLocked(error)) {
     const byKey = [...Map.groupBy(part, keyOf).values()];

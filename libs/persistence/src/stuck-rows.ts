@@ -39,16 +39,14 @@ export class StuckRows<Row extends object> {
     return [...this.#stuck.values()].flatMap(({ rows }) => rows);
   }
 
-  /** Whether the lock of a row is known to be held; `add` it instead of storing it. */
-  isBehindLock(row: Row): boolean {
-    return this.#stuck.size > 0 && this.#stuck.has(this.options.keyOf(row));
+  /** Keeps a row if the lock before it is known to be held. Returns false for any other, which can be stored now. */
+  keepIfLocked(row: Row): boolean {
+    const behind = this.#stuck.size === 0 ? undefined : this.#stuck.get(this.options.keyOf(row));
+    behind?.rows.push(row);
+    return behind !== undefined;
   }
 
-  /** Takes a row behind a lock that is known to be held. */
-  join(row: Row): void {
-    this.#stuck.get(this.options.keyOf(row))!.rows.push(row);
-  }
-
+  /** Keeps rows that failed alone. */
   add(stuck: readonly RefusedRow<Row>[]): void {
     for (const { row, error } of stuck) this.#put(isLocked(error) ? this.options.keyOf(row) : row, row);
     if (stuck.length > 0) this.#running ??= this.#run();

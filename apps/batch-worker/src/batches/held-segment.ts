@@ -213,7 +213,7 @@ export class HeldSegment {
   }
 }
 
-/** Without what it keeps in memory. */
+/** Copies the tries alone, so that the line and its body can be freed. */
 function triesOf({
   tries,
   firstTryMs,

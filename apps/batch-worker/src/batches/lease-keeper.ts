@@ -1,6 +1,7 @@
 import type { BatchSegmentsRepository, SegmentLease, TimedLease } from '@libs/persistence';
 import type { HeldSegment } from './held-segment';
 import type { HeldSegments } from './held-segments';
+import { leaseName } from './lease-name';
 
 export const LEASE_MS = 30_000;
 const RENEW_MS = 10_000;
@@ -51,10 +52,10 @@ export class LeaseKeeper {
 
   /** Takes over what PostgreSQL says of leases, and lets go of those that it does not name. */
   private lostOf(segments: readonly HeldSegment[], renewed: readonly TimedLease[]): HeldSegment[] {
-    const kept = new Map(renewed.map((lease) => [nameOf(lease), lease]));
+    const kept = new Map(renewed.map((lease) => [leaseName(lease), lease]));
     const lost: HeldSegment[] = [];
     for (const segment of segments) {
-      const lease = kept.get(nameOf(segment.claim));
+      const lease = kept.get(leaseName(segment.claim));
       if (lease !== undefined) segment.windowEndsAtMs = lease.windowEndsAtMs;
       else if (!segment.done) lost.push(segment);
     }
@@ -84,8 +85,4 @@ export class LeaseKeeper {
       throw error;
     }
   }
-}
-
-function nameOf({ batchNumber, number }: SegmentLease): string {
-  return `${batchNumber}:${number}`;
 }

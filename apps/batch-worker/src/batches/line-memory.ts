@@ -1,5 +1,6 @@
 import type { SegmentLease } from '@libs/persistence';
 import type { LineTries } from './held-segment';
+import { leaseName } from './lease-name';
 
 /** Lines that are remembered; beyond it those go that were given back first. */
 const MOST_LINES = 20_000;
@@ -14,7 +15,7 @@ export class LineMemory {
   keep(lease: SegmentLease, lines: ReadonlyMap<number, LineTries>): void {
     this.take(lease);
     if (lines.size === 0) return;
-    this.segments.set(nameOf(lease), lines);
+    this.segments.set(leaseName(lease), lines);
     this.lines += lines.size;
     for (const [name, { size }] of this.segments) {
       if (this.lines <= this.mostLines) break;
@@ -23,15 +24,11 @@ export class LineMemory {
     }
   }
 
-  /** Returns it by the place of the line in its batch, and forgets it. */
+  /** Returns what is known of the lines of a segment, by their places in the batch, and forgets it. */
   take(lease: SegmentLease): ReadonlyMap<number, LineTries> {
-    const name = nameOf(lease);
+    const name = leaseName(lease);
     const known = this.segments.get(name) ?? new Map<number, LineTries>();
     if (this.segments.delete(name)) this.lines -= known.size;
     return known;
   }
-}
-
-function nameOf({ batchNumber, number }: SegmentLease): string {
-  return `${batchNumber}:${number}`;
 }

@@ -70,10 +70,7 @@ export class ResultWriter {
   }
 
   add(outcome: LineOutcome): void {
-    if (this.stuck.isBehindLock(outcome)) {
-      this.stuck.join(outcome);
-      return;
-    }
+    if (this.stuck.keepIfLocked(outcome)) return;
     this.waiting.push(outcome);
     this.waitingBytes += outcome.body?.length ?? 0;
     if (this.isGroupFull()) this.commitSoon();

@@ -21,9 +21,9 @@ const EXPIRED_PER_SWEEP = 100;
 const FORGETS_PER_SWEEP = 20;
 
 /**
- * Finds what no message will bring: batches whose nudge was lost or whose worker died, those whose time is over or that
- * are to be deleted at their provider, and uploads whose gateway died. It takes the same steps as a message would, so either may come first. One worker of all
- * does it at a time; a batch that throws rests, and the others go on.
+ * Finds batches whose message was lost or whose worker died, those whose window is over, those that are to be deleted at
+ * their provider, and uploads whose gateway died. Takes the same steps as a message would, so either may come first. One
+ * worker of all does it at a time; a batch that throws rests, and the others go on.
  */
 @Injectable()
 export class SweeperService {

@@ -31,6 +31,7 @@ import {
 import { OutboxRelay } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
 import { UnknownSubmission } from '../idempotency/unknown-submission';
+import { reservedOf, reservedShare, type KeysOfWork } from '../inference/charged-share';
 import { InferenceRouting } from '../inference/inference-routing';
 import { CallbackUrls } from '../webhooks/callback-urls';
 import { tracedSubmission } from '../generations/submission-trace';
@@ -141,10 +142,9 @@ export class BatchIntakeService {
     const callbackUrl = this.callbackUrls.resolve(owner, header.callbackUrl);
     const { endpoint, credentialId, isOwnKeysOnly } = await this.route(owner, header);
     if (takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
-    const listPrice = estimatedCost(upload, header, endpoint);
-    const fee = feeOf(listPrice, parsePercent(this.env.BYOK_FEE_PERCENT));
-    const estimate = credentialId === null ? listPrice : fee;
-    const amountUsd = formatUsd(heldFor(owner, { listPrice, fee, hasOwnKey: credentialId !== null, isOwnKeysOnly }));
+    const keys = { hasOwnKey: credentialId !== null, isOwnKeyOnly: isOwnKeysOnly, isCounted: countsByok(owner) };
+    const { estimate, reserved } = this.moneyFor(estimatedCost(upload, header, endpoint), keys);
+    const amountUsd = formatUsd(reserved);
     const { workspaceId } = owner;
     const leavesNothing = (owner.policies ?? []).some(forbidsRetention);
     const quote = await this.quotes.quote({
@@ -217,6 +217,13 @@ export class BatchIntakeService {
     return { endpoint, credentialId: credentialOf(endpoint), isOwnKeysOnly: isOwnKeysOnly(endpoint) };
   }
 
+  /** Returns what the lines are expected to cost their owner, and what is reserved for them. */
+  private moneyFor(listPrice: PicoUsd, keys: KeysOfWork): { estimate: PicoUsd; reserved: PicoUsd } {
+    const fee = parsePercent(this.env.BYOK_FEE_PERCENT);
+    const estimate = keys.hasOwnKey ? feeOf(listPrice, fee) : listPrice;
+    return { estimate, reserved: reservedOf(listPrice, reservedShare(keys, fee)) };
+  }
+
   /** The refusal is what the caller must hear; rows that could not be removed now are swept later. */
   private async discard(upload: BatchUpload): Promise<void> {
     try {
@@ -236,15 +243,6 @@ export class BatchIntakeService {
 /** Anthropic's batch API refuses other ids; where we run the lines ourselves no provider sees them. */
 function takesPlainIdsOnly({ provider }: Endpoint): boolean {
   return provider.batch === 'native' && provider.protocol === 'anthropic';
-}
-
-/** Returns what to reserve for the lines: list price, the fee where only own keys serve, or both where a limit counts both. */
-function heldFor(
-  owner: BatchCaller,
-  batch: Readonly<Record<'listPrice' | 'fee', PicoUsd> & Record<'hasOwnKey' | 'isOwnKeysOnly', boolean>>,
-): PicoUsd {
-  if (countsByok(owner)) return batch.hasOwnKey ? batch.listPrice + batch.fee : batch.listPrice;
-  return batch.isOwnKeysOnly ? batch.fee : batch.listPrice;
 }
 
 function estimatedCost(upload: BatchUpload, header: BatchHeader, endpoint: Endpoint): bigint {

@@ -61,10 +61,7 @@ export class SettlementQueue {
   }
 
   add(settlement: GenerationSettlement): void {
-    if (this.stuck.isBehindLock(settlement)) {
-      this.stuck.join(settlement);
-      return;
-    }
+    if (this.stuck.keepIfLocked(settlement)) return;
     this.waiting.push(settlement);
     this.running ??= this.run();
   }

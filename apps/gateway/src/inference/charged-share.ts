@@ -1,11 +1,13 @@
 import type { Principal } from '@libs/contracts';
 import {
   countedShare,
+  feeOf,
   ownKeysFor,
   type CredentialSource,
   type Endpoint,
   type Model,
   type OwnCredential,
+  type PicoUsd,
   type ProviderFilter,
   type Share,
 } from '@libs/inference';
@@ -14,6 +16,26 @@ import { credentialScopeOf } from './credential-scope';
 
 /** Returns the share of its list price to reserve for a call at an endpoint; null: all of it. */
 export type ChargedShare = (model: Model, endpoint: Endpoint) => Share | null;
+
+/** Which keys may serve a piece of work, and what its owner's limits count. */
+export interface KeysOfWork {
+  readonly hasOwnKey: boolean;
+  /** No key of the operator's may serve it. */
+  readonly isOwnKeyOnly: boolean;
+  /** A limit of its owner counts what providers charge on own keys. */
+  readonly isCounted: boolean;
+}
+
+/** Returns the share of the list price to reserve: the fee, the list price and the fee, or null for the list price. */
+export function reservedShare({ hasOwnKey, isOwnKeyOnly, isCounted }: KeysOfWork, fee: Share): Share | null {
+  if (isCounted) return hasOwnKey ? countedShare(fee) : null;
+  return isOwnKeyOnly ? fee : null;
+}
+
+/** Returns the amount to reserve, in pico-dollars. */
+export function reservedOf(listPrice: PicoUsd, share: Share | null): PicoUsd {
+  return share === null ? listPrice : feeOf(listPrice, share);
+}
 
 /**
  * Returns the provider keys that a caller has brought along, or null where they would have to be waited for. A call
@@ -44,12 +66,13 @@ export function chargedShareFor(
   fee: Share,
 ): ChargedShare | null {
   if (ownKeys?.length === 0) return null;
-  const counts = countsByok({ keyLimit: keyLimitOf(caller), budgets: caller.budgets });
-  if (ownKeys === null) return counts ? () => countedShare(fee) : null;
+  const isCounted = countsByok({ keyLimit: keyLimitOf(caller), budgets: caller.budgets });
+  if (ownKeys === null) return isCounted ? () => countedShare(fee) : null;
   const scope = credentialScopeOf(caller);
   return (model, endpoint) => {
     const own = ownKeysFor(model, model.endpoints, ownKeys, scope);
-    if (counts) return own.keysFor(endpoint).length > 0 ? countedShare(fee) : null;
-    return isAvailable(endpoint.provider) && own.isSharedAllowed(endpoint) ? null : fee;
+    const hasOwnKey = own.keysFor(endpoint).length > 0;
+    const isOwnKeyOnly = !isAvailable(endpoint.provider) || !own.isSharedAllowed(endpoint);
+    return reservedShare({ hasOwnKey, isOwnKeyOnly, isCounted }, fee);
   };
 }

@@ -1,7 +1,6 @@
 import {
   cachesUnasked,
   endpointsNamed,
-  feeOf,
   heldOutputTokens,
   highestPricesFor,
   mostPromptTokens,
@@ -15,11 +14,10 @@ import {
   type PicoUsd,
   type PromptKinds,
   type ProviderTool,
-  type Share,
   type ThinkingWish,
 } from '@libs/inference';
 
-import type { ChargedShare } from './charged-share';
+import { reservedOf, type ChargedShare } from './charged-share';
 
 /** Number of model turns to reserve credit for at first when server tools are used; later turns reserve their own. */
 export const HELD_TURNS = 4n;
@@ -71,15 +69,11 @@ export function dearestCharge(
     for (const endpoint of endpointsNamed(name, catalogue)) {
       if (!mayServe(endpoint)) continue;
       const listPrice = listPriceAt(endpoint);
-      const cost = model === null ? listPrice : chargeOf(listPrice, chargedShare!(model, endpoint));
+      const cost = model === null ? listPrice : reservedOf(listPrice, chargedShare!(model, endpoint));
       if (cost > dearest) dearest = cost;
     }
   }
   return dearest;
-}
-
-function chargeOf(listPrice: PicoUsd, share: Share | null): PicoUsd {
-  return share === null ? listPrice : feeOf(listPrice, share);
 }
 
 function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {

@@ -27,10 +27,9 @@ const DROPPED_OF_LANGUAGE = ['WebAssembly', 'SharedArrayBuffer', 'Atomics'];
 const GIVEN_GLOBALS = new Set(Reflect.ownKeys(globalThis));
 
 /**
- * Gives up what a parser does not need: every right to read files, every module that is not yet loaded, and each
- * object through which code could reach a socket, a signal or a binding of Node. It names what stays, so what a new
- * version of Node adds goes too. To be loaded before the parsers, and called when they
- * are loaded.
+ * Gives up what a parser does not need: every right to read files, every module that is not yet loaded, and each object
+ * through which code could reach a socket, a signal or a binding of Node. It lists what stays, so it also removes what a
+ * new version of Node adds. Load this file before the parsers, and call it when they are loaded.
  *
  * @throws Error when something cannot be given up
  */

@@ -72,7 +72,7 @@ export class OutputKeeper {
   }
 }
 
-/** The same chunks; what their source throws is told from what the store throws. */
+/** Yields the same chunks. Errors of their source become NotFetched, so that they differ from those of the store. */
 async function* fetched(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   try {
     yield* chunks;

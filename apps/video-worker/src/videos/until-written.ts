@@ -9,7 +9,7 @@ const LONGEST_WAIT_MS = 5_000;
  * Runs a write of what only this process knows until PostgreSQL has answered it. The write may have happened although
  * it failed, so it must be able to run again. After `signal` it is tried once more.
  *
- * @param onFailure told of the first failure
+ * @param onFailure called with the first failure
  * @throws what the last try after `signal` threw; at once what PostgreSQL would refuse again, and what is no trouble
  * of PostgreSQL
  */
