@@ -48,7 +48,6 @@ export async function storeAcceptedBatch(database: Database, batch: AcceptedBatc
     await intake.keepReceiving(session, key, owner, { leaseMs: LEASE_MS, isBegun });
     await intake.copyLines(session, encoder.take());
     await intake.addSegments(session, key, segmentsOf(batch.bodies.length));
-    const expiresAt = new Date(Date.now() + HOLD_MS);
     await ledger.openHold(session, {
       id: key.id,
       organizationId: owner.organizationId,
@@ -56,7 +55,7 @@ export async function storeAcceptedBatch(database: Database, batch: AcceptedBatc
       apiKeyHash: owner.apiKeyHash,
       keyLimit: null,
       amountUsd: CREDITS_USD,
-      expiresAt,
+      lifetimeMs: HOLD_MS,
     });
     const { endpoint, model, provider, upstreamModel } = batch;
     await intake.accept(session, key, {

@@ -156,7 +156,6 @@ export class BatchIntakeService {
       lines: upload.lineCount,
       estimate,
     });
-    const expiresAt = new Date(Date.now() + HOLD_MS);
     // Announced once, although the transaction may run twice.
     let trace: JobPayload | undefined;
     const slice = upload.takeSlice();
@@ -170,7 +169,7 @@ export class BatchIntakeService {
         keyLimit: owner.keyLimit,
         budgets: owner.budgets,
         amountUsd,
-        expiresAt,
+        lifetimeMs: HOLD_MS,
       });
       const batch = await this.intake.accept(session, upload.key, {
         endpoint: header.endpoint,

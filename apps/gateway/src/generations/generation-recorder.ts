@@ -2,18 +2,16 @@ import type { LoggerService } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
 import {
-  isLocked,
   sqlStateOf,
   storeApart,
   type GenerationsRepository,
-  type HoldRefusal,
   type OpeningVerdict,
   type RefusedRow,
 } from '@libs/persistence';
 import { counter, gauge, tracing } from '@libs/platform';
 import { callSpan } from './call-span';
 import { CallerCredits } from './caller-credits';
-import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks } from './generation-ticket';
+import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks, type UnpaidCall } from './generation-ticket';
 import { byokOf, openingRowOf, settlementOf } from './generation-rows';
 import { Gathering } from './gathering';
 import { HoldExtensions } from './hold-extensions';
@@ -65,8 +63,8 @@ export class GenerationRecorder {
   private waiting: GenerationTicket[] = [];
   private writing: Promise<void> | null = null;
   private readonly gathering = new Gathering(GATHER_MS);
-  private readonly locked = new RecentlyLocked();
-  private readonly retries = new Set<Promise<void>>();
+  private readonly locked: RecentlyLocked;
+  private readonly besides = new Set<Promise<void>>();
 
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'open' | 'settle' | 'extend' | 'refusal'>,
@@ -74,6 +72,7 @@ export class GenerationRecorder {
     nowMs: () => number = () => performance.now(),
   ) {
     this.credits = new CallerCredits(nowMs);
+    this.locked = new RecentlyLocked(nowMs);
     this.settlements = new SettlementQueue(repository, logger);
     const extensions = new HoldExtensions(repository, this.credits);
     this.books = { end: this.onEnd, extend: (ticket, amountPicoUsd) => extensions.extend(ticket, amountPicoUsd) };
@@ -108,9 +107,9 @@ export class GenerationRecorder {
 
   /** Resolves when everything is on the books. */
   async flush(): Promise<void> {
-    while (this.writing !== null || this.retries.size > 0) {
+    while (this.writing !== null || this.besides.size > 0) {
       this.gathering.end();
-      await Promise.all([this.writing, ...this.retries]);
+      await Promise.all([this.writing, ...this.besides]);
     }
     await this.settlements.flushed();
   }
@@ -172,19 +171,24 @@ export class GenerationRecorder {
   }
 
   private async writeGroup(group: readonly GenerationTicket[]): Promise<void> {
+    const { free, locked, due } = this.locked.among(group);
+    if (locked.length > 0) this.unanswered(locked, this.locked.failure());
+    for (const calls of due) this.beside(this.openGroup(calls));
+    await this.openGroup(free);
+  }
+
+  private async openGroup(group: readonly GenerationTicket[]): Promise<void> {
     const missing = await this.tryOpen(group);
     const byOrganization = Map.groupBy(missing, ({ ticket }) => ticket.opening.organizationId);
     for (const unpaid of byOrganization.values()) {
       for (const { ticket } of unpaid) this.credits.forget(ticket.opening);
-      this.retryLater(unpaid);
+      this.beside(this.openOneByOne(unpaid));
     }
   }
 
   /** @returns those that cannot be paid for all together */
-  private async tryOpen(tickets: readonly GenerationTicket[]): Promise<UnpaidCall[]> {
-    for (const ticket of tickets) ticket.state = 'writing';
-    const { free: group, locked } = this.locked.among(tickets);
-    if (locked.length > 0) this.unanswered(locked, this.locked.failure());
+  private async tryOpen(group: readonly GenerationTicket[]): Promise<UnpaidCall[]> {
+    for (const ticket of group) ticket.state = 'writing';
     const open = (some: readonly GenerationTicket[]) => this.repository.open(some.map(openingRowOf));
     const { stored, refused, stuck, failed } = await storeApart(group, open, ({ opening }) => opening.organizationId);
     const missing = stored.flatMap(({ rows, result }) => this.judge(rows, result));
@@ -205,6 +209,7 @@ export class GenerationRecorder {
       }
       if (!told.has(verdict)) this.credits.learn(ticket.opening, verdict);
       told.add(verdict);
+      this.locked.isFree(ticket.opening);
       this.onOpened(ticket);
     }
     opened.inc(group.length - missing.length);
@@ -221,9 +226,7 @@ export class GenerationRecorder {
 
   private onStuck(stuck: readonly RefusedRow<GenerationTicket>[]): void {
     if (stuck.length === 0) return;
-    for (const { row, error } of stuck) {
-      if (isLocked(error)) this.locked.note(row.opening);
-    }
+    this.locked.noteAmong(stuck);
     this.unanswered(
       stuck.map(({ row }) => row),
       stuck[0]!.error,
@@ -257,9 +260,9 @@ export class GenerationRecorder {
   }
 
   /** Others do not wait for that. */
-  private retryLater(unpaid: readonly UnpaidCall[]): void {
-    const retry = this.openOneByOne(unpaid).finally(() => this.retries.delete(retry));
-    this.retries.add(retry);
+  private beside(work: Promise<void>): void {
+    const kept = work.finally(() => this.besides.delete(kept));
+    this.besides.add(kept);
   }
 
   /** The sum was not covered; one by one, as many are as the money lasts for when calls that are over are charged. */
@@ -268,6 +271,10 @@ export class GenerationRecorder {
     const hasCharged = await this.settlements.committedOf(only!.ticket.opening.organizationId);
     if (unpaid.length === 1 && !hasCharged) return this.refuse(only!);
     for (const { ticket } of unpaid) {
+      if (this.locked.isResting(ticket.opening)) {
+        this.unanswered([ticket], this.locked.failure());
+        continue;
+      }
       const [missing] = await this.tryOpen([ticket]);
       if (missing !== undefined) await this.refuse(missing);
     }
@@ -289,10 +296,4 @@ export class GenerationRecorder {
     }
     this.settlements.add(deferred);
   }
-}
-
-/** A call without its money, and what has none for it. */
-interface UnpaidCall {
-  readonly ticket: GenerationTicket;
-  readonly refusedBy: HoldRefusal;
 }

@@ -1,32 +1,71 @@
 import { AppError } from '@libs/errors';
+import { isLocked, type RefusedRow } from '@libs/persistence';
 
 const REST_MS = 5_000;
+/** Kept so long after its last lock, so that the next try is apart too. */
+const KEPT_MS = 600_000;
 const RETRY_AFTER_SECONDS = 5;
 
 interface Opened {
   readonly opening: { readonly organizationId: string };
 }
 
+interface Parted<T> {
+  readonly free: readonly T[];
+  readonly locked: readonly T[];
+  /** Calls of one organization each. */
+  readonly due: readonly (readonly T[])[];
+}
+
 /**
  * Organizations whose account another session has locked, as an operator's may. Each try to write behind the lock takes
- * until the lock timeout, in which the calls of all others wait; so there is one in five seconds.
+ * until the lock timeout, so there is one in five seconds, apart from the calls of all others.
  */
 export class RecentlyLocked {
   readonly #untilMs = new Map<string, number>();
 
-  note({ organizationId }: Opened['opening']): void {
-    this.#untilMs.set(organizationId, performance.now() + REST_MS);
+  constructor(private readonly nowMs: () => number) {}
+
+  noteAmong(failed: readonly RefusedRow<Opened>[]): void {
+    for (const { row, error } of failed) {
+      if (isLocked(error)) this.note(row.opening);
+    }
   }
 
-  /** Parts the calls of organizations that are locked from the others. */
-  among<T extends Opened>(calls: readonly T[]): { readonly free: readonly T[]; readonly locked: readonly T[] } {
-    const nowMs = performance.now();
+  /** A row of the organization was written. */
+  isFree({ organizationId }: Opened['opening']): void {
+    if (this.#untilMs.size > 0) this.#untilMs.delete(organizationId);
+  }
+
+  isResting({ organizationId }: Opened['opening']): boolean {
+    return (this.#untilMs.get(organizationId) ?? 0) > this.nowMs();
+  }
+
+  /**
+   * Parts calls of organizations that are locked from the others. Those whose rest is over are to be tried, each
+   * organization by itself, and rest again meanwhile.
+   */
+  among<T extends Opened>(calls: readonly T[]): Parted<T> {
+    if (this.#untilMs.size === 0) return { free: calls, locked: [], due: [] };
     for (const [organizationId, untilMs] of this.#untilMs) {
-      if (untilMs <= nowMs) this.#untilMs.delete(organizationId);
+      if (untilMs + KEPT_MS <= this.nowMs()) this.#untilMs.delete(organizationId);
     }
-    if (this.#untilMs.size === 0) return { free: calls, locked: [] };
-    const isLocked = ({ opening }: T): boolean => this.#untilMs.has(opening.organizationId);
-    return { free: calls.filter((call) => !isLocked(call)), locked: calls.filter(isLocked) };
+    const isKnown = ({ opening }: T): boolean => this.#untilMs.has(opening.organizationId);
+    const free = calls.filter((call) => !isKnown(call));
+    const [locked, due]: [T[], T[][]] = [[], []];
+    for (const some of Map.groupBy(calls.filter(isKnown), ({ opening }) => opening.organizationId).values()) {
+      if (this.isResting(some[0]!.opening)) {
+        locked.push(...some);
+      } else {
+        this.note(some[0]!.opening);
+        due.push(some);
+      }
+    }
+    return { free, locked, due };
+  }
+
+  private note({ organizationId }: Opened['opening']): void {
+    this.#untilMs.set(organizationId, this.nowMs() + REST_MS);
   }
 
   failure(): AppError {

@@ -51,7 +51,7 @@ describe('the spending limit of a key', () => {
   }
 
   function holdRequest(amountUsd: string, keyLimit: KeyLimit | null) {
-    return { ...key, id: randomUUID(), workspaceId: randomUUID(), keyLimit, amountUsd, expiresAt: new Date() };
+    return { ...key, id: randomUUID(), workspaceId: randomUUID(), keyLimit, amountUsd, lifetimeMs: 60_000 };
   }
 
   async function isHeld(amountUsd: string, keyLimit: KeyLimit | null): Promise<boolean> {

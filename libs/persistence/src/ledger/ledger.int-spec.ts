@@ -18,7 +18,7 @@ describe(LedgerRepository.name, () => {
       apiKeyHash: 'b'.repeat(64),
       keyLimit: null,
       amountUsd,
-      expiresAt: new Date(),
+      lifetimeMs: 60_000,
     };
     return books.database
       .transaction((session) => books.ledger.openHold(session, hold))
@@ -51,6 +51,26 @@ describe(LedgerRepository.name, () => {
     const organizationId = randomUUID();
     expect(await isGranted(organizationId, '0.000000000001')).toBe(false);
     expect(await isGranted(organizationId, '0')).toBe(true);
+  });
+
+  it('lets a hold be used for its lifetime by the clock of PostgreSQL', async () => {
+    const hold = {
+      id: randomUUID(),
+      organizationId: randomUUID(),
+      workspaceId: randomUUID(),
+      apiKeyHash: 'b'.repeat(64),
+      keyLimit: null,
+      amountUsd: '0',
+      lifetimeMs: 90_061_001,
+    };
+    const left = await books.database.transaction(async (session) => {
+      await books.ledger.openHold(session, hold);
+      return session.firstRow<{ ms: string }>({
+        sql: 'SELECT (1000 * extract(epoch FROM expires_at - now()))::bigint::text AS ms FROM ledger_holds WHERE id = $1',
+        values: [hold.id],
+      });
+    });
+    expect(left).toEqual({ ms: '90061001' });
   });
 
   it('settles a call once, to the last digit, and gives its hold back', async () => {

@@ -18,7 +18,8 @@ export interface AccountState {
 export interface HoldRequest extends AmountToHold {
   /** The id of what the money is held for. */
   readonly id: string;
-  readonly expiresAt: Date;
+  /** How long it may be used, from PostgreSQL's now on. */
+  readonly lifetimeMs: number;
 }
 
 /** What a key was charged, and what its owner's own providers charged, in periods of the UTC calendar. */
@@ -137,8 +138,8 @@ export class LedgerRepository {
       name: 'ledger-open-hold',
       sql: `
         INSERT INTO ledger_holds (id, account_id, amount_usd, expires_at, api_key_hash, workspace_id, counts_byok)
-        VALUES ($1, $2, $3::numeric, $4::timestamptz, $5, $6::uuid, $7)`,
-      values: [hold.id, account, hold.amountUsd, hold.expiresAt, hold.apiKeyHash, hold.workspaceId, countsByok(hold)],
+        VALUES ($1, $2, $3::numeric, now() + $4::bigint * interval '1 millisecond', $5, $6::uuid, $7)`,
+      values: [hold.id, account, hold.amountUsd, hold.lifetimeMs, hold.apiKeyHash, hold.workspaceId, countsByok(hold)],
     });
   }
 

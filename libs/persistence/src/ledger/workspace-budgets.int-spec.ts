@@ -52,7 +52,7 @@ describe('the budgets of a workspace', () => {
   }
 
   function isHeld(amountUsd: string, budgets: SpendingLimit[] | undefined, of = payer): Promise<boolean> {
-    const hold = { ...of, id: randomUUID(), keyLimit: null, amountUsd, budgets, expiresAt: new Date() };
+    const hold = { ...of, id: randomUUID(), keyLimit: null, amountUsd, budgets, lifetimeMs: 60_000 };
     return books.database
       .transaction((session) => books.ledger.openHold(session, hold))
       .then(
@@ -161,7 +161,7 @@ describe('the budgets of a workspace', () => {
   });
 
   it('have room again for what a batch set aside and did not need, and for calls that were given up', async () => {
-    const hold = { ...payer, id: randomUUID(), keyLimit: null, amountUsd: '9', budgets: [TEN], expiresAt: new Date() };
+    const hold = { ...payer, id: randomUUID(), keyLimit: null, amountUsd: '9', budgets: [TEN], lifetimeMs: 60_000 };
     await books.database.transaction((session) => books.ledger.openHold(session, hold));
     expect(await isHeld('2', [TEN])).toBe(false);
     await books.database.transaction((session) => books.ledger.resolveHold(session, hold.id));

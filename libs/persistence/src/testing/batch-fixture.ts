@@ -73,7 +73,7 @@ export async function storeBatch(
       keyLimit,
       budgets,
       amountUsd: holdUsd,
-      expiresAt: new Date(Date.now() + 86_400_000),
+      lifetimeMs: 86_400_000,
     });
     await intake.accept(session, key, {
       endpoint: '/v1/chat/completions',

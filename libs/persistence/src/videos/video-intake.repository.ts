@@ -72,7 +72,7 @@ export class VideoIntakeRepository {
             keyLimit: video.keyLimit,
             budgets: video.budgets,
             amountUsd: video.holdUsd,
-            expiresAt: new Date(Date.now() + video.lifetimeMs + HOLD_SLACK_MS),
+            lifetimeMs: video.lifetimeMs + HOLD_SLACK_MS,
           });
           await this.outbox.add(session, AdvanceVideo, { videoId: video.id, ...video.trace });
         },
