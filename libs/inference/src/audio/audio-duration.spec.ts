@@ -77,9 +77,9 @@ function element(id: string, content: Buffer): Buffer {
   return Buffer.concat([Buffer.from(id, 'hex'), size, content]);
 }
 
-function webm(seconds: number, isDurationTold: boolean): Buffer {
+function webm(seconds: number, isDurationTold: boolean, toldSeconds = seconds): Buffer {
   const duration = Buffer.alloc(8);
-  duration.writeDoubleBE(seconds * 1_000);
+  duration.writeDoubleBE(toldSeconds * 1_000);
   const scale = element('2ad7b1', Buffer.from([0x0f, 0x42, 0x40]));
   const info = element('1549a966', Buffer.concat([scale, ...(isDurationTold ? [element('4489', duration)] : [])]));
   const at = Buffer.alloc(2);
@@ -164,6 +164,10 @@ describe(audioLength.name, () => {
       seconds: (lying.length * 8) / 10_000_000,
       isEstimated: true,
     });
+  });
+
+  it('charges a WebM up to its last cluster, though its head says less', () => {
+    expect(audioLength(new AudioBytes([webm(60, true, 1)]), 'webm')).toEqual({ seconds: 60, isEstimated: false });
   });
 
   it.each<[string, (file: Buffer) => Buffer]>([

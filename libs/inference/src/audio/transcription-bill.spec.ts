@@ -27,6 +27,12 @@ describe(billTranscription.name, () => {
     expect({ seconds, provenance: usage.provenance }).toEqual({ seconds: 90.5, provenance: 'estimated' });
   });
 
+  it('charges at least the time in which the text can be said, whatever the head of the recording says', () => {
+    const transcript = { text: 'a'.repeat(5_000) };
+    const { seconds } = billTranscription({ ...RESULT, transcript }, { seconds: 1, isEstimated: false }, byTheSecond);
+    expect(seconds).toBe(100);
+  });
+
   it('leaves zero at zero', () => {
     expect(costOf({ ...RESULT, seconds: 0 }, MEASURED, byTheSecond)).toBe('0');
   });

@@ -20,9 +20,13 @@ const MOST_TOKENS = 1_000_000_000;
 /** Of a second of sound, where an upstream that sells by the token counts none. */
 const TOKENS_PER_SECOND = 17;
 
+/** Of a second of speech, written down, however fast. */
+const MOST_WRITTEN_BYTES_PER_SECOND = 50;
+
 /**
- * What a transcription costs: seconds and tokens as the upstream counts them, else seconds as we measured them,
- * and tokens guessed by those and by the text.
+ * What a transcription costs: seconds and tokens as the upstream counts them, else seconds as we measured them, and
+ * tokens guessed by those and by the text. A recording whose head says less time than anybody needs to say its text is
+ * not believed.
  */
 export function billTranscription(
   { seconds, tokens, transcript }: TranscriptionResult,
@@ -44,7 +48,8 @@ function bill(
   byokFee?: Share,
 ): TranscriptionBill {
   const told = believable(seconds);
-  const counted = told ?? measured?.seconds ?? null;
+  const spoken = textBytes / MOST_WRITTEN_BYTES_PER_SECOND;
+  const counted = told ?? (measured === null ? null : Math.max(measured.seconds, spoken));
   const usage = tokens === null && isSoldByToken(pricing) ? guessUsage(counted ?? 0, textBytes) : usageOf(tokens, told);
   const listed = priceUsage(pricing, usage, { audioMs: counted === null ? 0 : Math.round(counted * 1_000) });
   return { usage, cost: byokFee === undefined ? listed : byokCost(listed, byokFee), seconds: counted };
