@@ -81,6 +81,23 @@ describe(storeApart.name, () => {
     expect(stuck.map(({ row }) => row.account)).toEqual(Array(20).fill(3));
   });
 
+  it('tries two locked keys of one payer and sets the others apart untried, without delay for anybody else', async () => {
+    const rows = Array.from({ length: 41 }, (_, batch) => ({ batch, payer: batch === 40 ? 'other' : 'locked' }));
+    let failures = 0;
+    const { stored, stuck } = await storeApart(
+      rows,
+      async (some) => {
+        if (!some.some(({ payer }) => payer === 'locked')) return;
+        failures += 1;
+        throw refusal('55P03');
+      },
+      (row) => row.batch,
+      (row) => row.payer,
+    );
+    expect([failures, stored.flatMap((part) => part.rows)]).toEqual([3, [rows[40]]]);
+    expect(stuck.map(({ row }) => row)).toEqual(rows.slice(0, 40));
+  });
+
   it('leaves the rest for later where no statement works', async () => {
     const rows = Array.from({ length: 512 }, (_, index) => index);
     let statements = 0;

@@ -31,6 +31,8 @@ const TOO_HEAVY: ReadonlySet<string> = new Set(['57014', '53200', LOCKED]);
 const PARTS_OF_HEAVY = 8;
 /** Statements that may fail for other reasons than data before the rest is left for later. */
 const MOST_FAILURES = 64;
+/** After so many locks before one payer's rows, the rest of them is stuck untried: each try takes until the timeout. */
+export const MOST_LOCKS_OF_ONE = 2;
 
 /** Returns true for an error that the same rows would cause again, unlike a lost connection or a lock. */
 export function isRefusedForItsData(error: unknown): boolean {
@@ -56,33 +58,67 @@ function isAboutServer(state: string | null): boolean {
  * One refused row among 512 costs about 18 statements. Stops at the first failure that is about the server, not the rows.
  *
  * @param store stores its rows in one transaction; a part of `rows`
- * @param keyOf names what rows lock together, such as an account: after a lock timeout each key is tried by itself
+ * @param keyOf names what rows lock together, such as a batch: after a lock timeout each key is tried by itself
+ * @param payerOf names what several keys may lock together, such as the organization that pays for many batches
  */
 export async function storeApart<Row, Result>(
   rows: readonly Row[],
   store: (rows: readonly Row[]) => Promise<Result>,
   keyOf: (row: Row) => unknown = (row) => row,
+  payerOf: (row: Row) => unknown = keyOf,
 ): Promise<StoredApart<Row, Result>> {
   const stored: { rows: readonly Row[]; result: Result }[] = [];
   const refused: RefusedRow<Row>[] = [];
   const stuck: RefusedRow<Row>[] = [];
   const parts: (readonly Row[])[] = rows.length === 0 ? [] : [rows];
+  const locks = new Locks(payerOf);
+  const fail = (part: readonly Row[], error: unknown): void => {
+    const smaller = partsOf(part, error, keyOf);
+    if (smaller !== null) return void parts.push(...smaller.toReversed());
+    const apart = isRefusedForItsData(error) ? refused : stuck;
+    apart.push(...part.map((row) => ({ row, error })));
+    if (isLocked(error)) locks.note(part, error);
+  };
   let failures = 0;
   for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
+    const lock = locks.before(part);
+    if (lock !== null) {
+      fail(part, lock);
+      continue;
+    }
     try {
       stored.push({ rows: part, result: await store(part) });
     } catch (error) {
-      const apart = isRefusedForItsData(error) ? refused : stuck;
-      if (apart === stuck) failures += 1;
+      if (!isRefusedForItsData(error)) failures += 1;
       if (isAboutServer(stateOf(error)) || failures > MOST_FAILURES) {
         return { stored, refused, ...leftFor(error, [part, ...parts.toReversed()], stuck, stored.length > 0) };
       }
-      const smaller = partsOf(part, error, keyOf);
-      if (smaller === null) apart.push(...part.map((row) => ({ row, error })));
-      else parts.push(...smaller.toReversed());
+      fail(part, error);
     }
   }
   return { stored, refused, stuck, failed: null };
+}
+
+/** The payers whose rows were found behind locks, key by key. */
+class Locks<Row> {
+  readonly #found = new Map<unknown, { count: number; readonly error: unknown }>();
+
+  constructor(private readonly payerOf: (row: Row) => unknown) {}
+
+  note(part: readonly Row[], error: unknown): void {
+    const payer = this.payerOf(part[0]!);
+    const { count } = this.#found.get(payer) ?? { count: 0 };
+    this.#found.set(payer, { count: count + 1, error });
+  }
+
+  /** Returns the error that trying the part would most likely take a timeout to see, or null. */
+  before(part: readonly Row[]): unknown {
+    if (this.#found.size === 0) return null;
+    const payer = this.payerOf(part[0]!);
+    const found = this.#found.get(payer);
+    if (found === undefined || found.count < MOST_LOCKS_OF_ONE) return null;
+    return part.every((row) => this.payerOf(row) === payer) ? found.error : null;
+  }
 }
 
 /** Returns smaller parts to try, or null where the part cannot be split any further. */

@@ -1,4 +1,4 @@
-import { isLocked, type RefusedRow } from './store-apart';
+import { isLocked, MOST_LOCKS_OF_ONE, type RefusedRow } from './store-apart';
 
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 60_000;
@@ -6,6 +6,8 @@ const LONGEST_RETRY_MS = 60_000;
 export interface StuckRowsOptions<Row> {
   /** Names what rows lock together, such as an account. */
   readonly keyOf: (row: Row) => unknown;
+  /** Names what several keys may lock together; each key by itself when absent. */
+  readonly payerOf?: (row: Row) => unknown;
   /** Returns the error if the row is still stuck, null when it is stored or given up. Never throws. */
   readonly store: (row: Row) => Promise<unknown>;
   /** Takes rows back whose lock is free. */
@@ -41,9 +43,11 @@ export class StuckRows<Row extends object> {
 
   /** Keeps a row if the lock before it is known to be held. Returns false for any other, which can be stored now. */
   keepIfLocked(row: Row): boolean {
-    const behind = this.#stuck.size === 0 ? undefined : this.#stuck.get(this.options.keyOf(row));
-    behind?.rows.push(row);
-    return behind !== undefined;
+    if (this.#stuck.size === 0) return false;
+    const key = this.options.keyOf(row);
+    if (!this.#stuck.has(key) && !this.#isPayerLocked(row)) return false;
+    this.#put(key, row);
+    return true;
   }
 
   /** Keeps rows that failed alone. */
@@ -58,6 +62,18 @@ export class StuckRows<Row extends object> {
     this.#endWait?.();
     while (this.#running !== null) await this.#running;
     this.#isHurried = false;
+  }
+
+  #isPayerLocked(row: Row): boolean {
+    const { payerOf } = this.options;
+    if (payerOf === undefined) return false;
+    const payer = payerOf(row);
+    let locks = 0;
+    for (const [key, { rows }] of this.#stuck) {
+      // A row that is slow by itself is its own key.
+      if (key !== rows[0] && payerOf(rows[0]!) === payer) locks += 1;
+    }
+    return locks >= MOST_LOCKS_OF_ONE;
   }
 
   #put(key: unknown, row: Row): void {

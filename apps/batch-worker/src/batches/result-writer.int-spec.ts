@@ -1,5 +1,13 @@
-import { BatchResultsRepository, BatchSegmentsRepository } from '@libs/persistence';
-import { aLineOutcome, openTestDatabase, startBatch, type OpenTestDatabase } from '@libs/persistence/testing';
+import { randomUUID } from 'node:crypto';
+import { BatchResultsRepository, BatchSegmentsRepository, type LineOutcome, type StoreReport } from '@libs/persistence';
+import {
+  aLineOutcome,
+  beginBatch,
+  openTestDatabase,
+  startBatch,
+  storeBatch,
+  type OpenTestDatabase,
+} from '@libs/persistence/testing';
 import { RESULT_GROUPS, ResultWriter } from './result-writer';
 
 const LINES = 128;
@@ -22,6 +30,43 @@ describe(ResultWriter.name, () => {
     while ((await stored()) < count && performance.now() < endMs) await new Promise((go) => setTimeout(go, 50));
     expect(await stored()).toBe(count);
   }
+
+  it('tries two batches of a locked key, and stores the results of others meanwhile', async () => {
+    const { database } = opened;
+    const locked = { apiKeyHash: 'b'.repeat(64), organizationId: randomUUID() };
+    for (let batch = 0; batch < 12; batch += 1) await beginBatch(database, await storeBatch(database, 2, '1', locked));
+    const other = await storeBatch(database, 1, '1', { apiKeyHash: 'c'.repeat(64) });
+    await beginBatch(database, other);
+    const claims = await new BatchSegmentsRepository(database).claim(100, 600_000);
+    const [other1] = claims.filter(({ batchId }) => batchId === other.id);
+    const ofLocked = claims.filter((claim) => claim !== other1);
+    const results = new BatchResultsRepository(database);
+    // The row of the key's day is there.
+    await results.store([aLineOutcome(ofLocked[0]!, 0)]);
+    const isStored = Promise.withResolvers<number>();
+    let statements = 0;
+    const store = (outcomes: readonly LineOutcome[]): Promise<StoreReport> => {
+      statements += 1;
+      return results.store(outcomes);
+    };
+    const writer = new ResultWriter({ store }, {
+      ...RESULT_GROUPS,
+      onStored: (outcomes) => outcomes.some(({ lease }) => lease === other1) && isStored.resolve(statements),
+      onFailure: () => undefined,
+    });
+    await database.session(async ({ client }) => {
+      await client.query('BEGIN');
+      await client.query('SET LOCAL idle_in_transaction_session_timeout = 0');
+      await client.query('SELECT 1 FROM ledger_key_days WHERE api_key_hash = $1 FOR UPDATE', [locked.apiKeyHash]);
+      for (const claim of ofLocked) writer.add(aLineOutcome(claim, 1));
+      writer.add(aLineOutcome(other1!, 0));
+      // All of them, two of the locked key, and the other.
+      expect(await isStored.promise).toBe(4);
+      await client.query('ROLLBACK');
+    });
+    await writer.flush();
+    await untilStored(14);
+  }, 180_000);
 
   it('stores all outcomes but the one that PostgreSQL takes too long for, and that one once it can', async () => {
     const { database } = opened;

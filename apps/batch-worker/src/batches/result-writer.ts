@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { failpoint } from '@libs/failpoints';
 import { StuckRows, type LineOutcome, type RefusedRow } from '@libs/persistence';
-import { batchOf, storeOutcomes, type OutcomeStore } from './store-outcomes';
+import { batchOf, payerOf, storeOutcomes, type OutcomeStore } from './store-outcomes';
 
 export interface ResultGroups {
   /** Outcomes wait this long for company, so that a busy worker commits many at once. */
@@ -57,6 +57,7 @@ export class ResultWriter {
   ) {
     this.stuck = new StuckRows({
       keyOf: batchOf,
+      payerOf,
       store: (outcome) => this.storeAlone(outcome),
       onFree: (outcomes) => outcomes.forEach((outcome) => this.add(outcome)),
     });

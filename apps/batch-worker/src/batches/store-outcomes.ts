@@ -39,9 +39,9 @@ export async function storeOutcomes(
   outcomes: readonly LineOutcome[],
   logger: Pick<LoggerService, 'error'>,
 ): Promise<StoredOutcomes> {
-  const first = await storeApart(outcomes, (some) => results.store(some), batchOf);
+  const first = await storeApart(outcomes, (some) => results.store(some), batchOf, payerOf);
   const failures = first.refused.map(({ row }) => failedInPlaceOf(row, new AppError('server', 'Internal error')));
-  const second = await storeApart(failures, (some) => results.store(some), batchOf);
+  const second = await storeApart(failures, (some) => results.store(some), batchOf, payerOf);
   for (const refusal of first.refused) report(refusal, 'was refused; its line gets an error, uncharged', logger);
   for (const refusal of second.refused) report(refusal, 'and the error in its place were refused', logger);
   const reports = [...first.stored, ...second.stored].map(({ result }) => result);
@@ -57,6 +57,17 @@ export async function storeOutcomes(
 
 /** Outcomes of one batch are charged to one row. */
 export const batchOf = ({ lease }: LineOutcome): bigint => lease.batchNumber;
+
+/** Those of many batches may be charged to one key and one account. */
+export const payerOf = ({ lease }: LineOutcome): unknown => lease.organizationId ?? lease.batchNumber;
+
+/** As `storeOutcomes`, for whoever can try all of it again later. @throws what kept one from being stored */
+export async function storeAllOutcomes(...work: Parameters<typeof storeOutcomes>): Promise<number> {
+  const { stored, stuck, left } = await storeOutcomes(...work);
+  if (left !== null) throw left.error;
+  if (stuck.length > 0) throw stuck[0]!.error;
+  return stored;
+}
 
 /** Logs ids and the amount only: the provider's answer is the caller's data. */
 function report({ row, error }: RefusedRow<LineOutcome>, what: string, logger: Pick<LoggerService, 'error'>): void {

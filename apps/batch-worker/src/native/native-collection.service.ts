@@ -10,7 +10,7 @@ import {
   type NativeSegment,
 } from '@libs/persistence';
 import { answered, generationIdOf, refused } from '../batches/line-outcome';
-import { storeOutcomes } from '../batches/store-outcomes';
+import { storeAllOutcomes } from '../batches/store-outcomes';
 import { seqOf, type Reach } from './native-reach';
 
 /** Answers that are committed together. */
@@ -92,9 +92,7 @@ export class NativeCollectionService {
       if (outcome !== null) outcomes.push(outcome);
     }
     if (outcomes.length === 0) return 0;
-    const { stored, left } = await storeOutcomes(this.results, outcomes, this.logger);
-    if (left !== null) throw left.error;
-    return stored;
+    return storeAllOutcomes(this.results, outcomes, this.logger);
   }
 }
 

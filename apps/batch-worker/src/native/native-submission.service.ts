@@ -9,7 +9,7 @@ import {
   type NativeBatch,
 } from '@libs/persistence';
 import { refused } from '../batches/line-outcome';
-import { storeOutcomes } from '../batches/store-outcomes';
+import { storeAllOutcomes } from '../batches/store-outcomes';
 import { customIdOf, type Reach } from './native-reach';
 
 /** In words and in statuses: the provider said no, so it does not have the order. Every other failure leaves that open. */
@@ -139,8 +139,7 @@ export class NativeSubmissionService {
           failed.push(refused(place, AppError.from(thrown)));
         }
       }
-      const { left } = await storeOutcomes(this.results, failed, this.logger);
-      if (left !== null) throw left.error;
+      await storeAllOutcomes(this.results, failed, this.logger);
     }
     return lines;
   }

@@ -158,6 +158,14 @@ describe(BatchEndingsRepository.name, () => {
     expect(await viewOf(expired)).toMatchObject({ status: 'expired', completed: 0, failed: 2 });
   });
 
+  it('fails a batch whatever its caller calls the member that does not fit', async () => {
+    const [invalid, running] = [await storeBatch(opened.database, 2), await started(2)];
+    const work = (await batches.claimValidation(invalid.id, LEASE_MS))!;
+    expect(await batches.failValidation(work, 'my\0member does not fit')).toBe(true);
+    expect(await viewOf(invalid)).toMatchObject({ status: 'failed', errorMessage: 'my\u{fffd}member does not fit' });
+    expect(await endings.fail(running.id, 'my\0model is gone')).toBe(true);
+  });
+
   it('ends a batch once, whoever else is at it', async () => {
     const batch = await started(4);
     await cancel(batch);

@@ -3,6 +3,7 @@ import { AdvanceBatch } from '@libs/contracts';
 import { Database, type Session } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { OutboxRepository } from '../outbox/outbox.repository';
+import { storableText } from '../storable-text';
 import { BatchAnnouncementsRepository } from './batch-announcements.repository';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import { linesLostOf, sumResults, type BatchTotals, type ReportLoss } from './batch-totals';
@@ -109,7 +110,7 @@ export class BatchEndingsRepository {
         sql: `UPDATE batches SET ends_as = 'failed', error_message = $2, fence = fence + 1,
                                  stop_by = now() + $3 * interval '1 millisecond'
               WHERE id = $1 AND status IN ('validating', 'in_progress') AND stop_by IS NULL RETURNING number`,
-        values: [id, message, WIND_UP_MS],
+        values: [id, storableText(message), WIND_UP_MS],
       });
       if (row === null) return false;
       await closeUnheldSegments(session, row.number);

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Session } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
+import { storableText } from '../storable-text';
 import type { BatchStatus } from './batch.entity';
 import { BatchAnnouncementsRepository } from './batch-announcements.repository';
 import { resultsLostOf, sumResults, type BatchTotals, type ReportLoss } from './batch-totals';
@@ -122,7 +123,7 @@ export class BatchesRepository {
         sql: `UPDATE batches SET status = 'failed', error_message = $3, finalized_at = now(), lease_until = NULL,
                                  completed = 0, failed = 0
               WHERE id = $1 AND fence = $2 AND status = 'validating' AND stop_by IS NULL`,
-        values: [work.id, work.fence, message],
+        values: [work.id, work.fence, storableText(message)],
       });
       if (touched !== 1) return false;
       await this.closeBooks(session, work.id, work.number);

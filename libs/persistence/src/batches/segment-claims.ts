@@ -3,6 +3,8 @@ export interface SegmentLease {
   readonly batchNumber: bigint;
   readonly number: number;
   readonly fence: bigint;
+  /** Who pays for its lines, where that is known. */
+  readonly organizationId?: string;
 }
 
 /** A lease, and what is left of the window of its batch. */

@@ -121,6 +121,15 @@ describe(NativeBatchesRepository.name, () => {
     expect(await claimOne()).toMatchObject({ failures: 1 });
   });
 
+  it('gives an order back, and ends it, whatever the provider said', async () => {
+    await planned();
+    expect(await orders.rest(await claimOne(), 0, 'no\0file')).toBe(true);
+    const order = await claimOne();
+    expect(order.failures).toBe(1);
+    expect(await orders.abandon(order, 'no\0file')).toBe(true);
+    expect(await orders.finish(order, 'no\0file')).toBe(true);
+  });
+
   it('leaves an order to its rest that was given back while its lease was being extended', async () => {
     await planned();
     const order = await claimOne();

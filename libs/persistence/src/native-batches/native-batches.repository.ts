@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, sqlStateOf, type SqlValue } from '../database';
+import { storableText } from '../storable-text';
 import { IS_WANTED, ORDER_COLUMNS, toNativeBatch, type NativeBatch, type NativeRow } from './native-batch';
 
 export type { NativeBatch } from './native-batch';
@@ -49,7 +50,7 @@ export class NativeBatchesRepository {
       order,
       `available_at = now() + $3 * interval '1 millisecond', is_leased = false, problem = $4,
        failures = CASE WHEN $4::text IS NULL THEN 0 ELSE failures + 1 END`,
-      [delayMs, problem],
+      [delayMs, problem === null ? null : storableText(problem)],
     );
   }
 
@@ -193,7 +194,7 @@ export class NativeBatchesRepository {
     const touched = await this.database.execute({
       sql: `UPDATE native_batches SET problem = $3
             WHERE reference = $1 AND fence = $2 AND state IN ('planned', 'uploaded')`,
-      values: [order.reference, order.fence, problem],
+      values: [order.reference, order.fence, storableText(problem)],
     });
     return touched === 1;
   }
@@ -221,7 +222,7 @@ export class NativeBatchesRepository {
         name: 'native-finish',
         sql: `UPDATE native_batches SET state = 'done', problem = coalesce($3, problem)
               WHERE reference = $1 AND fence = $2 AND state <> 'done'`,
-        values: [order.reference, order.fence, problem],
+        values: [order.reference, order.fence, problem === null ? null : storableText(problem)],
       });
       if (touched !== 1) return false;
       await session.execute({

@@ -3,6 +3,7 @@ import { dayOfId } from '@libs/contracts';
 import { Database, type Session } from '../database';
 import { ByokAllowance, NO_ALLOWANCE, waiveFees } from '../ledger/byok-allowance';
 import { LedgerRepository } from '../ledger/ledger.repository';
+import { storableText } from '../storable-text';
 import type { KeptVideo } from './video.entity';
 import type { VideoJob } from './video-jobs.repository';
 
@@ -43,7 +44,8 @@ export class VideoEndsRepository {
   ) {}
 
   /** False when the job is no longer ours or has ended. */
-  async finish(job: VideoJob, ending: VideoEnd, tell: TellEnd): Promise<boolean> {
+  async finish(job: VideoJob, given: VideoEnd, tell: TellEnd): Promise<boolean> {
+    const ending = given.status === 'completed' ? given : { ...given, errorMessage: storableText(given.errorMessage) };
     return this.database.transaction(async (session) => {
       if (!(await close(session, job, ending))) return false;
       const end = await this.withoutWaivedFee(session, job, ending);

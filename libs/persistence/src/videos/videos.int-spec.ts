@@ -242,6 +242,17 @@ describe(VideoEndsRepository.name, () => {
     expect(await ends.finish(job, FAILED, silent)).toBe(true);
   });
 
+  it('fails a job whatever its provider says, and tells that in words that can be stored', async () => {
+    const video = await storeVideo(opened.database);
+    const told: VideoEnd[] = [];
+    const tell = async (_session: unknown, end: VideoEnd): Promise<void> => void told.push(end);
+    const end: VideoEnd = { status: 'failed', errorMessage: 'It\0rained.' };
+    expect(await ends.finish(await submitted(), end, tell)).toBe(true);
+    const stored = { status: 'failed', errorMessage: 'It\u{fffd}rained.' };
+    expect(told).toEqual([stored]);
+    expect(await views.findForWorkspace(video.id, video)).toMatchObject(stored);
+  });
+
   it('finds copies that are over their time, and shows none of them', async () => {
     const video = await storeVideo(opened.database);
     await ends.finish(await submitted(), DONE, silent);
