@@ -41,15 +41,18 @@ export class BatchStopperService {
 
   private async windUpAll(): Promise<void> {
     const stopping = await this.endings.findStopping(BATCHES_PER_LOOK, this.each.restingIds());
+    // First of all: to end one may take until a timeout.
+    for (const { number } of stopping) this.lane.stopBatch(number);
     await this.each.forEach(
       stopping,
       ({ id }) => id,
       (batch) => this.windUp(batch),
+      ({ organizationId }) => organizationId,
     );
   }
 
   /** Safe to repeat and to run in several workers at once. */
-  async windUp({ id, number }: StoppingBatch): Promise<void> {
+  async windUp({ id, number }: Pick<StoppingBatch, 'id' | 'number'>): Promise<void> {
     this.lane.stopBatch(number);
     const report = (problem: string): void => reportInconsistent(this.logger, { id, foundAt: 'stop', problem });
     const ending = await this.endings.finish(number, toBatchUsage, report);

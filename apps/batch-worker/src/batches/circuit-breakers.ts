@@ -75,9 +75,10 @@ export class CircuitBreakers {
     return true;
   }
 
-  end(name: string, isProbe: boolean, news: BreakerNews): BreakerChange {
+  /** @param askedMs for how long the provider asked for quiet; null where it did not */
+  end(name: string, isProbe: boolean, news: BreakerNews, askedMs: number | null = null): BreakerChange {
     const breaker = this.breakers.get(name);
-    if (isProbe) return breaker === undefined ? null : this.probed(breaker, news);
+    if (isProbe) return breaker === undefined ? null : this.probed(breaker, news, askedMs);
     // What was under way when it opened says nothing new.
     if (news === 'none' || (breaker !== undefined && breaker.probeAtMs !== null)) return null;
     if (news === 'failed') return this.failed(breaker ?? this.remember(name));
@@ -85,11 +86,11 @@ export class CircuitBreakers {
     return null;
   }
 
-  /** Opens it, whatever its score. */
-  trip(name: string): BreakerChange {
+  /** Opens it, whatever its score, for as long as the provider asked for quiet. */
+  trip(name: string, askedMs: number): BreakerChange {
     const breaker = this.breakers.get(name) ?? this.remember(name);
     if (breaker.probeAtMs !== null) return null;
-    this.pause(breaker);
+    this.pause(breaker, askedMs);
     return 'opened';
   }
 
@@ -98,12 +99,17 @@ export class CircuitBreakers {
     for (const [name, { probeAtMs }] of this.breakers) if (probeAtMs !== null) yield name;
   }
 
-  private probed(breaker: Breaker, news: BreakerNews): BreakerChange {
+  private probed(breaker: Breaker, news: BreakerNews, askedMs: number | null): BreakerChange {
     breaker.isProbing = false;
     if (news === 'none') return null;
+    if (news === 'failed' && askedMs !== null) {
+      // It is there, and says itself when to ask again.
+      this.pause(breaker, askedMs);
+      return 'stays open';
+    }
     if (news === 'failed') {
       breaker.pauseMs = Math.min(LAST_PAUSE_MS, breaker.pauseMs * 2);
-      this.pause(breaker);
+      this.pause(breaker, this.ownPauseOf(breaker));
       return 'stays open';
     }
     breaker.probeAtMs = null;
@@ -116,7 +122,7 @@ export class CircuitBreakers {
   private failed(breaker: Breaker): BreakerChange {
     breaker.score += 1;
     if (breaker.score < this.opensAt) return null;
-    this.pause(breaker);
+    this.pause(breaker, this.ownPauseOf(breaker));
     return 'opened';
   }
 
@@ -126,9 +132,13 @@ export class CircuitBreakers {
     if (breaker.score === 0 && breaker.answersToForget <= 0) this.breakers.delete(name);
   }
 
-  private pause(breaker: Breaker): void {
+  private ownPauseOf({ pauseMs }: Breaker): number {
+    return pauseMs * (1 + JITTER * this.dice());
+  }
+
+  private pause(breaker: Breaker, forMs: number): void {
     if (breaker.probeAtMs === null) this.openNow += 1;
-    breaker.probeAtMs = this.nowMs() + breaker.pauseMs * (1 + JITTER * this.dice());
+    breaker.probeAtMs = this.nowMs() + forMs;
   }
 
   private remember(name: string): Breaker {

@@ -43,7 +43,7 @@ describe(LaneQuotas.name, () => {
   it('pauses one quota and no other', () => {
     call(held('acme one'), { ...FAILED, pauseMs: SECOND });
     expect(mayCall('acme two', 'acme one', 'acme:own one')).toEqual([true, false, true]);
-    expect(quotas.keptOut([])).toEqual({ models: [{ account: 'acme', upstreamModel: 'one' }], apiKeyHashes: [] });
+    expect(quotas.keptOut([])).toEqual({ models: [{ account: 'acme', upstreamModel: 'one' }], apiKeyHashes: [], segments: [] });
     jest.advanceTimersByTime(SECOND);
     expect(mayCall('acme one')).toEqual([true]);
     expect(keptOut([])).toEqual([]);
@@ -246,7 +246,7 @@ describe(LaneQuotas.name, () => {
     const [mine, other] = [held('acme one', 100, 'mine'), held('acme one', 1, 'other')];
     fail(mine, SLOTS, CALLER_FAILED);
     expect([mine, other].map((segment) => quotas.mayCall(segment))).toEqual([false, true]);
-    expect(quotas.keptOut([mine, other])).toEqual({ models: [], apiKeyHashes: ['mine'] });
+    expect(quotas.keptOut([mine, other])).toEqual({ models: [], apiKeyHashes: ['mine'], segments: [] });
     expect(quotas.isShort([mine, other])).toBe(true);
     jest.advanceTimersByTime(1.2 * SECOND);
     expect(due).toBe(1);

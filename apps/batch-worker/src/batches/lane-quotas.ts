@@ -5,6 +5,7 @@ import { CircuitBreakers, type BreakerChange, type BreakerNews } from './circuit
 import type { HeldSegment } from './held-segment';
 import { countBreakerOpening, showOpenBreakers } from './lane-metrics';
 import { runnableByQuota, waitingByQuota } from './line-order';
+import { ProbeOrder } from './probe-order';
 import { QuotaPauses } from './quota-pauses';
 import { QuotaWindows, type CallEnd, type WindowTicket } from './quota-windows';
 
@@ -56,6 +57,8 @@ export class LaneQuotas {
   private readonly breakers: CircuitBreakers;
   /** Of API keys: their owners, credentials or own keys are the trouble. */
   private readonly callers: CircuitBreakers;
+  /** Which lines are the probes of quotas whose breakers are open. */
+  readonly probes: ProbeOrder;
   private readonly lastPauses = new Map<string, { readonly untilMs: number; isAnswered: boolean }>();
   private readonly nowMs: () => number;
 
@@ -67,6 +70,7 @@ export class LaneQuotas {
     this.givenBack = new QuotaPauses(nowMs);
     this.breakers = new CircuitBreakers(slots, nowMs);
     this.callers = new CircuitBreakers(slots, nowMs);
+    this.probes = new ProbeOrder(this.breakers, nowMs);
   }
 
   mayCall(segment: HeldSegment): boolean {
@@ -90,8 +94,14 @@ export class LaneQuotas {
   ): void {
     this.windows.end(window, callEnd, isHeard);
     const asksForQuiet = pauseMs !== null && this.pause(segment, window.startedAtMs, pauseMs);
-    const change = this.breakers.end(segment.quota, probesQuota, asksForQuiet && !probesQuota ? 'none' : quota);
-    if (quota === 'worked') this.answeredSincePause(segment.quota);
+    const said = asksForQuiet && !probesQuota ? 'none' : quota;
+    const change = this.breakers.end(segment.quota, probesQuota, said, pauseMs);
+    if (quota === 'worked') {
+      this.answeredSincePause(segment.quota);
+      this.probes.answered(segment);
+    } else if (quota === 'failed' && !asksForQuiet) {
+      this.probes.failed(segment);
+    }
     if (change === 'closed') this.windows.restart(segment.quota);
     const { apiKeyHash, provider } = segment.claim;
     this.changed(change, this.breakers, segment.quota, 'quota', provider);
@@ -169,7 +179,11 @@ export class LaneQuotas {
       if (!this.breakers.admits(quota) || (waiting.get(quota) ?? 0) > 0) quotas.add(quota);
     }
     const groups = this.options.groups();
-    return { models: [...quotas].flatMap((quota) => groups.membersOf(quota)), apiKeyHashes: this.keptOutKeys(held) };
+    return {
+      models: [...quotas].flatMap((quota) => groups.membersOf(quota)),
+      apiKeyHashes: this.keptOutKeys(held),
+      segments: this.probes.postponed(),
+    };
   }
 
   /**
@@ -199,7 +213,7 @@ export class LaneQuotas {
     this.pauses.pause(quota, durationMs);
     // Calls that were under way when the last pause began are part of it.
     if (last !== undefined && callBeganMs < last.untilMs) return true;
-    const change = last?.isAnswered === false ? this.breakers.trip(quota) : null;
+    const change = last?.isAnswered === false ? this.breakers.trip(quota, durationMs) : null;
     this.changed(change, this.breakers, quota, 'quota', claim.provider);
     if (this.lastPauses.size >= MOST_PAUSES) this.lastPauses.clear();
     this.lastPauses.set(quota, { untilMs: this.nowMs() + durationMs, isAnswered: false });

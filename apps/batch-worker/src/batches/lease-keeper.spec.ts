@@ -48,6 +48,21 @@ describe(LeaseKeeper.name, () => {
     expect([lost!.lost, lost!.calls.aborted]).toEqual([true, true]);
   });
 
+  it('extends the leases of all batches but one whose segments are locked, and keeps that one', async () => {
+    const claim = { batchNumber: 2n, number: 7, fence: 1n, attempts: 1, windowEndsAtMs: 1_000 } as ClaimedSegment;
+    held.add(new HeldSegment(claim, LINES, 'acme model'));
+    const extended: number[] = [];
+    kept = (leases) => {
+      if (leases.some(({ batchNumber }) => batchNumber === 1n)) {
+        throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
+      }
+      extended.push(...leases.map(({ number }) => number));
+      return leases;
+    };
+    await keeper.renew();
+    expect([numbers(), extended, failures]).toEqual([[0, 1, 7], [7], 1]);
+  });
+
   it('takes over what each renewal says is left of the window', async () => {
     kept = (leases) => leases.map((lease) => ({ ...lease, windowEndsAtMs: 2_000 + lease.number }));
     await keeper.renew();

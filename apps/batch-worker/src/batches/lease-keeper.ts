@@ -1,4 +1,4 @@
-import type { BatchSegmentsRepository, SegmentLease, TimedLease } from '@libs/persistence';
+import { storeApart, type BatchSegmentsRepository, type SegmentLease, type TimedLease } from '@libs/persistence';
 import type { HeldSegment } from './held-segment';
 import type { HeldSegments } from './held-segments';
 import { leaseName } from './lease-name';
@@ -38,16 +38,39 @@ export class LeaseKeeper {
     const segments = [...this.held];
     if (segments.length + this.outlived.length === 0) return;
     try {
-      const claims = segments.map((segment) => segment.claim);
-      const renewed = await this.segments.renew(claims, LEASE_MS);
-      const lost = this.lostOf(segments, renewed);
+      const { lost, error } = await this.extend(segments);
       await this.outlive(lost);
-      this.failures = 0;
+      if (error === null) this.failures = 0;
+      else this.failed(error);
       this.options.onRound();
     } catch (error) {
-      this.failures += 1;
-      this.options.onFailure('leases could not be renewed', error);
+      this.failed(error);
     }
+  }
+
+  private failed(error: unknown): void {
+    this.failures += 1;
+    this.options.onFailure('leases could not be renewed', error);
+  }
+
+  /**
+   * Extends the leases of each batch by themselves where segments are locked, as they are while a batch ends: of those
+   * nothing is known for now. Returns those that are lost, and what kept others from being extended.
+   *
+   * @throws what kept all of them from being extended
+   */
+  private async extend(segments: readonly HeldSegment[]): Promise<{ lost: HeldSegment[]; error: unknown }> {
+    const { stored, stuck, refused, failed } = await storeApart(
+      segments,
+      async (some) => {
+        const claims = some.map(({ claim }) => claim);
+        return this.lostOf(some, await this.segments.renew(claims, LEASE_MS));
+      },
+      ({ claim }) => claim.batchNumber,
+    );
+    const error = failed?.error ?? [...stuck, ...refused][0]?.error ?? null;
+    if (stored.length === 0 && error !== null) throw error;
+    return { lost: stored.flatMap(({ result }) => result), error };
   }
 
   /** Takes over what PostgreSQL says of leases, and lets go of those that it does not name. */

@@ -37,11 +37,17 @@ export function nextLine(
   return first?.next() ?? null;
 }
 
-function compare({ claim: one }: HeldSegment, { claim: other }: HeldSegment, shares: WorkspaceShares): number {
-  if (one.workspaceId !== other.workspaceId) {
-    const difference = shares.of(one.workspaceId) - shares.of(other.workspaceId);
+function compare(one: HeldSegment, other: HeldSegment, shares: WorkspaceShares): number {
+  const [oneWorkspace, otherWorkspace] = [one.claim.workspaceId, other.claim.workspaceId];
+  if (oneWorkspace !== otherWorkspace) {
+    const difference = shares.of(oneWorkspace) - shares.of(otherWorkspace);
     if (difference !== 0) return difference;
   }
+  return byDeadline(one, other);
+}
+
+/** Orders segments: of the batch that must end first before others, and by their places in it. */
+export function byDeadline({ claim: one }: HeldSegment, { claim: other }: HeldSegment): number {
   return (
     one.expiresAtMs - other.expiresAtMs || Number(one.batchNumber - other.batchNumber) || one.number - other.number
   );

@@ -63,7 +63,9 @@ export class ManagedLaneService {
   private claimWanted = false;
   private probeDue = false;
   private stopping = false;
-  private readonly mayBegin = (one: HeldSegment): boolean => this.slots.admits(one) && this.mayCall(one);
+  private readonly mayRun = (one: HeldSegment): boolean => one.hasNext && this.mayCall(one);
+  private readonly mayBegin = (one: HeldSegment): boolean =>
+    this.slots.admits(one) && this.quotas.probes.isNext(one) && this.mayCall(one);
 
   constructor(
     env: BatchWorkerEnv,
@@ -166,6 +168,7 @@ export class ManagedLaneService {
   private pump(): void {
     if (this.stopping) return;
     if (this.suspects.wantsQuiet) return this.comeToRest();
+    this.quotas.probes.choose(this.held, this.mayRun);
     while (this.slots.hasFree && this.writer.pending < this.concurrency * UNCOMMITTED_PER_SLOT) {
       const line = nextLine(this.held, this.shares, this.mayBegin);
       if (line === null) break;
@@ -214,6 +217,7 @@ export class ManagedLaneService {
         for (const [index, claim] of some.entries()) this.hold(claim, lines[index]!);
         this.pump();
       }
+      if (this.quotas.probes.forgetPostponed(this.held)) this.claimWanted = this.probeDue = true;
     } catch (error) {
       this.warn('segments could not be claimed', error);
     } finally {

@@ -155,6 +155,15 @@ describe(ProviderHealth.name, () => {
       expect(health.admits({ endpoint: sibling })).toBe(true);
     });
 
+    it('rest after many 429s for no longer than the provider asked', () => {
+      for (let call = 0; call < 20; call += 1) health.succeeded(endpoint);
+      for (let call = 0; call < 20; call += 1) health.failed(endpoint, 1, { isQuota: true });
+      expect(health.restOf(endpoint)).toMatchObject({ because: 'quota' });
+      nowMs += 1_000;
+      expect(health.restOf(endpoint)).toBeNull();
+      expect(health.hadOutage(endpoint)).toBe(false);
+    });
+
     it('rest all models of a quota group after a 429 of one of them', () => {
       const [one, other] = ['one', 'other'].map((upstreamModel) => anEndpoint({ upstreamModel, quotaGroup: 'g' }));
       health.failed(one!, 7, { isQuota: true });

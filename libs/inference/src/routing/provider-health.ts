@@ -115,8 +115,13 @@ export class ProviderHealth implements HealthView {
   ): void {
     const nowMs = this.clock();
     const track = this.#trackOf(endpoint, credential);
-    track.outcomes.add(true, nowMs);
-    this.#updateBreaker(track, nowMs);
+    // A provider that says how long to wait for its quota is well, and is left alone for no longer than that.
+    if (isQuota && restSeconds > 0) {
+      track.isProbing = false;
+    } else {
+      track.outcomes.add(true, nowMs);
+      this.#updateBreaker(track, nowMs);
+    }
     if (restSeconds <= 0) return;
     const untilMs = nowMs + Math.min(restSeconds, LONGEST_REST_SECONDS) * 1_000;
     if (isQuota) {

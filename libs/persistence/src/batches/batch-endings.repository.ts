@@ -13,6 +13,11 @@ import type { BatchEnding, BatchStatus } from './batch.entity';
 export interface StoppingBatch {
   readonly id: string;
   readonly number: bigint;
+  readonly organizationId: string;
+}
+
+interface StoppingRow extends Omit<StoppingBatch, 'number'> {
+  readonly number: string;
 }
 
 /** `stopping`: it was asked before or is asked now. `settled`: it is over, or ends by itself. */
@@ -130,13 +135,13 @@ export class BatchEndingsRepository {
 
   /** Returns batches that are to end before their last line, those that are due first, without `exceptIds`. */
   async findStopping(limit: number, exceptIds: readonly string[] = []): Promise<StoppingBatch[]> {
-    const rows = await this.database.rows<{ id: string; number: string }>({
+    const rows = await this.database.rows<StoppingRow>({
       name: 'batches-stopping',
-      sql: `SELECT id, number FROM batches
+      sql: `SELECT id, number, organization_id AS "organizationId" FROM batches
             WHERE stop_by IS NOT NULL AND finalized_at IS NULL AND id <> ALL($2::text[]) ORDER BY stop_by LIMIT $1`,
       values: [limit, exceptIds],
     });
-    return rows.map(toStopping);
+    return rows.map((row) => ({ ...row, number: BigInt(row.number) }));
   }
 
   /**
@@ -203,8 +208,4 @@ async function closeUnheldSegments(session: Session, number: string): Promise<vo
       WHERE s.batch_number = $1 AND s.number = unheld.number`,
     values: [number],
   });
-}
-
-function toStopping(row: { readonly id: string; readonly number: string }): StoppingBatch {
-  return { id: row.id, number: BigInt(row.number) };
 }

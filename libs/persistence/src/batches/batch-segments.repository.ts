@@ -56,6 +56,8 @@ export class BatchSegmentsRepository {
         keptOut.models.map(({ upstreamModel }) => upstreamModel),
         keptOut.apiKeyHashes,
         keptOut.batchNumbers ?? [],
+        keptOut.segments?.map(({ batchNumber }) => batchNumber) ?? [],
+        keptOut.segments?.map(({ number }) => number) ?? [],
       ],
     });
     return rows.map((row) => toClaimedSegment(row, askedAtMs)).sort(byPosition);

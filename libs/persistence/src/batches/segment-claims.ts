@@ -131,6 +131,8 @@ export interface KeptOut {
   readonly apiKeyHashes: readonly string[];
   /** Absent: none. */
   readonly batchNumbers?: readonly bigint[];
+  /** Absent: none. */
+  readonly segments?: readonly Pick<SegmentLease, 'batchNumber' | 'number'>[];
 }
 
 export interface ClaimBounds {
@@ -152,6 +154,8 @@ export const CLAIM_SQL = `
             FROM batches b CROSS JOIN LATERAL (
               SELECT s.number, s.first_seq, s.last_seq FROM batch_segments s
               WHERE s.batch_number = b.number AND s.state = 'open' AND s.available_at <= now()
+                AND NOT EXISTS (SELECT 1 FROM unnest($9::bigint[], $10::integer[]) AS kept_out(batch_number, number)
+                  WHERE kept_out.batch_number = s.batch_number AND kept_out.number = s.number)
               ORDER BY s.number LIMIT $4
             ) s
             WHERE b.workspace_id = w.workspace_id AND ${AT_WORK}

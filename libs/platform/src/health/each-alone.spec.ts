@@ -39,6 +39,21 @@ describe(EachAlone.name, () => {
     expect(await failures()).toBe(1);
   });
 
+  it('tries one of those that share what fails, and the others five seconds later', async () => {
+    const tried: string[] = [];
+    const work = async (id: string): Promise<void> => {
+      tried.push(id);
+      if (id.startsWith('locked')) throw new Error('a lock timeout');
+    };
+    const all = (ids: readonly string[]): Promise<number> => each.forEach(ids, (id) => id, work, (id) => id.split(' ')[0]);
+    expect(await all(['locked 1', 'locked 2', 'locked 3', 'free 1', 'free 2'])).toBe(2);
+    expect(tried).toEqual(['locked 1', 'free 1', 'free 2']);
+    expect(each.restingIds()).toEqual(['locked 1', 'locked 2', 'locked 3']);
+    nowMs = 5_000;
+    expect(each.restingIds()).toEqual([]);
+    expect(await failures()).toBe(1);
+  });
+
   it('leaves a failing one alone for longer each time, up to five minutes', async () => {
     broken.add('a');
     const triedAtSeconds: number[] = [];

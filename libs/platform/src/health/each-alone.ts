@@ -62,15 +62,25 @@ export class EachAlone {
     }
   }
 
-  /** Runs `work` for each item in turn. Returns how many succeeded; never throws. */
+  /**
+   * Runs `work` for each item in turn. Returns how many succeeded; never throws.
+   *
+   * @param groupOf names what items share, such as an account that may be locked: where one fails, the others of its
+   *   group wait for five seconds, because each may take a timeout to fail
+   */
   async forEach<Item>(
     items: Iterable<Item>,
     idOf: (item: Item) => string,
     work: (item: Item) => Promise<unknown>,
+    groupOf?: (item: Item) => unknown,
   ): Promise<number> {
+    const failedGroups = new Set<unknown>();
     let succeeded = 0;
     for (const item of items) {
-      if (await this.run(idOf(item), () => work(item))) succeeded += 1;
+      const id = idOf(item);
+      if (groupOf !== undefined && failedGroups.has(groupOf(item))) this.waits(id);
+      else if (await this.run(id, () => work(item))) succeeded += 1;
+      else if (groupOf !== undefined) failedGroups.add(groupOf(item));
     }
     return succeeded;
   }
@@ -89,6 +99,10 @@ export class EachAlone {
     failures.inc({ task: this.task });
     if (before > 0) return;
     this.logger.warn(`${this.task}: ${id} failed and is tried again later: ${describeFailure(error)}`);
+  }
+
+  private waits(id: string): void {
+    this.rests.set(id, { failures: this.rests.get(id)?.failures ?? 0, untilMs: this.nowMs() + FIRST_REST_MS });
   }
 
   private recovered(id: string, { failures: count }: Rest): void {
