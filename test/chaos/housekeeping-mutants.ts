@@ -89,7 +89,7 @@ export const housekeepingMutants: readonly Mutant[] = [
     find: 'const second = await storeApart(failures,',
     replace: 'const second = await storeApart(failures.slice(failures.length),',
     project: 'integration',
-    spec: 'apps/batch-worker/src/batches/result-writer',
+    spec: 'apps/batch-worker/src/batches/store-outcomes',
     test: 'stores the other lines when PostgreSQL refuses one',
   },
   {

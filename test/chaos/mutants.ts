@@ -1,4 +1,5 @@
 import { accountMutants } from './account-mutants';
+import { apartMutants } from './apart-mutants';
 import { brokerMutants } from './broker-mutants';
 import { feedMutants } from './feed-mutants';
 import { intakeMutants } from './intake-mutants';
@@ -202,4 +203,5 @@ export const mutants: readonly Mutant[] = [
   ...housekeepingMutants,
   ...routingMutants,
   ...laneMutants,
+  ...apartMutants,
 ];

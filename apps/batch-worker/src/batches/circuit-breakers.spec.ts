@@ -58,6 +58,15 @@ describe(CircuitBreakers.name, () => {
     expect(probesAtSeconds).toEqual([1, 3, 7, 15, 31, 61, 91]);
   });
 
+  it('waits for as long as it is asked to, however often', () => {
+    expect(breakers.trip('acme', 700)).toBe('opened');
+    for (let probe = 0; probe < 3; probe += 1) {
+      expect(breakers.remainingMs('acme')).toBe(700);
+      nowMs += 700;
+      expect(breakers.end('acme', breakers.begin('acme'), 'failed', 700)).toBe('stays open');
+    }
+  });
+
   it('spreads the probes of several workers', () => {
     breakers = new CircuitBreakers(
       SLOTS,

@@ -43,7 +43,11 @@ describe(LaneQuotas.name, () => {
   it('pauses one quota and no other', () => {
     call(held('acme one'), { ...FAILED, pauseMs: SECOND });
     expect(mayCall('acme two', 'acme one', 'acme:own one')).toEqual([true, false, true]);
-    expect(quotas.keptOut([])).toEqual({ models: [{ account: 'acme', upstreamModel: 'one' }], apiKeyHashes: [], segments: [] });
+    expect(quotas.keptOut([])).toEqual({
+      models: [{ account: 'acme', upstreamModel: 'one' }],
+      apiKeyHashes: [],
+      segments: [],
+    });
     jest.advanceTimersByTime(SECOND);
     expect(mayCall('acme one')).toEqual([true]);
     expect(keptOut([])).toEqual([]);

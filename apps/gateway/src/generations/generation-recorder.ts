@@ -11,7 +11,13 @@ import {
 import { counter, gauge, tracing } from '@libs/platform';
 import { callSpan } from './call-span';
 import { CallerCredits } from './caller-credits';
-import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks, type UnpaidCall } from './generation-ticket';
+import {
+  GenerationTicket,
+  type CallOutcome,
+  type Opening,
+  type TicketBooks,
+  type UnpaidCall,
+} from './generation-ticket';
 import { byokOf, openingRowOf, settlementOf } from './generation-rows';
 import { Gathering } from './gathering';
 import { HoldExtensions } from './hold-extensions';

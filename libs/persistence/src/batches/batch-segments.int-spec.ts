@@ -135,6 +135,17 @@ describe(BatchSegmentsRepository.name, () => {
     expect(await claimedBut({ models, apiKeyHashes: ['b'.repeat(64)] })).toEqual([]);
   });
 
+  it('leaves out segments that are kept out, and takes the others of their batch', async () => {
+    await started(40);
+    const all = await segments.claim(64, LEASE_MS);
+    await segments.release(all);
+    const [failed, ...others] = all;
+    const keptOut = { models: [], apiKeyHashes: [], segments: [failed!] };
+    const claims = await segments.claim(64, LEASE_MS, { keptOut });
+    expect(claims.map(({ number }) => number)).toEqual(others.map(({ number }) => number));
+    expect(others.length).toBeGreaterThan(0);
+  });
+
   it('say at each lease and renewal how much of the window PostgreSQL has left, whatever the time is here', async () => {
     const batch = await started(4);
     const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 25 * HOUR_MS);
@@ -265,7 +276,7 @@ describe(BatchSegmentsRepository.name, () => {
 
   /** Pages that a claim touches, wherever they are; nothing is claimed. */
   async function pagesOfClaim(): Promise<number> {
-    const values = [64, LEASE_MS, [], rankedAtMost(64), 512, [], [], []];
+    const values = [64, LEASE_MS, [], rankedAtMost(64), 512, [], [], [], [], []];
     const plans: { readonly 'QUERY PLAN': readonly { readonly Plan: Readonly<Record<string, number>> }[] }[] = [];
     const undone = opened.database.transaction(async (session) => {
       plans.push(

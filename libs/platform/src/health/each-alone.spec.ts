@@ -45,7 +45,13 @@ describe(EachAlone.name, () => {
       tried.push(id);
       if (id.startsWith('locked')) throw new Error('a lock timeout');
     };
-    const all = (ids: readonly string[]): Promise<number> => each.forEach(ids, (id) => id, work, (id) => id.split(' ')[0]);
+    const all = (ids: readonly string[]): Promise<number> =>
+      each.forEach(
+        ids,
+        (id) => id,
+        work,
+        (id) => id.split(' ')[0],
+      );
     expect(await all(['locked 1', 'locked 2', 'locked 3', 'free 1', 'free 2'])).toBe(2);
     expect(tried).toEqual(['locked 1', 'free 1', 'free 2']);
     expect(each.restingIds()).toEqual(['locked 1', 'locked 2', 'locked 3']);
