@@ -12,6 +12,7 @@ import { HttpsHost, selfSignedCertificate } from '@libs/platform/testing';
 import { checkCall, type IncomingCall } from '../../inference/checked-call';
 import { HtmlReader } from '../../parsers/html-reader';
 import { ParserPool } from '../../parsers/parser-pool';
+import { outsideWork } from '../../parsers/testing/outside-work';
 import { PdfReader } from '../../parsers/pdf-reader';
 import { SearchServer } from '../../server-tools/testing/search-server';
 import { PageReader } from '../../server-tools/web-fetch-pages/page-reader';
@@ -63,7 +64,8 @@ export class PluginBench {
   runFor(api: StreamableApi, body: object): PluginRun | null {
     const bytes = Buffer.from(JSON.stringify(body));
     const caller = { organizationId: 'org', workspaceId: 'ws', keyHash: 'hash' } as unknown as Principal;
-    const call: IncomingCall = { generationId: 'gen-1', caller, body: bytes, parsed: body, abort: this.abort };
+    const { memory } = outsideWork();
+    const call: IncomingCall = { generationId: 'gen-1', caller, body: bytes, parsed: body, abort: this.abort, memory };
     return this.#plugins().runFor(api, call, checkCall(api, body));
   }
 
