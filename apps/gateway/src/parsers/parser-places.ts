@@ -82,7 +82,7 @@ export class ParserPlaces {
   /** Whoever waits, or comes later, gets no place. */
   close(): void {
     this.#isClosed = true;
-    for (const { enter } of [...this.#waiting]) enter(false);
+    for (const { enter } of this.#waiting) enter(false);
   }
 
   #wait(parser: ParserName, holders: readonly string[], signal: AbortSignal): Promise<boolean> {
