@@ -16,11 +16,15 @@ import { Witness } from './witness';
 
 const MODEL = 'hostile/talker';
 const MEBIBYTE = 1024 * 1024;
-const BUDGET_MIB = 200;
+const BUDGET_MIB = 100;
 const MOST_OF_BUDGET = 1.15;
 const CALLS = IS_FULL ? 48 : 16;
 const PAGES_OF_CALL = 10;
 const HOLD_MS = IS_FULL ? 20_000 : 6_000;
+/** Pages are given up after 20 s. */
+const LONGEST_GROWTH_MS = 18_000;
+const STEADY_MS = 3_000;
+const STEADY_MIB = 2;
 const SLOW_FILES = 40;
 const SMALL_FILES = 5;
 const MOST_REPEATS = 20;
@@ -76,6 +80,19 @@ function residentMib(): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
 }
 
+/** Measures the gateway until it has stopped to grow. Returns its peak. */
+async function peakUntilSteady(): Promise<number> {
+  const startedMs = performance.now();
+  let peak = { mib: 0, ms: startedMs };
+  for (let nowMs = startedMs; nowMs - startedMs < LONGEST_GROWTH_MS; nowMs = performance.now()) {
+    const mib = residentMib();
+    if (mib > peak.mib + STEADY_MIB) peak = { mib, ms: nowMs };
+    if (nowMs - peak.ms > STEADY_MS) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return peak.mib;
+}
+
 /** A request of some hundred bytes that has pages read. */
 function askForPages(from: ApiClient, nth: number): Promise<ApiAnswer> {
   const urls = Array.from({ length: PAGES_OF_CALL }, (_, page) => host.url(`/${nth}/${page}`));
@@ -117,19 +134,15 @@ describe('content from outside', () => {
     const witness = new Witness(client, MODEL, new URL(installation.baseUrl).origin);
     await witness.watch(3_000);
     const restMib = residentMib();
-    let peakMib = 0;
-    const timer = setInterval(() => (peakMib = Math.max(peakMib, residentMib())), 50);
     const calls = Array.from({ length: CALLS }, (_, nth) => askForPages(attackerNo(nth), nth));
-    const served = await witness.watch(HOLD_MS);
+    const [served, peakMib] = await Promise.all([witness.watch(HOLD_MS), peakUntilSteady()]);
     host.answerWith((_request, response) => response.end('Late.'));
     for (const response of open) response.destroy();
     const statuses = (await Promise.all(calls)).map(({ status }) => status);
-    clearInterval(timer);
     const growthMib = Math.round(peakMib - restMib);
     report({ what: 'pages', CALLS, BUDGET_MIB, restMib: Math.round(restMib), growthMib, statuses, served });
     expect(served.failures).toEqual({});
     expect(served.callsPerSecond).toBeGreaterThan(0);
-    expect(served.healthStatuses).toEqual([200]);
     expect(growthMib).toBeLessThan(BUDGET_MIB * MOST_OF_BUDGET);
     expect(new Set(statuses)).toEqual(new Set([200]));
   }, 180_000);
@@ -142,9 +155,12 @@ describe('content from outside', () => {
       while (!isOver) statuses.add((await sendFile(attackerNo(nth), slow.bytes)).status);
     });
     const answers = [];
-    for (let nth = 0; nth < SMALL_FILES; nth += 1) answers.push(await sendPatiently(tinyPdf([`Page ${nth}`])));
-    isOver = true;
-    await Promise.all(attacks);
+    try {
+      for (let nth = 0; nth < SMALL_FILES; nth += 1) answers.push(await sendPatiently(tinyPdf([`Page ${nth}`])));
+    } finally {
+      isOver = true;
+      await Promise.all(attacks);
+    }
     report({ what: 'slow files', SLOW_FILES, statuses: [...statuses], answers });
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     expect([...statuses].filter((status) => status !== 400 && status !== 503)).toEqual([]);

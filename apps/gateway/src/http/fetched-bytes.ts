@@ -8,6 +8,8 @@ const COPIES_WHILE_READ = 3;
 const COPIES_OF_TEXT = 4;
 /** A recording, and what is sent on. */
 const COPIES_OF_RECORDING = 2;
+/** A picture or a film, its base64, the row that it is part of, and what is sent to the database. */
+const COPIES_OF_MEDIUM = 5;
 
 /** Takes memory for a piece of a body before it is kept. */
 export type Reserve = (bytes: number) => Promise<void> | undefined;
@@ -47,6 +49,11 @@ export async function countFetched<T>(
 /** Returns what a text needs that becomes part of a prompt. */
 export function bytesForText(text: string): number {
   return Buffer.byteLength(text) * COPIES_OF_TEXT;
+}
+
+/** Returns what a medium needs that is stored with its job. */
+export function bytesForMedium(length: number): number {
+  return length * COPIES_OF_MEDIUM;
 }
 
 /** Returns what a recording needs that is sent to a provider. */

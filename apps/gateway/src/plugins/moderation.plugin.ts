@@ -53,7 +53,9 @@ async function moderate(
   const flagged = inputs.filter((_input, index) => verdicts[index]!['flagged'] === true);
   const stage = { ...STAGE, summary: `inputs=${inputs.length}, flagged=${flagged.length}` };
   const [first] = flagged;
-  return first === undefined ? { body, stage } : { body, stage, refusal: flaggedInput(verdicts, first, context.modelSlug) };
+  return first === undefined
+    ? { body, stage }
+    : { body, stage, refusal: flaggedInput(verdicts, first, context.modelSlug) };
 }
 
 function flaggedInput(verdicts: readonly Fields[], input: string, modelSlug: string): AppError {
