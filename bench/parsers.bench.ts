@@ -15,7 +15,7 @@ import { median, rounded } from './support/statistics';
  */
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 200);
 const STARTS = 5;
-const never = new AbortController().signal;
+const never = { holders: ['workspace', 'organization'], signal: new AbortController().signal };
 
 const PAGE = 'A line of words that somebody wrote for others to read. '.repeat(50);
 const HTML = `<title>A page</title>${`<p>${PAGE}<a href="/next">next</a></p>`.repeat(20)}`;

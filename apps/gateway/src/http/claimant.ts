@@ -1,3 +1,4 @@
+import type { Principal } from '@libs/contracts';
 import type { AuthenticatedRequest } from '../auth/caller.decorator';
 import { sourceOf } from '../limits/source-address';
 import type { Claimant } from './request-claim';
@@ -6,6 +7,10 @@ import type { Claimant } from './request-claim';
 export function claimantOf(request: AuthenticatedRequest): Claimant {
   const { principal } = request;
   if (principal === undefined) return { isPublic: true, holders: [sourceOf(request.ip), 'public'] };
-  const { workspaceId, organizationId } = principal;
-  return { isPublic: false, holders: [workspaceId ?? organizationId, organizationId] };
+  return { isPublic: false, holders: holdersOf(principal) };
+}
+
+/** Returns who holds what is taken for a caller: its workspace, then its organization. */
+export function holdersOf({ workspaceId, organizationId }: Principal): readonly string[] {
+  return [workspaceId ?? organizationId, organizationId];
 }

@@ -47,6 +47,11 @@ describe(MemoryBudget.name, () => {
 
 describe(RequestClaim.name, () => {
   const small = (): EdgePools => new EdgePools({ inFlight: 10, arriving: 10, memoryBytes: 100 });
+  const workingOf = (pools: EdgePools, claimant: Claimant): RequestClaim => {
+    const claim = new RequestClaim(pools);
+    claim.work(claimant);
+    return claim;
+  };
 
   it('gives everything back when the request is over', async () => {
     const pools = small();
@@ -107,6 +112,67 @@ describe(RequestClaim.name, () => {
     first.release();
     await second.reserve(ofA, 10);
     expect(pools.memory.reserved).toBe(10);
+  });
+
+  it('adds what is fetched for a request to its body, as fairly as bodies share', async () => {
+    const pools = small();
+    const [first, second] = [workingOf(pools, ofA), workingOf(pools, ofB)];
+    await first.reserve(ofA, 20);
+    expect(first.add(30)).toBeUndefined();
+    expect(pools.memory.reserved).toBe(50);
+    const waits = first.add(20);
+    expect(waits).toBeInstanceOf(Promise);
+    expect(second.add(20)).toBeUndefined();
+    first.give(30);
+    await waits;
+    expect(pools.memory.reserved).toBe(60);
+    first.release();
+    second.release();
+    expect(pools.memory.reserved).toBe(0);
+  });
+
+  it('refuses what is fetched where there is no room for a while, and has nothing of it then', async () => {
+    const pools = small();
+    const claim = workingOf(pools, ofA);
+    await expect(claim.add(101)).rejects.toMatchObject({ code: 'provider_overloaded', retryAfterSeconds: 1 });
+    claim.give(101);
+    expect(pools.memory.reserved).toBe(0);
+  });
+
+  it('gives back no more than was added', async () => {
+    const pools = small();
+    const claim = workingOf(pools, ofA);
+    await claim.reserve(ofA, 20);
+    await claim.add(10);
+    claim.give(1_000);
+    claim.give(10);
+    expect(pools.memory.reserved).toBe(20);
+  });
+
+  it('counts what is fetched before and after the body is gone', async () => {
+    const pools = small();
+    const claim = workingOf(pools, ofA);
+    await claim.reserve(ofA, 20);
+    await claim.add(10);
+    claim.freeMemory();
+    await claim.add(5);
+    expect(pools.memory.reserved).toBe(15);
+    claim.give(10);
+    expect(pools.memory.reserved).toBe(5);
+    claim.release();
+    expect(pools.memory.reserved).toBe(0);
+  });
+
+  it('adds nothing to a request that is over, and gives back what was granted too late', async () => {
+    const pools = small();
+    const [first, second] = [workingOf(pools, ofA), workingOf(pools, ofB)];
+    await first.add(60);
+    const waits = second.add(60);
+    second.release();
+    first.release();
+    await waits;
+    expect(first.add(10)).toBeUndefined();
+    expect(pools.memory.reserved).toBe(0);
   });
 
   it('does not let public requests take the places of others', () => {

@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import { counter } from '@libs/platform';
+import type { CallMemory } from '../parsers/outside-work';
 import type { EdgePools } from './edge-pools';
 import type { SharedPool } from './shared-pool';
 
@@ -21,10 +22,13 @@ export interface Claimant {
  * What one request has taken of the pools of its process: a place while its body arrives, then one while it is worked
  * on, and memory. All of it is given back when the request is over; what comes later than that takes nothing.
  */
-export class RequestClaim {
+export class RequestClaim implements CallMemory {
   #place: SharedPool | null = null;
   #holders: readonly string[] = [];
+  /** Of its bodies. */
   #bytes = 0;
+  /** Of what was fetched for it. */
+  #added = 0;
   #isOver = false;
   #isBeyondRoom = false;
 
@@ -63,7 +67,7 @@ export class RequestClaim {
     const missing = this.pools.memory.most(bytes) - this.#bytes;
     if (missing <= 0 || this.#isOver) return;
     this.#holders = holders;
-    if (!this.pools.memory.take(holders, missing)) throw outOfMemory();
+    if (!this.pools.memory.take(holders, missing)) throw outOfMemory('the request body');
     this.#bytes += missing;
   }
 
@@ -82,6 +86,27 @@ export class RequestClaim {
     this.#bytes += missing;
   }
 
+  /**
+   * Takes so many bytes more than the request has. Those that hold a part may wait for one another: none waits for
+   * long, and whoever gets nothing gives back what it has.
+   *
+   * @throws AppError provider_overloaded when there is no room within a short time, at once or by the promise
+   */
+  add(bytes: number): Promise<void> | undefined {
+    if (this.#isOver) return undefined;
+    if (!this.pools.memory.take(this.#holders, bytes)) return this.#waitToAdd(bytes);
+    this.#added += bytes;
+    return undefined;
+  }
+
+  /** Gives bytes back that were added; never more than that. */
+  give(bytes: number): void {
+    const given = Math.min(bytes, this.#added);
+    if (given <= 0) return;
+    this.#added -= given;
+    this.pools.memory.give(this.#holders, given);
+  }
+
   /** Whether an answer was kept that found no room. */
   get isBeyondRoom(): boolean {
     return this.#isBeyondRoom;
@@ -92,7 +117,7 @@ export class RequestClaim {
     return this.pools.memory.heldBy(this.#holders);
   }
 
-  /** The bodies are gone, although the request goes on. */
+  /** The bodies are gone, although the request goes on; what was added is not. */
   freeMemory(): void {
     if (this.#bytes === 0) return;
     const bytes = this.#bytes;
@@ -103,15 +128,23 @@ export class RequestClaim {
   release(): void {
     this.#isOver = true;
     this.freeMemory();
+    this.give(this.#added);
     this.#leavePlace();
   }
 
   async #wait(bytes: number): Promise<void> {
     const holders = this.#holders;
-    if (!(await this.pools.memory.wait(holders, bytes))) throw outOfMemory();
+    if (!(await this.pools.memory.wait(holders, bytes))) throw outOfMemory('the request body');
     // The caller may have left meanwhile.
     if (this.#isOver) this.pools.memory.give(holders, bytes);
     else this.#bytes += bytes;
+  }
+
+  async #waitToAdd(bytes: number): Promise<void> {
+    const holders = this.#holders;
+    if (!(await this.pools.memory.wait(holders, bytes))) throw outOfMemory('what is fetched');
+    if (this.#isOver) this.pools.memory.give(holders, bytes);
+    else this.#added += bytes;
   }
 
   #move(pool: SharedPool, holders: readonly string[]): boolean {
@@ -129,8 +162,8 @@ export class RequestClaim {
   }
 }
 
-function outOfMemory(): AppError {
-  return overloaded('memory', 'there is no memory for the request body');
+function outOfMemory(what: string): AppError {
+  return overloaded('memory', `there is no memory for ${what}`);
 }
 
 export type RefusalReason = 'arriving' | 'in_flight' | 'memory' | 'connections' | 'credits';

@@ -97,6 +97,7 @@ export class CallReplier {
       betas: (headers['x-anthropic-beta'] ?? headers['anthropic-beta'])?.toString(),
       client: clientOf(headers, request.id, this.serviceName),
       abort: life.abort,
+      memory: request.life.claim,
     };
     const metadataMember = metadataMemberFor(headers, this.serviceName);
     const contents = this.contents?.isWanted(call) ? this.contents : null;
@@ -190,7 +191,10 @@ function unansweredCall(api: StreamableApi, { call, request }: Conversation, thr
   };
 }
 
-/** A prompt may be long, and so may the answer to it be: nobody reads what was asked any more. */
+/**
+ * A prompt may be long, and so may the answer to it be: nobody reads what was asked any more. What plugins and tools
+ * fetched stays in turns to come.
+ */
 function letGo(request: ExplainedRequest): void {
   request.body = undefined;
   request.rawBody = undefined;

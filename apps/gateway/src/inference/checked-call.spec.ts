@@ -1,6 +1,7 @@
 import type { Principal } from '@libs/contracts';
 import { Cancellation } from '@libs/inference';
 import { aPrincipal } from '@libs/platform/testing';
+import { outsideWork } from '../parsers/testing/outside-work';
 import { checkCall, routedRequest, type IncomingCall } from './checked-call';
 
 const caller = aPrincipal({ organizationId: 'acme' });
@@ -12,6 +13,7 @@ const callOf = (parsed: object, values: Partial<IncomingCall> = {}): IncomingCal
   body: Buffer.from(JSON.stringify(parsed)),
   parsed,
   abort: new Cancellation(),
+  memory: outsideWork().memory,
   ...values,
 });
 

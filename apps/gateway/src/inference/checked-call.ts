@@ -26,6 +26,7 @@ import {
   type StickyKey,
 } from '@libs/inference';
 import { plainValidator } from '@libs/platform';
+import type { CallMemory } from '../parsers/outside-work';
 import type { CallClient } from './call-client';
 import { credentialScopeOf } from './credential-scope';
 import { routeWishOf, type RouteWish } from './route-request';
@@ -50,6 +51,8 @@ export interface IncomingCall {
   readonly client?: CallClient;
   /** Aborted when the caller has left or the process must stop; also by the service, when the money is refused. */
   readonly abort: Cancellation;
+  /** For what is fetched for the call. */
+  readonly memory: CallMemory;
 }
 
 /** What a body that fits its API asks for. */

@@ -191,7 +191,7 @@ export class InferenceService {
   }
 
   private turnsFor(api: StreamableApi, call: IncomingCall, models: readonly string[]): ServerToolCall | null {
-    return this.serverTools?.callFor(api, call.parsed, models, call.caller) ?? null;
+    return this.serverTools?.callFor(api, call.parsed, models, call) ?? null;
   }
 
   /** Makes the call once its money is there, and ends it when the money turns out not to be. */

@@ -12,12 +12,16 @@ import {
   type AudioFormat,
   type AudioInput,
   type AudioLength,
-  type Cancellation,
 } from '@libs/inference';
 import type { Egress } from '@libs/platform';
+import { bytesForRecording, countFetched, type Reserve } from '../http/fetched-bytes';
+import type { IncomingCall } from './checked-call';
 
 /** 25 MB of the interface, counted as 25 · 2^20: of a file, and of what is in base64. */
 export const MAX_AUDIO_BYTES = 25 * 1024 * 1024;
+
+/** The call for which a recording is fetched. */
+export type AudioCall = Pick<IncomingCall, 'abort' | 'memory'>;
 
 const DOWNLOAD_TIMEOUT_MS = 30_000;
 const MAX_REDIRECTS = 3;
@@ -47,14 +51,15 @@ function judge(bytes: AudioBytes, format: AudioFormat, member: string): AudioLen
  *
  * @throws AppError invalid_request
  */
-export function audioAt(url: string, wanted: string | null, egress: Egress, abort: Cancellation): AudioInput {
+export function audioAt(url: string, wanted: string | null, egress: Egress, call: AudioCall): AudioInput {
   egress.check(url, MEMBER);
   const format = wanted === null ? audioFormatOfFile(new URL(url).pathname) : formatNamed(wanted, 'input_audio.format');
   if (format === null) throw wrong('input_audio.format', 'is required where the URL does not end in one');
   let fetched: Promise<AudioBytes> | null = null;
   let length: AudioLength | null = null;
   const load = async (): Promise<AudioBytes> => {
-    const bytes = await download(url, egress, abort);
+    const read = (reserve: Reserve): Promise<AudioBytes> => download(url, egress, call, reserve);
+    const bytes = await countFetched(call.memory, read, (whole) => bytesForRecording(whole.length));
     length = judge(bytes, format, MEMBER);
     return bytes;
   };
@@ -63,7 +68,7 @@ export function audioAt(url: string, wanted: string | null, egress: Egress, abor
 
 const MEMBER = 'input_audio.url';
 
-async function download(url: string, egress: Egress, abort: Cancellation): Promise<AudioBytes> {
+async function download(url: string, egress: Egress, { abort }: AudioCall, reserve: Reserve): Promise<AudioBytes> {
   const signal = toAbortSignal(abort);
   try {
     const { status, body } = await egress.fetch(url, {
@@ -73,6 +78,7 @@ async function download(url: string, egress: Egress, abort: Cancellation): Promi
       maxRedirects: MAX_REDIRECTS,
       subject: MEMBER,
       signal,
+      reserve,
     });
     if (status < 200 || status >= 300) throw wrong(MEMBER, `cannot be downloaded: its host answers ${status}`);
     return new AudioBytes([body]);

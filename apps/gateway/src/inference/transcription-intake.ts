@@ -1,11 +1,10 @@
 import { TranscriptionJsonDto } from '@libs/contracts';
-import type { Cancellation } from '@libs/inference';
 import { validateInstance, type Egress } from '@libs/platform';
 import type { FastifyRequest } from 'fastify';
 import { readBody } from '../http/read-body';
 import { isMultipart } from '../http/request-head';
 import type { IncomingTranscription } from './incoming-transcription';
-import { audioAt, audioOf, formatNamed } from './transcription-audio';
+import { audioAt, audioOf, formatNamed, type AudioCall } from './transcription-audio';
 import { decodeAudio, takeOutAudio } from './transcription-json';
 import { MAX_TRANSCRIPTION_BYTES, TranscriptionUpload, UPLOAD_PACE, type UploadPace } from './transcription-upload';
 
@@ -19,16 +18,16 @@ export class TranscriptionIntake {
   ) {}
 
   /** Resolves before all of a form is there, where it can be passed on. @throws AppError invalid_request naming the member; payload_too_large */
-  async read({ raw }: FastifyRequest, abort: Cancellation): Promise<IncomingTranscription> {
+  async read({ raw }: FastifyRequest, call: AudioCall): Promise<IncomingTranscription> {
     if (isMultipart(raw.headers['content-type'])) return new TranscriptionUpload(raw, this.pace).read();
-    return this.#readJson(await readBody(raw, { maxBytes: MAX_TRANSCRIPTION_BYTES, ...TIMES }), abort);
+    return this.#readJson(await readBody(raw, { maxBytes: MAX_TRANSCRIPTION_BYTES, ...TIMES }), call);
   }
 
-  async #readJson(body: Buffer, abort: Cancellation): Promise<IncomingTranscription> {
+  async #readJson(body: Buffer, call: AudioCall): Promise<IncomingTranscription> {
     const { parsed, data } = takeOutAudio(body);
     const dto = validateInstance(TranscriptionJsonDto, parsed);
     const { url, format } = dto.input_audio;
-    if (data === null) return { dto, audio: audioAt(url!, format ?? null, this.egress, abort), rest: null };
+    if (data === null) return { dto, audio: audioAt(url!, format ?? null, this.egress, call), rest: null };
     const audioFormat = formatNamed(format!, 'input_audio.format');
     return { dto, audio: audioOf(await decodeAudio(data), audioFormat, 'input_audio.data'), rest: null };
   }

@@ -30,7 +30,7 @@ export class TranscriptionReplier {
     const life = new CallLife(request.life, this.leftovers.termsFor(caller.organizationId));
     const member = metadataMemberFor(request.headers, this.serviceName);
     try {
-      const incoming = await this.intake.read(request, life.abort);
+      const incoming = await this.intake.read(request, { abort: life.abort, memory: request.life.claim });
       const call = this.#callOf(generationId, caller, request, incoming, life);
       const answer = await this.transcriptions.transcribe(call, incoming);
       const body = member === null ? answer.body : withMetadata(answer, member, request.life.startedMs);
@@ -46,7 +46,7 @@ export class TranscriptionReplier {
   #callOf(
     generationId: string,
     caller: Principal,
-    { headers, id }: ExplainedRequest,
+    { headers, id, life: { claim } }: ExplainedRequest,
     { dto }: IncomingTranscription,
     { abort }: CallLife,
   ): IncomingCall {
@@ -59,6 +59,7 @@ export class TranscriptionReplier {
       sessionId: typeof session === 'string' ? session : null,
       client: clientOf(headers, id, this.serviceName),
       abort,
+      memory: claim,
     };
   }
 }

@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { HtmlSettings, HtmlText } from './html-text';
+import type { PlaceWork } from './parser-places';
 import type { ParserPool } from './parser-pool';
 
 const TIMEOUT_MS = 2_000;
@@ -12,10 +13,10 @@ export class HtmlReader {
    * @throws AppError invalid_request for a page that takes too much to read, provider_overloaded when too many wait;
    * the signal's reason when it is aborted
    */
-  async read(html: string, base: string, signal: AbortSignal): Promise<HtmlText> {
+  async read(html: string, base: string, work: PlaceWork): Promise<HtmlText> {
     const settings: HtmlSettings = { base };
     const task = { parser: 'html-text', settings, payload: Buffer.from(html), timeoutMs: TIMEOUT_MS } as const;
-    const outcome = await this.parsers.run(task, signal);
+    const outcome = await this.parsers.run(task, work);
     if (outcome.state === 'done' && isHtmlText(outcome.value)) return outcome.value;
     if (outcome.state === 'refused') {
       throw new AppError('provider_overloaded', 'Too many pages are being read', { retryAfterSeconds: 1 });

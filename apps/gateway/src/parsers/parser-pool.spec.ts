@@ -4,10 +4,11 @@ import { ParserPool, type ParserOutcome } from './parser-pool';
 import type { ParserTask } from './parser-process';
 import { doorsBomb } from './testing/pdf-bombs';
 import { cpuOf, isAlive, until } from './testing/processes';
+import { outsideWork } from './testing/outside-work';
 import { tinyPdf } from './testing/tiny-pdf';
 
 const LONG_MS = 60_000;
-const never = new AbortController().signal;
+const never = outsideWork();
 
 const json = (text: string, timeoutMs = LONG_MS): ParserTask => ({
   parser: 'json-repair',
@@ -30,7 +31,7 @@ const WITHOUT_DESCRIPTORS = `
   const { ParserPool } = require(${JSON.stringify(join(__dirname, 'parser-pool.ts'))});
   const pool = new ParserPool();
   const task = { parser: 'json-repair', settings: {}, payload: Buffer.from('{"a": 1'), timeoutMs: ${LONG_MS} };
-  const run = () => pool.run(task, new AbortController().signal);
+  const run = () => pool.run(task, { holders: ['workspace', 'organization'], signal: new AbortController().signal });
   const held = [];
   (async () => {
     try { for (;;) held.push(openSync('/dev/null', 'r')); } catch {}
@@ -135,8 +136,8 @@ describe(ParserPool.name, () => {
     await pool.run(json('{'), never);
     const [pid] = pool.pids;
     const caller = new AbortController();
-    const working = pool.run(slow, caller.signal);
-    const waiting = pool.run(json('{'), caller.signal);
+    const working = pool.run(slow, outsideWork({ signal: caller.signal }));
+    const waiting = pool.run(json('{'), outsideWork({ signal: caller.signal }));
     caller.abort(new Error('left'));
     await expect(working).rejects.toThrow('left');
     await expect(waiting).rejects.toThrow('left');

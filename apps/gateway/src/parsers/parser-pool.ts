@@ -1,16 +1,9 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { counter, gauge } from '@libs/platform';
-import { ParserProcess, type ParserName, type ParserTask, type TaskOutcome } from './parser-process';
+import { ParserPlaces, type PlaceLimits, type PlaceWork } from './parser-places';
+import { ParserProcess, type ParserTask, type TaskOutcome } from './parser-process';
 
-export interface PoolLimits {
-  /** Children at once. */
-  readonly maxProcesses: number;
-  /** Of these, the ones that may work for one parser at once: no kind of file keeps all others waiting. */
-  readonly maxPerParser: number;
-  /** Tasks that may wait for a child; more are refused. */
-  readonly maxWaiting: number;
-  /** How long one may wait. */
-  readonly maxWaitMs: number;
+export interface PoolLimits extends PlaceLimits {
   /** After this time without a task a child ends. */
   readonly idleMs: number;
 }
@@ -33,12 +26,6 @@ const REFUSED = { state: 'refused' } as const;
 /** What came of a task; `refused`: too many wait, or no child can be started. */
 export type ParserOutcome = Exclude<TaskOutcome, { state: 'lost' }> | { readonly state: 'refused' };
 
-interface Waiting {
-  readonly parser: ParserName;
-  /** Called once: with false when the task has waited too long or its caller is gone. */
-  readonly enter: (mayEnter: boolean) => void;
-}
-
 const tasks = counter({
   name: 'sluice_parser_tasks_total',
   help: 'Files and texts that were given to parsers, by parser and outcome',
@@ -51,15 +38,15 @@ const tasks = counter({
  */
 export class ParserPool implements OnApplicationShutdown {
   readonly #limits: PoolLimits;
+  readonly #places: ParserPlaces;
   readonly #logger = new Logger(ParserPool.name);
   readonly #idle: { readonly process: ParserProcess; readonly timer: NodeJS.Timeout }[] = [];
-  readonly #waiting: Waiting[] = [];
-  readonly #running = new Map<ParserName, number>();
   readonly #processes = new Set<ParserProcess>();
   #isClosed = false;
 
   constructor(limits: Partial<PoolLimits> = {}) {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
+    this.#places = new ParserPlaces(this.#limits);
     gauge({
       name: 'sluice_parser_processes',
       help: 'Children that parse files and texts of strangers',
@@ -73,9 +60,9 @@ export class ParserPool implements OnApplicationShutdown {
   }
 
   /** @throws the signal's reason when it is aborted */
-  async run(task: ParserTask, signal: AbortSignal): Promise<ParserOutcome> {
-    const outcome = await this.#run(task, signal);
-    signal.throwIfAborted();
+  async run(task: ParserTask, work: PlaceWork): Promise<ParserOutcome> {
+    const outcome = await this.#run(task, work);
+    work.signal.throwIfAborted();
     tasks.labels({ parser: task.parser, outcome: outcome.state }).inc();
     return outcome;
   }
@@ -83,14 +70,15 @@ export class ParserPool implements OnApplicationShutdown {
   /** Ends all children; no task is taken any more. */
   async onApplicationShutdown(): Promise<void> {
     this.#isClosed = true;
-    for (const { enter } of this.#waiting.splice(0)) enter(false);
+    this.#places.close();
     for (const { timer } of this.#idle.splice(0)) clearTimeout(timer);
     await Promise.all([...this.#processes].map((process) => process.end()));
     this.#processes.clear();
   }
 
-  async #run(task: ParserTask, signal: AbortSignal): Promise<ParserOutcome> {
-    if (!(await this.#enter(task.parser, signal))) return REFUSED;
+  async #run(task: ParserTask, work: PlaceWork): Promise<ParserOutcome> {
+    const { signal } = work;
+    if (!(await this.#places.enter(task.parser, work))) return REFUSED;
     try {
       for (let attempt = 0; attempt < MOST_CHILDREN_LOST; attempt += 1) {
         const process = await this.#take();
@@ -102,53 +90,8 @@ export class ParserPool implements OnApplicationShutdown {
       }
       return REFUSED;
     } finally {
-      this.#leave(task.parser);
+      this.#places.leave(task.parser, work);
     }
-  }
-
-  /** Whether there is a place; resolves when there is one, or when it has waited too long. */
-  async #enter(parser: ParserName, signal: AbortSignal): Promise<boolean> {
-    if (this.#isClosed || signal.aborted) return false;
-    if (this.#hasRoom(parser)) {
-      this.#count(parser, 1);
-      return true;
-    }
-    if (this.#waiting.length >= this.#limits.maxWaiting) return false;
-    return await new Promise((resolve) => {
-      const giveUp = (): void => {
-        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
-        waiting.enter(false);
-      };
-      const timer = setTimeout(giveUp, this.#limits.maxWaitMs);
-      const enter = (mayEnter: boolean): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', giveUp);
-        resolve(mayEnter);
-      };
-      const waiting: Waiting = { parser, enter };
-      signal.addEventListener('abort', giveUp, { once: true });
-      this.#waiting.push(waiting);
-    });
-  }
-
-  /** Hands the place to the first that waits and may have it. */
-  #leave(parser: ParserName): void {
-    this.#count(parser, -1);
-    const index = this.#waiting.findIndex((waiting) => this.#hasRoom(waiting.parser));
-    if (index === -1) return;
-    const [next] = this.#waiting.splice(index, 1);
-    this.#count(next!.parser, 1);
-    next!.enter(true);
-  }
-
-  #hasRoom(parser: ParserName): boolean {
-    const { maxProcesses, maxPerParser } = this.#limits;
-    const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0);
-    return all < maxProcesses && (this.#running.get(parser) ?? 0) < maxPerParser;
-  }
-
-  #count(parser: ParserName, change: number): void {
-    this.#running.set(parser, (this.#running.get(parser) ?? 0) + change);
   }
 
   /** The child that was idle for the shortest time, else a new one; null when none can be started. */

@@ -1,4 +1,5 @@
 import { AppError } from '@libs/errors';
+import type { PlaceWork } from './parser-places';
 import type { ParserOutcome, ParserPool } from './parser-pool';
 import type { PdfText } from './pdf-text';
 
@@ -29,9 +30,9 @@ export class PdfReader {
    * @throws AppError invalid_request for what is no readable PDF, provider_overloaded when too many wait; the
    * signal's reason when it is aborted
    */
-  async read(bytes: Uint8Array, signal: AbortSignal): Promise<PdfText> {
+  async read(bytes: Uint8Array, work: PlaceWork): Promise<PdfText> {
     const { timeoutMs, ...settings } = this.#limits;
-    return textOf(await this.parsers.run({ parser: 'pdf-text', settings, payload: bytes, timeoutMs }, signal));
+    return textOf(await this.parsers.run({ parser: 'pdf-text', settings, payload: bytes, timeoutMs }, work));
   }
 }
 

@@ -28,7 +28,7 @@ export class FileParserPlugin implements Plugin {
   async #prepare(body: RequestBody, context: PluginContext, engine: PdfEngine | null): Promise<Preparation | null> {
     const readsFiles = context.model?.architecture.inputModalities.includes('file') ?? true;
     if (engine === 'native' || (engine === null && readsFiles)) return null;
-    const work = new FileWork(this.files, body, context.signal);
+    const work = new FileWork(this.files, body, context);
     const turns: Fields[] = [];
     for (const [index, turn] of body.turns.entries()) turns.push(await work.readTurn(turn, index));
     if (work.count === 0) return null;
@@ -50,7 +50,7 @@ class FileWork {
   constructor(
     private readonly files: FileReader,
     private readonly body: RequestBody,
-    private readonly signal: AbortSignal,
+    private readonly context: PluginContext,
   ) {}
 
   async readTurn(turn: Fields, index: number): Promise<Fields> {
@@ -68,12 +68,13 @@ class FileWork {
     this.count += 1;
     if (this.count > MOST_FILES) throw refusal(path, `is one more than the ${MOST_FILES} files that are read`);
     try {
-      const text = await this.files.read(file, this.signal);
+      const text = await this.files.read(file, this.context);
       return `<file name="${nameOf(file)}">\n${text}\n</file>`;
     } catch (error) {
-      this.signal.throwIfAborted();
+      this.context.signal.throwIfAborted();
       if (!(error instanceof AppError)) throw error;
-      throw new AppError(error.code, `${path}: ${error.message}`, { metadata: { param: path }, cause: error });
+      const { code, message, retryAfterSeconds } = error;
+      throw new AppError(code, `${path}: ${message}`, { metadata: { param: path }, retryAfterSeconds, cause: error });
     }
   }
 }

@@ -1,5 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { Egress } from '@libs/platform';
+import { bytesForText, countFetched, type Reserve } from '../http/fetched-bytes';
+import type { OutsideWork } from '../parsers/outside-work';
 import type { PdfReader } from '../parsers/pdf-reader';
 import { isText } from '../server-tools/web-fetch-pages/page-reader';
 import type { FilePart } from './file-part';
@@ -26,29 +28,37 @@ export class FileReader {
 
   /**
    * @throws AppError invalid_request for what is neither PDF nor text, or cannot be read; what the egress door
-   * throws for a file by its URL
+   * throws for a file by its URL; provider_overloaded where there is no memory
    */
-  async read({ name, source }: FilePart, signal: AbortSignal): Promise<string> {
+  async read({ name, source }: FilePart, work: OutsideWork): Promise<string> {
     if (source.kind === 'text') return source.text;
-    const file =
-      source.kind === 'url'
-        ? await this.#fetch(source.url, signal)
-        : { mediaType: source.mediaType, bytes: Buffer.from(source.base64, 'base64') };
+    const read = async (reserve: Reserve): Promise<string> => {
+      const file =
+        source.kind === 'url'
+          ? await this.#fetch(source.url, work.signal, reserve)
+          : { mediaType: source.mediaType, bytes: Buffer.from(source.base64, 'base64') };
+      return await this.#textOf(file, name, work);
+    };
+    return await countFetched(work.memory, read, bytesForText);
+  }
+
+  async #textOf(file: Bytes, name: string | null, work: OutsideWork): Promise<string> {
     if (file.bytes.subarray(0, PDF_START.length).equals(PDF_START)) {
-      const { text, isCut } = await this.pdf.read(file.bytes, signal);
+      const { text, isCut } = await this.pdf.read(file.bytes, work);
       return isCut ? `${text}\n\n${CUT_NOTE}` : text;
     }
     if (!isTextFile(file, name)) throw new AppError('invalid_request', 'The file is neither a PDF nor text');
     return new TextDecoder().decode(file.bytes);
   }
 
-  async #fetch(url: string, signal: AbortSignal): Promise<Bytes> {
+  async #fetch(url: string, signal: AbortSignal, reserve: Reserve): Promise<Bytes> {
     const response = await this.egress.fetch(url, {
       maxBytes: LARGEST_FILE,
       timeoutMs: TIMEOUT_MS,
       maxRedirects: 3,
       signal,
       subject: 'The URL of the file',
+      reserve,
     });
     if (response.status !== 200) {
       throw new AppError('invalid_request', `The file cannot be fetched: its host answers ${response.status}`);

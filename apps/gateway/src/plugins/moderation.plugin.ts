@@ -35,7 +35,7 @@ export class ModerationPlugin implements Plugin {
 async function moderate(
   service: ModerationService,
   body: RequestBody,
-  { signal, modelSlug }: PluginContext,
+  context: PluginContext,
 ): Promise<Preparation | null> {
   const inputs = body.texts.flatMap(pieces);
   if (inputs.length === 0) return null;
@@ -43,7 +43,7 @@ async function moderate(
     url: new URL(service.url),
     headers: service.key === null ? {} : { authorization: `Bearer ${service.key.reveal()}` },
     body: { input: inputs, ...(service.model !== null && { model: service.model }) },
-    signal,
+    work: context,
   });
   const verdicts = listOf(answer['results']);
   if (verdicts.length !== inputs.length || verdicts.some(({ flagged }) => typeof flagged !== 'boolean')) {
@@ -53,7 +53,9 @@ async function moderate(
   const flagged = inputs.filter((_input, index) => verdicts[index]!['flagged'] === true);
   const stage = { ...STAGE, summary: `inputs=${inputs.length}, flagged=${flagged.length}` };
   const [first] = flagged;
-  return first === undefined ? { body, stage } : { body, stage, refusal: flaggedInput(verdicts, first, modelSlug) };
+  return first === undefined
+    ? { body, stage }
+    : { body, stage, refusal: flaggedInput(verdicts, first, context.modelSlug) };
 }
 
 function flaggedInput(verdicts: readonly Fields[], input: string, modelSlug: string): AppError {

@@ -1,13 +1,14 @@
 import type { AppError } from '@libs/errors';
 import type { Model, PipelineStage, StreamableApi } from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
+import type { OutsideWork } from '../parsers/outside-work';
 import type { Fields } from '../server-tools/named-tools';
 import type { ToolSource } from '../server-tools/server-tool';
 import type { AnswerBody } from './answer-body';
 import type { RequestBody } from './request-body';
 
 /** What a plugin may know of the request that it works on. */
-export interface PluginContext {
+export interface PluginContext extends OutsideWork {
   readonly api: StreamableApi;
   /** The first of the request's models; null for one that is not in the catalogue. */
   readonly model: Model | null;
@@ -15,8 +16,6 @@ export interface PluginContext {
   readonly modelSlug: string;
   /** The caller's cap on the answer, or null. */
   readonly maxTokens: number | null;
-  /** Aborted when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
 }
 
 /** The kind and the name of a stage, whatever comes of it. */

@@ -27,6 +27,7 @@ describe(Plugins.name, () => {
   beforeEach(() => {
     bench.isModerated = true;
     bench.canSearch = true;
+    bench.memoryBytes = 256 * 1024 * 1024;
     bench.abort = new Cancellation();
     bench.service.requests.length = 0;
     bench.service.answer = { results: [] };
@@ -400,6 +401,27 @@ describe(Plugins.name, () => {
         { type: 'text', text: '<file name="t.csv">\na,b\n1,2\n</file>' },
         { type: 'text', text: '<file name="x_.md">\n# Hi\n</file>' },
       ]);
+    });
+
+    it('reads no file for which there is no memory, and says by its place when to come again', async () => {
+      bench.host.answerWith((_request, response) => {
+        response.writeHead(200, { 'content-type': 'text/csv' }).end(Buffer.alloc(3 * 1024 * 1024, 'x'));
+      });
+      const content = [file(bench.host.url('/t.csv', PUBLIC_NAME), 't.csv')];
+      bench.memoryBytes = 8 * 1024 * 1024;
+      await expect(bench.prepare('chat', chat(content, plugins))).rejects.toMatchObject({
+        code: 'provider_overloaded',
+        message: 'messages[0].content[0]: The service is overloaded',
+        retryAfterSeconds: 1,
+      });
+      expect(bench.reservedBytes).toBe(0);
+    });
+
+    it('counts the texts of files until the request is over', async () => {
+      const text = Buffer.from('# A text').toString('base64');
+      await bench.prepare('chat', chat([file(text, 'a.md'), file(pdf('Hello'))], plugins));
+      expect(bench.reservedBytes).toBeGreaterThan(0);
+      expect(bench.reservedBytes).toBeLessThan(1_000);
     });
 
     it.each(['pdf-text', 'cloudflare-ai'])(

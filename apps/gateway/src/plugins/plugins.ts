@@ -1,4 +1,5 @@
 import type { Model, ResolvedModel, StreamableApi, UnresolvedModel } from '@libs/inference';
+import { holdersOf } from '../http/claimant';
 import type { CheckedCall, IncomingCall } from '../inference/checked-call';
 import { fieldsOf, refusal } from '../server-tools/named-tools';
 import type { BoundPlugin, Plugin } from './plugin';
@@ -31,8 +32,8 @@ export class Plugins {
     const bound = this.plugins.flatMap(({ id }) => wanted.get(id) ?? []);
     if (bound.length === 0) return null;
     const model: Model | null = this.resolve(route.model).model;
-    const context = { api, model, modelSlug: route.model, maxTokens, signal: call.abort.toAbortSignal() };
-    return new PluginRun(bound, call, context);
+    const work = { holders: holdersOf(call.caller), memory: call.memory, signal: call.abort.toAbortSignal() };
+    return new PluginRun(bound, call, { api, model, modelSlug: route.model, maxTokens, ...work });
   }
 
   /** A model of the catalogue may have the suffix in a slug of its own. */

@@ -22,11 +22,11 @@ export class ResponseHealingPlugin implements Plugin {
     return { stage: STAGE, finish: (answer, request, context) => this.#heal(answer, request, context) };
   }
 
-  async #heal(answer: AnswerBody, request: RequestBody, { signal }: PluginContext): Promise<PipelineStage | null> {
+  async #heal(answer: AnswerBody, request: RequestBody, context: PluginContext): Promise<PipelineStage | null> {
     if (!wantsJson(request)) return null;
     let healed = 0;
     for (const said of answer.texts) {
-      const repaired = await this.#repair(said.text, signal);
+      const repaired = await this.#repair(said.text, context);
       if (repaired === null) continue;
       said.replace(repaired);
       healed += 1;
@@ -36,13 +36,13 @@ export class ResponseHealingPlugin implements Plugin {
   }
 
   /** Null for what needs no repair, and for what is beyond it. */
-  async #repair(text: string, signal: AbortSignal): Promise<string | null> {
+  async #repair(text: string, context: PluginContext): Promise<string | null> {
     if (text.length > LONGEST_TEXT || parses(text)) return null;
     const bare = withoutFence(text);
     if (isStructure(bare)) return bare;
     const payload = Buffer.from(bare);
     const task = { parser: 'json-repair', settings: {}, payload, timeoutMs: TIMEOUT_MS } as const;
-    const outcome = await this.parsers.run(task, signal);
+    const outcome = await this.parsers.run(task, context);
     const repaired = outcome.state === 'done' ? outcome.value : null;
     return typeof repaired === 'string' && isStructure(repaired) ? repaired : null;
   }

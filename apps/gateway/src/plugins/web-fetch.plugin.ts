@@ -29,11 +29,11 @@ export class WebFetchPlugin implements Plugin {
     return { stage: STAGE, prepare: (body, context) => this.#prepare(body, context, fetchSettings) };
   }
 
-  async #prepare(body: RequestBody, { signal }: PluginContext, settings: FetchSettings): Promise<Preparation | null> {
+  async #prepare(body: RequestBody, context: PluginContext, settings: FetchSettings): Promise<Preparation | null> {
     const most = Math.min(settings.maxUses ?? DEFAULT_PAGES, MOST_PAGES);
     const urls = addressesIn(body.lastUserText, most);
     if (urls.length === 0) return null;
-    const read = await Promise.all(urls.map((url) => this.#read(url, settings, signal)));
+    const read = await Promise.all(urls.map((url) => this.#read(url, settings, context)));
     const pages = read.flatMap((one) => ('page' in one ? [one.page] : []));
     return {
       body: body.withContext([NOTE, ...read.map(describe)].join('\n\n')),
@@ -46,12 +46,12 @@ export class WebFetchPlugin implements Plugin {
     };
   }
 
-  async #read(url: string, settings: FetchSettings, signal: AbortSignal): Promise<Read> {
+  async #read(url: string, settings: FetchSettings, work: PluginContext): Promise<Read> {
     try {
-      const page = await this.pages.read(url, { ...settings, signal });
+      const page = await this.pages.read(url, { ...settings, work });
       return page.httpStatus < 400 ? { page } : { url, error: `The server answered with status ${page.httpStatus}` };
     } catch (error) {
-      signal.throwIfAborted();
+      work.signal.throwIfAborted();
       if (error instanceof AppError) return { url, error: error.message };
       throw error;
     }

@@ -33,13 +33,13 @@ export class WebPlugin implements Plugin {
 
   async #prepare(
     body: RequestBody,
-    { signal }: PluginContext,
+    work: PluginContext,
     setup: SearchSetup,
     prompt: string,
   ): Promise<Preparation | null> {
     const query = body.lastUserText.replace(/\s+/g, ' ').trim();
     if (query === '') return null;
-    const hits = await this.web.search(setup, query, { most: setup.settings.maxResults, signal });
+    const hits = await this.web.search(setup, query, { most: setup.settings.maxResults, work });
     return {
       body: hits.length === 0 ? body : body.withContext(`${prompt}\n\n${describeHits(hits)}`),
       sources: hits.map(({ url, title, text: content }) => ({ type: 'url-citation', url, title, content })),

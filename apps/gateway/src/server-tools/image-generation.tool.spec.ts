@@ -1,5 +1,6 @@
 import { AppError } from '@libs/errors';
 import { Cancellation, LeftoverReads, type Cost, type InferenceResult, type RoutedRequest } from '@libs/inference';
+import { outsideWork } from '../parsers/testing/outside-work';
 import { ImageGenerationTool } from './image-generation.tool';
 import type { ToolContext } from './server-tool';
 
@@ -25,7 +26,7 @@ function painter(message: object | AppError, models: readonly string[] = MODELS,
 const context = (signal: AbortSignal = new AbortController().signal): ToolContext => ({
   caller: { organizationId: 'acme', workspaceId: 'w', keyHash: 'k' } as ToolContext['caller'],
   generationId: 'gen-1',
-  signal,
+  ...outsideWork({ signal }),
   cancellation: Cancellation.following(signal),
 });
 

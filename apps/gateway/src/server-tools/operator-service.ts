@@ -1,5 +1,7 @@
 import { AppError } from '@libs/errors';
 import { request } from 'undici';
+import { bytesForText, countFetched, type Reserve } from '../http/fetched-bytes';
+import type { OutsideWork } from '../parsers/outside-work';
 import { fieldsOf, type Fields } from './named-tools';
 
 export interface ServiceCall {
@@ -7,7 +9,7 @@ export interface ServiceCall {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent by POST as JSON; GET when absent. */
   readonly body?: object;
-  readonly signal: AbortSignal;
+  readonly work: Pick<OutsideWork, 'memory' | 'signal'>;
 }
 
 const TIMEOUT_MS = 15_000;
@@ -26,10 +28,18 @@ export function isRefusal(error: unknown): boolean {
  * sent to it. What it answers is not trusted.
  *
  * @param service how it is called in error messages
- * @throws AppError provider_unavailable or timeout; the signal's reason when it is aborted
+ * @throws AppError provider_unavailable or timeout; provider_overloaded where there is no memory for the answer; the
+ * signal's reason when it is aborted
  */
-export async function callService(service: string, { url, headers, body, signal }: ServiceCall): Promise<Fields> {
-  signal.throwIfAborted();
+export async function callService(service: string, call: ServiceCall): Promise<Fields> {
+  call.work.signal.throwIfAborted();
+  const text = await countFetched(call.work.memory, (reserve) => answerOf(service, call, reserve), bytesForText);
+  return fieldsOf(parsed(text, service));
+}
+
+async function answerOf(service: string, call: ServiceCall, reserve: Reserve): Promise<string> {
+  const { url, headers, body, work } = call;
+  const { signal } = work;
   const deadline = AbortSignal.timeout(TIMEOUT_MS);
   try {
     const answer = await request(url, {
@@ -44,7 +54,7 @@ export async function callService(service: string, { url, headers, body, signal 
       if (REFUSALS.has(answer.statusCode)) refused.add(error);
       throw error;
     }
-    return fieldsOf(JSON.parse(await readBounded(answer.body, service)));
+    return await readBounded(answer.body, service, reserve);
   } catch (error) {
     signal.throwIfAborted();
     if (deadline.aborted) throw new AppError('timeout', `The ${service} did not answer in time`);
@@ -52,15 +62,24 @@ export async function callService(service: string, { url, headers, body, signal 
   }
 }
 
-async function readBounded(body: AsyncIterable<Buffer>, service: string): Promise<string> {
+async function readBounded(body: AsyncIterable<Buffer>, service: string, reserve: Reserve): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of body) {
     length += chunk.length;
     if (length > LARGEST_ANSWER) throw unavailable(service, 'the answer is too long');
+    await reserve(chunk.length);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, length).toString();
+}
+
+function parsed(text: string, service: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw unavailable(service, 'its answer is no JSON', error);
+  }
 }
 
 function unavailable(service: string, internal: string, cause?: unknown): AppError {

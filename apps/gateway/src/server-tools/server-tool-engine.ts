@@ -1,4 +1,3 @@
-import type { Principal } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
 import {
   AnswerFold,
@@ -17,6 +16,7 @@ import {
   type StreamResult,
 } from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
+import type { IncomingCall } from '../inference/checked-call';
 import { LoopStream } from './loop-stream';
 import type { Fields } from './named-tools';
 import type { ServerToolPlan, ServerToolPlanner } from './server-tool-plan';
@@ -40,13 +40,16 @@ export interface LoopResult extends InferenceResult, LoopServed {
   readonly interruption: AppError | null;
 }
 
+/** For whom tools work, and from whose memory. */
+type CallOwner = Pick<IncomingCall, 'caller' | 'memory'>;
+
 /** How one request is answered in turns; in place of the engine, which answers it in one. */
 export class ServerToolCall {
   constructor(
     private readonly engine: TurnEngine,
     private readonly api: StreamableApi,
     private readonly plan: ServerToolPlan,
-    private readonly caller: Principal,
+    private readonly call: CallOwner,
   ) {}
 
   /** A whole answer. @throws AppError where the first turn got none, so that there is nothing to pay */
@@ -80,8 +83,8 @@ export class ServerToolCall {
   }
 
   async #open(routed: RoutedRequest, fund: ToolFund, isStream: boolean): Promise<ToolLoop> {
-    const { api, plan, caller } = this;
-    const loop = new ToolLoop(this.engine, { api, routed, plan, caller, fund, isStream });
+    const { api, plan, call } = this;
+    const loop = new ToolLoop(this.engine, { api, routed, plan, ...call, fund, isStream });
     await loop.open();
     return loop;
   }
@@ -99,9 +102,10 @@ export class ServerToolEngine {
    *
    * @throws AppError invalid_request naming the member
    */
-  callFor(api: StreamableApi, body: unknown, models: readonly string[], caller: Principal): ServerToolCall | null {
-    const plan = this.planner.plan(api, body as Fields, models, caller.settings);
-    return plan === null ? null : new ServerToolCall(this.engine, api, plan, caller);
+  callFor(api: StreamableApi, body: unknown, models: readonly string[], call: CallOwner): ServerToolCall | null {
+    const plan = this.planner.plan(api, body as Fields, models, call.caller.settings);
+    if (plan === null) return null;
+    return new ServerToolCall(this.engine, api, plan, { caller: call.caller, memory: call.memory });
   }
 
   /** What an endpoint must be able to do for a request that is not answered in turns. `body` is checked. */

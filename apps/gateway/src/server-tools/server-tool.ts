@@ -1,9 +1,10 @@
 import type { Principal } from '@libs/contracts';
 import type { Annotation, CancelSignal, Cost, ToolDefinition, ToolResultPart } from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
+import type { OutsideWork } from '../parsers/outside-work';
 
 /** What a tool may know of the request for which it runs. */
-export interface ToolContext {
+export interface ToolContext extends OutsideWork {
   readonly caller: Principal;
   readonly generationId: string;
   /**

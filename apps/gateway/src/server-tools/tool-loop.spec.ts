@@ -1,6 +1,7 @@
 import { AppError } from '@libs/errors';
 import type { Principal } from '@libs/contracts';
 import { AnswerFold, type RoutedRequest, type StreamableApi } from '@libs/inference';
+import { outsideWork } from '../parsers/testing/outside-work';
 import type { ServerTool } from './server-tool';
 import { ServerToolPlanner } from './server-tool-plan';
 import { ToolLoop } from './tool-loop';
@@ -38,7 +39,8 @@ function begin(
     model: 'test/scripted',
     signal: signal ?? new AbortController().signal,
   };
-  return { engine, loop: new ToolLoop(engine, { api, routed, plan, caller: CALLER, fund, isStream: true }) };
+  const { memory } = outsideWork();
+  return { engine, loop: new ToolLoop(engine, { api, routed, plan, caller: CALLER, memory, fund, isStream: true }) };
 }
 
 async function play(script: readonly (ScriptedTurn | AppError)[], how: Play = {}) {

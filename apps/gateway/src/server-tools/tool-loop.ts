@@ -21,6 +21,7 @@ import {
   type TurnResult,
   monotonicMs,
 } from '@libs/inference';
+import { holdersOf } from '../http/claimant';
 import { LoopBill } from './loop-bill';
 import { brokenBy, endOf, finishOf, OUT_OF_CREDIT, UNPAID, type LoopEnd } from './loop-end';
 import type { ServerToolPlan } from './server-tool-plan';
@@ -39,6 +40,7 @@ export interface LoopRequest {
   readonly routed: RoutedRequest;
   readonly plan: ServerToolPlan;
   readonly caller: ToolContext['caller'];
+  readonly memory: ToolContext['memory'];
   readonly fund: ToolFund;
   readonly isStream: boolean;
 }
@@ -184,9 +186,10 @@ export class ToolLoop {
 
   async *#runTools({ calls }: TurnRelay): AsyncGenerator<AnswerEvent, ReadonlyMap<string, ToolOutcome>> {
     if (this.#abort.aborted) throw callCancelled();
-    const { caller, routed, fund } = this.request;
+    const { caller, memory, routed, fund } = this.request;
     const { generationId } = routed;
-    const context = { caller, generationId, cancellation: this.#abort, signal: this.#abort.toAbortSignal() };
+    const work = { holders: holdersOf(caller), memory, signal: this.#abort.toAbortSignal() };
+    const context = { caller, generationId, cancellation: this.#abort, ...work };
     const leftMs = this.#deadlineMs - this.clock();
     const results = new Map<string, ToolOutcome>();
     const onEnd = ({ call, outcome }: FinishedCall): void => this.bill.addUse(call.tool.name, outcome);

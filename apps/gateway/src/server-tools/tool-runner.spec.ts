@@ -1,4 +1,5 @@
 import { Cancellation, LeftoverReads } from '@libs/inference';
+import { outsideWork } from '../parsers/testing/outside-work';
 import type { PlannedTool } from './server-tool-plan';
 import { failedUse, type ToolContext } from './server-tool';
 import { FakeTool, found, type FakeUse } from './testing/fake-tool';
@@ -8,7 +9,7 @@ import { runCalls } from './tool-runner';
 const context = (signal: AbortSignal = new AbortController().signal): ToolContext => ({
   caller: {} as never,
   generationId: 'gen-1',
-  signal,
+  ...outsideWork({ signal }),
   cancellation: Cancellation.following(signal),
 });
 const planned = (tool: FakeTool): PlannedTool => ({

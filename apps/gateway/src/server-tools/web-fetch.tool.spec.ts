@@ -4,6 +4,7 @@ import { HttpsHost, selfSignedCertificate } from '@libs/platform/testing';
 import { HtmlReader } from '../parsers/html-reader';
 import { ParserPool } from '../parsers/parser-pool';
 import { PdfReader, type PdfLimits } from '../parsers/pdf-reader';
+import { outsideWork } from '../parsers/testing/outside-work';
 import { tinyPdf } from '../parsers/testing/tiny-pdf';
 import type { ToolContext } from './server-tool';
 import { PageReader } from './web-fetch-pages/page-reader';
@@ -69,7 +70,7 @@ describe(WebFetchTool.name, () => {
   }
 
   const run = (url: unknown, bound = tool(), signal = new AbortController().signal) =>
-    bound.run({ url }, { signal } as unknown as ToolContext);
+    bound.run({ url }, outsideWork({ signal }) as unknown as ToolContext);
 
   it('reads a page as text with its title, headings, lists and links', async () => {
     serves('text/html; charset=utf-8', HTML);

@@ -44,7 +44,7 @@ class BoundWebFetch implements BoundTool {
     private readonly settings: FetchSettings,
   ) {}
 
-  async run(args: unknown, { signal }: ToolContext): Promise<ToolOutcome> {
+  async run(args: unknown, work: ToolContext): Promise<ToolOutcome> {
     const { url } = fieldsOf(args);
     if (typeof url !== 'string' || url === '') return failedUse('The argument url must be a text.');
     if (this.#uses >= (this.settings.maxUses ?? Number.POSITIVE_INFINITY)) {
@@ -52,9 +52,9 @@ class BoundWebFetch implements BoundTool {
     }
     this.#uses += 1;
     try {
-      return outcomeOf(url, await this.pages.read(url, { ...this.settings, signal }));
+      return outcomeOf(url, await this.pages.read(url, { ...this.settings, work }));
     } catch (error) {
-      signal.throwIfAborted();
+      work.signal.throwIfAborted();
       if (!(error instanceof AppError)) throw error;
       return failedUse(`${error.message}.`, { url, error: error.message });
     }

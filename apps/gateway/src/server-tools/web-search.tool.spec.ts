@@ -1,4 +1,5 @@
 import { Secret } from '@libs/contracts';
+import { outsideWork } from '../parsers/testing/outside-work';
 import type { ToolContext } from './server-tool';
 import { SearchServer } from './testing/search-server';
 import { WebSearch } from './web-search';
@@ -16,7 +17,7 @@ const COST = 4_000_000_000n;
 describe(WebSearchTool.name, () => {
   let server: SearchServer;
   const context = (signal = new AbortController().signal): ToolContext =>
-    ({ generationId: 'gen-1', signal }) as unknown as ToolContext;
+    ({ generationId: 'gen-1', ...outsideWork({ signal }) }) as unknown as ToolContext;
 
   beforeAll(async () => {
     server = await SearchServer.start();

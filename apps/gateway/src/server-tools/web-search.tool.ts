@@ -54,7 +54,7 @@ class BoundWebSearch implements BoundTool {
     this.mostPicoUsd = web.costPicoUsd;
   }
 
-  async run(args: unknown, { signal }: ToolContext): Promise<ToolOutcome> {
+  async run(args: unknown, work: ToolContext): Promise<ToolOutcome> {
     const { query } = fieldsOf(args);
     if (typeof query !== 'string' || query.trim() === '') return failedUse('The argument query must be a text.');
     const { maxUses, maxResults, maxTotalResults } = this.setup.settings;
@@ -64,14 +64,14 @@ class BoundWebSearch implements BoundTool {
     }
     this.#uses += 1;
     this.#results += most;
-    return await this.#search(query, most, signal);
+    return await this.#search(query, most, work);
   }
 
-  async #search(query: string, most: number, signal: AbortSignal): Promise<ToolOutcome> {
-    signal.throwIfAborted();
+  async #search(query: string, most: number, work: ToolContext): Promise<ToolOutcome> {
+    work.signal.throwIfAborted();
     let found = 0;
     try {
-      const hits = await this.web.search(this.setup, query, { most, signal });
+      const hits = await this.web.search(this.setup, query, { most, work });
       found = hits.length;
       const text = hits.length === 0 ? 'The search found nothing.' : describeHits(hits);
       return {
@@ -84,7 +84,7 @@ class BoundWebSearch implements BoundTool {
       };
     } catch (error) {
       // The engine goes on with a search that it was sent, and charges for it.
-      if (signal.aborted) return failedUse('The search was not waited for.', {}, this.web.costPicoUsd);
+      if (work.signal.aborted) return failedUse('The search was not waited for.', {}, this.web.costPicoUsd);
       if (!(error instanceof AppError)) throw error;
       return failedUse(`${error.message}.`, { action: { type: 'search', query, sources: [] } });
     } finally {

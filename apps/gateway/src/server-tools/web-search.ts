@@ -1,4 +1,5 @@
 import type { GenerationSearch } from '@libs/persistence';
+import type { OutsideWork } from '../parsers/outside-work';
 import { refusal } from './named-tools';
 import type { SearchEngine, SearchHit } from './web-search-engines/search-engine';
 import type { SearchSettings } from './web-search-settings';
@@ -43,7 +44,7 @@ export class WebSearch {
   async search(
     { engine, settings }: SearchSetup,
     text: string,
-    { most, signal }: { readonly most: number; readonly signal: AbortSignal },
+    { most, work }: { readonly most: number; readonly work: OutsideWork },
   ): Promise<readonly SearchHit[]> {
     const { maxCharacters, domains, mode, location } = settings;
     const query = {
@@ -53,7 +54,7 @@ export class WebSearch {
       domains,
       mode,
       location,
-      signal,
+      work,
     };
     const hits = await engine.search(query);
     const seen = new Set<string>();

@@ -1,7 +1,9 @@
 import type { FrameImage, InputReference, VideoDto } from '@libs/contracts';
 import { AppError, type ErrorCode } from '@libs/errors';
 import type { VideoMedia } from '@libs/inference';
-import type { Egress } from '@libs/platform';
+import type { Egress, EgressResponse } from '@libs/platform';
+import { bytesForMedium, countFetched, type Reserve } from '../http/fetched-bytes';
+import type { CallMemory } from '../parsers/outside-work';
 import { readImageHeader } from './image-header';
 import { mediaTypeOf } from './media-kind';
 
@@ -34,10 +36,11 @@ const NONE: RequestMedia = { firstFrame: null, lastFrame: null, references: [] }
 export class MediaReader {
   constructor(private readonly egress: Egress) {}
 
-  /** @throws AppError 400 or 413 that names the member */
-  async read({ frame_images: frames, input_references: references }: VideoDto): Promise<RequestMedia> {
+  /** @throws AppError 400 or 413 that names the member; provider_overloaded where there is no memory */
+  async read(dto: VideoDto, memory: CallMemory): Promise<RequestMedia> {
+    const { frame_images: frames, input_references: references } = dto;
     if (!frames?.length && !references?.length) return NONE;
-    const budget = { bytes: LARGEST_SUM_BYTES };
+    const budget = { bytes: LARGEST_SUM_BYTES, memory };
     // Frames say what the video must be; references beside them are passed over (interface §4.8).
     if (frames?.length) return { ...NONE, ...(await this.#readFrames(frames, budget)) };
     const read: VideoMedia[] = [];
@@ -69,7 +72,7 @@ export class MediaReader {
   }
 
   async #bytesOf(url: string, param: string, kind: VideoMedia['kind'], budget: Budget): Promise<Buffer> {
-    const bytes = /^data:/i.test(url) ? inlineBytes(url, param, kind) : await this.#download(url, param, kind);
+    const bytes = /^data:/i.test(url) ? inlineBytes(url, param, kind) : await this.#download(url, param, kind, budget);
     if (bytes.length > LARGEST_MEDIUM_BYTES) {
       throw refusal('payload_too_large', param, `has more than ${LARGEST_MEDIUM_BYTES} bytes`);
     }
@@ -78,21 +81,21 @@ export class MediaReader {
     throw refusal('payload_too_large', param, `makes more than ${LARGEST_SUM_BYTES} bytes of media in all`);
   }
 
-  async #download(url: string, param: string, kind: VideoMedia['kind']): Promise<Buffer> {
+  async #download(url: string, param: string, kind: VideoMedia['kind'], { memory }: Budget): Promise<Buffer> {
     const failed: ErrorCode = kind === 'image' ? 'image_download_failed' : 'invalid_request';
     this.egress.check(url, param);
     let status: number;
     try {
-      const answer = await this.egress.fetch(url, {
-        subject: param,
-        maxBytes: LARGEST_MEDIUM_BYTES,
-        timeoutMs: DOWNLOAD_MS,
-        maxRedirects: MOST_REDIRECTS,
-      });
+      const answer = await countFetched(
+        memory,
+        (reserve) => this.#fetch(url, param, reserve),
+        ({ body }) => bytesForMedium(body.length),
+      );
       if (answer.status === 200) return answer.body;
       ({ status } = answer);
     } catch (thrown) {
       const error = AppError.from(thrown);
+      if (error.code === 'provider_overloaded') throw error;
       if (error.code === 'invalid_request' || error.code === 'payload_too_large') {
         throw new AppError(error.code, error.message, { cause: thrown, metadata: { param } });
       }
@@ -101,10 +104,17 @@ export class MediaReader {
     const code = kind === 'image' && status === 404 ? 'image_not_found' : failed;
     throw refusal(code, param, 'cannot be fetched: its host does not give it');
   }
+
+  #fetch(url: string, subject: string, reserve: Reserve): Promise<EgressResponse> {
+    const bounds = { maxBytes: LARGEST_MEDIUM_BYTES, timeoutMs: DOWNLOAD_MS, maxRedirects: MOST_REDIRECTS };
+    return this.egress.fetch(url, { subject, ...bounds, reserve });
+  }
 }
 
 interface Budget {
   bytes: number;
+  /** For what is fetched. */
+  readonly memory: CallMemory;
 }
 
 function inlineBytes(url: string, param: string, kind: VideoMedia['kind']): Buffer {

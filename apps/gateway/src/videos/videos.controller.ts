@@ -1,5 +1,5 @@
 import { Controller, Get, Head, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import type { Principal } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { readRoutePolicies } from '@libs/inference';
@@ -36,7 +36,7 @@ export class VideosController {
   @Post()
   @HttpCode(202)
   @UploadBody(MAX_VIDEO_BYTES)
-  async create(@Caller() caller: Principal, @Req() request: FastifyRequest): Promise<object> {
+  async create(@Caller() caller: Principal, @Req() request: BodyRequest): Promise<object> {
     const owner = ownerOf(caller);
     const key = readIdempotencyKey(request.headers['idempotency-key']);
     const { dto, names, hash } = await readVideoRequest(request);
@@ -45,7 +45,7 @@ export class VideosController {
     const defaultSort = caller.settings?.default_provider_sort;
     const traceparent = request.headers['traceparent']?.toString();
     const scope = credentialScopeOf(caller);
-    const submission = { dto, idempotency, scope, policies, defaultSort, traceparent };
+    const submission = { dto, idempotency, scope, policies, defaultSort, traceparent, memory: request.life.claim };
     try {
       const video = await this.limits.submission(owner.workspaceId, () => this.videos.submit(owner, submission));
       return toVideoObject(video, publicUrlOf(this.env));

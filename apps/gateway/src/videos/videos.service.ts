@@ -34,6 +34,7 @@ import { tracedSubmission } from '../generations/submission-trace';
 import { UnknownSubmission } from '../idempotency/unknown-submission';
 import { InferenceRouting } from '../inference/inference-routing';
 import { routeWishOf } from '../inference/route-request';
+import type { CallMemory } from '../parsers/outside-work';
 import { CallbackUrls } from '../webhooks/callback-urls';
 import { MediaReader } from './media-reader';
 import { specifyVideo, type VideoSpecification } from './video-specification';
@@ -61,6 +62,8 @@ export interface VideoSubmission {
   readonly defaultSort?: RoutedRequest['defaultSort'];
   /** Of what caused it (W3C Trace Context), as the caller says. */
   readonly traceparent?: string | undefined;
+  /** For what is fetched for it. */
+  readonly memory: CallMemory;
 }
 
 /** Takes video jobs in and shows them (interface §4.8). */
@@ -122,7 +125,7 @@ export class VideosService {
     const { candidate, specification } = await this.route(submission, previous);
     const request: VideoRequest = {
       ...specification,
-      ...(await this.media.read(dto)),
+      ...(await this.media.read(dto, submission.memory)),
       continues: (previous?.operation as VideoOperation | undefined) ?? null,
     };
     const { endpoint, model, credential } = candidate;

@@ -7,6 +7,8 @@ export interface BodyBounds {
   readonly subject: string;
   /** Takes the pieces in place of the body that is returned. */
   readonly sink?: (chunk: Buffer) => Promise<void>;
+  /** Asked before a piece is kept; what it throws ends the body. */
+  readonly reserve?: ((bytes: number) => Promise<void> | undefined) | undefined;
 }
 
 /**
@@ -18,7 +20,7 @@ export interface BodyBounds {
 export async function readBody(
   source: Readable,
   headers: Readonly<Record<string, string>>,
-  { maxBytes, subject, sink }: BodyBounds,
+  { maxBytes, subject, sink, reserve }: BodyBounds,
 ): Promise<Buffer> {
   const tooLong = new AppError('payload_too_large', `${subject} answers with more than ${maxBytes} bytes`);
   try {
@@ -28,8 +30,13 @@ export async function readBody(
     for await (const chunk of decoded as AsyncIterable<Buffer>) {
       length += chunk.length;
       if (length > maxBytes) throw tooLong;
-      if (sink) await sink(chunk);
-      else chunks.push(chunk);
+      if (sink) {
+        await sink(chunk);
+        continue;
+      }
+      const waits = reserve?.(chunk.length);
+      if (waits !== undefined) await waits;
+      chunks.push(chunk);
     }
     return Buffer.concat(chunks);
   } finally {

@@ -10,7 +10,9 @@ export interface HopRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   readonly maxBytes: number;
+  readonly maxRedirects?: number;
   readonly sink?: (chunk: Buffer) => Promise<void>;
+  readonly reserve?: (bytes: number) => Promise<void> | undefined;
 }
 
 export interface HopAnswer {
@@ -55,20 +57,26 @@ export async function exchangeOnce(
 
 async function readAnswer(
   { statusCode, headers, body }: Dispatcher.ResponseData,
-  { maxBytes, sink }: HopRequest,
+  { maxBytes, maxRedirects, sink, reserve }: HopRequest,
   subject: string,
 ): Promise<HopAnswer> {
   const plain: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) plain[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value;
   }
-  if (maxBytes === 0) {
+  const isFollowed = maxRedirects !== undefined && redirectOf(statusCode, plain) !== null;
+  if (maxBytes === 0 || isFollowed) {
     discardBody(body);
     return { status: statusCode, headers: plain, body: Buffer.alloc(0) };
   }
   const isSuccess = statusCode >= 200 && statusCode < 300;
-  const bounds = { maxBytes, subject, ...(isSuccess && sink && { sink }) };
+  const bounds = { maxBytes, subject, reserve, ...(isSuccess && sink && { sink }) };
   return { status: statusCode, headers: plain, body: await readBody(body, plain, bounds) };
+}
+
+/** Returns where an answer redirects to; null for one that does not. */
+export function redirectOf(status: number, headers: HopAnswer['headers']): string | null {
+  return [301, 302, 303, 307, 308].includes(status) ? (headers['location'] ?? null) : null;
 }
 
 function originOf({ url, hostname, literal }: EgressTarget): string {

@@ -3,7 +3,7 @@ import type { buildConnector } from 'undici';
 import { AddressGuard } from './address-guard';
 import { Deadline } from './deadline';
 import { guardedConnector } from './egress-connector';
-import { exchangeOnce, type HopAnswer, type HopRequest } from './egress-exchange';
+import { exchangeOnce, redirectOf, type HopAnswer, type HopRequest } from './egress-exchange';
 import { readTarget, refusedUrl, type EgressTarget } from './egress-target';
 import type { ResolvedAddress } from './resolved-address';
 import { systemResolver } from './system-resolver';
@@ -40,6 +40,11 @@ export interface EgressRequest {
   readonly maxRedirects?: number;
   /** Takes the body of a 2xx answer piece by piece, as fast as it can; the answer's own body is empty then. */
   readonly sink?: (chunk: Buffer) => Promise<void>;
+  /**
+   * Asked for each piece of the answer's body, decompressed, before it is kept. Where it returns a promise, no more is
+   * read until that resolves; what it throws ends the exchange. The time goes on meanwhile.
+   */
+  readonly reserve?: (bytes: number) => Promise<void> | undefined;
   /** Asked before each hop, the first included, and before its name is resolved; throws to refuse it. */
   readonly admit?: (url: URL) => void;
 }
@@ -135,7 +140,7 @@ export class Egress {
     for (let redirectsLeft = redirectsOf(request); ; redirectsLeft -= 1) {
       request.admit?.(new URL(target.url));
       const answer = await this.#hop(target, { ...request, headers }, deadline);
-      const location = redirectOf(answer);
+      const location = redirectOf(answer.status, answer.headers);
       if (location === null || request.maxRedirects === undefined) return { ...answer, url: target.url.href };
       if (redirectsLeft === 0) throw refusedUrl(request.subject, 'it redirects too often');
       const next = readTarget(withoutFragment(location, target.url, request.subject), request.subject);
@@ -186,10 +191,6 @@ function redirectsOf({ method = 'GET', maxRedirects = 0 }: EgressRequest): numbe
     throw new TypeError('Only GET and HEAD follow redirects');
   }
   return maxRedirects;
-}
-
-function redirectOf({ status, headers }: HopAnswer): string | null {
-  return [301, 302, 303, 307, 308].includes(status) ? (headers.location ?? null) : null;
 }
 
 /** A fragment is for whoever reads the page: it is not sent, and not refused in a redirect. */

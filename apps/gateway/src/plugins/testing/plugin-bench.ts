@@ -9,6 +9,8 @@ import {
 } from '@libs/inference';
 import { Egress } from '@libs/platform';
 import { HttpsHost, selfSignedCertificate } from '@libs/platform/testing';
+import { EdgePools } from '../../http/edge-pools';
+import { RequestClaim } from '../../http/request-claim';
 import { checkCall, type IncomingCall } from '../../inference/checked-call';
 import { HtmlReader } from '../../parsers/html-reader';
 import { ParserPool } from '../../parsers/parser-pool';
@@ -37,8 +39,11 @@ export const PUBLIC_NAME = 'pages.example';
 export class PluginBench {
   isModerated = true;
   canSearch = true;
+  /** Of the gateway that works on the next request. */
+  memoryBytes = 256 * 1024 * 1024;
   abort = new Cancellation();
   readonly #parsers = new ParserPool();
+  #pools = new EdgePools();
 
   private constructor(
     readonly service: SearchServer,
@@ -53,6 +58,11 @@ export class PluginBench {
     return new PluginBench(await SearchServer.start(), host);
   }
 
+  /** What the last request holds of the memory. */
+  get reservedBytes(): number {
+    return this.#pools.memory.reserved;
+  }
+
   async stop(): Promise<void> {
     await this.#parsers.onApplicationShutdown();
     await this.service.stop();
@@ -63,7 +73,10 @@ export class PluginBench {
   runFor(api: StreamableApi, body: object): PluginRun | null {
     const bytes = Buffer.from(JSON.stringify(body));
     const caller = { organizationId: 'org', workspaceId: 'ws', keyHash: 'hash' } as unknown as Principal;
-    const call: IncomingCall = { generationId: 'gen-1', caller, body: bytes, parsed: body, abort: this.abort };
+    this.#pools = new EdgePools({ memoryBytes: this.memoryBytes });
+    const memory = new RequestClaim(this.#pools);
+    memory.work({ isPublic: false, holders: ['ws', 'org'] });
+    const call: IncomingCall = { generationId: 'gen-1', caller, body: bytes, parsed: body, abort: this.abort, memory };
     return this.#plugins().runFor(api, call, checkCall(api, body));
   }
 

@@ -1,6 +1,8 @@
 import { AppError } from '@libs/errors';
 import type { Egress, EgressResponse } from '@libs/platform';
+import { bytesForText, countFetched, type Reserve } from '../../http/fetched-bytes';
 import type { HtmlReader } from '../../parsers/html-reader';
+import type { OutsideWork } from '../../parsers/outside-work';
 import type { PdfReader, PdfText } from '../../parsers/pdf-reader';
 import type { DomainRules } from '../web-domains';
 
@@ -8,7 +10,8 @@ export interface PageRequest {
   readonly domains: DomainRules;
   /** Of the content, in characters. */
   readonly maxCharacters: number;
-  readonly signal: AbortSignal;
+  /** For whom it is read. */
+  readonly work: OutsideWork;
 }
 
 export interface Page {
@@ -20,11 +23,15 @@ export interface Page {
   readonly isCut: boolean;
 }
 
+type PageText = Omit<PdfText, 'pages'>;
+
 const LARGEST_PAGE = 16 * 1024 * 1024;
-/** Longer pages are read as far as this. */
+/** Longer pages are read as far as this, in characters. */
 const LONGEST_HTML = 1_000_000;
 const TIMEOUT_MS = 20_000;
 const MAX_REDIRECTS = 5;
+/** Of a character, in any charset. */
+const MOST_BYTES = 4;
 const CHARSET_IN_HTML = /<meta[^>]{1,200}charset\s*=\s*["']?([\w-]{1,40})/i;
 
 /** Fetches pages of the web through the egress door and turns them into text. */
@@ -41,10 +48,20 @@ export class PageReader {
    * A page of any status.
    *
    * @throws AppError for a URL that is refused, a host that cannot be reached, and content that is no text; the
-   * signal's reason when it is aborted
+   * signal's reason when it is aborted; provider_overloaded where there is no memory
    */
-  async read(url: string, { domains, maxCharacters, signal }: PageRequest): Promise<Page> {
-    const response = await this.egress.fetch(addressOf(url), {
+  async read(url: string, request: PageRequest): Promise<Page> {
+    const read = async (reserve: Reserve): Promise<Omit<Page, 'content'> & { readonly text: string }> => {
+      const response = await this.#fetch(url, request, reserve);
+      return { url: response.url, httpStatus: response.status, ...(await this.#textOf(response, request)) };
+    };
+    const { text, ...page } = await countFetched(request.work.memory, read, (one) => bytesForText(one.text));
+    const content = text.slice(0, request.maxCharacters);
+    return { ...page, content, isCut: page.isCut || content.length < text.length };
+  }
+
+  #fetch(url: string, { domains, work: { signal } }: PageRequest, reserve: Reserve): Promise<EgressResponse> {
+    return this.egress.fetch(addressOf(url), {
       headers: {
         accept: 'text/html,application/xhtml+xml,application/pdf,text/plain,application/json;q=0.9,*/*;q=0.5',
         'user-agent': this.userAgent,
@@ -53,27 +70,26 @@ export class PageReader {
       timeoutMs: TIMEOUT_MS,
       maxRedirects: MAX_REDIRECTS,
       signal,
+      reserve,
       admit: (hop) => {
         if (domains.admits(hop)) return;
         throw new AppError('invalid_request', 'The URL is refused: its domain is not allowed');
       },
     });
-    const { title, text, isCut: isReadInPart } = await this.#textOf(response, signal);
-    const content = text.slice(0, maxCharacters);
-    const isCut = isReadInPart || content.length < text.length;
-    return { url: response.url, httpStatus: response.status, title, content, isCut };
   }
 
-  async #textOf(response: EgressResponse, signal: AbortSignal): Promise<Omit<PdfText, 'pages'>> {
+  async #textOf(response: EgressResponse, { maxCharacters, work }: PageRequest): Promise<PageText> {
     const { type, charset } = contentTypeOf(response);
-    if (type === 'application/pdf') return await this.pdf.read(response.body, signal);
+    if (type === 'application/pdf') {
+      const { title, text, isCut } = await this.pdf.read(response.body, work);
+      return { title, text, isCut };
+    }
     if (type === 'text/html' || type === 'application/xhtml+xml') {
       const declared = CHARSET_IN_HTML.exec(response.body.subarray(0, 1_024).toString('latin1'))?.[1];
-      const html = decode(response.body, charset ?? declared);
-      const read = await this.html.read(html.slice(0, LONGEST_HTML), response.url, signal);
-      return { ...read, isCut: html.length > LONGEST_HTML };
+      const html = decodeStart(response.body, charset ?? declared, LONGEST_HTML);
+      return { ...(await this.html.read(html.text, response.url, work)), isCut: html.isCut };
     }
-    if (isText(type)) return { title: null, text: decode(response.body, charset), isCut: false };
+    if (isText(type)) return { title: null, ...decodeStart(response.body, charset, maxCharacters) };
     throw new AppError('invalid_request', 'The page cannot be read: its content is no text');
   }
 }
@@ -98,11 +114,25 @@ export function isText(type: string): boolean {
   return /^text\/|[/+](json|xml|yaml|x-yaml|javascript|x-ndjson|csv|toml)$/.test(type);
 }
 
-function decode(bytes: Buffer, charset = 'utf-8'): string {
+interface Start {
+  readonly text: string;
+  readonly isCut: boolean;
+}
+
+/** The first characters of a text. Of a long one no more is decoded, for a part of a string keeps the whole of it. */
+function decodeStart(bytes: Buffer, charset: string | undefined, most: number): Start {
+  const start = bytes.subarray(0, most * MOST_BYTES);
+  const isAll = start.length === bytes.length;
+  // The last character of a part may be in part there.
+  const text = decode(start, charset, { stream: !isAll });
+  return { text: text.slice(0, most), isCut: !isAll || text.length > most };
+}
+
+function decode(bytes: Buffer, charset = 'utf-8', options: { readonly stream: boolean }): string {
   try {
-    return new TextDecoder(charset).decode(bytes);
+    return new TextDecoder(charset).decode(bytes, options);
   } catch {
     // A name that nobody knows: what is most common is the best guess.
-    return new TextDecoder().decode(bytes);
+    return new TextDecoder().decode(bytes, options);
   }
 }

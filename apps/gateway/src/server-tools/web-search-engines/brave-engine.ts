@@ -29,7 +29,7 @@ export class BraveEngine extends SearchEngine {
     const answer = await callService(`search engine ${this.name}`, {
       url,
       headers: { 'x-subscription-token': this.key.reveal(), ...locationHeaders(query) },
-      signal: query.signal,
+      work: query.work,
     });
     return listOf(fieldsOf(answer['web'])['results']).flatMap((result) => {
       const snippets: unknown[] = Array.isArray(result['extra_snippets']) ? result['extra_snippets'] : [];

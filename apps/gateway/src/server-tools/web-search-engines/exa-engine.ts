@@ -18,7 +18,7 @@ export class ExaEngine extends SearchEngine {
   }
 
   async search(query: SearchQuery): Promise<readonly SearchHit[]> {
-    const { domains, mode, location, signal } = query;
+    const { domains, mode, location, work } = query;
     const answer = await callService(`search engine ${this.name}`, {
       url: new URL(`${this.baseUrl}/search`),
       headers: { 'x-api-key': this.key.reveal() },
@@ -31,7 +31,7 @@ export class ExaEngine extends SearchEngine {
         ...(domains.blocked.length > 0 && { excludeDomains: domains.blocked.map(({ host, path }) => host + path) }),
         ...(location?.country && { userLocation: location.country }),
       },
-      signal,
+      work,
     });
     return listOf(answer['results']).flatMap(
       ({ url, title, text, publishedDate }) => readHit({ url, title, text: [text], publishedAt: publishedDate }) ?? [],

@@ -1,3 +1,4 @@
+import type { OutsideWork } from '../../parsers/outside-work';
 import type { DomainRules } from '../web-domains';
 import type { SearchMode, UserLocation } from '../web-search-settings';
 
@@ -10,7 +11,7 @@ export interface SearchQuery {
   /** A wish that an engine takes as far as it can; what it finds beyond it is dropped by the caller. */
   readonly domains: DomainRules;
   readonly location: UserLocation | null;
-  readonly signal: AbortSignal;
+  readonly work: OutsideWork;
 }
 
 export interface SearchHit {

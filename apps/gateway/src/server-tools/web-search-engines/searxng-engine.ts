@@ -14,7 +14,7 @@ export class SearxngEngine extends SearchEngine {
     const url = new URL(`${this.baseUrl.replace(/\/+$/, '')}/search`);
     url.searchParams.set('q', withSiteOperators(query));
     url.searchParams.set('format', 'json');
-    const answer = await callService(`search engine ${this.name}`, { url, signal: query.signal });
+    const answer = await callService(`search engine ${this.name}`, { url, work: query.work });
     return listOf(answer['results']).flatMap(
       (result) =>
         readHit({

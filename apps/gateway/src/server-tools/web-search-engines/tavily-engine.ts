@@ -31,7 +31,7 @@ export class TavilyEngine extends SearchEngine {
   }
 
   async #search(query: SearchQuery, country: string | null): Promise<readonly SearchHit[]> {
-    const { domains, mode, signal } = query;
+    const { domains, mode, work } = query;
     const answer = await callService(`search engine ${this.name}`, {
       url: new URL(`${this.baseUrl}/search`),
       headers: { authorization: `Bearer ${this.key.reveal()}` },
@@ -43,7 +43,7 @@ export class TavilyEngine extends SearchEngine {
         ...(domains.blocked.length > 0 && { exclude_domains: wholeHosts(query) }),
         ...(country !== null && { country }),
       },
-      signal,
+      work,
     });
     return listOf(answer['results']).flatMap(
       ({ url, title, content, published_date: publishedAt }) =>
