@@ -11,14 +11,8 @@ import {
 import { counter, gauge, tracing } from '@libs/platform';
 import { callSpan } from './call-span';
 import { CallerCredits } from './caller-credits';
-import {
-  GenerationTicket,
-  type CallOutcome,
-  type Opening,
-  type TicketBooks,
-  type UnpaidCall,
-} from './generation-ticket';
-import { byokOf, openingRowOf, settlementOf } from './generation-rows';
+import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks } from './generation-ticket';
+import { byokOf, openingRowOf, settlementOf, type UnpaidCall } from './generation-rows';
 import { Gathering } from './gathering';
 import { HoldExtensions } from './hold-extensions';
 import { OpenCalls } from './open-calls';

@@ -1,5 +1,5 @@
 import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement } from '@libs/persistence';
+import type { GenerationOpening, GenerationSettlement, HoldRefusal } from '@libs/persistence';
 import type { CallOutcome, GenerationTicket, Opening } from './generation-ticket';
 
 /** What opens the row of a call. */
@@ -40,4 +40,10 @@ export function settlementOf(opening: Opening, outcome: CallOutcome): Generation
 /** Returns what the caller's own provider charged. */
 export function byokOf({ details }: Pick<CallOutcome, 'details'>): PicoUsd {
   return parseUsd(details.upstreamCostUsd ?? '0');
+}
+
+/** A call without its money, and what has none for it. */
+export interface UnpaidCall {
+  readonly ticket: GenerationTicket;
+  readonly refusedBy: HoldRefusal;
 }

@@ -1,6 +1,6 @@
 import type { AppError } from '@libs/errors';
 import type { PicoUsd } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement, HoldRefusal, OpeningTerms } from '@libs/persistence';
+import type { GenerationOpening, GenerationSettlement, OpeningTerms } from '@libs/persistence';
 
 /**
  * Where a call stands with the books: its row waits to be written, is being written, is there, or its money
@@ -126,10 +126,4 @@ export class GenerationTicket {
     this.listener = null;
     this.books.end(this, outcome, isWithdrawn);
   }
-}
-
-/** A call without its money, and what has none for it. */
-export interface UnpaidCall {
-  readonly ticket: GenerationTicket;
-  readonly refusedBy: HoldRefusal;
 }
