@@ -37,6 +37,13 @@ const LAST_SEQ = 2_147_483_647;
 const WORK_COLUMNS =
   'id, number, created_on::text AS created_on, endpoint, model, provider, total, fence, credential_id IS NOT NULL AS is_own_key';
 
+/** A batch that waits for its next step. */
+export interface StalledBatch {
+  readonly id: string;
+  readonly status: BatchStatus;
+  readonly organizationId: string;
+}
+
 /** The life of a batch row. Every step forward is one guarded UPDATE, so a repeated or late step changes nothing. */
 @Injectable()
 export class BatchesRepository {
@@ -201,14 +208,11 @@ export class BatchesRepository {
   }
 
   /** Returns batches that wait for a step that no worker seems to take, without those of `exceptIds`. */
-  async findStalled(
-    limit: number,
-    exceptIds: readonly string[] = [],
-  ): Promise<{ id: string; number: bigint; status: BatchStatus }[]> {
-    const rows = await this.database.rows<{ id: string; number: string; status: BatchStatus }>({
+  async findStalled(limit: number, exceptIds: readonly string[] = []): Promise<StalledBatch[]> {
+    return this.database.rows<StalledBatch>({
       name: 'batches-stalled',
       sql: `
-        SELECT b.id, b.number, b.status FROM batches b
+        SELECT b.id, b.status, b.organization_id AS "organizationId" FROM batches b
         WHERE b.finalized_at IS NULL AND b.stop_by IS NULL AND b.id <> ALL($2::text[]) AND (
           (b.status = 'validating' AND (b.lease_until < now()
             OR (b.lease_until IS NULL AND b.created_at < now() - interval '2 seconds')))
@@ -218,7 +222,6 @@ export class BatchesRepository {
         ORDER BY b.created_at LIMIT $1`,
       values: [limit, exceptIds],
     });
-    return rows.map((row) => ({ id: row.id, number: BigInt(row.number), status: row.status }));
   }
 
   private async closeBooks(session: Session, id: string, number: bigint): Promise<void> {
