@@ -49,14 +49,11 @@ describe(ResultWriter.name, () => {
       statements += 1;
       return results.store(outcomes);
     };
-    const writer = new ResultWriter(
-      { store },
-      {
-        ...RESULT_GROUPS,
-        onStored: (outcomes) => outcomes.some(({ lease }) => lease === other1) && isStored.resolve(statements),
-        onFailure: () => undefined,
-      },
-    );
+    const writer = new ResultWriter({ store }, {
+      ...RESULT_GROUPS,
+      onStored: (outcomes) => outcomes.some(({ lease }) => lease === other1) && isStored.resolve(statements),
+      onFailure: () => undefined,
+    });
     await database.session(async ({ client }) => {
       await client.query('BEGIN');
       await client.query('SET LOCAL idle_in_transaction_session_timeout = 0');
