@@ -248,7 +248,7 @@ export const housekeepingMutants: readonly Mutant[] = [
     find: 'if (webhook.deaths >= MOST_DEATHS) {',
     replace: 'if (webhook.deaths >= MOST_DEATHS * 1e9) {',
     project: 'unit',
-    spec: 'apps/video-worker/src/webhooks/delivery-lane',
+    spec: 'apps/video-worker/src/webhooks/delivery-lane.service',
     test: 'no more what lost thirty',
   },
 ];
