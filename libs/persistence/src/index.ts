@@ -68,6 +68,7 @@ export type { LaneSpeed } from './batches/batch-worker.entity';
 export type { BatchEnding, BatchStatus, UpstreamDeletion } from './batches/batch.entity';
 export type { BatchLine } from './batches/select-lines';
 export { outcomeOfRow, type Outcome } from './commit-outcome';
+export type { ClaimRooms } from './claims/claim-rooms';
 export { CopyRow } from './copy-row';
 export { createDataSource, type EntityClass, type PersistenceOptions } from './data-source';
 export { Database, Session, sqlStateOf, type SqlStatement } from './database';

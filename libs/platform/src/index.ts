@@ -58,5 +58,7 @@ export { noteOwnFault } from './telemetry/own-faults';
 export { tracing, type SpanAttributes, type SpanRecord, type Tracing } from './telemetry/tracing';
 export type { DurationSeries } from './telemetry/duration-histogram';
 export { keyIdOf, seal, SealingKeyPair, type SealingTarget } from './sealing/sealing';
+export { ProviderPlaces, type PlaceOwner, type PlaceRooms } from './shares/provider-places';
+export { SharedPool, type Rooms } from './shares/shared-pool';
 export { plainValidator, validateClosed, validateInstance, type ValidateOptions } from './validation/validate';
 export * from './messaging';

@@ -53,7 +53,7 @@ export class NativeCollectionService {
     const counts = { stored: 0, own: 0, foreign: 0, answers: 0 };
     const isAnswered = new Uint8Array(order.lastSeq - order.firstSeq + 1);
     let group: Group = { lines: [], bytes: 0 };
-    for await (const line of reach.lane.batches.download(job, reach.access)) {
+    for await (const line of reach.lane.batches.download(job, reach.reading)) {
       const seq = seqOf(order, line.customId);
       if (seq === null) {
         counts.foreign += 1;

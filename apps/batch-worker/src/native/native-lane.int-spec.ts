@@ -4,6 +4,8 @@ import { openTestDatabase, storeBatch, type OpenTestDatabase, type StoredBatch }
 import { NativeLaneService } from './native-lane.service';
 import type { NativeRunnerService } from './native-runner.service';
 
+const OWNER = '6f1c1b1e-3a55-4f0e-9f0a-0d6b5a1f7c11';
+
 describe(NativeLaneService.name, () => {
   let opened: OpenTestDatabase;
 
@@ -14,15 +16,16 @@ describe(NativeLaneService.name, () => {
 
   afterEach(() => opened.close());
 
-  async function storeOrder(reference: string): Promise<StoredBatch> {
+  async function storeOrder(reference: string, provider = 'acme', organizationId?: string): Promise<StoredBatch> {
     const batch = await storeBatch(opened.database, 1);
     await opened.database.execute({
       sql: `INSERT INTO native_batches (reference, batch_id, batch_number, created_on, part, first_segment, last_segment,
               first_seq, last_seq, endpoint, model, provider, upstream_model, organization_id, workspace_id,
               api_key_hash, finish_by)
-            SELECT $1, id, number, created_on, 0, 0, 0, 0, 0, endpoint, model, provider, upstream_model,
-              organization_id, workspace_id, api_key_hash, now() + interval '20 hours' FROM batches WHERE id = $2`,
-      values: [reference, batch.id],
+            SELECT $1, id, number, created_on, 0, 0, 0, 0, 0, endpoint, model, $3, upstream_model,
+              coalesce($4, organization_id), workspace_id, api_key_hash, now() + interval '20 hours'
+            FROM batches WHERE id = $2`,
+      values: [reference, batch.id, provider, organizationId ?? null],
     });
     return batch;
   }
@@ -49,6 +52,35 @@ describe(NativeLaneService.name, () => {
     await isTaken.promise;
     await lane.drain();
     expect(tries.get('bad-0')).toBe(1);
+  });
+
+  /** The orders whose steps are taken until that of `good` is, while no step of another comes to its end. */
+  async function takenBefore(good: string): Promise<readonly string[]> {
+    const isTaken = Promise.withResolvers<void>();
+    const isAnswered = Promise.withResolvers<void>();
+    const taken: string[] = [];
+    const lane = laneWith(async ({ reference }) => {
+      taken.push(reference);
+      if (reference === good) return isTaken.resolve();
+      return isAnswered.promise;
+    });
+    await lane.start();
+    await isTaken.promise;
+    isAnswered.resolve();
+    await lane.drain();
+    return taken.filter((reference) => reference !== good);
+  }
+
+  it('takes the steps of other providers while one provider answers nothing', async () => {
+    for (let index = 0; index < 30; index += 1) await storeOrder(`hung-${index}`, 'hung');
+    await storeOrder('good', 'healthy');
+    expect(new Set(await takenBefore('good')).size).toBeLessThanOrEqual(6);
+  });
+
+  it('takes the steps of others at a provider while the account of one organization answers nothing', async () => {
+    for (let index = 0; index < 30; index += 1) await storeOrder(`hung-${index}`, 'acme', OWNER);
+    await storeOrder('good', 'acme');
+    expect(new Set(await takenBefore('good')).size).toBeLessThanOrEqual(4);
   });
 
   it('hurries the orders of other batches that are stopped when one cannot be', async () => {

@@ -1,15 +1,16 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Cancellation } from '@libs/inference';
 import { NativeBatchesRepository, NativeStoppingRepository, SingleRunner, type NativeBatch } from '@libs/persistence';
-import { EachAlone, PeriodicTask } from '@libs/platform';
+import { EachAlone, PeriodicTask, ProviderPlaces } from '@libs/platform';
 import { NativeRunnerService } from './native-runner.service';
 
 const LEASE_MS = 15_000;
 const RENEW_MS = 5_000;
 const LOOK_MS = 1_000;
 const FORGET_MS = 60 * 60_000;
-/** Steps under way in this process. */
-const MOST_AT_ONCE = 4;
+/** Steps under way in this process, and what one provider and one organization at it may have of them: 6 and 4. */
+const MOST_AT_ONCE = 12;
+const WEIGHTS = { account: 0.5, provider: 1 };
 const DRAIN_MS = 10_000;
 
 /**
@@ -20,6 +21,7 @@ const DRAIN_MS = 10_000;
 export class NativeLaneService {
   private readonly logger = new Logger(NativeLaneService.name);
   private readonly steps = new Set<Promise<unknown>>();
+  private readonly places = new ProviderPlaces(MOST_AT_ONCE, WEIGHTS);
   private readonly cancellations = new Set<Cancellation>();
   private readonly each = new EachAlone('native-orders.step', this.logger);
   private readonly stopping = new EachAlone('native-orders.hurry', this.logger);
@@ -59,9 +61,13 @@ export class NativeLaneService {
   }
 
   private async look(): Promise<void> {
-    const room = MOST_AT_ONCE - this.steps.size;
-    if (room === 0 || this.isStopping) return;
-    for (const order of await this.orders.claim(room, LEASE_MS, this.each.restingIds())) this.begin(order);
+    const { free } = this.places;
+    if (free === 0 || this.isStopping) return;
+    const claimed = await this.orders.claim(free, LEASE_MS, this.each.restingIds(), this.places.rooms());
+    const isTaken = claimed.map((order) => this.places.take(order));
+    claimed.filter((_, index) => isTaken[index]).forEach((order) => this.begin(order));
+    // There was room for each of several holders, and not for all of them.
+    for (const order of claimed.filter((_, index) => !isTaken[index])) await this.orders.wait(order, 0);
   }
 
   private async hurry(): Promise<void> {
@@ -77,7 +83,10 @@ export class NativeLaneService {
   private begin(order: NativeBatch): void {
     const step: Promise<unknown> = this.each
       .run(order.reference, () => this.take(order))
-      .finally(() => this.steps.delete(step));
+      .finally(() => {
+        this.places.give(order);
+        this.steps.delete(step);
+      });
     this.steps.add(step);
   }
 

@@ -19,8 +19,18 @@ export const KEY_GONE = 'precondition_failed';
 export interface Reach {
   readonly candidate: Candidate;
   readonly lane: NativeLane;
+  /** For questions and for orders of a file: what carries no lines is answered soon, or not at all. */
   readonly access: NativeBatchAccess;
+  /** For lines on their way there. */
+  readonly sending: NativeBatchAccess;
+  /** For outputs, which may be long, but begin soon. */
+  readonly reading: NativeBatchAccess;
 }
+
+type Timeouts = NativeBatchAccess['timeouts'];
+
+const QUESTION_TIMEOUTS: Timeouts = { headersMs: 30_000, idleMs: 30_000, totalMs: 60_000 };
+const OUTPUT_TIMEOUTS: Timeouts = { headersMs: 60_000, idleMs: Infinity, totalMs: Infinity };
 
 /** What an order's lines are called at the provider: the caller's own ids never leave the house. */
 export function customIdOf({ reference }: NativeBatch, seq: number): string {
@@ -57,7 +67,9 @@ export async function reach(
       internal: `order ${order.reference}: its key is gone`,
     });
   }
-  const access = await caller.accessTo(candidate, scope, signal);
+  const sending = await caller.accessTo(candidate, scope, signal);
+  const access = { ...sending, timeouts: atMost(QUESTION_TIMEOUTS, sending.timeouts) };
+  const reading = { ...sending, timeouts: atMost(OUTPUT_TIMEOUTS, sending.timeouts) };
   // A key of the caller's own may name the deployment that lines are written for.
   const lane = caller.laneOf(apiOf(order.endpoint), access.endpoint, providerAccountOf(candidate, { scope }));
   if (lane === null) {
@@ -65,5 +77,13 @@ export async function reach(
       internal: `order ${order.reference}: the protocol has no batches`,
     });
   }
-  return { candidate, lane, access };
+  return { candidate, lane, access, sending, reading };
+}
+
+function atMost(limits: Timeouts, most: Timeouts): Timeouts {
+  return {
+    headersMs: Math.min(limits.headersMs, most.headersMs),
+    idleMs: Math.min(limits.idleMs, most.idleMs),
+    totalMs: Math.min(limits.totalMs, most.totalMs),
+  };
 }

@@ -28,7 +28,7 @@ async function reportedWhere(remove: Removal, ...orders: NativeBatch[]): Promise
   const caller = {
     laneOf: () => ({ batches: { remove, ...job } }),
     withSameKey: async (candidate: object) => (remove === null ? null : candidate),
-    accessTo: async () => ({}),
+    accessTo: async () => ({ timeouts: {} }),
   };
   const reported: (string | null)[] = [];
   const removal = {

@@ -46,7 +46,7 @@ async function stepsOf(
     noteAnswer: () => undefined,
     noteFailure: () => undefined,
     withSameKey: async (candidate: object) => candidate,
-    accessTo: async ({ endpoint }: Candidate) => ({ endpoint }),
+    accessTo: async ({ endpoint }: Candidate) => ({ endpoint, timeouts: {} }),
   };
   const runner = new NativeRunnerService(
     { current: () => catalogue } as CatalogueSource,

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import { upstreamError, type Provider } from '@libs/inference';
-import type { NativeBatch, NativeBatchesRepository } from '@libs/persistence';
+import type { NativeBatch, NativeBatchesRepository, NativeSegmentsRepository } from '@libs/persistence';
 import type { Reach } from './native-reach';
 import { NativeSubmissionService } from './native-submission.service';
 
@@ -74,26 +74,69 @@ describe(NativeSubmissionService.name, () => {
     expect(await orderedWhere(true)).toEqual(['submitting', 'runs', 'rests']);
   });
 
-  it('has one order next while another is sent, and gives further ones back', async () => {
-    const orders = new FakeOrders();
-    const unused = null as never;
-    const service = new NativeSubmissionService(orders as unknown as NativeBatchesRepository, unused, unused);
-    let taken!: (job: object) => void;
-    const batches = { upload: async () => 'file-1', create: () => new Promise((resolve) => (taken = resolve)) };
-    const reach = { lane: { batches, upstreamApi: 'chat' }, access: {} } as unknown as Reach;
-    const settled = new Promise(setImmediate);
-    const [first, next] = [service.submit(ORDER, reach), service.submit(ORDER, reach)];
-    await service.submit(ORDER, reach);
-    await settled;
-    expect(orders.written).toEqual(['waits', 'submitting']);
-    taken({ id: 'job' });
-    await first;
-    await new Promise(setImmediate);
-    expect(orders.written).toEqual(['waits', 'submitting', 'runs', 'rests', 'submitting']);
-    taken({ id: 'job' });
-    await next;
-    await service.submit(ORDER, { ...reach, lane: { batches: { ...batches, create: async () => ({}) } } } as never);
-    expect(orders.written.slice(5)).toEqual(['runs', 'rests', 'submitting', 'runs', 'rests']);
+  describe('while a provider answers nothing', () => {
+    const send = async (before: readonly object[], order: object): Promise<readonly string[]> => {
+      const orders = new FakeOrders();
+      const unused = null as never;
+      const service = new NativeSubmissionService(orders as unknown as NativeBatchesRepository, unused, unused);
+      const isAnswered = Promise.withResolvers<object>();
+      const reachOf = (create: () => Promise<object>): Reach =>
+        ({ lane: { batches: { upload: async () => 'file-1', create }, upstreamApi: 'chat' } }) as unknown as Reach;
+      const hung = before.map((one) =>
+        service.submit(
+          { ...ORDER, ...one },
+          reachOf(() => isAnswered.promise),
+        ),
+      );
+      await new Promise(setImmediate);
+      const begun = orders.written.length;
+      await service.submit(
+        { ...ORDER, ...order },
+        reachOf(async () => ({ id: 'job' })),
+      );
+      const written = orders.written.slice(begun);
+      isAnswered.resolve({ id: 'late' });
+      await Promise.all(hung);
+      return written;
+    };
+    const SENT = ['submitting', 'runs', 'rests'];
+
+    it('gives back a further order of the same organization, whose lines would be in memory too', async () => {
+      const order = { provider: 'hung', organizationId: 'one' };
+      expect(await send([order], order)).toEqual(['waits']);
+      expect(await send([], order)).toEqual(SENT);
+    });
+
+    it('sends the order of another organization there, and one order to another provider', async () => {
+      const [one, two, three] = ['one', 'two', 'three'].map((organizationId) => ({ provider: 'hung', organizationId }));
+      expect(await send([one!], two!)).toEqual(SENT);
+      expect(await send([one!, two!], three!)).toEqual(['waits']);
+      expect(await send([one!, two!, three!], { provider: 'healthy', organizationId: 'one' })).toEqual(SENT);
+    });
+  });
+
+  it('waits for the answer to an order of a file as for one to a question, and to lines for longer', async () => {
+    const accessesOf = async (order: NativeBatch, upload?: () => Promise<string>): Promise<readonly unknown[]> => {
+      const used: unknown[] = [];
+      const batches = {
+        upload,
+        create: async (_order: object, access: unknown) => {
+          used.push(access);
+          return { id: 'job' };
+        },
+      };
+      const segments = { held: async () => [{}], unfinishedLines: async () => [{ seq: 0, body: Buffer.from('{}') }] };
+      const service = new NativeSubmissionService(
+        new FakeOrders() as unknown as NativeBatchesRepository,
+        segments as unknown as NativeSegmentsRepository,
+        null as never,
+      );
+      const lane = { batches, upstreamApi: 'chat', write: () => Buffer.from('{}') };
+      await service.submit(order, { lane, access: 'question', sending: 'lines' } as unknown as Reach);
+      return used;
+    };
+    expect(await accessesOf(ORDER, async () => 'file-1')).toEqual(['question']);
+    expect(await accessesOf({ ...ORDER, inputFileId: null })).toEqual(['lines']);
   });
 
   it('leaves open what became of an order whose connection broke', async () => {

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AppError, type ErrorCode } from '@libs/errors';
 import { upstreamStatusOf, type NativeJob } from '@libs/inference';
+import { ProviderPlaces } from '@libs/platform';
 import {
   BatchResultsRepository,
   NativeBatchesRepository,
@@ -38,9 +39,7 @@ const LOOK_DELAYS_MS = [3_000, 10_000, 30_000, 60_000];
 @Injectable()
 export class NativeSubmissionService {
   private readonly logger = new Logger(NativeSubmissionService.name);
-  /** One order's lines in memory at a time. */
-  private sending: Promise<void> = Promise.resolve();
-  private submissions = 0;
+  private readonly places = new ProviderPlaces(MOST_SENT_AT_ONCE, WEIGHTS);
 
   constructor(
     private readonly orders: NativeBatchesRepository,
@@ -50,17 +49,14 @@ export class NativeSubmissionService {
 
   /** From the first byte to the provider's id; or not yet, where others of this process are before it. */
   async submit(order: NativeBatch, reach: Reach): Promise<void> {
-    if (this.submissions >= MOST_SUBMISSIONS) {
+    if (!this.places.take(order)) {
       await this.orders.wait(order, TURN_MS);
       return;
     }
-    this.submissions += 1;
-    const turn = this.sending.then(() => this.send(order, reach));
-    this.sending = turn.catch(() => undefined);
     try {
-      await turn;
+      await this.send(order, reach);
     } finally {
-      this.submissions -= 1;
+      this.places.give(order);
     }
   }
 
@@ -146,19 +142,19 @@ export class NativeSubmissionService {
 
   private async upload(
     order: NativeBatch,
-    { lane, access, candidate }: Reach,
+    { lane, sending, candidate }: Reach,
     lines: readonly Buffer[],
   ): Promise<NativeBatch | null> {
     const credentialId = candidate.credential?.id ?? null;
     if (!(await this.orders.pin(order, credentialId))) return null;
     const { reference } = order;
-    const inputFileId = (await lane.batches.upload?.({ reference, lines }, access)) ?? null;
+    const inputFileId = (await lane.batches.upload?.({ reference, lines }, sending)) ?? null;
     const isOurs = await this.orders.uploaded(order, inputFileId, lines.length);
     return isOurs ? { ...order, state: 'uploaded', credentialId, inputFileId, sentLines: lines.length } : null;
   }
 
   private async create(order: NativeBatch, reach: Reach, lines: readonly Buffer[]): Promise<void> {
-    const { lane, access } = reach;
+    const { lane, access, sending } = reach;
     if (!(await this.isReady(order, reach))) return;
     if (!(await this.orders.submitting(order))) {
       await this.orders.rest(order, 0);
@@ -167,7 +163,10 @@ export class NativeSubmissionService {
     const { reference, inputFileId } = order;
     const job = await this.orRefused(
       order,
-      lane.batches.create({ reference, api: lane.upstreamApi, inputFileId, lines }, access),
+      lane.batches.create(
+        { reference, api: lane.upstreamApi, inputFileId, lines },
+        inputFileId === null ? sending : access,
+      ),
     );
     if (!(await this.orders.running(order, job.id, false))) return this.keepOrCallOff(order, reach, job.id);
     await this.orders.rest(order, FIRST_POLL_MS);
@@ -196,8 +195,12 @@ export class NativeSubmissionService {
 }
 
 const FIRST_POLL_MS = 1_000;
-/** One that is sent and one that is next: more would take the places of orders that are only asked after. */
-const MOST_SUBMISSIONS = 2;
+/**
+ * The lines of so many orders are in memory at a time: of one organization at a provider those of one, of a provider
+ * those of two, so that one that takes no lines does not keep those of others.
+ */
+const MOST_SENT_AT_ONCE = 4;
+const WEIGHTS = { account: 0.5, provider: 1 };
 const TURN_MS = 1_000;
 /** Files are read within seconds, large ones within minutes. */
 const FILE_LOOK_MS = 5_000;

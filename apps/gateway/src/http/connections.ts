@@ -1,9 +1,8 @@
 import type { Server } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';
-import { gauge } from '@libs/platform';
+import { gauge, SharedPool } from '@libs/platform';
 import { sourceOf } from '../limits/source-address';
 import { countRefusal } from './request-claim';
-import { SharedPool } from './shared-pool';
 
 /** One peer alone gets four fifths: where a proxy stands before the gateway, it may be the only one. */
 const PEER_WEIGHTS = [4] as const;

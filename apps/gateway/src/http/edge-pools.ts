@@ -1,5 +1,5 @@
 import { MemoryBudget } from './memory-budget';
-import { SharedPool } from './shared-pool';
+import { SharedPool } from '@libs/platform';
 
 const MEBIBYTE = 1024 * 1024;
 

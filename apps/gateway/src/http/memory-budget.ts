@@ -1,4 +1,4 @@
-import { SharedPool } from './shared-pool';
+import { SharedPool } from '@libs/platform';
 
 export interface MemoryBudgetOptions {
   /** How long a request waits for memory. */

@@ -1,8 +1,7 @@
 import { AppError } from '@libs/errors';
-import { counter } from '@libs/platform';
+import { counter, type SharedPool } from '@libs/platform';
 import type { CallMemory } from '../parsers/outside-work';
 import type { EdgePools } from './edge-pools';
-import type { SharedPool } from './shared-pool';
 
 const refusals = counter({
   name: 'sluice_http_refused_total',

@@ -1,4 +1,4 @@
-import { SharedPool } from '../http/shared-pool';
+import { SharedPool } from '@libs/platform';
 import type { OutsideWork } from './outside-work';
 import type { ParserName } from './parser-process';
 

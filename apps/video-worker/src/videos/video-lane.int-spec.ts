@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
-import { VideoJobsRepository, type VideoJob, type VideoWait } from '@libs/persistence';
+import { VideoJobsRepository, type NewVideo, type VideoJob, type VideoWait } from '@libs/persistence';
 import { openTestDatabase, storeVideo, type OpenTestDatabase } from '@libs/persistence/testing';
 import type { VideoWorkerEnv } from '../video-worker.env';
 import { VideoLaneService } from './video-lane.service';
@@ -18,9 +19,9 @@ describe(VideoLaneService.name, () => {
 
   beforeEach(() => opened.database.execute({ sql: 'TRUNCATE videos' }));
 
-  async function storePolled(count: number): Promise<string[]> {
+  async function storePolled(count: number, values: Partial<NewVideo> = {}): Promise<string[]> {
     const ids = [];
-    for (let index = 0; index < count; index += 1) ids.push((await storeVideo(opened.database)).id);
+    for (let index = 0; index < count; index += 1) ids.push((await storeVideo(opened.database, values)).id);
     await opened.database.execute({ sql: `UPDATE videos SET step = 'poll', operation = '{}', request = NULL` });
     return ids;
   }
@@ -69,5 +70,57 @@ describe(VideoLaneService.name, () => {
     lane.start();
     await isPolled.promise;
     await lane.drain();
+  });
+
+  /** Videos that are asked after until `good` is, while no answer to a question for another comes. */
+  async function askedBefore(good: string): Promise<ReadonlySet<string>> {
+    const isAsked = Promise.withResolvers<void>();
+    const isAnswered = Promise.withResolvers<void>();
+    const asked = new Set<string>();
+    const lane = laneWith(async (job) => {
+      if (job.id === good) isAsked.resolve();
+      else {
+        asked.add(job.id);
+        await isAnswered.promise;
+      }
+      return null;
+    });
+    lane.start();
+    await isAsked.promise;
+    isAnswered.resolve();
+    await lane.drain();
+    return asked;
+  }
+
+  it('asks after the videos of other providers while one provider answers nothing', async () => {
+    await storePolled(40, { provider: 'hung' });
+    const [good] = await storePolled(1, { provider: 'healthy' });
+    expect((await askedBefore(good!)).size).toBeLessThanOrEqual(5);
+  });
+
+  it('asks after the videos of others at a provider while the account of one organization answers nothing', async () => {
+    await storePolled(40, { organizationId: randomUUID() });
+    const [good] = await storePolled(1);
+    expect((await askedBefore(good!)).size).toBeLessThanOrEqual(4);
+  });
+
+  it('gives back what it claimed of several providers and has no places for, and takes it when it has', async () => {
+    for (let index = 0; index < 12; index += 1) await storePolled(2, { provider: `provider-${index}` });
+    const asked = new Set<string>();
+    const isOver = Promise.withResolvers<void>();
+    let atOnce = 0;
+    let most = 0;
+    const lane = laneWith(async (job) => {
+      most = Math.max(most, (atOnce += 1));
+      await new Promise(setImmediate);
+      atOnce -= 1;
+      asked.add(job.id);
+      if (asked.size === 24) isOver.resolve();
+      return { job, status: 'in_progress', delayMs: 600_000 };
+    });
+    lane.start();
+    await isOver.promise;
+    await lane.drain();
+    expect(most).toBeLessThanOrEqual(8);
   });
 });

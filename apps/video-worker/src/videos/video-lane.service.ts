@@ -2,13 +2,15 @@ import { Injectable, Logger } from '@nestjs/common';
 import { AppError } from '@libs/errors';
 import { Cancellation } from '@libs/inference';
 import { storeApart, VideoJobsRepository, type VideoJob, type VideoWait } from '@libs/persistence';
-import { EachAlone } from '@libs/platform';
+import { EachAlone, ProviderPlaces } from '@libs/platform';
 import { VideoWorkerEnv } from '../video-worker.env';
 import { VideoPollService } from './video-poll.service';
 import { VideoSubmissionService } from './video-submission.service';
 import { LEASE_MS, RENEW_EVERY_MS } from './video-timing';
 
 const LOOK_EVERY_MS = 500;
+/** One provider may have two thirds of the places, one organization at it half of them. */
+const WEIGHTS = { account: 1, provider: 2 };
 /** Polls that brought nothing are written down together. */
 const LINGER_MS = 100;
 
@@ -22,6 +24,7 @@ export class VideoLaneService {
   private readonly logger = new Logger(VideoLaneService.name);
   private readonly each = new EachAlone('videos.step', this.logger);
   private readonly held = new Map<string, VideoJob>();
+  private readonly places: ProviderPlaces;
   private readonly abort = new Cancellation();
   private readonly running = new Set<Promise<void>>();
   private waits: VideoWait[] = [];
@@ -36,8 +39,10 @@ export class VideoLaneService {
     private readonly jobs: VideoJobsRepository,
     private readonly submission: VideoSubmissionService,
     private readonly poll: VideoPollService,
-    private readonly env: VideoWorkerEnv,
-  ) {}
+    env: VideoWorkerEnv,
+  ) {
+    this.places = new ProviderPlaces(env.VIDEO_CONCURRENCY, WEIGHTS);
+  }
 
   start(): void {
     this.isStopped = false;
@@ -78,12 +83,16 @@ export class VideoLaneService {
 
   private async look(): Promise<void> {
     this.isWoken = false;
-    const free = this.env.VIDEO_CONCURRENCY - this.held.size;
-    if (free <= 0) return;
+    const { free } = this.places;
+    if (free === 0) return;
     try {
-      const due = await this.jobs.claimDue(free, LEASE_MS, this.each.restingIds());
-      for (const job of due) this.take(job);
-      if (due.length === free) this.isWoken = this.held.size < this.env.VIDEO_CONCURRENCY;
+      const due = await this.jobs.claimDue(free, LEASE_MS, this.each.restingIds(), this.places.rooms());
+      // There may be room for each of several holders, and not for all of them.
+      const isTaken = due.map((job) => this.places.take(job));
+      due.filter((_, index) => isTaken[index]).forEach((job) => this.take(job));
+      const left = due.filter((_, index) => !isTaken[index]);
+      if (left.length > 0) await this.jobs.giveBack(left);
+      if (due.length === free) this.isWoken = this.places.free > 0;
     } catch (error) {
       this.logger.warn(`due videos could not be looked for: ${AppError.from(error).message}`);
     }
@@ -94,8 +103,10 @@ export class VideoLaneService {
     const run = this.run(job).finally(() => {
       if (this.held.get(job.id) === job) this.held.delete(job.id);
       this.running.delete(run);
+      const isShareFull = !this.places.hasRoom(job);
+      this.places.give(job);
       // There may be more that waited for a place.
-      if (this.held.size === this.env.VIDEO_CONCURRENCY - 1) this.wake();
+      if (isShareFull) this.wake();
     });
     this.running.add(run);
   }

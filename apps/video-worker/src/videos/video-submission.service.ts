@@ -14,7 +14,7 @@ import { VideoWorkerEnv } from '../video-worker.env';
 import { untilWritten } from './until-written';
 import { VideoCloserService } from './video-closer.service';
 import { VideoEndpoints, type VideoRoute } from './video-endpoints';
-import { FIRST_POLL_MS, retryDelayMs, SUBMIT_TIMEOUTS } from './video-timing';
+import { FIRST_POLL_MS, POLL_TIMEOUTS, retryDelayMs, SUBMIT_TIMEOUTS } from './video-timing';
 
 /** How often a provider may refuse for now. */
 const MOST_REFUSALS = 6;
@@ -145,7 +145,7 @@ export class VideoSubmissionService {
   private async recover(job: VideoJob, { api, accessFor }: VideoRoute, stop: CancelSignal): Promise<void> {
     if (!api.find) return this.review(job);
     await this.jobs.countSearch(job);
-    const found = await api.find(job.id, accessFor(new Cancellation(), SUBMIT_TIMEOUTS)).catch((thrown: unknown) => {
+    const found = await api.find(job.id, accessFor(new Cancellation(), POLL_TIMEOUTS)).catch((thrown: unknown) => {
       const error = AppError.from(thrown);
       this.logger.warn(`video ${job.id} cannot be searched for: ${error.internal ?? error.code}`);
       return null;

@@ -21,6 +21,7 @@ function aWebhook(id: string, attempts = 1, more: Partial<ClaimedWebhook> = {}):
     payload: '{}',
     createdAt: new Date(),
     attempts,
+    deaths: 0,
     isByHand: false,
     owedForMs: 0,
     ...more,
@@ -146,10 +147,10 @@ describe(DeliveryLaneService.name, () => {
     expect(deliveries.notes).toEqual([['given up', 'one', { status: 410, error: 'the receiver answered with 410' }]]);
   });
 
-  it('does not send again what killed its workers ten times', async () => {
-    await sendAll(aWebhook('one', 11));
-    expect(sent).toEqual([]);
-    expect(deliveries.notes).toMatchObject([['given up', 'one', { status: null }]]);
+  it('sends what lost twenty-nine workers in a row, and no more what lost thirty', async () => {
+    await sendAll(aWebhook('lucky', 1, { deaths: 29 }), aWebhook('deadly', 1, { deaths: 30 }));
+    expect(sent).toMatchObject([{ id: 'lucky' }]);
+    expect(deliveries.notes).toContainEqual(['given up untried', 'deadly', expect.any(String)]);
   });
 
   it('sends nothing unsigned while the secret cannot be had, and does not count that as an attempt', async () => {

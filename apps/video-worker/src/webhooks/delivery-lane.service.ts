@@ -9,7 +9,7 @@ import {
   type ClaimedWebhook,
 } from '@libs/persistence';
 import { counter, durationHistogram, EachAlone } from '@libs/platform';
-import { MAX_ATTEMPTS, receiverVerdict, retryDelayMs, type AttemptOutcome } from './attempt-outcome';
+import { receiverVerdict, retryDelayMs, type AttemptOutcome } from './attempt-outcome';
 import { FAILURES_TO_OPEN, type Admission } from './receiver-breaker';
 import { ReceiverBreakers } from './receiver-breakers';
 import { SigningSecrets } from './signing-secrets';
@@ -26,7 +26,12 @@ const DRAIN_MS = 18_000;
 const NOT_TRIED_DELAY_MS = 5_000;
 /** For so long an event may be held back by the breaker of its receiver; ten attempts take about as long. */
 const LIFETIME_MS = 75 * 3_600_000;
-const NO_MORE_ATTEMPTS = 'its workers ended before the end of their attempts';
+/**
+ * So many workers in a row may die while they hold an event. The first ten may be a bad deployment; from then on it is
+ * claimed more and more rarely, so that thirty take most of a day, and what kills its workers seldom does.
+ */
+const MOST_DEATHS = 30;
+const NO_MORE_WORKERS = 'its workers ended before the end of their attempts';
 const NO_MORE_TIME = 'its receiver failed for as long as it was owed';
 const UNCONDITIONAL: Admission = { kind: 'attempt', isProbe: false };
 
@@ -115,8 +120,8 @@ export class DeliveryLaneService {
   }
 
   private async run(webhook: ClaimedWebhook): Promise<void> {
-    if (webhook.attempts > MAX_ATTEMPTS) {
-      await this.giveUp(webhook, { status: null, error: NO_MORE_ATTEMPTS });
+    if (webhook.deaths >= MOST_DEATHS) {
+      await this.giveUpUntried(webhook, NO_MORE_WORKERS);
       return;
     }
     // Who has an event sent again by hand wants to see it go, and learns the receiver's answer from it.
@@ -161,9 +166,7 @@ export class DeliveryLaneService {
   /** Costs the event no attempt; what else waits for this receiver is put off with it, so that it is not claimed. */
   private async holdBack(webhook: ClaimedWebhook, delayMs: number): Promise<void> {
     if (webhook.owedForMs >= LIFETIME_MS) {
-      attempts.inc({ outcome: 'given_up' });
-      this.logger.warn(`event ${webhook.id} is given up after ${webhook.attempts - 1} attempts: ${NO_MORE_TIME}`);
-      await this.deliveries.giveUpUntried(webhook, NO_MORE_TIME);
+      await this.giveUpUntried(webhook, NO_MORE_TIME);
       return;
     }
     const count = await this.deliveries.holdBack(webhook, { delayMs, lifetimeMs: LIFETIME_MS });
@@ -197,6 +200,12 @@ export class DeliveryLaneService {
     attempts.inc({ outcome: 'failed' });
     this.logger.log(`event ${webhook.id}, attempt ${webhook.attempts}: ${error}`);
     await this.deliveries.postpone(webhook, { status, error }, delayMs);
+  }
+
+  private async giveUpUntried(webhook: ClaimedWebhook, why: string): Promise<void> {
+    attempts.inc({ outcome: 'given_up' });
+    this.logger.warn(`event ${webhook.id} is given up after ${webhook.attempts - 1} attempts: ${why}`);
+    await this.deliveries.giveUpUntried(webhook, why);
   }
 
   private async giveUp(webhook: ClaimedWebhook, result: AttemptResult): Promise<void> {

@@ -46,6 +46,7 @@ describe(WebhookSender.name, () => {
     payload: '{"id":"batch-1"}',
     createdAt: new Date('2026-01-02T03:04:05.678Z'),
     attempts: 1,
+    deaths: 0,
     isByHand: false,
     owedForMs: 0,
   });

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { withinRooms, type ClaimRooms } from '../claims/claim-rooms';
 import { Database, sqlStateOf, type SqlValue } from '../database';
 import { storableText } from '../storable-text';
 import { IS_WANTED, ORDER_COLUMNS, toNativeBatch, type NativeBatch, type NativeRow } from './native-batch';
@@ -8,6 +9,8 @@ export type { NativeBatch } from './native-batch';
 export type NativeLease = Pick<NativeBatch, 'reference' | 'fence'>;
 
 const UNIQUE_VIOLATION = '23505';
+const DUE = `state <> 'done' AND available_at <= now() AND reference <> ALL($3::text[])`;
+const CLAIMED = { table: 'native_batches', id: 'reference', at: 'available_at', due: DUE };
 const NOT_SUBMITTED = `state = 'uploaded', submitted_at = NULL, is_leased = false, available_at = now()`;
 
 /**
@@ -20,20 +23,25 @@ export class NativeBatchesRepository {
   constructor(private readonly database: Database) {}
 
   /** Takes orders that are due, those that waited longest first, without those of `exceptReferences`. */
-  async claim(limit: number, leaseMs: number, exceptReferences: readonly string[] = []): Promise<NativeBatch[]> {
+  async claim(
+    limit: number,
+    leaseMs: number,
+    exceptReferences: readonly string[] = [],
+    rooms: ClaimRooms | null = null,
+  ): Promise<NativeBatch[]> {
     const rows = await this.database.rows<NativeRow>({
       name: 'native-claim',
       sql: `
         WITH picked AS (
-          SELECT reference FROM native_batches WHERE state <> 'done' AND available_at <= now() AND reference <> ALL($3::text[])
-          ORDER BY available_at LIMIT $1 FOR UPDATE SKIP LOCKED
+          SELECT reference FROM (${withinRooms(CLAIMED, '$4', '$1')}) due JOIN native_batches o ON o.reference = due.id
+          WHERE ${DUE} ORDER BY due.at, due.id LIMIT $1 FOR UPDATE OF o SKIP LOCKED
         )
         UPDATE native_batches n
         SET available_at = now() + $2 * interval '1 millisecond', is_leased = true, fence = n.fence + 1
         FROM picked p LEFT JOIN native_batches q USING (reference) LEFT JOIN batches b ON b.number = q.batch_number
         WHERE n.reference = p.reference
         RETURNING ${ORDER_COLUMNS}`,
-      values: [limit, leaseMs, exceptReferences],
+      values: [limit, leaseMs, exceptReferences, rooms && JSON.stringify(rooms)],
     });
     return rows.map(toNativeBatch);
   }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { withinRooms, type ClaimRooms } from '../claims/claim-rooms';
 import { Database } from '../database';
 import type { VideoStatusName, VideoStep } from './video.entity';
 
@@ -49,6 +50,9 @@ const JOB_COLUMNS = `v.id, v.fence::text AS fence, v.organization_id AS "organiz
   v.output_attempts AS "outputAttempts", v.searches, v.needs_review AS "needsReview", v.operation, v.callback_url AS "callbackUrl", v.price_usd::text AS "priceUsd",
   v.list_price_usd::text AS "listPriceUsd", v.expires_at < now() AS "isOverdue"`;
 
+const DUE = `finished_at IS NULL AND next_at <= now() AND (lease_until IS NULL OR lease_until < now())`;
+const CLAIMED = { table: 'videos', id: 'id', at: 'next_at', due: `${DUE} AND id <> ALL($3::text[])` };
+
 /**
  * The life of a video job up to its end. A job belongs to whoever claimed it last: the claim raises its fence, every
  * later write names the fence it was claimed with, and a write that comes too late touches no row.
@@ -58,22 +62,36 @@ export class VideoJobsRepository {
   constructor(private readonly database: Database) {}
 
   /** Takes up to `limit` jobs whose next step is due, those that waited longest first, without `exceptIds`. */
-  async claimDue(limit: number, leaseMs: number, exceptIds: readonly string[] = []): Promise<VideoJob[]> {
+  async claimDue(
+    limit: number,
+    leaseMs: number,
+    exceptIds: readonly string[] = [],
+    rooms: ClaimRooms | null = null,
+  ): Promise<VideoJob[]> {
     const rows = await this.database.rows<JobRow>({
       name: 'videos-claim-due',
       sql: `
         UPDATE videos v SET fence = v.fence + 1, lease_until = now() + $2 * interval '1 millisecond'
         FROM (
-          SELECT id FROM videos
-          WHERE finished_at IS NULL AND next_at <= now() AND (lease_until IS NULL OR lease_until < now())
-            AND id <> ALL($3::text[])
-          ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED
-        ) due
-        WHERE v.id = due.id
+          SELECT o.id FROM (${withinRooms(CLAIMED, '$4', '$1')}) due JOIN videos o ON o.id = due.id
+          WHERE ${DUE} ORDER BY due.at, due.id LIMIT $1 FOR UPDATE OF o SKIP LOCKED
+        ) picked
+        WHERE v.id = picked.id
         RETURNING ${JOB_COLUMNS}`,
-      values: [limit, leaseMs, exceptIds],
+      values: [limit, leaseMs, exceptIds, rooms && JSON.stringify(rooms)],
     });
     return rows.map((row) => ({ ...row, fence: BigInt(row.fence) }));
+  }
+
+  /** Gives jobs back that were not begun: they are due as they were. */
+  async giveBack(jobs: readonly Pick<VideoJob, 'id' | 'fence'>[]): Promise<void> {
+    await this.database.execute({
+      name: 'videos-give-back',
+      sql: `
+        UPDATE videos v SET lease_until = NULL FROM unnest($1::text[], $2::bigint[]) AS held(id, fence)
+        WHERE v.id = held.id AND v.fence = held.fence AND v.finished_at IS NULL`,
+      values: [jobs.map(({ id }) => id), jobs.map(({ fence }) => fence)],
+    });
   }
 
   /**

@@ -132,6 +132,23 @@ describe(VideoJobsRepository.name, () => {
     expect(taken!.fence).toBe(claims.flat()[0]!.fence + 1n);
   });
 
+  it('takes of each provider, and of each organization at it, only as many as there is room for', async () => {
+    const organizationId = randomUUID();
+    for (let index = 0; index < 3; index += 1) await storeVideo(opened.database, { provider: 'busy' });
+    for (let index = 0; index < 3; index += 1) {
+      await storeVideo(opened.database, { provider: 'calm', organizationId });
+    }
+    await storeVideo(opened.database, { provider: 'calm' });
+    const rooms = {
+      accounts: { of: { [`calm ${organizationId}`]: 1 }, newcomer: 9 },
+      providers: { of: { busy: 2 }, newcomer: 9 },
+    };
+    const taken = await jobs.claimDue(10, LEASE_MS, [], rooms);
+    expect(taken.map(({ provider }) => provider).toSorted()).toEqual(['busy', 'busy', 'calm', 'calm']);
+    await jobs.giveBack(taken);
+    expect(await jobs.claimDue(10, LEASE_MS)).toHaveLength(7);
+  });
+
   it('lets no late holder of a job write anything', async () => {
     await storeVideo(opened.database);
     const late = await claim();

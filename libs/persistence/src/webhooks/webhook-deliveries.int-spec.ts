@@ -83,10 +83,43 @@ describe(WebhookDeliveriesRepository.name, () => {
     expect(await claim()).toEqual([]);
     await setBack('lease_until', '1 second');
     const [second] = await claim();
-    expect(second).toMatchObject({ id: 'one', attempts: 2 });
+    expect(second).toMatchObject({ id: 'one', attempts: 1, deaths: 1 });
     expect(await repository.markDelivered(first!, 200)).toBe(false);
     expect(await repository.markDelivered(second!, 204)).toBe(true);
     expect(await row('one')).toMatchObject({ last_status: 204, given_up_at: null, delivered_at: expect.any(Date) });
+  });
+
+  /** As by a worker that dies in the attempt. */
+  async function die(): Promise<number> {
+    const [claimed] = await claim();
+    await setBack('lease_until', '1 second');
+    return claimed === undefined ? 0 : 1;
+  }
+
+  it('counts no attempt for a worker that died in one, and forgets the deaths at the next end of an attempt', async () => {
+    await enqueue('one');
+    for (let death = 0; death < 10; death += 1) expect(await die()).toBe(1);
+    const [claimed] = await claim();
+    expect(claimed).toMatchObject({ attempts: 1, deaths: 10 });
+    await repository.postpone(claimed!, { status: 503, error: 'it answered with 503' }, 0);
+    expect(await claim()).toMatchObject([{ attempts: 2, deaths: 0 }]);
+  });
+
+  it('hands out ever more rarely what its workers do not survive', async () => {
+    await enqueue('one');
+    const rests: number[] = [];
+    for (let death = 0; death < 24; death += 1) {
+      expect(await die()).toBe(1);
+      const { next_attempt_at: next } = (await row('one')) as { next_attempt_at: Date };
+      rests.push(Math.max(0, next.getTime() - Date.now()));
+      await setBack('next_attempt_at', '1 second');
+    }
+    expect(rests.slice(0, 10).every((rest) => rest === 0)).toBe(true);
+    // Of a lease of a minute, and by the clocks of two hosts.
+    expect(rests[10]).toBeGreaterThan(60_000);
+    expect(rests[11]).toBeGreaterThan(2 * 60_000);
+    expect(rests[23]).toBeGreaterThan(40 * 60_000);
+    expect(rests[23]).toBeLessThan(61 * 60_000);
   });
 
   it('gives two workers that claim at once different deliveries', async () => {

@@ -22,12 +22,16 @@ interface ClaimRow {
   payload: string;
   created_at: Date;
   attempts: number;
+  deaths: number;
   is_by_hand: boolean;
   owed_for_ms: number;
 }
 
 const OWED_SINCE = 'coalesce(w.redelivered_at, w.created_at)';
 const PENDING = 'delivered_at IS NULL AND given_up_at IS NULL';
+/** After so many claims in a row that came to no end, an event is claimed ever more rarely: it may be what kills workers. */
+const SUSPECT_FROM = 10;
+const LONGEST_REST_MS = 3_600_000;
 const MOST_PURGED = 500;
 const MOST_HELD_BACK = 1_000;
 
@@ -35,7 +39,8 @@ const MOST_HELD_BACK = 1_000;
  * Events on their way to receivers. An event is stored in the transaction that makes it true, so it is owed
  * exactly when it happened; its id is its key, so announcing it twice stores it once. From there on it is sent at
  * least once: an attempt is claimed with a lease and a fence, by the database's clock, and whoever dies in one
- * leaves a row that is claimed again under the same id.
+ * leaves a row that is claimed again under the same id. An attempt counts once its end is known; claims without an
+ * end count apart.
  */
 @Injectable()
 export class WebhookDeliveriesRepository {
@@ -88,11 +93,15 @@ export class WebhookDeliveriesRepository {
           ) due ORDER BY due.next_attempt_at LIMIT $1
         )
         UPDATE webhook_deliveries w
-        SET lease_until = now() + $3 * interval '1 millisecond', fence = w.fence + 1, attempts = w.attempts + 1,
-            last_attempt_at = now()
+        SET lease_until = now() + $3 * interval '1 millisecond', fence = w.fence + 1, unfinished = w.unfinished + 1,
+            last_attempt_at = now(),
+            next_attempt_at = CASE WHEN w.unfinished < ${SUSPECT_FROM} THEN w.next_attempt_at
+              ELSE now() + least($3 * 2 ^ least(w.unfinished - ${SUSPECT_FROM - 1}, 16), ${LONGEST_REST_MS})
+                * (0.75 + random() / 4) * interval '1 millisecond' END
         FROM picked p WHERE w.id = p.id
         RETURNING w.id, w.fence, w.organization_id, w.workspace_id, w.url, w.type, w.payload::text AS payload,
-                  w.created_at, w.attempts, w.redelivered_at IS NOT NULL AND w.attempts = 1 AS is_by_hand,
+                  w.created_at, w.attempts + 1 AS attempts, w.unfinished - 1 AS deaths,
+                  w.redelivered_at IS NOT NULL AND w.attempts = 0 AS is_by_hand,
                   (extract(epoch FROM now() - ${OWED_SINCE}) * 1000)::float8 AS owed_for_ms`,
       values: [limit, perHost, leaseMs, exceptIds],
     });
@@ -100,16 +109,16 @@ export class WebhookDeliveriesRepository {
   }
 
   async markDelivered(lease: WebhookLease, status: number): Promise<boolean> {
-    return this.end(lease, 'delivered_at = now()', { status, error: null });
+    return this.end(lease, 'delivered_at = now(), attempts = attempts + 1', { status, error: null });
   }
 
   async giveUp(lease: WebhookLease, result: AttemptResult): Promise<boolean> {
-    return this.end(lease, 'given_up_at = now()', result);
+    return this.end(lease, 'given_up_at = now(), attempts = attempts + 1', result);
   }
 
   /** No attempt was made, and there will be none. */
   async giveUpUntried(lease: WebhookLease, error: string): Promise<boolean> {
-    return this.end(lease, 'given_up_at = now(), attempts = attempts - 1', { status: null, error });
+    return this.end(lease, 'given_up_at = now()', { status: null, error });
   }
 
   /** The attempt came to nothing; there will be another one in `delayMs`. */
@@ -118,7 +127,8 @@ export class WebhookDeliveriesRepository {
       name: 'webhook-postpone',
       sql: `
         UPDATE webhook_deliveries
-        SET next_attempt_at = now() + $5 * interval '1 millisecond', lease_until = NULL, last_status = $3, last_error = $4
+        SET next_attempt_at = now() + $5 * interval '1 millisecond', lease_until = NULL, attempts = attempts + 1,
+            unfinished = 0, last_status = $3, last_error = $4
         WHERE id = $1 AND fence = $2 AND ${PENDING}`,
       values: [lease.id, lease.fence, result.status, result.error, delayMs],
     });
@@ -131,7 +141,7 @@ export class WebhookDeliveriesRepository {
       name: 'webhook-release',
       sql: `
         UPDATE webhook_deliveries
-        SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL, attempts = attempts - 1,
+        SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL, unfinished = 0,
             fence = fence + 1
         WHERE id = $1 AND fence = $2 AND ${PENDING}`,
       values: [lease.id, lease.fence, delayMs],
@@ -162,7 +172,7 @@ export class WebhookDeliveriesRepository {
         )
         UPDATE webhook_deliveries w
         SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL,
-            attempts = w.attempts - (w.id = $1)::integer, fence = w.fence + (w.id = $1)::integer
+            unfinished = CASE WHEN w.id = $1 THEN 0 ELSE w.unfinished END, fence = w.fence + (w.id = $1)::integer
         FROM (SELECT id FROM held UNION ALL SELECT id FROM others) put_off
         WHERE w.id = put_off.id AND (w.id <> $1 OR w.fence = $2) AND ${PENDING}`,
       values: [lease.id, lease.fence, delayMs, lifetimeMs],
@@ -210,7 +220,7 @@ export class WebhookDeliveriesRepository {
       const touched = await session.execute({
         sql: `
           UPDATE webhook_deliveries
-          SET attempts = 0, next_attempt_at = now(), redelivered_at = now(), lease_until = NULL, fence = fence + 1,
+          SET attempts = 0, unfinished = 0, next_attempt_at = now(), redelivered_at = now(), lease_until = NULL, fence = fence + 1,
               delivered_at = NULL, given_up_at = NULL
           WHERE id = $1`,
         values: [id],
@@ -250,6 +260,7 @@ function toClaimed(row: ClaimRow): ClaimedWebhook {
     payload: row.payload,
     createdAt: row.created_at,
     attempts: row.attempts,
+    deaths: row.deaths,
     isByHand: row.is_by_hand,
     owedForMs: row.owed_for_ms,
   };

@@ -40,9 +40,13 @@ export class WebhookDeliveryEntity {
   @Column({ type: 'timestamptz', name: 'redelivered_at', nullable: true })
   redeliveredAt: Date | null;
 
-  /** Begun, those that a worker died in included. */
+  /** That came to their end. */
   @Column({ type: 'smallint', default: 0 })
   attempts: number;
+
+  /** Claims since the last attempt that came to its end or was given back. */
+  @Column({ type: 'smallint', default: 0 })
+  unfinished: number;
 
   @Column({ type: 'timestamptz', name: 'next_attempt_at', default: () => 'now()' })
   nextAttemptAt: Date;

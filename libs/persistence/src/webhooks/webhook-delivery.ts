@@ -28,6 +28,8 @@ export interface ClaimedWebhook extends WebhookLease {
   readonly createdAt: Date;
   /** Attempts so far, the claimed one included. */
   readonly attempts: number;
+  /** Claims since then whose workers did not come back. */
+  readonly deaths: number;
   /** The claimed attempt is the first since the operator had the event sent again. */
   readonly isByHand: boolean;
   /** For how long the event has been owed, or owed anew, in milliseconds by the database's clock. */

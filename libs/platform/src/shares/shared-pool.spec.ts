@@ -1,4 +1,4 @@
-import { SharedPool } from './shared-pool';
+import { SharedPool, type Rooms } from './shared-pool';
 
 function takeAll(pool: SharedPool, holders: readonly string[]): number {
   let count = 0;
@@ -47,5 +47,19 @@ describe(SharedPool.name, () => {
     expect(pool.take(['b'])).toBe(false);
     pool.give(['a'], 10);
     expect(pool.taken).toBe(0);
+  });
+
+  it('tells each holder how much it may take, one by one, while no other takes any', () => {
+    for (const weight of [0.5, 1, 2, 4]) {
+      const pool = new SharedPool(12, [weight]);
+      for (let i = 0; i < 3; i += 1) pool.take(['a']);
+      pool.take(['b']);
+      for (const holder of ['a', 'b', 'newcomer']) {
+        const [{ of, newcomer }] = pool.rooms() as [Rooms];
+        const room = of[holder] ?? newcomer;
+        expect(takeAll(pool, [holder])).toBe(room);
+        for (let i = 0; i < room; i += 1) pool.give([holder]);
+      }
+    }
   });
 });

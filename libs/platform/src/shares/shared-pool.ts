@@ -14,11 +14,28 @@ class HeldShares {
     return this.#held.get(holder) ?? 0;
   }
 
+  /** How many more, one by one, `allows` lets a holder take that has `held`. */
+  room(held: number, left: number): number {
+    const share = Math.floor((this.weight * left - held) / (1 + this.weight));
+    return Math.min(left, Math.max(held === 0 ? 1 : 0, share));
+  }
+
+  rooms(left: number): Readonly<Record<string, number>> {
+    return Object.fromEntries([...this.#held].map(([holder, held]) => [holder, this.room(held, left)]));
+  }
+
   add(holder: string, amount: number): void {
     const held = this.of(holder) + amount;
     if (held > 0) this.#held.set(holder, held);
     else this.#held.delete(holder);
   }
+}
+
+/** How many more places the holders of one kind may take, one by one, each while no other takes any. */
+export interface Rooms {
+  /** Of those that hold something. */
+  readonly of: Readonly<Record<string, number>>;
+  readonly newcomer: number;
 }
 
 /**
@@ -50,13 +67,25 @@ export class SharedPool {
     return this.#shares[0]?.of(holder) ?? 0;
   }
 
-  /** Takes the amount for all of `holders`, or returns false and takes nothing. */
-  take(holders: readonly string[], amount = 1): boolean {
+  /** What the holders of each kind may take, in the order of the weights. */
+  rooms(): readonly Rooms[] {
+    const left = this.size - this.#taken;
+    return this.#shares.map((share) => ({ of: share.rooms(left), newcomer: share.room(0, left) }));
+  }
+
+  /** Whether all of `holders` may take the amount. */
+  allows(holders: readonly string[], amount = 1): boolean {
     const left = this.size - this.#taken - amount;
     if (left < 0) return false;
     for (let i = 0; i < this.#shares.length; i += 1) {
       if (!this.#shares[i]!.allows(holders[i]!, amount, left)) return false;
     }
+    return true;
+  }
+
+  /** Takes the amount for all of `holders`, or returns false and takes nothing. */
+  take(holders: readonly string[], amount = 1): boolean {
+    if (!this.allows(holders, amount)) return false;
     this.#add(holders, amount);
     return true;
   }

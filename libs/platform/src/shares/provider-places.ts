@@ -1,0 +1,57 @@
+import { SharedPool, type Rooms } from './shared-pool';
+
+/** For whom a step is taken, and at whom: an account of the caller's own at a provider belongs to an organization. */
+export interface PlaceOwner {
+  readonly provider: string;
+  readonly organizationId: string;
+}
+
+/** How many places a claim may fill: of each provider, and at each provider of each organization (`provider organization`). */
+export interface PlaceRooms {
+  readonly accounts: Rooms;
+  readonly providers: Rooms;
+}
+
+/** As in {@link SharedPool}: how many times what is left a holder may have. */
+export interface PlaceWeights {
+  readonly account: number;
+  readonly provider: number;
+}
+
+/**
+ * Places for steps at providers. A step lasts as long as its provider lets it, so none may have all places: one that
+ * answers nothing leaves some to the others, and an organization whose own account there does so leaves some to the
+ * others at the same provider.
+ */
+export class ProviderPlaces {
+  readonly #pool: SharedPool;
+
+  constructor(size: number, { account, provider }: PlaceWeights) {
+    this.#pool = new SharedPool(size, [account, provider]);
+  }
+
+  get free(): number {
+    return this.#pool.size - this.#pool.taken;
+  }
+
+  rooms(): PlaceRooms {
+    const [accounts, providers] = this.#pool.rooms() as [Rooms, Rooms];
+    return { accounts, providers };
+  }
+
+  hasRoom(owner: PlaceOwner): boolean {
+    return this.#pool.allows(holdersOf(owner));
+  }
+
+  take(owner: PlaceOwner): boolean {
+    return this.#pool.take(holdersOf(owner));
+  }
+
+  give(owner: PlaceOwner): void {
+    this.#pool.give(holdersOf(owner));
+  }
+}
+
+function holdersOf({ provider, organizationId }: PlaceOwner): readonly string[] {
+  return [`${provider} ${organizationId}`, provider];
+}
