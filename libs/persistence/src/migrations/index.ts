@@ -42,6 +42,7 @@ import { KeyRotation1763900000250 } from './1763900000250-key-rotation';
 import { LastUses1763900000251 } from './1763900000251-last-uses';
 import { HoldsThatCountByok1763900000260 } from './1763900000260-holds-that-count-byok';
 import { RequestedRemovals1763900000285 } from './1763900000285-requested-removals';
+import { AppRights1763900000290 } from './1763900000290-app-rights';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
 export const migrations = [
@@ -89,4 +90,5 @@ export const migrations = [
   LastUses1763900000251,
   HoldsThatCountByok1763900000260,
   RequestedRemovals1763900000285,
+  AppRights1763900000290,
 ];
