@@ -10,6 +10,8 @@ export interface AppRights {
   readonly asTenant?: Grants;
   readonly functions?: readonly string[];
   readonly sequences?: readonly string[];
+  /** Whether it makes temporary tables. Functions of the owner look for theirs elsewhere first. */
+  readonly temporary?: boolean;
   /** Of the partitions of a table: the default one with what is read of it, and what is written into the others. */
   readonly partitions?: Readonly<Record<string, { readonly default?: string; readonly all?: string }>>;
   /** What must hold for rows, beside what was granted. */
@@ -213,6 +215,7 @@ const AUTH: AppRights = {
     identity_issuers: 'SELECT, INSERT, UPDATE, DELETE',
     federation_policies: 'SELECT, INSERT, UPDATE, DELETE',
   },
+  temporary: true,
 };
 
 /**

@@ -61,13 +61,16 @@ async function placeOf(client: Client): Promise<Place> {
   return { ...names[0]!, tables };
 }
 
-/** Who may connect to the database at all, and put something of its own into it: nobody but the owner. */
+/** Who may connect to the database at all; the apps put nothing of their own into it. */
 function placeSql({ database, schema }: Place, logins: readonly AppLogin[]): string[] {
   if (logins.length === 0) return [];
   return [
     `REVOKE CONNECT, TEMPORARY ON DATABASE ${database} FROM PUBLIC`,
     `REVOKE CREATE ON SCHEMA ${schema} FROM PUBLIC`,
     `GRANT CONNECT ON DATABASE ${database} TO ${logins.map(({ login }) => login).join(', ')}`,
+    ...APP_NAMES.filter((app) => APP_RIGHTS[app].temporary).map(
+      (app) => `GRANT TEMPORARY ON DATABASE ${database} TO ${appRole(app)}`,
+    ),
     ...logins.map(({ login }) => `REVOKE ALL ON ALL TABLES IN SCHEMA ${schema} FROM ${login}`),
   ];
 }

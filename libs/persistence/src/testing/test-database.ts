@@ -17,7 +17,7 @@ const DEFAULT_URL = 'postgres://postgres@127.0.0.1:5432/postgres';
 
 /** Roles are the cluster's, so all test databases have the same logins. */
 const TEST_PASSWORD = 'test-only';
-const TEST_LOGINS: readonly AppLogin[] = APP_NAMES.map((app) => ({
+export const TEST_LOGINS: readonly AppLogin[] = APP_NAMES.map((app) => ({
   app,
   login: `sluice_test_${app.replaceAll('-', '_')}`,
   password: TEST_PASSWORD,
