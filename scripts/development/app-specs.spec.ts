@@ -10,7 +10,10 @@ const planWith = (environment: NodeJS.ProcessEnv): DevelopmentPlan => ({
   environment,
   serviceUrls: { DATABASE_URL: 'postgres://owner@host/sluice', AMQP_URL: 'a', REDIS_URL: 'r' },
   ports: { gateway: 8_080, sandbox: 4_010, health: {} } as unknown as DevelopmentPlan['ports'],
-  secrets: { BROKER_KEYS: { privateKeys: {}, publicKeys: '' }, DATABASE_PASSWORDS: {} } as unknown as DevelopmentPlan['secrets'],
+  secrets: {
+    BROKER_KEYS: { privateKeys: {}, publicKeys: '' },
+    DATABASE_PASSWORDS: {},
+  } as unknown as DevelopmentPlan['secrets'],
   catalogPath: 'checkout/catalog',
 });
 

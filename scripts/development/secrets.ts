@@ -22,7 +22,10 @@ const loginOf = (app: AppName, url: URL): string =>
   `login_${url.pathname.slice(1)}_${app}`.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_');
 
 /** What `migrate` makes the apps' logins from. `url` is that of the owner of the database. */
-export function databaseLogins(url: string, { DATABASE_PASSWORDS }: Pick<DevelopmentSecrets, 'DATABASE_PASSWORDS'>): string {
+export function databaseLogins(
+  url: string,
+  { DATABASE_PASSWORDS }: Pick<DevelopmentSecrets, 'DATABASE_PASSWORDS'>,
+): string {
   return APP_NAMES.map((app) => `${app}=${loginOf(app, new URL(url))}:${DATABASE_PASSWORDS[app]}`).join(',');
 }
 

@@ -122,7 +122,10 @@ export class PartitionsRepository {
   }
 
   private adopt(table: PartitionedTable, step: string, from: string | null, to: string | null): Promise<unknown> {
-    return this.briefly(600, { sql: 'SELECT adopt_default_partition($1, $2, $3, $4)', values: [table, step, from, to] });
+    return this.briefly(600, {
+      sql: 'SELECT adopt_default_partition($1, $2, $3, $4)',
+      values: [table, step, from, to],
+    });
   }
 
   /** Waits a second for locks at most. The functions have the rights of the owner of the tables. */

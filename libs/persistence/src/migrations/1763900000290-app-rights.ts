@@ -6,8 +6,14 @@ const KEPT_DAYS = 32;
 
 /** What ends a job; credentials are opened for jobs that are not over. */
 const ENDS = {
-  batches: { columns: 'finalized_at', reopens: 'OLD.finalized_at IS NOT NULL AND NEW.finalized_at IS DISTINCT FROM OLD.finalized_at' },
-  videos: { columns: 'finished_at', reopens: 'OLD.finished_at IS NOT NULL AND NEW.finished_at IS DISTINCT FROM OLD.finished_at' },
+  batches: {
+    columns: 'finalized_at',
+    reopens: 'OLD.finalized_at IS NOT NULL AND NEW.finalized_at IS DISTINCT FROM OLD.finalized_at',
+  },
+  videos: {
+    columns: 'finished_at',
+    reopens: 'OLD.finished_at IS NOT NULL AND NEW.finished_at IS DISTINCT FROM OLD.finished_at',
+  },
   native_batches: { columns: 'state', reopens: `OLD.state = 'done' AND NEW.state <> 'done'` },
   webhook_deliveries: {
     columns: 'delivered_at, given_up_at',
@@ -37,7 +43,12 @@ export class AppRights1763900000290 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     for (const table of Object.keys(ENDS)) await runner.query(`DROP TRIGGER ${table}_stay_over ON ${table}`);
-    for (const name of [...UPKEEP, 'keep_over()', 'lines_partition(date)', 'copy_partition_rights(text, text, boolean)']) {
+    for (const name of [
+      ...UPKEEP,
+      'keep_over()',
+      'lines_partition(date)',
+      'copy_partition_rights(text, text, boolean)',
+    ]) {
       await runner.query(`DROP FUNCTION ${name}`);
     }
     await runner.query(`ALTER FUNCTION note_change() SET search_path FROM CURRENT`);

@@ -3,6 +3,8 @@ import type { DataSource } from 'typeorm';
 import { APP_NAMES, type AppName } from '@libs/contracts';
 import { createDataSource } from '../data-source';
 import { Database, sqlStateOf } from '../database';
+import { LedgerAuditRepository } from '../ledger-audit/ledger-audit.repository';
+import { LedgerRepository } from '../ledger/ledger.repository';
 import { migrate } from '../migrate';
 import { PartitionsRepository } from '../partitions.repository';
 import { appUrlOf, createTestDatabase, storeBatch, storeVideo, TEST_LOGINS, type TestDatabase } from '../testing';
@@ -107,7 +109,13 @@ const SCHEMA = [
 ];
 
 const FORBIDDEN: Readonly<Record<AppName, readonly string[]>> = {
-  gateway: [...KEYS, ...CREDENTIALS, ...CREDITS, 'SELECT secret_hash FROM api_keys', 'UPDATE native_batches SET fence = 1'],
+  gateway: [
+    ...KEYS,
+    ...CREDENTIALS,
+    ...CREDITS,
+    'SELECT secret_hash FROM api_keys',
+    'UPDATE native_batches SET fence = 1',
+  ],
   'batch-worker': [
     ...KEYS,
     ...CREDENTIALS,
@@ -196,7 +204,13 @@ describe.each(APP_NAMES)('the login of %s', (app) => {
   });
 
   it('has its statements planned as the owner’s are', async () => {
-    const table = { gateway: 'generations', credentials: 'credentials', auth: 'api_keys', 'batch-worker': 'batches', 'video-worker': 'videos' }[app];
+    const table = {
+      gateway: 'generations',
+      credentials: 'credentials',
+      auth: 'api_keys',
+      'batch-worker': 'batches',
+      'video-worker': 'videos',
+    }[app];
     // No such comparison is leakproof: behind a condition of a policy it could use no index.
     const sql = `EXPLAIN (COSTS OFF) SELECT organization_id FROM ${table} WHERE lower(organization_id::text) = 'x' AND created_at > now()`;
     expect(await logins[app].rows({ sql })).toEqual(await owner.rows({ sql }));
@@ -207,7 +221,9 @@ describe('a worker', () => {
   it.each(WORKERS)('in the place of %s does not make a job again of one that is over', async (app) => {
     const batch = await storeBatch(owner, 1);
     const video = await storeVideo(owner, {});
-    await owner.execute({ sql: `UPDATE batches SET status = 'failed', finalized_at = now(), completed = 0, failed = 1, callback_url = 'https://a/b'` });
+    await owner.execute({
+      sql: `UPDATE batches SET status = 'failed', finalized_at = now(), completed = 0, failed = 1, callback_url = 'https://a/b'`,
+    });
     await owner.execute({ sql: `UPDATE videos SET status = 'failed', finished_at = now(), request = NULL` });
     const tries = {
       'batch-worker': [
@@ -242,16 +258,29 @@ describe('a worker', () => {
     expect(await asWorker(owe(`id || '-completed'`))).toBe(NOT_ALLOWED);
     expect(await asWorker(owe(`id || '-failed'`, 'gen_random_uuid()'))).toBe(NOT_ALLOWED);
     expect(await asWorker(owe(`id || '-failed'`, 'workspace_id', `'https://other/'`))).toBe(NOT_ALLOWED);
-    expect(await refusalOf(logins['batch-worker'], owe(`'${randomUUID()}-failed'`).replace(/FROM videos.*/s, '').replace(/organization_id, workspace_id, callback_url, 'a'/, `gen_random_uuid(), gen_random_uuid(), 'https://a/b', 'a'`))).toBe(NOT_ALLOWED);
+    const ofNobody = `INSERT INTO webhook_deliveries (id, organization_id, workspace_id, url, host, type, payload)
+      VALUES ('batch-failed', gen_random_uuid(), gen_random_uuid(), 'https://a/b', 'a', 't', '{}')`;
+    expect(await refusalOf(logins['batch-worker'], ofNobody)).toBe(NOT_ALLOWED);
     const ended = `UPDATE webhook_deliveries SET delivered_at = now()`;
-    expect(await asWorker(owe(`id || '-failed'`), ended, 'UPDATE webhook_deliveries SET delivered_at = NULL')).toBe(NOT_ALLOWED);
+    expect(await asWorker(owe(`id || '-failed'`), ended, 'UPDATE webhook_deliveries SET delivered_at = NULL')).toBe(
+      NOT_ALLOWED,
+    );
+  });
+});
+
+describe('the login of auth', () => {
+  it('audits the ledger, all of it and what is new', async () => {
+    const audits = new LedgerAuditRepository(logins.auth);
+    for (const isFull of [true, false]) expect((await audits.audit({ isFull })).findings).toBeDefined();
   });
 });
 
 describe('the upkeep of partitions', () => {
   it('is done by the login of the batch worker, and gives new partitions the rights of the others', async () => {
     const partitions = new PartitionsRepository(logins['batch-worker']);
-    await owner.execute({ sql: `SELECT drop_weekly_partitions(t, '2040-01-01') FROM unnest(ARRAY['batch_lines', 'batch_results', 'generations']) t` });
+    await owner.execute({
+      sql: `SELECT drop_weekly_partitions(t, '2040-01-01') FROM unnest(ARRAY['batch_lines', 'batch_results', 'generations']) t`,
+    });
     await owner.execute({
       sql: `INSERT INTO batch_lines (created_on, batch_number, seq, custom_id, body)
             SELECT (now() AT TIME ZONE 'UTC')::date - 7, 0, i, i::text, '' FROM generate_series(1, 20001) i`,
@@ -263,9 +292,13 @@ describe('the upkeep of partitions', () => {
       for (const week of (await partitions.plan(table)).weeks) await partitions.makeWeek(table, week);
       expect(await partitions.countStrays(table)).toBe(0);
     }
-    const { id, number } = await storeBatch(logins.gateway, 3, '0').catch(() => storeBatch(owner, 3));
-    expect(id).toBeDefined();
-    const counted = await owner.firstRow({ sql: 'SELECT count(*)::integer AS n FROM batch_lines WHERE batch_number = $1', values: [number] });
+    const organizationId = randomUUID();
+    await new LedgerRepository(owner).topUp(organizationId, '10', randomUUID());
+    const { number } = await storeBatch(logins.gateway, 3, '1', { organizationId, creditsUsd: '0' });
+    const counted = await owner.firstRow({
+      sql: 'SELECT count(*)::integer AS n FROM batch_lines WHERE batch_number = $1',
+      values: [number],
+    });
     expect(counted).toEqual({ n: 3 });
     const rights = await owner.rows<{ rights: string }>({
       sql: `SELECT DISTINCT array_to_string(ARRAY(SELECT a.grantee::regrole || ' ' || a.privilege_type FROM aclexplode(c.relacl) a
@@ -280,8 +313,12 @@ describe('the upkeep of partitions', () => {
 
   it('drops what is expired and nothing else', async () => {
     const partitions = new PartitionsRepository(logins['batch-worker']);
-    await owner.execute({ sql: `SELECT ensure_weekly_partitions('batch_results', d, d) FROM unnest(ARRAY[now()::date - ${RETENTION_DAYS + 10}, now()::date - ${RETENTION_DAYS - 7}]) d` });
-    await owner.execute({ sql: `UPDATE batches SET status = 'failed', finalized_at = now(), completed = 0, failed = total WHERE finalized_at IS NULL` });
+    await owner.execute({
+      sql: `SELECT ensure_weekly_partitions('batch_results', d, d) FROM unnest(ARRAY[now()::date - ${RETENTION_DAYS + 10}, now()::date - ${RETENTION_DAYS - 7}]) d`,
+    });
+    await owner.execute({
+      sql: `UPDATE batches SET status = 'failed', finalized_at = now(), completed = 0, failed = total WHERE finalized_at IS NULL`,
+    });
     const expired = await partitions.expired('batch_results');
     expect(expired).toHaveLength(1);
     await partitions.drop('batch_results', expired[0]!);
@@ -297,7 +334,9 @@ describe('the upkeep of partitions', () => {
 describe(migrate.name, () => {
   it('takes back what is not declared, and renews what is, also when it is given no logins', async () => {
     const rightsOf = (): Promise<unknown> =>
-      owner.rows({ sql: `SELECT c.relname, c.relacl::text, (SELECT array_agg(a.attacl::text ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL) FROM pg_class c WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'S') ORDER BY 1` });
+      owner.rows({
+        sql: `SELECT c.relname, c.relacl::text, (SELECT array_agg(a.attacl::text ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL) FROM pg_class c WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'S') ORDER BY 1`,
+      });
     await migrate(created.url, TEST_LOGINS);
     const before = await rightsOf();
     await owner.execute({ sql: 'GRANT SELECT, UPDATE ON api_keys, credentials TO sluice_video_worker' });
@@ -317,7 +356,10 @@ describe(migrate.name, () => {
     [url.username, url.password] = [login, 'two-words'];
     try {
       await migrate(created.url, [...TEST_LOGINS, { app: 'auth', login, password: 'two-words' }]);
-      const sealed = await owner.firstRow<{ scram: string }>({ sql: 'SELECT rolpassword AS scram FROM pg_authid WHERE rolname = $1', values: [login] });
+      const sealed = await owner.firstRow<{ scram: string }>({
+        sql: 'SELECT rolpassword AS scram FROM pg_authid WHERE rolname = $1',
+        values: [login],
+      });
       expect(sealed?.scram).toMatch(/^SCRAM-SHA-256\$4096:/);
       const source = await createDataSource({ url: url.href, poolSize: 1 }).initialize();
       await source.destroy();

@@ -106,12 +106,16 @@ const BATCH_WORKER: AppRights = {
     batch_results: 'SELECT, INSERT',
     batch_segments: 'SELECT, UPDATE, DELETE',
     batch_workers: 'SELECT, INSERT, UPDATE, DELETE',
-    native_batches: `SELECT, INSERT, DELETE, UPDATE (state, available_at, is_leased, fence, submitted_at, looks,
+    native_batches: `SELECT, INSERT, DELETE, UPDATE (state, available_at, is_leased, fence, submitted_at, looks, not_ours, cancelled_at, losses,
       input_file_id, sent_lines, failures, problem, upstream_id, adopted, output_ids, credential_id)`,
     videos: 'SELECT (id, status, finished_at)',
     webhook_deliveries: 'SELECT (id), INSERT',
   },
-  functions: ['make_partition(text, date)', 'adopt_default_partition(text, text, date, date)', 'drop_expired_partition(text, text)'],
+  functions: [
+    'make_partition(text, date)',
+    'adopt_default_partition(text, text, date, date)',
+    'drop_expired_partition(text, text)',
+  ],
   partitions: {
     batch_lines: { default: 'SELECT, DELETE' },
     batch_results: { default: 'SELECT, DELETE' },
@@ -175,9 +179,10 @@ const CREDENTIALS: AppRights = {
 /** What the nightly audit of the ledger compares: amounts, never what was asked or answered. */
 const AUDITED: Grants = {
   batches: 'SELECT',
-  batch_results: `SELECT (created_on, batch_number, seq, generation_id, status_code, cost_usd, written_in)`,
+  batch_results: `SELECT (created_on, batch_number, seq, generation_id, prompt_cost_usd, completion_cost_usd, cost_usd,
+    written_in)`,
   generations: 'SELECT',
-  videos: `SELECT (id, ${OWNER_OF_JOB}, status, cost_usd, list_price_usd, credential_id, created_at, finished_at)`,
+  videos: `SELECT (id, ${OWNER_OF_JOB}, status, cost_usd, price_usd, list_price_usd, credential_id, created_at, finished_at)`,
   ledger_accounts: 'SELECT',
   ledger_holds: 'SELECT',
   ledger_transfers: 'SELECT',

@@ -116,12 +116,14 @@ async function ensureLogin(client: Client, { app, login, password }: AppLogin): 
        OR NOT rolinherit OR pg_has_role(oid, (SELECT relowner FROM pg_class WHERE oid = 'api_keys'::regclass), 'MEMBER'))`,
     [login],
   );
-  if (rowCount !== 0) throw new Error(`the login ${login} must be LOGIN INHERIT NOSUPERUSER NOCREATEROLE NOBYPASSRLS and own no table`);
+  if (rowCount !== 0)
+    throw new Error(`the login ${login} must be LOGIN INHERIT NOSUPERUSER NOCREATEROLE NOBYPASSRLS and own no table`);
   if (password !== null) {
     const secret = verifierOf(password);
     await repeated(() => asAdministrator(client, `ALTER ROLE ${login} PASSWORD '${secret}'`));
   }
-  for (const role of [TENANT_ROLE, ...ROLES].filter((one) => one !== appRole(app))) await endMember(client, role, login);
+  for (const role of [TENANT_ROLE, ...ROLES].filter((one) => one !== appRole(app)))
+    await endMember(client, role, login);
   await ensureMember(client, appRole(app), login);
 }
 
@@ -140,7 +142,8 @@ async function ensureMember(client: Client, role: string, member: string): Promi
 }
 
 async function endMember(client: Client, role: string, member: string): Promise<void> {
-  if (await isMember(client, role, member)) await repeated(() => asAdministrator(client, `REVOKE ${role} FROM ${member}`));
+  if (await isMember(client, role, member))
+    await repeated(() => asAdministrator(client, `REVOKE ${role} FROM ${member}`));
 }
 
 /** What takes CREATEROLE. A login without it is told what to have run for it. */
