@@ -371,6 +371,26 @@ describe(migrate.name, () => {
     }
   });
 
+  it('tells an owner that may make no roles what a superuser has to run, and goes on after that', async () => {
+    const [name, login] = [`sluice_owner_${randomUUID().slice(0, 8)}`, `sluice_app_${randomUUID().slice(0, 8)}`];
+    const url = new URL(created.url);
+    [url.username, url.password, url.pathname] = [name, 'two-words', `/${name}`];
+    await owner.execute({ sql: `CREATE ROLE ${name} LOGIN PASSWORD 'two-words'` });
+    await owner.execute({ sql: `GRANT sluice_tenant TO ${name}` });
+    await owner.execute({ sql: `CREATE DATABASE ${name} OWNER ${name}` });
+    try {
+      const asked = migrate(url.href, [{ app: 'auth', login, password: null }]);
+      const told = `CREATE ROLE ${login} LOGIN; GRANT sluice_auth TO ${login}`;
+      await expect(asked).rejects.toThrow(`as a superuser run: ${told}; then`);
+      for (const sql of told.split('; ')) await owner.execute({ sql });
+      await migrate(url.href, [{ app: 'auth', login, password: null }]);
+    } finally {
+      await owner.execute({ sql: `DROP DATABASE ${name}` });
+      await owner.execute({ sql: `DROP ROLE IF EXISTS ${login}` });
+      await owner.execute({ sql: `DROP ROLE ${name}` });
+    }
+  }, 60_000);
+
   it('leaves a database alone in which one login does everything', async () => {
     const plain = await createTestDatabase();
     try {

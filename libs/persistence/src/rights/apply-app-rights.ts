@@ -1,19 +1,14 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { APP_NAMES } from '@libs/contracts';
-import { sqlStateOf } from '../session';
 import { TENANT_ROLE } from '../tenants/tenant';
 import { verifierOf, type AppLogin } from './app-logins';
 import { APP_RIGHTS } from './app-rights';
 import { APP_ROLES, appRole, tenantRoleOf, TENANT_ROLES } from './app-roles';
+import { repeated, RoleMaker } from './role-maker';
 import { policiesFor } from './row-policies';
 
 const ROLES = [...APP_ROLES, ...TENANT_ROLES];
 const GROUP = 'NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT NOREPLICATION NOBYPASSRLS';
-/** Roles belong to all databases of the cluster, and two may migrate at once; a lock may be held for a moment. */
-const TRIED_AGAIN = new Set(['42710', '23505', 'XX000', '55P03', '40P01']);
-const ATTEMPTS = 40;
-const NOT_ALLOWED = '42501';
 
 /**
  * Makes the logins, and gives each app what `APP_RIGHTS` says and nothing else. Without logins it renews the rights of a
@@ -22,12 +17,14 @@ const NOT_ALLOWED = '42501';
 export async function applyAppRights(client: Client, logins: readonly AppLogin[]): Promise<void> {
   if (logins.length === 0 && !(await hasAppRights(client))) return;
   await client.query(`SET lock_timeout = '2s'`);
-  for (const role of ROLES) await ensureRole(client, role, GROUP);
+  const roles = new RoleMaker(client);
+  for (const role of ROLES) await roles.ensure(role, GROUP);
   for (const app of APP_NAMES) {
     const tenant = tenantRoleOf(app);
-    if (tenant !== null) await ensureMember(client, tenant, appRole(app));
+    if (tenant !== null) await roles.grant(tenant, appRole(app));
   }
-  for (const login of logins) await ensureLogin(client, login);
+  for (const login of logins) await ensureLogin(client, roles, login);
+  roles.requireAll();
   await repeated(async () => {
     const place = await placeOf(client);
     await inTransaction(client, [...placeSql(place, logins), ...grantsSql(place)]);
@@ -102,57 +99,19 @@ function grant(granted: string | undefined, table: string, role: string): string
   return granted === undefined ? [] : [`GRANT ${granted} ON ${table} TO ${role}`];
 }
 
-async function ensureRole(client: Client, role: string, attributes: string): Promise<void> {
-  await repeated(async () => {
-    const { rowCount } = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [role]);
-    if (rowCount === 0) await asAdministrator(client, `CREATE ROLE ${role} ${attributes}`);
-  });
-}
-
-async function ensureLogin(client: Client, { app, login, password }: AppLogin): Promise<void> {
-  await ensureRole(client, login, 'LOGIN');
+async function ensureLogin(client: Client, roles: RoleMaker, { app, login, password }: AppLogin): Promise<void> {
+  await roles.ensure(login, 'LOGIN');
   const { rowCount } = await client.query(
     `SELECT FROM pg_roles r WHERE rolname = $1 AND (rolsuper OR rolbypassrls OR rolcreaterole OR NOT rolcanlogin
        OR NOT rolinherit OR pg_has_role(oid, (SELECT relowner FROM pg_class WHERE oid = 'api_keys'::regclass), 'MEMBER'))`,
     [login],
   );
-  if (rowCount !== 0)
-    throw new Error(`the login ${login} must be LOGIN INHERIT NOSUPERUSER NOCREATEROLE NOBYPASSRLS and own no table`);
-  if (password !== null) {
-    const secret = verifierOf(password);
-    await repeated(() => asAdministrator(client, `ALTER ROLE ${login} PASSWORD '${secret}'`));
+  if (rowCount !== 0) {
+    throw new Error(`${login} must be LOGIN INHERIT NOSUPERUSER NOCREATEROLE NOBYPASSRLS and own no table`);
   }
-  for (const role of [TENANT_ROLE, ...ROLES].filter((one) => one !== appRole(app)))
-    await endMember(client, role, login);
-  await ensureMember(client, appRole(app), login);
-}
-
-async function isMember(client: Client, role: string, member: string): Promise<boolean> {
-  const { rowCount } = await client.query(
-    'SELECT FROM pg_auth_members WHERE roleid = $1::regrole AND member = $2::regrole',
-    [role, member],
-  );
-  return rowCount !== 0;
-}
-
-async function ensureMember(client: Client, role: string, member: string): Promise<void> {
-  await repeated(async () => {
-    if (!(await isMember(client, role, member))) await asAdministrator(client, `GRANT ${role} TO ${member}`);
-  });
-}
-
-async function endMember(client: Client, role: string, member: string): Promise<void> {
-  if (await isMember(client, role, member))
-    await repeated(() => asAdministrator(client, `REVOKE ${role} FROM ${member}`));
-}
-
-/** What takes CREATEROLE. A login without it is told what to have run for it. */
-async function asAdministrator(client: Client, sql: string): Promise<void> {
-  await client.query(sql).catch((error: unknown) => {
-    if (sqlStateOf(error) !== NOT_ALLOWED) throw error;
-    const shown = sql.replace(/ PASSWORD '.*'/, ` PASSWORD '…'`);
-    throw new Error(`${String(client.user)} may not do this; as a superuser run: ${shown}; then migrate again`);
-  });
+  if (password !== null) await roles.alter(`ALTER ROLE ${login} PASSWORD '${verifierOf(password)}'`);
+  for (const role of [TENANT_ROLE, ...ROLES].filter((one) => one !== appRole(app))) await roles.revoke(role, login);
+  await roles.grant(appRole(app), login);
 }
 
 async function inTransaction(client: Client, statements: readonly string[]): Promise<void> {
@@ -163,16 +122,5 @@ async function inTransaction(client: Client, statements: readonly string[]): Pro
   } catch (error) {
     await client.query('ROLLBACK');
     throw error;
-  }
-}
-
-async function repeated(work: () => Promise<void>): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (attempt === ATTEMPTS || !TRIED_AGAIN.has(sqlStateOf(error) ?? '')) throw error;
-      await delay(25 + Math.random() * 50);
-    }
   }
 }
