@@ -62,31 +62,34 @@ const UPKEEP = [
 ];
 
 /**
- * The partition of a day, locked against changes until the transaction ends. PostgreSQL copies into no table with
- * row-level security, and partitions have none. Locks are taken in the order of every other statement: the table, then
- * its partition, which may have been replaced while the lock was waited for.
+ * The partition of a day, which stays the one until the transaction ends. PostgreSQL copies into no table with row-level
+ * security, and partitions have none. The lock on the table keeps partitions from being exchanged; the default one may
+ * still lose the day to a new partition until it is locked itself. Locks are taken in the order of every other
+ * statement: the table, then its partitions.
  */
 async function createLinesPartition(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE FUNCTION lines_partition(day date) RETURNS text LANGUAGE plpgsql AS $$
     DECLARE
-      found text;
-      locked text;
+      found record;
+      is_locked boolean := false;
     BEGIN
+      LOCK TABLE ONLY batch_lines IN ROW EXCLUSIVE MODE;
       LOOP
-        SELECT quote_ident(c.relname) INTO STRICT found
-        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-          CROSS JOIN LATERAL (SELECT pg_get_expr(c.relpartbound, c.oid) AS text) bound
-        WHERE i.inhparent = 'batch_lines'::regclass AND (bound.text = 'DEFAULT'
-          OR (day >= coalesce(substring(bound.text FROM $re$FROM \\('([0-9-]+)'\\)$re$), '-infinity')::date
-            AND day < coalesce(substring(bound.text FROM $re$TO \\('([0-9-]+)'\\)$re$), 'infinity')::date))
-        ORDER BY bound.text = 'DEFAULT' LIMIT 1;
-        EXIT WHEN found = locked;
-        LOCK TABLE ONLY batch_lines IN ROW EXCLUSIVE MODE;
-        EXECUTE 'LOCK TABLE ' || found || ' IN ROW EXCLUSIVE MODE';
-        locked := found;
+        SELECT quote_ident(p.relname) AS name, p.bound = 'DEFAULT' AS is_default INTO STRICT found
+        FROM (
+          SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) AS bound
+          FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'batch_lines'::regclass OFFSET 0
+        ) p
+        WHERE CASE WHEN p.bound = 'DEFAULT' THEN true
+          ELSE day >= coalesce(substring(p.bound FROM $re$FROM \\('([0-9-]+)'\\)$re$), '-infinity')::date
+            AND day < coalesce(substring(p.bound FROM $re$TO \\('([0-9-]+)'\\)$re$), 'infinity')::date END
+        ORDER BY is_default LIMIT 1;
+        EXIT WHEN is_locked OR NOT found.is_default;
+        LOCK TABLE batch_lines_default IN ROW EXCLUSIVE MODE;
+        is_locked := true;
       END LOOP;
-      RETURN found;
+      RETURN found.name;
     END $$`);
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import { APP_NAMES, type AppName } from '@libs/contracts';
 import { createDataSource } from '../data-source';
@@ -310,6 +311,23 @@ describe('the upkeep of partitions', () => {
       'sluice_gateway INSERT',
     ]);
   });
+
+  it('gives an upload the partition that was made while it waited', async () => {
+    const given = await owner.transaction(async (upkeep) => {
+      await upkeep.mayTake(60);
+      await upkeep.client.query('LOCK TABLE batch_lines_default IN ACCESS EXCLUSIVE MODE');
+      const asked = logins.gateway.transaction(async (session) => {
+        await session.mayTake(60);
+        await session.client.query(`SET LOCAL lock_timeout = '60s'`);
+        return session.firstRow({ sql: `SELECT lines_partition('2041-01-09') AS partition` });
+      });
+      const sql = `SELECT FROM pg_locks WHERE relation = 'batch_lines_default'::regclass AND NOT granted`;
+      while ((await upkeep.rows({ sql })).length === 0) await delay(20);
+      await upkeep.client.query(`SELECT make_partition('batch_lines', '2041-01-07')`);
+      return { asked };
+    });
+    expect(await given.asked).toEqual({ partition: 'batch_lines_2041w02' });
+  }, 60_000);
 
   it('drops what is expired and nothing else', async () => {
     const partitions = new PartitionsRepository(logins['batch-worker']);
