@@ -199,7 +199,7 @@ async function createEnds(runner: QueryRunner, pinned: string): Promise<void> {
     CREATE FUNCTION keep_over() RETURNS trigger LANGUAGE plpgsql ${pinned} AS $$
     BEGIN
       IF NOT pg_has_role(current_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE')
-         AND EXISTS (SELECT FROM pg_roles WHERE rolname LIKE 'sluice\\_%' AND pg_has_role(current_user, oid, 'USAGE')) THEN
+         AND EXISTS (SELECT FROM pg_roles WHERE rolname ~ '^sluice_(gateway|(batch|video)_worker|credentials|auth)$' AND pg_has_role(current_user, oid, 'USAGE')) THEN
         RAISE insufficient_privilege USING MESSAGE = format('a row of %s that is over stays over', TG_TABLE_NAME);
       END IF;
       RETURN NEW;
