@@ -98,18 +98,19 @@ const isPartitioned = `
         RAISE invalid_parameter_value USING MESSAGE = 'no such partitioned table';
       END IF;`;
 
-/** Logins that may write into the default partition may write into the others; only the default one is read. */
+/** Whoever writes into the default partition has the same rights on the others; only the default one is tidied. */
 const COPY_RIGHTS = `
     CREATE FUNCTION copy_partition_rights(source text, made text, is_default boolean) RETURNS void LANGUAGE plpgsql AS $$
     DECLARE
       given record;
     BEGIN
       FOR given IN
-        SELECT a.privilege_type, a.grantee::regrole AS grantee
+        SELECT a.privilege_type, a.grantee::regrole AS grantee,
+          EXISTS (SELECT FROM aclexplode(c.relacl) o WHERE o.grantee = a.grantee AND o.privilege_type = 'INSERT') AS writes
         FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
         WHERE c.oid = source::regclass AND a.grantee NOT IN (0, c.relowner)
       LOOP
-        IF is_default OR given.privilege_type = 'INSERT' THEN
+        IF is_default OR given.writes THEN
           EXECUTE format('GRANT %s ON %I TO %s', given.privilege_type, made, given.grantee);
         ELSE
           EXECUTE format('REVOKE %s ON %I FROM %s', given.privilege_type, made, given.grantee);

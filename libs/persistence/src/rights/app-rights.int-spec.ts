@@ -307,8 +307,8 @@ describe('the upkeep of partitions', () => {
             FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'batch_lines'::regclass`,
     });
     expect(rights.map((row) => row.rights).toSorted()).toEqual([
-      'sluice_batch_worker DELETE, sluice_batch_worker SELECT, sluice_gateway INSERT',
-      'sluice_gateway INSERT',
+      'sluice_batch_worker DELETE, sluice_batch_worker SELECT, sluice_gateway INSERT, sluice_gateway SELECT',
+      'sluice_gateway INSERT, sluice_gateway SELECT',
     ]);
   });
 

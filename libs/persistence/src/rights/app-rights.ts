@@ -93,7 +93,8 @@ const GATEWAY: AppRights = {
     videos: 'SELECT',
   },
   sequences: ['batches_number_seq'],
-  partitions: { batch_lines: { all: 'INSERT' } },
+  // Without SELECT PostgreSQL does not say which custom_id stands twice.
+  partitions: { batch_lines: { all: 'SELECT, INSERT' } },
   rows: [CHARGES_ONLY, UPLOADS_ONLY],
 };
 
