@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { newBrokerKeys } from '@libs/contracts';
 import { createDataSource, Database } from '@libs/persistence';
-import { createTestDatabase, storeVideo } from '@libs/persistence/testing';
+import { appUrlOf, createTestDatabase, storeVideo } from '@libs/persistence/testing';
 import { freePorts } from '../scripts/services/ports';
 import { answers, BenchProcess, untilReady } from './support/child-process';
 import { runBenchmark } from './support/comparison';
@@ -65,7 +65,7 @@ async function storeOpenJobs(database: Database): Promise<void> {
 }
 
 async function measure(undo: Undo[]): Promise<object> {
-  const created = await createTestDatabase();
+  const created = await createTestDatabase({ logins: true });
   undo.push(() => created.drop());
   const dataSource = createDataSource({ url: created.url, applicationName: 'bench', poolSize: 2 });
   await dataSource.initialize();
@@ -77,7 +77,7 @@ async function measure(undo: Undo[]): Promise<object> {
   const worker = BenchProcess.start('video-worker', [WORKER], {
     ...process.env,
     NODE_ENV: 'production',
-    DATABASE_URL: created.url,
+    DATABASE_URL: appUrlOf('video-worker', created.url),
     AMQP_URL: ownVirtualHost(process.env.AMQP_URL ?? 'amqp://guest:guest@127.0.0.1:5672', undo),
     ...brokerEnvironment('video-worker', newBrokerKeys()),
     CATALOG_PATH: catalogue,

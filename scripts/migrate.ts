@@ -1,11 +1,14 @@
-/** Brings the database that DATABASE_URL names up to date. Run once per deployment, before the apps. */
-import { migrate } from '@libs/persistence';
+/**
+ * Brings the database that DATABASE_URL names up to date, and makes the logins of DATABASE_LOGINS. Run once per deployment,
+ * before the apps.
+ */
+import { migrate, parseAppLogins } from '@libs/persistence';
 import { runMain, say } from './checkout';
 
 async function main(): Promise<void> {
   const url = process.env.DATABASE_URL;
   if (!url) throw new Error('DATABASE_URL must name the database to migrate');
-  const applied = await migrate(url);
+  const applied = await migrate(url, parseAppLogins(process.env.DATABASE_LOGINS ?? ''));
   say(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
 }
 

@@ -39,14 +39,14 @@ export async function storeAcceptedBatch(database: Database, batch: AcceptedBatc
     encoder.add(seq, `line-${seq}`, body);
     if (encoder.size < SLICE_BYTES) continue;
     await intake.slice(async (session) => {
-      await intake.keepReceiving(session, key, owner, { leaseMs: LEASE_MS, isBegun });
-      await intake.copyLines(session, encoder.take());
+      const partition = await intake.keepReceiving(session, key, owner, { leaseMs: LEASE_MS, isBegun });
+      await intake.copyLines(session, partition, encoder.take());
     });
     isBegun = true;
   }
   await intake.slice(async (session) => {
-    await intake.keepReceiving(session, key, owner, { leaseMs: LEASE_MS, isBegun });
-    await intake.copyLines(session, encoder.take());
+    const partition = await intake.keepReceiving(session, key, owner, { leaseMs: LEASE_MS, isBegun });
+    await intake.copyLines(session, partition, encoder.take());
     await intake.addSegments(session, key, segmentsOf(batch.bodies.length));
     await ledger.openHold(session, {
       id: key.id,

@@ -18,7 +18,7 @@ import {
   type PartyName,
 } from '@libs/contracts';
 import { createDataSource, Database, LedgerRepository } from '@libs/persistence';
-import { createTestDatabase } from '@libs/persistence/testing';
+import { appUrlOf, createTestDatabase } from '@libs/persistence/testing';
 import { BrokerIdentity, MessageBus, MessagingModule } from '@libs/platform';
 import { APP_ALLOCATOR, APP_NODE_FLAGS } from '../../scripts/app-node-flags';
 import { freePorts } from '../../scripts/services/ports';
@@ -74,7 +74,7 @@ export async function startInstallation(options: InstallationOptions): Promise<I
 }
 
 async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<Installation, 'stop'>> {
-  const created = await createTestDatabase();
+  const created = await createTestDatabase({ logins: true });
   undo.push(() => created.drop());
   const amqpUrl = ownVirtualHost(process.env.AMQP_URL ?? 'amqp://guest:guest@127.0.0.1:5672', undo);
   const ports = await pickPorts();
@@ -82,7 +82,6 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     ...APP_ALLOCATOR,
     ...process.env,
     NODE_ENV: 'production',
-    DATABASE_URL: created.url,
     AMQP_URL: amqpUrl,
     REDIS_KEY_PREFIX: `bench-${randomBytes(4).toString('hex')}:`,
     DRAIN_DELAY_MS: '0',
@@ -94,6 +93,7 @@ async function start(options: InstallationOptions, undo: Undo[]): Promise<Omit<I
     const started = BenchProcess.start(name, [...APP_NODE_FLAGS, ...flags, join(dist, entry)], {
       ...common,
       ...(name !== 'upstream' && brokerEnvironment(name, brokerKeys)),
+      ...(name !== 'upstream' && { DATABASE_URL: appUrlOf(name, created.url) }),
       ...environment,
     });
     undo.push(() => started.stop());

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { PortPlan } from './port-plan';
-import { brokerKeysOf, type DevelopmentSecrets } from './secrets';
+import { brokerKeysOf, databaseUrlOf, type DevelopmentSecrets } from './secrets';
 import type { AppSpec } from './supervised-app';
 
 export const APP_NAMES = ['gateway', 'batch-worker', 'video-worker', 'credentials', 'auth'] as const;
@@ -45,6 +45,7 @@ export function appSpecs(plan: DevelopmentPlan): AppSpec[] {
   const apps = APP_NAMES.map((name) => {
     const own: NodeJS.ProcessEnv = {
       HEALTH_PORT: String(plan.ports.health[name]),
+      DATABASE_URL: databaseUrlOf(name, plan.serviceUrls.DATABASE_URL, plan.secrets),
       ...brokerKeysOf(name, plan.secrets),
     };
     for (const [variable, owner] of Object.entries(ownerOf)) {

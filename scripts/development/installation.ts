@@ -4,6 +4,7 @@ import { lastLineOf, runCommand } from '../services/commands';
 import { AppLog } from './app-log';
 import { APP_NAMES, SANDBOX_NAME, appSpecs, commonEnvironment, type DevelopmentPlan } from './app-specs';
 import { acceptsConnections, answersReady, waitUntilReady } from './readiness';
+import { databaseLogins } from './secrets';
 import type { DevelopmentState, StateFiles } from './state-files';
 import { SupervisedApp } from './supervised-app';
 
@@ -40,7 +41,8 @@ export class Installation {
 
   /** Brings everything up. @throws Error with the last log lines of what is not ready */
   async start(): Promise<DevelopmentState> {
-    await this.runScript('migrate', []);
+    const { secrets, serviceUrls } = this.plan;
+    await this.runScript('migrate', [], { DATABASE_LOGINS: databaseLogins(serviceUrls.DATABASE_URL, secrets) });
     if (this.#stopped) throw new Error('stopped while starting');
     this.files.writeServices(this.plan.serviceUrls);
     for (const app of this.#apps) app.start();
@@ -75,12 +77,16 @@ export class Installation {
     throw new Error(`Not ready: ${missing.join(', ')}.\n${tails.join('\n')}`);
   }
 
-  private async runScript(name: 'migrate' | 'seed', args: readonly string[]): Promise<string> {
+  private async runScript(
+    name: 'migrate' | 'seed',
+    args: readonly string[],
+    own: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     const script = join(this.plan.root, 'dist/scripts', `${name}.js`);
     const { ok, stdout, output } = await runCommand(process.execPath, ['--enable-source-maps', script, ...args], {
       folder: this.plan.root,
       timeoutMs: SCRIPT_TIMEOUT_MS,
-      environment: commonEnvironment(this.plan),
+      environment: { ...commonEnvironment(this.plan), ...own },
     });
     if (!ok) throw new Error(`${name} failed:\n${output.trimEnd()}`);
     return stdout;

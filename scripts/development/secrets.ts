@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { newBrokerKeys, type BrokerKeys, type PartyName } from '@libs/contracts';
+import { APP_NAMES, newBrokerKeys, type AppName, type BrokerKeys, type PartyName } from '@libs/contracts';
 import { writeWhole } from '../services/private-settings';
 
 /** The keys of a development installation: made once, kept in `.sluice/secrets.json`, readable by its owner only. */
@@ -13,6 +13,31 @@ export interface DevelopmentSecrets {
   readonly SANDBOX_API_KEY: string;
   /** What the apps and the command line sign their messages with: each gets its own private key alone. */
   readonly BROKER_KEYS: BrokerKeys;
+  /** Of the apps' logins in PostgreSQL: each gets its own alone. */
+  readonly DATABASE_PASSWORDS: Readonly<Record<AppName, string>>;
+}
+
+/** Logins are the cluster's, so they are named for their database. */
+const loginOf = (app: AppName, url: URL): string =>
+  `login_${url.pathname.slice(1)}_${app}`.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_');
+
+/** What `migrate` makes the apps' logins from. `url` is that of the owner of the database. */
+export function databaseLogins(
+  url: string,
+  { DATABASE_PASSWORDS }: Pick<DevelopmentSecrets, 'DATABASE_PASSWORDS'>,
+): string {
+  return APP_NAMES.map((app) => `${app}=${loginOf(app, new URL(url))}:${DATABASE_PASSWORDS[app]}`).join(',');
+}
+
+/** The URL with which an app connects. */
+export function databaseUrlOf(
+  app: AppName,
+  url: string,
+  { DATABASE_PASSWORDS }: Pick<DevelopmentSecrets, 'DATABASE_PASSWORDS'>,
+): string {
+  const own = new URL(url);
+  [own.username, own.password] = [loginOf(app, own), DATABASE_PASSWORDS[app]];
+  return own.href;
 }
 
 /** The two variables that say who a process is on the broker. */
@@ -32,6 +57,9 @@ function newSecrets(): DevelopmentSecrets {
     TOKEN_SIGNING_KEYS: JSON.stringify([signingKey]),
     SANDBOX_API_KEY: `sandbox-${randomBytes(16).toString('base64url')}`,
     BROKER_KEYS: newBrokerKeys(),
+    DATABASE_PASSWORDS: Object.fromEntries(
+      APP_NAMES.map((app) => [app, randomBytes(16).toString('hex')]),
+    ) as unknown as DevelopmentSecrets['DATABASE_PASSWORDS'],
   };
 }
 

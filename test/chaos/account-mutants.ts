@@ -3,7 +3,7 @@ import type { Edit, Mutant } from './mutant';
 /** The statements of a tenant see everybody's rows (ADR 0025). */
 const NO_ROW_POLICIES: Edit = {
   file: 'libs/persistence/src/tenants/tenant.ts',
-  find: "    set('role', `'${TENANT_ROLE}'`),\n",
+  find: "    set('role', `coalesce(nullif(current_setting('${ROLE_SETTING}', true), ''), '${TENANT_ROLE}')`),\n",
   replace: '',
 };
 

@@ -55,9 +55,9 @@ export const housekeepingMutants: readonly Mutant[] = [
   {
     name: 'house-partition',
     defect: 'a week whose rows stand in the default partition is never made',
-    file: 'libs/persistence/src/partitions.repository.ts',
-    find: 'WHERE created_on >= $1::date AND created_on < $2::date RETURNING',
-    replace: 'WHERE created_on >= $1::date AND created_on < $2::date AND false RETURNING',
+    file: 'libs/persistence/src/migrations/1763900000295-app-rights.ts',
+    find: 'WHERE created_on >= $1 AND created_on < $1 + 7 RETURNING',
+    replace: 'WHERE created_on >= $1 AND created_on < $1 + 7 AND false RETURNING',
     project: 'integration',
     spec: 'libs/persistence/src/partitions.int',
     test: 'empties the default partitions after the worker was away for more than four weeks',

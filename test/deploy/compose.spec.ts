@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { parse } from 'yaml';
+import { parseAppLogins } from '@libs/persistence';
 import { isKnownVariable } from './known-environment';
 
 interface Service {
@@ -141,6 +142,26 @@ describe('docker-compose.yml', () => {
     const mounted = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0]));
     expect(new Set(mounted)).toEqual(new Set(Object.keys(compose.volumes)));
     expect(services.filter(([, { image }]) => !/:(?!latest$)[\w.-]+$/.test(image))).toEqual([]);
+  });
+});
+
+describe('logins in PostgreSQL', () => {
+  const inOverlay = (name: string) => parseEnv(read(`k8s/overlays/dev/secrets/${name}.env`));
+  const inCompose = (name: string) => serviceOf(name).environment ?? {};
+
+  it.each([
+    ['docker-compose.yml', inCompose],
+    ['the dev overlay', inOverlay],
+  ])('of %s: the migration makes one for each app, and each app has its own alone', (_where, environmentOf) => {
+    const made = parseAppLogins(environmentOf('migrate').DATABASE_LOGINS ?? '');
+    expect(made.map(({ app }) => app).toSorted()).toEqual(apps.toSorted());
+    for (const { app, login, password } of made) {
+      const { DATABASE_URL, DATABASE_LOGINS } = environmentOf(app);
+      expect(DATABASE_LOGINS).toBeUndefined();
+      expect(new URL(DATABASE_URL ?? '')).toMatchObject({ username: login, password });
+    }
+    const owner = new URL(environmentOf('migrate').DATABASE_URL ?? '').username;
+    expect(made.filter(({ login }) => login === owner)).toEqual([]);
   });
 });
 

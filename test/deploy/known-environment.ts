@@ -4,6 +4,7 @@ const known = new Set([
   'HEALTH_PORT',
   'LISTEN_ADDRESS',
   'DATABASE_URL',
+  'DATABASE_LOGINS',
   'REDIS_URL',
   'AMQP_URL',
   'BROKER_PRIVATE_KEYS',
@@ -84,7 +85,7 @@ const known = new Set([
   'POSTGRES_DB',
   'POSTGRES_USER',
   'POSTGRES_PASSWORD_FILE',
-  'POSTGRES_HOST_AUTH_METHOD',
+  'POSTGRES_PASSWORD',
   'PGDATA',
   'RABBITMQ_LOGS',
 ]);

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDataSource, Database, migrate } from '@libs/persistence';
+import { appUrlOf, TEST_LOGINS } from '@libs/persistence/testing';
 import { Client } from 'pg';
 import { root } from '../../scripts/checkout';
 import { freePorts } from '../../scripts/services/ports';
@@ -131,7 +132,7 @@ async function makeDatabase(serverUrl: string): Promise<string> {
   await client.end();
   const url = new URL(serverUrl);
   url.pathname = `/${DATABASE}`;
-  await migrate(url.href);
+  await migrate(url.href, TEST_LOGINS);
   return url.href;
 }
 
@@ -165,7 +166,7 @@ function environments(around: Surroundings): (name: ProcessName) => Record<strin
       NODE_ENV: 'production',
       NODE_COMPILE_CACHE: join(root, '.sluice/compile-cache'),
       NODE_EXTRA_CA_CERTS: receiver.certificateFile,
-      DATABASE_URL: through('postgres'),
+      DATABASE_URL: appUrlOf(app, through('postgres')),
       AMQP_URL: through('rabbitmq'),
       ...brokerKeysOf(app, secrets),
       REDIS_URL: through('redis'),

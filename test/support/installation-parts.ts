@@ -57,7 +57,7 @@ export async function urlsForApps({ between }: InstallationOptions, urls: Servic
 
 /** A broker and a database of its own, or neither. */
 export async function startPlaces(folder: string): Promise<{ broker: InstallationBroker; testDatabase: TestDatabase }> {
-  const starting = [startBroker(join(folder, 'rabbitmq')), createTestDatabase()] as const;
+  const starting = [startBroker(join(folder, 'rabbitmq')), createTestDatabase({ logins: true })] as const;
   try {
     const [broker, testDatabase] = await Promise.all(starting);
     return { broker, testDatabase };

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PartyName } from '@libs/contracts';
 import { createDataSource, Database } from '@libs/persistence';
-import type { TestDatabase } from '@libs/persistence/testing';
+import { appUrlOf, type TestDatabase } from '@libs/persistence/testing';
 import { root } from '../../scripts/checkout';
 import { AppLog } from '../../scripts/development/app-log';
 import { answersReady, waitUntilReady } from '../../scripts/development/readiness';
@@ -244,7 +244,8 @@ export class Installation {
     const apps = appsOf(this.options);
     await this.#launch(apps.map((app) => ({ app, name: app, lives: [{}] })));
     if (!apps.includes('auth')) return;
-    this.#seed = await plantSeed({ ...this.#environmentOf('auth'), ...this.brokerEnvironmentOf('cli') });
+    const operator = { DATABASE_URL: this.parts.urls.database, ...this.brokerEnvironmentOf('cli') };
+    this.#seed = await plantSeed({ ...this.#environmentOf('auth'), ...operator });
   }
 
   async #launch(apps: readonly LaunchedApp[]): Promise<void> {
@@ -275,7 +276,7 @@ export class Installation {
       NODE_ENV: 'production',
       // Five processes of every installation load the same thousand modules.
       NODE_COMPILE_CACHE: join(root, '.sluice/compile-cache'),
-      DATABASE_URL: urls.database,
+      DATABASE_URL: appUrlOf(app, urls.database),
       AMQP_URL: urlOf(app, broker, urls.broker),
       ...brokerKeysOf(app, secrets),
       REDIS_URL: urls.redis,

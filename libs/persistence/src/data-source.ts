@@ -20,8 +20,10 @@ import { LedgerWorkspaceEntity } from './ledger/ledger-workspace.entity';
 import { migrations } from './migrations';
 import { NativeBatchEntity } from './native-batches/native-batch.entity';
 import { OutboxEntity } from './outbox/outbox.entity';
+import { TENANT_ROLES } from './rights/app-roles';
 import { endWhenSilent } from './silence';
 import { TaskRunEntity } from './task-run.entity';
+import { prepareSql } from './tenants/tenant';
 import { VideoEntity } from './videos/video.entity';
 import { WebhookDeliveryEntity } from './webhooks/webhook-delivery.entity';
 
@@ -69,16 +71,19 @@ const sharedEntities = [
   WebhookDeliveryEntity,
 ];
 
+const PREPARE = prepareSql(TENANT_ROLES);
+
 /**
  * Plans are not compiled: every statement here takes less time than that would, each time it is run. It is set by a
- * statement because proxies of PostgreSQL refuse a connection that opens with options of a server's command line.
+ * statement because proxies of PostgreSQL refuse a connection that opens with options of a server's command line. The
+ * same statement finds out which role of tenants the login has.
  *
  * Its round trip keeps a new connection in the pool's hands, which listens. Without it, one that ends in the packet
  * that opened it would have left them and not be in TypeORM's yet; and an error to which nobody listens ends the process.
  */
 async function prepare(client: ClientBase, statementMs: number): Promise<void> {
   endWhenSilent(client, statementMs);
-  await client.query('SET jit = off');
+  await client.query(PREPARE);
 }
 
 /**

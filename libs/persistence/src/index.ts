@@ -103,6 +103,7 @@ export { countsByok, keyLimitOf } from './ledger/key-limit-of';
 export type { Spender } from './ledger/room-to-spend';
 export type { HoldRefusal } from './ledger/set-aside';
 export { migrate } from './migrate';
+export { parseAppLogins, type AppLogin } from './rights/app-logins';
 export { OutboxRepository } from './outbox/outbox.repository';
 export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';
 export { PARTITIONED_TABLES, PartitionsRepository, type PartitionedTable } from './partitions.repository';

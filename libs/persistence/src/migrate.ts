@@ -1,5 +1,7 @@
 import { Client } from 'pg';
 import { createDataSource } from './data-source';
+import type { AppLogin } from './rights/app-logins';
+import { applyAppRights } from './rights/apply-app-rights';
 
 /** Any number will do, as long as nobody else locks it. */
 const MIGRATION_LOCK = 7_205_471_001;
@@ -7,12 +9,13 @@ const MIGRATION_TIMEOUT_MS = 600_000;
 const CONNECT_TIMEOUT_MS = 15_000;
 
 /**
- * Applies what is missing of the migration history. Two processes that start at the same time take turns:
- * the second finds nothing left to do.
+ * Applies what is missing of the migration history, then gives each app its rights. Two processes that start at the
+ * same time take turns: the second finds nothing left to do.
  *
+ * @param logins of the apps; without them the rights are renewed where apps have some
  * @returns the names of the migrations that were applied
  */
-export async function migrate(url: string): Promise<string[]> {
+export async function migrate(url: string, logins: readonly AppLogin[] = []): Promise<string[]> {
   const lock = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   await lock.connect();
   const dataSource = createDataSource({
@@ -25,7 +28,9 @@ export async function migrate(url: string): Promise<string[]> {
   try {
     await lock.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await dataSource.initialize();
-    return (await dataSource.runMigrations()).map((migration) => migration.name);
+    const applied = (await dataSource.runMigrations()).map((migration) => migration.name);
+    await applyAppRights(lock, logins);
+    return applied;
   } finally {
     if (dataSource.isInitialized) await dataSource.destroy();
     await lock.end();

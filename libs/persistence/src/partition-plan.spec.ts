@@ -1,4 +1,4 @@
-import { planPartitions, weekName } from './partition-plan';
+import { planPartitions } from './partition-plan';
 
 const week = (monday: string, sunday: string) => ({ name: monday, from: monday, to: sunday });
 const light = (monday: string) => ({ monday, rows: 10, bytes: 100 });
@@ -51,15 +51,5 @@ describe(planPartitions.name, () => {
     const { weeks, adoption } = planPartitions(TODAY, [], [heavy('2026-11-23'), light('2027-03-01')]);
     expect(adoption).toEqual({ from: '2026-11-23', to: '2026-12-07' });
     expect(weeks).toEqual(['2026-12-07', '2026-12-14', '2026-12-21', '2027-03-01']);
-  });
-
-  it.each([
-    ['2026-11-23', '2026w48'],
-    ['2026-12-28', '2026w53'],
-    ['2027-01-04', '2027w01'],
-    ['2029-12-31', '2030w01'],
-    ['2024-12-30', '2025w01'],
-  ])('names the week of %s %s, as PostgreSQL does', (monday, name) => {
-    expect(weekName(monday)).toBe(name);
   });
 });

@@ -77,14 +77,6 @@ function covers({ from, to }: Partition, monday: string): boolean {
   return (from === null || from <= monday) && (to === null || monday < to);
 }
 
-/** `2026w48`, by ISO 8601; a partition is named for its first week. */
-export function weekName(monday: string): string {
-  const thursday = plusDays(monday, 3);
-  const year = thursday.slice(0, 4);
-  const days = (Date.parse(thursday) - Date.parse(`${year}-01-01`)) / DAY_MS;
-  return `${year}w${String(Math.floor(days / 7) + 1).padStart(2, '0')}`;
-}
-
 export function plusDays(day: string, days: number): string {
   return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 }

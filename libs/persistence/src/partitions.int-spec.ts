@@ -1,5 +1,5 @@
 import { openTestDatabase, storeBatch, type OpenTestDatabase } from './testing';
-import { plusDays, weekName } from './partition-plan';
+import { plusDays } from './partition-plan';
 import { PARTITIONED_TABLES, PartitionsRepository, type PartitionedTable } from './partitions.repository';
 
 describe(PartitionsRepository.name, () => {
@@ -54,7 +54,7 @@ describe(PartitionsRepository.name, () => {
     let dropped = 0;
     for (const table of PARTITIONED_TABLES) {
       for (const name of await partitions.expired(table)) {
-        await partitions.drop(name);
+        await partitions.drop(table, name);
         dropped += 1;
       }
     }
@@ -128,12 +128,12 @@ describe(PartitionsRepository.name, () => {
     await addGenerations(1, day(40));
     await make('generations');
     expect(await placesOf('generations')).toEqual({ generations_default: 1 });
-    const rowsWeek = (await opened.database.firstRow<{ monday: string }>({
-      sql: `SELECT date_trunc('week', $1::date)::date::text AS monday`,
+    const week = (await opened.database.firstRow<{ monday: string; name: string }>({
+      sql: `SELECT date_trunc('week', $1::date)::date::text AS monday, to_char($1::date, 'IYYY"w"IW') AS name`,
       values: [day(40)],
-    }))!.monday;
-    expect(await partitions.makeWeek('generations', rowsWeek)).toBe(1);
-    expect(await placesOf('generations')).toEqual({ [`generations_${weekName(rowsWeek)}`]: 1 });
+    }))!;
+    expect(await partitions.makeWeek('generations', week.monday)).toBe(1);
+    expect(await placesOf('generations')).toEqual({ [`generations_${week.name}`]: 1 });
   });
 
   it('empties the default partitions after the worker was away for more than four weeks', async () => {

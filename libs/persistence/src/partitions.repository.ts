@@ -1,14 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import type { QueryResultRow } from 'pg';
 import { RETENTION_DAYS } from './batches/batch-views.repository';
-import { Database, type Session } from './database';
-import {
-  planPartitions,
-  plusDays,
-  weekName,
-  type Partition,
-  type PartitionPlan,
-  type StrayWeek,
-} from './partition-plan';
+import { Database, type Session, type SqlStatement } from './database';
+import { planPartitions, plusDays, type Partition, type PartitionPlan, type StrayWeek } from './partition-plan';
 
 export const PARTITIONED_TABLES = ['batch_lines', 'batch_results', 'generations'] as const;
 export type PartitionedTable = (typeof PARTITIONED_TABLES)[number];
@@ -54,28 +48,11 @@ export class PartitionsRepository {
 
   /** Makes the partition of a week and moves its rows out of the default partition. Returns how many it moved. */
   async makeWeek(table: PartitionedTable, monday: string): Promise<number> {
-    const name = `${table}_${weekName(monday)}`;
-    return this.database.transaction(async (session) => {
-      await session.mayTake(60);
-      await session.client.query(`SET LOCAL lock_timeout = '1s'`);
-      // In the order of every statement on rows: the table, then its partitions. Readers and writers of other weeks
-      // are not held up by the first lock, and by the second only for as long as the rows are moved.
-      await session.client.query(`LOCK TABLE ONLY ${table} IN SHARE UPDATE EXCLUSIVE MODE`);
-      if ((await partitionsOf(session, table)).some((partition) => partition.name === name)) return 0;
-      await session.client.query(`LOCK TABLE ${table}_default IN ACCESS EXCLUSIVE MODE`);
-      await session.client.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)`);
-      const columns = await columnsOf(session, table);
-      const moved = await session.execute({
-        sql: `WITH moved AS (
-                DELETE FROM ${table}_default WHERE created_on >= $1::date AND created_on < $2::date RETURNING ${columns})
-              INSERT INTO ${name} (${columns}) SELECT ${columns} FROM moved`,
-        values: [monday, plusDays(monday, 7)],
-      });
-      await session.client.query(
-        `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${monday}') TO ('${plusDays(monday, 7)}')`,
-      );
-      return moved;
+    const row = await this.briefly<{ moved: string }>(60, {
+      sql: 'SELECT make_partition($1, $2) AS moved',
+      values: [table, monday],
     });
+    return Number(row?.moved ?? 0);
   }
 
   /**
@@ -85,22 +62,12 @@ export class PartitionsRepository {
    * @throws the violated check while it holds rows of other weeks
    */
   async adoptDefault(table: PartitionedTable, { from, to }: NonNullable<PartitionPlan['adoption']>): Promise<void> {
-    const check = `${table}_adopted`;
-    const name = `${table}_${weekName(from)}_${weekName(plusDays(to, -7))}`;
+    const step = (name: 'check' | 'validate' | 'exchange'): Promise<unknown> => this.adopt(table, name, from, to);
     await this.dropCheck(table);
-    await this.alter(
-      `ALTER TABLE ${table}_default ADD CONSTRAINT ${check} CHECK (created_on >= '${from}' AND created_on < '${to}') NOT VALID`,
-    );
+    await step('check');
     try {
-      await this.alter(`ALTER TABLE ${table}_default VALIDATE CONSTRAINT ${check}`);
-      await this.alter(
-        `LOCK TABLE ONLY ${table} IN ACCESS EXCLUSIVE MODE`,
-        `ALTER TABLE ${table} DETACH PARTITION ${table}_default`,
-        `ALTER TABLE ${table}_default RENAME TO ${name}`,
-        `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`,
-        `ALTER TABLE ${name} DROP CONSTRAINT ${check}`,
-        `CREATE TABLE ${table}_default PARTITION OF ${table} DEFAULT`,
-      );
+      await step('validate');
+      await step('exchange');
     } catch (error) {
       await this.dropCheck(table);
       throw error;
@@ -113,7 +80,7 @@ export class PartitionsRepository {
       sql: `SELECT 1 FROM pg_constraint WHERE conrelid = $1::regclass AND conname = $2`,
       values: [`${table}_default`, `${table}_adopted`],
     });
-    if (left !== null) await this.alter(`ALTER TABLE ${table}_default DROP CONSTRAINT ${table}_adopted`);
+    if (left !== null) await this.adopt(table, 'forget', null, null);
   }
 
   /**
@@ -129,9 +96,9 @@ export class PartitionsRepository {
     });
   }
 
-  /** Drops a partition, however many rows it holds. */
-  async drop(name: string): Promise<void> {
-    await this.alter(`DROP TABLE IF EXISTS "${name}"`);
+  /** Drops a partition that is expired, however many rows it holds. */
+  async drop(table: PartitionedTable, name: string): Promise<void> {
+    await this.briefly(600, { sql: 'SELECT drop_expired_partition($1, $2)', values: [table, name] });
   }
 
   /** Deletes rows of the default partition that are before the retention, at most 10,000. Returns how many. */
@@ -154,11 +121,19 @@ export class PartitionsRepository {
     return row?.rows ?? 0;
   }
 
-  private async alter(...statements: readonly string[]): Promise<void> {
-    await this.database.transaction(async (session) => {
-      await session.mayTake(600);
+  private adopt(table: PartitionedTable, step: string, from: string | null, to: string | null): Promise<unknown> {
+    return this.briefly(600, {
+      sql: 'SELECT adopt_default_partition($1, $2, $3, $4)',
+      values: [table, step, from, to],
+    });
+  }
+
+  /** Waits a second for locks at most. The functions have the rights of the owner of the tables. */
+  private briefly<Row extends QueryResultRow>(seconds: number, statement: SqlStatement): Promise<Row | null> {
+    return this.database.transaction(async (session) => {
+      await session.mayTake(seconds);
       await session.client.query(`SET LOCAL lock_timeout = '1s'`);
-      for (const statement of statements) await session.client.query(statement);
+      return session.firstRow<Row>(statement);
     });
   }
 }
@@ -179,15 +154,6 @@ async function partitionsOf(session: Session, table: PartitionedTable): Promise<
 /** `FOR VALUES FROM ('2026-11-23') TO ('2026-11-30')`, or MINVALUE and MAXVALUE. */
 function boundOf(bound: string, side: 'FROM' | 'TO'): string | null {
   return new RegExp(`${side} \\('(\\d{4}-\\d\\d-\\d\\d)'\\)`).exec(bound)?.[1] ?? null;
-}
-
-async function columnsOf(session: Session, table: PartitionedTable): Promise<string> {
-  const row = await session.firstRow<{ columns: string }>({
-    sql: `SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS columns FROM pg_attribute
-          WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped`,
-    values: [table],
-  });
-  return row!.columns;
 }
 
 async function today(session: Session): Promise<string> {

@@ -91,7 +91,7 @@ export class PartitionKeeperService {
     const dropped = await this.each.forEach(
       await this.partitions.expired(table),
       (name) => name,
-      (name) => this.partitions.drop(name),
+      (name) => this.partitions.drop(table, name),
     );
     if (dropped > 0) this.logger.log(`${dropped} partitions of ${table} with expired batches were dropped`);
   }

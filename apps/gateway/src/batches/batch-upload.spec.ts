@@ -22,11 +22,12 @@ class FakeIntake {
     _key: unknown,
     _owner: unknown,
     lease: { readonly leaseMs: number; readonly isBegun: boolean },
-  ): Promise<void> {
+  ): Promise<string> {
     this.leases.push(lease);
+    return 'batch_lines_of_the_week';
   }
 
-  async copyLines(_session: Session, lines: Buffer): Promise<void> {
+  async copyLines(_session: Session, _partition: string, lines: Buffer): Promise<void> {
     this.sliceBytes.push(lines.length);
   }
 

@@ -146,8 +146,8 @@ export class BatchUpload {
   /** Writes the slice in the transaction of the session. */
   async writeSlice(session: Session, { lines, segments }: UploadSlice): Promise<void> {
     const lease = { leaseMs: RECEIVING_LEASE_MS, isBegun: this.sliceWritten };
-    await this.intake.keepReceiving(session, this.key, this.owner, lease);
-    await this.intake.copyLines(session, lines);
+    const partition = await this.intake.keepReceiving(session, this.key, this.owner, lease);
+    await this.intake.copyLines(session, partition, lines);
     if (segments.length > 0) await this.intake.addSegments(session, this.key, segments);
   }
 

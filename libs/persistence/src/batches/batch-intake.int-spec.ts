@@ -45,7 +45,7 @@ describe(BatchIntakeRepository.name, () => {
     await intake.slice(async (session) => {
       const encoder = new BatchLineEncoder(key.createdOn, key.number, 1024);
       encoder.add(0, customId, body);
-      await intake.copyLines(session, encoder.take());
+      await intake.copyLines(session, 'batch_lines', encoder.take());
     });
     const [row] = await opened.database.rows<{ custom_id: string; body: Buffer; day: string }>({
       sql: 'SELECT custom_id, body, created_on::text AS day FROM batch_lines WHERE batch_number = $1',
@@ -58,10 +58,10 @@ describe(BatchIntakeRepository.name, () => {
     const key = await intake.reserve('batch-twice');
     const write = (customId: string, seq: number): Promise<void> =>
       intake.slice(async (session) => {
-        await intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: seq > 0 });
+        const partition = await intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: seq > 0 });
         const encoder = new BatchLineEncoder(key.createdOn, key.number, 1024);
         encoder.add(seq, customId, Buffer.from('{}'));
-        await intake.copyLines(session, encoder.take());
+        await intake.copyLines(session, partition, encoder.take());
         await intake.addSegments(session, key, [{ number: seq, firstSeq: seq, lastSeq: seq }]);
       });
     await write('a, b', 0);

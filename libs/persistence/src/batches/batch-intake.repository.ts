@@ -99,6 +99,7 @@ export class BatchIntakeRepository {
    * Makes the batch row exist, or says that its upload is alive for another `leaseMs`.
    *
    * @param isBegun whether something of the batch was stored before
+   * @returns the partition that its lines belong into, which stays as it is until the transaction ends
    * @throws AppError server when that was swept meanwhile: what follows would be a batch without its first lines
    */
   async keepReceiving(
@@ -106,28 +107,30 @@ export class BatchIntakeRepository {
     key: BatchKey,
     owner: BatchOwner,
     { leaseMs, isBegun }: { readonly leaseMs: number; readonly isBegun: boolean },
-  ): Promise<void> {
-    const row = await session.firstRow<{ created: boolean }>({
+  ): Promise<string> {
+    const row = await session.firstRow<{ created: boolean; partition: string }>({
       name: 'batch-receiving',
       sql: `
         INSERT INTO batches (id, number, created_on, organization_id, workspace_id, api_key_hash, endpoint, model,
                              status, lease_until, expires_at)
         VALUES ($1, $2, $3, $4, $5, $6, '', '', 'receiving', now() + $7 * interval '1 millisecond', now() + ${WINDOW})
         ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until WHERE batches.status = 'receiving'
-        RETURNING xmax = 0 AS created`,
+        RETURNING xmax = 0 AS created, lines_partition(created_on) AS partition`,
       values: [key.id, key.number, key.createdOn, owner.organizationId, owner.workspaceId, owner.apiKeyHash, leaseMs],
     });
     if (row === null || row.created === isBegun) throw swept(key);
+    return row.partition;
   }
 
   /**
    * Writes encoded lines (see BatchLineEncoder).
    *
+   * @param partition as `keepReceiving` returned it
    * @throws AppError unprocessable, naming the custom_id that appears twice
    */
-  async copyLines(session: Session, encodedLines: Buffer): Promise<void> {
+  async copyLines(session: Session, partition: string, encodedLines: Buffer): Promise<void> {
     const sink = session.client.query(
-      copyFrom('COPY batch_lines (created_on, batch_number, seq, custom_id, body) FROM STDIN (FORMAT binary)'),
+      copyFrom(`COPY ${partition} (created_on, batch_number, seq, custom_id, body) FROM STDIN (FORMAT binary)`),
     );
     try {
       await pipeline(Readable.from([encodedLines]), sink);

@@ -14,8 +14,24 @@ export interface WorkspaceTenant extends Tenant {
   readonly workspaceId: string;
 }
 
-/** The role that a tenant's statements run as: no login, no table of its own, bound by the policies of every table. */
+/**
+ * The role that a tenant's statements run as: no login, no table of its own, bound by the policies of every table. An app
+ * with a login of its own has one of its own for that (see `rights`), which may do what its answers take.
+ */
 export const TENANT_ROLE = 'sluice_tenant';
+
+/** Of a session: the role that its login has for tenants. */
+const ROLE_SETTING = 'sluice.tenant_role';
+
+/**
+ * What a new connection is prepared with; `roles` are those of tenants that a login may have. One that may act as all
+ * of them belongs to no app in particular.
+ */
+export const prepareSql = (roles: readonly string[]): string => `
+  SELECT set_config('jit', 'off', false), set_config('${ROLE_SETTING}', coalesce((
+    SELECT rolname::text FROM pg_catalog.pg_roles
+    WHERE rolname IN (${[TENANT_ROLE, ...roles].map((role) => `'${role}'`).join(', ')}) AND pg_has_role(oid, 'MEMBER')
+    ORDER BY rolname <> '${TENANT_ROLE}' LIMIT 1), '${TENANT_ROLE}'), false)`;
 
 /** The settings of a transaction that the policies compare rows with; one that is not set shows nothing. */
 export const TENANT_SETTINGS = {
@@ -55,7 +71,7 @@ export function enterTenantSql(scope: TenantScope): string {
 function enterSql(organization: string, workspace: string, batches: string): string {
   const set = (name: string, value: string): string => `set_config('${name}', ${value}, true)`;
   return `SELECT WHERE ${[
-    set('role', `'${TENANT_ROLE}'`),
+    set('role', `coalesce(nullif(current_setting('${ROLE_SETTING}', true), ''), '${TENANT_ROLE}')`),
     set(TENANT_SETTINGS.organization, organization),
     set(TENANT_SETTINGS.workspace, workspace),
     set(TENANT_SETTINGS.batches, batches),

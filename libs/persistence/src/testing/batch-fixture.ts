@@ -52,10 +52,10 @@ export async function storeBatch(
   if (creditsUsd !== '0') await ledger.topUp(owner.organizationId, creditsUsd, randomUUID());
   const key = await intake.reserve(id);
   await intake.slice(async (session) => {
-    await intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: false });
+    const partition = await intake.keepReceiving(session, key, owner, { leaseMs: 60_000, isBegun: false });
     const encoder = new BatchLineEncoder(key.createdOn, key.number, SLICE_BYTES);
     for (let seq = 0; seq < total; seq += 1) encoder.add(seq, `line-${seq}`, Buffer.from(`{"seq":${seq}}`));
-    await intake.copyLines(session, encoder.take());
+    await intake.copyLines(session, partition, encoder.take());
     const segments = [];
     for (let first = 0; first < total; first += SEGMENT_LINES) {
       segments.push({

@@ -18,6 +18,13 @@ export { storeKey, storeKeyIn } from './key-fixture';
 export { aLineOutcome } from './line-outcome-fixture';
 export { answersToForeign, roundTripsOf, type Answered } from './round-trips';
 export { storePropertiedTenant, type PropertiedTenant } from './tenant-fixture';
-export { createTestDatabase, openTestDatabase, type OpenTestDatabase, type TestDatabase } from './test-database';
+export {
+  appUrlOf,
+  createTestDatabase,
+  openTestDatabase,
+  TEST_LOGINS,
+  type OpenTestDatabase,
+  type TestDatabase,
+} from './test-database';
 export { openTwoTenants, type TwoTenants } from './two-tenants';
 export { aVideo, storeVideo } from './video-fixture';

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
+import { APP_NAMES, type AppName } from '@libs/contracts';
 import { createDataSource } from '../data-source';
 import { Database } from '../database';
 import { migrate } from '../migrate';
+import type { AppLogin } from '../rights/app-logins';
 
 export interface TestDatabase {
   readonly url: string;
@@ -13,8 +15,27 @@ export interface TestDatabase {
 const CONNECT_TIMEOUT_MS = 20_000;
 const DEFAULT_URL = 'postgres://postgres@127.0.0.1:5432/postgres';
 
-/** A fresh database with every migration applied, on the server that DATABASE_URL names. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/** Roles are the cluster's, so all test databases have the same logins. */
+const TEST_PASSWORD = 'test-only';
+export const TEST_LOGINS: readonly AppLogin[] = APP_NAMES.map((app) => ({
+  app,
+  login: `sluice_test_${app.replaceAll('-', '_')}`,
+  password: TEST_PASSWORD,
+}));
+
+/** The URL with which an app connects: `url` is a test database's that was made with logins, or a proxy's before it. */
+export function appUrlOf(app: AppName, url: string): string {
+  const own = new URL(url);
+  [own.username, own.password] = [TEST_LOGINS.find((one) => one.app === app)!.login, TEST_PASSWORD];
+  return own.href;
+}
+
+/**
+ * A fresh database with every migration applied, on the server that DATABASE_URL names.
+ *
+ * @param logins whether each app has a login of its own, see `appUrlOf`
+ */
+export async function createTestDatabase({ logins = false } = {}): Promise<TestDatabase> {
   const server = process.env.DATABASE_URL ?? DEFAULT_URL;
   const name = `sluice_test_${randomBytes(6).toString('hex')}`;
   await onServer(server, `CREATE DATABASE ${name}`);
@@ -22,7 +43,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   url.pathname = `/${name}`;
   const drop = (): Promise<void> => onServer(server, `DROP DATABASE ${name} WITH (FORCE)`);
   try {
-    await migrate(url.href);
+    await migrate(url.href, logins ? TEST_LOGINS : []);
   } catch (error) {
     await drop();
     throw error;

@@ -1,0 +1,237 @@
+import type { AppName } from '@libs/contracts';
+
+/** By table: what `GRANT … ON table` says. */
+type Grants = Readonly<Record<string, string>>;
+
+export interface AppRights {
+  /** Work that is nobody's own, which sees the rows of all tenants. */
+  readonly tables: Grants;
+  /** Answers to callers, which see the rows of one. */
+  readonly asTenant?: Grants;
+  readonly functions?: readonly string[];
+  readonly sequences?: readonly string[];
+  /** Whether it makes temporary tables. Functions of the owner look for theirs elsewhere first. */
+  readonly temporary?: boolean;
+  /** Of the partitions of a table: the default one with what is read of it, and what is written into the others. */
+  readonly partitions?: Readonly<Record<string, { readonly default?: string; readonly all?: string }>>;
+  /** What must hold for rows, beside what was granted. */
+  readonly rows?: readonly RowRule[];
+}
+
+/** Rows that are deleted as they are, rows that are inserted as they are to be. */
+export interface RowRule {
+  readonly table: string;
+  readonly verb: 'INSERT' | 'DELETE';
+  readonly holds: string;
+}
+
+const OWNER_OF_JOB = 'organization_id, workspace_id, api_key_hash';
+/** Of a key: whose it is, for what its workspace has spent and which of its charges a tenant sees; never a secret. */
+const PLACE_OF_KEY = 'SELECT (hash, organization_id, workspace_id, deleted_at)';
+const UPSERT = 'SELECT, INSERT, UPDATE';
+const CHARGES_ONLY: RowRule = { table: 'ledger_transfers', verb: 'INSERT', holds: `kind = 'charge'` };
+const UPLOADS_ONLY: RowRule = { table: 'batches', verb: 'DELETE', holds: `status = 'receiving'` };
+
+/** Whoever charges moves money between what was bought and revenue; only an operator's login adds credits. */
+const CHARGING: Grants = {
+  ledger_accounts: UPSERT,
+  ledger_holds: 'SELECT, INSERT, UPDATE',
+  ledger_transfers: 'SELECT, INSERT',
+  ledger_keys: UPSERT,
+  ledger_key_days: UPSERT,
+  ledger_workspaces: UPSERT,
+  ledger_byok_months: UPSERT,
+  api_keys: PLACE_OF_KEY,
+  last_uses: UPSERT,
+  outbox: 'SELECT, INSERT, UPDATE, DELETE',
+  task_runs: UPSERT,
+};
+
+const FEEDS: Grants = { change_feeds: 'SELECT', change_feed_entries: 'SELECT, UPDATE (changed_at), DELETE' };
+
+const webhooksOf = (jobs: string, ended: string): RowRule => ({
+  table: 'webhook_deliveries',
+  verb: 'INSERT',
+  holds: `EXISTS (
+    SELECT FROM ${jobs} j WHERE j.id = regexp_replace(webhook_deliveries.id, '-[a-z]+$', '')
+      AND webhook_deliveries.id = j.id || '-' || j.status AND j.${ended} IS NOT NULL AND j.callback_url = url
+      AND (j.organization_id, j.workspace_id) = (webhook_deliveries.organization_id, webhook_deliveries.workspace_id))`,
+});
+
+const GATEWAY: AppRights = {
+  tables: {
+    ...CHARGING,
+    batches: `SELECT, INSERT, DELETE, UPDATE (status, lease_until, endpoint, model, provider, upstream_model, total,
+      idempotency_key, request_hash, callback_url, quote, credential_id, own_keys_only, leaves_nothing, created_at,
+      expires_at)`,
+    batch_lines: 'SELECT, INSERT, DELETE',
+    batch_segments: 'SELECT, INSERT, DELETE',
+    batch_workers: 'SELECT',
+    videos: 'INSERT, SELECT (id)',
+    generations: UPSERT,
+    generation_contents: 'SELECT, INSERT, UPDATE (created_on), DELETE',
+    idempotency_keys: 'SELECT (organization_id, route, key_hash, created_at), UPDATE (created_at), DELETE',
+  },
+  asTenant: {
+    api_keys: PLACE_OF_KEY,
+    audit_entries: `SELECT (id, status, at, organization_id, key_id, operator, action, target, request_id, client_request_id),
+      INSERT (organization_id, key_id, action, target, request_id, client_request_id), UPDATE (status)`,
+    batches: `SELECT, UPDATE (status, ends_as, stop_by, fence, lease_until, deleted_at, upstream_deletion,
+      upstream_requested_at, idempotency_key, request_hash)`,
+    batch_lines: 'SELECT, DELETE',
+    batch_segments: 'SELECT, UPDATE (state, fence)',
+    batch_results: 'SELECT, DELETE',
+    generations: 'SELECT',
+    generation_contents: 'SELECT',
+    idempotency_keys: 'SELECT, INSERT, UPDATE, DELETE',
+    last_uses: 'SELECT',
+    ledger_accounts: 'SELECT',
+    ledger_holds: 'SELECT',
+    ledger_keys: 'SELECT',
+    ledger_key_days: 'SELECT',
+    outbox: 'INSERT',
+    videos: 'SELECT',
+  },
+  sequences: ['batches_number_seq'],
+  // Without SELECT PostgreSQL does not say which custom_id stands twice.
+  partitions: { batch_lines: { all: 'SELECT, INSERT' } },
+  rows: [CHARGES_ONLY, UPLOADS_ONLY],
+};
+
+const BATCH_WORKER: AppRights = {
+  tables: {
+    ...CHARGING,
+    batches: `SELECT, DELETE, UPDATE (status, fence, lease_until, in_progress_at, finalizing_at, finalized_at, completed,
+      failed, usage, error_message, ends_as, stop_by, is_metered, upstream_deletion, idempotency_key, request_hash)`,
+    batch_lines: 'SELECT, DELETE',
+    batch_results: 'SELECT, INSERT',
+    batch_segments: 'SELECT, UPDATE, DELETE',
+    batch_workers: 'SELECT, INSERT, UPDATE, DELETE',
+    native_batches: `SELECT, INSERT, DELETE, UPDATE (state, available_at, is_leased, fence, submitted_at, looks, not_ours, cancelled_at, losses,
+      input_file_id, sent_lines, failures, problem, upstream_id, adopted, output_ids, credential_id)`,
+    videos: 'SELECT (id, status, finished_at)',
+    webhook_deliveries: 'SELECT (id), INSERT',
+  },
+  functions: [
+    'make_partition(text, date)',
+    'adopt_default_partition(text, text, date, date)',
+    'drop_expired_partition(text, text)',
+  ],
+  partitions: {
+    batch_lines: { default: 'SELECT, DELETE' },
+    batch_results: { default: 'SELECT, DELETE' },
+    generations: { default: 'SELECT' },
+  },
+  rows: [
+    CHARGES_ONLY,
+    UPLOADS_ONLY,
+    webhooksOf('batches', 'finalized_at'),
+    {
+      table: 'native_batches',
+      verb: 'INSERT',
+      holds: `EXISTS (
+        SELECT FROM batches b WHERE b.number = batch_number AND b.finalized_at IS NULL
+          AND (b.organization_id, b.workspace_id, b.api_key_hash)
+            = (native_batches.organization_id, native_batches.workspace_id, native_batches.api_key_hash))`,
+    },
+  ],
+};
+
+const VIDEO_WORKER: AppRights = {
+  tables: {
+    ...CHARGING,
+    videos: `SELECT, UPDATE (status, step, fence, lease_until, next_at, attempts, output_attempts, searches, needs_review,
+      operation, request, outputs, outputs_expire_at, cost_usd, error_message, finished_at, idempotency_key, request_hash)`,
+    generations: 'INSERT',
+    webhook_deliveries: `SELECT, INSERT, DELETE, UPDATE (attempts, unfinished, next_attempt_at, lease_until, fence, last_attempt_at,
+      last_status, last_error, delivered_at, given_up_at)`,
+  },
+  rows: [
+    CHARGES_ONLY,
+    webhooksOf('videos', 'finished_at'),
+    {
+      table: 'generations',
+      verb: 'INSERT',
+      holds: `EXISTS (
+        SELECT FROM videos v WHERE v.id = generations.id AND (v.organization_id, v.workspace_id, v.api_key_hash)
+          = (generations.organization_id, generations.workspace_id, generations.api_key_hash))`,
+    },
+  ],
+};
+
+const CREDENTIALS: AppRights = {
+  tables: {
+    ...FEEDS,
+    credentials: 'SELECT, UPDATE (key_encryption_key_id, wrapped_data_key)',
+    webhook_secrets: 'SELECT, UPDATE (key_encryption_key_id, wrapped_data_key)',
+    intake_seeds: 'SELECT, INSERT',
+    used_token_ids: 'SELECT (hash), INSERT',
+    batches: `SELECT (${OWNER_OF_JOB}, finalized_at, upstream_deletion, upstream_requested_at, deleted_at)`,
+    native_batches: `SELECT (${OWNER_OF_JOB}, state)`,
+    videos: `SELECT (${OWNER_OF_JOB}, credential_id, finished_at)`,
+    webhook_deliveries: 'SELECT (organization_id, workspace_id, delivered_at, given_up_at)',
+  },
+  asTenant: {
+    credentials: 'SELECT, INSERT, UPDATE',
+    webhook_secrets: 'SELECT, INSERT, UPDATE, DELETE',
+  },
+};
+
+/** What the nightly audit of the ledger compares: amounts, never what was asked or answered. */
+const AUDITED: Grants = {
+  batches: 'SELECT',
+  batch_results: `SELECT (created_on, batch_number, seq, generation_id, prompt_cost_usd, completion_cost_usd, cost_usd,
+    written_in)`,
+  generations: 'SELECT',
+  videos: `SELECT (id, ${OWNER_OF_JOB}, status, cost_usd, price_usd, list_price_usd, credential_id, created_at, finished_at)`,
+  ledger_accounts: 'SELECT',
+  ledger_holds: 'SELECT',
+  ledger_transfers: 'SELECT',
+  ledger_keys: 'SELECT',
+  ledger_key_days: 'SELECT',
+  ledger_workspaces: 'SELECT',
+  ledger_byok_months: 'SELECT',
+  ledger_audits: UPSERT,
+  ledger_audit_totals: 'SELECT, INSERT, UPDATE, DELETE',
+};
+
+const AUTH: AppRights = {
+  tables: {
+    ...FEEDS,
+    ...AUDITED,
+    organizations: 'SELECT, INSERT',
+    workspaces: 'SELECT, INSERT',
+    workspace_budgets: 'SELECT',
+    api_keys: 'SELECT',
+    oauth_apps: UPSERT,
+    authorization_codes: 'SELECT, UPDATE (failed_attempts), DELETE',
+    consent_sessions: 'SELECT, INSERT, DELETE',
+    identity_issuers: 'SELECT',
+    federation_policies: 'SELECT',
+    used_token_ids: 'SELECT, INSERT, DELETE',
+    audit_entries: 'SELECT (id, at), DELETE',
+    task_runs: UPSERT,
+  },
+  asTenant: {
+    workspaces: 'SELECT, INSERT, UPDATE',
+    workspace_budgets: 'SELECT, INSERT, UPDATE, DELETE',
+    workspace_members: 'SELECT, INSERT, DELETE',
+    api_keys: 'SELECT, INSERT, UPDATE',
+    authorization_codes: 'SELECT, INSERT, UPDATE',
+    identity_issuers: 'SELECT, INSERT, UPDATE, DELETE',
+    federation_policies: 'SELECT, INSERT, UPDATE, DELETE',
+  },
+  temporary: true,
+};
+
+/**
+ * What the login of each app may do in PostgreSQL, and nothing else: `migrate` gives it and takes back what does not
+ * stand here. What a statement of an app newly touches is added here in the same change.
+ */
+export const APP_RIGHTS: Readonly<Record<AppName, AppRights>> = {
+  gateway: GATEWAY,
+  'batch-worker': BATCH_WORKER,
+  'video-worker': VIDEO_WORKER,
+  credentials: CREDENTIALS,
+  auth: AUTH,
+};

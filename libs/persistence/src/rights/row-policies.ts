@@ -1,0 +1,75 @@
+import type { Client } from 'pg';
+import { APP_NAMES } from '@libs/contracts';
+import { TENANT_ROLE } from '../tenants/tenant';
+import { APP_RIGHTS } from './app-rights';
+import { APP_ROLES, appRole, TENANT_ROLES } from './app-roles';
+
+interface Policy {
+  readonly name: string;
+  readonly table: string;
+  readonly sql: string;
+  /** Made by a migration and changed here; others are made here. */
+  readonly isGiven: boolean;
+}
+
+const TENANTS = [TENANT_ROLE, ...TENANT_ROLES].join(', ');
+
+/**
+ * Each app's role of tenants is bound by the policies that bind `sluice_tenant`. The apps' own roles see all rows, by a
+ * policy that is plainly true: PostgreSQL leaves it out of its plans, and so the one that every other login has.
+ */
+const onTenantRows = (table: string): Policy[] => [
+  {
+    name: `${table}_of_tenant`,
+    table,
+    isGiven: true,
+    sql: `ALTER POLICY ${table}_of_tenant ON ${table} TO ${TENANTS}`,
+  },
+  {
+    name: `${table}_of_installation`,
+    table,
+    isGiven: true,
+    sql: `ALTER POLICY ${table}_of_installation ON ${table}
+      USING ((SELECT current_user <> ALL ('{${TENANTS}}'::name[])))`,
+  },
+  {
+    name: `${table}_of_apps`,
+    table,
+    isGiven: false,
+    sql: `CREATE POLICY ${table}_of_apps ON ${table} TO ${APP_ROLES.join(', ')} USING (true) WITH CHECK (true)`,
+  },
+];
+
+const RULES: readonly Policy[] = APP_NAMES.flatMap((app) =>
+  (APP_RIGHTS[app].rows ?? []).map(({ table, verb, holds }) => {
+    const role = appRole(app);
+    const name = `${table}_${verb.toLowerCase()}_of_${role}`;
+    const condition = verb === 'DELETE' ? `USING (${holds})` : `WITH CHECK (${holds})`;
+    const sql = `CREATE POLICY ${name} ON ${table} AS RESTRICTIVE FOR ${verb} TO ${role} ${condition}`;
+    return { name, table, isGiven: false, sql };
+  }),
+);
+
+/**
+ * Returns, for each table, the statements that make its policies what they should be; nothing for one where they are.
+ * A policy that was made or changed here says how in its comment, as PostgreSQL keeps no text to compare it with.
+ */
+export async function policiesFor(client: Client): Promise<string[][]> {
+  const { rows } = await client.query<{ table: string; policy: string | null; comment: string | null }>(
+    `SELECT c.relname AS table, p.polname AS policy, obj_description(p.oid, 'pg_policy') AS comment
+     FROM pg_class c LEFT JOIN pg_policy p ON p.polrelid = c.oid
+     WHERE c.relrowsecurity AND c.relnamespace = current_schema()::regnamespace`,
+  );
+  const known = new Map(rows.map(({ policy, comment }) => [policy, comment]));
+  const tables = [...new Set(rows.map(({ table }) => table))];
+  return tables.flatMap((table) => {
+    const wanted = [...onTenantRows(table), ...RULES.filter((rule) => rule.table === table)];
+    const statements = wanted.filter(({ name, sql }) => known.get(name) !== sql).flatMap(statementsFor);
+    return statements.length === 0 ? [] : [statements];
+  });
+}
+
+function statementsFor({ name, table, sql, isGiven }: Policy): string[] {
+  const comment = `COMMENT ON POLICY ${name} ON ${table} IS '${sql.replaceAll(`'`, `''`)}'`;
+  return isGiven ? [sql, comment] : [`DROP POLICY IF EXISTS ${name} ON ${table}`, sql, comment];
+}
