@@ -105,6 +105,16 @@ export const apartMutants: readonly Mutant[] = [
     test: 'waits for as long as it is asked to',
   },
   {
+    name: 'apart-due',
+    defect: 'a probe is due while its provider still asks for quiet, and nothing is fetched for it any more',
+    file: `${BATCHES}/lane-quotas.ts`,
+    find: 'Math.max(breakers.remainingMs(name), this.pauses.remainingMs(name))',
+    replace: 'breakers.remainingMs(name)',
+    project: 'unit',
+    spec: `${BATCHES}/lane-quotas`,
+    test: 'is probed when the last of the calls',
+  },
+  {
     name: 'apart-opening',
     defect: 'calls of all organizations wait behind each try at one that is locked',
     file: 'apps/gateway/src/generations/generation-recorder.ts',

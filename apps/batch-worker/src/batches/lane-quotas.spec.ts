@@ -171,6 +171,20 @@ describe(LaneQuotas.name, () => {
       expect(mayCall('acme one')).toEqual([true]);
     });
 
+    it('is probed when the last of the calls that were under way may be repeated', () => {
+      flight(ASKS, ASKS);
+      jest.advanceTimersByTime(20 * SECOND);
+      const segment = held('acme one');
+      const [first, last] = [quotas.begin(segment), quotas.begin(segment)];
+      quotas.end(first, ASKS);
+      jest.advanceTimersByTime(SECOND / 2);
+      quotas.end(last, ASKS);
+      jest.advanceTimersByTime(19.5 * SECOND);
+      expect([due, ...mayCall('acme one')]).toEqual([0, false]);
+      jest.advanceTimersByTime(SECOND / 2);
+      expect([due, ...mayCall('acme one')]).toEqual([1, true]);
+    });
+
     it('keeps its lines in turn where some are answered between', () => {
       for (let times = 0; times < 5; times += 1) {
         flight(ASKS, ANSWERED, ASKS, ASKS);

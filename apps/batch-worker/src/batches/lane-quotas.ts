@@ -273,12 +273,14 @@ export class LaneQuotas {
     if (change === 'opened') countBreakerOpening(scope, provider);
     if (scope === 'quota') showOpenBreakers(this.open());
     if (change === 'closed') return;
+    // A call that was under way may ask for quiet a little longer. No key is the name of a quota.
+    const remaining = (): number => Math.max(breakers.remainingMs(name), this.pauses.remainingMs(name));
     // Timers may be a little ahead of the clock by which a pause is measured.
     const wake = (): void => {
-      const remainingMs = breakers.remainingMs(name);
+      const remainingMs = remaining();
       if (remainingMs > 0) setTimeout(wake, remainingMs).unref();
       else this.options.onProbeDue();
     };
-    setTimeout(wake, breakers.remainingMs(name)).unref();
+    setTimeout(wake, remaining()).unref();
   }
 }
