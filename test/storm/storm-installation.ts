@@ -104,7 +104,8 @@ export class StormInstallation {
       const logs = (missing as ProcessName[]).map((name) => `${name}\n${processes.lastLines(name).join('\n')}`);
       throw new Error(`not ready: ${logs.join('\n')}`);
     }
-    installation.#seed = await plantSeed({ ...environment('auth'), ...operatorKeys(folder) });
+    const operator = { DATABASE_URL: urls.postgres, ...operatorKeys(folder) };
+    installation.#seed = await plantSeed({ ...environment('auth'), ...operator });
     return installation;
   }
 
