@@ -28,6 +28,8 @@ const project = (displayName, testMatch, extra = {}) => ({
 
 // unit: no services. integration: real PostgreSQL, RabbitMQ, Redis. e2e and chaos: the composed system.
 module.exports = {
+  // Long enough for a machine that has much else to do: a test that hangs fails late, one that is slow does not fail.
+  testTimeout: 60_000,
   projects: [
     project('unit', ['<rootDir>/{apps,libs,tools,scripts,test,bench}/**/*.spec.ts']),
     project('integration', ['<rootDir>/{apps,libs}/**/*.int-spec.ts']),
