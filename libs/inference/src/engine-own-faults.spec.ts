@@ -167,11 +167,11 @@ describe('a fault of the upstream', () => {
     ['an error inside an answer', () => upstream.answers(200, '{"error":{"message":"no","code":500}}')],
     ['an answer that cannot be read', () => upstream.answers(200, '<html>')],
     ['a connection that is cut', () => (upstream.behaviour = (response) => void response.destroy())],
-    ['no answer in time', () => (upstream.behaviour = () => undefined)],
-  ])('counts against its provider: %s', async (_name, behave) => {
+    ['no answer in time', () => (upstream.behaviour = () => undefined), 500],
+  ])('counts against its provider: %s', async (_name, behave, totalMs = 30_000) => {
     behave();
     const endpoint = first();
-    const timeouts = { headersMs: 20, idleMs: 1_000, totalMs: 20 };
+    const timeouts = { headersMs: totalMs, idleMs: totalMs, totalMs };
     await failures(engineOf([endpoint], { timeouts }), 1);
     expect(health.hadOutage(endpoint)).toBe(true);
     expect(noted).toEqual([]);
