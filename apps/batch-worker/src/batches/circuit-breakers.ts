@@ -102,14 +102,9 @@ export class CircuitBreakers {
   private probed(breaker: Breaker, news: BreakerNews, askedMs: number | null): BreakerChange {
     breaker.isProbing = false;
     if (news === 'none') return null;
-    if (news === 'failed' && askedMs !== null) {
-      // It is there, and says itself when to ask again.
-      this.pause(breaker, askedMs);
-      return 'stays open';
-    }
     if (news === 'failed') {
-      breaker.pauseMs = Math.min(LAST_PAUSE_MS, breaker.pauseMs * 2);
-      this.pause(breaker, this.ownPauseOf(breaker));
+      if (askedMs === null) breaker.pauseMs = Math.min(LAST_PAUSE_MS, breaker.pauseMs * 2);
+      this.pause(breaker, askedMs ?? this.ownPauseOf(breaker));
       return 'stays open';
     }
     breaker.probeAtMs = null;

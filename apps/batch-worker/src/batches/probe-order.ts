@@ -29,7 +29,7 @@ export class ProbeOrder {
 
   /** @param nowMs of the process's own clock */
   constructor(
-    private readonly breakers: Pick<CircuitBreakers, 'hasOpen' | 'isOpen' | 'open' | 'admits'>,
+    private readonly breakers: Pick<CircuitBreakers, 'hasOpen' | 'isOpen' | 'admits'>,
     private readonly nowMs: () => number = monotonicMs,
   ) {}
 

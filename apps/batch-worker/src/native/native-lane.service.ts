@@ -64,10 +64,9 @@ export class NativeLaneService {
     const { free } = this.places;
     if (free === 0 || this.isStopping) return;
     const claimed = await this.orders.claim(free, LEASE_MS, this.each.restingIds(), this.places.rooms());
-    const isTaken = claimed.map((order) => this.places.take(order));
-    claimed.filter((_, index) => isTaken[index]).forEach((order) => this.begin(order));
-    // There was room for each of several holders, and not for all of them.
-    for (const order of claimed.filter((_, index) => !isTaken[index])) await this.orders.wait(order, 0);
+    const { taken, left } = this.places.takeEach(claimed);
+    for (const order of taken) this.begin(order);
+    for (const order of left) await this.orders.wait(order, 0);
   }
 
   private async hurry(): Promise<void> {

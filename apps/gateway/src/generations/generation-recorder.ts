@@ -64,7 +64,7 @@ export class GenerationRecorder {
   private writing: Promise<void> | null = null;
   private readonly gathering = new Gathering(GATHER_MS);
   private readonly locked: RecentlyLocked;
-  private readonly besides = new Set<Promise<void>>();
+  private readonly background = new Set<Promise<void>>();
 
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'open' | 'settle' | 'extend' | 'refusal'>,
@@ -107,9 +107,9 @@ export class GenerationRecorder {
 
   /** Resolves when everything is on the books. */
   async flush(): Promise<void> {
-    while (this.writing !== null || this.besides.size > 0) {
+    while (this.writing !== null || this.background.size > 0) {
       this.gathering.end();
-      await Promise.all([this.writing, ...this.besides]);
+      await Promise.all([this.writing, ...this.background]);
     }
     await this.settlements.flushed();
   }
@@ -171,9 +171,9 @@ export class GenerationRecorder {
   }
 
   private async writeGroup(group: readonly GenerationTicket[]): Promise<void> {
-    const { free, locked, due } = this.locked.among(group);
+    const { free, locked, due } = this.locked.split(group);
     if (locked.length > 0) this.unanswered(locked, this.locked.failure());
-    for (const calls of due) this.beside(this.openGroup(calls));
+    for (const calls of due) this.inBackground(this.openGroup(calls));
     await this.openGroup(free);
   }
 
@@ -182,7 +182,7 @@ export class GenerationRecorder {
     const byOrganization = Map.groupBy(missing, ({ ticket }) => ticket.opening.organizationId);
     for (const unpaid of byOrganization.values()) {
       for (const { ticket } of unpaid) this.credits.forget(ticket.opening);
-      this.beside(this.openOneByOne(unpaid));
+      this.inBackground(this.openOneByOne(unpaid));
     }
   }
 
@@ -209,7 +209,7 @@ export class GenerationRecorder {
       }
       if (!told.has(verdict)) this.credits.learn(ticket.opening, verdict);
       told.add(verdict);
-      this.locked.isFree(ticket.opening);
+      this.locked.unlocked(ticket.opening);
       this.onOpened(ticket);
     }
     opened.inc(group.length - missing.length);
@@ -226,7 +226,7 @@ export class GenerationRecorder {
 
   private onStuck(stuck: readonly RefusedRow<GenerationTicket>[]): void {
     if (stuck.length === 0) return;
-    this.locked.noteAmong(stuck);
+    this.locked.noteLocked(stuck);
     this.unanswered(
       stuck.map(({ row }) => row),
       stuck[0]!.error,
@@ -260,9 +260,9 @@ export class GenerationRecorder {
   }
 
   /** Others do not wait for that. */
-  private beside(work: Promise<void>): void {
-    const kept = work.finally(() => this.besides.delete(kept));
-    this.besides.add(kept);
+  private inBackground(work: Promise<void>): void {
+    const kept = work.finally(() => this.background.delete(kept));
+    this.background.add(kept);
   }
 
   /** The sum was not covered; one by one, as many are as the money lasts for when calls that are over are charged. */

@@ -1,22 +1,10 @@
 import { AppError } from '@libs/errors';
 import type { GenerationOpening, OpeningVerdict } from '@libs/persistence';
+import { anOpening } from '@libs/persistence/testing';
 import { GenerationRecorder } from './generation-recorder';
 import { RecentlyLocked } from './recently-locked';
-import type { Opening } from './generation-ticket';
 
 const REST_MS = 5_000;
-
-const opening = (organizationId: string): Opening => ({
-  id: crypto.randomUUID(),
-  createdOn: '2026-11-21',
-  organizationId,
-  workspaceId: 'w',
-  apiKeyHash: 'h',
-  api: 'chat',
-  model: 'm',
-  streamed: false,
-  keyLimit: null,
-});
 
 /** PostgreSQL, where another session has locked the account of an organization; its waits end when `timeOut` is called. */
 class LockedBooks {
@@ -52,7 +40,7 @@ describe(RecentlyLocked.name, () => {
 
   const call = async (organizationId: string): Promise<string> => {
     try {
-      await recorder.open(opening(organizationId), 1n).covered;
+      await recorder.open(anOpening({ organizationId }), 1n).covered;
       return 'opened';
     } catch (error) {
       return String(AppError.from(error).status);

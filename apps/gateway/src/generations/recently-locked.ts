@@ -26,14 +26,14 @@ export class RecentlyLocked {
 
   constructor(private readonly nowMs: () => number) {}
 
-  noteAmong(failed: readonly RefusedRow<Opened>[]): void {
+  noteLocked(failed: readonly RefusedRow<Opened>[]): void {
     for (const { row, error } of failed) {
       if (isLocked(error)) this.note(row.opening);
     }
   }
 
   /** A row of the organization was written. */
-  isFree({ organizationId }: Opened['opening']): void {
+  unlocked({ organizationId }: Opened['opening']): void {
     if (this.#untilMs.size > 0) this.#untilMs.delete(organizationId);
   }
 
@@ -45,7 +45,7 @@ export class RecentlyLocked {
    * Parts calls of organizations that are locked from the others. Those whose rest is over are to be tried, each
    * organization by itself, and rest again meanwhile.
    */
-  among<T extends Opened>(calls: readonly T[]): Parted<T> {
+  split<T extends Opened>(calls: readonly T[]): Parted<T> {
     if (this.#untilMs.size === 0) return { free: calls, locked: [], due: [] };
     for (const [organizationId, untilMs] of this.#untilMs) {
       if (untilMs + KEPT_MS <= this.nowMs()) this.#untilMs.delete(organizationId);

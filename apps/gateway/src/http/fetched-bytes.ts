@@ -1,4 +1,14 @@
-import type { CallMemory } from '../parsers/outside-work';
+/** The part of a process's memory that one call may take for what comes from outside. */
+export interface CallMemory {
+  /**
+   * Takes so many bytes more. Returns undefined when that is done, else a promise.
+   *
+   * @throws AppError provider_overloaded when there is no room within a short time, at once or by the promise
+   */
+  add(bytes: number): Promise<void> | undefined;
+  /** Gives bytes back that were added. What is left is given back when the call is over. */
+  give(bytes: number): void;
+}
 
 /** Of a fetch of any length: a connection with TLS, what it has buffered, and what decompresses it. */
 const BYTES_OF_FETCH = 256 * 1024;

@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import { counter, type SharedPool } from '@libs/platform';
-import type { CallMemory } from '../parsers/outside-work';
 import type { EdgePools } from './edge-pools';
+import type { CallMemory } from './fetched-bytes';
 
 const refusals = counter({
   name: 'sluice_http_refused_total',
@@ -56,7 +56,9 @@ export class RequestClaim implements CallMemory {
     const missing = this.pools.memory.most(bytes) - this.#bytes;
     if (missing <= 0 || this.#isOver) return undefined;
     this.#holders = holders;
-    if (!this.pools.memory.take(holders, missing)) return this.#wait(missing);
+    if (!this.pools.memory.take(holders, missing)) {
+      return this.#wait(missing, 'the request body', () => (this.#bytes += missing));
+    }
     this.#bytes += missing;
     return undefined;
   }
@@ -93,7 +95,9 @@ export class RequestClaim implements CallMemory {
    */
   add(bytes: number): Promise<void> | undefined {
     if (this.#isOver) return undefined;
-    if (!this.pools.memory.take(this.#holders, bytes)) return this.#waitToAdd(bytes);
+    if (!this.pools.memory.take(this.#holders, bytes)) {
+      return this.#wait(bytes, 'what is fetched', () => (this.#added += bytes));
+    }
     this.#added += bytes;
     return undefined;
   }
@@ -131,19 +135,12 @@ export class RequestClaim implements CallMemory {
     this.#leavePlace();
   }
 
-  async #wait(bytes: number): Promise<void> {
+  async #wait(bytes: number, what: string, onGranted: () => void): Promise<void> {
     const holders = this.#holders;
-    if (!(await this.pools.memory.wait(holders, bytes))) throw outOfMemory('the request body');
+    if (!(await this.pools.memory.wait(holders, bytes))) throw outOfMemory(what);
     // The caller may have left meanwhile.
     if (this.#isOver) this.pools.memory.give(holders, bytes);
-    else this.#bytes += bytes;
-  }
-
-  async #waitToAdd(bytes: number): Promise<void> {
-    const holders = this.#holders;
-    if (!(await this.pools.memory.wait(holders, bytes))) throw outOfMemory('what is fetched');
-    if (this.#isOver) this.pools.memory.give(holders, bytes);
-    else this.#added += bytes;
+    else onGranted();
   }
 
   #move(pool: SharedPool, holders: readonly string[]): boolean {

@@ -26,7 +26,7 @@ import {
   type StickyKey,
 } from '@libs/inference';
 import { plainValidator } from '@libs/platform';
-import type { CallMemory } from '../parsers/outside-work';
+import type { CallMemory } from '../http/fetched-bytes';
 import type { CallClient } from './call-client';
 import { credentialScopeOf } from './credential-scope';
 import { routeWishOf, type RouteWish } from './route-request';

@@ -1,14 +1,4 @@
-/** The part of a process's memory that one call may take for what comes from outside. */
-export interface CallMemory {
-  /**
-   * Takes so many bytes more. Returns undefined when that is done, else a promise.
-   *
-   * @throws AppError provider_overloaded when there is no room within a short time, at once or by the promise
-   */
-  add(bytes: number): Promise<void> | undefined;
-  /** Gives bytes back that were added. What is left is given back when the call is over. */
-  give(bytes: number): void;
-}
+import type { CallMemory } from '../http/fetched-bytes';
 
 /** For whom content from outside is fetched and parsed, from what memory, and until when. */
 export interface OutsideWork {

@@ -2,8 +2,7 @@ import type { FrameImage, InputReference, VideoDto } from '@libs/contracts';
 import { AppError, type ErrorCode } from '@libs/errors';
 import type { VideoMedia } from '@libs/inference';
 import type { Egress, EgressResponse } from '@libs/platform';
-import { bytesForMedium, countFetched, type Reserve } from '../http/fetched-bytes';
-import type { CallMemory } from '../parsers/outside-work';
+import { bytesForMedium, countFetched, type Reserve, type CallMemory } from '../http/fetched-bytes';
 import { readImageHeader } from './image-header';
 import { mediaTypeOf } from './media-kind';
 

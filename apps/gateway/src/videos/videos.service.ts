@@ -29,12 +29,12 @@ import {
   type WorkspaceTenant,
 } from '@libs/persistence';
 import { Egress, OutboxRelay } from '@libs/platform';
+import type { CallMemory } from '../http/fetched-bytes';
 import { GatewayEnv } from '../gateway.env';
 import { tracedSubmission } from '../generations/submission-trace';
 import { UnknownSubmission } from '../idempotency/unknown-submission';
 import { InferenceRouting } from '../inference/inference-routing';
 import { routeWishOf } from '../inference/route-request';
-import type { CallMemory } from '../parsers/outside-work';
 import { CallbackUrls } from '../webhooks/callback-urls';
 import { MediaReader } from './media-reader';
 import { specifyVideo, type VideoSpecification } from './video-specification';

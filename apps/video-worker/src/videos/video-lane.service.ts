@@ -87,10 +87,8 @@ export class VideoLaneService {
     if (free === 0) return;
     try {
       const due = await this.jobs.claimDue(free, LEASE_MS, this.each.restingIds(), this.places.rooms());
-      // There may be room for each of several holders, and not for all of them.
-      const isTaken = due.map((job) => this.places.take(job));
-      due.filter((_, index) => isTaken[index]).forEach((job) => this.take(job));
-      const left = due.filter((_, index) => !isTaken[index]);
+      const { taken, left } = this.places.takeEach(due);
+      for (const job of taken) this.take(job);
       if (left.length > 0) await this.jobs.giveBack(left);
       if (due.length === free) this.isWoken = this.places.free > 0;
     } catch (error) {

@@ -47,6 +47,13 @@ export class ProviderPlaces {
     return this.#pool.take(holdersOf(owner));
   }
 
+  /** Takes a place for each owner that there is room for; a claim may bring more than that. */
+  takeEach<Owner extends PlaceOwner>(owners: readonly Owner[]): { readonly taken: Owner[]; readonly left: Owner[] } {
+    const [taken, left]: [Owner[], Owner[]] = [[], []];
+    for (const owner of owners) (this.take(owner) ? taken : left).push(owner);
+    return { taken, left };
+  }
+
   give(owner: PlaceOwner): void {
     this.#pool.give(holdersOf(owner));
   }
