@@ -114,7 +114,7 @@ function sendFile(from: ApiClient, bytes: Buffer): Promise<ApiAnswer> {
   });
 }
 
-/** A caller who does as it is told: it comes again after the time that a 503 names. */
+/** A caller that repeats a 503 after the time in `Retry-After`. */
 async function sendPatiently(bytes: Buffer): Promise<{ readonly status: number; readonly repeats: number }> {
   for (let repeats = 0; ; repeats += 1) {
     const { status, headers } = await sendFile(client, bytes);

@@ -76,7 +76,7 @@ const PREPARE = prepareSql(TENANT_ROLES);
 /**
  * Plans are not compiled: every statement here takes less time than that would, each time it is run. It is set by a
  * statement because proxies of PostgreSQL refuse a connection that opens with options of a server's command line. The
- * same statement finds out which role of tenants the login has.
+ * same statement also looks up the tenant role of the login.
  *
  * Its round trip keeps a new connection in the pool's hands, which listens. Without it, one that ends in the packet
  * that opened it would have left them and not be in TypeORM's yet; and an error to which nobody listens ends the process.

@@ -12,7 +12,7 @@ const CONNECT_TIMEOUT_MS = 15_000;
  * Applies what is missing of the migration history, then gives each app its rights. Two processes that start at the
  * same time take turns: the second finds nothing left to do.
  *
- * @param logins of the apps; without them the rights are renewed where apps have some
+ * @param logins logins of the apps; if empty, rights are renewed in a database that has them
  * @returns the names of the migrations that were applied
  */
 export async function migrate(url: string, logins: readonly AppLogin[] = []): Promise<string[]> {

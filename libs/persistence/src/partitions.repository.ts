@@ -96,7 +96,7 @@ export class PartitionsRepository {
     });
   }
 
-  /** Drops a partition that is expired, however many rows it holds. */
+  /** Drops an expired partition with all its rows. */
   async drop(table: PartitionedTable, name: string): Promise<void> {
     await this.briefly(600, { sql: 'SELECT drop_expired_partition($1, $2)', values: [table, name] });
   }
@@ -128,7 +128,7 @@ export class PartitionsRepository {
     });
   }
 
-  /** Waits a second for locks at most. The functions have the rights of the owner of the tables. */
+  /** Runs a function of the tables' owner, with a lock timeout of a second. */
   private briefly<Row extends QueryResultRow>(seconds: number, statement: SqlStatement): Promise<Row | null> {
     return this.database.transaction(async (session) => {
       await session.mayTake(seconds);

@@ -1,6 +1,6 @@
 /**
- * Text of somebody else, as PostgreSQL can hold it: a caller's names and a provider's words may have a NUL, and a row
- * that PostgreSQL refuses for it would never end.
+ * Returns the text without what PostgreSQL refuses: NUL becomes U+FFFD, lone surrogates too. Field names of callers and
+ * messages of providers may contain them, and a job whose error cannot be stored would never end.
  */
 export function storableText(text: string): string {
   return text.replaceAll('\0', '\u{fffd}').toWellFormed();

@@ -31,7 +31,7 @@ const TOO_HEAVY: ReadonlySet<string> = new Set(['57014', '53200', LOCKED]);
 const PARTS_OF_HEAVY = 8;
 /** Statements that may fail for other reasons than data before the rest is left for later. */
 const MOST_FAILURES = 64;
-/** After so many locks before one payer's rows, the rest of them is stuck untried: each try takes until the timeout. */
+/** Lock timeouts of one payer after which its other rows count as stuck without a try: each try takes until the timeout. */
 export const MOST_LOCKS_OF_ONE = 2;
 
 /** Returns true for an error that the same rows would cause again, unlike a lost connection or a lock. */
@@ -59,7 +59,7 @@ function isAboutServer(state: string | null): boolean {
  *
  * @param store stores its rows in one transaction; a part of `rows`
  * @param keyOf names what rows lock together, such as a batch: after a lock timeout each key is tried by itself
- * @param payerOf names what several keys may lock together, such as the organization that pays for many batches
+ * @param payerOf names what several keys may lock together, such as the organization that owns many batches
  */
 export async function storeApart<Row, Result>(
   rows: readonly Row[],
@@ -99,7 +99,7 @@ export async function storeApart<Row, Result>(
   return { stored, refused, stuck, failed: null };
 }
 
-/** The payers whose rows were found behind locks, key by key. */
+/** Counts the lock timeouts of each payer. */
 class Locks<Row> {
   readonly #found = new Map<unknown, { count: number; readonly error: unknown }>();
 
@@ -111,7 +111,7 @@ class Locks<Row> {
     this.#found.set(payer, { count: count + 1, error });
   }
 
-  /** Returns the error that trying the part would most likely take a timeout to see, or null. */
+  /** Returns the error of the last lock timeout if the part must not be tried, else null. */
   before(part: readonly Row[]): unknown {
     if (this.#found.size === 0) return null;
     const payer = this.payerOf(part[0]!);

@@ -70,7 +70,7 @@ export class StuckRows<Row extends object> {
     const payer = payerOf(row);
     let locks = 0;
     for (const [key, { rows }] of this.#stuck) {
-      // A row that is slow by itself is its own key.
+      // Rows that are slow by themselves have themselves as their key; they are not behind a lock.
       if (key !== rows[0] && payerOf(rows[0]!) === payer) locks += 1;
     }
     return locks >= MOST_LOCKS_OF_ONE;

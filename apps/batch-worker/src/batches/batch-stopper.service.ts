@@ -41,7 +41,7 @@ export class BatchStopperService {
 
   private async windUpAll(): Promise<void> {
     const stopping = await this.endings.findStopping(BATCHES_PER_LOOK, this.each.restingIds());
-    // First of all: to end one may take until a timeout.
+    // Before any batch is ended: ending one may take until a timeout.
     for (const { number } of stopping) this.lane.stopBatch(number);
     await this.each.forEach(
       stopping,

@@ -75,7 +75,7 @@ export class CircuitBreakers {
     return true;
   }
 
-  /** @param askedMs for how long the provider asked for quiet; null where it did not */
+  /** @param askedMs how long the provider asked us to wait (`Retry-After`); null if it did not ask */
   end(name: string, isProbe: boolean, news: BreakerNews, askedMs: number | null = null): BreakerChange {
     const breaker = this.breakers.get(name);
     if (isProbe) return breaker === undefined ? null : this.probed(breaker, news, askedMs);
@@ -86,7 +86,7 @@ export class CircuitBreakers {
     return null;
   }
 
-  /** Opens it, whatever its score, for as long as the provider asked for quiet. */
+  /** Opens the breaker for `askedMs`, the time that the provider asked us to wait. Ignores the score. */
   trip(name: string, askedMs: number): BreakerChange {
     const breaker = this.breakers.get(name) ?? this.remember(name);
     if (breaker.probeAtMs !== null) return null;

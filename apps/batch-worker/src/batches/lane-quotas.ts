@@ -57,7 +57,7 @@ export class LaneQuotas {
   private readonly breakers: CircuitBreakers;
   /** Of API keys: their owners, credentials or own keys are the trouble. */
   private readonly callers: CircuitBreakers;
-  /** Which lines are the probes of quotas whose breakers are open. */
+  /** Chooses the probe of each quota whose breaker is open. */
   readonly probes: ProbeOrder;
   private readonly lastPauses = new Map<string, { readonly untilMs: number; isAnswered: boolean }>();
   private readonly nowMs: () => number;
@@ -273,7 +273,7 @@ export class LaneQuotas {
     if (change === 'opened') countBreakerOpening(scope, provider);
     if (scope === 'quota') showOpenBreakers(this.open());
     if (change === 'closed') return;
-    // A call that was under way may ask for quiet a little longer. No key is the name of a quota.
+    // A call that was already running may extend the pause. API key hashes never equal a quota's name.
     const remaining = (): number => Math.max(breakers.remainingMs(name), this.pauses.remainingMs(name));
     // Timers may be a little ahead of the clock by which a pause is measured.
     const wake = (): void => {

@@ -54,10 +54,11 @@ export class LeaseKeeper {
   }
 
   /**
-   * Extends the leases of each batch by themselves where segments are locked, as they are while a batch ends: of those
-   * nothing is known for now. Returns those that are lost, and what kept others from being extended.
+   * Extends the leases, batch by batch if a segment is locked, as segments are while their batch ends. A lease behind a
+   * lock is neither extended nor lost.
    *
-   * @throws what kept all of them from being extended
+   * @returns the segments whose leases are lost, and the error for those that were not extended
+   * @throws the error if no lease was extended
    */
   private async extend(segments: readonly HeldSegment[]): Promise<{ lost: HeldSegment[]; error: unknown }> {
     const { stored, stuck, refused, failed } = await storeApart(

@@ -46,7 +46,7 @@ function compare(one: HeldSegment, other: HeldSegment, shares: WorkspaceShares):
   return byDeadline(one, other);
 }
 
-/** Orders segments: of the batch that must end first before others, and by their places in it. */
+/** Compares segments by the deadline of their batch, then by batch and position. */
 export function byDeadline({ claim: one }: HeldSegment, { claim: other }: HeldSegment): number {
   return (
     one.expiresAtMs - other.expiresAtMs || Number(one.batchNumber - other.batchNumber) || one.number - other.number

@@ -5,7 +5,7 @@ import type { HeldSegment } from './held-segment';
 import { leaseName } from './lease-name';
 import { byDeadline } from './line-order';
 
-/** For so long other segments and workspaces are tried first. */
+/** How long a failed segment comes after others. */
 const REMEMBERED_MS = 10 * 60_000;
 const MOST_REMEMBERED = 2_000;
 
@@ -16,18 +16,18 @@ interface FailedSegment {
 }
 
 /**
- * Which line is the next probe of a quota whose breaker is open. A provider that works may always fail for some lines:
- * a probe of one that failed says less than one of another workspace, or of another segment.
+ * Chooses the next probe of a quota whose breaker is open: a line of the workspace, then of the segment, that failed
+ * longest ago. A healthy provider may fail for some lines every time; if these were every probe, no other line would run.
  */
 export class ProbeOrder {
   private readonly segments = new Map<string, FailedSegment>();
-  /** By quota and workspace: when one of its lines failed last. */
+  /** Time of the last failure, by quota and workspace. */
   private readonly workspaces = new Map<string, number>();
 
-  /** Whose lines are the next probes; null while no breaker is open. */
+  /** Segments of the next probes; null while no breaker is open. */
   private next: ReadonlySet<HeldSegment> | null = null;
 
-  /** @param nowMs of the process's own clock */
+  /** @param nowMs monotonic clock in milliseconds */
   constructor(
     private readonly breakers: Pick<CircuitBreakers, 'hasOpen' | 'isOpen' | 'admits'>,
     private readonly nowMs: () => number = monotonicMs,
@@ -46,7 +46,7 @@ export class ProbeOrder {
     this.workspaces.delete(workspaceIn(quota, claim));
   }
 
-  /** Decides which are next, of those held with a line that may run. */
+  /** Chooses the next probe of each quota among held segments for which `mayRun` is true. */
   choose(held: Iterable<HeldSegment>, mayRun: (segment: HeldSegment) => boolean): void {
     this.next = null;
     if (!this.breakers.hasOpen) return;
@@ -60,12 +60,12 @@ export class ProbeOrder {
     this.next = new Set(chosen.values());
   }
 
-  /** Whether no line of another segment is to be called first. */
+  /** Returns false if the probe of this quota is a line of another segment. */
   isNext(segment: HeldSegment): boolean {
     return this.next === null || !this.breakers.isOpen(segment.quota) || this.next.has(segment);
   }
 
-  /** Segments that others are fetched before. */
+  /** Returns failed segments, which a claim leaves out. */
   postponed(): SegmentLease[] {
     if (!this.breakers.hasOpen || this.segments.size === 0) return [];
     const endMs = this.nowMs() - REMEMBERED_MS;
@@ -73,7 +73,7 @@ export class ProbeOrder {
     return [...this.segments.values()].filter(({ quota }) => this.breakers.isOpen(quota)).map(({ lease }) => lease);
   }
 
-  /** No longer postpones segments of quotas whose probe is due and of which no other was found. True if there were any. */
+  /** Lets failed segments be claimed again if their quota's probe is due and no other segment is held. Returns true if any was let. */
   forgetPostponed(held: Iterable<HeldSegment>): boolean {
     if (!this.breakers.hasOpen || this.segments.size === 0) return false;
     const found = new Set([...held].map(({ quota }) => quota));
@@ -100,7 +100,7 @@ function workspaceIn(quota: string, { workspaceId }: HeldSegment['claim']): stri
   return `${quota} ${workspaceId}`;
 }
 
-/** The last again; the oldest is forgotten where there are too many. */
+/** Adds the entry as the newest, and removes the oldest if there are too many. */
 function remember<Value>(map: Map<string, Value>, name: string, value: Value): void {
   map.delete(name);
   map.set(name, value);

@@ -41,7 +41,7 @@ describe(ResultWriter.name, () => {
     const [other1] = claims.filter(({ batchId }) => batchId === other.id);
     const ofLocked = claims.filter((claim) => claim !== other1);
     const results = new BatchResultsRepository(database);
-    // The row of the key's day is there.
+    // Creates the row of the key's day, which is locked below.
     await results.store([aLineOutcome(ofLocked[0]!, 0)]);
     const isStored = Promise.withResolvers<number>();
     let statements = 0;
@@ -63,7 +63,7 @@ describe(ResultWriter.name, () => {
       await client.query('SELECT 1 FROM ledger_key_days WHERE api_key_hash = $1 FOR UPDATE', [locked.apiKeyHash]);
       for (const claim of ofLocked) writer.add(aLineOutcome(claim, 1));
       writer.add(aLineOutcome(other1!, 0));
-      // All of them, two of the locked key, and the other.
+      // One statement with all results, two with a locked batch each, one with the other batch.
       expect(await isStored.promise).toBe(4);
       await client.query('ROLLBACK');
     });

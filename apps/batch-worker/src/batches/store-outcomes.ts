@@ -58,10 +58,10 @@ export async function storeOutcomes(
 /** Outcomes of one batch are charged to one row. */
 export const batchOf = ({ lease }: LineOutcome): bigint => lease.batchNumber;
 
-/** Those of many batches may be charged to one key and one account. */
+/** Outcomes of many batches may be charged to one API key and one account. */
 export const payerOf = ({ lease }: LineOutcome): unknown => lease.organizationId ?? lease.batchNumber;
 
-/** As `storeOutcomes`, for whoever can try all of it again later. @throws what kept one from being stored */
+/** Stores all outcomes or throws; the caller tries all of them again later. Returns how many are results now. */
 export async function storeAllOutcomes(...work: Parameters<typeof storeOutcomes>): Promise<number> {
   const { stored, stuck, left } = await storeOutcomes(...work);
   if (left !== null) throw left.error;

@@ -74,7 +74,7 @@ export class SweeperService {
       due,
       (id) => id,
       async (id) => {
-        // Whoever winds batches up ends it within a second.
+        // The batch stopper ends it within a second.
         if (await this.endings.expire(id)) this.logger.log(`batch ${id} has had its 24 hours`);
       },
     );

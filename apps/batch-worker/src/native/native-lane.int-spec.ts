@@ -54,7 +54,7 @@ describe(NativeLaneService.name, () => {
     expect(tries.get('bad-0')).toBe(1);
   });
 
-  /** The orders whose steps are taken until that of `good` is, while no step of another comes to its end. */
+  /** Returns the orders whose steps begin up to the one of `good`, while steps of other orders never end. */
   async function takenBefore(good: string): Promise<readonly string[]> {
     const isTaken = Promise.withResolvers<void>();
     const isAnswered = Promise.withResolvers<void>();

@@ -8,7 +8,7 @@ const LEASE_MS = 15_000;
 const RENEW_MS = 5_000;
 const LOOK_MS = 1_000;
 const FORGET_MS = 60 * 60_000;
-/** Steps under way in this process, and what one provider and one organization at it may have of them: 6 and 4. */
+/** Steps at a time in this process. By the weights one provider gets up to 6 of them, one organization at it up to 4. */
 const MOST_AT_ONCE = 12;
 const WEIGHTS = { account: 0.5, provider: 1 };
 const DRAIN_MS = 10_000;

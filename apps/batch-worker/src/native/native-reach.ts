@@ -19,11 +19,11 @@ export const KEY_GONE = 'precondition_failed';
 export interface Reach {
   readonly candidate: Candidate;
   readonly lane: NativeLane;
-  /** For questions and for orders of a file: what carries no lines is answered soon, or not at all. */
+  /** For requests without lines, such as polls: short timeouts. */
   readonly access: NativeBatchAccess;
-  /** For lines on their way there. */
+  /** For uploads of lines: the timeouts of a call. */
   readonly sending: NativeBatchAccess;
-  /** For outputs, which may be long, but begin soon. */
+  /** For downloads of outputs: the first byte must come soon, the rest may take long. */
   readonly reading: NativeBatchAccess;
 }
 

@@ -196,8 +196,8 @@ export class NativeSubmissionService {
 
 const FIRST_POLL_MS = 1_000;
 /**
- * The lines of so many orders are in memory at a time: of one organization at a provider those of one, of a provider
- * those of two, so that one that takes no lines does not keep those of others.
+ * Orders sent at a time, whose lines are in memory. By the weights one provider gets up to 2, one organization at it 1,
+ * so that a provider that accepts no lines does not delay the orders of others.
  */
 const MOST_SENT_AT_ONCE = 4;
 const WEIGHTS = { account: 0.5, provider: 1 };

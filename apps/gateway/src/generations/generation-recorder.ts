@@ -259,7 +259,7 @@ export class GenerationRecorder {
     this.settleDeferred(ticket);
   }
 
-  /** Others do not wait for that. */
+  /** Other calls do not wait for this work. */
   private inBackground(work: Promise<void>): void {
     const kept = work.finally(() => this.background.delete(kept));
     this.background.add(kept);

@@ -42,7 +42,7 @@ export function byokOf({ details }: Pick<CallOutcome, 'details'>): PicoUsd {
   return parseUsd(details.upstreamCostUsd ?? '0');
 }
 
-/** A call without its money, and what has none for it. */
+/** A call whose hold was refused, and what refused it. */
 export interface UnpaidCall {
   readonly ticket: GenerationTicket;
   readonly refusedBy: HoldRefusal;

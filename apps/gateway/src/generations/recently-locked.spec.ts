@@ -6,7 +6,7 @@ import { RecentlyLocked } from './recently-locked';
 
 const REST_MS = 5_000;
 
-/** PostgreSQL, where another session has locked the account of an organization; its waits end when `timeOut` is called. */
+/** PostgreSQL with a locked account: a statement behind the lock fails when `timeOut` is called. */
 class LockedBooks {
   locked: string | null = 'acme';
   readonly tries: string[][] = [];

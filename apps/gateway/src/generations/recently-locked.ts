@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import { isLocked, type RefusedRow } from '@libs/persistence';
 
 const REST_MS = 5_000;
-/** Kept so long after its last lock, so that the next try is apart too. */
+/** How long an organization is remembered after its last lock, so that its next try is apart too. */
 const KEPT_MS = 600_000;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -13,13 +13,13 @@ interface Opened {
 interface Parted<T> {
   readonly free: readonly T[];
   readonly locked: readonly T[];
-  /** Calls of one organization each. */
+  /** To be tried now: one list per organization. */
   readonly due: readonly (readonly T[])[];
 }
 
 /**
- * Organizations whose account another session has locked, as an operator's may. Each try to write behind the lock takes
- * until the lock timeout, so there is one in five seconds, apart from the calls of all others.
+ * Organizations whose account another session has locked, for example an operator's. A try to write behind the lock
+ * takes until the lock timeout. So each organization gets one try in five seconds, apart from the calls of others.
  */
 export class RecentlyLocked {
   readonly #untilMs = new Map<string, number>();
@@ -32,7 +32,7 @@ export class RecentlyLocked {
     }
   }
 
-  /** A row of the organization was written. */
+  /** Forgets the organization: a row of it was written. */
   unlocked({ organizationId }: Opened['opening']): void {
     if (this.#untilMs.size > 0) this.#untilMs.delete(organizationId);
   }
@@ -42,8 +42,8 @@ export class RecentlyLocked {
   }
 
   /**
-   * Parts calls of organizations that are locked from the others. Those whose rest is over are to be tried, each
-   * organization by itself, and rest again meanwhile.
+   * Splits calls by the state of their organization: free, locked (refuse now), or due for a try. A try counts as a new
+   * rest, so that calls that come meanwhile are refused.
    */
   split<T extends Opened>(calls: readonly T[]): Parted<T> {
     if (this.#untilMs.size === 0) return { free: calls, locked: [], due: [] };

@@ -10,7 +10,7 @@ export function claimantOf(request: AuthenticatedRequest): Claimant {
   return { isPublic: false, holders: holdersOf(principal) };
 }
 
-/** Returns who holds what is taken for a caller: its workspace, then its organization. */
+/** Returns the names that a caller's places and memory count for: its workspace, then its organization. */
 export function holdersOf({ workspaceId, organizationId }: Principal): readonly string[] {
   return [workspaceId ?? organizationId, organizationId];
 }

@@ -1,35 +1,35 @@
-/** The part of a process's memory that one call may take for what comes from outside. */
+/** Memory of this process that one call reserves for fetched content. */
 export interface CallMemory {
   /**
-   * Takes so many bytes more. Returns undefined when that is done, else a promise.
+   * Reserves more bytes. Returns undefined if that is done, else a promise.
    *
    * @throws AppError provider_overloaded when there is no room within a short time, at once or by the promise
    */
   add(bytes: number): Promise<void> | undefined;
-  /** Gives bytes back that were added. What is left is given back when the call is over. */
+  /** Gives reserved bytes back. The rest is given back when the call ends. */
   give(bytes: number): void;
 }
 
-/** Of a fetch of any length: a connection with TLS, what it has buffered, and what decompresses it. */
+/** Bytes of any fetch: the TLS connection, its buffers and the decompressor. */
 const BYTES_OF_FETCH = 256 * 1024;
-/** The pieces that arrive, the whole that is joined of them, and what is decoded from it. */
+/** Copies while a body is read: the chunks, the joined body, and the decoded text. */
 const COPIES_WHILE_READ = 3;
-/** A text, the body that it is put into, what is parsed from that, and what is sent on. */
+/** Copies of a text: itself, the request body that contains it, the parsed body, and the body sent upstream. */
 const COPIES_OF_TEXT = 4;
-/** A recording, and what is sent on. */
+/** Copies of a recording: itself, and the body sent upstream. */
 const COPIES_OF_RECORDING = 2;
-/** A picture or a film, its base64, the row that it is part of, and what is sent to the database. */
+/** Copies of a picture or film: itself, its base64, the row, and the row on the connection to PostgreSQL. */
 const COPIES_OF_MEDIUM = 5;
 
-/** Takes memory for a piece of a body before it is kept. */
+/** Reserves memory for a chunk before the chunk is kept. */
 export type Reserve = (bytes: number) => Promise<void> | undefined;
 
 /**
- * Reads something from outside, all of it from the memory of a call. Once it is read, what is needed of it stays taken
- * until the call is over. Where reading fails, everything is given back.
+ * Reads content from outside and counts its bytes against the memory of a call. Afterwards only `needed` bytes stay
+ * reserved, until the call ends. Gives all bytes back if reading fails.
  *
- * @param read asks for no memory once it has ended
- * @param needed what is needed of its result, in bytes
+ * @param read must reserve nothing after it has ended
+ * @param needed returns the bytes that the result needs
  * @throws AppError provider_overloaded when there is no room within a short time; what `read` throws
  */
 export async function countFetched<T>(
@@ -56,17 +56,17 @@ export async function countFetched<T>(
   }
 }
 
-/** Returns what a text needs that becomes part of a prompt. */
+/** Returns the bytes to reserve for a text that becomes part of a prompt. */
 export function bytesForText(text: string): number {
   return Buffer.byteLength(text) * COPIES_OF_TEXT;
 }
 
-/** Returns what a medium needs that is stored with its job. */
+/** Returns the bytes to reserve for a picture or film that is stored with its job. */
 export function bytesForMedium(length: number): number {
   return length * COPIES_OF_MEDIUM;
 }
 
-/** Returns what a recording needs that is sent to a provider. */
+/** Returns the bytes to reserve for a recording that is sent to a provider. */
 export function bytesForRecording(length: number): number {
   return length * COPIES_OF_RECORDING;
 }

@@ -24,9 +24,9 @@ export interface Claimant {
 export class RequestClaim implements CallMemory {
   #place: SharedPool | null = null;
   #holders: readonly string[] = [];
-  /** Of its bodies. */
+  /** Reserved for its bodies. */
   #bytes = 0;
-  /** Of what was fetched for it. */
+  /** Reserved for fetched content. */
   #added = 0;
   #isOver = false;
   #isBeyondRoom = false;
@@ -88,8 +88,8 @@ export class RequestClaim implements CallMemory {
   }
 
   /**
-   * Takes so many bytes more than the request has. Those that hold a part may wait for one another: none waits for
-   * long, and whoever gets nothing gives back what it has.
+   * Reserves more bytes for fetched content. Requests that each hold a part may wait for one another, but not for long:
+   * a fetch that is refused gives its part back.
    *
    * @throws AppError provider_overloaded when there is no room within a short time, at once or by the promise
    */
@@ -102,7 +102,7 @@ export class RequestClaim implements CallMemory {
     return undefined;
   }
 
-  /** Gives bytes back that were added; never more than that. */
+  /** Gives bytes back, at most as many as were added. */
   give(bytes: number): void {
     const given = Math.min(bytes, this.#added);
     if (given <= 0) return;
@@ -120,7 +120,7 @@ export class RequestClaim implements CallMemory {
     return this.pools.memory.heldBy(this.#holders);
   }
 
-  /** The bodies are gone, although the request goes on; what was added is not. */
+  /** Gives back the memory of the bodies while the request goes on. Fetched content stays reserved. */
   freeMemory(): void {
     if (this.#bytes === 0) return;
     const bytes = this.#bytes;

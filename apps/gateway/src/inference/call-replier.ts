@@ -192,8 +192,8 @@ function unansweredCall(api: StreamableApi, { call, request }: Conversation, thr
 }
 
 /**
- * A prompt may be long, and so may the answer to it be: nobody reads what was asked any more. What plugins and tools
- * fetched stays in turns to come.
+ * Lets go of the request body, which may be large, before a long answer. What plugins and tools fetched stays reserved:
+ * later turns contain it.
  */
 function letGo(request: ExplainedRequest): void {
   request.body = undefined;

@@ -51,7 +51,7 @@ export interface IncomingCall {
   readonly client?: CallClient;
   /** Aborted when the caller has left or the process must stop; also by the service, when the money is refused. */
   readonly abort: Cancellation;
-  /** For what is fetched for the call. */
+  /** Reserves memory for content that is fetched for the call. */
   readonly memory: CallMemory;
 }
 

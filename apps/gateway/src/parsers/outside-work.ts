@@ -1,10 +1,10 @@
 import type { CallMemory } from '../http/fetched-bytes';
 
-/** For whom content from outside is fetched and parsed, from what memory, and until when. */
+/** Who fetches and parses content from outside: whose shares and memory it takes, and when it stops. */
 export interface OutsideWork {
   /** The narrowest first: a workspace, then its organization. */
   readonly holders: readonly string[];
   readonly memory: CallMemory;
-  /** Aborted when nobody waits for the content any more. */
+  /** Aborted when the request has ended. */
   readonly signal: AbortSignal;
 }

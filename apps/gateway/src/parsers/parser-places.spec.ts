@@ -85,7 +85,7 @@ describe(ParserPlaces.name, () => {
     expect(line.served.filter((name) => name === 'other')).toHaveLength(5);
   });
 
-  it('serves what another parser has room for, whoever is first in the line', async () => {
+  it('serves a task whose parser has room before an earlier task whose parser has none', async () => {
     const line = new Line();
     await line.come(workOf('files'), 10);
     expect(await line.places.enter('html-text', workOf('pages'))).toBe(true);
@@ -103,7 +103,7 @@ describe(ParserPlaces.name, () => {
     expect(line.served).toEqual(['a']);
   });
 
-  it('remembers nobody who has no task, and has all places back', async () => {
+  it('forgets a tenant without tasks, and gets all places back', async () => {
     const line = new Line();
     for (let nth = 0; nth < 40; nth += 1) await line.come(workOf(`workspace-${nth}`));
     expect(line.places.remembered).toBe(80);
@@ -113,7 +113,7 @@ describe(ParserPlaces.name, () => {
     expect(line.refused).toHaveLength(56);
   });
 
-  it('refuses whoever waits when it is closed, and whoever comes then', async () => {
+  it('refuses waiting and later tasks once it is closed', async () => {
     const line = new Line();
     await line.come(workOf('a'), 5);
     line.places.close();

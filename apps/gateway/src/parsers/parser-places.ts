@@ -5,7 +5,7 @@ import type { ParserName } from './parser-process';
 export interface PlaceLimits {
   /** Tasks at once. */
   readonly maxProcesses: number;
-  /** Of these, the ones of one parser: no kind of file keeps all others waiting. */
+  /** Tasks of one parser at once, so that one kind of file leaves places to the others. */
   readonly maxPerParser: number;
   /** Tasks that may wait for a place; more are refused. */
   readonly maxWaiting: number;
@@ -13,10 +13,10 @@ export interface PlaceLimits {
   readonly maxWaitMs: number;
 }
 
-/** Who wants a place, and until when. */
+/** The owner of a task, and the signal that ends its wait. */
 export type PlaceWork = Pick<OutsideWork, 'holders' | 'signal'>;
 
-/** A workspace may have at most twice as many tasks wait as others still could, its organization three times. */
+/** Weights of waiting tasks (SharedPool): workspace, organization. */
 const WEIGHTS = [2, 3] as const;
 
 interface Waiting {
@@ -29,15 +29,15 @@ interface Waiting {
 /** A workspace or an organization while it has tasks. */
 interface Holder {
   tasks: number;
-  /** By a count of all turns; 0: not yet. */
+  /** Number of the turn in which it was last served; 0 if it was not. */
   servedAt: number;
 }
 
 /**
- * The places of tasks that parsers work on, and the line before them.
+ * Places of running parser tasks, and the queue of waiting ones.
  *
- * A free place goes to the organization that was served least recently, within it to such a workspace, and within that
- * to the task that came first. So a tenant with many slow files makes others wait for one of them, not for all.
+ * A free place goes to the organization served least recently, then to its workspace served least recently, then to the
+ * oldest task. A tenant with many slow files delays others by one of them, not by all.
  */
 export class ParserPlaces {
   readonly #running = new Map<ParserName, number>();
@@ -51,12 +51,12 @@ export class ParserPlaces {
     this.#waitingPlaces = new SharedPool(limits.maxWaiting, WEIGHTS);
   }
 
-  /** How many workspaces and organizations are remembered: those with tasks. */
+  /** Number of workspaces and organizations with tasks. */
   get remembered(): number {
     return this.#holders.size;
   }
 
-  /** Whether there is a place; resolves when there is one, or when it has waited too long. */
+  /** Resolves with true when the task has a place, with false if it must not run. */
   async enter(parser: ParserName, { holders, signal }: PlaceWork): Promise<boolean> {
     if (this.#isClosed || signal.aborted) return false;
     if (this.#hasRoom(parser)) {
@@ -69,7 +69,7 @@ export class ParserPlaces {
     return await this.#wait(parser, holders, signal);
   }
 
-  /** Gives a place back, and hands it to the next. */
+  /** Gives a place back and hands it to the next waiting task. */
   leave(parser: ParserName, { holders }: PlaceWork): void {
     this.#count(parser, -1);
     this.#go(holders);
@@ -79,7 +79,7 @@ export class ParserPlaces {
     next.enter(true);
   }
 
-  /** Whoever waits, or comes later, gets no place. */
+  /** Refuses all waiting and later tasks. */
   close(): void {
     this.#isClosed = true;
     for (const { enter } of this.#waiting) enter(false);

@@ -40,7 +40,7 @@ export interface LoopResult extends InferenceResult, LoopServed {
   readonly interruption: AppError | null;
 }
 
-/** For whom tools work, and from whose memory. */
+/** The caller and the memory of the call that uses tools. */
 type CallOwner = Pick<IncomingCall, 'caller' | 'memory'>;
 
 /** How one request is answered in turns; in place of the engine, which answers it in one. */

@@ -112,7 +112,7 @@ export class MediaReader {
 
 interface Budget {
   bytes: number;
-  /** For what is fetched. */
+  /** Of the submission. */
   readonly memory: CallMemory;
 }
 

@@ -62,7 +62,7 @@ export interface VideoSubmission {
   readonly defaultSort?: RoutedRequest['defaultSort'];
   /** Of what caused it (W3C Trace Context), as the caller says. */
   readonly traceparent?: string | undefined;
-  /** For what is fetched for it. */
+  /** Reserves memory for media that are fetched. */
   readonly memory: CallMemory;
 }
 

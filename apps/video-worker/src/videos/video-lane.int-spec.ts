@@ -72,7 +72,7 @@ describe(VideoLaneService.name, () => {
     await lane.drain();
   });
 
-  /** Videos that are asked after until `good` is, while no answer to a question for another comes. */
+  /** Returns the videos that are polled up to `good`, while polls of other videos never end. */
   async function askedBefore(good: string): Promise<ReadonlySet<string>> {
     const isAsked = Promise.withResolvers<void>();
     const isAnswered = Promise.withResolvers<void>();

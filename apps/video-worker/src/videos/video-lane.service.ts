@@ -9,7 +9,7 @@ import { VideoSubmissionService } from './video-submission.service';
 import { LEASE_MS, RENEW_EVERY_MS } from './video-timing';
 
 const LOOK_EVERY_MS = 500;
-/** One provider may have two thirds of the places, one organization at it half of them. */
+/** One provider gets up to two thirds of the places, one organization at it up to half. */
 const WEIGHTS = { account: 1, provider: 2 };
 /** Polls that brought nothing are written down together. */
 const LINGER_MS = 100;

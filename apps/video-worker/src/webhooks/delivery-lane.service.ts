@@ -27,8 +27,8 @@ const NOT_TRIED_DELAY_MS = 5_000;
 /** For so long an event may be held back by the breaker of its receiver; ten attempts take about as long. */
 const LIFETIME_MS = 75 * 3_600_000;
 /**
- * So many workers in a row may die while they hold an event. The first ten may be a bad deployment; from then on it is
- * claimed more and more rarely, so that thirty take most of a day, and what kills its workers seldom does.
+ * Deaths of workers in a row after which an event is given up. The first ten may come from a bad deployment; later
+ * claims are up to an hour apart, so that an event that kills workers does so rarely.
  */
 const MOST_DEATHS = 30;
 const NO_MORE_WORKERS = 'its workers ended before the end of their attempts';

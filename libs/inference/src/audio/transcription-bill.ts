@@ -20,13 +20,12 @@ const MOST_TOKENS = 1_000_000_000;
 /** Of a second of sound, where an upstream that sells by the token counts none. */
 const TOKENS_PER_SECOND = 17;
 
-/** Of a second of speech, written down, however fast. */
+/** Most bytes of text in a second of speech. */
 const MOST_WRITTEN_BYTES_PER_SECOND = 50;
 
 /**
- * What a transcription costs: seconds and tokens as the upstream counts them, else seconds as we measured them, and
- * tokens guessed by those and by the text. A recording whose head says less time than anybody needs to say its text is
- * not believed.
+ * Returns what a transcription costs. Takes seconds and tokens from the upstream, else the measured seconds and an
+ * estimate of tokens. Measured seconds are at least what it takes to speak the text, as a file's header may be forged.
  */
 export function billTranscription(
   { seconds, tokens, transcript }: TranscriptionResult,
@@ -47,10 +46,11 @@ function bill(
   { pricing }: Endpoint,
   byokFee?: Share,
 ): TranscriptionBill {
-  const told = believable(seconds);
+  const reported = believable(seconds);
   const spoken = textBytes / MOST_WRITTEN_BYTES_PER_SECOND;
-  const counted = told ?? (measured === null ? null : Math.max(measured.seconds, spoken));
-  const usage = tokens === null && isSoldByToken(pricing) ? guessUsage(counted ?? 0, textBytes) : usageOf(tokens, told);
+  const counted = reported ?? (measured === null ? null : Math.max(measured.seconds, spoken));
+  const usage =
+    tokens === null && isSoldByToken(pricing) ? guessUsage(counted ?? 0, textBytes) : usageOf(tokens, reported);
   const listed = priceUsage(pricing, usage, { audioMs: counted === null ? 0 : Math.round(counted * 1_000) });
   return { usage, cost: byokFee === undefined ? listed : byokCost(listed, byokFee), seconds: counted };
 }

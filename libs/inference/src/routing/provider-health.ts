@@ -115,7 +115,7 @@ export class ProviderHealth implements HealthView {
   ): void {
     const nowMs = this.clock();
     const track = this.#trackOf(endpoint, credential);
-    // A provider that says how long to wait for its quota is well, and is left alone for no longer than that.
+    // The provider works and says how long its quota needs, so this is no failure for the breaker.
     if (isQuota && restSeconds > 0) {
       track.isProbing = false;
     } else {

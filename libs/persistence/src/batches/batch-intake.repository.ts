@@ -99,7 +99,7 @@ export class BatchIntakeRepository {
    * Makes the batch row exist, or says that its upload is alive for another `leaseMs`.
    *
    * @param isBegun whether something of the batch was stored before
-   * @returns the partition that its lines belong into, which stays as it is until the transaction ends
+   * @returns the partition for its lines, locked until the transaction ends
    * @throws AppError server when that was swept meanwhile: what follows would be a batch without its first lines
    */
   async keepReceiving(

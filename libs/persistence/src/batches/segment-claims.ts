@@ -3,7 +3,7 @@ export interface SegmentLease {
   readonly batchNumber: bigint;
   readonly number: number;
   readonly fence: bigint;
-  /** Who pays for its lines, where that is known. */
+  /** The organization that pays for its lines, if known. */
   readonly organizationId?: string;
 }
 

@@ -1,11 +1,11 @@
-/** How many rows a claim may take of one holder. */
+/** Most rows that a claim may take, by holder. */
 interface HolderRooms {
   readonly of: Readonly<Record<string, number>>;
-  /** Of one that is not named. */
+  /** For holders that are not in `of`. */
   readonly newcomer: number;
 }
 
-/** How many rows a claim may take of each provider, and of each organization at each (`provider organization`). */
+/** Most rows that a claim may take of each provider, and of each organization at a provider (`provider organization`). */
 export interface ClaimRooms {
   readonly accounts: HolderRooms;
   readonly providers: HolderRooms;
@@ -13,16 +13,16 @@ export interface ClaimRooms {
 
 interface ClaimedTable {
   readonly table: string;
-  /** Columns: the key, and the time by which those that waited longest come first. */
+  /** Column names: the key, and the time that orders the queue. */
   readonly id: string;
   readonly at: string;
-  /** What may be claimed, over columns of the table. */
+  /** SQL condition for rows that may be claimed. */
   readonly due: string;
 }
 
 /**
- * SQL for what may be claimed, as rows of `id` and `at`: of each account and each provider those that waited longest,
- * as many as there is room for. So what a provider leaves waiting stands before nothing of others.
+ * Returns SQL that selects `id` and `at` of rows to claim: the oldest of each account and provider, up to its room. Rows
+ * that wait for a slow provider do not keep rows of other providers from being claimed.
  *
  * @param rooms SQL of {@link ClaimRooms} as json; null where there are none
  * @param limit SQL of the most rows that are wanted

@@ -18,7 +18,7 @@ export interface AccountState {
 export interface HoldRequest extends AmountToHold {
   /** The id of what the money is held for. */
   readonly id: string;
-  /** How long it may be used, from PostgreSQL's now on. */
+  /** Counted from PostgreSQL's `now()`. */
   readonly lifetimeMs: number;
 }
 

@@ -1,10 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const TABLES = ['batch_lines', 'batch_results', 'generations'];
-/** As in `batch-views.repository.ts`, with the days for an upload: what is younger cannot be dropped by a function. */
+/** The retention in `batch-views.repository.ts` and the days of an upload. Functions drop nothing younger. */
 const KEPT_DAYS = 32;
 
-/** What ends a job; credentials are opened for jobs that are not over. */
+/** Columns that end a job. Credentials are opened only for jobs that have not ended. */
 const ENDS = {
   batches: {
     columns: 'finalized_at',
@@ -22,9 +22,9 @@ const ENDS = {
 } as const;
 
 /**
- * What apps with logins of their own need of the owner of the tables: functions for the upkeep of partitions, which
- * take no name and no SQL of their caller's but what they check; the partition that lines are copied into; and jobs
- * that stay over. Who may do what is in `rights/app-rights.ts` and follows at the end of each migration run.
+ * Functions of the tables' owner that apps with logins of their own call: upkeep of partitions, which checks all
+ * arguments, and the partition for batch lines. A trigger keeps ended jobs from being reopened. The rights themselves are
+ * in `rights/app-rights.ts` and are applied at the end of each migration run.
  */
 export class AppRights1763900000295 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -62,10 +62,10 @@ const UPKEEP = [
 ];
 
 /**
- * The partition of a day, which stays the one until the transaction ends. PostgreSQL copies into no table with row-level
- * security, and partitions have none. The lock on the table keeps partitions from being exchanged; the default one may
- * still lose the day to a new partition until it is locked itself. Locks are taken in the order of every other
- * statement: the table, then its partitions.
+ * Returns the partition of a day and locks it until the transaction ends. PostgreSQL cannot COPY into a table with
+ * row-level security; partitions have none. The lock on the table stops exchanges of partitions. The default partition
+ * is locked too, because a new partition may take the day from it. Like every statement: first the table, then its
+ * partitions.
  */
 async function createLinesPartition(runner: QueryRunner): Promise<void> {
   await runner.query(`
@@ -98,7 +98,7 @@ const isPartitioned = `
         RAISE invalid_parameter_value USING MESSAGE = 'no such partitioned table';
       END IF;`;
 
-/** Whoever writes into the default partition has the same rights on the others; only the default one is tidied. */
+/** Grants on a new partition what the logins that insert into the default partition may do there; others get nothing. */
 const COPY_RIGHTS = `
     CREATE FUNCTION copy_partition_rights(source text, made text, is_default boolean) RETURNS void LANGUAGE plpgsql AS $$
     DECLARE
@@ -148,7 +148,7 @@ const makePartition = (definer: string): string => `
       RETURN moved;
     END $$`;
 
-/** Its steps are transactions of their own, as the check is validated under a lock that lets others work. */
+/** Each step is a transaction of its own: validating the check takes a lock that blocks no statements on rows. */
 const adoptDefaultPartition = (definer: string): string => `
     CREATE FUNCTION adopt_default_partition(target text, step text, from_day date, to_day date) RETURNS void ${definer} AS $$
     DECLARE
@@ -194,7 +194,7 @@ const dropExpiredPartition = (definer: string): string => `
       EXECUTE format('DROP TABLE IF EXISTS %I', expired);
     END $$`;
 
-/** Nobody who works for an app makes a job again out of one that is over. The owner may: operators send webhooks anew. */
+/** Refuses to reopen an ended job to the logins of apps. The owner may: operators redeliver webhooks. */
 async function createEnds(runner: QueryRunner, pinned: string): Promise<void> {
   await runner.query(`
     CREATE FUNCTION keep_over() RETURNS trigger LANGUAGE plpgsql ${pinned} AS $$

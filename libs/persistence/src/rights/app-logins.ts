@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { APP_NAMES, type AppName } from '@libs/contracts';
 
-/** How an app connects. Without a password the login is one that a database administrator made. */
+/** Login of an app. `password` is null for a login that a database administrator made. */
 export interface AppLogin {
   readonly app: AppName;
   readonly login: string;
@@ -28,7 +28,7 @@ export function parseAppLogins(text: string): AppLogin[] {
   return logins;
 }
 
-/** What PostgreSQL keeps of a password (SCRAM-SHA-256). The password itself would stand in the logs of the server. */
+/** Returns the SCRAM-SHA-256 verifier that PostgreSQL stores. The server may log a statement with a plain password. */
 export function verifierOf(password: string, salt = randomBytes(16)): string {
   const salted = pbkdf2Sync(password, salt, ITERATIONS, 32, 'sha256');
   const keyOf = (name: string): Buffer => createHmac('sha256', salted).update(name).digest();

@@ -39,7 +39,7 @@ afterAll(async () => {
   await created?.drop();
 });
 
-/** The code with which PostgreSQL refuses statements, or null. Nothing of them stays. */
+/** Returns the SQLSTATE with which PostgreSQL refuses a statement, or null. Rolls back. */
 async function refusalOf(database: Database, ...statements: string[]): Promise<string | null> {
   const undone = new Error('undone');
   return database
@@ -51,7 +51,7 @@ async function refusalOf(database: Database, ...statements: string[]): Promise<s
     .catch((error: unknown) => (error === undone ? null : (sqlStateOf(error) ?? String(error))));
 }
 
-/** As itself, and as each role that its login may act as. */
+/** The login itself, and each role that it can switch to. */
 async function refusalsOf(app: AppName, sql: string): Promise<string[]> {
   const roles = ['NONE', appRole(app), tenantRoleOf(app)].filter((role) => role !== null);
   const tried = roles.map((role) => refusalOf(logins[app], `SET LOCAL ROLE ${role}`, sql));
@@ -91,7 +91,7 @@ const CREDITS = [
   'UPDATE ledger_audits SET drift_picousd = 0',
 ];
 
-/** What nobody but the owner of the database does. */
+/** Statements that only the owner of the database may run. */
 const SCHEMA = [
   'ALTER TABLE api_keys DISABLE TRIGGER ALL',
   'ALTER TABLE batches DISABLE ROW LEVEL SECURITY',
@@ -212,7 +212,7 @@ describe.each(APP_NAMES)('the login of %s', (app) => {
       'batch-worker': 'batches',
       'video-worker': 'videos',
     }[app];
-    // No such comparison is leakproof: behind a condition of a policy it could use no index.
+    // These comparisons are not leakproof: with a policy's condition PostgreSQL would use no index for them.
     const sql = `EXPLAIN (COSTS OFF) SELECT organization_id FROM ${table} WHERE lower(organization_id::text) = 'x' AND created_at > now()`;
     expect(await logins[app].rows({ sql })).toEqual(await owner.rows({ sql }));
   });
@@ -241,7 +241,7 @@ describe('a worker', () => {
     }[app];
     const codes = await Promise.all(tries.map((sql) => refusalOf(logins[app], sql)));
     expect(codes.filter((code) => code !== NOT_ALLOWED)).toEqual([]);
-    // There is no upload that it could remove.
+    // No upload exists that it could delete.
     if (app === 'batch-worker') expect(await logins[app].execute({ sql: 'DELETE FROM batches' })).toBe(0);
   });
 
@@ -259,9 +259,9 @@ describe('a worker', () => {
     expect(await asWorker(owe(`id || '-completed'`))).toBe(NOT_ALLOWED);
     expect(await asWorker(owe(`id || '-failed'`, 'gen_random_uuid()'))).toBe(NOT_ALLOWED);
     expect(await asWorker(owe(`id || '-failed'`, 'workspace_id', `'https://other/'`))).toBe(NOT_ALLOWED);
-    const ofNobody = `INSERT INTO webhook_deliveries (id, organization_id, workspace_id, url, host, type, payload)
+    const ofNoJob = `INSERT INTO webhook_deliveries (id, organization_id, workspace_id, url, host, type, payload)
       VALUES ('batch-failed', gen_random_uuid(), gen_random_uuid(), 'https://a/b', 'a', 't', '{}')`;
-    expect(await refusalOf(logins['batch-worker'], ofNobody)).toBe(NOT_ALLOWED);
+    expect(await refusalOf(logins['batch-worker'], ofNoJob)).toBe(NOT_ALLOWED);
     const ended = `UPDATE webhook_deliveries SET delivered_at = now()`;
     expect(await asWorker(owe(`id || '-failed'`), ended, 'UPDATE webhook_deliveries SET delivered_at = NULL')).toBe(
       NOT_ALLOWED,
@@ -368,7 +368,7 @@ describe(migrate.name, () => {
     expect(await refusalOf(logins['video-worker'], 'SET LOCAL ROLE sluice_auth')).toBe(NOT_ALLOWED);
   });
 
-  it('gives a login the password that it is told, and no rights to one that could do everything anyway', async () => {
+  it('sets the password of a login, and refuses a login that is a superuser or owns tables', async () => {
     const login = `sluice_login_${randomUUID().slice(0, 8)}`;
     const url = new URL(created.url);
     [url.username, url.password] = [login, 'two-words'];
@@ -389,7 +389,7 @@ describe(migrate.name, () => {
     }
   });
 
-  it('tells an owner that may make no roles what a superuser has to run, and goes on after that', async () => {
+  it('names the SQL that a superuser has to run for an owner that may create no roles, and works after that', async () => {
     const [name, login] = [`sluice_owner_${randomUUID().slice(0, 8)}`, `sluice_app_${randomUUID().slice(0, 8)}`];
     const url = new URL(created.url);
     [url.username, url.password, url.pathname] = [name, 'two-words', `/${name}`];
@@ -398,9 +398,9 @@ describe(migrate.name, () => {
     await owner.execute({ sql: `CREATE DATABASE ${name} OWNER ${name}` });
     try {
       const asked = migrate(url.href, [{ app: 'auth', login, password: null }]);
-      const told = `CREATE ROLE ${login} LOGIN; GRANT sluice_auth TO ${login}`;
-      await expect(asked).rejects.toThrow(`as a superuser run: ${told}; then`);
-      for (const sql of told.split('; ')) await owner.execute({ sql });
+      const expected = `CREATE ROLE ${login} LOGIN; GRANT sluice_auth TO ${login}`;
+      await expect(asked).rejects.toThrow(`as a superuser run: ${expected}; then`);
+      for (const sql of expected.split('; ')) await owner.execute({ sql });
       await migrate(url.href, [{ app: 'auth', login, password: null }]);
     } finally {
       await owner.execute({ sql: `DROP DATABASE ${name}` });

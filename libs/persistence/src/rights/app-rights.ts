@@ -1,24 +1,24 @@
 import type { AppName } from '@libs/contracts';
 
-/** By table: what `GRANT … ON table` says. */
+/** Privileges by table, as in `GRANT … ON table`. */
 type Grants = Readonly<Record<string, string>>;
 
 export interface AppRights {
-  /** Work that is nobody's own, which sees the rows of all tenants. */
+  /** For work that is not for one tenant: rows of all tenants. */
   readonly tables: Grants;
-  /** Answers to callers, which see the rows of one. */
+  /** For answers to callers: rows of one tenant. */
   readonly asTenant?: Grants;
   readonly functions?: readonly string[];
   readonly sequences?: readonly string[];
-  /** Whether it makes temporary tables. Functions of the owner look for theirs elsewhere first. */
+  /** May create temporary tables. Functions of the owner search `pg_temp` last. */
   readonly temporary?: boolean;
-  /** Of the partitions of a table: the default one with what is read of it, and what is written into the others. */
+  /** Privileges on partitions of a table: the default partition, and all of them. */
   readonly partitions?: Readonly<Record<string, { readonly default?: string; readonly all?: string }>>;
-  /** What must hold for rows, beside what was granted. */
+  /** Conditions on rows, besides the privileges. */
   readonly rows?: readonly RowRule[];
 }
 
-/** Rows that are deleted as they are, rows that are inserted as they are to be. */
+/** Condition on the row to delete, or on the row to insert. */
 export interface RowRule {
   readonly table: string;
   readonly verb: 'INSERT' | 'DELETE';
@@ -26,13 +26,13 @@ export interface RowRule {
 }
 
 const OWNER_OF_JOB = 'organization_id, workspace_id, api_key_hash';
-/** Of a key: whose it is, for what its workspace has spent and which of its charges a tenant sees; never a secret. */
+/** Owner columns of API keys, for spending of workspaces. No secrets. */
 const PLACE_OF_KEY = 'SELECT (hash, organization_id, workspace_id, deleted_at)';
 const UPSERT = 'SELECT, INSERT, UPDATE';
 const CHARGES_ONLY: RowRule = { table: 'ledger_transfers', verb: 'INSERT', holds: `kind = 'charge'` };
 const UPLOADS_ONLY: RowRule = { table: 'batches', verb: 'DELETE', holds: `status = 'receiving'` };
 
-/** Whoever charges moves money between what was bought and revenue; only an operator's login adds credits. */
+/** Rights of apps that charge. Only the owner's login adds credits. */
 const CHARGING: Grants = {
   ledger_accounts: UPSERT,
   ledger_holds: 'SELECT, INSERT, UPDATE',
@@ -93,7 +93,7 @@ const GATEWAY: AppRights = {
     videos: 'SELECT',
   },
   sequences: ['batches_number_seq'],
-  // Without SELECT PostgreSQL does not say which custom_id stands twice.
+  // Without SELECT PostgreSQL does not name a duplicate custom_id.
   partitions: { batch_lines: { all: 'SELECT, INSERT' } },
   rows: [CHARGES_ONLY, UPLOADS_ONLY],
 };
@@ -177,7 +177,7 @@ const CREDENTIALS: AppRights = {
   },
 };
 
-/** What the nightly audit of the ledger compares: amounts, never what was asked or answered. */
+/** Read by the nightly audit of the ledger: amounts, no prompts and no answers. */
 const AUDITED: Grants = {
   batches: 'SELECT',
   batch_results: `SELECT (created_on, batch_number, seq, generation_id, prompt_cost_usd, completion_cost_usd, cost_usd,
@@ -225,8 +225,8 @@ const AUTH: AppRights = {
 };
 
 /**
- * What the login of each app may do in PostgreSQL, and nothing else: `migrate` gives it and takes back what does not
- * stand here. What a statement of an app newly touches is added here in the same change.
+ * All rights of each app's login in PostgreSQL: `migrate` grants them and revokes everything else. A change that lets an
+ * app touch another table or column adds it here.
  */
 export const APP_RIGHTS: Readonly<Record<AppName, AppRights>> = {
   gateway: GATEWAY,

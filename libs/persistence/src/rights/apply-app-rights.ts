@@ -11,8 +11,8 @@ const ROLES = [...APP_ROLES, ...TENANT_ROLES];
 const GROUP = 'NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT NOREPLICATION NOBYPASSRLS';
 
 /**
- * Makes the logins, and gives each app what `APP_RIGHTS` says and nothing else. Without logins it renews the rights of a
- * database that has some, and leaves any other alone: there one login does everything.
+ * Creates the logins, and gives each app exactly the rights in `APP_RIGHTS`. Without logins it renews the rights of a
+ * database that has roles of apps, and does nothing in one with a single login.
  */
 export async function applyAppRights(client: Client, logins: readonly AppLogin[]): Promise<void> {
   if (logins.length === 0 && !(await hasAppRights(client))) return;
@@ -58,7 +58,7 @@ async function placeOf(client: Client): Promise<Place> {
   return { ...names[0]!, tables };
 }
 
-/** Who may connect to the database at all; the apps put nothing of their own into it. */
+/** Lets only the owner and the apps connect, and keeps the apps from creating objects. */
 function placeSql({ database, schema }: Place, logins: readonly AppLogin[]): string[] {
   if (logins.length === 0) return [];
   return [

@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { sqlStateOf } from '../session';
 
-/** Roles belong to all databases of the cluster, and two may migrate at once; a lock may be held for a moment. */
+/** SQLSTATEs of conflicts that pass. Roles belong to the cluster, and two of its databases may migrate at once. */
 const TRIED_AGAIN = new Set(['42710', '23505', 'XX000', '55P03', '40P01']);
 const ATTEMPTS = 40;
-/** Not allowed, and not there because it was not allowed. */
+/** SQLSTATEs of statements that the login may not run, and of roles that are missing because of that. */
 const REFUSALS = new Set(['42501', '42704']);
 
-/** Makes roles and memberships that are missing, and collects what the login may not make. */
+/** Creates missing roles and memberships, and collects the statements that the login may not run. */
 export class RoleMaker {
   readonly #refused: string[] = [];
 
@@ -37,7 +37,7 @@ export class RoleMaker {
     await repeated(() => this.#try(sql));
   }
 
-  /** @throws Error with everything that a superuser has to run */
+  /** @throws Error that names the statements for a superuser to run */
   requireAll(): void {
     if (this.#refused.length === 0) return;
     const sql = this.#refused.join('; ').replaceAll(/ PASSWORD '[^']*'/g, ` PASSWORD '…'`);
@@ -64,7 +64,7 @@ export class RoleMaker {
   }
 }
 
-/** Runs the work again when others were in its way for a moment. */
+/** Repeats the work after conflicts that pass, up to 40 times. */
 export async function repeated(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {

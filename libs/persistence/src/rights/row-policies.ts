@@ -8,15 +8,15 @@ interface Policy {
   readonly name: string;
   readonly table: string;
   readonly sql: string;
-  /** Made by a migration and changed here; others are made here. */
+  /** True for a policy that a migration created and that is only altered here. */
   readonly isGiven: boolean;
 }
 
 const TENANTS = [TENANT_ROLE, ...TENANT_ROLES].join(', ');
 
 /**
- * Each app's role of tenants is bound by the policies that bind `sluice_tenant`. The apps' own roles see all rows, by a
- * policy that is plainly true: PostgreSQL leaves it out of its plans, and so the one that every other login has.
+ * Binds the tenant role of each app to the policies of `sluice_tenant`. The apps' own roles get a policy `true`, which
+ * PostgreSQL removes from plans together with the policy for other logins.
  */
 const onTenantRows = (table: string): Policy[] => [
   {
@@ -51,8 +51,8 @@ const RULES: readonly Policy[] = APP_NAMES.flatMap((app) =>
 );
 
 /**
- * Returns, for each table, the statements that make its policies what they should be; nothing for one where they are.
- * A policy that was made or changed here says how in its comment, as PostgreSQL keeps no text to compare it with.
+ * Returns the statements that are needed to bring the policies of each table up to date. The SQL of a policy is kept in
+ * its comment, because PostgreSQL does not keep the original text to compare with.
  */
 export async function policiesFor(client: Client): Promise<string[][]> {
   const { rows } = await client.query<{ table: string; policy: string | null; comment: string | null }>(

@@ -15,17 +15,17 @@ export interface WorkspaceTenant extends Tenant {
 }
 
 /**
- * The role that a tenant's statements run as: no login, no table of its own, bound by the policies of every table. An app
- * with a login of its own has one of its own for that (see `rights`), which may do what its answers take.
+ * The role that a tenant's statements run as: no login, no table of its own, bound by the policies of every table. Apps
+ * with logins of their own have tenant roles with fewer rights (see `rights`).
  */
 export const TENANT_ROLE = 'sluice_tenant';
 
-/** Of a session: the role that its login has for tenants. */
+/** Session setting: the tenant role of the login. */
 const ROLE_SETTING = 'sluice.tenant_role';
 
 /**
- * What a new connection is prepared with; `roles` are those of tenants that a login may have. One that may act as all
- * of them belongs to no app in particular.
+ * Returns the statement that prepares a new connection. It stores which of `roles` the login has, or `sluice_tenant` for a
+ * login that can switch to all of them.
  */
 export const prepareSql = (roles: readonly string[]): string => `
   SELECT set_config('jit', 'off', false), set_config('${ROLE_SETTING}', coalesce((

@@ -15,7 +15,7 @@ export interface TestDatabase {
 const CONNECT_TIMEOUT_MS = 20_000;
 const DEFAULT_URL = 'postgres://postgres@127.0.0.1:5432/postgres';
 
-/** Roles are the cluster's, so all test databases have the same logins. */
+/** All test databases of a cluster share these logins, because roles belong to the cluster. */
 const TEST_PASSWORD = 'test-only';
 export const TEST_LOGINS: readonly AppLogin[] = APP_NAMES.map((app) => ({
   app,
@@ -23,7 +23,7 @@ export const TEST_LOGINS: readonly AppLogin[] = APP_NAMES.map((app) => ({
   password: TEST_PASSWORD,
 }));
 
-/** The URL with which an app connects: `url` is a test database's that was made with logins, or a proxy's before it. */
+/** Returns the URL for an app. `url` is that of a test database with logins, or of a proxy in front of it. */
 export function appUrlOf(app: AppName, url: string): string {
   const own = new URL(url);
   [own.username, own.password] = [TEST_LOGINS.find((one) => one.app === app)!.login, TEST_PASSWORD];

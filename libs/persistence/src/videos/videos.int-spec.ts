@@ -259,14 +259,14 @@ describe(VideoEndsRepository.name, () => {
     expect(await ends.finish(job, FAILED, silent)).toBe(true);
   });
 
-  it('fails a job whatever its provider says, and tells that in words that can be stored', async () => {
+  it('fails a job whose provider sends a message with a NUL, and announces it without the NUL', async () => {
     const video = await storeVideo(opened.database);
-    const told: VideoEnd[] = [];
-    const tell = async (_session: unknown, end: VideoEnd): Promise<void> => void told.push(end);
+    const announced: VideoEnd[] = [];
+    const announce = async (_session: unknown, ended: VideoEnd): Promise<void> => void announced.push(ended);
     const end: VideoEnd = { status: 'failed', errorMessage: 'It\0rained.' };
-    expect(await ends.finish(await submitted(), end, tell)).toBe(true);
+    expect(await ends.finish(await submitted(), end, announce)).toBe(true);
     const stored = { status: 'failed', errorMessage: 'It\u{fffd}rained.' };
-    expect(told).toEqual([stored]);
+    expect(announced).toEqual([stored]);
     expect(await views.findForWorkspace(video.id, video)).toMatchObject(stored);
   });
 

@@ -49,7 +49,7 @@ describe(SharedPool.name, () => {
     expect(pool.taken).toBe(0);
   });
 
-  it('tells each holder how much it may take, one by one, while no other takes any', () => {
+  it('returns how much each holder may take while no other takes any', () => {
     for (const weight of [0.5, 1, 2, 4]) {
       const pool = new SharedPool(12, [weight]);
       for (let i = 0; i < 3; i += 1) pool.take(['a']);

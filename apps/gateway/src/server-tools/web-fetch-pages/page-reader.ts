@@ -10,7 +10,7 @@ export interface PageRequest {
   readonly domains: DomainRules;
   /** Of the content, in characters. */
   readonly maxCharacters: number;
-  /** For whom it is read. */
+  /** Whose shares and memory the fetch takes. */
   readonly work: OutsideWork;
 }
 
@@ -26,11 +26,11 @@ export interface Page {
 type PageText = Omit<PdfText, 'pages'>;
 
 const LARGEST_PAGE = 16 * 1024 * 1024;
-/** Longer pages are read as far as this, in characters. */
+/** Characters of a page that are read. */
 const LONGEST_HTML = 1_000_000;
 const TIMEOUT_MS = 20_000;
 const MAX_REDIRECTS = 5;
-/** Of a character, in any charset. */
+/** Longest encoding of a character in any charset. */
 const MOST_BYTES = 4;
 const CHARSET_IN_HTML = /<meta[^>]{1,200}charset\s*=\s*["']?([\w-]{1,40})/i;
 
@@ -119,11 +119,11 @@ interface Start {
   readonly isCut: boolean;
 }
 
-/** The first characters of a text. Of a long one no more is decoded, for a part of a string keeps the whole of it. */
+/** Decodes the first `most` characters. A slice of a longer string would keep all of it in memory. */
 function decodeStart(bytes: Buffer, charset: string | undefined, most: number): Start {
   const start = bytes.subarray(0, most * MOST_BYTES);
   const isAll = start.length === bytes.length;
-  // The last character of a part may be in part there.
+  // With `stream` an incomplete last character is left out.
   const text = decode(start, charset, { stream: !isAll });
   return { text: text.slice(0, most), isCut: !isAll || text.length > most };
 }
@@ -132,7 +132,7 @@ function decode(bytes: Buffer, charset = 'utf-8', options: { readonly stream: bo
   try {
     return new TextDecoder(charset).decode(bytes, options);
   } catch {
-    // A name that nobody knows: what is most common is the best guess.
+    // An unknown charset; UTF-8 is the most common.
     return new TextDecoder().decode(bytes, options);
   }
 }

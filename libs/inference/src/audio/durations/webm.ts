@@ -22,8 +22,8 @@ interface Element {
 }
 
 /**
- * The length of a WebM file in seconds (RFC 9559): what its head says or, where that is later, when its last cluster
- * begins. A browser that records says nothing in the head.
+ * The length of a WebM file in seconds (RFC 9559): the later of the duration in its header and the start of its last
+ * cluster. Recordings of browsers have no duration in the header.
  */
 export function webmSeconds(audio: AudioBytes): number | null {
   const segment = find(audio, SEGMENT, 0, audio.length);
@@ -32,8 +32,8 @@ export function webmSeconds(audio: AudioBytes): number | null {
   const scale = find(audio, TIMESTAMP_SCALE, info.start, info.end);
   const scaleNs = (scale && unsigned(audio, scale)) || DEFAULT_SCALE_NS;
   const duration = find(audio, DURATION, info.start, info.end);
-  const told = (duration && float(audio, duration)) ?? 0;
-  const ticks = Math.max(told, lastCluster(audio, segment) ?? 0);
+  const stated = (duration && float(audio, duration)) ?? 0;
+  const ticks = Math.max(stated, lastCluster(audio, segment) ?? 0);
   return ticks > 0 ? (ticks * scaleNs) / 1e9 : null;
 }
 
