@@ -16,7 +16,9 @@ interface ClaimedTable {
   /** Column names: the key, and the time that orders the queue. */
   readonly id: string;
   readonly at: string;
-  /** SQL condition for rows that may be claimed. */
+  /** SQL condition of the index on provider, organization and `at`. */
+  readonly open: string;
+  /** SQL condition for open rows that may be claimed. */
   readonly due: string;
 }
 
@@ -24,18 +26,30 @@ interface ClaimedTable {
  * Returns SQL that selects `id` and `at` of rows to claim: the oldest of each account and provider, up to its room. Rows
  * that wait for a slow provider do not keep rows of other providers from being claimed.
  *
+ * Reads as many rows as fit into the rooms, however many wait: the accounts are found by steps through the index.
+ *
  * @param rooms SQL of {@link ClaimRooms} as json; null where there are none
  * @param limit SQL of the most rows that are wanted
  */
-export function withinRooms({ table, id, at, due }: ClaimedTable, rooms: string, limit: string): string {
+export function withinRooms({ table, id, at, open, due }: ClaimedTable, rooms: string, limit: string): string {
   const roomOf = (kind: string, holder: string): string =>
-    `coalesce((${rooms}::jsonb->'${kind}'->'of'->>${holder})::integer, (${rooms}::jsonb->'${kind}'->>'newcomer')::integer, ${limit}::integer)`;
+    `coalesce((${rooms}::jsonb->'${kind}'->'of'->>(${holder}))::integer, (${rooms}::jsonb->'${kind}'->>'newcomer')::integer, ${limit}::integer)`;
   return `
+    WITH RECURSIVE accounts AS (
+      (SELECT provider, organization_id FROM ${table} WHERE ${open} ORDER BY provider, organization_id LIMIT 1)
+      UNION ALL
+      SELECT following.provider, following.organization_id FROM accounts a CROSS JOIN LATERAL (
+        SELECT provider, organization_id FROM ${table}
+        WHERE ${open} AND (provider, organization_id) > (a.provider, a.organization_id)
+        ORDER BY provider, organization_id LIMIT 1
+      ) following
+    )
     SELECT id, at FROM (
-      SELECT id, at, provider, row_number() OVER (PARTITION BY provider ORDER BY at, id) AS place FROM (
-        SELECT ${id} AS id, ${at} AS at, provider, provider || ' ' || organization_id AS account,
-          row_number() OVER (PARTITION BY provider, organization_id ORDER BY ${at}, ${id}) AS place
-        FROM ${table} WHERE ${due}
-      ) of_accounts WHERE place <= ${roomOf('accounts', 'account')}
+      SELECT o.id, o.at, a.provider, row_number() OVER (PARTITION BY a.provider ORDER BY o.at, o.id) AS place
+      FROM accounts a CROSS JOIN LATERAL (
+        SELECT ${id} AS id, ${at} AS at FROM ${table}
+        WHERE ${open} AND provider = a.provider AND organization_id = a.organization_id AND ${due}
+        ORDER BY ${at}, ${id} LIMIT ${roomOf('accounts', "a.provider || ' ' || a.organization_id")}
+      ) o
     ) of_providers WHERE place <= ${roomOf('providers', 'provider')}`;
 }

@@ -43,6 +43,7 @@ import { LastUses1763900000251 } from './1763900000251-last-uses';
 import { HoldsThatCountByok1763900000260 } from './1763900000260-holds-that-count-byok';
 import { RequestedRemovals1763900000285 } from './1763900000285-requested-removals';
 import { UnfinishedAttempts1763900000290 } from './1763900000290-unfinished-attempts';
+import { ClaimsByAccount1763900000291 } from './1763900000291-claims-by-account';
 import { AppRights1763900000295 } from './1763900000295-app-rights';
 
 /** One ordered history for the whole installation, whichever app owns the table. */
@@ -92,5 +93,6 @@ export const migrations = [
   HoldsThatCountByok1763900000260,
   RequestedRemovals1763900000285,
   UnfinishedAttempts1763900000290,
+  ClaimsByAccount1763900000291,
   AppRights1763900000295,
 ];

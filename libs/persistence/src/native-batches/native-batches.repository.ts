@@ -9,8 +9,9 @@ export type { NativeBatch } from './native-batch';
 export type NativeLease = Pick<NativeBatch, 'reference' | 'fence'>;
 
 const UNIQUE_VIOLATION = '23505';
-const DUE = `state <> 'done' AND available_at <= now() AND reference <> ALL($3::text[])`;
-const CLAIMED = { table: 'native_batches', id: 'reference', at: 'available_at', due: DUE };
+const OPEN = `state <> 'done'`;
+const DUE = 'available_at <= now() AND reference <> ALL($3::text[])';
+const CLAIMED = { table: 'native_batches', id: 'reference', at: 'available_at', open: OPEN, due: DUE };
 const NOT_SUBMITTED = `state = 'uploaded', submitted_at = NULL, is_leased = false, available_at = now()`;
 
 /**
@@ -34,7 +35,7 @@ export class NativeBatchesRepository {
       sql: `
         WITH picked AS (
           SELECT reference FROM (${withinRooms(CLAIMED, '$4', '$1')}) due JOIN native_batches o ON o.reference = due.id
-          WHERE ${DUE} ORDER BY due.at, due.id LIMIT $1 FOR UPDATE OF o SKIP LOCKED
+          WHERE ${OPEN} AND ${DUE} ORDER BY due.at, due.id LIMIT $1 FOR UPDATE OF o SKIP LOCKED
         )
         UPDATE native_batches n
         SET available_at = now() + $2 * interval '1 millisecond', is_leased = true, fence = n.fence + 1

@@ -50,8 +50,9 @@ const JOB_COLUMNS = `v.id, v.fence::text AS fence, v.organization_id AS "organiz
   v.output_attempts AS "outputAttempts", v.searches, v.needs_review AS "needsReview", v.operation, v.callback_url AS "callbackUrl", v.price_usd::text AS "priceUsd",
   v.list_price_usd::text AS "listPriceUsd", v.expires_at < now() AS "isOverdue"`;
 
-const DUE = `finished_at IS NULL AND next_at <= now() AND (lease_until IS NULL OR lease_until < now())`;
-const CLAIMED = { table: 'videos', id: 'id', at: 'next_at', due: `${DUE} AND id <> ALL($3::text[])` };
+const OPEN = 'finished_at IS NULL';
+const DUE = 'next_at <= now() AND (lease_until IS NULL OR lease_until < now())';
+const CLAIMED = { table: 'videos', id: 'id', at: 'next_at', open: OPEN, due: `${DUE} AND id <> ALL($3::text[])` };
 
 /**
  * The life of a video job up to its end. A job belongs to whoever claimed it last: the claim raises its fence, every
@@ -74,7 +75,7 @@ export class VideoJobsRepository {
         UPDATE videos v SET fence = v.fence + 1, lease_until = now() + $2 * interval '1 millisecond'
         FROM (
           SELECT o.id FROM (${withinRooms(CLAIMED, '$4', '$1')}) due JOIN videos o ON o.id = due.id
-          WHERE ${DUE} ORDER BY due.at, due.id LIMIT $1 FOR UPDATE OF o SKIP LOCKED
+          WHERE ${OPEN} AND ${DUE} ORDER BY due.at, due.id LIMIT $1 FOR UPDATE OF o SKIP LOCKED
         ) picked
         WHERE v.id = picked.id
         RETURNING ${JOB_COLUMNS}`,
