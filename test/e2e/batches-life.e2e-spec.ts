@@ -3,6 +3,7 @@ import { BatchRun, type BatchPlan } from '../support/batch-run';
 import { catalogueOf } from '../support/catalogue';
 import { findViolations } from '../support/checker';
 import type { ApiAnswer, ApiClient, BatchBody } from '../support/client';
+import { readBooks } from '../support/history';
 import { Installation } from '../support/installation';
 import { Upstream } from '../support/upstream';
 import { countRows } from '../support/stored-rows';
@@ -54,6 +55,8 @@ function submit(plan: Pick<BatchPlan, 'tag' | 'lines'>, script: keyof typeof SCR
   return BatchRun.submit(installation, upstream, client, { ...plan, model: `tests/${script}`, prices: PRICES });
 }
 
+const chargedLines = async (id: string): Promise<number> =>
+  (await readBooks(installation.database, id)).transfers.length;
 const cancel = (id: string, by: ApiClient = client): Promise<ApiAnswer<BatchBody>> =>
   by.request<BatchBody>('POST', `/batches/${id}/cancel`);
 const remove = (id: string, by: ApiClient = client): Promise<ApiAnswer> => by.request('DELETE', `/batches/${id}`);
@@ -93,13 +96,15 @@ describe('POST /batches/{id}/cancel', () => {
     expect((await cancel(run.id)).status).toBe(409);
   });
 
-  it('calls off what the provider never answers', async () => {
+  it('calls off what the provider never answers, and charges those prompts', async () => {
     const run = await submit({ tag: 'sticky', lines: 40 }, 'sticky');
     await upstream.untilCalls(CONCURRENCY);
     expect((await cancel(run.id)).status).toBe(200);
     await run.untilTerminal(CANCELLED_WITHIN_MS);
     const batch = await expectSound(run);
     expect(batch).toMatchObject({ status: 'cancelled', request_counts: { total: 40, completed: 0, failed: 40 } });
+    expect(errorTypes(batch)).toEqual(['batch_cancelled']);
+    expect(await chargedLines(run.id)).toBe(CONCURRENCY);
     // The worker is free again at once.
     const next = await submit({ tag: 'after-sticky', lines: 40 });
     await next.untilTerminal(END_MS);

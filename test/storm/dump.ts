@@ -31,7 +31,8 @@ export async function readDump(
     ),
     results: await rows(
       `SELECT b.id AS "batchId", r.custom_id AS "customId", r.generation_id AS "generationId",
-         r.error IS NOT NULL AS failed, r.prompt_tokens::integer AS "promptTokens",
+         r.error IS NOT NULL AS failed, coalesce(r.error->>'type' = 'batch_cancelled', false) AS "calledOff",
+         r.prompt_tokens::integer AS "promptTokens",
          r.completion_tokens::integer AS "completionTokens", r.cost_usd::text AS "costUsd"
        FROM batch_results r JOIN batches b ON b.number = r.batch_number`,
     ),

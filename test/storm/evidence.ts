@@ -183,6 +183,8 @@ export interface StoredResult {
   readonly customId: string;
   readonly generationId: string | null;
   readonly failed: boolean;
+  /** Its batch was cancelled while the provider worked on it. */
+  readonly calledOff: boolean;
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly costUsd: string;

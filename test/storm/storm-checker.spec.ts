@@ -208,6 +208,8 @@ function goodEvidence(): Mutable<Evidence> {
               customId,
               generationId: `gen-batch-${index}`,
               failed: false,
+              calledOff: false,
+              ...tokensOf(prompt),
               costUsd: costOf(prompt),
             })),
             transfers,
@@ -232,7 +234,8 @@ function goodEvidence(): Mutable<Evidence> {
 }
 
 function resultOf(batchId: string, { customId, prompt }: TestLine, generationId: string): StoredResult {
-  return { batchId, customId, generationId, failed: false, ...tokensOf(prompt), costUsd: costOf(prompt) };
+  const tokens = tokensOf(prompt);
+  return { batchId, customId, generationId, failed: false, calledOff: false, ...tokens, costUsd: costOf(prompt) };
 }
 
 /** Adds a batch that ran all of its lines and charged for them, and whose acceptance no caller saw. */

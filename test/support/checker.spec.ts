@@ -67,6 +67,8 @@ function goodBooks(): Books {
     customId,
     generationId: `gen-${index}`,
     failed: index === FAILED,
+    calledOff: false,
+    ...(index === FAILED ? { promptTokens: 0, completionTokens: 0 } : tokensOf(prompt)),
     costUsd: index === FAILED ? '0' : costOf(prompt),
   }));
   return {
@@ -113,6 +115,33 @@ const without = <T>(list: readonly T[], index: number): T[] => list.filter((_, a
 
 const changed = <T extends object>(list: readonly T[], index: number, change: Partial<T>): T[] =>
   list.map((each, at) => (at === index ? { ...each, ...change } : each));
+
+const CALLED_OFF_COST = amountOf(PRICES.prompt) * 9n;
+
+/** A batch that ended early and whose failed line cost something. */
+function calledOff(status: string, costUsd: string): BatchHistory {
+  const { batch, books, ...history } = withBatch(({ usage }) => ({
+    status,
+    usage: {
+      ...usage!,
+      prompt_tokens: usage!.prompt_tokens + 9,
+      cost: textOf(amountOf(COST) + amountOf(costUsd)),
+    },
+  }));
+  const [charge] = books.transfers;
+  const items = changed(books.items, FAILED, { calledOff: true, promptTokens: 9, costUsd });
+  return {
+    ...history,
+    batch,
+    statuses: ['in_progress', ...(status === 'cancelled' ? ['cancelling'] : []), status],
+    books: {
+      ...books,
+      items,
+      transfers: [...books.transfers, { ...charge!, reference: `gen-${FAILED}`, amountUsd: costUsd }],
+      holds: changed(books.holds, 0, { settledUsd: textOf(amountOf(COST) + amountOf(costUsd)) }),
+    },
+  };
+}
 
 /** Which promises are broken, each named once. */
 const broken = (history: BatchHistory): Promised[] => [
@@ -293,6 +322,29 @@ describe(findViolations, () => {
     ],
     ['a batch without a hold', ['the hold is resolved'], () => withBooks(() => ({ holds: [] }))],
   ];
+
+  it.each([
+    [
+      'a call that was under way when its batch was cancelled costs its usage',
+      'cancelled',
+      textOf(CALLED_OFF_COST),
+      [],
+    ],
+    [
+      'such a call costs more than its usage',
+      'cancelled',
+      textOf(CALLED_OFF_COST + 1n),
+      ['lines cost what the price list says'],
+    ],
+    [
+      'a call that failed in a batch that was not cancelled costs something',
+      'expired',
+      textOf(CALLED_OFF_COST),
+      ['lines cost what the price list says'],
+    ],
+  ])('knows that %s', (_what, status, costUsd, promises) => {
+    expect(broken(calledOff(status, costUsd))).toEqual(promises);
+  });
 
   it.each(planted)('sees %s', (_what, promises, history) => {
     expect(broken(history()).toSorted()).toEqual(promises.toSorted());

@@ -186,11 +186,20 @@ function wrongCharges(history: BatchHistory): Violation[] {
 
 function wrongPrices(history: BatchHistory): Violation[] {
   const prompts = new Map(history.lines.map(({ customId, prompt }) => [customId, prompt]));
-  return history.books.items.flatMap(({ customId, failed, costUsd }) => {
-    const due = failed ? 0n : dueFor(history, prompts.get(customId) ?? '');
+  return history.books.items.flatMap((item) => {
+    const { customId, costUsd } = item;
+    const due = item.failed ? dueUnanswered(history, item) : dueFor(history, prompts.get(customId) ?? '');
     if (amountOf(costUsd) === due) return [];
     return [violation('lines cost what the price list says', `${customId}: ${costUsd} instead of ${textOf(due)}`)];
   });
+}
+
+/** The call of a cancelled batch that was under way is charged by its estimated usage; any other failure is free. */
+function dueUnanswered({ prices, batch }: BatchHistory, item: StoredItem): Amount {
+  if (!item.calledOff || batch!.status !== 'cancelled') return 0n;
+  return (
+    amountOf(prices.prompt) * BigInt(item.promptTokens) + amountOf(prices.completion) * BigInt(item.completionTokens)
+  );
 }
 
 function wrongCharge(item: StoredItem, charges: readonly { readonly amountUsd: string }[]): Violation[] {
@@ -213,19 +222,29 @@ function wrongSums(history: BatchHistory): Violation[] {
   }
   if (amountOf(batch!.usage.cost) !== spent) wrong(`cost ${batch!.usage.cost} instead of ${textOf(spent)}`);
   const answered = resultsOf(history).flatMap(({ response }) => (response === null ? [] : [usageIn(response.body)]));
-  const promptTokens = answered.reduce((sum, usage) => sum + usage.prompt_tokens, 0);
-  const completionTokens = answered.reduce((sum, usage) => sum + (usage.completion_tokens ?? 0), 0);
+  const calledOff = books.items.filter((item) => item.calledOff);
+  const promptTokens = totalOf([
+    ...answered.map((usage) => usage.prompt_tokens),
+    ...calledOff.map((item) => item.promptTokens),
+  ]);
+  const completionTokens = totalOf([
+    ...answered.map((usage) => usage.completion_tokens ?? 0),
+    ...calledOff.map((item) => item.completionTokens),
+  ]);
   const shown = batch!.usage;
   if (shown.prompt_tokens !== promptTokens) wrong(`${shown.prompt_tokens} prompt tokens instead of ${promptTokens}`);
   if (shown.completion_tokens !== completionTokens) {
     wrong(`${shown.completion_tokens} completion tokens instead of ${completionTokens}`);
   }
   const shownCosts = answered.flatMap(({ cost }) => (cost === undefined ? [] : [amountOf(cost)]));
-  if (shownCosts.length > 0 && sumOf(shownCosts) !== spent) {
-    wrong(`the results show ${textOf(sumOf(shownCosts))}, the rows hold ${textOf(spent)}`);
+  const answeredUsd = spent - sumOf(calledOff.map(({ costUsd }) => amountOf(costUsd)));
+  if (shownCosts.length > 0 && sumOf(shownCosts) !== answeredUsd) {
+    wrong(`the results show ${textOf(sumOf(shownCosts))}, the rows hold ${textOf(answeredUsd)}`);
   }
   return found;
 }
+
+const totalOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
 
 function usageIn(body: Readonly<Record<string, unknown>>): {
   readonly prompt_tokens: number;

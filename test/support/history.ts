@@ -9,6 +9,10 @@ export interface StoredItem {
   readonly customId: string;
   readonly generationId: string | null;
   readonly failed: boolean;
+  /** Its batch was cancelled while the provider worked on it. */
+  readonly calledOff: boolean;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
   readonly costUsd: string;
 }
 
@@ -55,14 +59,15 @@ export interface BatchHistory {
 
 /** Reads what the database holds of a batch. */
 export async function readBooks(database: Database, batchId: string): Promise<Books> {
-  const items = await database.rows<{ custom_id: string; generation_id: string | null; failed: boolean; cost: string }>(
-    {
-      sql: `SELECT r.custom_id, r.generation_id, r.error IS NOT NULL AS failed, r.cost_usd::text AS cost
+  const items = await database.rows<StoredItem>({
+    sql: `SELECT r.custom_id AS "customId", r.generation_id AS "generationId", r.error IS NOT NULL AS failed,
+            coalesce(r.error->>'type' = 'batch_cancelled', false) AS "calledOff",
+            r.prompt_tokens::integer AS "promptTokens", r.completion_tokens::integer AS "completionTokens",
+            r.cost_usd::text AS "costUsd"
           FROM batch_results r JOIN batches b ON b.number = r.batch_number WHERE b.id = $1 ORDER BY r.seq`,
-      values: [batchId],
-    },
-  );
-  const references = items.flatMap(({ generation_id: id }) => (id === null ? [] : [id]));
+    values: [batchId],
+  });
+  const references = items.flatMap(({ generationId }) => (generationId === null ? [] : [generationId]));
   const transfers = await database.rows<{
     reference: string;
     kind: string;
@@ -79,12 +84,7 @@ export async function readBooks(database: Database, batchId: string): Promise<Bo
     values: [batchId],
   });
   return {
-    items: items.map((row) => ({
-      customId: row.custom_id,
-      generationId: row.generation_id,
-      failed: row.failed,
-      costUsd: row.cost,
-    })),
+    items,
     transfers: transfers.map((row) => ({
       reference: row.reference,
       kind: row.kind,

@@ -40,6 +40,7 @@ export { callAbandoned, callCancelled, Cancellation, toAbortSignal, type CancelS
 export { maxTokensOf } from './dialects/anthropic-messages/request-members';
 export { mayDropCap } from './model/dropped-cap';
 export {
+  expectedOutputOf,
   heldOutputTokens,
   uncappedTokens,
   thinkingWishOf,

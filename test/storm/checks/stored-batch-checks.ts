@@ -50,7 +50,10 @@ function wrongHold({ id, deleted }: StoredBatch, found: readonly StoredHoldRow[]
     : [`${id}: its hold settled ${textOf(settled)}, its results cost ${textOf(spent)}`];
 }
 
-/** An answer costs what its stored usage says, and the usage is the prompt's. An error costs nothing. */
+/**
+ * An answer costs what its stored usage says, and the usage is the prompt's. An error costs nothing, except where the
+ * call was called off: that costs its estimated usage.
+ */
 export const storedResults: Check = (evidence) => {
   const tokens = tokensByLine(evidence);
   return evidence.dump.results.flatMap((result) => {
@@ -73,10 +76,10 @@ function tokensByLine({ batchSubmissions }: Evidence): Map<string, Tokens> {
 /** Returns null for a sound result. @param due undefined for a line of no submission, which `acceptances` finds */
 function wrongResult(result: StoredResult, due: Tokens | undefined, prices: Evidence['prices']): string | null {
   const cost = amountOf(result.costUsd);
-  if (result.failed) return cost === 0n ? null : `an error that cost ${result.costUsd}`;
+  if (result.failed && !result.calledOff) return cost === 0n ? null : `an error that cost ${result.costUsd}`;
   const price = priceOf(result, prices);
   if (cost !== price) return `cost ${result.costUsd} instead of ${textOf(price)}`;
-  const { promptTokens, completionTokens } = due ?? result;
+  const { promptTokens, completionTokens } = (result.calledOff ? null : due) ?? result;
   if (promptTokens === result.promptTokens && completionTokens === result.completionTokens) return null;
   return `${result.promptTokens} and ${result.completionTokens} tokens instead of ${promptTokens} and ${completionTokens}`;
 }

@@ -34,8 +34,9 @@ export class BatchRunnerService {
     this.lane.wake();
     const step = await this.batches.findStep(batchId);
     if (step === null) return this.removal.removeIfRequested(batchId);
-    if (step.stopping) await this.stopper.windUp({ id: batchId, number: step.number });
-    else if (step.status === 'in_progress') await this.finalizer.finishIfDone(step.number);
+    const { number, endsAs } = step;
+    if (endsAs !== null) await this.stopper.windUp({ id: batchId, number, endsAs });
+    else if (step.status === 'in_progress') await this.finalizer.finishIfDone(number);
     else if (step.status === 'finalizing') await this.finalizer.complete(batchId);
   }
 

@@ -42,7 +42,7 @@ export class BatchStopperService {
   private async windUpAll(): Promise<void> {
     const stopping = await this.endings.findStopping(BATCHES_PER_LOOK, this.each.restingIds());
     // Before any batch is ended: ending one may take until a timeout.
-    for (const { number } of stopping) this.lane.stopBatch(number);
+    for (const batch of stopping) this.stopLines(batch);
     await this.each.forEach(
       stopping,
       ({ id }) => id,
@@ -52,12 +52,17 @@ export class BatchStopperService {
   }
 
   /** Safe to repeat and to run in several workers at once. */
-  async windUp({ id, number }: Pick<StoppingBatch, 'id' | 'number'>): Promise<void> {
-    this.lane.stopBatch(number);
+  async windUp(batch: Pick<StoppingBatch, 'id' | 'number' | 'endsAs'>): Promise<void> {
+    const { id, number } = batch;
+    this.stopLines(batch);
     const report = (problem: string): void => reportInconsistent(this.logger, { id, foundAt: 'stop', problem });
     const ending = await this.endings.finish(number, toBatchUsage, report);
     if (ending === null) return;
     this.logger.log(`batch ${id} ${ending}`);
     if (ending === 'expired') await this.finalizer.compareWithQuote(id);
+  }
+
+  private stopLines({ number, endsAs }: Pick<StoppingBatch, 'number' | 'endsAs'>): void {
+    this.lane.stopBatch(number, endsAs === 'cancelled');
   }
 }

@@ -1,6 +1,6 @@
 import { numberedId } from '@libs/contracts';
 import { wireErrorType, type AppError } from '@libs/errors';
-import { formatUsd, type Answer } from '@libs/inference';
+import { formatUsd, type Answer, type LeftCall } from '@libs/inference';
 import type { LineError, LineOutcome, LineUsageDetails, SegmentLease } from '@libs/persistence';
 
 /** Which line of which batch, and under whose lease its outcome is written. */
@@ -21,7 +21,7 @@ export function answered(
   place: LinePlace,
   answer: Pick<Answer, 'body' | 'usage' | 'cost' | 'details' | 'serviceTier'> & { readonly status: number },
 ): LineOutcome {
-  const { status, body, usage, cost, serviceTier } = answer;
+  const { status, body, serviceTier } = answer;
   const usageDetails = detailsOf(answer);
   return {
     ...identityOf(place),
@@ -29,6 +29,24 @@ export function answered(
     requestId: numberedId('req', place.batchId, place.seq),
     body,
     error: null,
+    ...chargeOf(answer),
+    ...(serviceTier !== undefined && { serviceTier }),
+    ...(usageDetails !== undefined && { usageDetails }),
+  };
+}
+
+/** What a line came to that was called off while its provider worked on it: it is charged, and has no answer. */
+export function calledOff(place: LinePlace, error: AppError, charge: Pick<LeftCall, 'usage' | 'cost'>): LineOutcome {
+  const said = { type: 'batch_cancelled', message: CALLED_OFF, param: null, error_type: wireErrorType(error.code) };
+  return { ...refused(place, error), error: said, ...chargeOf(charge) };
+}
+
+const CALLED_OFF = 'The batch was cancelled before this request came to a result';
+
+type Charge = Omit<LineOutcome, keyof ReturnType<typeof identityOf> | 'statusCode' | 'requestId' | 'body' | 'error'>;
+
+function chargeOf({ usage, cost }: Pick<Answer, 'usage' | 'cost'>): Charge {
+  return {
     promptTokens: usage.promptTokens,
     completionTokens: usage.completionTokens,
     cachedTokens: usage.cachedTokens,
@@ -38,8 +56,6 @@ export function answered(
     completionCostUsd: formatUsd(cost.completionCost),
     costUsd: formatUsd(cost.totalCost),
     ...(cost.byokFee !== undefined && { byokFeeUsd: formatUsd(cost.byokFee) }),
-    ...(serviceTier !== undefined && { serviceTier }),
-    ...(usageDetails !== undefined && { usageDetails }),
   };
 }
 

@@ -1,5 +1,11 @@
 import { Secret, type Principal } from '@libs/contracts';
-import { CallerCredentials, SharedCredentials, type CatalogueSource, type OwnCredential } from '@libs/inference';
+import {
+  CallerCredentials,
+  Cancellation,
+  SharedCredentials,
+  type CatalogueSource,
+  type OwnCredential,
+} from '@libs/inference';
 import {
   aCatalogue,
   aModel,
@@ -13,7 +19,7 @@ import type { ClaimedSegment } from '@libs/persistence';
 import { BatchKeys } from './batch-keys';
 import { HeldSegment, type HeldLine } from './held-segment';
 import type { LineFailure } from './line-patience';
-import { LineRunnerService } from './line-runner.service';
+import { isKept, LineRunnerService } from './line-runner.service';
 
 const ANSWER = {
   id: 'up-1',
@@ -202,6 +208,32 @@ describe(LineRunnerService.name, () => {
       caller: 'failed',
       mayBeLines: false,
     });
+  });
+
+  it('charges a line that is called off at its provider as a call whose caller has left', async () => {
+    const line = aLine('/v1/chat/completions', { messages: MESSAGES });
+    const calls = new Cancellation();
+    upstream.behaviour = () => calls.leave({ begin: () => null });
+    const result = await runner.run(line, calls);
+    if (result.kind !== 'outcome') throw new Error('the line is to be tried again');
+    expect(isKept(result)).toBe(true);
+    expect(result.outcome).toMatchObject({ body: null, error: { type: 'batch_cancelled' }, completionTokens: 0 });
+    expect(result.outcome.promptTokens).toBeGreaterThan(0);
+    expect(result.outcome.costUsd).toBe(result.outcome.promptCostUsd);
+  });
+
+  it('charges the thoughts that a line may have had when it was called off', async () => {
+    const line = aLine('/v1/chat/completions', { messages: MESSAGES, max_tokens: 700, reasoning_effort: 'high' });
+    const calls = new Cancellation();
+    upstream.behaviour = () => calls.leave({ begin: () => null });
+    expect(await runner.run(line, calls)).toMatchObject({ outcome: { completionTokens: 700 } });
+  });
+
+  it('charges nothing for a line whose call this service ends', async () => {
+    const calls = new Cancellation();
+    upstream.behaviour = () => calls.abort();
+    const result = await runner.run(aLine('/v1/chat/completions', { messages: MESSAGES }), calls);
+    expect(isKept(result)).toBe(false);
   });
 
   it('uses the key of the caller, whose owner pays the provider', async () => {

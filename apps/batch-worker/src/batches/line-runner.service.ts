@@ -4,13 +4,16 @@ import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import {
   CatalogueSource,
+  expectedOutputOf,
   InferenceEngine,
+  leftCallOf,
   managedLanePrices,
   readRoutePolicies,
   upstreamStatusOf,
   type CancelSignal,
   type Candidate,
   type CredentialScope,
+  type ExpectedOutput,
   type InferenceRequest,
   type UpstreamTimeouts,
 } from '@libs/inference';
@@ -18,7 +21,7 @@ import type { ClaimedSegment, LineOutcome } from '@libs/persistence';
 import { apiOf, candidateOf } from './batch-candidate';
 import { BatchKeys } from './batch-keys';
 import type { HeldLine } from './held-segment';
-import { answered, generationIdOf, refused, type LinePlace } from './line-outcome';
+import { answered, calledOff, generationIdOf, refused, type LinePlace } from './line-outcome';
 import type { CallNews } from './lane-quotas';
 import { failureOf, unasked, type LineFailure } from './line-patience';
 
@@ -90,6 +93,7 @@ export class LineRunnerService {
       const result = await this.engine.callEndpoint(apiOf(claim.endpoint), candidate, {
         generationId: generationIdOf(place),
         body: line.body,
+        expected: () => expectedOf(line),
         ...bounds,
         priceList: managedLanePrices(candidate.endpoint.provider),
         scope: scopeOf(claim),
@@ -99,6 +103,8 @@ export class LineRunnerService {
       return { kind: 'outcome', outcome: answered(place, result), news: ANSWERED };
     } catch (thrown) {
       const error = AppError.from(thrown);
+      const left = leftCallOf(error);
+      if (left !== null) return { kind: 'outcome', outcome: calledOff(place, error, left), news: SAYS_NOTHING };
       // A key of the caller's own that is refused may be mended while the batch is open.
       if (error.retryable || error.code === 'authentication') return failed(failureOf(line, error));
       const news = upstreamStatusOf(error) === null ? SAYS_NOTHING : REFUSED_BY_PROVIDER;
@@ -119,6 +125,17 @@ export class LineRunnerService {
 
 export function isAnswer(result: LineResult): boolean {
   return result.kind === 'outcome' && result.outcome.error === null;
+}
+
+/** Whether a result is stored although its batch was called off: it is an answer, or costs something. */
+export function isKept(result: LineResult): boolean {
+  return result.kind === 'outcome' && (result.outcome.error === null || Number(result.outcome.costUsd) > 0);
+}
+
+/** What the body of a line says of its answer. */
+function expectedOf({ body, segment: { claim } }: HeldLine): ExpectedOutput {
+  const api = apiOf(claim.endpoint);
+  return expectedOutputOf(api === 'embeddings' ? 'chat' : api, JSON.parse(body.toString()) as object);
 }
 
 /** A line whose key cannot be asked about waits, however long that takes: no call was tried for it. */

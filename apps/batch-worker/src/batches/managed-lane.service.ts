@@ -22,7 +22,14 @@ import { LaneSlots } from './lane-slots';
 import { LEASE_MS, LeaseKeeper } from './lease-keeper';
 import { nextLine, readyByQuota, WorkspaceShares } from './line-order';
 import { LineRetries } from './line-retries';
-import { ALONE_LIMITS, isAnswer, LineRunnerService, SAYS_NOTHING, type CallLimits } from './line-runner.service';
+import {
+  ALONE_LIMITS,
+  isAnswer,
+  isKept,
+  LineRunnerService,
+  SAYS_NOTHING,
+  type CallLimits,
+} from './line-runner.service';
 import { RESULT_GROUPS, ResultWriter } from './result-writer';
 import { SegmentHandover } from './segment-handover';
 import { SegmentReturns } from './segment-returns';
@@ -38,9 +45,8 @@ const DRAIN_MS = 20_000;
  * line of any segment. Outcomes go to the group commit with the fence of their lease; a lease that was lost meanwhile
  * makes them void in the database, not here. A line that must wait (Retry-After, backoff) holds no slot. LaneQuotas
  * says how many lines of a quota run at once, BatchFunds what a batch can pay for, line-patience what ends a line, and
- * line-order which comes next. Every
- * bound is on what is held: segments, bytes, and outcomes not yet committed; what cannot run now gives way there to
- * what can.
+ * line-order which comes next. Every bound is on what is held: segments, bytes, and outcomes not yet committed; what
+ * cannot run now gives way there to what can.
  */
 @Injectable()
 export class ManagedLaneService {
@@ -63,6 +69,8 @@ export class ManagedLaneService {
   private claimWanted = false;
   private probeDue = false;
   private stopping = false;
+  private readonly warn = (what: string, error: unknown): void =>
+    this.logger.warn(`${what}: ${error instanceof Error ? error.message : 'unknown error'}`);
   private readonly mayRun = (one: HeldSegment): boolean => one.hasNext && this.mayCall(one);
   private readonly mayBegin = (one: HeldSegment): boolean =>
     this.slots.admits(one) && this.quotas.probes.isNext(one) && this.mayCall(one);
@@ -97,7 +105,7 @@ export class ManagedLaneService {
       graceMs: env.BATCH_CREDIT_GRACE_SECONDS * 1_000,
       onReady: () => this.wake(),
       onEnd: (line, error) => this.writer.add(this.runner.ended(line, error)),
-      onWarning: (what, error) => this.warn(what, error),
+      onWarning: this.warn,
     });
     this.writer = new ResultWriter(results, {
       ...RESULT_GROUPS,
@@ -108,11 +116,11 @@ export class ManagedLaneService {
     });
     this.leases = new LeaseKeeper(segments, this.held, {
       onRound: () => this.retries.endLate(this.held),
-      onFailure: (what, error) => this.warn(what, error),
+      onFailure: this.warn,
     });
     this.returns = new SegmentReturns(segments, (error) => this.warn('segments are given back later', error));
     this.handover = new SegmentHandover(this.held, this.quotas, this.retries, this.returns, () => this.wake());
-    this.stops = new SegmentStops(segments, this.held, (what, error) => this.warn(what, error));
+    this.stops = new SegmentStops(segments, this.held, this.warn);
     this.suspects = new SuspectTurn(segments, {
       hold: (claim) =>
         this.returns.unless([claim], async () => this.hold(claim, (await this.segments.unfinishedLines([claim]))[0]!)),
@@ -155,8 +163,8 @@ export class ManagedLaneService {
   }
 
   /** Begins no more lines of a batch and calls those off that take long; true once none of it is held here. */
-  stopBatch(number: bigint): boolean {
-    return this.stops.stopBatch(number);
+  stopBatch(number: bigint, isCharged: boolean): boolean {
+    return this.stops.stopBatch(number, isCharged);
   }
 
   /** How fast lines are run, by quota; to be asked now and then by one. */
@@ -253,8 +261,8 @@ export class ManagedLaneService {
     this.meter.called(segment.quota, endMs - beganMs, result.kind === 'outcome');
     this.slots.end();
     this.shares.end(segment.claim.workspaceId);
-    // What was called off has come to nothing: it is neither an answer nor the provider's failure.
-    const isCalledOff = segment.calls.aborted && !isAnswer(result);
+    // What was called off is neither an answer nor the provider's failure, though it may have cost something.
+    const isCalledOff = segment.calls.aborted && !isKept(result);
     this.quotas.end(ticket, isCalledOff ? SAYS_NOTHING : result.news);
     if (isCalledOff || (result.kind === 'failure' && segment.isStopped)) {
       segment.drop();
@@ -288,9 +296,5 @@ export class ManagedLaneService {
     }
     this.claimWanted = true;
     this.pump();
-  }
-
-  private warn(what: string, error: unknown): void {
-    this.logger.warn(`${what}: ${error instanceof Error ? error.message : 'unknown error'}`);
   }
 }

@@ -1,9 +1,13 @@
+import type { LeaveTerms } from '@libs/inference';
 import type { BatchSegmentsRepository } from '@libs/persistence';
 import type { HeldSegment } from './held-segment';
 import type { HeldSegments } from './held-segments';
 
 /** How long lines of a stopped batch may still be called: less than its time to wind up. */
 const CALL_OFF_MS = 4_000;
+
+/** A call that is called off ends at once and is charged like one whose caller has disconnected. */
+const CHARGED: LeaveTerms = { begin: () => null };
 
 /** Ends the segments of batches that are stopped: they begin no line, and are closed once nothing is under way. */
 export class SegmentStops {
@@ -13,13 +17,17 @@ export class SegmentStops {
     private readonly onFailure: (what: string, error: unknown) => void,
   ) {}
 
-  /** Begins no more lines of a batch and calls those off that take long; true once none of it is held here. */
-  stopBatch(number: bigint): boolean {
+  /**
+   * Begins no more lines of a batch and calls those off that take long; true once none of it is held here.
+   *
+   * @param isCharged whether calls are charged that are called off: their caller wanted the end
+   */
+  stopBatch(number: bigint, isCharged: boolean): boolean {
     const segments = this.held.ofBatch(number);
     const begun = segments.filter((segment) => !segment.isStopped);
     for (const segment of begun) {
       segment.stop();
-      setTimeout(() => segment.calls.abort(), CALL_OFF_MS).unref();
+      setTimeout(() => segment.calls.leave(isCharged ? CHARGED : null), CALL_OFF_MS).unref();
     }
     for (const segment of segments) this.closeIfIdle(segment);
     return segments.every((segment) => !this.held.has(segment));

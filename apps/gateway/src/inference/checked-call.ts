@@ -10,12 +10,12 @@ import {
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
+  expectedOutputOf,
   longestInputTokens,
   providerToolsIn,
   readRouteFacts,
   readRoutePolicies,
   stickyKeyOf,
-  thinkingWishOf,
   type CallableApi,
   type Cancellation,
   type ExpectedOutput,
@@ -93,31 +93,21 @@ function checkMembers(api: CallableApi, parsed: unknown, settings?: WorkspaceSet
   }
 }
 
-const NO_THINKING = thinkingWishOf('chat', {});
+const NO_WISH = expectedOutputOf('chat', {});
 const NO_TOOLS: readonly ProviderTool[] = [];
 
 function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): CheckedCall {
   return {
     route: routeWishOf(dto, settings?.default_text_model),
-    maxTokens: largestOf(dto.max_completion_tokens, dto.max_tokens),
-    answers: dto.n ?? 1,
-    thinking: thinkingWishOf('chat', dto),
+    ...expectedOutputOf('chat', dto),
     tools: providerToolsIn(dto),
   };
-}
-
-/** Providers that are sent one cap of two may follow either on the way. */
-function largestOf(...caps: readonly (number | null | undefined)[]): number | null {
-  const named = caps.filter((cap) => typeof cap === 'number');
-  return named.length === 0 ? null : Math.max(...named);
 }
 
 function checkResponses(dto: ResponsesDto, settings?: WorkspaceSettings): CheckedCall {
   return {
     route: routeWishOf(dto, settings?.default_text_model),
-    maxTokens: dto.max_output_tokens ?? null,
-    answers: 1,
-    thinking: thinkingWishOf('responses', dto),
+    ...expectedOutputOf('responses', dto),
     tools: providerToolsIn(dto),
   };
 }
@@ -125,16 +115,14 @@ function checkResponses(dto: ResponsesDto, settings?: WorkspaceSettings): Checke
 function checkMessages(dto: MessagesDto): CheckedCall {
   return {
     route: routeWishOf(dto),
-    maxTokens: dto.max_tokens ?? null,
-    answers: 1,
-    thinking: thinkingWishOf('messages', dto),
+    ...expectedOutputOf('messages', dto),
     tools: providerToolsIn(dto),
   };
 }
 
 function checkEmbeddings(dto: EmbeddingsDto): CheckedCall {
   const answers = countEmbeddingsInputs(dto.input);
-  return { route: routeWishOf(dto), maxTokens: null, answers, thinking: NO_THINKING, tools: NO_TOOLS };
+  return { ...NO_WISH, route: routeWishOf(dto), answers, tools: NO_TOOLS };
 }
 
 const LONGEST_SESSION_ID = 256;

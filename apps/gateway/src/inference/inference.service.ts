@@ -183,7 +183,7 @@ export class InferenceService {
     const routed = routedRequest(api, call, route, promptTokens);
     if (api === 'embeddings') return { request: routed, turns: null };
     const { maxTokens, answers, thinking } = checked;
-    const request = { ...routed, expected: { maxTokens, answers, thinking } };
+    const request = { ...routed, expected: () => ({ maxTokens, answers, thinking }) };
     const models = [route.model, ...route.models];
     const turns = this.turnsFor(api, call, models);
     const needs = turns === null ? (this.serverTools?.needsOf(api, call.parsed, models) ?? []) : [];

@@ -2,10 +2,10 @@ import { AppError } from '@libs/errors';
 import {
   callCancelled,
   estimatePromptTokens,
+  expectedOutputOf,
   leftCallOf,
   readRouteFacts,
   readRoutePolicies,
-  thinkingWishOf,
   type Cost,
   type InferenceEngine,
   type InferenceResult,
@@ -97,7 +97,7 @@ export class ImageGenerationTool implements ServerTool {
       body,
       // The provider paints on when the caller has left, and charges for it.
       signal: context.cancellation,
-      expected: { maxTokens: null, answers: 1, thinking: thinkingWishOf('chat', {}) },
+      expected: () => expectedOutputOf('chat', {}),
       estimatedPromptTokens: estimatePromptTokens(body),
       scope: credentialScopeOf(context.caller),
       defaultSort: context.caller.settings?.default_provider_sort,

@@ -26,7 +26,7 @@ export interface AnswerContext {
   /** The caller's body; read again only to estimate what an upstream does not report. */
   readonly requestBody: Buffer;
   /** Absent for calls without a client that can disconnect: hidden tokens are not charged. */
-  readonly expected?: ExpectedOutput | undefined;
+  readonly expected?: (() => ExpectedOutput) | undefined;
   /** What the upstream was sent, as JSON in one line; present where a stream is to begin with it. */
   readonly echoedBody?: string;
 }

@@ -17,7 +17,7 @@ function contextOf(request: object, endpoint: Parameters<typeof anEndpoint>[0] =
     priceList: 'standard',
     beganMs: 0,
     requestBody: Buffer.from('{"messages":[{"role":"user","content":"twelve bytes"}]}'),
-    expected: { maxTokens, answers: 1, thinking: thinkingWishOf(api, request) },
+    expected: () => ({ maxTokens, answers: 1, thinking: thinkingWishOf(api, request) }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { heldOutputTokens, PICTURE_TOKENS } from '../model/expected-output';
+import { heldOutputTokens, PICTURE_TOKENS, type ExpectedOutput } from '../model/expected-output';
 import { alwaysThinks, isAdaptive, LEAST_BUDGET } from './anthropic-messages/reasoning-settings';
 import type { Endpoint } from '../routing/catalogue';
 import type { AnswerContext } from './dialect';
@@ -13,8 +13,10 @@ import { isKnownToThink, thinks } from './untaken-parameters';
  * is reserved.
  */
 export function hiddenTokens(context: AnswerContext, seenTokens: number): number {
-  const { expected, endpoint } = context;
-  if (expected === undefined || !mayThink(context)) return 0;
+  const { endpoint } = context;
+  if (context.expected === undefined || !thinks(endpoint)) return 0;
+  const expected = context.expected();
+  if (!mayThink(endpoint, expected)) return 0;
   const left = Math.max(0, heldOutputTokens(endpoint, expected) - seenTokens);
   const { maxTokens } = expected.thinking;
   return maxTokens === null || !takesBudget(endpoint) ? left : Math.min(Math.max(maxTokens, LEAST_BUDGET), left);
@@ -33,8 +35,8 @@ export function hiddenPictures(
   const isWanted = modalities === undefined || modalities[0] !== OPEN_ARRAY || modalities.includes('"image"');
   if (!isWanted) return 0;
   if (expected === undefined) return 1;
-  const hasRoom = heldOutputTokens(endpoint, { ...expected, answers: 1 }) >= PICTURE_TOKENS;
-  return hasRoom ? expected.answers : 0;
+  const { answers, ...wish } = expected();
+  return heldOutputTokens(endpoint, { ...wish, answers: 1 }) >= PICTURE_TOKENS ? answers : 0;
 }
 
 /** Returns whether an endpoint is sent a cap on thoughts as it is. Elsewhere it may become an effort, which is no cap. */
@@ -43,9 +45,8 @@ function takesBudget(endpoint: Endpoint): boolean {
 }
 
 /** Models behind the Messages API and Bedrock think only when asked, except those that always do; so do unknown ones. */
-function mayThink({ expected, endpoint }: AnswerContext): boolean {
-  if (!thinks(endpoint)) return false;
+function mayThink(endpoint: Endpoint, { thinking }: ExpectedOutput): boolean {
   if (alwaysThinks(endpoint)) return true;
   const thinksUnasked = !endpoint.apis.includes('messages') && !endpoint.provider.protocol.endsWith('bedrock');
-  return expected?.thinking.isAsked ?? (thinksUnasked && isKnownToThink(endpoint));
+  return thinking.isAsked ?? (thinksUnasked && isKnownToThink(endpoint));
 }

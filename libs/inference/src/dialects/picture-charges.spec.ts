@@ -106,7 +106,7 @@ describe('the charge for pictures and sound that a provider has not counted', ()
   });
 
   it('is not for a picture that the call had no room for', () => {
-    const expected = { maxTokens: 100, answers: 1, thinking: { isAsked: null, maxTokens: null } };
+    const expected = () => ({ maxTokens: 100, answers: 1, thinking: { isAsked: null, maxTokens: null } });
     const meter = new StreamMeter({ ...contextOf(BY_TOKEN), expected });
     expect(meter.left().usage.completionTokens).toBe(0);
   });

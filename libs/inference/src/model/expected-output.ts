@@ -66,6 +66,27 @@ const OWN_MEMBERS = {
   messages: ['thinking'],
 } as const satisfies Readonly<Record<string, readonly (keyof ThinkingMembers)[]>>;
 
+/** The members of each API that cap an answer. Providers that are sent one of two may follow either on the way. */
+const CAPS = {
+  chat: ['max_completion_tokens', 'max_tokens'],
+  responses: ['max_output_tokens'],
+  messages: ['max_tokens'],
+} as const;
+
+type OutputMembers = ThinkingMembers & {
+  readonly [Name in (typeof CAPS)[keyof typeof CAPS][number] | 'n']?: number | null | undefined;
+};
+
+/** Reads what a valid request says of the tokens that its answer may take. */
+export function expectedOutputOf(api: keyof typeof OWN_MEMBERS, body: OutputMembers): ExpectedOutput {
+  const caps = CAPS[api].map((name) => body[name]).filter((cap) => typeof cap === 'number');
+  return {
+    maxTokens: caps.length === 0 ? null : Math.max(...caps),
+    answers: (api === 'chat' ? body.n : null) ?? 1,
+    thinking: thinkingWishOf(api, body),
+  };
+}
+
 const NO_WISH: ThinkingWish = { isAsked: null, maxTokens: null };
 
 /**

@@ -24,8 +24,8 @@ export interface InferenceRequest {
   readonly preferences?: RoutingPreferences;
   /** Betas of Anthropic's API that the caller asks for, as a header lists them; sent where they are taken. */
   readonly betas?: string | undefined;
-  /** For the bill of a call that its caller leaves. */
-  readonly expected?: ExpectedOutput;
+  /** For the bill of a call that its caller leaves; called for no other. */
+  readonly expected?: () => ExpectedOutput;
   /** Defaults to `standard`. */
   readonly priceList?: PriceListName;
 }

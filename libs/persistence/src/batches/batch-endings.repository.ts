@@ -14,6 +14,7 @@ export interface StoppingBatch {
   readonly id: string;
   readonly number: bigint;
   readonly organizationId: string;
+  readonly endsAs: BatchEnding;
 }
 
 interface StoppingRow extends Omit<StoppingBatch, 'number'> {
@@ -137,7 +138,7 @@ export class BatchEndingsRepository {
   async findStopping(limit: number, exceptIds: readonly string[] = []): Promise<StoppingBatch[]> {
     const rows = await this.database.rows<StoppingRow>({
       name: 'batches-stopping',
-      sql: `SELECT id, number, organization_id AS "organizationId" FROM batches
+      sql: `SELECT id, number, organization_id AS "organizationId", ends_as AS "endsAs" FROM batches
             WHERE stop_by IS NOT NULL AND finalized_at IS NULL AND id <> ALL($2::text[]) ORDER BY stop_by LIMIT $1`,
       values: [limit, exceptIds],
     });

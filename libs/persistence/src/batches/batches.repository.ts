@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Session } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { storableText } from '../storable-text';
-import type { BatchStatus } from './batch.entity';
+import type { BatchEnding, BatchStatus } from './batch.entity';
 import { BatchAnnouncementsRepository } from './batch-announcements.repository';
 import { resultsLostOf, sumResults, type BatchTotals, type ReportLoss } from './batch-totals';
 import { selectLines, type BatchLine } from './select-lines';
@@ -36,6 +36,14 @@ interface WorkRow {
 const LAST_SEQ = 2_147_483_647;
 const WORK_COLUMNS =
   'id, number, created_on::text AS created_on, endpoint, model, provider, total, fence, credential_id IS NOT NULL AS is_own_key';
+
+/** Where an unfinished batch stands. */
+export interface BatchStep {
+  readonly number: bigint;
+  readonly status: BatchStatus;
+  /** How it will end, where it is stopped before its last line. */
+  readonly endsAs: BatchEnding | null;
+}
 
 /** A batch that waits for its next step. */
 export interface StalledBatch {
@@ -188,11 +196,11 @@ export class BatchesRepository {
     return end !== null;
   }
 
-  /** Where an unfinished batch stands; null when it is unknown or finished. `stopping`: no line is begun any more. */
-  async findStep(id: string): Promise<{ number: bigint; status: BatchStatus; stopping: boolean } | null> {
-    const row = await this.database.firstRow<{ number: string; status: BatchStatus; stopping: boolean }>({
+  /** Returns null for a batch that is unknown or finished. */
+  async findStep(id: string): Promise<BatchStep | null> {
+    const row = await this.database.firstRow<Omit<BatchStep, 'number'> & { readonly number: string }>({
       name: 'batch-step',
-      sql: `SELECT number, status, stop_by IS NOT NULL AS stopping FROM batches WHERE id = $1 AND finalized_at IS NULL`,
+      sql: `SELECT number, status, ends_as AS "endsAs" FROM batches WHERE id = $1 AND finalized_at IS NULL`,
       values: [id],
     });
     return row === null ? null : { ...row, number: BigInt(row.number) };
