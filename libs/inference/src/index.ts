@@ -1,7 +1,7 @@
-export * from './engine';
-export { NativeBatchCaller, type NativeLane, type NativeRequest } from './native-batch-caller';
-export { prefersNativeBatch } from './native-batch-choice';
-export type { CallerParts } from './endpoint-caller';
+export * from './engine/engine';
+export { NativeBatchCaller, type NativeLane, type NativeRequest } from './engine/native-batch-caller';
+export { prefersNativeBatch } from './engine/native-batch-choice';
+export type { CallerParts } from './engine/endpoint-caller';
 export type {
   LostOrder,
   NativeBatchAccess,
@@ -12,8 +12,8 @@ export type {
 } from './providers/native-batch';
 export { messageErrorBody, readTokenCount, toTokenCount, type MessageErrorBody } from './dialects/anthropic-messages';
 export type { Answer, AnswerContext, PriceListName } from './dialects/dialect';
-export { JsonCursor, MAX_JSON_DEPTH, MalformedJson } from './dialects/json-cursor';
-export * from './dialects/json-members';
+export { JsonCursor, MAX_JSON_DEPTH, MalformedJson } from './json/json-cursor';
+export * from './json/json-members';
 export type { AnswerStream, StreamOutcome, TerminalState } from './model/answer-stream';
 export {
   callerSideOf,
@@ -34,7 +34,7 @@ export {
   type AnswerWords,
   type SaidCall,
 } from './dialects/answer-words';
-export type { Attempt } from './model/attempt';
+export type { Attempt } from './routing/attempt';
 export { callStatus } from './model/call-status';
 export { callAbandoned, callCancelled, Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
 export { maxTokensOf } from './dialects/anthropic-messages/request-members';
@@ -47,10 +47,10 @@ export {
   type ExpectedOutput,
   type ThinkingWish,
 } from './model/expected-output';
-export { leftCallOf, type LeftCall } from './model/left-call';
+export { leftCallOf, type LeftCall } from './engine/left-call';
 export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms, type LeftoverBounds } from './model/leftover-reads';
 export { attemptsBefore, failedRouteOf, sameRoute, type FailedRoute } from './routing/failed-route';
-export { monotonicMs } from './monotonic-ms';
+export { monotonicMs } from './wire/monotonic-ms';
 export { NO_LOSS, type LossReport } from './model/loss-report';
 export { atTurnEnd } from './model/turn-end';
 export type * from './model/conversation';
@@ -64,18 +64,18 @@ export {
   tokensOfBytes,
   type PromptEstimate,
 } from './model/estimate';
-export type { CacheWrite, PromptKinds } from './model/prompt-kinds';
+export type { CacheWrite, PromptKinds } from './pricing/prompt-kinds';
 export { bringsTools, providerToolsIn, toolOfType, type ProviderTool } from './model/provider-tools';
 export { cachesUnasked, searchesUnasked } from './routing/unasked-uses';
 export { scanJsonShape, type JsonShape } from './model/json-shape';
 export { longestInputTokens } from './dialects/openai-embeddings-input';
-export type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
+export type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './engine/inference-call';
 export { FINISH_REASONS, type FinishReason } from './model/finish-reason';
-export * from './model/usage';
-export * from './model/video-capabilities';
-export * from './model/video-size';
+export * from './pricing/usage';
+export * from './videos/video-capabilities';
+export * from './videos/video-size';
 export { highestPricesFor, pricesFor } from './pricing/price-overrides';
-export { managedLanePrices } from './pricing/managed-lane';
+export { managedLanePrices } from './catalogue/managed-lane';
 export {
   DEFAULT_BYOK_FEE,
   byokCost,
@@ -97,8 +97,8 @@ export { ArrivingAudio } from './audio/arriving-audio';
 export { audioInHand, type AudioInput, type TimestampGranularity, type Transcription } from './audio/transcription';
 export { expectedTranscriptionCost } from './audio/transcription-bill';
 export { transcriptionNeeds, transcriptionTraitsOf } from './audio/transcription-traits';
-export type { TranscriptionAnswer, TranscriptionRequest } from './speech-caller';
-export * from './pricing/video-price';
+export type { TranscriptionAnswer, TranscriptionRequest } from './engine/speech-caller';
+export * from './videos/video-price';
 export { createProviderAdapters } from './providers';
 export type {
   ProviderAdapter,
@@ -107,15 +107,15 @@ export type {
   UpstreamStream,
   UpstreamTimeouts,
 } from './providers/provider';
-export type * from './providers/video-provider';
-export { UpstreamHttp, type ConnectOwnPlace } from './providers/upstream-http';
-export * from './routing/catalogue';
-export * from './routing/catalogue-error';
-export * from './routing/catalogue-listing';
-export * from './routing/catalogue-parser';
-export * from './routing/catalogue-source';
+export type * from './videos/video-provider';
+export { UpstreamHttp, type ConnectOwnPlace } from './wire/upstream-http';
+export * from './catalogue/catalogue';
+export * from './catalogue/catalogue-error';
+export * from './catalogue/catalogue-listing';
+export * from './catalogue/catalogue-parser';
+export * from './catalogue/catalogue-source';
 export { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
-export { isHeldBack, keyRefusalOf, upstreamError, upstreamStatusOf } from './providers/upstream-error';
+export { isHeldBack, keyRefusalOf, upstreamError, upstreamStatusOf } from './wire/upstream-error';
 export * from './routing/credential-source';
 export { accessWith, type KeyAccess, type KeyedEndpoint } from './routing/own-key-access';
 export { isOwnKeyHost, ownKeyHostsOf } from './providers/own-key-hosts';
@@ -128,7 +128,7 @@ export { readRouteFacts } from './routing/route-facts';
 export { endpointsNamed, resolveModel } from './routing/route-model';
 export type { ResolvedModel, UnresolvedModel } from './routing/route-model';
 export { isInRegion, isNamedIn, isSlugOf } from './routing/route-names';
-export { isStandardTier, tierNamed, traitsOf, type EndpointTier } from './routing/route-traits';
+export { isStandardTier, tierNamed, traitsOf, type EndpointTier } from './catalogue/endpoint-traits';
 export { AVAILABILITY_CODES } from './routing/route-refusal';
 export * from './routing/route-plan';
 export { allowedCandidates, isModelAllowed } from './routing/route-policy';

@@ -1,5 +1,5 @@
-import { isObject, numberOf } from '../dialects/loose-values';
-import type { Endpoint } from '../routing/catalogue';
+import { isObject, numberOf } from '../json/loose-values';
+import type { Endpoint } from '../catalogue/catalogue';
 import type { EndpointNeed } from '../routing/route-request';
 import type { Transcription } from './transcription';
 

@@ -7,7 +7,7 @@ import { aModel, anEndpoint, anyId, anyText, anyToolCall, anyUsage, eventsOf, fo
 import { TRANSLATIONS, upstreamApiFor, type Translations } from './dialect-pairs';
 import type { AnswerContext } from './dialect';
 import { EventSplitter } from './event-splitter';
-import { parseJson } from './json-value';
+import { parseJson } from '../json/json-value';
 import { translateAnswer } from './translated-answer';
 import { TranslatedStream } from './translated-stream';
 import type { Translation } from './translation';

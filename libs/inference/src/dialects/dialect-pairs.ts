@@ -1,5 +1,5 @@
 import type { ProviderAdapter } from '../providers/provider';
-import type { Api, Endpoint } from '../routing/catalogue';
+import type { Api, Endpoint } from '../catalogue/catalogue';
 import { anthropicMessagesTranslation } from './anthropic-messages';
 import { openAiChatTranslation } from './openai-chat/translation';
 import { openAiResponsesTranslation } from './openai-responses/translation';

@@ -2,11 +2,11 @@ import type { ExpectedOutput } from '../model/expected-output';
 import type { LossLog } from '../model/loss-report';
 import type { ProviderAccount } from '../model/provider-account';
 import type { FinishReason } from '../model/finish-reason';
-import type { Usage, UsageDetails } from '../model/usage';
+import type { Usage, UsageDetails } from '../pricing/usage';
 import type { Share } from '../pricing/byok-fee';
 import type { Cost } from '../pricing/price';
-import type { Api, Endpoint, Model } from '../routing/catalogue';
-import type { UpstreamStream } from '../providers/upstream-stream';
+import type { Api, Endpoint, Model } from '../catalogue/catalogue';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import type { AnswerStream } from '../model/answer-stream';
 
 /** Whether a call is charged at the endpoint's ordinary or its batch prices. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { emptyUsage, type Usage } from '../model/usage';
+import { emptyUsage, type Usage } from '../pricing/usage';
 import type { AnswerPart, CanonicalAnswer } from '../model/canonical-answer';
 import type { UpstreamStream } from '../providers/provider';
 import { aModel, anEndpoint, eventsOf } from '../testing';

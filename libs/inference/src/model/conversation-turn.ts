@@ -1,6 +1,6 @@
 import type { AnswerEvent } from './canonical-answer';
 import type { CanonicalRequest } from './canonical-request';
-import type { RoutedRequest, Served } from './inference-call';
+import type { RoutedRequest, Served } from '../engine/inference-call';
 import type { StreamOutcome } from './answer-stream';
 
 /** A request for one turn of a conversation that somebody goes on with. */

@@ -1,4 +1,4 @@
-import { isObject, objectOf, objectsOf, type JsonObject } from '../dialects/loose-values';
+import { isObject, objectOf, objectsOf, type JsonObject } from '../json/loose-values';
 
 /**
  * Tools that a provider runs while it answers, by the names that the catalogue prices them under (`tool_pricing`): a

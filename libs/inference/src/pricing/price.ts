@@ -1,5 +1,5 @@
 import type { ProviderTool, ToolUses } from '../model/provider-tools';
-import type { Usage } from '../model/usage';
+import type { Usage } from './usage';
 import { charge, checkedCount } from './charge';
 import type { PicoUsd, Rate } from './money';
 

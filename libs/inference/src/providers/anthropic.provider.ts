@@ -1,8 +1,8 @@
 import { AnthropicBatches } from './anthropic-batch';
 import type { NativeBatches } from './native-batch';
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
-import { upstreamError } from './upstream-error';
-import type { UpstreamHttp } from './upstream-http';
+import { upstreamError } from '../wire/upstream-error';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM_TYPE = 'text/event-stream';

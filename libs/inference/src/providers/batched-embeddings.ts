@@ -1,5 +1,5 @@
 import { joinEmbeddings, splitEmbeddings, type EmbeddingsLimits } from '../dialects/openai-embeddings-batches';
-import { callInOrder } from './ordered-calls';
+import { callInOrder } from '../wire/ordered-calls';
 import type { UpstreamCall, UpstreamResult } from './provider';
 
 /** Of the calls that one long list of inputs takes. */

@@ -8,7 +8,7 @@ import { BedrockProvider } from './bedrock.provider';
 import type { UpstreamCall } from './provider';
 import { describeConformance } from './testing/conformance';
 import { bedrockEvent, bedrockException } from './testing/event-stream-encoder';
-import { UpstreamHttp } from './upstream-http';
+import { UpstreamHttp } from '../wire/upstream-http';
 
 describeConformance('bedrock', 'conversation');
 describeConformance('bedrock', 'messages');

@@ -1,8 +1,8 @@
 import { withPlacedMark } from '../dialects/anthropic-messages';
 import { bedrockConverse } from '../dialects/bedrock-converse';
-import { findMember, scanMembers, spliceMembers } from '../dialects/json-members';
-import { parseJson } from '../dialects/json-value';
-import { objectOf, stringOf } from '../dialects/loose-values';
+import { findMember, scanMembers, spliceMembers } from '../json/json-members';
+import { parseJson } from '../json/json-value';
+import { objectOf, stringOf } from '../json/loose-values';
 import { authorizationOf } from './bedrock-authorization';
 import { embedEach } from './bedrock-embeddings';
 import { bedrockError, errorWithin } from './bedrock-error';
@@ -10,8 +10,8 @@ import { MalformedEventStream, type EventStreamMessage } from './event-stream-de
 import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
 import { ReframedStream, serverSentEvent } from './reframed-stream';
 import { tierHeader } from './tier-header';
-import type { UpstreamReply } from './upstream-exchange';
-import type { UpstreamHttp } from './upstream-http';
+import type { UpstreamReply } from '../wire/upstream-exchange';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM_TYPE = 'application/vnd.amazon.eventstream';

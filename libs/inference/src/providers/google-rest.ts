@@ -1,6 +1,6 @@
 import type { UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
-import { googleError } from './google-error';
-import type { UpstreamHttp } from './upstream-http';
+import { googleError } from '../dialects/google-generate-content/google-error';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM_TYPE = 'text/event-stream';

@@ -1,9 +1,9 @@
 import type { UpstreamTranslation } from '../dialects/translation';
 import type { NativeBatches } from './native-batch';
 import type { SpeechAdapter } from './speech/speech-adapter';
-import type { UpstreamCall, UpstreamTimeouts } from './upstream-call';
-import type { UpstreamStream } from './upstream-stream';
-import type { VideoApi } from './video-provider';
+import type { UpstreamCall, UpstreamTimeouts } from '../wire/upstream-call';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { VideoApi } from '../videos/video-provider';
 
 export type { UpstreamCall, UpstreamStream, UpstreamTimeouts };
 

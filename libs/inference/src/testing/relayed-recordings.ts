@@ -7,8 +7,8 @@ import { TranslatedStream } from '../dialects/translated-stream';
 import type { StreamReader } from '../dialects/translation';
 import { Cancellation, type CancelSignal } from '../model/cancellation';
 import { createProviderAdapters } from '../providers';
-import type { UpstreamHttp } from '../providers/upstream-http';
-import type { UpstreamStream } from '../providers/upstream-stream';
+import type { UpstreamHttp } from '../wire/upstream-http';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import { aModel, anEndpoint, aProvider } from './catalogue-fixture';
 import { PROVIDER_RECORDINGS, SHORT_RECORDINGS, type RecordedStream } from './recorded-streams';
 
