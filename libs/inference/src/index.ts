@@ -11,21 +11,17 @@ export type {
   NativeOrder,
 } from './providers/native-batch';
 export { messageErrorBody, readTokenCount, toTokenCount, type MessageErrorBody } from './dialects/anthropic-messages';
-export type { Answer, AnswerContext, PriceListName } from './dialects/dialect';
+export type { Answer, AnswerContext } from './dialects/dialect';
+export type { PriceListName } from './pricing/price';
 export { JsonCursor, MAX_JSON_DEPTH, MalformedJson } from './json/json-cursor';
 export * from './json/json-members';
 export type { AnswerStream, StreamOutcome, TerminalState } from './model/answer-stream';
-export {
-  callerSideOf,
-  upstreamApiFor,
-  type CallableApi,
-  type StreamableApi,
-  type UpstreamApi,
-} from './dialects/dialect-pairs';
+export { callerSideOf, type CallableApi, type StreamableApi, type UpstreamApi } from './dialects/dialect-pairs';
+export { upstreamApiFor } from './providers/upstream-api';
 export { totalOf, type Bill, type CallerTranslation, type StreamWriter, type ToolBill } from './dialects/translation';
 export { failureEvents, type UnansweredCall } from './dialects/unanswered-call';
 export { AnswerFold } from './model/answer-fold';
-export { turnBody, type Turn, type TurnRequest, type TurnResult } from './model/conversation-turn';
+export { turnBody, type Turn } from './model/conversation-turn';
 export {
   endOfAnswer,
   wordsOfAnswer,
@@ -65,11 +61,13 @@ export {
   type PromptEstimate,
 } from './model/estimate';
 export type { CacheWrite, PromptKinds } from './pricing/prompt-kinds';
-export { bringsTools, providerToolsIn, toolOfType, type ProviderTool } from './model/provider-tools';
+export { bringsTools, providerToolsIn, toolOfType } from './model/provider-tools';
+export type { ProviderTool } from './pricing/tool-uses';
 export { cachesUnasked, searchesUnasked } from './routing/unasked-uses';
 export { scanJsonShape, type JsonShape } from './model/json-shape';
 export { longestInputTokens } from './dialects/openai-embeddings-input';
 export type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './engine/inference-call';
+export type { TurnRequest, TurnResult } from './engine/turn-request';
 export { FINISH_REASONS, type FinishReason } from './model/finish-reason';
 export * from './pricing/usage';
 export * from './videos/video-capabilities';
@@ -96,17 +94,14 @@ export * from './audio/audio-format';
 export { ArrivingAudio } from './audio/arriving-audio';
 export { audioInHand, type AudioInput, type TimestampGranularity, type Transcription } from './audio/transcription';
 export { expectedTranscriptionCost } from './audio/transcription-bill';
-export { transcriptionNeeds, transcriptionTraitsOf } from './audio/transcription-traits';
+export { transcriptionTraitsOf } from './audio/transcription-traits';
+export { transcriptionNeeds } from './routing/transcription-needs';
 export type { TranscriptionAnswer, TranscriptionRequest } from './engine/speech-caller';
 export * from './videos/video-price';
 export { createProviderAdapters } from './providers';
-export type {
-  ProviderAdapter,
-  UpstreamCall,
-  UpstreamResult,
-  UpstreamStream,
-  UpstreamTimeouts,
-} from './providers/provider';
+export type { ProviderAdapter } from './providers/provider';
+export type { UpstreamStream } from './wire/upstream-stream';
+export type { UpstreamCall, UpstreamResult, UpstreamTimeouts } from './wire/upstream-call';
 export type * from './videos/video-provider';
 export { UpstreamHttp, type ConnectOwnPlace } from './wire/upstream-http';
 export * from './catalogue/catalogue';

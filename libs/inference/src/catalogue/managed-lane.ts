@@ -1,4 +1,4 @@
-import type { PriceListName } from '../dialects/dialect';
+import type { PriceListName } from '../pricing/price';
 import type { Provider } from './catalogue';
 
 /**

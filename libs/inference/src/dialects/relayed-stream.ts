@@ -4,7 +4,7 @@ import type { FinishReason } from '../model/finish-reason';
 import type { UpstreamStream } from '../wire/upstream-stream';
 import { callAbandoned, isAbandoned } from '../model/cancellation';
 import { BYTES_PER_TOKEN } from '../model/estimate';
-import { chargeLeft } from '../engine/left-call';
+import { chargeLeft } from '../model/left-charge';
 import { brokenAnswer } from '../wire/upstream-error';
 import type { AnswerContext } from './dialect';
 import { eventData } from './event-data';

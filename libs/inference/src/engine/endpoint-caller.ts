@@ -2,15 +2,14 @@ import { AppError } from '@libs/errors';
 import { StreamMeter } from '../dialects/answer-billing';
 import { readTokenCount, toTokenCount } from '../dialects/anthropic-messages';
 import {
-  ADAPTER_METHODS,
   TRANSLATIONS,
-  upstreamApiFor,
   type AskableApi,
   type CallableApi,
   type StreamableApi,
   type Translations,
   type UpstreamApi,
 } from '../dialects/dialect-pairs';
+import { ADAPTER_METHODS, upstreamApiFor } from '../providers/upstream-api';
 import type { Answer, AnswerContext } from '../dialects/dialect';
 import { leftEmbeddings } from '../dialects/openai-embeddings';
 import { openTurn, wholeTurn } from '../dialects/conversation-turn';
@@ -19,13 +18,16 @@ import { TranslatedStream } from '../dialects/translated-stream';
 import { translateAnswer } from '../dialects/translated-answer';
 import { withEcho } from '../dialects/upstream-echo';
 import type { AnswerStream } from '../model/answer-stream';
-import type { Turn, TurnRequest } from '../model/conversation-turn';
+import type { Turn } from '../model/conversation-turn';
 import type { InferenceRequest } from './inference-call';
-import type { LeftCharge } from './left-call';
+import type { TurnRequest } from './turn-request';
+import type { LeftCharge } from '../model/left-charge';
 import { NO_LOSS, type LossReport } from '../model/loss-report';
 import { turnEnd } from '../model/turn-end';
 import { DEFAULT_BYOK_FEE, type Share } from '../pricing/byok-fee';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from '../providers/provider';
+import type { ProviderAdapter } from '../providers/provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import type { Api, Endpoint } from '../catalogue/catalogue';
 import type { Candidate } from '../routing/route-plan';
 import { RequestWriter, type Addressed, type Addressee, type WrittenPair } from './request-writer';

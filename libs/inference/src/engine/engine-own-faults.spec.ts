@@ -4,7 +4,8 @@ import type { RoutedRequest } from './inference-call';
 import { SharedCredentials } from '../routing/credential-source';
 import { ProviderHealth } from '../routing/provider-health';
 import { createProviderAdapters } from '../providers';
-import type { ProviderAdapter, UpstreamCall } from '../providers/provider';
+import type { ProviderAdapter } from '../providers/provider';
+import type { UpstreamCall } from '../wire/upstream-call';
 import { UpstreamHttp } from '../wire/upstream-http';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
 

@@ -1,5 +1,6 @@
-import type { Answer, PriceListName } from '../dialects/dialect';
-import type { UpstreamTimeouts } from '../providers/provider';
+import type { Answer } from '../dialects/dialect';
+import type { PriceListName } from '../pricing/price';
+import type { UpstreamTimeouts } from '../wire/upstream-call';
 import type { CredentialScope, OwnCredential } from '../routing/credential-source';
 import type { Candidate, RoutePlan, RoutePolicy, RouteRequest, RoutingPreferences } from '../routing/route-plan';
 import type { AnswerStream } from '../model/answer-stream';

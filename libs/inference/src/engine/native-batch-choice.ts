@@ -1,4 +1,5 @@
-import { upstreamApiFor, type CallableApi, type UpstreamApi } from '../dialects/dialect-pairs';
+import type { CallableApi, UpstreamApi } from '../dialects/dialect-pairs';
+import { upstreamApiFor } from '../providers/upstream-api';
 import type { NativeBatches } from '../providers/native-batch';
 import type { ProviderAdapter } from '../providers/provider';
 import type { Endpoint } from '../catalogue/catalogue';

@@ -4,7 +4,7 @@ import { transcriptBody, type TranscriptUsage } from '../audio/transcript-body';
 import type { Transcription } from '../audio/transcription';
 import type { Answer } from '../dialects/dialect';
 import type { CallerParts } from './endpoint-caller';
-import type { LeftCharge } from './left-call';
+import type { LeftCharge } from '../model/left-charge';
 import type { RoutedRequest, Served } from './inference-call';
 import { DEFAULT_BYOK_FEE } from '../pricing/byok-fee';
 import { formatUsd } from '../pricing/money';

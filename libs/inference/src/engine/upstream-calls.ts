@@ -3,7 +3,7 @@ import { AppError } from '@libs/errors';
 import { spliceMembers } from '../json/json-members';
 import type { InferenceRequest } from './inference-call';
 import { betaHeaderOf } from '../providers/anthropic-betas';
-import type { UpstreamCall, UpstreamTimeouts } from '../providers/provider';
+import type { UpstreamCall, UpstreamTimeouts } from '../wire/upstream-call';
 import type { Endpoint } from '../catalogue/catalogue';
 import type { CredentialSource } from '../routing/credential-source';
 import { KeyOutcomes } from '../routing/key-outcomes';

@@ -1,4 +1,4 @@
-import type { ProviderTool } from '../model/provider-tools';
+import type { ProviderTool } from './tool-uses';
 import type { CacheWrite, PromptKinds } from './prompt-kinds';
 import { charge } from './charge';
 import { reservedAmount, type PicoUsd, type Rate } from './money';

@@ -5,7 +5,7 @@ import { parseJson } from '../json/json-value';
 import { isObject, stringOf } from '../json/loose-values';
 import type { Endpoint, Provider } from '../catalogue/catalogue';
 import { regionOfHost, signatureHeaders, type AwsCredentials } from './aws-signature';
-import type { UpstreamCall } from './provider';
+import type { UpstreamCall } from '../wire/upstream-call';
 
 const SERVICE = 'bedrock';
 

@@ -5,7 +5,7 @@ import { MalformedJson } from '../json/json-grammar';
 import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { base64OfVector } from '../dialects/openai-embeddings-vector';
 import { batchesOf, callInOrder } from '../wire/ordered-calls';
-import type { UpstreamCall, UpstreamResult } from './provider';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { brokenAnswer } from '../wire/upstream-error';
 import type { UpstreamReply } from '../wire/upstream-exchange';
 

@@ -5,7 +5,7 @@ import { Secret } from '@libs/contracts';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY, type ReceivedRequest } from '../testing';
 import { regionOfHost } from './aws-signature';
 import { BedrockProvider } from './bedrock.provider';
-import type { UpstreamCall } from './provider';
+import type { UpstreamCall } from '../wire/upstream-call';
 import { describeConformance } from './testing/conformance';
 import { bedrockEvent, bedrockException } from './testing/event-stream-encoder';
 import { UpstreamHttp } from '../wire/upstream-http';

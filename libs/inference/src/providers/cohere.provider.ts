@@ -2,7 +2,9 @@ import { cohereChatTranslation } from '../dialects/cohere-chat';
 import { joinEmbedAnswers, toEmbedBatches } from '../dialects/cohere-embed';
 import { JsonExchange } from '../wire/json-exchange';
 import { callInOrder } from '../wire/ordered-calls';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { upstreamError } from '../wire/upstream-error';
 import type { UpstreamHttp } from '../wire/upstream-http';
 

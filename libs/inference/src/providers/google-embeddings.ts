@@ -7,7 +7,7 @@ import { isObject, objectOf, type JsonObject } from '../json/loose-values';
 import { readMediaUrl } from '../model/media-url';
 import { base64OfVector } from '../dialects/openai-embeddings-vector';
 import type { Endpoint } from '../catalogue/catalogue';
-import type { UpstreamResult } from './provider';
+import type { UpstreamResult } from '../wire/upstream-call';
 import { brokenAnswer } from '../wire/upstream-error';
 
 /** An OpenAI-shaped request for embeddings, as far as Google's APIs have a word for it. */

@@ -1,4 +1,5 @@
-import type { UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { googleError } from '../dialects/google-generate-content/google-error';
 import type { UpstreamHttp } from '../wire/upstream-http';
 

@@ -17,7 +17,9 @@ import {
 import { GoogleRest } from './google-rest';
 import { VertexAccess, vertexModelName } from './google-vertex-access';
 import { batchesOf, callInOrder } from '../wire/ordered-calls';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { tierHeader } from './tier-header';
 import type { UpstreamHttp } from '../wire/upstream-http';
 import { VertexVideos } from './videos/vertex-videos';

@@ -14,7 +14,9 @@ import { googleError, isGoneFile } from '../dialects/google-generate-content/goo
 import { apiKeyCredential, GoogleRest } from './google-rest';
 import type { NativeBatches } from './native-batch';
 import { batchesOf, callInOrder } from '../wire/ordered-calls';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { GoogleSpeech } from './speech/google-speech';
 import type { UpstreamHttp } from '../wire/upstream-http';
 import { GoogleVideos } from './videos/google-videos';

@@ -4,7 +4,9 @@ import { asBearer, JsonExchange, type Authenticate } from '../wire/json-exchange
 import type { BatchManners } from './batch-rest';
 import type { NativeBatches } from './native-batch';
 import { OpenAiBatches, type OpenAiBatchOptions } from './openai-batch';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { OpenAiSpeech } from './speech/openai-speech';
 import { upstreamError } from '../wire/upstream-error';
 import type { UpstreamHttp } from '../wire/upstream-http';

@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import { MalformedJson } from '../json/json-grammar';
 import type { Provider } from '../catalogue/catalogue';
 import { EventStreamDecoder, MalformedEventStream, type EventStreamMessage } from './event-stream-decoder';
-import type { UpstreamStream } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import { brokenAnswer } from '../wire/upstream-error';
 
 /** Turns a message into the bytes of a server-sent event. Throws AppError for a message that tells of an error. */

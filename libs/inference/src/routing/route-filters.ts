@@ -1,5 +1,6 @@
 import { mostPromptTokens } from '../model/estimate';
-import { keepsFiles, type ProviderTool } from '../model/provider-tools';
+import { keepsFiles } from '../model/provider-tools';
+import type { ProviderTool } from '../pricing/tool-uses';
 import { ownAccountNeed } from './account-references';
 import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';

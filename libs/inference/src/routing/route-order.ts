@@ -4,7 +4,8 @@ import type { StatisticsView } from './provider-statistics';
 import type { Contender } from './route-contender';
 import { rankIn } from './route-names';
 import { PERCENTILES, type Cutoffs, type SortKey, type StickyKey } from './route-request';
-import { supportsParameter, traitsOf, typicalPrice } from '../catalogue/endpoint-traits';
+import { supportsParameter, traitsOf } from '../catalogue/endpoint-traits';
+import { typicalPrice } from './typical-price';
 import type { StickyView } from './sticky-routes';
 
 /** What a request wants of an order. */

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AppError } from '@libs/errors';
 import type { Provider } from '../catalogue/catalogue';
-import type { UpstreamCall, UpstreamResult, UpstreamStream } from '../providers/provider';
+import type { UpstreamStream } from './upstream-stream';
+import type { UpstreamCall, UpstreamResult } from './upstream-call';
 import { upstreamError } from './upstream-error';
 import type { UpstreamHttp } from './upstream-http';
 

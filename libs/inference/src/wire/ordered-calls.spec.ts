@@ -1,6 +1,6 @@
 import { anEndpoint } from '../testing';
 import { batchesOf, callInOrder } from './ordered-calls';
-import type { UpstreamCall } from '../providers/provider';
+import type { UpstreamCall } from './upstream-call';
 
 const call = (signal: AbortSignal = new AbortController().signal) => ({
   endpoint: anEndpoint(),

@@ -1,5 +1,5 @@
 import { callAbandoned, Cancellation } from '../model/cancellation';
-import type { UpstreamCall } from '../providers/provider';
+import type { UpstreamCall } from './upstream-call';
 
 /**
  * Several upstream calls for one request, a few at a time, their results in the order of the items. All of them

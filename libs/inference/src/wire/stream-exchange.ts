@@ -3,7 +3,7 @@ import type { AppError } from '@libs/errors';
 import type { Dispatcher } from 'undici';
 import { BodyCollector } from './body-collector';
 import { callAbandoned } from '../model/cancellation';
-import type { UpstreamStream } from '../providers/provider';
+import type { UpstreamStream } from './upstream-stream';
 import { Exchange, LARGEST_ERROR_BODY, type ExchangeOptions, type UpstreamReply } from './upstream-exchange';
 
 /** More than this waiting to be read stops the upstream until it is. */

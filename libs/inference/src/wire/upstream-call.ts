@@ -26,3 +26,9 @@ export interface UpstreamCall {
 
 /** A call whose body is given beside it. */
 export type UpstreamCallHead = Omit<UpstreamCall, 'body'>;
+
+/** A whole answer with a 2xx status. */
+export interface UpstreamResult {
+  readonly status: number;
+  readonly body: Buffer;
+}

@@ -3,7 +3,7 @@ import { callCancelled } from '../model/cancellation';
 import { keptBytes } from '../model/kept-bytes';
 import { atTurnEnd } from '../model/turn-end';
 import type { Provider } from '../catalogue/catalogue';
-import type { UpstreamStream } from '../providers/provider';
+import type { UpstreamStream } from './upstream-stream';
 import type { UpstreamCall, UpstreamCallHead } from './upstream-call';
 import { ReplyBudget } from './reply-budget';
 import { tooManyCalls } from './upstream-error';

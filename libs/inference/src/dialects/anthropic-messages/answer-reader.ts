@@ -1,6 +1,6 @@
 import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import { toFinishReason } from '../../model/finish-reason';
-import { ToolCounter, type ProviderTool, type ToolUses } from '../../model/provider-tools';
+import { ToolCounter, type ProviderTool, type ToolUses } from '../../pricing/tool-uses';
 import { brokenAnswer, errorInside } from '../../wire/upstream-error';
 import type { Endpoint, Provider } from '../../catalogue/catalogue';
 import { readCitation } from './content-reader';

@@ -2,7 +2,7 @@ import { toFinishReason } from '../../model/finish-reason';
 import type { AnswerStream } from '../../model/answer-stream';
 import type { LossLog } from '../../model/loss-report';
 import { SHARED_ACCOUNT } from '../../model/provider-account';
-import type { UpstreamStream } from '../../providers/provider';
+import type { UpstreamStream } from '../../wire/upstream-stream';
 import { brokenAnswer } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';

@@ -1,4 +1,4 @@
-import type { ToolUses } from '../../model/provider-tools';
+import type { ToolUses } from '../../pricing/tool-uses';
 import type { Usage } from '../../pricing/usage';
 import { isByok, upstreamCostText } from '../../pricing/byok-fee';
 import { formatUsd, usdNumber } from '../../pricing/money';

@@ -1,9 +1,9 @@
 import type { AppError } from '@libs/errors';
 import { toFinishReason } from '../../model/finish-reason';
-import { ToolCounter, type ProviderTool } from '../../model/provider-tools';
+import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
 import { emptyUsage } from '../../pricing/usage';
 import { tokensOfBytes } from '../../model/estimate';
-import type { UpstreamStream } from '../../providers/provider';
+import type { UpstreamStream } from '../../wire/upstream-stream';
 import { ownMembers, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
 import { JsonCursor } from '../../json/json-cursor';

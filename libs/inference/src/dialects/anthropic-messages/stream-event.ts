@@ -1,4 +1,4 @@
-import type { ProviderTool } from '../../model/provider-tools';
+import type { ProviderTool } from '../../pricing/tool-uses';
 import { JsonCursor } from '../../json/json-cursor';
 import { MalformedJson } from '../../json/json-grammar';
 import type { ByteEdit, JsonMember, ScannedObject } from '../../json/json-members';

@@ -1,7 +1,7 @@
 import type { AnswerEvent } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import { toFinishReason } from '../../model/finish-reason';
-import { ToolCounter } from '../../model/provider-tools';
+import { ToolCounter } from '../../pricing/tool-uses';
 import { brokenAnswer, errorInside } from '../../wire/upstream-error';
 import type { Endpoint } from '../../catalogue/catalogue';
 import { parseJson } from '../../json/json-value';

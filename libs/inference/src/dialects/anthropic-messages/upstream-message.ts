@@ -1,6 +1,7 @@
 import type { AppError } from '@libs/errors';
 import type { Provider } from '../../catalogue/catalogue';
-import { ToolCounter, toolOfType, type ProviderTool, type ToolUses } from '../../model/provider-tools';
+import { toolOfType } from '../../model/provider-tools';
+import { ToolCounter, type ProviderTool, type ToolUses } from '../../pricing/tool-uses';
 import { JsonCursor } from '../../json/json-cursor';
 import { MalformedJson } from '../../json/json-grammar';
 import { parseJson } from '../../json/json-value';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { AnswerPart } from '../../model/canonical-answer';
 import type { CanonicalRequest } from '../../model/canonical-request';
 import { LossLog } from '../../model/loss-report';
-import type { UpstreamStream } from '../../providers/provider';
+import type { UpstreamStream } from '../../wire/upstream-stream';
 import {
   aModel,
   anEndpoint,

@@ -1,4 +1,5 @@
-import { ToolCounter, toolOfItem, type ProviderTool } from '../../model/provider-tools';
+import { toolOfItem } from '../../model/provider-tools';
+import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
 import type { BilledUnits } from '../../pricing/price';
 import { JsonCursor } from '../../json/json-cursor';
 import { objectOf, stringOf, type JsonObject } from '../../json/loose-values';

@@ -1,6 +1,6 @@
 import type { AppError } from '@libs/errors';
-import type { UpstreamStream } from '../../providers/provider';
-import { mostUses } from '../../model/provider-tools';
+import type { UpstreamStream } from '../../wire/upstream-stream';
+import { mostUses } from '../../pricing/tool-uses';
 import { errorInside, readComplaintAt, type UpstreamComplaint } from '../../wire/upstream-error';
 import { StreamMeter } from '../answer-billing';
 import type { AnswerContext } from '../dialect';

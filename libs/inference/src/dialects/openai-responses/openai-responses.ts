@@ -1,5 +1,5 @@
 import type { AnswerStream } from '../../model/answer-stream';
-import type { UpstreamStream } from '../../providers/provider';
+import type { UpstreamStream } from '../../wire/upstream-stream';
 import { brokenAnswer, errorInside, readComplaintAt } from '../../wire/upstream-error';
 import { billAnswer } from '../answer-billing';
 import { NOTHING_SEEN } from '../seen-output';

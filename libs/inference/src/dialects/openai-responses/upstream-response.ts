@@ -1,5 +1,5 @@
 import type { FinishReason } from '../../model/finish-reason';
-import { ToolCounter, type ToolUses } from '../../model/provider-tools';
+import { ToolCounter, type ToolUses } from '../../pricing/tool-uses';
 import type { AnswerContext } from '../dialect';
 import type { JsonCursor } from '../../json/json-cursor';
 import {
