@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { storedText } from '../generations/stored-text';
+import { storedText } from './stored-text';
 
 /** Who says to be calling, for the record of the call; nothing here is checked, and nothing is passed on. */
 export interface CallClient {

@@ -5,7 +5,7 @@ import { AuditRepository, type BegunAuditEntry, type NewAuditEntry } from '@libs
 import { fromHttpFramework } from '@libs/platform';
 import type { FastifyReply } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
-import { principalOf, type AuthenticatedRequest } from '../auth/caller.decorator';
+import { principalOf, type AuthenticatedRequest } from '../http/authenticated-request';
 
 /** UUIDs and hashes: what our ids look like. A caller may have put anything there, even a key. */
 const ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})$/i;
