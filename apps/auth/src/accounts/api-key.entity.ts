@@ -1,7 +1,7 @@
 import type { ApiKeyKind, LimitReset, RoutingPolicy } from '@libs/contracts';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
-import { OrganizationEntity } from '../organizations/organization.entity';
-import { WorkspaceEntity } from '../workspaces/workspace.entity';
+import { OrganizationEntity } from './organization.entity';
+import { WorkspaceEntity } from './workspace.entity';
 
 @Entity({ name: 'api_keys' })
 @ForeignKey(() => OrganizationEntity, ['organizationId'], ['id'], { name: 'api_keys_organization' })

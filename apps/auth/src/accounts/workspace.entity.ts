@@ -1,6 +1,6 @@
 import type { RoutingPolicy, WorkspaceSettings } from '@libs/contracts';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
-import { OrganizationEntity } from '../organizations/organization.entity';
+import { OrganizationEntity } from './organization.entity';
 
 @Entity({ name: 'workspaces' })
 @ForeignKey(() => OrganizationEntity, ['organizationId'], ['id'], { name: 'workspaces_organization' })

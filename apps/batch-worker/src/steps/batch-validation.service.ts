@@ -5,8 +5,8 @@ import { CatalogueSource, toolRate, type Api } from '@libs/inference';
 import { BatchesRepository, type BatchLine, type BatchWork, type Session } from '@libs/persistence';
 import { ServicesEnv, validateInstance } from '@libs/platform';
 import { NativeChoiceService } from '../native/native-choice.service';
-import { BatchLineRules, type BatchRoute } from './batch-line-rules';
-import { reportInconsistent } from './inconsistent-batches';
+import { BatchLineRules, type BatchRoute } from '../batches/batch-line-rules';
+import { reportInconsistent } from '../batches/inconsistent-batches';
 
 const LEASE_MS = 60_000;
 /** A page is read and checked in far less than the lease, and gives other work a turn in between. */

@@ -2,15 +2,15 @@ import { Injectable, Logger } from '@nestjs/common';
 import { compactVerify } from 'jose';
 import type { ExchangeTokenRequest, ExchangeTokenResponse, TokenGrant } from '@libs/contracts';
 import { KeysRepository } from '../keys/keys.repository';
-import { signAccessToken } from '../tokens/access-tokens';
-import { sealAnswer } from '../tokens/sealing-keys';
-import { TokenKeysService } from '../tokens/token-keys.service';
-import { compileCondition } from './condition';
-import { IssuerKeySets } from './issuer-key-sets';
-import { judgeClaims, type AdmittedToken } from './judge-claims';
-import { PoliciesRepository, type EnabledPolicy } from './policies.repository';
-import { decodeSubjectToken, type DecodedToken } from './subject-token';
-import { UsedTokenIdsRepository } from './used-token-ids.repository';
+import { signAccessToken } from './access-tokens';
+import { sealAnswer } from './sealing-keys';
+import { TokenKeysService } from './token-keys.service';
+import { compileCondition } from '../workload-identity/condition';
+import { IssuerKeySets } from '../workload-identity/issuer-key-sets';
+import { judgeClaims, type AdmittedToken } from '../workload-identity/judge-claims';
+import { PoliciesRepository, type EnabledPolicy } from '../workload-identity/policies.repository';
+import { decodeSubjectToken, type DecodedToken } from '../workload-identity/subject-token';
+import { UsedTokenIdsRepository } from '../workload-identity/used-token-ids.repository';
 
 /**
  * Subject tokens for access tokens (interface §4.12, RFC 8693).

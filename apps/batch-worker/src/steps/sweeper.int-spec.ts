@@ -19,10 +19,10 @@ import {
 import { captureLog } from '@libs/platform/testing';
 import type { NativeRemovalService } from '../native/native-removal.service';
 import { BatchRunnerService } from './batch-runner.service';
-import type { BatchStopperService } from './batch-stopper.service';
+import type { BatchStopperService } from '../batches/batch-stopper.service';
 import type { BatchValidationService } from './batch-validation.service';
-import { FinalizerService } from './finalizer.service';
-import type { ManagedLaneService } from './managed-lane.service';
+import { FinalizerService } from '../batches/finalizer.service';
+import type { ManagedLaneService } from '../batches/managed-lane.service';
 import { SweeperService } from './sweeper.service';
 
 describe(SweeperService.name, () => {

@@ -1,10 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { BatchesRepository } from '@libs/persistence';
 import { NativeRemovalService } from '../native/native-removal.service';
-import { BatchStopperService } from './batch-stopper.service';
+import { BatchStopperService } from '../batches/batch-stopper.service';
 import { BatchValidationService } from './batch-validation.service';
-import { FinalizerService } from './finalizer.service';
-import { ManagedLaneService } from './managed-lane.service';
+import { FinalizerService } from '../batches/finalizer.service';
+import { ManagedLaneService } from '../batches/managed-lane.service';
 
 /** Takes a batch one step further, whichever step is due: the row says, never the message. */
 @Injectable()
