@@ -24,6 +24,40 @@ const packageOnlyIn = (name, packages, allowed, comment) => ({
   to: { path: `(^|/)node_modules/(@types/)?${packages}/` },
 });
 
+/**
+ * The folders of the inference library from the lowest to the highest, each with the reason why it stands there. Those
+ * of one row do not import each other.
+ */
+const inferenceLayers = [
+  [['json', 'The JSON toolkit knows bytes and grammar only, so that any layer may read a body with it.']],
+  [['pricing', 'A price is arithmetic over counted tokens: who counted them, and from which answer, does not matter.']],
+  [['catalogue', 'The catalogue states facts about models and endpoints; how they are called is decided above it.']],
+  [['model', 'The canonical model belongs to no dialect and no provider, else each of them would know the others.']],
+  [['wire', 'How bytes get to an upstream and back is the same for every dialect, so it knows none.']],
+  [
+    ['dialects', 'A dialect turns bytes into the model and back: pure functions, tested without a provider.'],
+    ['audio', 'Recordings and transcripts are no conversation: no dialect needs them, and they need no dialect.'],
+    ['videos', 'A video job is no conversation: no dialect needs it, and it needs no dialect.'],
+  ],
+  [['providers', 'An adapter speaks one wire protocol for one call; which call that is, routing decides.']],
+  [['routing', 'Routing plans and remembers outcomes but calls nobody, so that a plan can be tested as a value.']],
+  [['engine', 'The engine makes the calls. Everything may be used here, and nothing below may call back into it.']],
+];
+
+const inferenceRules = inferenceLayers.flatMap((row, height) =>
+  row.map(([folder, comment]) => {
+    const lower = inferenceLayers.slice(0, height).flat();
+    const allowed = [folder, ...lower.map(([name]) => name)];
+    return {
+      name: `inference-${folder}-imports-only-lower-layers`,
+      comment,
+      severity: 'error',
+      from: { path: `^libs/inference/src/${folder}/`, ...production },
+      to: { path: '^libs/inference/src/', pathNot: `^libs/inference/src/(${allowed.join('|')})/` },
+    };
+  }),
+);
+
 const kindMayNotImport = (name, from, to, comment) => ({
   name,
   comment,
@@ -135,6 +169,27 @@ module.exports = {
       severity: 'error',
       from: {},
       to: { circular: true },
+    },
+
+    // The layers inside inference (docs/adr/0047-inference-has-layers.md). Type-only imports count too.
+    ...inferenceRules,
+    {
+      name: 'inference-has-only-layers',
+      comment: 'A file outside the layers would escape their order; only the index stands above them.',
+      severity: 'error',
+      from: {
+        path: '^libs/inference/src/',
+        pathNot: [
+          spec,
+          testSupport,
+          '^libs/inference/src/index\\.ts$',
+          `^libs/inference/src/(${inferenceLayers
+            .flat()
+            .map(([folder]) => folder)
+            .join('|')})/`,
+        ],
+      },
+      to: {},
     },
 
     // The direction inside an app: controller or consumer → service → port → adapter.

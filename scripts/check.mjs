@@ -9,6 +9,12 @@ import { fileURLToPath } from 'node:url';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const bin = (path) => join(root, 'node_modules', path);
+const cruise = (config, ...folders) => [
+  bin('dependency-cruiser/bin/dependency-cruiser.mjs'),
+  '--config',
+  config,
+  ...folders,
+];
 const sourceFolders = ['apps', 'libs', 'tools', 'scripts', 'bench', 'test'].filter((folder) =>
   existsSync(join(root, folder)),
 );
@@ -19,10 +25,8 @@ const unitTests = ['--config', 'jest.shares.config.cjs', '--silent', '--maxWorke
 /** What uses one core comes first; what uses them all last, when the unit tests may have ended. */
 const fillers = [
   ['format', [bin('oxfmt/bin/oxfmt'), '--check', '.']],
-  [
-    'dependency rules',
-    [bin('dependency-cruiser/bin/dependency-cruiser.mjs'), '--config', '.dependency-cruiser.cjs', ...sourceFolders],
-  ],
+  ['dependency rules', cruise('.dependency-cruiser.cjs', ...sourceFolders)],
+  ['folder circles', cruise('.dependency-circles.cjs', 'apps')],
   // A second checker would check again what the first knows.
   ['types', [bin('typescript/bin/tsc'), '-p', 'tsconfig.json', '--checkers', '1']],
   ['lint', [bin('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings']],

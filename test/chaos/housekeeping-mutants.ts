@@ -9,7 +9,7 @@ export const housekeepingMutants: readonly Mutant[] = [
     find: '      this.failed(id, error);\n      return false;',
     replace: '      throw error;',
     project: 'integration',
-    spec: 'apps/batch-worker/src/batches/sweeper',
+    spec: 'apps/batch-worker/src/steps/sweeper',
     test: 'takes up a batch that stands behind one that throws',
   },
   {
@@ -19,7 +19,7 @@ export const housekeepingMutants: readonly Mutant[] = [
     find: 'return [...this.rests].filter(([, rest]) => rest.untilMs > nowMs).map(([id]) => id);',
     replace: 'return [];',
     project: 'integration',
-    spec: 'apps/batch-worker/src/batches/sweeper',
+    spec: 'apps/batch-worker/src/steps/sweeper',
     test: 'reaches the batch behind a hundred that throw',
   },
   {
@@ -149,7 +149,7 @@ export const housekeepingMutants: readonly Mutant[] = [
     find: 'AND id <> ALL($3::text[])\n              AND (upstream_requested_at',
     replace: 'AND id <> ALL($3::text[]) AND false\n              AND (upstream_requested_at',
     project: 'integration',
-    spec: 'apps/batch-worker/src/batches/sweeper',
+    spec: 'apps/batch-worker/src/steps/sweeper',
     test: 'takes up a deletion at a provider whose message was lost',
   },
   {

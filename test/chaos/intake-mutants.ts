@@ -115,11 +115,11 @@ export const intakeMutants: readonly Mutant[] = [
   {
     name: 'loss-3',
     defect: 'a batch with a gap in its lines is begun',
-    file: 'apps/batch-worker/src/batches/batch-validation.service.ts',
+    file: 'apps/batch-worker/src/steps/batch-validation.service.ts',
     find: 'if (line.seq !== count) return lossAt(work, count);',
     replace: 'count = line.seq;',
     project: 'unit',
-    spec: 'apps/batch-worker/src/batches/batch-validation.service',
+    spec: 'apps/batch-worker/src/steps/batch-validation.service',
     test: 'fails it',
   },
   {

@@ -153,11 +153,11 @@ export const laneMutants: readonly Mutant[] = [
   {
     name: 'lane-account-400',
     defect: 'an account problem reported as 400 ends the line',
-    file: 'libs/inference/src/providers/account-trouble.ts',
+    file: 'libs/inference/src/wire/account-trouble.ts',
     find: 'if (status !== 400) return status;',
     replace: 'if (status !== 0) return status;',
     project: 'unit',
-    spec: 'libs/inference/src/providers/upstream-error',
+    spec: 'libs/inference/src/wire/upstream-error',
     test: 'is retryable and hides the provider words',
   },
   {

@@ -1,9 +1,9 @@
 import type { Mutant } from './mutant';
 
-const ENGINE = 'libs/inference/src/engine.ts';
-const OWN_FAULTS = 'libs/inference/src/engine-own-faults';
+const ENGINE = 'libs/inference/src/engine/engine.ts';
+const OWN_FAULTS = 'libs/inference/src/engine/engine-own-faults';
 const CALL_FAILURE = 'apps/gateway/src/inference/call-failure';
-const TIERS = 'libs/inference/src/engine-tiers';
+const TIERS = 'libs/inference/src/engine/engine-tiers';
 
 /** Defects of whose fault a failure is, of what is said of a failed call, and of service tiers. */
 export const routingMutants: readonly Mutant[] = [
@@ -30,27 +30,27 @@ export const routingMutants: readonly Mutant[] = [
   {
     name: 'route-own-fault-words',
     defect: 'a call that could not be made here is reported as an unavailable provider',
-    file: 'libs/inference/src/providers/upstream-exchange.ts',
+    file: 'libs/inference/src/wire/upstream-exchange.ts',
     find: '    if (!isConnectionFault(code)) return notSent(provider, code, error);\n',
     replace: '',
     project: 'unit',
-    spec: 'libs/inference/src/providers/stream-exchange',
+    spec: 'libs/inference/src/wire/stream-exchange',
     test: 'knows by EMFILE whose fault the end of a connection is',
   },
   {
     name: 'route-no-http',
     defect: 'an upstream that answers no HTTP counts as a fault of our own',
-    file: 'libs/inference/src/providers/upstream-fault.ts',
+    file: 'libs/inference/src/wire/upstream-fault.ts',
     find: '|HTTPParserError)$/',
     replace: ')$/',
     project: 'unit',
-    spec: 'libs/inference/src/engine-broken-upstreams',
+    spec: 'libs/inference/src/engine/engine-broken-upstreams',
     test: 'answers no HTTP',
   },
   {
     name: 'route-unsendable',
     defect: 'requests that the HTTP client refuses take the connections of their provider with them',
-    file: 'libs/inference/src/providers/upstream-exchange.ts',
+    file: 'libs/inference/src/wire/upstream-exchange.ts',
     find: '    if (flaw !== null) return this.fail(notSent(this.options.provider, flaw));\n',
     replace: '',
     project: 'unit',
@@ -60,7 +60,7 @@ export const routingMutants: readonly Mutant[] = [
   {
     name: 'route-attempt-status',
     defect: 'an attempt has another status than the answer',
-    file: 'libs/inference/src/model/attempt.ts',
+    file: 'libs/inference/src/routing/attempt.ts',
     find: 'error === null ? 200 : callStatus(api, error)',
     replace: 'error === null ? 200 : error.status',
     project: 'unit',
@@ -84,7 +84,7 @@ export const routingMutants: readonly Mutant[] = [
     find: 'throw noteAttempts(callCancelled(), attempts);',
     replace: 'throw callCancelled();',
     project: 'unit',
-    spec: 'libs/inference/src/engine',
+    spec: 'libs/inference/src/engine/engine',
     test: 'remembers whom it asked when the caller leaves before the next one is',
   },
   {

@@ -55,11 +55,11 @@ export const streamMutants: readonly Mutant[] = [
   {
     name: 'stream-6',
     defect: 'a call that its caller leaves costs nothing where no leftover read is free',
-    file: 'libs/inference/src/providers/upstream-exchange.ts',
+    file: 'libs/inference/src/wire/upstream-exchange.ts',
     find: 'if (this.leftover === null) this.fail(callAbandoned());',
     replace: 'if (this.leftover === null) this.fail(callCancelled());',
     project: 'unit',
-    spec: 'libs/inference/src/providers/leftover-exchange',
+    spec: 'libs/inference/src/wire/leftover-exchange',
     test: 'ends at once, abandoned, where no place is free',
   },
   {

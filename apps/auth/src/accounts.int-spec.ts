@@ -2,13 +2,13 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { createDataSource, Database } from '@libs/persistence';
 import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
-import { ApiKeyEntity } from './keys/api-key.entity';
+import { ApiKeyEntity } from './accounts/api-key.entity';
 import { KeysRepository, type NewKey } from './keys/keys.repository';
-import { OrganizationEntity } from './organizations/organization.entity';
+import { OrganizationEntity } from './accounts/organization.entity';
 import { OrganizationsRepository } from './organizations/organizations.repository';
 import { WorkspaceBudgetEntity } from './workspaces/workspace-budget.entity';
 import { WorkspaceMemberEntity } from './workspaces/workspace-member.entity';
-import { WorkspaceEntity } from './workspaces/workspace.entity';
+import { WorkspaceEntity } from './accounts/workspace.entity';
 import { WorkspacesRepository } from './workspaces/workspaces.repository';
 
 const UNKNOWN_ID = '4b6c3a52-5a3f-4c1b-8a55-2f9f5a1c0000';

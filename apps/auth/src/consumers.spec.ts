@@ -18,7 +18,7 @@ import { IssuersConsumer } from './workload-identity/issuers.consumer';
 import { IssuersService } from './workload-identity/issuers.service';
 import { PoliciesConsumer } from './workload-identity/policies.consumer';
 import { PoliciesService } from './workload-identity/policies.service';
-import { TokenExchangeService } from './workload-identity/token-exchange.service';
+import { TokenExchangeService } from './tokens/token-exchange.service';
 import { BudgetsConsumer } from './workspaces/budgets.consumer';
 import { BudgetsService } from './workspaces/budgets.service';
 import { MembersConsumer } from './workspaces/members.consumer';

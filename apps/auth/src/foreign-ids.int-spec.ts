@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { answersToForeign, openTwoTenants, type TwoTenants } from '@libs/persistence/testing';
-import { ApiKeyEntity } from './keys/api-key.entity';
+import { ApiKeyEntity } from './accounts/api-key.entity';
 import { KeysRepository } from './keys/keys.repository';
-import { OrganizationEntity } from './organizations/organization.entity';
+import { OrganizationEntity } from './accounts/organization.entity';
 import { FederationPolicyEntity } from './workload-identity/federation-policy.entity';
 import { IdentityIssuerEntity } from './workload-identity/identity-issuer.entity';
 import { IssuersRepository } from './workload-identity/issuers.repository';
@@ -11,7 +11,7 @@ import { BudgetsRepository } from './workspaces/budgets.repository';
 import { MembersRepository } from './workspaces/members.repository';
 import { WorkspaceBudgetEntity } from './workspaces/workspace-budget.entity';
 import { WorkspaceMemberEntity } from './workspaces/workspace-member.entity';
-import { WorkspaceEntity } from './workspaces/workspace.entity';
+import { WorkspaceEntity } from './accounts/workspace.entity';
 import { WorkspacesRepository } from './workspaces/workspaces.repository';
 
 const ENTITIES = [ApiKeyEntity, WorkspaceEntity, IdentityIssuerEntity, FederationPolicyEntity];

@@ -2,12 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { createDataSource, Database } from '@libs/persistence';
 import { createTestDatabase, DatabaseProxy, type TestDatabase } from '@libs/persistence/testing';
-import { ApiKeyEntity } from './keys/api-key.entity';
+import { ApiKeyEntity } from './accounts/api-key.entity';
 import { KeysRepository, type NewKey } from './keys/keys.repository';
 import { AuthorizationCodeEntity } from './oauth/authorization-code.entity';
 import { AuthorizationCodesRepository } from './oauth/authorization-codes.repository';
 import { OauthAppEntity } from './oauth/oauth-app.entity';
-import { OrganizationEntity } from './organizations/organization.entity';
+import { OrganizationEntity } from './accounts/organization.entity';
 import { OrganizationsRepository } from './organizations/organizations.repository';
 import { FederationPolicyEntity } from './workload-identity/federation-policy.entity';
 import { IdentityIssuerEntity } from './workload-identity/identity-issuer.entity';
@@ -15,7 +15,7 @@ import { IssuersRepository } from './workload-identity/issuers.repository';
 import { PoliciesRepository } from './workload-identity/policies.repository';
 import { WorkspaceBudgetEntity } from './workspaces/workspace-budget.entity';
 import { WorkspaceMemberEntity } from './workspaces/workspace-member.entity';
-import { WorkspaceEntity } from './workspaces/workspace.entity';
+import { WorkspaceEntity } from './accounts/workspace.entity';
 import { WorkspacesRepository } from './workspaces/workspaces.repository';
 
 const ENTITIES = [

@@ -15,17 +15,17 @@ import {
   Readiness,
 } from '@libs/platform';
 import { BatchKeys } from './batches/batch-keys';
-import { BatchRunnerService } from './batches/batch-runner.service';
+import { BatchRunnerService } from './steps/batch-runner.service';
 import { BatchStopperService } from './batches/batch-stopper.service';
-import { BatchValidationService } from './batches/batch-validation.service';
-import { BatchesConsumer } from './batches/batches.consumer';
+import { BatchValidationService } from './steps/batch-validation.service';
+import { BatchesConsumer } from './steps/batches.consumer';
 import { FinalizerService } from './batches/finalizer.service';
 import { HoldWatchService } from './batches/hold-watch.service';
 import { LaneReporterService } from './batches/lane-reporter.service';
 import { LineRunnerService } from './batches/line-runner.service';
 import { ManagedLaneService } from './batches/managed-lane.service';
 import { PartitionKeeperService } from './batches/partition-keeper.service';
-import { SweeperService } from './batches/sweeper.service';
+import { SweeperService } from './steps/sweeper.service';
 import { NativeChoiceService } from './native/native-choice.service';
 import { NativeCollectionService } from './native/native-collection.service';
 import { NativeFundsService } from './native/native-funds.service';

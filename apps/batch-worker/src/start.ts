@@ -9,7 +9,7 @@ import { HoldWatchService } from './batches/hold-watch.service';
 import { LaneReporterService } from './batches/lane-reporter.service';
 import { ManagedLaneService } from './batches/managed-lane.service';
 import { PartitionKeeperService } from './batches/partition-keeper.service';
-import { SweeperService } from './batches/sweeper.service';
+import { SweeperService } from './steps/sweeper.service';
 import { createInference } from './create-inference';
 import { NativeLaneService } from './native/native-lane.service';
 

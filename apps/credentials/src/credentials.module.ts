@@ -13,7 +13,7 @@ import { IntakeKeys } from './vault/intake-keys';
 import { IntakeSeedEntity } from './vault/intake-seed.entity';
 import { IntakeSeeds } from './vault/intake-seeds';
 import { parseKeyRing } from './vault/key-ring';
-import { KeyWrapper } from './vault/key-wrapper';
+import { KeyWrapper } from './key-services/key-wrapper';
 import { KeyVerdictsRepository } from './vault/key-verdicts.repository';
 import { KeyVerdictsService } from './vault/key-verdicts.service';
 import { OpeningService } from './vault/opening.service';

@@ -1,138 +1,143 @@
-export * from './engine';
-export { NativeBatchCaller, type NativeLane, type NativeRequest } from './native-batch-caller';
-export { prefersNativeBatch } from './native-batch-choice';
-export type { CallerParts } from './endpoint-caller';
-export type {
-  LostOrder,
-  NativeBatchAccess,
-  NativeBatches,
-  NativeJob,
-  NativeLine,
-  NativeOrder,
-} from './providers/native-batch';
-export { messageErrorBody, readTokenCount, toTokenCount, type MessageErrorBody } from './dialects/anthropic-messages';
-export type { Answer, AnswerContext, PriceListName } from './dialects/dialect';
-export { JsonCursor, MAX_JSON_DEPTH, MalformedJson } from './dialects/json-cursor';
-export * from './dialects/json-members';
-export type { AnswerStream, StreamOutcome, TerminalState } from './model/answer-stream';
+// What the library promises, from the lowest layer to the highest: only what is imported from outside.
+export { JsonCursor, MalformedJson } from './json/json-cursor';
+export { findMember, findValue, scanMembers, spliceMembers } from './json/json-members';
+export { byokCost, countedCost, countedShare, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
+export { estimatedPrice, formatUsd, parseRate, parseUsd, usdNumber, type PicoUsd, type Rate } from './pricing/money';
+export { priceUsage, toolRate, type BilledUnits, type Cost, type PriceList } from './pricing/price';
+export { priceExpected, type ExpectedUse } from './pricing/price-estimate';
+export { highestPricesFor, pricesFor } from './pricing/price-overrides';
+export type { PromptKinds } from './pricing/prompt-kinds';
+export type { ProviderTool } from './pricing/tool-uses';
+export { emptyUsage, type Usage } from './pricing/usage';
 export {
-  callerSideOf,
-  upstreamApiFor,
-  type CallableApi,
-  type StreamableApi,
-  type UpstreamApi,
-} from './dialects/dialect-pairs';
-export { totalOf, type Bill, type CallerTranslation, type StreamWriter, type ToolBill } from './dialects/translation';
-export { failureEvents, type UnansweredCall } from './dialects/unanswered-call';
+  BATCH_SUFFIX,
+  Catalogue,
+  parseCatalogue,
+  type Api,
+  type Endpoint,
+  type Model,
+  type Provider,
+} from './catalogue/catalogue';
+export { CatalogueError } from './catalogue/catalogue-error';
+export {
+  isEmbeddingsModel,
+  toBatchModelEntry,
+  toModality,
+  toModelEntry,
+  type ModelEntry,
+} from './catalogue/catalogue-listing';
+export { CatalogueSource } from './catalogue/catalogue-source';
+export { isStandardTier, tierNamed, traitsOf } from './catalogue/endpoint-traits';
+export { managedLanePrices } from './catalogue/managed-lane';
 export { AnswerFold } from './model/answer-fold';
-export { turnBody, type Turn, type TurnRequest, type TurnResult } from './model/conversation-turn';
-export {
-  endOfAnswer,
-  wordsOfAnswer,
-  wordsOfStream,
-  type AnswerEnd,
-  type AnswerWords,
-  type SaidCall,
-} from './dialects/answer-words';
-export type { Attempt } from './model/attempt';
+export type { AnswerStream, StreamOutcome, TerminalState } from './model/answer-stream';
 export { callStatus } from './model/call-status';
-export { callAbandoned, callCancelled, Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
-export { maxTokensOf } from './dialects/anthropic-messages/request-members';
+export { callCancelled, Cancellation, toAbortSignal, type CancelSignal } from './model/cancellation';
+export type { AnswerEvent, AnswerPart, CanonicalAnswer } from './model/canonical-answer';
+export type { CanonicalRequest, ToolChoice, ToolDefinition } from './model/canonical-request';
+export type { Annotation, Message, ToolResultPart } from './model/conversation';
+export { turnBody, type Turn } from './model/conversation-turn';
 export { mayDropCap } from './model/dropped-cap';
-export {
-  expectedOutputOf,
-  heldOutputTokens,
-  uncappedTokens,
-  thinkingWishOf,
-  type ExpectedOutput,
-  type ThinkingWish,
-} from './model/expected-output';
-export { leftCallOf, type LeftCall } from './model/left-call';
-export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms, type LeftoverBounds } from './model/leftover-reads';
-export { attemptsBefore, failedRouteOf, sameRoute, type FailedRoute } from './routing/failed-route';
-export { monotonicMs } from './monotonic-ms';
-export { NO_LOSS, type LossReport } from './model/loss-report';
-export { atTurnEnd } from './model/turn-end';
-export type * from './model/conversation';
-export type * from './model/canonical-request';
-export type * from './model/canonical-answer';
 export {
   estimatePrompt,
   estimatePromptTokens,
   estimateTextTokens,
   mostPromptTokens,
-  tokensOfBytes,
   type PromptEstimate,
 } from './model/estimate';
-export type { CacheWrite, PromptKinds } from './model/prompt-kinds';
-export { bringsTools, providerToolsIn, toolOfType, type ProviderTool } from './model/provider-tools';
-export { cachesUnasked, searchesUnasked } from './routing/unasked-uses';
-export { scanJsonShape, type JsonShape } from './model/json-shape';
-export { longestInputTokens } from './dialects/openai-embeddings-input';
-export type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './model/inference-call';
-export { FINISH_REASONS, type FinishReason } from './model/finish-reason';
-export * from './model/usage';
-export * from './model/video-capabilities';
-export * from './model/video-size';
-export { highestPricesFor, pricesFor } from './pricing/price-overrides';
-export { managedLanePrices } from './pricing/managed-lane';
 export {
-  DEFAULT_BYOK_FEE,
-  byokCost,
-  countedCost,
-  countedShare,
-  feeOf,
-  parsePercent,
-  sumCosts,
-  type Share,
-} from './pricing/byok-fee';
-export { forbidsRetention, providerAccountOf } from './routing/account-of-request';
-export * from './pricing/money';
-export * from './pricing/price';
-export * from './pricing/price-estimate';
-export * from './audio/audio-bytes';
-export * from './audio/audio-duration';
-export * from './audio/audio-format';
+  expectedOutputOf,
+  heldOutputTokens,
+  thinkingWishOf,
+  uncappedTokens,
+  type ExpectedOutput,
+  type ThinkingWish,
+} from './model/expected-output';
+export type { FinishReason } from './model/finish-reason';
+export { scanJsonShape } from './model/json-shape';
+export { LEFTOVER_BOUNDS, LeftoverReads, type LeaveTerms } from './model/leftover-reads';
+export { NO_LOSS } from './model/loss-report';
+export { bringsTools, providerToolsIn, toolOfType } from './model/provider-tools';
+export { atTurnEnd } from './model/turn-end';
+export { monotonicMs } from './wire/monotonic-ms';
+export type { UpstreamTimeouts } from './wire/upstream-call';
+export { isHeldBack, keyRefusalOf, upstreamError, upstreamStatusOf } from './wire/upstream-error';
+export { UpstreamHttp } from './wire/upstream-http';
+export type { UpstreamStream } from './wire/upstream-stream';
+export { endOfAnswer, wordsOfAnswer, wordsOfStream, type AnswerEnd, type AnswerWords } from './dialects/answer-words';
+export { messageErrorBody } from './dialects/anthropic-messages';
+export { maxTokensOf } from './dialects/anthropic-messages/request-members';
+export type { Answer, AnswerContext } from './dialects/dialect';
+export { callerSideOf, type CallableApi, type StreamableApi, type UpstreamApi } from './dialects/dialect-pairs';
+export { longestInputTokens } from './dialects/openai-embeddings-input';
+export { totalOf, type Bill, type StreamWriter, type ToolBill } from './dialects/translation';
+export { failureEvents, type UnansweredCall } from './dialects/unanswered-call';
 export { ArrivingAudio } from './audio/arriving-audio';
-export { audioInHand, type AudioInput, type TimestampGranularity, type Transcription } from './audio/transcription';
+export { AudioBytes, AudioCollector } from './audio/audio-bytes';
+export { audioLength, type AudioLength } from './audio/audio-duration';
+export {
+  AUDIO_FORMATS,
+  audioFormatNamed,
+  audioFormatOfFile,
+  audioFormatOfMediaType,
+  looksLike,
+  type AudioFormat,
+} from './audio/audio-format';
+export { audioInHand, type AudioInput, type Transcription } from './audio/transcription';
 export { expectedTranscriptionCost } from './audio/transcription-bill';
-export { transcriptionNeeds, transcriptionTraitsOf } from './audio/transcription-traits';
-export type { TranscriptionAnswer, TranscriptionRequest } from './speech-caller';
-export * from './pricing/video-price';
+export { transcriptionTraitsOf } from './audio/transcription-traits';
+export { readVideoCapabilities, type VideoCapabilities } from './videos/video-capabilities';
+export { isPricedByToken, priceVideoTokens, quoteVideo } from './videos/video-price';
+export type * from './videos/video-provider';
+export { hasRatio, resolutionOf, sizeOf } from './videos/video-size';
 export { createProviderAdapters } from './providers';
-export type {
-  ProviderAdapter,
-  UpstreamCall,
-  UpstreamResult,
-  UpstreamStream,
-  UpstreamTimeouts,
-} from './providers/provider';
-export type * from './providers/video-provider';
-export { UpstreamHttp, type ConnectOwnPlace } from './providers/upstream-http';
-export * from './routing/catalogue';
-export * from './routing/catalogue-error';
-export * from './routing/catalogue-listing';
-export * from './routing/catalogue-parser';
-export * from './routing/catalogue-source';
-export { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
-export { isHeldBack, keyRefusalOf, upstreamError, upstreamStatusOf } from './providers/upstream-error';
-export * from './routing/credential-source';
-export { accessWith, type KeyAccess, type KeyedEndpoint } from './routing/own-key-access';
+export type { NativeBatchAccess, NativeJob, NativeLine } from './providers/native-batch';
 export { isOwnKeyHost, ownKeyHostsOf } from './providers/own-key-hosts';
-export { keyedCandidates } from './routing/keyed-candidates';
-export * from './routing/provider-health';
-export * from './routing/quotas';
-export * from './routing/metadata';
+export type { ProviderAdapter } from './providers/provider';
+export { upstreamApiFor } from './providers/upstream-api';
+export { forbidsRetention, providerAccountOf } from './routing/account-of-request';
 export { accountReferenceIn } from './routing/account-references';
-export { readRouteFacts } from './routing/route-facts';
-export { endpointsNamed, resolveModel } from './routing/route-model';
-export type { ResolvedModel, UnresolvedModel } from './routing/route-model';
-export { isInRegion, isNamedIn, isSlugOf } from './routing/route-names';
-export { isStandardTier, tierNamed, traitsOf, type EndpointTier } from './routing/route-traits';
-export { AVAILABILITY_CODES } from './routing/route-refusal';
-export * from './routing/route-plan';
-export { allowedCandidates, isModelAllowed } from './routing/route-policy';
+export type { Attempt } from './routing/attempt';
+export { CallerCredentials, type CredentialVault } from './routing/caller-credentials';
+export {
+  CredentialSource,
+  SharedCredentials,
+  type CredentialScope,
+  type OwnCredential,
+  type ProviderFilter,
+} from './routing/credential-source';
+export { attemptsBefore, failedRouteOf, sameRoute, type FailedRoute } from './routing/failed-route';
+export { keyedCandidates } from './routing/keyed-candidates';
+export { routingMetadata, translationStage, type PipelineStage, type RoutingMetadata } from './routing/metadata';
+export { accessWith } from './routing/own-key-access';
+export { ProviderHealth } from './routing/provider-health';
+export { accountOf, providerOfQuota, QuotaGroups, quotaGroupsOf, type AccountModel } from './routing/quotas';
 export { isForCaller, ownKeysFor } from './routing/route-credentials';
-export { findUnknownName, readRoutePolicies } from './routing/routing-policy-reader';
+export { readRouteFacts } from './routing/route-facts';
+export { endpointsNamed, resolveModel, type ResolvedModel, type UnresolvedModel } from './routing/route-model';
+export { isInRegion, isNamedIn, isSlugOf } from './routing/route-names';
+export {
+  planRoute,
+  type Candidate,
+  type EndpointNeed,
+  type RoutePlan,
+  type RoutePolicy,
+  type RouteRequest,
+  type RoutingPreferences,
+  type StickyKey,
+} from './routing/route-plan';
+export { allowedCandidates, isModelAllowed } from './routing/route-policy';
 export { readRoutingPreferences } from './routing/route-preferences';
+export { AVAILABILITY_CODES } from './routing/route-refusal';
+export { findUnknownName, readRoutePolicies } from './routing/routing-policy-reader';
 export { stickyKeyOf } from './routing/sticky-routes';
+export { transcriptionNeeds } from './routing/transcription-needs';
+export { cachesUnasked, searchesUnasked } from './routing/unasked-uses';
+export type { CallerParts } from './engine/endpoint-caller';
+export { InferenceEngine } from './engine/engine';
+export type * from './engine/inference-call';
+export { leftCallOf, type LeftCall } from './engine/left-call';
+export { NativeBatchCaller, type NativeLane } from './engine/native-batch-caller';
+export { prefersNativeBatch } from './engine/native-batch-choice';
+export type { TranscriptionAnswer, TranscriptionRequest } from './engine/speech-caller';
+export type { TurnRequest, TurnResult } from './engine/turn-request';

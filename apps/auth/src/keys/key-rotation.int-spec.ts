@@ -2,11 +2,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { createDataSource, Database } from '@libs/persistence';
 import { createTestDatabase, type TestDatabase } from '@libs/persistence/testing';
-import { OrganizationEntity } from '../organizations/organization.entity';
+import { OrganizationEntity } from '../accounts/organization.entity';
 import { OrganizationsRepository } from '../organizations/organizations.repository';
 import { WorkspaceBudgetEntity } from '../workspaces/workspace-budget.entity';
-import { WorkspaceEntity } from '../workspaces/workspace.entity';
-import { ApiKeyEntity } from './api-key.entity';
+import { WorkspaceEntity } from '../accounts/workspace.entity';
+import { ApiKeyEntity } from '../accounts/api-key.entity';
 import { KeysRepository } from './keys.repository';
 import { KeysService } from './keys.service';
 

@@ -13,8 +13,8 @@ import { AppError } from '@libs/errors';
 import { Database, outcomeOfRow } from '@libs/persistence';
 import { In, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
-import { WorkspaceEntity } from '../workspaces/workspace.entity';
-import { ApiKeyEntity } from './api-key.entity';
+import { WorkspaceEntity } from '../accounts/workspace.entity';
+import { ApiKeyEntity } from '../accounts/api-key.entity';
 
 export interface NewKey {
   readonly hash: string;

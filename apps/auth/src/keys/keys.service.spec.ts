@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import type { ApiKeyEntity } from './api-key.entity';
+import type { ApiKeyEntity } from '../accounts/api-key.entity';
 import type { KeyChanges, KeysRepository, NewKey, UsableKey } from './keys.repository';
 import { KeysService } from './keys.service';
 

@@ -15,7 +15,7 @@ import type {
   VerifyKeyResponse,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import type { ApiKeyEntity } from './api-key.entity';
+import type { ApiKeyEntity } from '../accounts/api-key.entity';
 import { shortDecimal } from '../short-decimal';
 import { KeysRepository, type KeyChanges, type NewKey, type UsableKey } from './keys.repository';
 

@@ -1,7 +1,7 @@
 import type { ChallengeMethod, LimitReset } from '@libs/contracts';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { ApiKeyEntity } from '../keys/api-key.entity';
-import { WorkspaceEntity } from '../workspaces/workspace.entity';
+import { ApiKeyEntity } from '../accounts/api-key.entity';
+import { WorkspaceEntity } from '../accounts/workspace.entity';
 import { OauthAppEntity } from './oauth-app.entity';
 
 /** A code, and the key that it may be exchanged for once. */

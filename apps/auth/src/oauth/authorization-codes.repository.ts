@@ -3,7 +3,7 @@ import type { RedeemAuthorizationCodeRequest } from '@libs/contracts';
 import { Database, enterTenant, outcomeOfRow } from '@libs/persistence';
 import { IsNull, type EntityManager } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
-import { ApiKeyEntity } from '../keys/api-key.entity';
+import { ApiKeyEntity } from '../accounts/api-key.entity';
 import { KeysRepository, type NewKey } from '../keys/keys.repository';
 import { AuthorizationCodeEntity } from './authorization-code.entity';
 import { judgeRedemption, type CodeState, type Verdict } from './judge-redemption';

@@ -1,5 +1,5 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { ApiKeyEntity } from '../keys/api-key.entity';
+import { ApiKeyEntity } from '../accounts/api-key.entity';
 
 /** Somebody who signed in on the consent page with a management key. */
 @Entity({ name: 'consent_sessions' })

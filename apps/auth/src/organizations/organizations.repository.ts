@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database, outcomeOfRow } from '@libs/persistence';
 import { DataSource, In } from 'typeorm';
-import { WorkspaceEntity } from '../workspaces/workspace.entity';
-import { OrganizationEntity } from './organization.entity';
+import { WorkspaceEntity } from '../accounts/workspace.entity';
+import { OrganizationEntity } from '../accounts/organization.entity';
 
 export type NewOrganization = Pick<OrganizationEntity, 'id' | 'name'>;
 export type DefaultWorkspace = Pick<WorkspaceEntity, 'id' | 'name' | 'slug'>;

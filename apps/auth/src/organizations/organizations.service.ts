@@ -6,7 +6,7 @@ import type {
   ListOrganizationsResponse,
   OrganizationRecord,
 } from '@libs/contracts';
-import type { OrganizationEntity } from './organization.entity';
+import type { OrganizationEntity } from '../accounts/organization.entity';
 import { OrganizationsRepository } from './organizations.repository';
 
 @Injectable()

@@ -7,7 +7,7 @@ import {
   type TokenKeys,
 } from '@libs/contracts';
 import { Handles } from '@libs/platform';
-import { TokenExchangeService } from '../workload-identity/token-exchange.service';
+import { TokenExchangeService } from './token-exchange.service';
 import { TokenKeysService } from './token-keys.service';
 
 @Controller()

@@ -1,6 +1,6 @@
 import type { PolicyCheck } from '@libs/contracts';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { ApiKeyEntity } from '../keys/api-key.entity';
+import { ApiKeyEntity } from '../accounts/api-key.entity';
 import { IdentityIssuerEntity } from './identity-issuer.entity';
 
 /** Which tokens of an issuer may act as which key. */

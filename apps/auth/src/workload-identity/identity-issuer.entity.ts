@@ -1,5 +1,5 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
-import { OrganizationEntity } from '../organizations/organization.entity';
+import { OrganizationEntity } from '../accounts/organization.entity';
 
 /** An issuer of JWTs that an organization trusts. */
 @Entity({ name: 'identity_issuers' })

@@ -10,7 +10,7 @@ import { Database } from '@libs/persistence';
 import type { EntityManager } from 'typeorm';
 import { getWorkspaceWithin, lockWorkspace } from './workspaces.repository';
 import { WorkspaceBudgetEntity } from './workspace-budget.entity';
-import { WorkspaceEntity } from './workspace.entity';
+import { WorkspaceEntity } from '../accounts/workspace.entity';
 
 export interface WorkspaceBudgets {
   /** The shortest interval first. */

@@ -4,7 +4,7 @@ import { MOST_MEMBERS, type ListMembersRequest, type MembersRequest } from '@lib
 import { AppError } from '@libs/errors';
 import { Database } from '@libs/persistence';
 import { In, IsNull } from 'typeorm';
-import { ApiKeyEntity } from '../keys/api-key.entity';
+import { ApiKeyEntity } from '../accounts/api-key.entity';
 import { getWorkspaceWithin, lockWorkspace } from './workspaces.repository';
 import { WorkspaceMemberEntity } from './workspace-member.entity';
 

@@ -1,6 +1,6 @@
 import type { BudgetInterval } from '@libs/contracts';
 import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
-import { WorkspaceEntity } from './workspace.entity';
+import { WorkspaceEntity } from '../accounts/workspace.entity';
 
 /** What a workspace may spend in each interval; what it has spent is the ledger's. */
 @Entity({ name: 'workspace_budgets' })

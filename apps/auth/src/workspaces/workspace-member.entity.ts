@@ -1,5 +1,5 @@
 import { Check, Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
-import { WorkspaceEntity } from './workspace.entity';
+import { WorkspaceEntity } from '../accounts/workspace.entity';
 
 /** A user as clients name them. This product has none of its own, so the name is text that is only compared. */
 @Entity({ name: 'workspace_members' })

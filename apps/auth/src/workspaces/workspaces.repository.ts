@@ -4,10 +4,10 @@ import { AppError } from '@libs/errors';
 import { Database, outcomeOfRow } from '@libs/persistence';
 import { IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { refusalOf } from '../constraint-errors';
-import { ApiKeyEntity } from '../keys/api-key.entity';
+import { ApiKeyEntity } from '../accounts/api-key.entity';
 import { WorkspaceBudgetEntity } from './workspace-budget.entity';
 import { WorkspaceMemberEntity } from './workspace-member.entity';
-import { WorkspaceEntity } from './workspace.entity';
+import { WorkspaceEntity } from '../accounts/workspace.entity';
 
 export type NewWorkspace = Pick<WorkspaceEntity, 'id' | 'organizationId' | 'name' | 'slug' | 'description'> &
   Partial<Pick<WorkspaceEntity, 'defaultCallbackUrl' | 'policy' | 'settings'>>;

@@ -11,7 +11,7 @@ import type {
   WorkspaceSettings,
   WorkspaceSettingsChanges,
 } from '@libs/contracts';
-import type { WorkspaceEntity } from './workspace.entity';
+import type { WorkspaceEntity } from '../accounts/workspace.entity';
 import { WorkspacesRepository, type WorkspaceChanges } from './workspaces.repository';
 
 const CHANGEABLE = ['name', 'slug', 'description', 'defaultCallbackUrl', 'policy'] as const;

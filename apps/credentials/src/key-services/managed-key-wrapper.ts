@@ -1,4 +1,4 @@
-import { KeyWrapper, type WrappedKey } from '../vault/key-wrapper';
+import { KeyWrapper, type WrappedKey } from './key-wrapper';
 import type { ManagedKey } from './managed-key';
 
 /** One key of a key management service. */

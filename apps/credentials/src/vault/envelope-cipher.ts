@@ -2,7 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { KeyWrapper, type WrappedKey } from './key-wrapper';
+import { KeyWrapper, type WrappedKey } from '../key-services/key-wrapper';
 import { deriveKey, openBytes, sealBytes } from './sealed-bytes';
 
 /** Whose key it is. Sealed to this, it opens for nothing else. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { AppError } from '@libs/errors';
 import type { Database } from '@libs/persistence';
-import type { KeyWrapper } from './key-wrapper';
+import type { KeyWrapper } from '../key-services/key-wrapper';
 
 const SEED_BYTES = 32;
 const CONTEXT = 'sluice credentials: seed of the keys that keys are sealed to on their way in';

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { RingKey } from './key-ring';
-import { KeyWrapper, type WrappedKey } from './key-wrapper';
+import { KeyWrapper, type WrappedKey } from '../key-services/key-wrapper';
 import { deriveKey, openBytes, sealBytes } from './sealed-bytes';
 
 const PURPOSE = 'sluice credentials: wrapping of data keys';

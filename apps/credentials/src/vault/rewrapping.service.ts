@@ -3,7 +3,7 @@ import type { RewrapCredentialsRequest, RewrapCredentialsResponse } from '@libs/
 import { AppError } from '@libs/errors';
 import { failpoint } from '@libs/failpoints';
 import { EnvelopeCipher } from './envelope-cipher';
-import { KeyWrapper } from './key-wrapper';
+import { KeyWrapper } from '../key-services/key-wrapper';
 import { SealedCredentialsRepository, type Rewrapping, type StoredSecret } from './sealed-credentials.repository';
 
 /**

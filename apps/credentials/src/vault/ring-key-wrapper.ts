@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import { ManagedKeyWrapper } from '../key-services/managed-key-wrapper';
 import { openManagedKey, type KeyServicePlaces } from '../key-services/managed-keys';
 import { isRingKey, type RingEntry } from './key-ring';
-import { KeyWrapper, type WrappedKey } from './key-wrapper';
+import { KeyWrapper, type WrappedKey } from '../key-services/key-wrapper';
 import { LocalKeyWrapper } from './local-key-wrapper';
 
 /** Every key of a ring, wherever it is: the first wraps, each unwraps what it wrapped. */

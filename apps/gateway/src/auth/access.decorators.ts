@@ -1,13 +1,6 @@
 import { applyDecorators, SetMetadata, UseInterceptors, type CustomDecorator } from '@nestjs/common';
-import { AuditInterceptor } from '../audit/audit.interceptor';
-
-/**
- * Who may call a route. Without a decorator it is `inference`: an API key, and no management key. The
- * decorators stand on a method or a class; the method's wins.
- */
-export type RouteAccess = 'public' | 'inference' | 'management' | 'any-key';
-
-export const ROUTE_ACCESS = Symbol('route access');
+import { ROUTE_ACCESS, type RouteAccess } from '../http/route-access';
+import { AuditInterceptor } from './audit.interceptor';
 
 /** Open to everybody: no credential is looked at. */
 export function Public(): CustomDecorator<symbol> {

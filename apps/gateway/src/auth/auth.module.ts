@@ -3,7 +3,7 @@ import { APP_GUARD } from '@nestjs/core';
 import { AuditRepository, LastUses } from '@libs/persistence';
 import { Feeds, KeyDirectory, MessageBus } from '@libs/platform';
 import { GatewayEnv, publicUrlOf } from '../gateway.env';
-import { RefusedCalls } from '../audit/refused-calls';
+import { RefusedCalls } from './refused-calls';
 import { AccessTokens } from './access-tokens';
 import { BearerGuard } from './bearer.guard';
 import { FailedAuthentications } from './failed-authentications';

@@ -14,7 +14,7 @@ import {
 } from '@libs/contracts';
 import { KeyDirectory, AppExceptionFilter, MessageBus } from '@libs/platform';
 import { aPrincipal } from '@libs/platform/testing';
-import { AuditInterceptor } from '../audit/audit.interceptor';
+import { AuditInterceptor } from './audit.interceptor';
 import { AcceptsAnyKey, Public, RequiresManagementKey } from './access.decorators';
 import { AccessTokens, type Judge } from './access-tokens';
 import { BearerGuard } from './bearer.guard';

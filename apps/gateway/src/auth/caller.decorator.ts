@@ -1,19 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Principal } from '@libs/contracts';
-import { AppError } from '@libs/errors';
-import type { FastifyRequest } from 'fastify';
+import { principalOf, type AuthenticatedRequest } from '../http/authenticated-request';
 import { requestOf } from '../http/request-of';
-
-/** A request that passed the guard of a route that is not public. */
-export interface AuthenticatedRequest extends FastifyRequest {
-  principal?: Principal;
-}
-
-/** Who is calling; a route that asks for it and is public at the same time is a mistake of ours. */
-export function principalOf(request: AuthenticatedRequest): Principal {
-  if (request.principal) return request.principal;
-  throw new AppError('server', 'Internal error', { internal: 'a public route asked who is calling' });
-}
 
 /** The caller's Principal, as a parameter of a controller method. */
 export const Caller = createParamDecorator((_data: unknown, context: ExecutionContext): Principal =>

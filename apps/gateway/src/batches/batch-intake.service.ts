@@ -31,10 +31,10 @@ import {
 import { OutboxRelay } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
 import { UnknownSubmission } from '../idempotency/unknown-submission';
-import { reservedOf, reservedShare, type KeysOfWork } from '../inference/charged-share';
-import { InferenceRouting } from '../inference/inference-routing';
+import { reservedOf, reservedShare, type KeysOfWork } from '../routing/charged-share';
+import { InferenceRouting } from '../routing/inference-routing';
 import { CallbackUrls } from '../webhooks/callback-urls';
-import { tracedSubmission } from '../generations/submission-trace';
+import { tracedSubmission } from '../submissions/submission-trace';
 import type { BatchHeader } from './batch-header';
 import { BatchQuotesService } from './batch-quotes.service';
 import { API_OF_ENDPOINT, routeBatch } from './batch-route';

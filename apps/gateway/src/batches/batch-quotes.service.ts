@@ -8,7 +8,7 @@ import {
   type StoredQuote,
   type WorkerSpeed,
 } from '@libs/persistence';
-import { InferenceRouting } from '../inference/inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 import type { BatchHeader } from './batch-header';
 import { quoteBatch } from './batch-quote';
 import { API_OF_ENDPOINT } from './batch-route';

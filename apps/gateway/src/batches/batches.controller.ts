@@ -10,7 +10,7 @@ import { GatewayEnv } from '../gateway.env';
 import { streamBody } from '../http/read-body';
 import { NoBody, StreamedBody } from '../http/streamed-body.decorator';
 import { readIdempotencyKey } from '../idempotency/idempotency-key';
-import { metadataMemberFor } from '../inference/metadata-wish';
+import { metadataMemberFor } from '../http/metadata-wish';
 import { BatchIntakeService, type BatchCaller } from './batch-intake.service';
 import { BatchLimitsService } from './batch-limits.service';
 import { readBatchListQuery } from './batch-list-query';

@@ -15,7 +15,7 @@ import {
 import { AppError } from '@libs/errors';
 import type { Catalogue } from '@libs/inference';
 import { AppExceptionFilter, MessageBus, SealingKeyPair, validateInstance } from '@libs/platform';
-import { AuditInterceptor } from '../audit/audit.interceptor';
+import { AuditInterceptor } from '../auth/audit.interceptor';
 import { IdempotencyInterceptor } from '../idempotency/idempotency.interceptor';
 import { GatewayEnv } from '../gateway.env';
 import { CredentialsController } from './credentials.controller';

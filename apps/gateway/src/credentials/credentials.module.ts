@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { LastUsesRepository } from '@libs/persistence';
 import { MessageBus } from '@libs/platform';
-import { InferenceRouting } from '../inference/inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 import { CredentialsController } from './credentials.controller';
 import { CredentialsService } from './credentials.service';
 

@@ -1,7 +1,7 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { AppError } from '@libs/errors';
-import { principalOf, type AuthenticatedRequest } from '../auth/caller.decorator';
+import { principalOf, type AuthenticatedRequest } from '../http/authenticated-request';
 import { requestOf } from '../http/request-of';
 import { countRefusal } from '../http/request-claim';
 import { BODY_RULE, type BodyRule } from '../http/streamed-body.decorator';

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { CallerCredentials } from '@libs/inference';
 import { BatchIntakeRepository, LedgerRepository, VideoIntakeRepository } from '@libs/persistence';
-import { InferenceRouting } from '../inference/inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 import { Solvency } from './solvency';
 import { SolvencyGuard } from './solvency.guard';
 

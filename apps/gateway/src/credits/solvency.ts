@@ -11,7 +11,7 @@ import {
   type PriceList,
 } from '@libs/inference';
 import type { BatchIntakeRepository, LedgerRepository, VideoIntakeRepository } from '@libs/persistence';
-import { credentialScopeOf } from '../inference/credential-scope';
+import { credentialScopeOf } from '../routing/credential-scope';
 
 /** How old an answer of the ledger may be: so soon a top-up counts. */
 const FRESH_FOR_MS = 2_000;

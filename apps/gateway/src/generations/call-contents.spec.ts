@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { WorkspaceSettings } from '@libs/contracts';
-import type { IncomingCall } from '../inference/checked-call';
+import type { IncomingCall } from './incoming-call';
 import { CHAT_ANSWER } from '../inference/testing/answers';
 import { InferenceApp } from '../inference/testing/inference-app';
 import { CallContents } from './call-contents';

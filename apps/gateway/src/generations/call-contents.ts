@@ -11,7 +11,7 @@ import {
   type InferenceResult,
   type StreamResult,
 } from '@libs/inference';
-import type { IncomingCall } from '../inference/checked-call';
+import type { IncomingCall } from './incoming-call';
 import { beginningOf, contentInput } from './content-input';
 import type { ContentLog } from './content-log';
 import { OverheardStream, type Overheard } from './overheard-stream';

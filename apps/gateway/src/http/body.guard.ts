@@ -1,7 +1,7 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { PromptKinds } from '@libs/inference';
-import type { AuthenticatedRequest } from '../auth/caller.decorator';
+import type { AuthenticatedRequest } from './authenticated-request';
 import { claimantOf } from './claimant';
 import { takeExpectation } from './expectations';
 import type { LiveRequest } from './in-flight';

@@ -1,6 +1,6 @@
 import type { Principal } from '@libs/contracts';
-import type { AuthenticatedRequest } from '../auth/caller.decorator';
-import { sourceOf } from '../limits/source-address';
+import type { AuthenticatedRequest } from './authenticated-request';
+import { sourceOf } from './source-address';
 import type { Claimant } from './request-claim';
 
 /** Returns whom the request counts for: the workspace of its key, or where no key was shown its source address. */

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';
 import { gauge, SharedPool } from '@libs/platform';
-import { sourceOf } from '../limits/source-address';
+import { sourceOf } from './source-address';
 import { countRefusal } from './request-claim';
 
 /** One peer alone gets four fifths: where a proxy stands before the gateway, it may be the only one. */

@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyReply } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { readBearer } from '../auth/bearer';
-import { principalOf, type AuthenticatedRequest } from '../auth/caller.decorator';
+import { principalOf, type AuthenticatedRequest } from '../http/authenticated-request';
 import type { BodyRequest } from '../http/body.guard';
 import { readIdempotencyKey } from './idempotency-key';
 import { IdempotencyService, type IdempotentRequest } from './idempotency.service';

@@ -12,7 +12,7 @@ import {
 import type { GenerationDetails } from '@libs/persistence';
 import { storedText } from '../generations/stored-text';
 import type { LoopServed } from '../server-tools/server-tool-engine';
-import type { IncomingCall } from './checked-call';
+import type { IncomingCall } from '../generations/incoming-call';
 
 /** A call as its record tells of it. */
 export interface RecordedCall {

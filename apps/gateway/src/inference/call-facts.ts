@@ -2,7 +2,7 @@ import { dayOfId } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { estimatePrompt, type PromptEstimate } from '@libs/inference';
 import { keyLimitOf, type GenerationOpening } from '@libs/persistence';
-import type { IncomingCall } from './checked-call';
+import type { IncomingCall } from '../generations/incoming-call';
 
 /** Thousands of ids in a row name the same second, and so the same day. */
 let lastSecond = '';

@@ -14,15 +14,16 @@ import {
 import type { FastifyReply } from 'fastify';
 import type { CallContents } from '../generations/call-contents';
 import { endWith, SMALL_ANSWER_BYTES } from '../http/whole-answer';
-import { clientOf } from './call-client';
+import { clientOf } from '../generations/call-client';
 import { failureMetadata } from './call-failure';
 import { CallLife } from './call-life';
-import { checkCall, type IncomingCall } from './checked-call';
+import { checkCall } from './checked-call';
+import type { IncomingCall } from '../generations/incoming-call';
 import type { ExplainedRequest } from './inference-error.filter';
 import { InferenceService, type OpenedStream } from './inference.service';
 import { EventStreamReply, type StreamPace } from './event-stream-reply';
 import { MetadataStream } from './metadata-stream';
-import { metadataMemberFor } from './metadata-wish';
+import { metadataMemberFor } from '../http/metadata-wish';
 
 /** One call on its way from request to reply. */
 interface Conversation {

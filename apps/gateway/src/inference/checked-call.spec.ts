@@ -2,7 +2,8 @@ import type { Principal } from '@libs/contracts';
 import { Cancellation } from '@libs/inference';
 import { aPrincipal } from '@libs/platform/testing';
 import { outsideWork } from '../parsers/testing/outside-work';
-import { checkCall, routedRequest, type IncomingCall } from './checked-call';
+import { checkCall, routedRequest } from './checked-call';
+import type { IncomingCall } from '../generations/incoming-call';
 
 const caller = aPrincipal({ organizationId: 'acme' });
 const CHAT = { model: 'test/chat', messages: [{ role: 'user', content: 'Hello!' }] };

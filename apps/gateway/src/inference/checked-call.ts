@@ -5,7 +5,6 @@ import {
   findBodyLinkProblem,
   MessagesDto,
   ResponsesDto,
-  type Principal,
   type WorkspaceSettings,
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -17,43 +16,15 @@ import {
   readRoutePolicies,
   stickyKeyOf,
   type CallableApi,
-  type Cancellation,
   type ExpectedOutput,
-  type OwnCredential,
-  type PromptKinds,
   type ProviderTool,
   type RoutedRequest,
   type StickyKey,
 } from '@libs/inference';
 import { plainValidator } from '@libs/platform';
-import type { CallMemory } from '../http/fetched-bytes';
-import type { CallClient } from './call-client';
-import { credentialScopeOf } from './credential-scope';
-import { routeWishOf, type RouteWish } from './route-request';
-
-/** A caller's request as it came in. */
-export interface IncomingCall {
-  readonly generationId: string;
-  readonly caller: Principal;
-  readonly body: Buffer;
-  readonly parsed: unknown;
-  /** About how many tokens the prompt of `body` holds, where whoever read it has counted them. */
-  readonly promptTokens?: number;
-  /** What of them has rates of its own; read with `promptTokens`. */
-  readonly promptKinds?: PromptKinds | null;
-  /** The header `X-Session-Id`; the body's `session_id` wins over it. */
-  readonly sessionId?: string | null;
-  /** Betas of Anthropic's API, as the header lists them. */
-  readonly betas?: string | undefined;
-  /** The caller's own provider keys as its hold was made for; absent where they were not at hand. */
-  readonly ownKeys?: readonly OwnCredential[] | undefined;
-  /** Who says to be calling; absent where nobody told. */
-  readonly client?: CallClient;
-  /** Aborted when the caller has left or the process must stop; also by the service, when the money is refused. */
-  readonly abort: Cancellation;
-  /** Reserves memory for content that is fetched for the call. */
-  readonly memory: CallMemory;
-}
+import type { IncomingCall } from '../generations/incoming-call';
+import { credentialScopeOf } from '../routing/credential-scope';
+import { routeWishOf, type RouteWish } from '../routing/route-request';
 
 /** What a body that fits its API asks for. */
 export interface CheckedCall extends ExpectedOutput {

@@ -14,7 +14,7 @@ import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testi
 import { BatchEstimate } from '../batches/batch-estimate';
 import { readBatchLine } from '../batches/batch-line';
 import { checkCall } from './checked-call';
-import { estimateHold } from './hold-estimate';
+import { estimateHold } from '../routing/hold-estimate';
 
 const MODEL = 'acme/all-rates';
 const BASE: PriceList = { prompt: parseRate('0.000001'), completion: parseRate('0.000002') };

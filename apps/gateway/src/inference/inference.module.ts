@@ -28,7 +28,7 @@ import { WebSearch } from '../server-tools/web-search';
 import { CallReplier } from './call-replier';
 import { ChatCompletionsController } from './chat-completions.controller';
 import { EmbeddingsController } from './embeddings.controller';
-import { InferenceRouting } from './inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 import { InferenceService } from './inference.service';
 import { MessagesController } from './messages.controller';
 import { ResponsesController } from './responses.controller';

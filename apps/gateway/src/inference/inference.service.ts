@@ -32,9 +32,10 @@ import { withoutPrompt } from './call-details';
 import { causeOf, openingOf, promptOf, workspaceOf } from './call-facts';
 import { noteFailedCall } from './call-failure';
 import { answered, failed, streamed, type Failure } from './call-outcome';
-import { checkCall, routedRequest, type CheckedCall, type IncomingCall } from './checked-call';
-import { HELD_TURNS } from './hold-estimate';
-import type { InferenceRouting } from './inference-routing';
+import { checkCall, routedRequest, type CheckedCall } from './checked-call';
+import type { IncomingCall } from '../generations/incoming-call';
+import { HELD_TURNS } from '../routing/hold-estimate';
+import type { InferenceRouting } from '../routing/inference-routing';
 import { observeUpstream } from './upstream-time';
 
 /** A stream that has begun, and why it has to end early, once that is so. */

@@ -15,7 +15,7 @@ import {
 } from '@libs/inference';
 import type { Egress } from '@libs/platform';
 import { bytesForRecording, countFetched, type Reserve } from '../http/fetched-bytes';
-import type { IncomingCall } from './checked-call';
+import type { IncomingCall } from '../generations/incoming-call';
 
 /** 25 MB of the interface, counted as 25 · 2^20: of a file, and of what is in base64. */
 export const MAX_AUDIO_BYTES = 25 * 1024 * 1024;

@@ -1,13 +1,13 @@
 import { mintId, type Principal } from '@libs/contracts';
 import { LeftoverReads, routingMetadata, spliceMembers, type TranscriptionAnswer } from '@libs/inference';
 import type { FastifyReply } from 'fastify';
-import { clientOf } from './call-client';
+import { clientOf } from '../generations/call-client';
 import { failureMetadata } from './call-failure';
 import { CallLife } from './call-life';
 import { send } from './call-replier';
-import type { IncomingCall } from './checked-call';
+import type { IncomingCall } from '../generations/incoming-call';
 import type { ExplainedRequest } from './inference-error.filter';
-import { metadataMemberFor } from './metadata-wish';
+import { metadataMemberFor } from '../http/metadata-wish';
 import type { IncomingTranscription } from './incoming-transcription';
 import type { TranscriptionIntake } from './transcription-intake';
 import type { TranscriptionService } from './transcription.service';

@@ -20,7 +20,7 @@ import { AppError } from '@libs/errors';
 import { aCatalogue, aModel } from '@libs/inference/testing';
 import type { KeyLimit, Tenant } from '@libs/persistence';
 import { AppExceptionFilter, MessageBus, validateInstance } from '@libs/platform';
-import { AuditInterceptor } from '../audit/audit.interceptor';
+import { AuditInterceptor } from '../auth/audit.interceptor';
 import { IdempotencyInterceptor } from '../idempotency/idempotency.interceptor';
 import { CurrentKeyController } from './current-key.controller';
 import { PolicyNames } from '../policies/policy-names';

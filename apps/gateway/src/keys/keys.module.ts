@@ -1,6 +1,6 @@
 import { Module, type DynamicModule, type ModuleMetadata } from '@nestjs/common';
 import { MessageBus, ServicesEnv } from '@libs/platform';
-import { InferenceRouting } from '../inference/inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 import { PolicyNames } from '../policies/policy-names';
 import { CurrentKeyController } from './current-key.controller';
 import { KeyUsage } from './key-usage';

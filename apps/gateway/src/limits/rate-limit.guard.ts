@@ -1,12 +1,12 @@
 import { Injectable, SetMetadata, type CanActivate, type CustomDecorator, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { ROUTE_ACCESS, type RouteAccess } from '../auth/access.decorators';
-import { principalOf, type AuthenticatedRequest } from '../auth/caller.decorator';
+import { ROUTE_ACCESS, type RouteAccess } from '../http/route-access';
+import { principalOf, type AuthenticatedRequest } from '../http/authenticated-request';
 import { GatewayEnv } from '../gateway.env';
 import { requestOf } from '../http/request-of';
 import { RateLimiter, rateLimitError, type RateLimit } from './rate-limiter';
 import { perMinute } from './rate-limits';
-import { sourceOf } from './source-address';
+import { sourceOf } from '../http/source-address';
 
 /** Public routes that are limited together, each class by a limit of its own. */
 export type SourceLimitName = 'key-exchanges' | 'token-exchanges' | 'consent-pages';

@@ -11,7 +11,7 @@ import {
   type Catalogue,
   type ModelEntry,
 } from '@libs/inference';
-import { InferenceRouting } from '../inference/inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 import { toModelEndpoints, type ModelEndpoints } from './endpoint-entry';
 import { nextPagePath, type ListPage } from './list-page';
 import { filterModels, filterParameters, type ListedModel } from './model-filter';

@@ -1,6 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { AcceptsAnyKey } from '../auth/access.decorators';
-import { InferenceRouting } from '../inference/inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 
 interface ProviderEntry {
   readonly name: string;

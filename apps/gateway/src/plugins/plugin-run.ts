@@ -11,7 +11,7 @@ import {
 } from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
 import type { CallOutcome } from '../generations/generation-ticket';
-import type { IncomingCall } from '../inference/checked-call';
+import type { IncomingCall } from '../generations/incoming-call';
 import type { Fields } from '../server-tools/named-tools';
 import type { ToolSource } from '../server-tools/server-tool';
 import type { LoopServed } from '../server-tools/server-tool-engine';

@@ -2,7 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { parseUsd, resolveModel } from '@libs/inference';
 import { Egress } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
-import { InferenceRouting } from '../inference/inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 import { HtmlReader } from '../parsers/html-reader';
 import { ParserPool } from '../parsers/parser-pool';
 import { PdfReader } from '../parsers/pdf-reader';

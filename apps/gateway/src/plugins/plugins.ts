@@ -1,6 +1,7 @@
 import type { Model, ResolvedModel, StreamableApi, UnresolvedModel } from '@libs/inference';
 import { holdersOf } from '../http/claimant';
-import type { CheckedCall, IncomingCall } from '../inference/checked-call';
+import type { RouteWish } from '../routing/route-request';
+import type { IncomingCall } from '../generations/incoming-call';
 import { fieldsOf, refusal } from '../server-tools/named-tools';
 import type { BoundPlugin, Plugin } from './plugin';
 import { PluginRun } from './plugin-run';
@@ -8,6 +9,12 @@ import { PluginRun } from './plugin-run';
 const WEB = 'web';
 /** The suffix of a model that asks for it; what an entry says of it, also that it is not enabled, goes before. */
 const ONLINE = ':online';
+
+/** What plugins read of a checked call. */
+interface PluginWish {
+  readonly route: RouteWish;
+  readonly maxTokens: number | null;
+}
 
 /** The plugins that this installation offers, in the order in which they work. */
 export class Plugins {
@@ -22,7 +29,7 @@ export class Plugins {
    *
    * @throws AppError invalid_request naming the member
    */
-  runFor(api: StreamableApi, call: IncomingCall, { route, maxTokens }: CheckedCall): PluginRun | null {
+  runFor(api: StreamableApi, call: IncomingCall, { route, maxTokens }: PluginWish): PluginRun | null {
     const entries: unknown = fieldsOf(call.parsed)['plugins'] ?? [];
     if (!Array.isArray(entries)) throw refusal('plugins', 'must be an array');
     const isOnline = this.#isOnline(route.model) || route.models.some((name) => this.#isOnline(name));

@@ -1,6 +1,6 @@
 import { endpointsNamed, type Endpoint, type InferenceEngine, type PicoUsd, type StreamableApi } from '@libs/inference';
-import { estimateHold } from '../inference/hold-estimate';
-import type { InferenceRouting } from '../inference/inference-routing';
+import { estimateHold } from '../routing/hold-estimate';
+import type { InferenceRouting } from '../routing/inference-routing';
 import type { ServerTool } from './server-tool';
 import { ServerToolEngine } from './server-tool-engine';
 import { ServerToolPlanner, type PlannerParts } from './server-tool-plan';

@@ -10,7 +10,7 @@ import {
   type InferenceEngine,
   type InferenceResult,
 } from '@libs/inference';
-import { credentialScopeOf } from '../inference/credential-scope';
+import { credentialScopeOf } from '../routing/credential-scope';
 import { fieldsOf, listOf, refusal, type Fields } from './named-tools';
 import {
   failedUse,

@@ -16,7 +16,7 @@ import {
   type StreamResult,
 } from '@libs/inference';
 import type { GenerationSearch } from '@libs/persistence';
-import type { IncomingCall } from '../inference/checked-call';
+import type { IncomingCall } from '../generations/incoming-call';
 import { LoopStream } from './loop-stream';
 import type { Fields } from './named-tools';
 import type { ServerToolPlan, ServerToolPlanner } from './server-tool-plan';

@@ -31,10 +31,10 @@ import {
 import { Egress, OutboxRelay } from '@libs/platform';
 import type { CallMemory } from '../http/fetched-bytes';
 import { GatewayEnv } from '../gateway.env';
-import { tracedSubmission } from '../generations/submission-trace';
+import { tracedSubmission } from '../submissions/submission-trace';
 import { UnknownSubmission } from '../idempotency/unknown-submission';
-import { InferenceRouting } from '../inference/inference-routing';
-import { routeWishOf } from '../inference/route-request';
+import { InferenceRouting } from '../routing/inference-routing';
+import { routeWishOf } from '../routing/route-request';
 import { CallbackUrls } from '../webhooks/callback-urls';
 import { MediaReader } from './media-reader';
 import { specifyVideo, type VideoSpecification } from './video-specification';

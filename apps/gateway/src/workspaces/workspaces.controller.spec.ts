@@ -17,7 +17,7 @@ import {
 import { AppError } from '@libs/errors';
 import { aCatalogue, aModel } from '@libs/inference/testing';
 import { AppExceptionFilter, Egress, MessageBus, seal, validateInstance } from '@libs/platform';
-import { AuditInterceptor } from '../audit/audit.interceptor';
+import { AuditInterceptor } from '../auth/audit.interceptor';
 import { PolicyNames } from '../policies/policy-names';
 import { CallbackUrls } from '../webhooks/callback-urls';
 import { WorkspacesController } from './workspaces.controller';

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { MessageBus } from '@libs/platform';
 import { GatewayEnv } from '../gateway.env';
-import { InferenceRouting } from '../inference/inference-routing';
+import { InferenceRouting } from '../routing/inference-routing';
 import { PolicyNames } from '../policies/policy-names';
 import { CallbackUrls } from '../webhooks/callback-urls';
 import { BudgetsController } from './budgets.controller';

@@ -1,4 +1,4 @@
-import { defined } from '../dialects/loose-values';
+import { defined } from '../json/loose-values';
 import type { Transcript, TranscriptEntity, TranscriptSegment, TranscriptWord } from './transcript';
 import { segmentsOf } from './transcript-segments';
 import { wantsSegments, wantsWords, type Transcription } from './transcription';

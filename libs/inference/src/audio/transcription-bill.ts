@@ -1,9 +1,9 @@
 import { tokensOfBytes } from '../model/estimate';
-import { emptyUsage, type Usage } from '../model/usage';
+import { emptyUsage, type Usage } from '../pricing/usage';
 import { byokCost, type Share } from '../pricing/byok-fee';
 import type { PicoUsd } from '../pricing/money';
 import { priceUsage, type Cost, type PriceList } from '../pricing/price';
-import type { Endpoint } from '../routing/catalogue';
+import type { Endpoint } from '../catalogue/catalogue';
 import type { AudioLength } from './audio-duration';
 import type { TranscriptionResult, TranscriptTokens } from './transcript';
 

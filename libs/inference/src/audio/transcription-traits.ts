@@ -1,7 +1,5 @@
-import { isObject, numberOf } from '../dialects/loose-values';
-import type { Endpoint } from '../routing/catalogue';
-import type { EndpointNeed } from '../routing/route-request';
-import type { Transcription } from './transcription';
+import { isObject, numberOf } from '../json/loose-values';
+import type { Endpoint } from '../catalogue/catalogue';
 
 /** What an endpoint makes of recordings: `capabilities.transcription` of the catalogue. */
 export interface TranscriptionTraits {
@@ -33,28 +31,3 @@ function readTraits({ capabilities }: Endpoint): TranscriptionTraits {
     maxSeconds: maxSeconds !== undefined && maxSeconds > 0 ? maxSeconds : USUAL_MAX_SECONDS,
   };
 }
-
-/** What a request asks of endpoints beyond plain text. */
-export function transcriptionNeeds({ diarize, keyterms, isVerbose }: Transcription): readonly EndpointNeed[] {
-  return [
-    ...(diarize ? [DIARIZE] : []),
-    ...(keyterms.length > 0 ? [KEYTERMS] : []),
-    ...(isVerbose ? [VERBOSE_JSON] : []),
-  ];
-}
-
-const DIARIZE: EndpointNeed = {
-  member: 'diarize',
-  message: 'No provider of the model can tell speakers apart (diarize)',
-  isMetBy: (endpoint) => transcriptionTraitsOf(endpoint).diarize,
-};
-const KEYTERMS: EndpointNeed = {
-  member: 'keyterms',
-  message: 'No provider of the model takes keyterms',
-  isMetBy: (endpoint) => transcriptionTraitsOf(endpoint).keyterms,
-};
-const VERBOSE_JSON: EndpointNeed = {
-  member: 'response_format',
-  message: 'No provider of the model gives verbose_json',
-  isMetBy: (endpoint) => transcriptionTraitsOf(endpoint).verboseJson,
-};

@@ -1,5 +1,5 @@
 import { estimatePromptTokens } from '../model/estimate';
-import { emptyUsage, type Usage } from '../model/usage';
+import { emptyUsage, type Usage } from '../pricing/usage';
 import type { BilledUnits } from '../pricing/price';
 import { contextLengthOf, priceOf } from './billing';
 import type { AnswerContext } from './dialect';

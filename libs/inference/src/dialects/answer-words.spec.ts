@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { AnswerPart } from '../model/canonical-answer';
-import { emptyUsage } from '../model/usage';
+import { emptyUsage } from '../pricing/usage';
 import { aModel, anEndpoint, eventsOf } from '../testing';
 import { wordsOfAnswer, wordsOfStream } from './answer-words';
 import type { AnswerContext } from './dialect';

@@ -1,11 +1,11 @@
 import { AppError } from '@libs/errors';
 import type { FinishReason } from '../model/finish-reason';
 import type { AnswerEvent, AnswerPart } from '../model/canonical-answer';
-import type { Api, Endpoint } from '../routing/catalogue';
+import type { Api, Endpoint } from '../catalogue/catalogue';
 import { TRANSLATIONS } from './dialect-pairs';
 import { EventSplitter, EventTooLarge } from './event-splitter';
-import { MalformedJson } from './json-cursor';
-import { parseJson } from './json-value';
+import { MalformedJson } from '../json/json-cursor';
+import { parseJson } from '../json/json-value';
 import type { UpstreamTranslation } from './translation';
 
 /** What a model said in an answer, whatever API it was said in. */

@@ -1,7 +1,7 @@
 import type { CanonicalRequest } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
 import { upstreamCacheKey, type ProviderAccount } from '../model/provider-account';
-import type { Endpoint } from '../routing/catalogue';
+import type { Endpoint } from '../catalogue/catalogue';
 import { withAskedTier } from './asked-tier';
 
 /** A request in no dialect as it is made in an account: with the tier that is sold there, and a cache key of the tenant. */

@@ -1,8 +1,8 @@
 import type { CanonicalRequest } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
-import type { Endpoint } from '../routing/catalogue';
-import { traitsOf } from '../routing/route-traits';
-import type { ScannedObject } from './json-members';
+import type { Endpoint } from '../catalogue/catalogue';
+import { traitsOf } from '../catalogue/endpoint-traits';
+import type { ScannedObject } from '../json/json-members';
 import { memberText } from './request-members';
 
 const TIER = 'service_tier';

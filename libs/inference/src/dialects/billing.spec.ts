@@ -1,4 +1,4 @@
-import { emptyUsage } from '../model/usage';
+import { emptyUsage } from '../pricing/usage';
 import { aModel, anEndpoint } from '../testing';
 import { priceOf } from './billing';
 

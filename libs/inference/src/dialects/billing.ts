@@ -1,4 +1,4 @@
-import type { Usage } from '../model/usage';
+import type { Usage } from '../pricing/usage';
 import { byokCost } from '../pricing/byok-fee';
 import { cacheDiscount } from '../pricing/cache-discount';
 import { pricesFor } from '../pricing/price-overrides';

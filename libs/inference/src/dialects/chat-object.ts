@@ -1,5 +1,5 @@
 import { toFinishReason, type FinishReason } from '../model/finish-reason';
-import { JsonCursor } from './json-cursor';
+import { JsonCursor } from '../json/json-cursor';
 import {
   findMember,
   joinEdits,
@@ -8,7 +8,7 @@ import {
   type JsonMember,
   type MemberEdits,
   type ScannedObject,
-} from './json-members';
+} from '../json/json-members';
 import { THOUGHT_MEMBERS } from './openai-chat/hidden-thoughts';
 import { readUsage, type ReportedUsage } from './openai-usage';
 

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { isObject, type JsonObject } from './loose-values';
+import { isObject, type JsonObject } from '../json/loose-values';
 
 /**
  * An object of a caller's request, read member by member. Null counts as absent. A member of the wrong type

@@ -1,6 +1,6 @@
 import { keptBytes } from '../model/kept-bytes';
 import { nullNames, type ChatObject } from './chat-object';
-import { applyEdits, memberEdits } from './json-members';
+import { applyEdits, memberEdits } from '../json/json-members';
 
 const NOTHING = Buffer.alloc(0);
 /** Members that mean something in every chunk, even if they say the same as in the one before. */

@@ -1,11 +1,11 @@
 import { AppError } from '@libs/errors';
-import { batchesOf } from '../providers/ordered-calls';
-import { brokenAnswer, errorInside, readComplaint } from '../providers/upstream-error';
-import type { Provider } from '../routing/catalogue';
-import { JsonCursor } from './json-cursor';
-import { MalformedJson } from './json-grammar';
-import { parseJson } from './json-value';
-import { defined, objectOf, objectsOf, stringOf, type JsonObject } from './loose-values';
+import { batchesOf } from '../wire/ordered-calls';
+import { brokenAnswer, errorInside, readComplaint } from '../wire/upstream-error';
+import type { Provider } from '../catalogue/catalogue';
+import { JsonCursor } from '../json/json-cursor';
+import { MalformedJson } from '../json/json-grammar';
+import { parseJson } from '../json/json-value';
+import { defined, objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 
 /** What the upstream takes in one call. */
 const MOST_INPUTS = 96;

@@ -2,15 +2,12 @@ import type { ExpectedOutput } from '../model/expected-output';
 import type { LossLog } from '../model/loss-report';
 import type { ProviderAccount } from '../model/provider-account';
 import type { FinishReason } from '../model/finish-reason';
-import type { Usage, UsageDetails } from '../model/usage';
+import type { Usage, UsageDetails } from '../pricing/usage';
 import type { Share } from '../pricing/byok-fee';
-import type { Cost } from '../pricing/price';
-import type { Api, Endpoint, Model } from '../routing/catalogue';
-import type { UpstreamStream } from '../providers/upstream-stream';
+import type { Cost, PriceListName } from '../pricing/price';
+import type { Api, Endpoint, Model } from '../catalogue/catalogue';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import type { AnswerStream } from '../model/answer-stream';
-
-/** Whether a call is charged at the endpoint's ordinary or its batch prices. */
-export type PriceListName = 'standard' | 'batch';
 
 /** What an answer needs to know of its request. */
 export interface AnswerContext {

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import type { Api } from '../routing/catalogue';
+import type { Api } from '../catalogue/catalogue';
 import type { Dialect } from './dialect';
 import { anthropicMessages } from './anthropic-messages';
 import { openAiChat } from './openai-chat';

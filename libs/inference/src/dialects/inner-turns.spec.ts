@@ -1,4 +1,4 @@
-import type { UpstreamStream } from '../providers/provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import { aModel, anEndpoint } from '../testing';
 import { dialectOf } from '.';
 import { TRANSLATIONS, type StreamableApi } from './dialect-pairs';

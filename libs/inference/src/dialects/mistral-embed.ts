@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
-import { JsonCursor } from './json-cursor';
-import { spliceMembers } from './json-members';
+import { JsonCursor } from '../json/json-cursor';
+import { spliceMembers } from '../json/json-members';
 import { memberText, scanRequest } from './request-members';
 
 /** All that the upstream takes; one member more and it refuses the request. */

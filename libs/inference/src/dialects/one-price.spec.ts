@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { emptyUsage, type Usage } from '../model/usage';
+import { emptyUsage, type Usage } from '../pricing/usage';
 import type { AnswerPart, CanonicalAnswer } from '../model/canonical-answer';
-import type { UpstreamStream } from '../providers/provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import { aModel, anEndpoint, eventsOf } from '../testing';
-import { priceUsage, type PriceList } from '../pricing/price';
+import { priceUsage, type PriceList, type PriceListName } from '../pricing/price';
 import { pricesFor } from '../pricing/price-overrides';
 import { TRANSLATIONS, type StreamableApi } from './dialect-pairs';
-import type { AnswerContext, PriceListName } from './dialect';
+import type { AnswerContext } from './dialect';
 import { dialectOf } from '.';
 import { translateAnswer } from './translated-answer';
 import { TranslatedStream } from './translated-stream';

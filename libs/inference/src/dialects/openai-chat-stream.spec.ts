@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
-import type { UpstreamStream } from '../providers/upstream-stream';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import { aModel, anEndpoint } from '../testing';
 import { OpenAiChatStream } from './openai-chat-stream';
 

@@ -1,14 +1,14 @@
 import type { AppError } from '@libs/errors';
-import type { UpstreamStream } from '../providers/upstream-stream';
-import { errorInside, readComplaintAt } from '../providers/upstream-error';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import { errorInside, readComplaintAt } from '../wire/upstream-error';
 import { StreamMeter } from './answer-billing';
 import { ownMembers } from './billing';
 import { chatChunk, DONE_EVENT, echoChunk, failureChunk, usageChunk } from './chat-chunk';
 import { chatEdits, nullNames, readChatObject, type ChatObject } from './chat-object';
 import { ChunkHead } from './chunk-head';
 import type { AnswerContext } from './dialect';
-import { JsonCursor } from './json-cursor';
-import { applyEdits, findMember, type ByteEdit } from './json-members';
+import { JsonCursor } from '../json/json-cursor';
+import { applyEdits, findMember, type ByteEdit } from '../json/json-members';
 import { hidesThoughts } from './openai-chat/hidden-thoughts';
 import { usageEdits } from './openai-usage';
 import { RelayedStream } from './relayed-stream';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AppError } from '@libs/errors';
 import { LossLog } from '../model/loss-report';
 import { parseRate } from '../pricing/money';
-import type { Endpoint } from '../routing/catalogue';
+import type { Endpoint } from '../catalogue/catalogue';
 import { aModel, anEndpoint } from '../testing';
 import type { AnswerContext } from './dialect';
 import { openAiChat } from './openai-chat';

@@ -1,9 +1,9 @@
-import { batchesOf } from '../providers/ordered-calls';
-import { JsonCursor } from './json-cursor';
-import { MalformedJson } from './json-grammar';
-import { spliceMembers, type ScannedObject } from './json-members';
-import { parseJson } from './json-value';
-import { defined, numberOf, objectOf, stringOf, type JsonObject } from './loose-values';
+import { batchesOf } from '../wire/ordered-calls';
+import { JsonCursor } from '../json/json-cursor';
+import { MalformedJson } from '../json/json-grammar';
+import { spliceMembers, type ScannedObject } from '../json/json-members';
+import { parseJson } from '../json/json-value';
+import { defined, numberOf, objectOf, stringOf, type JsonObject } from '../json/loose-values';
 import { memberText, scanRequest } from './request-members';
 
 /** What an upstream embeds in one call. */

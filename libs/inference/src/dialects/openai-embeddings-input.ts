@@ -1,6 +1,6 @@
 import { tokensOfBytes } from '../model/estimate';
-import { JsonCursor } from './json-cursor';
-import { isObject, objectsOf } from './loose-values';
+import { JsonCursor } from '../json/json-cursor';
+import { isObject, objectsOf } from '../json/loose-values';
 
 /** What a picture, a sound, a film or a file among the inputs is taken for. */
 const MEDIA_TOKENS = 1_000;

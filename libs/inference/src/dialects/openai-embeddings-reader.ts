@@ -1,5 +1,5 @@
-import { JsonCursor } from './json-cursor';
-import { findValue, type ByteEdit, type JsonMember, type ScannedObject } from './json-members';
+import { JsonCursor } from '../json/json-cursor';
+import { findValue, type ByteEdit, type JsonMember, type ScannedObject } from '../json/json-members';
 import { countInputs } from './openai-embeddings-input';
 import { base64OfNumbers, dimensionsOf, floatsOfBase64, numbersOf } from './openai-embeddings-vector';
 import { readUsage, type ReportedUsage } from './openai-usage';

@@ -1,5 +1,5 @@
-import type { Endpoint } from '../routing/catalogue';
-import { numberOf, objectOf, stringOf } from './loose-values';
+import type { Endpoint } from '../catalogue/catalogue';
+import { numberOf, objectOf, stringOf } from '../json/loose-values';
 import type { EmbeddingsLimits } from './openai-embeddings-batches';
 
 /**

@@ -1,9 +1,9 @@
-import type { Usage } from '../model/usage';
+import type { Usage } from '../pricing/usage';
 import { isByok, upstreamCostText } from '../pricing/byok-fee';
 import { formatUsd } from '../pricing/money';
 import type { Cost } from '../pricing/price';
-import type { JsonCursor } from './json-cursor';
-import { memberEdits, type ByteEdit, type JsonMember, type ScannedObject } from './json-members';
+import type { JsonCursor } from '../json/json-cursor';
+import { memberEdits, type ByteEdit, type JsonMember, type ScannedObject } from '../json/json-members';
 import type { ToolBill } from './translation';
 
 /** The counts of a usage object as the upstream wrote them; null stands for missing or no number. */

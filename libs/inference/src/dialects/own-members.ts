@@ -1,6 +1,6 @@
 import type { LossLog } from '../model/loss-report';
-import type { Endpoint } from '../routing/catalogue';
-import { JsonCursor } from './json-cursor';
+import type { Endpoint } from '../catalogue/catalogue';
+import { JsonCursor } from '../json/json-cursor';
 import {
   findMember,
   memberEdits,
@@ -8,8 +8,8 @@ import {
   type ByteEdit,
   type JsonMember,
   type ScannedObject,
-} from './json-members';
-import { objectOf } from './loose-values';
+} from '../json/json-members';
+import { objectOf } from '../json/loose-values';
 
 /** The APIs of OpenAI, which others speak with more members. */
 type OpenAiApi = 'chat' | 'responses';

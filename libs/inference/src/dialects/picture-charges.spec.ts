@@ -1,7 +1,7 @@
 import type { AnswerStream } from '../model/answer-stream';
 import { parseRate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
-import type { UpstreamStream } from '../providers/provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import { aModel, anEndpoint } from '../testing';
 import { StreamMeter } from './answer-billing';
 import type { AnswerContext } from './dialect';

@@ -1,15 +1,15 @@
 import { AppError } from '@libs/errors';
 import type { AnswerStream, StreamOutcome, TerminalState } from '../model/answer-stream';
 import type { FinishReason } from '../model/finish-reason';
-import type { UpstreamStream } from '../providers/upstream-stream';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import { callAbandoned, isAbandoned } from '../model/cancellation';
 import { BYTES_PER_TOKEN } from '../model/estimate';
-import { chargeLeft } from '../model/left-call';
-import { brokenAnswer } from '../providers/upstream-error';
+import { chargeLeft } from '../model/left-charge';
+import { brokenAnswer } from '../wire/upstream-error';
 import type { AnswerContext } from './dialect';
 import { eventData } from './event-data';
 import { EventSplitter, EventTooLarge } from './event-splitter';
-import { MalformedJson } from './json-grammar';
+import { MalformedJson } from '../json/json-grammar';
 import type { Bill } from './translation';
 
 const LARGEST_EVENT = 8 * 1024 * 1024;

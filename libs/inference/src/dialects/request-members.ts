@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { AppError } from '@libs/errors';
-import { MalformedJson } from './json-cursor';
-import { findMember, scanMembers, withoutDoubled, type ScannedObject } from './json-members';
-import { parseJson } from './json-value';
-import { isObject } from './loose-values';
+import { MalformedJson } from '../json/json-cursor';
+import { findMember, scanMembers, withoutDoubled, type ScannedObject } from '../json/json-members';
+import { parseJson } from '../json/json-value';
+import { isObject } from '../json/loose-values';
 
 /** Members of a body in one of OpenAI's APIs that are between the caller and us. */
 export const GATEWAY_MEMBERS: readonly string[] = [

@@ -1,5 +1,5 @@
 import { upstreamCacheKey, type ProviderAccount } from '../model/provider-account';
-import type { ScannedObject } from './json-members';
+import type { ScannedObject } from '../json/json-members';
 import { memberText } from './request-members';
 
 /** Members of any API that make a provider keep an answer in the account that calls, or take up one kept there. */

@@ -1,6 +1,6 @@
-import { emptyUsage } from '../model/usage';
+import { emptyUsage } from '../pricing/usage';
 import { aModel, anEndpoint, aProvider } from '../testing';
-import type { Endpoint } from '../routing/catalogue';
+import type { Endpoint } from '../catalogue/catalogue';
 import { priceOf } from './billing';
 import type { AnswerContext } from './dialect';
 import { servedBy } from './served-tier';

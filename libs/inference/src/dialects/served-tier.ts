@@ -1,5 +1,5 @@
-import type { Endpoint } from '../routing/catalogue';
-import { tierNamed, traitsOf, type EndpointTier } from '../routing/route-traits';
+import type { Endpoint } from '../catalogue/catalogue';
+import { tierNamed, traitsOf, type EndpointTier } from '../catalogue/endpoint-traits';
 import type { AnswerContext } from './dialect';
 
 /**

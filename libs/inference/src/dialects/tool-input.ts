@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { MalformedJson } from './json-grammar';
-import { parseJson } from './json-value';
-import { isObject, type JsonObject } from './loose-values';
+import { MalformedJson } from '../json/json-grammar';
+import { parseJson } from '../json/json-value';
+import { isObject, type JsonObject } from '../json/loose-values';
 
 /** Under this name a text that is no JSON object travels as the input of a tool, which must be one. */
 const INVALID_JSON = 'INVALID_JSON';

@@ -1,10 +1,10 @@
 import type { CanonicalAnswer } from '../model/canonical-answer';
-import { brokenAnswer } from '../providers/upstream-error';
+import { brokenAnswer } from '../wire/upstream-error';
 import { billAnswer, countsOf } from './answer-billing';
 import type { Answer, AnswerContext } from './dialect';
-import { MalformedJson } from './json-cursor';
-import { objectOf } from './loose-values';
-import { parseJson } from './json-value';
+import { MalformedJson } from '../json/json-cursor';
+import { objectOf } from '../json/loose-values';
+import { parseJson } from '../json/json-value';
 import { NOTHING_SEEN, type SeenOutput } from './seen-output';
 import { servedBy } from './served-tier';
 import { tierMember } from './usage-details';

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { AnswerEvent } from '../model/canonical-answer';
-import { emptyUsage, type Usage } from '../model/usage';
+import { emptyUsage, type Usage } from '../pricing/usage';
 import { aModel, anEndpoint } from '../testing';
 import type { AnswerContext } from './dialect';
 import { TRANSLATIONS } from './dialect-pairs';

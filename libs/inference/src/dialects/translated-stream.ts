@@ -1,6 +1,6 @@
 import type { AppError } from '@libs/errors';
 import type { AnswerEvent, ReasoningDelta } from '../model/canonical-answer';
-import type { UpstreamStream } from '../providers/upstream-stream';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import { StreamMeter, countsOf } from './answer-billing';
 import type { AnswerContext } from './dialect';
 import { RelayedStream } from './relayed-stream';

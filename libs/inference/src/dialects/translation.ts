@@ -2,10 +2,10 @@ import type { AppError } from '@libs/errors';
 import type { AnswerEvent, CanonicalAnswer } from '../model/canonical-answer';
 import type { CanonicalRequest } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
-import type { Usage } from '../model/usage';
+import type { Usage } from '../pricing/usage';
 import type { PicoUsd } from '../pricing/money';
 import type { Cost } from '../pricing/price';
-import type { Endpoint } from '../routing/catalogue';
+import type { Endpoint } from '../catalogue/catalogue';
 import type { AnswerContext } from './dialect';
 
 /** What an answer is charged: goes into its usage object. */

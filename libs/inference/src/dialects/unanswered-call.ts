@@ -1,5 +1,5 @@
 import type { AppError } from '@libs/errors';
-import { emptyUsage } from '../model/usage';
+import { emptyUsage } from '../pricing/usage';
 import { eventOf } from './anthropic-messages/messages-stream';
 import { messageErrorBody } from './anthropic-messages';
 import { chatChunk, DONE_EVENT, failureChunk } from './chat-chunk';

@@ -1,7 +1,7 @@
 import type { LossLog } from '../model/loss-report';
-import { JsonCursor } from './json-cursor';
-import { scanMembers, spliceMembers, type JsonMember, type ScannedObject } from './json-members';
-import { parseJson } from './json-value';
+import { JsonCursor } from '../json/json-cursor';
+import { scanMembers, spliceMembers, type JsonMember, type ScannedObject } from '../json/json-members';
+import { parseJson } from '../json/json-value';
 import { memberText } from './request-members';
 
 /** Members for which a provider charges more than the catalogue says, with the values that cost nothing more. */

@@ -1,8 +1,8 @@
 import type { CanonicalRequest, ReasoningRequest, Sampling } from '../model/canonical-request';
 import type { LossLog } from '../model/loss-report';
-import type { Endpoint } from '../routing/catalogue';
-import { JsonCursor } from './json-cursor';
-import type { ScannedObject } from './json-members';
+import type { Endpoint } from '../catalogue/catalogue';
+import { JsonCursor } from '../json/json-cursor';
+import type { ScannedObject } from '../json/json-members';
 
 /**
  * Settings of how an answer is drawn that are part of OpenAI's API, and which callers leave in whatever model they ask.

@@ -1,5 +1,5 @@
 import type { AnswerContext } from './dialect';
-import { findValue } from './json-members';
+import { findValue } from '../json/json-members';
 
 const MEMBER = 'echo_upstream_body';
 

@@ -1,8 +1,8 @@
-import { brokenAnswer } from '../providers/upstream-error';
-import type { Provider } from '../routing/catalogue';
-import { MalformedJson } from './json-grammar';
-import { parseJson } from './json-value';
-import { isObject, type JsonObject } from './loose-values';
+import { brokenAnswer } from '../wire/upstream-error';
+import type { Provider } from '../catalogue/catalogue';
+import { MalformedJson } from '../json/json-grammar';
+import { parseJson } from '../json/json-value';
+import { isObject, type JsonObject } from '../json/loose-values';
 
 /** The data of an event as an object. @throws AppError provider_unavailable when it is none */
 export function parseEventData(data: string, provider: Provider): JsonObject {

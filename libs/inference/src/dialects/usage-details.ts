@@ -1,8 +1,8 @@
-import type { UsageDetails, UsageIteration } from '../model/usage';
-import { objectOf, objectsOf, type JsonObject } from './loose-values';
-import { MalformedJson } from './json-grammar';
-import { findMember, type JsonMember, type ScannedObject } from './json-members';
-import { parseJson } from './json-value';
+import type { UsageDetails, UsageIteration } from '../pricing/usage';
+import { objectOf, objectsOf, type JsonObject } from '../json/loose-values';
+import { MalformedJson } from '../json/json-grammar';
+import { findMember, type JsonMember, type ScannedObject } from '../json/json-members';
+import { parseJson } from '../json/json-value';
 
 const DETAIL_MEMBERS: ReadonlySet<string> = new Set([
   'cache_creation',

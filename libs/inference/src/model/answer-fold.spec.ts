@@ -3,7 +3,7 @@ import { anyAnswer, anyPartSequence, eventsOf } from '../testing';
 import { eventsOfAnswer } from './answer-events';
 import { AnswerFold } from './answer-fold';
 import type { AnswerEvent } from './canonical-answer';
-import { emptyUsage } from './usage';
+import { emptyUsage } from '../pricing/usage';
 
 function foldOf(events: readonly AnswerEvent[]): AnswerFold {
   const fold = new AnswerFold();

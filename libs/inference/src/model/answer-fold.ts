@@ -1,4 +1,4 @@
-import { readMediaUrl } from '../dialects/media-url';
+import { readMediaUrl } from './media-url';
 import type { AnswerEvent, AnswerPart, ReasoningDelta, TokenLogprob } from './canonical-answer';
 import type { Message, Part, ReasoningPart, RefusalPart, TextPart } from './conversation';
 

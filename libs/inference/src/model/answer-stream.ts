@@ -1,6 +1,6 @@
 import type { AppError } from '@libs/errors';
 import type { FinishReason } from './finish-reason';
-import type { Usage } from './usage';
+import type { Usage } from '../pricing/usage';
 import type { Cost } from '../pricing/price';
 
 /** How a stream ended: whole, cut by a limit or filter, broken by the upstream or us, or left by the caller. */

@@ -1,5 +1,5 @@
 import { ByteNames } from './byte-names';
-import type { CacheWrite } from './prompt-kinds';
+import type { CacheWrite } from '../pricing/prompt-kinds';
 
 /** Names that ask a provider to write to its prompt cache, and the one that says for how long. */
 const NAMES = new ByteNames<'mark' | 'ttl'>({ cache_control: 'mark', prompt_cache_breakpoint: 'mark', ttl: 'ttl' });

@@ -1,5 +1,5 @@
 import type { AppError } from '@libs/errors';
-import type { Api } from '../routing/catalogue';
+import type { Api } from '../catalogue/catalogue';
 
 /**
  * The status of an error of a call: of its answer, of its record, and of each attempt that ended so. Those of

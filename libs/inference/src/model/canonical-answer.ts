@@ -2,7 +2,7 @@ import type { AppError } from '@libs/errors';
 import type { Annotation, ReasoningPart, RefusalPart, TextPart, ToolCallPart } from './conversation';
 import type { FinishReason } from './finish-reason';
 import type { BilledUnits } from '../pricing/price';
-import type { Usage, UsageDetails } from './usage';
+import type { Usage, UsageDetails } from '../pricing/usage';
 
 export interface TokenLogprob {
   readonly token: string;

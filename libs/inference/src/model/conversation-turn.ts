@@ -1,13 +1,6 @@
 import type { AnswerEvent } from './canonical-answer';
 import type { CanonicalRequest } from './canonical-request';
-import type { RoutedRequest, Served } from './inference-call';
 import type { StreamOutcome } from './answer-stream';
-
-/** A request for one turn of a conversation that somebody goes on with. */
-export interface TurnRequest extends RoutedRequest {
-  /** What is sent; `body` is made of it by `turnBody`. */
-  readonly conversation: CanonicalRequest;
-}
 
 /**
  * What a model says in one turn, in no dialect: the events of one answer. Iterate it once; whoever stops early,
@@ -18,10 +11,6 @@ export interface Turn extends AsyncIterable<AnswerEvent> {
   readonly outcome: Promise<StreamOutcome>;
   /** Idempotent. */
   cancel(): void;
-}
-
-export interface TurnResult extends Served {
-  readonly turn: Turn;
 }
 
 /** What a conversation counts by, for routes and for estimates: a body of its own, which no upstream sees. */

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../routing/catalogue-entries';
+import type { Endpoint } from '../catalogue/catalogue-entries';
 
 /** Ids of Nova 2 at Bedrock, behind a region or the path of a resource's name. */
 export const NOVA_2 = /(?:^|[./])amazon\.nova-2-/;

@@ -1,5 +1,5 @@
 import { scanJsonShape } from './json-shape';
-import type { PromptKinds } from './prompt-kinds';
+import type { PromptKinds } from '../pricing/prompt-kinds';
 import { textUnits, tokensOfUnits } from './text-tokens';
 
 /**

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../routing/catalogue-entries';
+import type { Endpoint } from '../catalogue/catalogue-entries';
 import { mayDropCap } from './dropped-cap';
 
 /** What a request says of the tokens that its answer may take. */

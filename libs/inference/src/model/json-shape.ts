@@ -1,7 +1,7 @@
 import { ByteNames } from './byte-names';
 import { placeOf, StringCounter, type Place } from './body-media';
 import { CacheMarks } from './cache-marks';
-import type { PromptKinds } from './prompt-kinds';
+import type { PromptKinds } from '../pricing/prompt-kinds';
 import { textUnits, tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
 import {
   BACKSLASH,
@@ -13,7 +13,7 @@ import {
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
-} from '../dialects/json-grammar';
+} from '../json/json-grammar';
 
 /** What the shape of a JSON text may come to before anybody builds objects from it. */
 export const MAX_DEPTH = 64;

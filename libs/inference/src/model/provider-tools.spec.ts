@@ -1,4 +1,4 @@
-import { keepsFiles, mostUses, providerToolsIn, toolOfItem, toolOfType, toolsIn } from './provider-tools';
+import { keepsFiles, providerToolsIn, toolOfItem, toolOfType, toolsIn } from './provider-tools';
 
 describe(toolOfType.name, () => {
   it.each([
@@ -101,25 +101,5 @@ describe(toolsIn.name, () => {
     [{ web_search_options: {} }, ['web_search']],
   ])('finds in %j %j', (body, tools) => {
     expect(toolsIn(body)).toEqual(tools);
-  });
-});
-
-describe(mostUses.name, () => {
-  it('takes the greater count of each', () => {
-    const [one, other] = [
-      new Map([
-        ['mcp', 1],
-        ['shell', 2],
-      ]),
-      new Map([['mcp', 3]]),
-    ];
-    expect(mostUses(one, other)).toEqual(
-      new Map([
-        ['mcp', 3],
-        ['shell', 2],
-      ]),
-    );
-    expect(mostUses(one, undefined)).toBe(one);
-    expect(mostUses(undefined, undefined)).toBeUndefined();
   });
 });

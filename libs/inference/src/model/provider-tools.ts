@@ -1,13 +1,5 @@
-import { isObject, objectOf, objectsOf, type JsonObject } from '../dialects/loose-values';
-
-/**
- * Tools that a provider runs while it answers, by the names that the catalogue prices them under (`tool_pricing`): a
- * request names them by types, which have versions and differ between APIs, and an answer by its items.
- */
-export type ProviderTool = string;
-
-/** How often each tool ran. A map, because the names come from providers. */
-export type ToolUses = ReadonlyMap<ProviderTool, number>;
+import { isObject, objectOf, objectsOf, type JsonObject } from '../json/loose-values';
+import type { ProviderTool } from '../pricing/tool-uses';
 
 /** Types of `tools` that are run by the caller, or by the model alone. */
 const RUN_BY_CALLER: ReadonlySet<string> = new Set([
@@ -127,27 +119,4 @@ function isOnline({ model, models }: JsonObject): boolean {
 
 function named(plain: string): ProviderTool {
   return Object.hasOwn(NAMES, plain) ? NAMES[plain]! : plain;
-}
-
-/** Counts the uses of each tool in one answer. */
-export class ToolCounter {
-  #uses: Map<ProviderTool, number> | undefined;
-
-  /** Undefined while nothing was used. */
-  get uses(): ToolUses | undefined {
-    return this.#uses;
-  }
-
-  add(tool: ProviderTool): void {
-    this.#uses ??= new Map();
-    this.#uses.set(tool, (this.#uses.get(tool) ?? 0) + 1);
-  }
-}
-
-/** Returns the greater count of each tool where an answer is counted twice. */
-export function mostUses(one: ToolUses | undefined, other: ToolUses | undefined): ToolUses | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  const most = new Map(one);
-  for (const [tool, count] of other) most.set(tool, Math.max(count, most.get(tool) ?? 0));
-  return most;
 }

@@ -1,4 +1,4 @@
-import { emptyUsage } from '../model/usage';
+import { emptyUsage } from './usage';
 import { cacheDiscount } from './cache-discount';
 import type { PriceList } from './price';
 

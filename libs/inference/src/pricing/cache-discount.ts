@@ -1,4 +1,4 @@
-import type { Usage } from '../model/usage';
+import type { Usage } from './usage';
 import type { PicoUsd } from './money';
 import { priceUsage, type PriceList } from './price';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { emptyUsage, type Usage } from '../model/usage';
+import { emptyUsage, type Usage } from './usage';
 import { parseRate, parseUsd } from './money';
 import { priceUsage, type BilledUnits, type PriceList } from './price';
 import { HELD_USES, priceExpected, type ExpectedUse } from './price-estimate';

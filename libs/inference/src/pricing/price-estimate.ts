@@ -1,5 +1,5 @@
-import type { ProviderTool } from '../model/provider-tools';
-import type { CacheWrite, PromptKinds } from '../model/prompt-kinds';
+import type { ProviderTool } from './tool-uses';
+import type { CacheWrite, PromptKinds } from './prompt-kinds';
 import { charge } from './charge';
 import { reservedAmount, type PicoUsd, type Rate } from './money';
 import { toolRate, type PriceList } from './price';

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import fc from 'fast-check';
-import { emptyUsage, type Usage } from '../model/usage';
+import { emptyUsage, type Usage } from './usage';
 import { sumCosts } from './byok-fee';
 import { parseRate, parseUsd } from './money';
 import { type PriceList, priceUsage } from './price';

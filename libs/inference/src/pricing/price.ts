@@ -1,5 +1,5 @@
-import type { ProviderTool, ToolUses } from '../model/provider-tools';
-import type { Usage } from '../model/usage';
+import type { ProviderTool, ToolUses } from './tool-uses';
+import type { Usage } from './usage';
 import { charge, checkedCount } from './charge';
 import type { PicoUsd, Rate } from './money';
 
@@ -47,6 +47,9 @@ export interface PriceList {
   /** Other rates for long prompts or at some hours; `pricesFor` applies them. */
   readonly overrides?: readonly PriceOverride[];
 }
+
+/** Whether a call is charged at the endpoint's ordinary or its batch prices. */
+export type PriceListName = 'standard' | 'batch';
 
 /** Rates that an override can replace. */
 export type OverriddenRate =

@@ -3,7 +3,7 @@ import { Cancellation } from '../model/cancellation';
 import { anEndpoint, aProvider, FakeUpstream } from '../testing';
 import { AnthropicBatches } from './anthropic-batch';
 import { AnthropicProvider } from './anthropic.provider';
-import { UpstreamHttp } from './upstream-http';
+import { UpstreamHttp } from '../wire/upstream-http';
 
 const TIMEOUTS = { totalMs: 5_000, headersMs: 5_000, idleMs: 5_000, connectMs: 5_000 };
 

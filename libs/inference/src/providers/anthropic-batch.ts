@@ -1,5 +1,5 @@
-import { findValue } from '../dialects/json-members';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
+import { findValue } from '../json/json-members';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { BatchRest, type BatchManners } from './batch-rest';
 import type {
   BatchedApi,
@@ -11,9 +11,9 @@ import type {
   NativeOrder,
 } from './native-batch';
 import { CLOCK_SKEW_MS, framed, valueAt, withoutStream } from './batch-files';
-import { brokenAnswer, errorInside, readComplaintAt } from './upstream-error';
-import { JsonCursor } from '../dialects/json-cursor';
-import type { UpstreamHttp } from './upstream-http';
+import { brokenAnswer, errorInside, readComplaintAt } from '../wire/upstream-error';
+import { JsonCursor } from '../json/json-cursor';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const PATH = '/messages/batches';
 const LISTED = 100;

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../routing/catalogue';
+import type { Endpoint } from '../catalogue/catalogue';
 
 const HEADER = 'anthropic-beta';
 

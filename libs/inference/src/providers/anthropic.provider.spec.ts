@@ -3,7 +3,7 @@ import { readTokenCount, toTokenCount } from '../dialects/anthropic-messages';
 import { anEndpoint, aProvider, FakeUpstream, FIXTURE_KEY } from '../testing';
 import { AnthropicProvider } from './anthropic.provider';
 import { describeConformance } from './testing/conformance';
-import { UpstreamHttp } from './upstream-http';
+import { UpstreamHttp } from '../wire/upstream-http';
 
 describeConformance('anthropic', 'messages');
 

@@ -1,8 +1,10 @@
 import { AnthropicBatches } from './anthropic-batch';
 import type { NativeBatches } from './native-batch';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
-import { upstreamError } from './upstream-error';
-import type { UpstreamHttp } from './upstream-http';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
+import { upstreamError } from '../wire/upstream-error';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM_TYPE = 'text/event-stream';

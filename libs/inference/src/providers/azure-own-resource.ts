@@ -1,6 +1,6 @@
 import { AZURE_DEPLOYMENT, AZURE_RESOURCE, readAzureEndpoint, Secret } from '@libs/contracts';
-import { objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
-import type { Endpoint } from '../routing/catalogue';
+import { objectsOf, stringOf, type JsonObject } from '../json/loose-values';
+import type { Endpoint } from '../catalogue/catalogue';
 import { atOwnPlace, type FindOwnPlace } from './own-place';
 
 /** Domains of a cloud of Azure, by the type of a resource. */

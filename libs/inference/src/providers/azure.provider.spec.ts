@@ -2,7 +2,7 @@ import { Secret } from '@libs/contracts';
 import { anEndpoint, aProvider, FakeUpstream, FIXTURE_KEY } from '../testing';
 import { AzureProvider } from './azure.provider';
 import { describeConformance } from './testing/conformance';
-import { UpstreamHttp } from './upstream-http';
+import { UpstreamHttp } from '../wire/upstream-http';
 
 describeConformance('azure');
 describeConformance('azure', 'responses');

@@ -1,8 +1,10 @@
 import { OpenAiProvider, type BatchFlavour } from './openai.provider';
 import type { NativeBatches } from './native-batch';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import type { OpenAiSpeech } from './speech/openai-speech';
-import type { UpstreamHttp } from './upstream-http';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 /** A deployment for batches is named by the model; the paths have no version. */
 const AZURE_BATCHES: BatchFlavour = {

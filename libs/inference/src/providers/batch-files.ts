@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { JsonCursor } from '../dialects/json-cursor';
-import { findValue, spliceMembers } from '../dialects/json-members';
-import { parseJson } from '../dialects/json-value';
-import { numberOf, stringOf } from '../dialects/loose-values';
-import type { Provider } from '../routing/catalogue';
+import { JsonCursor } from '../json/json-cursor';
+import { findValue, spliceMembers } from '../json/json-members';
+import { parseJson } from '../json/json-value';
+import { numberOf, stringOf } from '../json/loose-values';
+import type { Provider } from '../catalogue/catalogue';
 import type { BatchRest } from './batch-rest';
 import type { NativeBatchAccess, NativeLine } from './native-batch';
-import { brokenAnswer, errorInside, readComplaintAt, upstreamError } from './upstream-error';
+import { brokenAnswer, errorInside, readComplaintAt, upstreamError } from '../wire/upstream-error';
 
 /** Our clock and the provider's may differ by this much. */
 export const CLOCK_SKEW_MS = 10 * 60_000;

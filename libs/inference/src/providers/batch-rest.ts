@@ -1,14 +1,14 @@
 import type { AppError } from '@libs/errors';
-import { MalformedJson } from '../dialects/json-cursor';
-import { parseJson } from '../dialects/json-value';
-import { isObject, type JsonObject } from '../dialects/loose-values';
-import type { Provider } from '../routing/catalogue';
-import type { ToError } from './json-exchange';
+import { MalformedJson } from '../json/json-cursor';
+import { parseJson } from '../json/json-value';
+import { isObject, type JsonObject } from '../json/loose-values';
+import type { Provider } from '../catalogue/catalogue';
+import type { ToError } from '../wire/json-exchange';
 import type { NativeBatchAccess, NativeLine } from './native-batch';
-import { brokenAnswer } from './upstream-error';
-import type { UpstreamHttp, UpstreamRequest } from './upstream-http';
-import type { UpstreamReply } from './upstream-exchange';
-import type { UpstreamStream } from './upstream-stream';
+import { brokenAnswer } from '../wire/upstream-error';
+import type { UpstreamHttp, UpstreamRequest } from '../wire/upstream-http';
+import type { UpstreamReply } from '../wire/upstream-exchange';
+import type { UpstreamStream } from '../wire/upstream-stream';
 
 const JSON_TYPE = 'application/json';
 const NEWLINE = 0x0a;

@@ -1,6 +1,6 @@
 import { joinEmbeddings, splitEmbeddings, type EmbeddingsLimits } from '../dialects/openai-embeddings-batches';
-import { callInOrder } from './ordered-calls';
-import type { UpstreamCall, UpstreamResult } from './provider';
+import { callInOrder } from '../wire/ordered-calls';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 
 /** Of the calls that one long list of inputs takes. */
 const CALLS_AT_ONCE = 4;

@@ -1,11 +1,11 @@
 import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { MalformedJson } from '../dialects/json-grammar';
-import { parseJson } from '../dialects/json-value';
-import { isObject, stringOf } from '../dialects/loose-values';
-import type { Endpoint, Provider } from '../routing/catalogue';
+import { MalformedJson } from '../json/json-grammar';
+import { parseJson } from '../json/json-value';
+import { isObject, stringOf } from '../json/loose-values';
+import type { Endpoint, Provider } from '../catalogue/catalogue';
 import { regionOfHost, signatureHeaders, type AwsCredentials } from './aws-signature';
-import type { UpstreamCall } from './provider';
+import type { UpstreamCall } from '../wire/upstream-call';
 
 const SERVICE = 'bedrock';
 

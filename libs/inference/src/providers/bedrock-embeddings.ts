@@ -1,13 +1,13 @@
 import { CheckedObject } from '../dialects/checked-object';
 import { toInputType } from '../dialects/cohere-embed';
-import { parseJson } from '../dialects/json-value';
-import { MalformedJson } from '../dialects/json-grammar';
-import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
+import { parseJson } from '../json/json-value';
+import { MalformedJson } from '../json/json-grammar';
+import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { base64OfVector } from '../dialects/openai-embeddings-vector';
-import { batchesOf, callInOrder } from './ordered-calls';
-import type { UpstreamCall, UpstreamResult } from './provider';
-import { brokenAnswer } from './upstream-error';
-import type { UpstreamReply } from './upstream-exchange';
+import { batchesOf, callInOrder } from '../wire/ordered-calls';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
+import { brokenAnswer } from '../wire/upstream-error';
+import type { UpstreamReply } from '../wire/upstream-exchange';
 
 /** Calls of one request that are in flight at a time. */
 const MOST_AT_A_TIME = 8;

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AppError } from '@libs/errors';
-import type { Provider } from '../routing/catalogue';
+import type { Provider } from '../catalogue/catalogue';
 import type { EventStreamMessage } from './event-stream-decoder';
-import { readRetryAfterSeconds } from './retry-after';
-import { complaintError, readComplaint } from './upstream-error';
+import { readRetryAfterSeconds } from '../wire/retry-after';
+import { complaintError, readComplaint } from '../wire/upstream-error';
 
 const TYPE_HEADER = 'x-amzn-errortype';
 

@@ -1,6 +1,6 @@
 import { AWS_REGION } from '@libs/contracts';
-import { isObject, stringOf } from '../dialects/loose-values';
-import type { Endpoint } from '../routing/catalogue';
+import { isObject, stringOf } from '../json/loose-values';
+import type { Endpoint } from '../catalogue/catalogue';
 import { regionOfHost } from './aws-signature';
 import { atOwnPlace, isBoundToRegion, type FindOwnPlace } from './own-place';
 

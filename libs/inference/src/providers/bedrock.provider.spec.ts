@@ -5,10 +5,10 @@ import { Secret } from '@libs/contracts';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY, type ReceivedRequest } from '../testing';
 import { regionOfHost } from './aws-signature';
 import { BedrockProvider } from './bedrock.provider';
-import type { UpstreamCall } from './provider';
+import type { UpstreamCall } from '../wire/upstream-call';
 import { describeConformance } from './testing/conformance';
 import { bedrockEvent, bedrockException } from './testing/event-stream-encoder';
-import { UpstreamHttp } from './upstream-http';
+import { UpstreamHttp } from '../wire/upstream-http';
 
 describeConformance('bedrock', 'conversation');
 describeConformance('bedrock', 'messages');

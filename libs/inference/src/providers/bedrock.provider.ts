@@ -1,17 +1,19 @@
 import { withPlacedMark } from '../dialects/anthropic-messages';
 import { bedrockConverse } from '../dialects/bedrock-converse';
-import { findMember, scanMembers, spliceMembers } from '../dialects/json-members';
-import { parseJson } from '../dialects/json-value';
-import { objectOf, stringOf } from '../dialects/loose-values';
+import { findMember, scanMembers, spliceMembers } from '../json/json-members';
+import { parseJson } from '../json/json-value';
+import { objectOf, stringOf } from '../json/loose-values';
 import { authorizationOf } from './bedrock-authorization';
 import { embedEach } from './bedrock-embeddings';
 import { bedrockError, errorWithin } from './bedrock-error';
 import { MalformedEventStream, type EventStreamMessage } from './event-stream-decoder';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { ReframedStream, serverSentEvent } from './reframed-stream';
 import { tierHeader } from './tier-header';
-import type { UpstreamReply } from './upstream-exchange';
-import type { UpstreamHttp } from './upstream-http';
+import type { UpstreamReply } from '../wire/upstream-exchange';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM_TYPE = 'application/vnd.amazon.eventstream';

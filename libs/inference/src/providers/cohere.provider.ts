@@ -1,10 +1,12 @@
 import { cohereChatTranslation } from '../dialects/cohere-chat';
 import { joinEmbedAnswers, toEmbedBatches } from '../dialects/cohere-embed';
-import { JsonExchange } from './json-exchange';
-import { callInOrder } from './ordered-calls';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
-import { upstreamError } from './upstream-error';
-import type { UpstreamHttp } from './upstream-http';
+import { JsonExchange } from '../wire/json-exchange';
+import { callInOrder } from '../wire/ordered-calls';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
+import { upstreamError } from '../wire/upstream-error';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const CHAT_PATH = '/chat';
 /** Of the calls that one long list of inputs takes. */

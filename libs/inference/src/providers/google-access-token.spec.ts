@@ -5,7 +5,7 @@ import { anEndpoint, FakeUpstream } from '../testing';
 import { GoogleAccessTokens } from './google-access-token';
 import { readServiceAccount } from './google-service-account';
 import { aServiceAccount, SERVICE_ACCOUNT_KEYS } from './testing/service-account';
-import { UpstreamHttp } from './upstream-http';
+import { UpstreamHttp } from '../wire/upstream-http';
 
 const documentOf = (values: object = {}) =>
   new Secret(

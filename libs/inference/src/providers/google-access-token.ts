@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { importPKCS8, SignJWT } from 'jose';
-import { MalformedJson } from '../dialects/json-cursor';
-import { parseJson } from '../dialects/json-value';
-import { numberOf, objectOf, stringOf } from '../dialects/loose-values';
+import { MalformedJson } from '../json/json-cursor';
+import { parseJson } from '../json/json-value';
+import { numberOf, objectOf, stringOf } from '../json/loose-values';
 import { callCancelled, type CancelSignal } from '../model/cancellation';
-import { monotonicMs } from '../monotonic-ms';
-import type { Provider } from '../routing/catalogue';
+import { monotonicMs } from '../wire/monotonic-ms';
+import type { Provider } from '../catalogue/catalogue';
 import type { ServiceAccount } from './google-service-account';
-import type { UpstreamCall } from './upstream-call';
-import { brokenAnswer, upstreamError } from './upstream-error';
-import type { UpstreamHttp } from './upstream-http';
+import type { UpstreamCall } from '../wire/upstream-call';
+import { brokenAnswer, upstreamError } from '../wire/upstream-error';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 export const GOOGLE_TOKEN_URL = 'https://oauth2.googleapis.com/token';
 

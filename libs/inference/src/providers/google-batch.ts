@@ -1,8 +1,8 @@
 import { AppError } from '@libs/errors';
-import { findValue } from '../dialects/json-members';
-import { objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
+import { findValue } from '../json/json-members';
+import { objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { BatchRest, type BatchManners } from './batch-rest';
-import { googleErrorInside } from './google-error';
+import { googleErrorInside } from '../dialects/google-generate-content/google-error';
 import type {
   BatchedApi,
   LostOrder,
@@ -13,8 +13,8 @@ import type {
   NativeOrder,
 } from './native-batch';
 import { framed, valueAt } from './batch-files';
-import { brokenAnswer, upstreamStatusOf } from './upstream-error';
-import type { UpstreamHttp } from './upstream-http';
+import { brokenAnswer, upstreamStatusOf } from '../wire/upstream-error';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const JSON_LINES = 'application/jsonl';
 const LISTED = 100;

@@ -1,14 +1,14 @@
 import { AppError } from '@libs/errors';
 import { CheckedObject } from '../dialects/checked-object';
 import { writeMedia, writeAudio, type WirePart } from '../dialects/google-generate-content';
-import { MalformedJson } from '../dialects/json-cursor';
-import { parseJson } from '../dialects/json-value';
-import { isObject, objectOf, type JsonObject } from '../dialects/loose-values';
-import { readMediaUrl } from '../dialects/media-url';
+import { MalformedJson } from '../json/json-cursor';
+import { parseJson } from '../json/json-value';
+import { isObject, objectOf, type JsonObject } from '../json/loose-values';
+import { readMediaUrl } from '../model/media-url';
 import { base64OfVector } from '../dialects/openai-embeddings-vector';
-import type { Endpoint } from '../routing/catalogue';
-import type { UpstreamResult } from './provider';
-import { brokenAnswer } from './upstream-error';
+import type { Endpoint } from '../catalogue/catalogue';
+import type { UpstreamResult } from '../wire/upstream-call';
+import { brokenAnswer } from '../wire/upstream-error';
 
 /** An OpenAI-shaped request for embeddings, as far as Google's APIs have a word for it. */
 export interface EmbeddingsRequest {

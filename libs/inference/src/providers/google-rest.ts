@@ -1,6 +1,7 @@
-import type { UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
-import { googleError } from './google-error';
-import type { UpstreamHttp } from './upstream-http';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
+import { googleError } from '../dialects/google-generate-content/google-error';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const JSON_TYPE = 'application/json';
 const EVENT_STREAM_TYPE = 'text/event-stream';

@@ -1,7 +1,7 @@
 import type { Secret } from '@libs/contracts';
-import { MalformedJson } from '../dialects/json-cursor';
-import { parseJson } from '../dialects/json-value';
-import { isObject, stringOf } from '../dialects/loose-values';
+import { MalformedJson } from '../json/json-cursor';
+import { parseJson } from '../json/json-value';
+import { isObject, stringOf } from '../json/loose-values';
 
 /** What is used of a service account's key document. Where it wants its assertions sent is not. */
 export interface ServiceAccount {

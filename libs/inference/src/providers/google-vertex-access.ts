@@ -1,9 +1,9 @@
 import type { Secret } from '@libs/contracts';
-import type { Endpoint } from '../routing/catalogue';
+import type { Endpoint } from '../catalogue/catalogue';
 import { GoogleAccessTokens, unusableDocument } from './google-access-token';
 import { apiKeyCredential, type GoogleCredential } from './google-rest';
 import { isServiceAccount, readServiceAccount, type ServiceAccount } from './google-service-account';
-import type { UpstreamCallHead } from './upstream-call';
+import type { UpstreamCallHead } from '../wire/upstream-call';
 
 /** A way into Vertex AI. */
 export interface VertexDoor {

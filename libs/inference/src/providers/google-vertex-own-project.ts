@@ -1,6 +1,6 @@
 import { GOOGLE_LOCATION, GOOGLE_PROJECT } from '@libs/contracts';
-import { isObject, stringOf } from '../dialects/loose-values';
-import type { Endpoint } from '../routing/catalogue';
+import { isObject, stringOf } from '../json/loose-values';
+import type { Endpoint } from '../catalogue/catalogue';
 import { atOwnPlace, isBoundToRegion, type FindOwnPlace } from './own-place';
 
 const HOST = /^(?:[a-z0-9-]+-)?aiplatform\.(?:[a-z]+\.rep\.)?googleapis\.com$/;

@@ -1,10 +1,10 @@
 import { Secret } from '@libs/contracts';
 import { anEndpoint, aProvider, FakeUpstream, FIXTURE_KEY } from '../testing';
-import type { Endpoint } from '../routing/catalogue';
+import type { Endpoint } from '../catalogue/catalogue';
 import { GoogleVertexProvider } from './google-vertex.provider';
 import { describeConformance } from './testing/conformance';
 import { aServiceAccount, startTokenEndpoint, tokensFrom } from './testing/service-account';
-import { UpstreamHttp } from './upstream-http';
+import { UpstreamHttp } from '../wire/upstream-http';
 
 describeConformance('google-vertex', 'conversation');
 describeConformance('google-vertex', 'messages');

@@ -1,8 +1,8 @@
 import { withPlacedMark } from '../dialects/anthropic-messages';
 import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
-import { spliceMembers } from '../dialects/json-members';
-import { defined, numberOf, objectOf, objectsOf } from '../dialects/loose-values';
-import type { Endpoint } from '../routing/catalogue';
+import { spliceMembers } from '../json/json-members';
+import { defined, numberOf, objectOf, objectsOf } from '../json/loose-values';
+import type { Endpoint } from '../catalogue/catalogue';
 import { GoogleAccessTokens } from './google-access-token';
 import {
   parseEmbeddingsAnswer,
@@ -16,10 +16,12 @@ import {
 } from './google-embeddings';
 import { GoogleRest } from './google-rest';
 import { VertexAccess, vertexModelName } from './google-vertex-access';
-import { batchesOf, callInOrder } from './ordered-calls';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { batchesOf, callInOrder } from '../wire/ordered-calls';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { tierHeader } from './tier-header';
-import type { UpstreamHttp } from './upstream-http';
+import type { UpstreamHttp } from '../wire/upstream-http';
 import { VertexVideos } from './videos/vertex-videos';
 
 const ANTHROPIC_VERSION = '"vertex-2023-10-16"';

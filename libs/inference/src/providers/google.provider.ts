@@ -1,6 +1,6 @@
 import { googleGenerateContent, type WirePart } from '../dialects/google-generate-content';
-import { defined, numberOf, objectOf } from '../dialects/loose-values';
-import type { Endpoint } from '../routing/catalogue';
+import { defined, numberOf, objectOf } from '../json/loose-values';
+import type { Endpoint } from '../catalogue/catalogue';
 import {
   parseEmbeddingsAnswer,
   readEmbeddingsRequest,
@@ -10,13 +10,15 @@ import {
   type EmbeddingsRequest,
 } from './google-embeddings';
 import { GoogleBatches } from './google-batch';
-import { googleError, isGoneFile } from './google-error';
+import { googleError, isGoneFile } from '../dialects/google-generate-content/google-error';
 import { apiKeyCredential, GoogleRest } from './google-rest';
 import type { NativeBatches } from './native-batch';
-import { batchesOf, callInOrder } from './ordered-calls';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import { batchesOf, callInOrder } from '../wire/ordered-calls';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { GoogleSpeech } from './speech/google-speech';
-import type { UpstreamHttp } from './upstream-http';
+import type { UpstreamHttp } from '../wire/upstream-http';
 import { GoogleVideos } from './videos/google-videos';
 import { VideoRest } from './videos/video-rest';
 

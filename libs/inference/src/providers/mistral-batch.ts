@@ -1,6 +1,6 @@
-import { spliceMembers } from '../dialects/json-members';
+import { spliceMembers } from '../json/json-members';
 import { toMistralEmbeddings } from '../dialects/mistral-embed';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { CLOCK_SKEW_MS, downloadFiles, framed, namesIn, removeFiles, uploadFile, withoutStream } from './batch-files';
 import { BatchRest, type BatchManners } from './batch-rest';
 import type {
@@ -12,8 +12,8 @@ import type {
   NativeLine,
   NativeOrder,
 } from './native-batch';
-import { brokenAnswer } from './upstream-error';
-import type { UpstreamHttp } from './upstream-http';
+import { brokenAnswer } from '../wire/upstream-error';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const PATH = '/batch/jobs';
 const REFERENCE = 'gateway_reference';

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AppError } from '@libs/errors';
-import { MalformedJson } from '../dialects/json-grammar';
-import { parseJson } from '../dialects/json-value';
-import { defined, isObject, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
-import type { Provider } from '../routing/catalogue';
-import { upstreamError } from './upstream-error';
+import { MalformedJson } from '../json/json-grammar';
+import { parseJson } from '../json/json-value';
+import { defined, isObject, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
+import type { Provider } from '../catalogue/catalogue';
+import { upstreamError } from '../wire/upstream-error';
 
 const MOST_DETAILS = 8;
 

@@ -1,13 +1,15 @@
 import { mistralChatTranslation } from '../dialects/mistral-chat';
 import { toMistralEmbeddings } from '../dialects/mistral-embed';
 import { embedBatched } from './batched-embeddings';
-import { asBearer, JsonExchange } from './json-exchange';
+import { asBearer, JsonExchange } from '../wire/json-exchange';
 import { MistralBatches } from './mistral-batch';
 import { mistralError } from './mistral-error';
 import type { NativeBatches } from './native-batch';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { MistralSpeech } from './speech/mistral-speech';
-import type { UpstreamHttp } from './upstream-http';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const CHAT_PATH = '/chat/completions';
 

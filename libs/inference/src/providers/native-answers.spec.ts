@@ -5,7 +5,7 @@ import { GoogleBatches } from './google-batch';
 import { MistralBatches } from './mistral-batch';
 import type { NativeBatchAccess } from './native-batch';
 import { OpenAiBatches } from './openai-batch';
-import type { UpstreamHttp } from './upstream-http';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 const MANNERS = { headersOf: () => [], refusal: () => new Error('refused') as never };
 const ACCESS = { endpoint: anEndpoint(), signal: new Cancellation() } as unknown as NativeBatchAccess;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createProviderAdapters } from '.';
 import { describeBatchConformance } from './testing/batch-conformance';
-import { UpstreamHttp } from './upstream-http';
+import { UpstreamHttp } from '../wire/upstream-http';
 
 const PROTOCOLS = ['anthropic', 'azure', 'google', 'mistral', 'openai'];
 

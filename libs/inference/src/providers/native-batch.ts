@@ -1,7 +1,7 @@
 import type { Secret } from '@libs/contracts';
 import type { AppError } from '@libs/errors';
 import type { CancelSignal } from '../model/cancellation';
-import type { Api, Endpoint } from '../routing/catalogue';
+import type { Api, Endpoint } from '../catalogue/catalogue';
 
 /** The dialect of batched requests: one of the callers' APIs, or the protocol's own. */
 export type BatchedApi = Api | 'conversation';

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../dialects/loose-values';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../json/loose-values';
 import { CLOCK_SKEW_MS, downloadFiles, framed, namesIn, removeFiles, uploadFile, withoutStream } from './batch-files';
 import { BatchRest, type BatchManners } from './batch-rest';
 import type {
@@ -11,8 +11,8 @@ import type {
   NativeLine,
   NativeOrder,
 } from './native-batch';
-import { brokenAnswer } from './upstream-error';
-import type { UpstreamHttp } from './upstream-http';
+import { brokenAnswer } from '../wire/upstream-error';
+import type { UpstreamHttp } from '../wire/upstream-http';
 
 /** Listed at once, and how many lists of them are looked through. */
 const LISTED = 100;

@@ -1,6 +1,6 @@
 import { OpenAiProvider } from './openai.provider';
 import { describeConformance } from './testing/conformance';
-import { UpstreamHttp } from './upstream-http';
+import { UpstreamHttp } from '../wire/upstream-http';
 
 describeConformance('openai');
 describeConformance('openai', 'responses');

@@ -1,13 +1,15 @@
 import { embeddingsLimitsOf } from '../dialects/openai-embeddings-traits';
 import { embedBatched } from './batched-embeddings';
-import { asBearer, JsonExchange, type Authenticate } from './json-exchange';
+import { asBearer, JsonExchange, type Authenticate } from '../wire/json-exchange';
 import type { BatchManners } from './batch-rest';
 import type { NativeBatches } from './native-batch';
 import { OpenAiBatches, type OpenAiBatchOptions } from './openai-batch';
-import type { ProviderAdapter, UpstreamCall, UpstreamResult, UpstreamStream } from './provider';
+import type { ProviderAdapter } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
 import { OpenAiSpeech } from './speech/openai-speech';
-import { upstreamError } from './upstream-error';
-import type { UpstreamHttp } from './upstream-http';
+import { upstreamError } from '../wire/upstream-error';
+import type { UpstreamHttp } from '../wire/upstream-http';
 import { OpenAiVideos } from './videos/openai-videos';
 import { VideoRest } from './videos/video-rest';
 

@@ -1,4 +1,4 @@
-import type { Provider } from '../routing/catalogue';
+import type { Provider } from '../catalogue/catalogue';
 
 /**
  * Hosts that a key of a caller may name, by protocol. A key goes to no other host, whatever it says. A star stands for

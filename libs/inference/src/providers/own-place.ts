@@ -1,5 +1,5 @@
 import type { Secret } from '@libs/contracts';
-import type { Endpoint, Model } from '../routing/catalogue';
+import type { Endpoint, Model } from '../catalogue/catalogue';
 import { isOwnKeyHost } from './own-key-hosts';
 
 /** What is sent to call an endpoint with a caller's own key, and where. */

@@ -1,17 +1,9 @@
 import type { UpstreamTranslation } from '../dialects/translation';
 import type { NativeBatches } from './native-batch';
 import type { SpeechAdapter } from './speech/speech-adapter';
-import type { UpstreamCall, UpstreamTimeouts } from './upstream-call';
-import type { UpstreamStream } from './upstream-stream';
-import type { VideoApi } from './video-provider';
-
-export type { UpstreamCall, UpstreamStream, UpstreamTimeouts };
-
-/** A whole answer with a 2xx status. */
-export interface UpstreamResult {
-  readonly status: number;
-  readonly body: Buffer;
-}
+import type { UpstreamCall, UpstreamResult } from '../wire/upstream-call';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import type { VideoApi } from '../videos/video-provider';
 
 /**
  * Speaks one wire protocol of upstreams. A method that is there is a capability; the endpoint's `apis` in

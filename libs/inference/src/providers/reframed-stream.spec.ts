@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import { aProvider } from '../testing';
 import { errorWithin } from './bedrock-error';
-import type { UpstreamStream } from './provider';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import { ReframedStream, serverSentEvent } from './reframed-stream';
 import { bedrockEvent, bedrockException, eventStreamMessage } from './testing/event-stream-encoder';
 

@@ -1,9 +1,9 @@
 import { AppError } from '@libs/errors';
-import { MalformedJson } from '../dialects/json-grammar';
-import type { Provider } from '../routing/catalogue';
+import { MalformedJson } from '../json/json-grammar';
+import type { Provider } from '../catalogue/catalogue';
 import { EventStreamDecoder, MalformedEventStream, type EventStreamMessage } from './event-stream-decoder';
-import type { UpstreamStream } from './provider';
-import { brokenAnswer } from './upstream-error';
+import type { UpstreamStream } from '../wire/upstream-stream';
+import { brokenAnswer } from '../wire/upstream-error';
 
 /** Turns a message into the bytes of a server-sent event. Throws AppError for a message that tells of an error. */
 export type Reframe = (message: EventStreamMessage) => Buffer;

@@ -1,5 +1,5 @@
-import type { Endpoint } from '../routing/catalogue';
-import { traitsOf } from '../routing/route-traits';
+import type { Endpoint } from '../catalogue/catalogue';
+import { traitsOf } from '../catalogue/endpoint-traits';
 
 /** Tiers that clouds know by the names that we have for them. */
 const KNOWN: readonly string[] = ['priority', 'flex'];

@@ -1,5 +1,5 @@
 import type { ProviderAdapter } from './provider';
-import type { VideoApi } from './video-provider';
+import type { VideoApi } from '../videos/video-provider';
 
 /** A protocol that makes videos and nothing else. */
 export class VideoProvider implements ProviderAdapter {

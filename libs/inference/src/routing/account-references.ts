@@ -1,5 +1,5 @@
 import { findInBody, isCloudStorageLink, isLinkMember, isTextMember } from '@libs/contracts';
-import { isObject, type JsonObject } from '../dialects/loose-values';
+import { isObject, type JsonObject } from '../json/loose-values';
 import type { EndpointNeed } from './route-request';
 
 /**

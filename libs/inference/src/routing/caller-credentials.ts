@@ -1,5 +1,5 @@
 import type { Secret } from '@libs/contracts';
-import type { Provider } from './catalogue';
+import type { Provider } from '../catalogue/catalogue';
 import {
   CredentialSource,
   type CredentialScope,

@@ -1,5 +1,5 @@
 import { Secret } from '@libs/contracts';
-import type { Provider } from './catalogue';
+import type { Provider } from '../catalogue/catalogue';
 
 /** Whose keys may be used: the caller's workspace and API key, for keys that a caller brings along. */
 export interface CredentialScope {

@@ -1,5 +1,5 @@
 import type { AppError } from '@libs/errors';
-import type { Attempt } from '../model/attempt';
+import type { Attempt } from './attempt';
 import type { RoutePlan } from './planned-route';
 
 /** The way of a request that nobody answered. */

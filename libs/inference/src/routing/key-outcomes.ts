@@ -1,7 +1,7 @@
 import type { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { failedTogether, type Attempt } from '../model/attempt';
-import { keyRefusalOf } from '../providers/upstream-error';
+import { failedTogether, type Attempt } from './attempt';
+import { keyRefusalOf } from '../wire/upstream-error';
 import type { CredentialScope, CredentialSource } from './credential-source';
 import type { Candidate } from './planned-route';
 import { OWN_KEY_REFUSED } from './route-refusal';

@@ -1,6 +1,6 @@
 import { aCatalogue, aModel, anEndpoint, aProvider } from '../testing';
 import { NO_LOSS } from '../model/loss-report';
-import type { Attempt } from '../model/attempt';
+import type { Attempt } from './attempt';
 import { routingMetadata, translationStage } from './metadata';
 import { planRoute, type RouteRequest } from './route-plan';
 

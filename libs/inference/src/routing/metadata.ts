@@ -1,7 +1,7 @@
-import type { Attempt } from '../model/attempt';
+import type { Attempt } from './attempt';
 import type { UpstreamApi } from '../dialects/dialect-pairs';
 import type { LossReport } from '../model/loss-report';
-import type { Api, Endpoint } from './catalogue-entries';
+import type { Api, Endpoint } from '../catalogue/catalogue-entries';
 import type { Candidate, RoutePlan } from './planned-route';
 
 export type RoutingStrategy = 'direct' | 'latest' | 'fallback';

@@ -1,10 +1,10 @@
 import { Secret } from '@libs/contracts';
-import { isObject, stringOf } from '../dialects/loose-values';
+import { isObject, stringOf } from '../json/loose-values';
 import { findAzureResource } from '../providers/azure-own-resource';
 import { findBedrockRegion } from '../providers/bedrock-own-region';
 import { findVertexProject } from '../providers/google-vertex-own-project';
 import type { FindOwnPlace, KeyAccess, KeyedEndpoint } from '../providers/own-place';
-import type { Endpoint, Provider } from './catalogue';
+import type { Endpoint, Provider } from '../catalogue/catalogue';
 
 export type { KeyAccess, KeyedEndpoint } from '../providers/own-place';
 

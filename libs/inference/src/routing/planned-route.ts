@@ -1,4 +1,4 @@
-import type { Endpoint, Model } from './catalogue-entries';
+import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { OwnCredential } from './credential-source';
 import type { NamedBy } from './route-model';
 

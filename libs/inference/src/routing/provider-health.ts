@@ -1,5 +1,5 @@
 import type { AppError } from '@libs/errors';
-import type { Endpoint, Model } from './catalogue-entries';
+import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { OwnCredential } from './credential-source';
 import { LeastRecent } from './least-recent';
 import { OutcomeRing } from './outcome-ring';
@@ -7,7 +7,7 @@ import { ProviderStatistics } from './provider-statistics';
 import { accountOf, quotaOf } from './quotas';
 import { RetryBudget } from './retry-budget';
 import { restingRefusal, type Rest } from './route-refusal';
-import { traitsOf } from './route-traits';
+import { traitsOf } from '../catalogue/endpoint-traits';
 
 const OUTAGE_SECONDS = 30;
 /** Below this share of failures an endpoint is unlucky, not out. */

@@ -1,7 +1,7 @@
-import type { Endpoint } from './catalogue-entries';
+import type { Endpoint } from '../catalogue/catalogue-entries';
 import { LeastRecent } from './least-recent';
 import type { Percentile } from './route-request';
-import { traitsOf } from './route-traits';
+import { traitsOf } from '../catalogue/endpoint-traits';
 
 /** What a plan asks. Null: nothing was measured in the last five minutes. */
 export interface StatisticsView {

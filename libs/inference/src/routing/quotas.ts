@@ -1,5 +1,5 @@
-import type { Catalogue } from './catalogue';
-import type { Endpoint } from './catalogue-entries';
+import type { Catalogue } from '../catalogue/catalogue';
+import type { Endpoint } from '../catalogue/catalogue-entries';
 
 /** What a provider counts calls against: an account on one upstream model. */
 export interface AccountModel {

@@ -1,4 +1,4 @@
-import type { Endpoint, Model } from './catalogue-entries';
+import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { OwnCredential } from './credential-source';
 
 /** An endpoint on its way through a plan: shared, or pinned to one of the caller's own keys. */

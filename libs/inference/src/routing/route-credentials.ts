@@ -1,4 +1,4 @@
-import type { Endpoint, Model } from './catalogue-entries';
+import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { CredentialScope, OwnCredential } from './credential-source';
 import { isSlugOf } from './route-names';
 

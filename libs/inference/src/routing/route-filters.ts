@@ -1,17 +1,18 @@
 import { mostPromptTokens } from '../model/estimate';
-import { keepsFiles, type ProviderTool } from '../model/provider-tools';
+import { keepsFiles } from '../model/provider-tools';
+import type { ProviderTool } from '../pricing/tool-uses';
 import { ownAccountNeed } from './account-references';
 import type { Rate } from '../pricing/money';
 import type { PriceList } from '../pricing/price';
 import { dearestCompletion } from '../pricing/price-estimate';
 import { highestPricesFor } from '../pricing/price-overrides';
-import type { Endpoint } from './catalogue-entries';
+import type { Endpoint } from '../catalogue/catalogue-entries';
 import { collectsData, isZdr, type Contender } from './route-contender';
 import { isChosen, policyFilters, type HardFilter } from './route-policy';
 import { isNamedIn } from './route-names';
 import type { Reason } from './route-refusal';
 import type { EndpointNeed, MaxPrice, RouteRequest, RoutingPreferences } from './route-request';
-import { supportsParameter, traitsOf } from './route-traits';
+import { supportsParameter, traitsOf } from '../catalogue/endpoint-traits';
 
 /** The members of a request that an endpoint would not be sent with this key. */
 export type LostMembers = (contender: Contender) => readonly string[];

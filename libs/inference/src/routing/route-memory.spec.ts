@@ -1,7 +1,7 @@
 import { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { InferenceEngine, type EngineParts } from '../engine';
-import type { RoutedRequest } from '../model/inference-call';
+import { InferenceEngine, type EngineParts } from '../engine/engine';
+import type { RoutedRequest } from '../engine/inference-call';
 import { aModel, anEndpoint, anEngine, anOwnCredential, aProvider, FakeUpstream } from '../testing';
 import { CredentialSource, type OwnCredential, type ProviderFilter } from './credential-source';
 import { ProviderHealth } from './provider-health';

@@ -1,6 +1,6 @@
-import { BATCH_SUFFIX, type Catalogue, type Endpoint, type Model } from './catalogue';
+import { BATCH_SUFFIX, type Catalogue, type Endpoint, type Model } from '../catalogue/catalogue';
 import type { SortKey } from './route-request';
-import { traitsOf } from './route-traits';
+import { traitsOf } from '../catalogue/endpoint-traits';
 
 /** How a name led to a model. */
 export type NamedBy = 'direct' | 'latest';

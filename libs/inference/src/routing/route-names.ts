@@ -1,5 +1,5 @@
-import type { Endpoint, Provider } from './catalogue-entries';
-import { traitsOf } from './route-traits';
+import type { Endpoint, Provider } from '../catalogue/catalogue-entries';
+import { traitsOf } from '../catalogue/endpoint-traits';
 
 /**
  * Whether a name in `order`, `only` or `ignore` means this endpoint: a provider's slug or display

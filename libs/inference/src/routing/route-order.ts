@@ -1,10 +1,11 @@
-import type { Api, Model, Endpoint } from './catalogue-entries';
+import type { Api, Model, Endpoint } from '../catalogue/catalogue-entries';
 import type { HealthView } from './provider-health';
 import type { StatisticsView } from './provider-statistics';
 import type { Contender } from './route-contender';
 import { rankIn } from './route-names';
 import { PERCENTILES, type Cutoffs, type SortKey, type StickyKey } from './route-request';
-import { supportsParameter, traitsOf, typicalPrice } from './route-traits';
+import { supportsParameter, traitsOf } from '../catalogue/endpoint-traits';
+import { typicalPrice } from './typical-price';
 import type { StickyView } from './sticky-routes';
 
 /** What a request wants of an order. */

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { aCatalogue, aModel, anEndpoint, anOwnCredential, aProvider } from '../testing';
 import { AppError } from '@libs/errors';
-import type { Endpoint } from './catalogue';
+import type { Endpoint } from '../catalogue/catalogue';
 import type { OwnCredential } from './credential-source';
 import { isNamed, isNamedIn, rankIn } from './route-names';
 import { planRoute, type Candidate, type RoutePlan, type RouteRequest, type RouteWorld } from './route-plan';
-import { supportsParameter, traitsOf } from './route-traits';
+import { supportsParameter, traitsOf } from '../catalogue/endpoint-traits';
 
 const SLUGS = ['a', 'b', 'c', 'c/turbo', 'd', 'd/priority', 'e/flex'];
 const PARAMETERS = ['tools', 'seed', 'response_format'];

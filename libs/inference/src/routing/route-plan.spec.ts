@@ -1,11 +1,11 @@
 import { AppError } from '@libs/errors';
 import { parseRate } from '../pricing/money';
 import { aCatalogue, aModel, anEndpoint, anOwnCredential, aProvider } from '../testing';
-import type { Endpoint, Model } from './catalogue';
+import type { Endpoint, Model } from '../catalogue/catalogue';
 import type { OwnCredential } from './credential-source';
 import { planRoute, type RoutePlan, type RouteRequest, type RouteWorld } from './route-plan';
 import type { Rest } from './route-refusal';
-import { traitsOf } from './route-traits';
+import { traitsOf } from '../catalogue/endpoint-traits';
 
 /** An endpoint at a provider of this slug, at so many dollars per million tokens. */
 const at = (slug: string, dollars: number, values: Partial<Endpoint> = {}): Endpoint =>

@@ -1,5 +1,5 @@
 import { AppError } from '@libs/errors';
-import type { Api, Catalogue, Endpoint, Model } from './catalogue';
+import type { Api, Catalogue, Endpoint, Model } from '../catalogue/catalogue';
 import type { OwnCredential, ProviderFilter } from './credential-source';
 import type { HealthView } from './provider-health';
 import type { StatisticsView } from './provider-statistics';

@@ -1,7 +1,7 @@
 import type { OwnedPolicy, RoutingPolicy } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '../testing';
-import type { Endpoint, Model } from './catalogue-entries';
+import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { OwnCredential } from './credential-source';
 import type { Candidate } from './planned-route';
 import { allowedCandidates, isModelAllowed } from './route-policy';

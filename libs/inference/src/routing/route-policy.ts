@@ -1,6 +1,7 @@
-import { keepsFiles, type ProviderTool } from '../model/provider-tools';
+import { keepsFiles } from '../model/provider-tools';
+import type { ProviderTool } from '../pricing/tool-uses';
 import { forbidsRetention } from './account-of-request';
-import type { Endpoint, Model } from './catalogue-entries';
+import type { Endpoint, Model } from '../catalogue/catalogue-entries';
 import type { Candidate } from './planned-route';
 import { collectsData, isZdr, regionOf, type Contender } from './route-contender';
 import { isInRegion, isNamedIn } from './route-names';

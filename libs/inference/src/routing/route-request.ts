@@ -1,6 +1,6 @@
-import type { ProviderTool } from '../model/provider-tools';
+import type { ProviderTool } from '../pricing/tool-uses';
 import type { Rate } from '../pricing/money';
-import type { Api, Endpoint } from './catalogue';
+import type { Api, Endpoint } from '../catalogue/catalogue';
 import type { CredentialScope, OwnCredential } from './credential-source';
 
 export type SortKey = 'price' | 'throughput' | 'latency' | 'exacto';

@@ -1,8 +1,8 @@
 import type { RouteRequest, SortKey } from './route-request';
 import { isTierNamedIn } from './route-names';
 import type { ResolvedModel } from './route-model';
-import { traitsOf, type EndpointTier } from './route-traits';
-import type { Endpoint } from './catalogue-entries';
+import { traitsOf, type EndpointTier } from '../catalogue/endpoint-traits';
+import type { Endpoint } from '../catalogue/catalogue-entries';
 
 /**
  * Which tiers may serve, the first choice first. Tiers of one group are equals. An endpoint of a

@@ -1,5 +1,5 @@
 import type { OwnedPolicy, RoutingPolicy } from '@libs/contracts';
-import type { Catalogue } from './catalogue';
+import type { Catalogue } from '../catalogue/catalogue';
 import { isNamed, isSlugOf } from './route-names';
 import type { RoutePolicy } from './route-request';
 

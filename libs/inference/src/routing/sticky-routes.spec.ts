@@ -1,5 +1,5 @@
 import { anEndpoint } from '../testing';
-import { traitsOf } from './route-traits';
+import { traitsOf } from '../catalogue/endpoint-traits';
 import { StickyRoutes, stickyKeyOf } from './sticky-routes';
 
 describe(StickyRoutes.name, () => {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { Endpoint } from './catalogue-entries';
+import type { Endpoint } from '../catalogue/catalogue-entries';
 import { LeastRecent } from './least-recent';
-import { traitsOf } from './route-traits';
+import { traitsOf } from '../catalogue/endpoint-traits';
 
 /** What a plan asks. */
 export interface StickyView {

@@ -1,4 +1,4 @@
-import type { Endpoint } from './catalogue-entries';
+import type { Endpoint } from '../catalogue/catalogue-entries';
 
 /**
  * Returns whether the provider may write to its prompt cache, and charge for it, where the request has no mark for

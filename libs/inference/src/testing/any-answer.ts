@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { AnswerEvent, AnswerPart, CanonicalAnswer, ReasoningDelta, TokenLogprob } from '../model/canonical-answer';
 import type { Annotation, ReasoningPart, TextPart } from '../model/conversation';
 import { FINISH_REASONS } from '../model/finish-reason';
-import type { Usage } from '../model/usage';
+import type { Usage } from '../pricing/usage';
 import {
   anyId,
   anyName,

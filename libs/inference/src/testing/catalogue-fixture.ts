@@ -1,5 +1,5 @@
 import { parseRate } from '../pricing/money';
-import { Catalogue, type Endpoint, type Model, type Provider } from '../routing/catalogue';
+import { Catalogue, type Endpoint, type Model, type Provider } from '../catalogue/catalogue';
 
 /** A provider with nothing special about it. */
 export function aProvider(values: Partial<Provider> = {}): Provider {

@@ -1,9 +1,9 @@
-import { InferenceEngine, type EngineParts } from '../engine';
+import { InferenceEngine, type EngineParts } from '../engine/engine';
 import { createProviderAdapters } from '../providers';
-import { UpstreamHttp, type UpstreamHttpOptions } from '../providers/upstream-http';
+import { UpstreamHttp, type UpstreamHttpOptions } from '../wire/upstream-http';
 import { SharedCredentials } from '../routing/credential-source';
 import { ProviderHealth } from '../routing/provider-health';
-import type { Model } from '../routing/catalogue';
+import type { Model } from '../catalogue/catalogue';
 import { aCatalogue } from './catalogue-fixture';
 
 export const FIXTURE_KEY = 'sk-acme-0123456789abcdefghij';

@@ -1,7 +1,7 @@
 import type { AnswerEvent, AnswerPart, ReasoningDelta, TokenLogprob } from '../model/canonical-answer';
 import type { RefusalPart, TextPart } from '../model/conversation';
 import type { FinishReason } from '../model/finish-reason';
-import type { Usage } from '../model/usage';
+import type { Usage } from '../pricing/usage';
 
 /** What the events of one streamed answer add up to. */
 export interface FoldedAnswer {

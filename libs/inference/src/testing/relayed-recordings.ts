@@ -2,13 +2,14 @@ import { AppError } from '@libs/errors';
 import { dialectOf } from '../dialects';
 import { openTurn } from '../dialects/conversation-turn';
 import type { AnswerContext } from '../dialects/dialect';
-import { ADAPTER_METHODS, TRANSLATIONS, type StreamableApi } from '../dialects/dialect-pairs';
+import { TRANSLATIONS, type StreamableApi } from '../dialects/dialect-pairs';
+import { ADAPTER_METHODS } from '../providers/upstream-api';
 import { TranslatedStream } from '../dialects/translated-stream';
 import type { StreamReader } from '../dialects/translation';
 import { Cancellation, type CancelSignal } from '../model/cancellation';
 import { createProviderAdapters } from '../providers';
-import type { UpstreamHttp } from '../providers/upstream-http';
-import type { UpstreamStream } from '../providers/upstream-stream';
+import type { UpstreamHttp } from '../wire/upstream-http';
+import type { UpstreamStream } from '../wire/upstream-stream';
 import { aModel, anEndpoint, aProvider } from './catalogue-fixture';
 import { PROVIDER_RECORDINGS, SHORT_RECORDINGS, type RecordedStream } from './recorded-streams';
 

@@ -48,7 +48,7 @@ import { CallReplier } from '../call-replier';
 import { ChatCompletionsController } from '../chat-completions.controller';
 import { EmbeddingsController } from '../embeddings.controller';
 import { STREAM_PACE } from '../event-stream-reply';
-import { InferenceRouting } from '../inference-routing';
+import { InferenceRouting } from '../../routing/inference-routing';
 import { InferenceService } from '../inference.service';
 import { MessagesController } from '../messages.controller';
 import { ResponsesController } from '../responses.controller';

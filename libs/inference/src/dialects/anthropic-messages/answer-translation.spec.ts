@@ -3,7 +3,7 @@ import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
 import type { AnswerEvent, AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
-import { emptyUsage, type Usage } from '../../model/usage';
+import { emptyUsage, type Usage } from '../../pricing/usage';
 import {
   aModel,
   anEndpoint,

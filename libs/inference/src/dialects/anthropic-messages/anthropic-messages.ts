@@ -2,13 +2,13 @@ import { toFinishReason } from '../../model/finish-reason';
 import type { AnswerStream } from '../../model/answer-stream';
 import type { LossLog } from '../../model/loss-report';
 import { SHARED_ACCOUNT } from '../../model/provider-account';
-import type { UpstreamStream } from '../../providers/provider';
-import { brokenAnswer } from '../../providers/upstream-error';
-import type { Endpoint } from '../../routing/catalogue';
+import type { UpstreamStream } from '../../wire/upstream-stream';
+import { brokenAnswer } from '../../wire/upstream-error';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
 import { ownMembers } from '../billing';
 import type { Answer, AnswerContext, Dialect } from '../dialect';
-import { JsonCursor } from '../json-cursor';
+import { JsonCursor } from '../../json/json-cursor';
 import {
   applyEdits,
   findMember,
@@ -17,7 +17,7 @@ import {
   scanMembers,
   spliceMembers,
   type ScannedObject,
-} from '../json-members';
+} from '../../json/json-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
 import { retainedMembers } from '../retained-members';
 import { unpricedMembers } from '../unpriced-members';

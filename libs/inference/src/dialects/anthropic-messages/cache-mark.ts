@@ -1,4 +1,4 @@
-import { JsonCursor } from '../json-cursor';
+import { JsonCursor } from '../../json/json-cursor';
 import {
   applyEdits,
   findMember,
@@ -8,7 +8,7 @@ import {
   scanMembersAt,
   type ByteEdit,
   type ScannedObject,
-} from '../json-members';
+} from '../../json/json-members';
 import { memberText } from '../request-members';
 
 const MARK = 'cache_control';

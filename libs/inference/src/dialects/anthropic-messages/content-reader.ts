@@ -8,7 +8,7 @@ import type {
   ToolResultPart,
 } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
-import { defined, objectOf, stringOf } from '../loose-values';
+import { defined, objectOf, stringOf } from '../../json/loose-values';
 import { readRedacted, readThinking } from './reasoning-proof';
 import { readSource } from './source';
 import { toArguments } from '../tool-input';

@@ -9,7 +9,7 @@ import type {
   ToolResultPart,
 } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
-import { defined } from '../loose-values';
+import { defined } from '../../json/loose-values';
 import { nativeThinkingBlock } from './reasoning-proof';
 import { writeDocumentSource, writeImageSource } from './source';
 import { isInvalidInput, toCallId, toToolInput } from '../tool-input';

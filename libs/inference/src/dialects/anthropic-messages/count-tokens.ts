@@ -1,6 +1,6 @@
-import { brokenAnswer } from '../../providers/upstream-error';
-import type { Endpoint, Provider } from '../../routing/catalogue';
-import { findMember, scanMembers, spliceMembers } from '../json-members';
+import { brokenAnswer } from '../../wire/upstream-error';
+import type { Endpoint, Provider } from '../../catalogue/catalogue';
+import { findMember, scanMembers, spliceMembers } from '../../json/json-members';
 import { scanRequest } from '../request-members';
 import { MESSAGES_GATEWAY_MEMBERS } from './request-members';
 import { readOrRefuse, valueOf } from './upstream-message';

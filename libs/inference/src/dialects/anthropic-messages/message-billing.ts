@@ -1,9 +1,9 @@
 import { estimatePromptTokens, tokensOfBytes } from '../../model/estimate';
-import type { UsageDetails } from '../../model/usage';
+import type { UsageDetails } from '../../pricing/usage';
 import { contextLengthOf, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
-import { JsonCursor } from '../json-cursor';
-import { findMember, scanMembersAt, type ScannedObject } from '../json-members';
+import { JsonCursor } from '../../json/json-cursor';
+import { findMember, scanMembersAt, type ScannedObject } from '../../json/json-members';
 import { servedBy } from '../served-tier';
 import type { Bill } from '../translation';
 import { usageDetails } from '../usage-details';

@@ -1,13 +1,13 @@
-import type { ToolUses } from '../../model/provider-tools';
-import type { Usage } from '../../model/usage';
+import type { ToolUses } from '../../pricing/tool-uses';
+import type { Usage } from '../../pricing/usage';
 import { isByok, upstreamCostText } from '../../pricing/byok-fee';
 import { formatUsd, usdNumber } from '../../pricing/money';
 import type { BilledUnits, Cost } from '../../pricing/price';
 import { MOST_TURNS, turnsOf } from '../inner-turns';
-import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '../json-members';
+import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '../../json/json-members';
 import { settleUsage } from '../openai-usage';
 import { totalOf, type Bill } from '../translation';
-import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { USAGE_MEMBERS } from './required-members';
 
 /**

@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
-import type { UpstreamStream } from '../../providers/provider';
+import type { UpstreamStream } from '../../wire/upstream-stream';
 import { aModel, anEndpoint } from '../../testing';
 import { MessagesStream } from './messages-stream';
 

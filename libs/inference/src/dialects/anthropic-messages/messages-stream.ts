@@ -1,13 +1,13 @@
 import type { AppError } from '@libs/errors';
 import { toFinishReason } from '../../model/finish-reason';
-import { ToolCounter, type ProviderTool } from '../../model/provider-tools';
-import { emptyUsage } from '../../model/usage';
+import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
+import { emptyUsage } from '../../pricing/usage';
 import { tokensOfBytes } from '../../model/estimate';
-import type { UpstreamStream } from '../../providers/provider';
+import type { UpstreamStream } from '../../wire/upstream-stream';
 import { ownMembers, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
-import { JsonCursor } from '../json-cursor';
-import { MalformedJson } from '../json-grammar';
+import { JsonCursor } from '../../json/json-cursor';
+import { MalformedJson } from '../../json/json-grammar';
 import {
   applyEdits,
   findMember,
@@ -16,11 +16,11 @@ import {
   scanMembersAt,
   type ByteEdit,
   type JsonMember,
-} from '../json-members';
+} from '../../json/json-members';
 import { RelayedStream } from '../relayed-stream';
 import { hiddenTokens } from '../hidden-output';
 import type { Bill } from '../translation';
-import { objectOf } from '../loose-values';
+import { objectOf } from '../../json/loose-values';
 import { billMessage, usageIn } from './message-billing';
 import { messageError } from './message-error';
 import {

@@ -1,7 +1,7 @@
 import type { ReasoningPart } from '../../model/conversation';
-import { MalformedJson } from '../json-grammar';
-import { parseJson } from '../json-value';
-import { isObject } from '../loose-values';
+import { MalformedJson } from '../../json/json-grammar';
+import { parseJson } from '../../json/json-value';
+import { isObject } from '../../json/loose-values';
 
 /**
  * Thoughts of other providers in blocks of this API.

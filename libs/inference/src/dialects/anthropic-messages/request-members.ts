@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 
 /** Members of a body that are between the caller and us. */
 export const MESSAGES_GATEWAY_MEMBERS: readonly string[] = [

@@ -8,7 +8,7 @@ import type {
 } from '../../model/canonical-request';
 import type { Message, Part } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
-import { defined, type JsonObject } from '../loose-values';
+import { defined, type JsonObject } from '../../json/loose-values';
 import { readCache, readContent } from './content-reader';
 import { readReasoning } from './reasoning-settings';
 import { MESSAGES_GATEWAY_MEMBERS } from './request-members';

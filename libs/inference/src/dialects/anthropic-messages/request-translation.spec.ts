@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { CanonicalRequest } from '../../model/canonical-request';
 import type { CacheMark, FilePart, ImagePart, Message, ReasoningPart, TextPart } from '../../model/conversation';
 import { LossLog, type LossReport } from '../../model/loss-report';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { anEndpoint } from '../../testing';
 import { readRequest } from './request-reader';
 import { writeRequest } from './request-writer';

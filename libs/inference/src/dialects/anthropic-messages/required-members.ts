@@ -1,4 +1,4 @@
-import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '../json-members';
+import { memberEdits, missingMembers, type ByteEdit, type ScannedObject } from '../../json/json-members';
 
 type Members = Readonly<Record<string, string>>;
 

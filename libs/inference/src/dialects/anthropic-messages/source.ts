@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { MediaSource } from '../../model/conversation';
 import type { CheckedObject } from '../checked-object';
-import { plainMediaType } from '../media-url';
+import { plainMediaType } from '../../model/media-url';
 
 const TEXT_TYPE = 'text/plain';
 const PDF_TYPE = 'application/pdf';

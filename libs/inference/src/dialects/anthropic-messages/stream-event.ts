@@ -1,7 +1,7 @@
-import type { ProviderTool } from '../../model/provider-tools';
-import { JsonCursor } from '../json-cursor';
-import { MalformedJson } from '../json-grammar';
-import type { ByteEdit, JsonMember, ScannedObject } from '../json-members';
+import type { ProviderTool } from '../../pricing/tool-uses';
+import { JsonCursor } from '../../json/json-cursor';
+import { MalformedJson } from '../../json/json-grammar';
+import type { ByteEdit, JsonMember, ScannedObject } from '../../json/json-members';
 import { readBlock, writtenBytes } from './upstream-message';
 
 /** What one pass over the data of a stream's event finds. */

@@ -2,7 +2,7 @@ import type { AppError } from '@libs/errors';
 import type { AnswerEvent, ReasoningDelta } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
 import { estimatePromptTokens } from '../../model/estimate';
-import { emptyUsage, type Usage } from '../../model/usage';
+import { emptyUsage, type Usage } from '../../pricing/usage';
 import type { AnswerContext } from '../dialect';
 import type { Bill, StreamWriter } from '../translation';
 import { emptyMessage, endOf, toolUse, wireTier, writeCitation } from './answer-writer';

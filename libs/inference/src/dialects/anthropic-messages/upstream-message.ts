@@ -1,11 +1,12 @@
 import type { AppError } from '@libs/errors';
-import type { Provider } from '../../routing/catalogue';
-import { ToolCounter, toolOfType, type ProviderTool, type ToolUses } from '../../model/provider-tools';
-import { JsonCursor } from '../json-cursor';
-import { MalformedJson } from '../json-grammar';
-import { parseJson } from '../json-value';
-import type { ByteEdit, JsonMember, ScannedObject } from '../json-members';
-import { brokenAnswer, errorInside, readComplaintAt, type UpstreamComplaint } from '../../providers/upstream-error';
+import type { Provider } from '../../catalogue/catalogue';
+import { toolOfType } from '../../model/provider-tools';
+import { ToolCounter, type ProviderTool, type ToolUses } from '../../pricing/tool-uses';
+import { JsonCursor } from '../../json/json-cursor';
+import { MalformedJson } from '../../json/json-grammar';
+import { parseJson } from '../../json/json-value';
+import type { ByteEdit, JsonMember, ScannedObject } from '../../json/json-members';
+import { brokenAnswer, errorInside, readComplaintAt, type UpstreamComplaint } from '../../wire/upstream-error';
 import { blockEdits } from './required-members';
 
 /** What one pass over an upstream's message finds. */

@@ -1,9 +1,9 @@
 import type { AnswerPart, CanonicalAnswer } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
-import { brokenAnswer } from '../../providers/upstream-error';
-import type { Endpoint } from '../../routing/catalogue';
+import { brokenAnswer } from '../../wire/upstream-error';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { toArguments } from '../tool-input';
-import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { readCitation } from './citation';
 import { familyOf, type ModelFamily } from './model-family';
 import { readStop } from './stop-reason';

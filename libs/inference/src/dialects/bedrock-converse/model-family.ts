@@ -1,6 +1,6 @@
 import type { ReasoningFormat } from '../../model/conversation';
 import { NOVA_2 } from '../../model/dropped-cap';
-import type { Endpoint } from '../../routing/catalogue-entries';
+import type { Endpoint } from '../../catalogue/catalogue-entries';
 
 /** Who made a model: decides what it takes beyond what all models of Bedrock have in common. */
 export interface ModelFamily {

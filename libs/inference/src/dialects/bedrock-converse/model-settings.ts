@@ -1,12 +1,12 @@
 import type { CanonicalRequest, ReasoningEffort, ReasoningRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { isAdaptive, isOff, writeReasoning } from '../anthropic-messages/reasoning-settings';
 import { maxTokensOf } from '../anthropic-messages/request-members';
 import { withoutReasoning } from '../anthropic-messages/request-writer';
 import { writeModelSampling, writeSampling } from '../anthropic-messages/sampling';
-import { defined, type JsonObject } from '../loose-values';
+import { defined, type JsonObject } from '../../json/loose-values';
 import type { Conversation } from './conversation-writer';
 import type { ModelFamily } from './model-family';
 

@@ -1,5 +1,5 @@
 import { toFinishReason, type FinishReason } from '../../model/finish-reason';
-import { objectOf, stringOf } from '../loose-values';
+import { objectOf, stringOf } from '../../json/loose-values';
 
 /** Bedrock's own words; those it shares with Anthropic are known already. */
 const OWN: Readonly<Record<string, FinishReason>> = {

@@ -1,6 +1,6 @@
 import type { CanonicalAnswer } from '../../model/canonical-answer';
-import { emptyUsage, type Usage } from '../../model/usage';
-import { isObject, objectOf, objectsOf, stringOf } from '../loose-values';
+import { emptyUsage, type Usage } from '../../pricing/usage';
+import { isObject, objectOf, objectsOf, stringOf } from '../../json/loose-values';
 
 /**
  * The counts of an answer, null unless both main ones are there. What was read from or written to the prompt

@@ -1,10 +1,10 @@
 import type { AnswerPart, CanonicalAnswer, TokenLogprob } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import type { FinishReason } from '../../model/finish-reason';
-import type { Usage } from '../../model/usage';
-import { brokenAnswer, errorInside, readComplaint } from '../../providers/upstream-error';
-import type { Endpoint } from '../../routing/catalogue';
-import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import type { Usage } from '../../pricing/usage';
+import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { readChatUsage } from '../openai-chat/usage';
 import { placeCitation, readCitation, type PlacedCitation } from './citations';
 

@@ -1,5 +1,5 @@
 import type { Annotation } from '../../model/conversation';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 /** A citation and the text that it is about. */
 export interface PlacedCitation {

@@ -3,7 +3,7 @@ import type { AnswerPart } from '../../model/canonical-answer';
 import type { CanonicalRequest } from '../../model/canonical-request';
 import type { Message, Part } from '../../model/conversation';
 import { LossLog } from '../../model/loss-report';
-import type { Usage } from '../../model/usage';
+import type { Usage } from '../../pricing/usage';
 import { anEndpoint, anyId, anyName, anyRequest, anyText, foldAnswer } from '../../testing';
 import type { UpstreamEvent } from '../translation';
 import { cohereChatTranslation } from '.';

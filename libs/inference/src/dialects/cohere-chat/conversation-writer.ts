@@ -1,7 +1,7 @@
 import type { FilePart, ImagePart, Message, Part, ReasoningPart, ToolResultPart } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
-import { defined } from '../loose-values';
-import { writeMediaUrl } from '../media-url';
+import { defined } from '../../json/loose-values';
+import { writeMediaUrl } from '../../model/media-url';
 import { isPicture, textOfFile } from './file-text';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import type { CanonicalRequest, ReasoningRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import { budgetOfEffort } from '../../model/reasoning-budget';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { traitsOf } from './traits';
 
 /** Of what an answer may hold where nobody says how long it may be. */

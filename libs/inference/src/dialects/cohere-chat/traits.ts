@@ -1,5 +1,5 @@
-import type { Endpoint } from '../../routing/catalogue';
-import { objectOf, stringOf } from '../loose-values';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { objectOf, stringOf } from '../../json/loose-values';
 
 /** What tells the models of the protocol apart, in the catalogue under `capabilities: { chat: { … } }`. */
 export interface CohereTraits {

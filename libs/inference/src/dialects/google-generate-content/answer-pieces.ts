@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { toArguments } from '../tool-input';
 
 /** One part of a content, as far as an answer has a place for it. */

@@ -1,8 +1,8 @@
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
-import { brokenAnswer } from '../../providers/upstream-error';
-import { googleErrorInside } from '../../providers/google-error';
-import type { Endpoint } from '../../routing/catalogue';
-import { defined, isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { brokenAnswer } from '../../wire/upstream-error';
+import { googleErrorInside } from './google-error';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { defined, isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { readPieces, type Piece } from './answer-pieces';
 import { finishReasonOf } from './finish-reason';
 import { readLogprobs } from './logprobs';

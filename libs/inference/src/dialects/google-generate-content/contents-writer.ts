@@ -1,6 +1,6 @@
 import type { Message, Part, ToolResultPart } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 import type { WirePart } from './media-part';
 import { generationOf, THIRD_GENERATION } from './model-generation';
 import { PartWriter } from './part-writer';

@@ -1,7 +1,7 @@
 import type { CanonicalRequest, Sampling } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
-import type { Endpoint } from '../../routing/catalogue';
-import { defined } from '../loose-values';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { defined } from '../../json/loose-values';
 import { generationOf, THIRD_GENERATION } from './model-generation';
 import { writeThinking } from './thinking-config';
 

@@ -1,5 +1,5 @@
 import type { TokenLogprob } from '../../model/canonical-answer';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 /** JSON has no infinities: what is impossible comes without a number. */
 const IMPOSSIBLE = -9999;

@@ -1,7 +1,7 @@
 import type { MediaSource } from '../../model/conversation';
-import type { Endpoint } from '../../routing/catalogue';
-import { defined } from '../loose-values';
-import { plainMediaType } from '../media-url';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { defined } from '../../json/loose-values';
+import { plainMediaType } from '../../model/media-url';
 
 /** A part of a content on the wire. */
 export interface WirePart {

@@ -1,5 +1,5 @@
-import type { Endpoint } from '../../routing/catalogue';
-import { numberOf, objectOf } from '../loose-values';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { numberOf, objectOf } from '../../json/loose-values';
 
 /** From here on a model is told how deeply to think in words, and takes proof of its thoughts with every call. */
 export const THIRD_GENERATION = 3;

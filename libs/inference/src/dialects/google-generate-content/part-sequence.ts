@@ -1,6 +1,6 @@
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningPart } from '../../model/conversation';
-import type { JsonObject } from '../loose-values';
+import type { JsonObject } from '../../json/loose-values';
 import type { Piece } from './answer-pieces';
 import { readSources } from './sources';
 import { OWN_FORMAT, signatureThought } from './thought-signatures';

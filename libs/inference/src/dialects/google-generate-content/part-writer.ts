@@ -1,8 +1,8 @@
 import type { Part, ReasoningPart, ToolCallPart, ToolResultPart } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { isInvalidInput, toToolInput } from '../tool-input';
-import { defined } from '../loose-values';
+import { defined } from '../../json/loose-values';
 import { writeAudio, writeMedia, type WirePart } from './media-part';
 import { generationOf, THIRD_GENERATION } from './model-generation';
 import { OWN_FORMAT } from './thought-signatures';

@@ -1,7 +1,7 @@
 import type { CanonicalRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
-import type { Endpoint } from '../../routing/catalogue';
-import { defined } from '../loose-values';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { defined } from '../../json/loose-values';
 import { writeConversation } from './contents-writer';
 import { writeGenerationConfig } from './generation-config';
 import { writeTools } from './tool-writer';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { AnswerPart } from '../../model/canonical-answer';
 import type { CanonicalRequest } from '../../model/canonical-request';
 import { LossLog } from '../../model/loss-report';
-import type { UpstreamStream } from '../../providers/provider';
+import type { UpstreamStream } from '../../wire/upstream-stream';
 import {
   aModel,
   anEndpoint,
@@ -18,8 +18,8 @@ import {
 import type { AnswerContext } from '../dialect';
 import { TRANSLATIONS } from '../dialect-pairs';
 import { EventSplitter } from '../event-splitter';
-import { parseJson } from '../json-value';
-import type { JsonObject } from '../loose-values';
+import { parseJson } from '../../json/json-value';
+import type { JsonObject } from '../../json/loose-values';
 import { TranslatedStream } from '../translated-stream';
 import { googleGenerateContent } from '.';
 import { NO_PROOF } from './thought-signatures';

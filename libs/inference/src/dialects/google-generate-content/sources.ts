@@ -1,5 +1,5 @@
 import type { Annotation } from '../../model/conversation';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 /**
  * The sources of a text: those that grounded it, and those it recites. The upstream counts its offsets in bytes of

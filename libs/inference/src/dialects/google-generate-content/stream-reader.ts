@@ -1,8 +1,8 @@
 import type { AnswerEvent } from '../../model/canonical-answer';
-import { googleErrorInside } from '../../providers/google-error';
-import { brokenAnswer } from '../../providers/upstream-error';
-import type { Endpoint, Provider } from '../../routing/catalogue';
-import { isObject, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { googleErrorInside } from './google-error';
+import { brokenAnswer } from '../../wire/upstream-error';
+import type { Endpoint, Provider } from '../../catalogue/catalogue';
+import { isObject, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
 import { readPieces } from './answer-pieces';

@@ -1,7 +1,7 @@
 import type { CanonicalRequest, ReasoningEffort, ReasoningRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import { budgetOfEffort, effortOfBudget } from '../../model/reasoning-budget';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { generationOf, THINKING_GENERATION, THIRD_GENERATION } from './model-generation';
 
 type Level = 'MINIMAL' | 'LOW' | 'MEDIUM' | 'HIGH';

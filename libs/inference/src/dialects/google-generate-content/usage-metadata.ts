@@ -1,6 +1,6 @@
-import type { Usage } from '../../model/usage';
+import type { Usage } from '../../pricing/usage';
 import type { BilledUnits } from '../../pricing/price';
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { settleUsage } from '../openai-usage';
 
 export interface ReportedUsage {

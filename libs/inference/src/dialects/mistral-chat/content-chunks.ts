@@ -1,4 +1,4 @@
-import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 
 /** A thought or a text of a model, in the members that OpenAI-speaking upstreams have for them. */
 type Piece = { readonly reasoning: string } | { readonly content: string };

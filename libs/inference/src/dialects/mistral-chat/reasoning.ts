@@ -1,6 +1,6 @@
 import type { ReasoningEffort, ReasoningRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { effortsOf, nearestEffort } from './traits';
 
 /** Thinking is told by an effort alone, and only to a model that thinks. */

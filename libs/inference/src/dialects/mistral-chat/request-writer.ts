@@ -1,7 +1,7 @@
 import type { CanonicalRequest } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
-import type { Endpoint } from '../../routing/catalogue';
-import { isObject, objectOf, objectsOf } from '../loose-values';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { isObject, objectOf, objectsOf } from '../../json/loose-values';
 import { writeChatRequest } from '../openai-chat/write-request';
 import { rewriteMessages } from './message-rewriter';
 import { knownReasoning } from './reasoning';

@@ -1,5 +1,5 @@
 import type { Annotation } from '../../model/conversation';
-import { defined, numberOf, objectOf, objectsOf, stringOf } from '../loose-values';
+import { defined, numberOf, objectOf, objectsOf, stringOf } from '../../json/loose-values';
 
 /** The links that a message or delta cites. Annotations of other kinds have no place in the model. */
 export function readAnnotations(value: unknown): Annotation[] {

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { isTaken } from '../own-members';
 
 /**

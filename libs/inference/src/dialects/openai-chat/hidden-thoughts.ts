@@ -1,5 +1,5 @@
-import { parseJson } from '../json-value';
-import { objectOf } from '../loose-values';
+import { parseJson } from '../../json/json-value';
+import { objectOf } from '../../json/loose-values';
 import { memberText, scanRequest } from '../request-members';
 import { hidesReasoning } from './read-request';
 

@@ -1,9 +1,9 @@
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import type { TextPart } from '../../model/conversation';
 import { toFinishReason, type FinishReason } from '../../model/finish-reason';
-import { brokenAnswer, errorInside, readComplaint } from '../../providers/upstream-error';
-import type { Endpoint } from '../../routing/catalogue';
-import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { usageDetails } from '../usage-details';
 import { readAnnotations } from './annotations';
 import { readLogprobs } from './logprobs';

@@ -1,7 +1,7 @@
 import type { AudioPart, CacheMark, FilePart, ImagePart, Part, TextPart, VideoPart } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
-import { defined } from '../loose-values';
-import { readMediaUrl } from '../media-url';
+import { defined } from '../../json/loose-values';
+import { readMediaUrl } from '../../model/media-url';
 
 const DETAILS = ['auto', 'low', 'high', 'original'] as const;
 

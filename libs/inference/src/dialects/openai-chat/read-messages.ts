@@ -1,6 +1,6 @@
 import type { FilePart, ImagePart, Message, Part, Role, TextPart, ToolCallPart } from '../../model/conversation';
 import { CheckedObject } from '../checked-object';
-import { defined } from '../loose-values';
+import { defined } from '../../json/loose-values';
 import { readCacheMark, readContent, readImage } from './read-content';
 import { readThoughts, toReasoningParts } from './reasoning-details';
 

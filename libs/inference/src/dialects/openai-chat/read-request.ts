@@ -9,7 +9,7 @@ import type {
   ToolDefinition,
 } from '../../model/canonical-request';
 import { CheckedObject } from '../checked-object';
-import { defined, type JsonObject } from '../loose-values';
+import { defined, type JsonObject } from '../../json/loose-values';
 import { CHAT_GATEWAY_MEMBERS } from './gateway-members';
 import { readCacheMark } from './read-content';
 import { readMessages } from './read-messages';

@@ -1,8 +1,8 @@
 import { LossLog } from '../../model/loss-report';
-import type { Endpoint } from '../../routing/catalogue';
-import { JsonCursor } from '../json-cursor';
-import type { ScannedObject } from '../json-members';
-import { parseJson } from '../json-value';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { JsonCursor } from '../../json/json-cursor';
+import type { ScannedObject } from '../../json/json-members';
+import { parseJson } from '../../json/json-value';
 import { memberText } from '../request-members';
 import { thinks } from '../untaken-parameters';
 import { CheckedObject } from '../checked-object';

@@ -1,8 +1,8 @@
 import type { AnswerEvent, TokenLogprob } from '../../model/canonical-answer';
 import type { FinishReason } from '../../model/finish-reason';
-import { brokenAnswer, errorInside, readComplaint } from '../../providers/upstream-error';
-import type { Provider } from '../../routing/catalogue';
-import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import { brokenAnswer, errorInside, readComplaint } from '../../wire/upstream-error';
+import type { Provider } from '../../catalogue/catalogue';
+import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { readAnnotations } from './annotations';
 import { readLogprobs } from './logprobs';

@@ -4,7 +4,7 @@ import type { Annotation } from '../../model/conversation';
 import { ownMembers } from '../billing';
 import { chatChunk, DONE_EVENT, echoChunk, failureChunk, usageChunk } from '../chat-chunk';
 import type { AnswerContext } from '../dialect';
-import { defined } from '../loose-values';
+import { defined } from '../../json/loose-values';
 import type { Bill, StreamWriter } from '../translation';
 import { shifted, writeAnnotation } from './annotations';
 import { writeLogprobs } from './logprobs';

@@ -1,6 +1,6 @@
-import type { Endpoint } from '../../routing/catalogue';
-import { JsonCursor } from '../json-cursor';
-import type { ScannedObject } from '../json-members';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { JsonCursor } from '../../json/json-cursor';
+import type { ScannedObject } from '../../json/json-members';
 import { memberText } from '../request-members';
 import { takes } from './extensions';
 

@@ -16,7 +16,7 @@ import {
 } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { EventSplitter } from '../event-splitter';
-import { parseJson } from '../json-value';
+import { parseJson } from '../../json/json-value';
 import { openAiChatTranslation } from './translation';
 
 const { caller, upstream } = openAiChatTranslation;

@@ -1,6 +1,6 @@
 import type { CanonicalAnswer } from '../../model/canonical-answer';
-import type { Usage } from '../../model/usage';
-import { numberOf, objectOf } from '../loose-values';
+import type { Usage } from '../../pricing/usage';
+import { numberOf, objectOf } from '../../json/loose-values';
 import { MOST_TURNS } from '../inner-turns';
 import { settleUsage, usageText } from '../openai-usage';
 import type { Bill } from '../translation';

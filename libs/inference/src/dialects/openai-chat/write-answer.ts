@@ -2,7 +2,7 @@ import { toEnvelope } from '@libs/errors';
 import type { AnswerPart, CanonicalAnswer, Choice } from '../../model/canonical-answer';
 import type { Annotation } from '../../model/conversation';
 import type { AnswerContext } from '../dialect';
-import { defined } from '../loose-values';
+import { defined } from '../../json/loose-values';
 import type { Bill } from '../translation';
 import { shifted, writeAnnotation } from './annotations';
 import { writeLogprobs } from './logprobs';

@@ -9,9 +9,9 @@ import type {
   ToolResultPart,
 } from '../../model/conversation';
 import type { LossLog } from '../../model/loss-report';
-import type { Endpoint } from '../../routing/catalogue';
-import { defined } from '../loose-values';
-import { writeMediaUrl } from '../media-url';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { defined } from '../../json/loose-values';
+import { writeMediaUrl } from '../../model/media-url';
 import { takes } from './extensions';
 import { plainThought, writeDetails } from './reasoning-details';
 

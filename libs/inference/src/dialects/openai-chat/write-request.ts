@@ -9,8 +9,8 @@ import type {
 } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
-import type { Endpoint } from '../../routing/catalogue';
-import { defined } from '../loose-values';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { defined } from '../../json/loose-values';
 import { takes, type ChatExtension } from './extensions';
 import { MessageWriter } from './write-messages';
 

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { AnswerPart, ServerToolPart, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningPart, TextPart } from '../../model/conversation';
-import { parseJson } from '../json-value';
-import { MalformedJson } from '../json-grammar';
-import { objectOf, stringOf } from '../loose-values';
+import { parseJson } from '../../json/json-value';
+import { MalformedJson } from '../../json/json-grammar';
+import { objectOf, stringOf } from '../../json/loose-values';
 import { CUSTOM_INPUT } from './read-input';
 import { reasoningItem, writeAnnotation } from './write-input';
 

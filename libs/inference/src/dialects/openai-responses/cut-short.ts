@@ -2,7 +2,7 @@ import { AppError } from '@libs/errors';
 import type { AnswerStream, StreamOutcome } from '../../model/answer-stream';
 import type { CanonicalAnswer } from '../../model/canonical-answer';
 import type { Turn } from '../../model/conversation-turn';
-import { emptyUsage } from '../../model/usage';
+import { emptyUsage } from '../../pricing/usage';
 import { turnOf } from '../conversation-turn';
 import type { Answer, AnswerContext } from '../dialect';
 import type { CallableApi } from '../dialect-pairs';

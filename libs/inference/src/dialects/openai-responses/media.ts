@@ -1,5 +1,5 @@
 import type { MediaSource } from '../../model/conversation';
-import { readMediaUrl } from '../media-url';
+import { readMediaUrl } from '../../model/media-url';
 
 /** The data of a file: a data URL, or bare base64 without a word on what it is. */
 export function sourceOfFileData(data: string): MediaSource {

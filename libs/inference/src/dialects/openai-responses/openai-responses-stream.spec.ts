@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import fc from 'fast-check';
 import { parseRate } from '../../pricing/money';
-import type { UpstreamStream } from '../../providers/provider';
+import type { UpstreamStream } from '../../wire/upstream-stream';
 import { aModel, anEndpoint, dataOfEventStream, findResponsesGrammarProblems } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { withEcho } from '../upstream-echo';

@@ -1,10 +1,10 @@
 import type { AppError } from '@libs/errors';
-import type { UpstreamStream } from '../../providers/provider';
-import { mostUses } from '../../model/provider-tools';
-import { errorInside, readComplaintAt, type UpstreamComplaint } from '../../providers/upstream-error';
+import type { UpstreamStream } from '../../wire/upstream-stream';
+import { mostUses } from '../../pricing/tool-uses';
+import { errorInside, readComplaintAt, type UpstreamComplaint } from '../../wire/upstream-error';
 import { StreamMeter } from '../answer-billing';
 import type { AnswerContext } from '../dialect';
-import { JsonCursor } from '../json-cursor';
+import { JsonCursor } from '../../json/json-cursor';
 import { RelayedStream } from '../relayed-stream';
 import type { Bill } from '../translation';
 import { failureOf, isLengthError } from './failure';

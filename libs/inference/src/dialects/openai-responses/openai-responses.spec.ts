@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LossLog } from '../../model/loss-report';
 import { parseRate } from '../../pricing/money';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { aModel, anEndpoint } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { openAiResponses } from './openai-responses';

@@ -1,7 +1,7 @@
 import type { AnswerPart, CanonicalAnswer, TokenLogprob } from '../../model/canonical-answer';
 import type { ReasoningFormat } from '../../model/conversation';
-import { brokenAnswer, errorInside, type UpstreamComplaint } from '../../providers/upstream-error';
-import type { Endpoint } from '../../routing/catalogue';
+import { brokenAnswer, errorInside, type UpstreamComplaint } from '../../wire/upstream-error';
+import type { Endpoint } from '../../catalogue/catalogue';
 import {
   defined,
   isObject,
@@ -11,7 +11,7 @@ import {
   objectsOf,
   stringOf,
   type JsonObject,
-} from '../loose-values';
+} from '../../json/loose-values';
 import { usageDetails } from '../usage-details';
 import { customArguments } from './read-input';
 import { readPart, readReasoning } from './read-parts';

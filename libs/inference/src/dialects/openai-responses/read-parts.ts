@@ -11,7 +11,7 @@ import type {
   TextPart,
   VideoPart,
 } from '../../model/conversation';
-import { readMediaUrl } from '../media-url';
+import { readMediaUrl } from '../../model/media-url';
 import {
   defined,
   isObject,
@@ -21,7 +21,7 @@ import {
   objectsOf,
   stringOf,
   type JsonObject,
-} from '../loose-values';
+} from '../../json/loose-values';
 import { sourceOfFileData } from './media';
 
 /** A blank line stands between the parts of a summary that the model keeps as one text. */

@@ -5,7 +5,15 @@ import type {
   ResponseFormat,
   Sampling,
 } from '../../model/canonical-request';
-import { booleanOf, defined, numberOf, objectOf, objectOrNull, stringOf, type JsonObject } from '../loose-values';
+import {
+  booleanOf,
+  defined,
+  numberOf,
+  objectOf,
+  objectOrNull,
+  stringOf,
+  type JsonObject,
+} from '../../json/loose-values';
 import { hashOfUser } from '../request-members';
 import { readInput } from './read-input';
 import { readTools } from './read-tools';

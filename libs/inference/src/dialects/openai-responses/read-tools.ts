@@ -1,5 +1,13 @@
 import type { ToolChoice, ToolDefinition } from '../../model/canonical-request';
-import { booleanOf, defined, objectOf, objectOrNull, objectsOf, stringOf, type JsonObject } from '../loose-values';
+import {
+  booleanOf,
+  defined,
+  objectOf,
+  objectOrNull,
+  objectsOf,
+  stringOf,
+  type JsonObject,
+} from '../../json/loose-values';
 import { readCacheMark } from './read-parts';
 import { CUSTOM_INPUT } from './read-input';
 

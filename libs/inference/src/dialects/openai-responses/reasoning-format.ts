@@ -1,5 +1,5 @@
 import type { ReasoningFormat } from '../../model/conversation';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 
 /** Providers whose sealed thoughts only they can open; all others are taken for one kind. */
 const FORMATS: readonly (readonly [RegExp, ReasoningFormat])[] = [

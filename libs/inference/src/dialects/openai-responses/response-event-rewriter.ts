@@ -1,5 +1,5 @@
 import type { AnswerContext } from '../dialect';
-import { applyEdits, memberEdits, spliceMembers, type ByteEdit } from '../json-members';
+import { applyEdits, memberEdits, spliceMembers, type ByteEdit } from '../../json/json-members';
 import type { Bill } from '../translation';
 import { readEcho, responseObject } from './response-object';
 import type { StreamEvent } from './stream-event';

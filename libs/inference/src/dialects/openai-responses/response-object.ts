@@ -1,5 +1,5 @@
 import type { AnswerContext } from '../dialect';
-import { parseJson } from '../json-value';
+import { parseJson } from '../../json/json-value';
 import type { ResponseFailure } from './failure';
 import { toServiceTier, type IncompleteReason, type ResponseStatus } from './response-status';
 

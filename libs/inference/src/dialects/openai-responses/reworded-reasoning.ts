@@ -1,9 +1,9 @@
 import { LossLog } from '../../model/loss-report';
-import type { Endpoint } from '../../routing/catalogue';
-import { JsonCursor } from '../json-cursor';
-import { scanMembers, spliceMembers, type ScannedObject } from '../json-members';
-import { parseJson } from '../json-value';
-import { numberOf, objectOf } from '../loose-values';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { JsonCursor } from '../../json/json-cursor';
+import { scanMembers, spliceMembers, type ScannedObject } from '../../json/json-members';
+import { parseJson } from '../../json/json-value';
+import { numberOf, objectOf } from '../../json/loose-values';
 import { isTaken } from '../own-members';
 import { memberText } from '../request-members';
 import { thinks } from '../untaken-parameters';

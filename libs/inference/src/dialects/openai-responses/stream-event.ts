@@ -1,5 +1,5 @@
-import { JsonCursor } from '../json-cursor';
-import { type JsonMember, type ScannedObject } from '../json-members';
+import { JsonCursor } from '../../json/json-cursor';
+import { type JsonMember, type ScannedObject } from '../../json/json-members';
 import { readUpstreamResponse, type UpstreamResponse } from './upstream-response';
 
 /** What one pass over an event of a streamed response finds. */

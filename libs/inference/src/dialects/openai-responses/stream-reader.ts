@@ -1,10 +1,10 @@
 import type { AnswerEvent, AnswerPart, ReasoningDelta } from '../../model/canonical-answer';
 import type { ReasoningFormat } from '../../model/conversation';
-import { brokenAnswer, errorInside } from '../../providers/upstream-error';
-import type { Endpoint } from '../../routing/catalogue';
+import { brokenAnswer, errorInside } from '../../wire/upstream-error';
+import type { Endpoint } from '../../catalogue/catalogue';
 import type { StreamReader, UpstreamEvent } from '../translation';
 import { parseEventData } from '../upstream-event';
-import { defined, numberOf, objectOf, objectOrNull, stringOf, type JsonObject } from '../loose-values';
+import { defined, numberOf, objectOf, objectOrNull, stringOf, type JsonObject } from '../../json/loose-values';
 import { PartLedger } from './part-ledger';
 import { complaintOf, finishOfFields, partsOfItem, readLogprobs } from './read-answer';
 import { readAnnotations, SUMMARY_BREAK } from './read-parts';

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
 import type { AnswerEvent, CanonicalAnswer } from '../../model/canonical-answer';
-import { emptyUsage } from '../../model/usage';
+import { emptyUsage } from '../../pricing/usage';
 import { aModel, anEndpoint, dataOfEventStream, findResponsesGrammarProblems } from '../../testing';
 import type { AnswerContext } from '../dialect';
 import { ResponsesStreamWriter } from './stream-writer';

@@ -1,8 +1,8 @@
 import type { AppError } from '@libs/errors';
 import type { AnswerEvent } from '../../model/canonical-answer';
-import { brokenAnswer } from '../../providers/upstream-error';
+import { brokenAnswer } from '../../wire/upstream-error';
 import type { AnswerContext } from '../dialect';
-import { parseJson } from '../json-value';
+import { parseJson } from '../../json/json-value';
 import type { Bill, StreamWriter } from '../translation';
 import type { ItemStatus } from './answer-items';
 import { EventSink } from './event-sink';

@@ -4,7 +4,7 @@ import type { CanonicalRequest, ReasoningRequest } from '../../model/canonical-r
 import type { Message, Part, ReasoningPart } from '../../model/conversation';
 import { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
-import type { Usage } from '../../model/usage';
+import type { Usage } from '../../pricing/usage';
 import { priceUsage } from '../../pricing/price';
 import {
   aModel,

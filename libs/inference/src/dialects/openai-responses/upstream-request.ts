@@ -1,8 +1,8 @@
 import type { LossLog } from '../../model/loss-report';
 import { SHARED_ACCOUNT } from '../../model/provider-account';
-import type { Endpoint } from '../../routing/catalogue';
+import type { Endpoint } from '../../catalogue/catalogue';
 import { setAskedTier } from '../asked-tier';
-import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject } from '../json-members';
+import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject } from '../../json/json-members';
 import { cacheMarkEdits, leftOutMembers, removalsAt } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
 import { retainedMembers, setCacheKey } from '../retained-members';

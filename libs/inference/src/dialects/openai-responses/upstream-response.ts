@@ -1,7 +1,7 @@
 import type { FinishReason } from '../../model/finish-reason';
-import { ToolCounter, type ToolUses } from '../../model/provider-tools';
+import { ToolCounter, type ToolUses } from '../../pricing/tool-uses';
 import type { AnswerContext } from '../dialect';
-import type { JsonCursor } from '../json-cursor';
+import type { JsonCursor } from '../../json/json-cursor';
 import {
   findMember,
   joinEdits,
@@ -9,7 +9,7 @@ import {
   type ByteEdit,
   type JsonMember,
   type ScannedObject,
-} from '../json-members';
+} from '../../json/json-members';
 import type { ReportedUsage } from '../openai-usage';
 import { memberText, scanRequest } from '../request-members';
 import type { Bill } from '../translation';

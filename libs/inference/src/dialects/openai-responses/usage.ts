@@ -1,12 +1,12 @@
-import type { Usage } from '../../model/usage';
+import type { Usage } from '../../pricing/usage';
 import { isByok, upstreamCostText } from '../../pricing/byok-fee';
 import { formatUsd, usdNumber } from '../../pricing/money';
 import type { BilledUnits, Cost } from '../../pricing/price';
-import type { Endpoint } from '../../routing/catalogue';
-import type { JsonCursor } from '../json-cursor';
+import type { Endpoint } from '../../catalogue/catalogue';
+import type { JsonCursor } from '../../json/json-cursor';
 import { turnsOf } from '../inner-turns';
-import { memberEdits, type ByteEdit } from '../json-members';
-import { objectsOf } from '../loose-values';
+import { memberEdits, type ByteEdit } from '../../json/json-members';
+import { objectsOf } from '../../json/loose-values';
 import {
   NO_COUNTS,
   readUsageObject,

@@ -1,5 +1,5 @@
 import type { CanonicalAnswer, Choice } from '../../model/canonical-answer';
-import { brokenAnswer } from '../../providers/upstream-error';
+import { brokenAnswer } from '../../wire/upstream-error';
 import type { AnswerContext } from '../dialect';
 import type { Bill } from '../translation';
 import { writeItems } from './answer-items';

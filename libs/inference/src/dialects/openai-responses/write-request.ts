@@ -8,8 +8,8 @@ import type {
 } from '../../model/canonical-request';
 import type { LossLog } from '../../model/loss-report';
 import { effortOfBudget } from '../../model/reasoning-budget';
-import type { Endpoint } from '../../routing/catalogue';
-import { defined } from '../loose-values';
+import type { Endpoint } from '../../catalogue/catalogue';
+import { defined } from '../../json/loose-values';
 import { isKnownToThink, thinks } from '../untaken-parameters';
 import { reasoningFormatOf } from './reasoning-format';
 import { writeInput } from './write-input';

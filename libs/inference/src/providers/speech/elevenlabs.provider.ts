@@ -1,8 +1,8 @@
-import { numberOf, objectsOf, stringOf, type JsonObject } from '../../dialects/loose-values';
+import { numberOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { passthroughOptions, wantsWords, wantsSegments } from '../../audio/transcription';
 import type { TranscriptionResult, TranscriptWord } from '../../audio/transcript';
 import type { ProviderAdapter } from '../provider';
-import type { UpstreamHttp } from '../upstream-http';
+import type { UpstreamHttp } from '../../wire/upstream-http';
 import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { audioFileOf, SpeechSession, type FormFields } from './speech-session';
 

@@ -1,8 +1,8 @@
-import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../dialects/loose-values';
+import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { passthroughOptions } from '../../audio/transcription';
 import type { Transcript, TranscriptionResult, TranscriptWord } from '../../audio/transcript';
 import type { ProviderAdapter } from '../provider';
-import type { UpstreamHttp } from '../upstream-http';
+import type { UpstreamHttp } from '../../wire/upstream-http';
 import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { audioFileOf, SpeechSession } from './speech-session';
 

@@ -1,8 +1,8 @@
-import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../dialects/loose-values';
+import { defined, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { passthroughOptions, type Transcription } from '../../audio/transcription';
 import type { TranscriptionResult, TranscriptTokens } from '../../audio/transcript';
-import { googleError } from '../google-error';
-import type { SizedBody, UpstreamHttp } from '../upstream-http';
+import { googleError } from '../../dialects/google-generate-content/google-error';
+import type { SizedBody, UpstreamHttp } from '../../wire/upstream-http';
 import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { audioFileOf, SpeechSession } from './speech-session';
 

@@ -1,7 +1,7 @@
-import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../dialects/loose-values';
+import { numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { wantsSegments, wantsWords } from '../../audio/transcription';
 import type { TranscriptionResult, TranscriptSegment } from '../../audio/transcript';
-import type { UpstreamHttp } from '../upstream-http';
+import type { UpstreamHttp } from '../../wire/upstream-http';
 import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { asBearer, audioFileOf, SpeechSession, type FormFields } from './speech-session';
 

@@ -1,17 +1,9 @@
-import {
-  defined,
-  isObject,
-  numberOf,
-  objectOf,
-  objectsOf,
-  stringOf,
-  type JsonObject,
-} from '../../dialects/loose-values';
+import { defined, isObject, numberOf, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { passthroughOptions, wantsWords } from '../../audio/transcription';
 import { transcriptionTraitsOf } from '../../audio/transcription-traits';
 import type { Transcript, TranscriptionResult, TranscriptSegment, TranscriptTokens } from '../../audio/transcript';
-import type { Authenticate } from '../json-exchange';
-import type { UpstreamHttp } from '../upstream-http';
+import type { Authenticate } from '../../wire/json-exchange';
+import type { UpstreamHttp } from '../../wire/upstream-http';
 import type { SpeechAdapter, TranscriptionCall } from './speech-adapter';
 import { asBearer, audioFileOf, SpeechSession } from './speech-session';
 

@@ -1,6 +1,6 @@
 import type { Transcription } from '../../audio/transcription';
 import type { TranscriptionResult } from '../../audio/transcript';
-import type { UpstreamCallHead } from '../upstream-call';
+import type { UpstreamCallHead } from '../../wire/upstream-call';
 
 /** One transcription at one endpoint. `timeouts.totalMs` is for all of its exchanges together. */
 export interface TranscriptionCall extends UpstreamCallHead {

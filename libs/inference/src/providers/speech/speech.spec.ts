@@ -4,7 +4,7 @@ import { AppError } from '@libs/errors';
 import { ArrivingAudio } from '../../audio/arriving-audio';
 import { AudioBytes, AudioCollector } from '../../audio/audio-bytes';
 import { audioInHand, type AudioInput, type Transcription } from '../../audio/transcription';
-import type { TranscriptionRequest } from '../../speech-caller';
+import type { TranscriptionRequest } from '../../engine/speech-caller';
 import { parseRate } from '../../pricing/money';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY, waveFile } from '../../testing';
 

@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
-import { NativeBatchCaller, type NativeLane } from '../../native-batch-caller';
+import { NativeBatchCaller, type NativeLane } from '../../engine/native-batch-caller';
 import type { CallableApi } from '../../dialects/dialect-pairs';
 import { parseUsd } from '../../pricing/money';
-import type { Api, Endpoint } from '../../routing/catalogue';
+import type { Api, Endpoint } from '../../catalogue/catalogue';
 import { SharedCredentials } from '../../routing/credential-source';
 import { aModel, anEndpoint, aProvider, FakeUpstream, FIXTURE_KEY } from '../../testing';
 import { createProviderAdapters } from '..';
 import type { NativeBatchAccess, NativeJob, NativeLine } from '../native-batch';
-import { UpstreamHttp } from '../upstream-http';
+import { UpstreamHttp } from '../../wire/upstream-http';
 
 interface Exchange {
   readonly call: string;

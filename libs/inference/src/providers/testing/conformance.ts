@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '@libs/errors';
-import type { RoutedRequest } from '../../model/inference-call';
+import type { RoutedRequest } from '../../engine/inference-call';
 import type { StreamableApi, UpstreamApi } from '../../dialects/dialect-pairs';
-import type { Api } from '../../routing/catalogue';
+import type { Api } from '../../catalogue/catalogue';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream, FIXTURE_KEY } from '../../testing';
 
 interface RecordedError {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { FakeUpstream } from '../../testing';
 import { GoogleAccessTokens } from '../google-access-token';
-import type { UpstreamHttp } from '../upstream-http';
+import type { UpstreamHttp } from '../../wire/upstream-http';
 
 /** A key pair of an account, made anew for each run. */
 export const SERVICE_ACCOUNT_KEYS = generateKeyPairSync('rsa', {

@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
-import { defined, isObject, objectOf, objectsOf, stringOf } from '../../dialects/loose-values';
-import { brokenAnswer } from '../upstream-error';
-import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
+import { defined, isObject, objectOf, objectsOf, stringOf } from '../../json/loose-values';
+import { brokenAnswer } from '../../wire/upstream-error';
+import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../../videos/video-provider';
 import { RestVideos } from './rest-videos';
 import { accepted, checkSameJob, dataUrl, idOf, linksOf } from './video-rest';
 

@@ -1,6 +1,6 @@
 import { AppError } from '@libs/errors';
-import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../dialects/loose-values';
-import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
+import { isObject, objectOf, objectsOf, stringOf, type JsonObject } from '../../json/loose-values';
+import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../../videos/video-provider';
 import { RestVideos } from './rest-videos';
 import { veoBody } from './veo-body';
 import { accepted, checkSameJob, failureOf, idOf, linksOf } from './video-rest';

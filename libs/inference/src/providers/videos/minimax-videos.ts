@@ -1,7 +1,7 @@
-import { defined, numberOf, objectOf, stringOf, type JsonObject } from '../../dialects/loose-values';
+import { defined, numberOf, objectOf, stringOf, type JsonObject } from '../../json/loose-values';
 import { AppError } from '@libs/errors';
-import { brokenAnswer, complaintError } from '../upstream-error';
-import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
+import { brokenAnswer, complaintError } from '../../wire/upstream-error';
+import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../../videos/video-provider';
 import { RestVideos } from './rest-videos';
 import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf } from './video-rest';
 

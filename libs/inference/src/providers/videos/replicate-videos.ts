@@ -1,6 +1,6 @@
-import { defined, stringOf } from '../../dialects/loose-values';
-import { brokenAnswer } from '../upstream-error';
-import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../video-provider';
+import { defined, stringOf } from '../../json/loose-values';
+import { brokenAnswer } from '../../wire/upstream-error';
+import type { VideoAccess, VideoOperation, VideoRequest, VideoStart, VideoStatus } from '../../videos/video-provider';
 import { RestVideos } from './rest-videos';
 import { accepted, checkSameJob, dataUrl, failureOf, idOf, linksOf } from './video-rest';
 

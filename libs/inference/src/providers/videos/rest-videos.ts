@@ -8,7 +8,7 @@ import type {
   VideoRequest,
   VideoStart,
   VideoStatus,
-} from '../video-provider';
+} from '../../videos/video-provider';
 import type { VideoRest } from './video-rest';
 
 /** A video API whose outputs are at links or paths that it names. */

@@ -1,5 +1,5 @@
-import { defined, type JsonObject } from '../../dialects/loose-values';
-import type { VideoMedia, VideoRequest } from '../video-provider';
+import { defined, type JsonObject } from '../../json/loose-values';
+import type { VideoMedia, VideoRequest } from '../../videos/video-provider';
 
 /** What Veo is asked for, at either of Google's APIs; of an earlier video each has its own notion. */
 export function veoBody(request: VideoRequest): { instance: JsonObject; parameters: JsonObject } {

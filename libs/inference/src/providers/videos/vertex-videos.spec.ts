@@ -2,8 +2,8 @@ import { Secret } from '@libs/contracts';
 import { anEndpoint, aProvider, FakeUpstream } from '../../testing';
 import { GoogleVertexProvider } from '../google-vertex.provider';
 import { aServiceAccount, startTokenEndpoint, tokensFrom } from '../testing/service-account';
-import { UpstreamHttp } from '../upstream-http';
-import type { VideoAccess, VideoRequest } from '../video-provider';
+import { UpstreamHttp } from '../../wire/upstream-http';
+import type { VideoAccess, VideoRequest } from '../../videos/video-provider';
 import { VertexVideos } from './vertex-videos';
 
 const MODEL = '/v1/projects/acme-prod/locations/us-central1/publishers/google/models/veo-3.1-generate-001';

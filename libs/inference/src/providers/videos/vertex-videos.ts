@@ -1,10 +1,10 @@
 import { AppError } from '@libs/errors';
-import { defined, isObject, objectOf, objectsOf, type JsonObject } from '../../dialects/loose-values';
-import { googleError } from '../google-error';
+import { defined, isObject, objectOf, objectsOf, type JsonObject } from '../../json/loose-values';
+import { googleError } from '../../dialects/google-generate-content/google-error';
 import { vertexModelName, type VertexAccess, type VertexDoor } from '../google-vertex-access';
-import { brokenAnswer } from '../upstream-error';
-import type { UpstreamHttp } from '../upstream-http';
-import type { UpstreamStream } from '../upstream-stream';
+import { brokenAnswer } from '../../wire/upstream-error';
+import type { UpstreamHttp } from '../../wire/upstream-http';
+import type { UpstreamStream } from '../../wire/upstream-stream';
 import type {
   OpenedVideo,
   VideoAccess,
@@ -14,7 +14,7 @@ import type {
   VideoRequest,
   VideoStart,
   VideoStatus,
-} from '../video-provider';
+} from '../../videos/video-provider';
 import { InlinedBytes, UnreadableBytes } from './inlined-bytes';
 import { veoBody } from './veo-body';
 import { accepted, checkSameJob, failureOf, idOf, VideoRest } from './video-rest';

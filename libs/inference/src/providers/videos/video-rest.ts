@@ -1,11 +1,11 @@
 import { AppError } from '@libs/errors';
-import type { JsonObject } from '../../dialects/loose-values';
-import { isObject, stringOf } from '../../dialects/loose-values';
-import { scrub } from '../scrub';
-import { brokenAnswer, upstreamError } from '../upstream-error';
-import type { UpstreamReply } from '../upstream-exchange';
-import type { UpstreamHttp, UpstreamRequest } from '../upstream-http';
-import type { OpenedVideo, VideoAccess, VideoMedia, VideoOutput, VideoStart } from '../video-provider';
+import type { JsonObject } from '../../json/loose-values';
+import { isObject, stringOf } from '../../json/loose-values';
+import { scrub } from '../../wire/scrub';
+import { brokenAnswer, upstreamError } from '../../wire/upstream-error';
+import type { UpstreamReply } from '../../wire/upstream-exchange';
+import type { UpstreamHttp, UpstreamRequest } from '../../wire/upstream-http';
+import type { OpenedVideo, VideoAccess, VideoMedia, VideoOutput, VideoStart } from '../../videos/video-provider';
 
 /** An output with an address. */
 export type AddressedOutput = Exclude<VideoOutput, { readonly answer: unknown }>;

@@ -4,8 +4,8 @@ import { Secret } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { anEndpoint, aProvider, FakeUpstream, FIXTURE_KEY } from '../../testing';
 import { createProviderAdapters } from '..';
-import { UpstreamHttp } from '../upstream-http';
-import type { VideoAccess, VideoApi, VideoOutput, VideoRequest } from '../video-provider';
+import { UpstreamHttp } from '../../wire/upstream-http';
+import type { VideoAccess, VideoApi, VideoOutput, VideoRequest } from '../../videos/video-provider';
 
 interface Recorded {
   /** By path and query; `$status` stands for a status other than 200. */

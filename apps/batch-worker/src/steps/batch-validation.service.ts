@@ -1,0 +1,135 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { ChatCompletionDto, EmbeddingsDto, MessagesDto, ResponsesDto } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { CatalogueSource, toolRate, type Api } from '@libs/inference';
+import { BatchesRepository, type BatchLine, type BatchWork, type Session } from '@libs/persistence';
+import { ServicesEnv, validateInstance } from '@libs/platform';
+import { NativeChoiceService } from '../native/native-choice.service';
+import { BatchLineRules, type BatchRoute } from '../batches/batch-line-rules';
+import { reportInconsistent } from '../batches/inconsistent-batches';
+
+const LEASE_MS = 60_000;
+/** A page is read and checked in far less than the lease, and gives other work a turn in between. */
+const PAGE = { lines: 256, bytes: 8 * 1024 * 1024 };
+
+type BodyClass = new () => object;
+
+interface LineFormat {
+  readonly api: Api;
+  readonly Body: BodyClass;
+}
+
+interface Checked {
+  /** What is wrong with the first offending line, naming it; null when all lines fit. */
+  readonly problem: string | null;
+  /** What is wrong is our fault: lines were lost. */
+  readonly isLoss?: boolean;
+  /** How many inputs each line embeds; none for lines of other APIs. */
+  readonly embedded: readonly number[];
+}
+
+type FoundProblem = Omit<Checked, 'embedded'>;
+
+const FORMAT_OF_ENDPOINT: Readonly<Record<string, LineFormat>> = {
+  '/v1/chat/completions': { api: 'chat', Body: ChatCompletionDto },
+  '/v1/responses': { api: 'responses', Body: ResponsesDto },
+  '/v1/messages': { api: 'messages', Body: MessagesDto },
+  '/v1/embeddings': { api: 'embeddings', Body: EmbeddingsDto },
+};
+
+/**
+ * Checks every line of an accepted batch against the format of its endpoint and the rules of batches. The first line
+ * that does not fit fails the batch before anything ran (interface §3.1): nothing is charged and the hold goes back.
+ */
+@Injectable()
+export class BatchValidationService {
+  private readonly logger = new Logger(BatchValidationService.name);
+
+  constructor(
+    private readonly batches: BatchesRepository,
+    private readonly choice: NativeChoiceService,
+    private readonly catalogue: CatalogueSource,
+    private readonly env: ServicesEnv,
+  ) {}
+
+  /** Does nothing for a batch that is not waiting for validation or that another worker validates. */
+  async validateIfDue(batchId: string): Promise<void> {
+    const work = await this.batches.claimValidation(batchId, LEASE_MS);
+    if (work === null) return;
+    const { problem, isLoss, embedded } = await this.check(work);
+    if (problem === null) {
+      const assign = (session: Session): Promise<void> => this.choice.assign(session, work.number, embedded);
+      const begun = await this.batches.beginProgress(work, assign);
+      if (begun) this.logger.log(`batch ${batchId} is in progress: ${work.total} lines`);
+    } else if (await this.batches.failValidation(work, problem)) {
+      if (isLoss === true) reportInconsistent(this.logger, { id: batchId, foundAt: 'validation', problem });
+      else this.logger.log(`batch ${batchId} failed validation`);
+    }
+  }
+
+  private async check(work: BatchWork): Promise<Checked> {
+    const format = FORMAT_OF_ENDPOINT[work.endpoint];
+    if (format === undefined) return { problem: `Requests on ${work.endpoint} cannot be run`, embedded: [] };
+    const rules = new BatchLineRules(this.routeOf(work, format.api));
+    return { ...(await this.findProblem(work, format, rules)), embedded: rules.embedded };
+  }
+
+  /** Reads all lines, which must be those of 0…total−1. */
+  private async findProblem(work: BatchWork, format: LineFormat, rules: BatchLineRules): Promise<FoundProblem> {
+    let count = 0;
+    for (;;) {
+      const lines = await this.batches.linesAfter(work, count - 1, PAGE);
+      for (const line of lines) {
+        if (line.seq !== count) return lossAt(work, count);
+        const problem = findLineProblem(format.Body, rules, line.body, work.model);
+        if (problem !== null) return { problem: `requests[${line.seq}].body: ${problem}` };
+        count += 1;
+      }
+      if (count > work.total) return lossAt(work, count);
+      if (isLastPage(lines)) return count === work.total ? { problem: null } : lossAt(work, count);
+      if (!(await this.batches.renewValidation(work, LEASE_MS))) {
+        throw new AppError('conflict', 'The batch is validated by another worker');
+      }
+    }
+  }
+
+  private routeOf({ model, provider: slug, isOwnKey }: BatchWork, api: Api): BatchRoute {
+    const endpoints = this.catalogue.current().findModel(model)?.endpoints ?? [];
+    const ofProvider = endpoints.filter(({ provider }) => provider.slug === slug);
+    return {
+      api,
+      protocol: ofProvider[0]?.provider.protocol ?? null,
+      isNative: ofProvider.length === 0 || ofProvider.some(({ apis }) => apis.includes(api)),
+      serviceName: this.env.SERVICE_NAME,
+      isOwnKey,
+      allowsTool: (tool) => isOwnKey || ofProvider.every(({ pricing }) => toolRate(pricing, tool) !== undefined),
+    };
+  }
+}
+
+/** A page that is not full has no other behind it. */
+function isLastPage(lines: readonly BatchLine[]): boolean {
+  const bytes = lines.reduce((sum, { body }) => sum + body.length, 0);
+  return lines.length < PAGE.lines && bytes < PAGE.bytes;
+}
+
+/** @param count how many lines are there, from the first on, without a gap */
+function lossAt({ total }: BatchWork, count: number): FoundProblem {
+  const problem =
+    count < total
+      ? `requests[${count}] is not there: the service lost it. Nothing was run`
+      : `There are more than the ${total} requests of the batch: the service made a mistake. Nothing was run`;
+  return { problem, isLoss: true };
+}
+
+/** A line need not repeat the model of its batch. */
+function findLineProblem(Body: BodyClass, rules: BatchLineRules, json: Buffer, model: string): string | null {
+  try {
+    const body = JSON.parse(json.toString()) as Readonly<Record<string, unknown>>;
+    validateInstance(Body, { ...body, model: body['model'] ?? model });
+    return rules.findProblem(body);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'invalid_request') return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,70 @@
+import { Injectable, Logger, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
+import { mintId, type Principal } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { AuditRepository, type BegunAuditEntry, type NewAuditEntry } from '@libs/persistence';
+import { fromHttpFramework } from '@libs/platform';
+import type { FastifyReply } from 'fastify';
+import { from, lastValueFrom, type Observable } from 'rxjs';
+import { principalOf, type AuthenticatedRequest } from '../http/authenticated-request';
+
+/** UUIDs and hashes: what our ids look like. A caller may have put anything there, even a key. */
+const ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})$/i;
+
+/**
+ * One entry in the audit trail for each call of the routes that it stands on. It is written before the
+ * call does anything, so nothing is done that is not in the trail, and gets the status of the answer after it.
+ */
+@Injectable()
+export class AuditInterceptor implements NestInterceptor {
+  private readonly logger = new Logger(AuditInterceptor.name);
+
+  constructor(private readonly audit: AuditRepository) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return from(this.follow(context, next));
+  }
+
+  private async follow(context: ExecutionContext, next: CallHandler): Promise<unknown> {
+    const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
+    const entry = await this.audit.beginEntry(auditEntryOf(request, principalOf(request)));
+    try {
+      const answer: unknown = await lastValueFrom(next.handle());
+      await this.end(entry, context.switchToHttp().getResponse<FastifyReply>().statusCode);
+      return answer;
+    } catch (error) {
+      await this.end(entry, fromHttpFramework(error).status);
+      throw error;
+    }
+  }
+
+  /** The call is over and cannot be taken back: an entry without its outcome says that it began. */
+  private async end(entry: BegunAuditEntry, status: number): Promise<void> {
+    await this.audit.endEntry(entry, status).catch((error: unknown) => {
+      this.logger.warn('The outcome of a call is not in the audit trail', {
+        entry: entry.id,
+        err: AppError.from(error),
+      });
+    });
+  }
+}
+
+/** Returns the entry of a call, without anything that a caller could have put a secret into. */
+export function auditEntryOf(
+  request: AuthenticatedRequest,
+  { organizationId, keyId }: Pick<Principal, 'organizationId' | 'keyId'>,
+): NewAuditEntry {
+  const [target = null] = Object.values(request.params as Readonly<Record<string, string>>);
+  return {
+    organizationId,
+    keyId,
+    action: `${request.method} ${request.routeOptions.url ?? ''}`,
+    target: target !== null && ID.test(target) ? target : null,
+    ...requestIdsOf(request),
+  };
+}
+
+/** Returns an id that the gateway chose, and the caller's own `X-Request-Id`, which need not be unique. */
+function requestIdsOf({ id, headers }: AuthenticatedRequest): Pick<NewAuditEntry, 'requestId' | 'clientRequestId'> {
+  const isCallers = headers['x-request-id'] === id;
+  return isCallers ? { requestId: mintId('req'), clientRequestId: id } : { requestId: id, clientRequestId: null };
+}

@@ -1,0 +1,14 @@
+import type { Principal } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import type { FastifyRequest } from 'fastify';
+
+/** A request that passed the guard of a route that is not public. */
+export interface AuthenticatedRequest extends FastifyRequest {
+  principal?: Principal;
+}
+
+/** Who is calling; a route that asks for it and is public at the same time is a mistake of ours. */
+export function principalOf(request: AuthenticatedRequest): Principal {
+  if (request.principal) return request.principal;
+  throw new AppError('server', 'Internal error', { internal: 'a public route asked who is calling' });
+}

@@ -1,0 +1,112 @@
+import { BATCH_SUFFIX, type Architecture, type Endpoint, type Model } from './catalogue';
+import type { ListedOverride, ListedPrices } from './listed-prices';
+import { isStandardTier } from './endpoint-traits';
+
+/** An entry of `GET /models` and `GET /embeddings/models` (interface §2.7). */
+export interface ModelEntry {
+  readonly id: string;
+  readonly canonical_slug: string;
+  readonly name: string;
+  readonly description: string;
+  /** Unix seconds. */
+  readonly created: number;
+  readonly context_length: number | null;
+  readonly architecture: {
+    readonly input_modalities: readonly string[];
+    readonly output_modalities: readonly string[];
+    /** Inputs and outputs in one word, e.g. `text+image->text`. */
+    readonly modality: string;
+    readonly instruct_type: string | null;
+    readonly tokenizer: string;
+  };
+  readonly pricing: ListedPricing;
+  readonly supported_parameters: readonly string[];
+  readonly top_provider: {
+    readonly context_length: number | null;
+    readonly is_moderated: boolean;
+    readonly max_completion_tokens: number | null;
+  };
+  readonly per_request_limits: null;
+  readonly default_parameters: null;
+  readonly expiration_date: null;
+  /** A day such as 2025-01-31. */
+  readonly knowledge_cutoff: string | null;
+  readonly supported_voices: null;
+  readonly links: { readonly details: string };
+}
+
+/** Decimal strings in US dollars per token, request, image, second; the first four are always there. */
+export interface ListedPricing {
+  readonly prompt: string;
+  readonly completion: string;
+  readonly image: string;
+  readonly request: string;
+  readonly overrides?: readonly ListedOverride[];
+  readonly [rate: string]: string | readonly ListedOverride[] | undefined;
+}
+
+/** APIs whose requests a batch may hold. */
+const BATCH_APIS: readonly string[] = ['chat', 'responses', 'messages', 'embeddings'];
+
+/** The public entry of a model. Prices, context and limits are those of its first endpoint of the standard tier. */
+export function toModelEntry(model: Model): ModelEntry {
+  const endpoint = model.endpoints.find(isStandardTier) ?? model.endpoints[0];
+  return entry(model, model.slug, endpoint, (endpoint) => endpoint.listedPricing);
+}
+
+/** The entry `<slug>:batch` with batch prices (resolved §2.4), or null where no endpoint can serve a batch. */
+export function toBatchModelEntry(model: Model): ModelEntry | null {
+  const endpoint = model.endpoints.find(servesBatches);
+  if (!endpoint) return null;
+  return entry(model, model.slug + BATCH_SUFFIX, endpoint, ({ listedBatchPricing }) => listedBatchPricing);
+}
+
+export function isEmbeddingsModel(model: Model): boolean {
+  return model.endpoints.some(({ apis }) => apis.includes('embeddings'));
+}
+
+export function toModality({ inputModalities, outputModalities }: Architecture): string {
+  return `${inputModalities.join('+')}->${outputModalities.join('+')}`;
+}
+
+function servesBatches(endpoint: Endpoint): boolean {
+  const { provider, apis } = endpoint;
+  return provider.batch !== 'none' && isStandardTier(endpoint) && apis.some((api) => BATCH_APIS.includes(api));
+}
+
+function entry(
+  model: Model,
+  id: string,
+  top: Endpoint | undefined,
+  prices: (endpoint: Endpoint) => ListedPrices,
+): ModelEntry {
+  const { architecture } = model;
+  return {
+    id,
+    canonical_slug: model.slug,
+    name: model.name,
+    description: model.description,
+    created: model.created,
+    context_length: model.contextLength ?? top?.contextLength ?? null,
+    architecture: {
+      input_modalities: architecture.inputModalities,
+      output_modalities: architecture.outputModalities,
+      modality: toModality(architecture),
+      instruct_type: architecture.instructType,
+      tokenizer: architecture.tokenizer,
+    },
+    pricing: { prompt: '0', completion: '0', image: '0', request: '0', ...(top && prices(top)) },
+    supported_parameters: model.supportedParameters,
+    top_provider: {
+      context_length: top?.contextLength ?? null,
+      is_moderated: false,
+      max_completion_tokens: top?.maxCompletionTokens ?? null,
+    },
+    per_request_limits: null,
+    default_parameters: null,
+    expiration_date: null,
+    knowledge_cutoff: model.knowledgeCutoff,
+    supported_voices: null,
+    links: { details: `/api/v1/models/${model.slug}/endpoints` },
+  };
+}

@@ -1,0 +1,52 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { AppError } from '@libs/errors';
+import { MalformedJson } from '../../json/json-cursor';
+import { parseJson } from '../../json/json-value';
+import { isObject, objectOf, objectsOf, stringOf } from '../../json/loose-values';
+import type { Provider } from '../../catalogue/catalogue';
+import { errorInside, readComplaint, upstreamError } from '../../wire/upstream-error';
+
+/** Reasons of a 400 that lie with our key or project (google.api.ErrorReason). */
+const ACCOUNT_REASON = /^(?:API_KEY_|CONSUMER_|SERVICE_DISABLED$|BILLING_DISABLED$)/;
+
+/** Files that were removed, such as by the API itself after 48 hours, are not told apart from those of others: a 403. */
+const NO_SUCH_FILE = /or it may not exist/i;
+
+/**
+ * An error of one of Google's APIs (google.rpc.Status). A key that is not valid and a project that may not be
+ * served from where it is are told as a 400; they are our matter, so they count as a 401: nothing of them is
+ * shown, and another endpoint may be tried.
+ */
+export function googleError(provider: Provider, status: number, headers: IncomingHttpHeaders, body: Buffer): AppError {
+  return upstreamError(provider, status === 400 && isAccountTrouble(parsed(body)) ? 401 : status, headers, body);
+}
+
+/** The same for an error inside a 200, or in a chunk of a stream. */
+export function googleErrorInside(provider: Provider, response: object): AppError {
+  const complaint = readComplaint(Buffer.from(JSON.stringify(response)));
+  return errorInside(provider, isAccountTrouble(response) ? { ...complaint, status: 401 } : complaint);
+}
+
+/** Whether a refusal of the Gemini API says that a file is not there. */
+export function isGoneFile(status: number, body: Buffer): boolean {
+  return status === 403 && NO_SUCH_FILE.test(readComplaint(body).message ?? '');
+}
+
+/** An error comes alone or, from a stream that never began, in a list. */
+function isAccountTrouble(response: unknown): boolean {
+  const [first] = Array.isArray(response) ? objectsOf(response) : [objectOf(response)];
+  const { status, details } = objectOf(first?.['error']);
+  if (status === 'FAILED_PRECONDITION') return true;
+  return objectsOf(details).some(({ reason }) => ACCOUNT_REASON.test(stringOf(reason) ?? ''));
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    const value = parseJson(body);
+    return isObject(value) || Array.isArray(value) ? value : null;
+  } catch (thrown) {
+    // A proxy in front of the upstream may answer in HTML, which tells nothing.
+    if (thrown instanceof MalformedJson) return null;
+    throw thrown;
+  }
+}

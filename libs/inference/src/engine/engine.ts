@@ -1,0 +1,296 @@
+import { AppError } from '@libs/errors';
+import type { CallableApi, StreamableApi } from '../dialects/dialect-pairs';
+import { parseRequest } from '../dialects/request-members';
+import { EndpointCaller, type Answered, type CallerParts } from './endpoint-caller';
+import { attemptOf, failedLater, type Attempt } from '../routing/attempt';
+import type { InferenceRequest, InferenceResult, RoutedRequest, Served, StreamResult } from './inference-call';
+import type { TurnRequest, TurnResult } from './turn-request';
+import type { StreamOutcome } from '../model/answer-stream';
+import { NO_LOSS } from '../model/loss-report';
+import { toolsIn } from '../model/provider-tools';
+import type { Usage } from '../pricing/usage';
+import { callCancelled, isAbandoned } from '../model/cancellation';
+import { leftCallOf, noteLeftCall } from './left-call';
+import type { LeftCharge } from '../model/left-charge';
+import { CandidateQueue } from '../routing/candidate-queue';
+import { isUpstreamFault } from '../wire/upstream-fault';
+import { forbiddenByKeys, usableCandidates } from '../routing/keyed-candidates';
+import { failedOnRoute, noteAttempts } from '../routing/failed-route';
+import { failedByAll } from '../routing/key-outcomes';
+import type { Candidate, RoutePlan } from '../routing/route-plan';
+import { RoutePlanner, type PlannerParts, type RoutableApi } from './route-planner';
+import { allowedCandidates, rulesTools } from '../routing/route-policy';
+import type { CallMeasure } from '../routing/provider-statistics';
+import { SpeechCaller, type TranscriptionAnswer, type TranscriptionRequest } from './speech-caller';
+import { StickyRoutes } from '../routing/sticky-routes';
+import { DEFAULT_TIMEOUTS, spareable, timedUntil, UpstreamCalls, type TimedRequest } from './upstream-calls';
+
+/** What its parts need, each for itself. */
+export type EngineParts = PlannerParts &
+  CallerParts & {
+    /**
+     * Called with each error that ended a call at a provider and was our own doing, also where another endpoint then
+     * answered. What it does must not throw.
+     */
+    readonly onOwnFault?: (error: AppError, candidate: Candidate) => void;
+  };
+
+interface Attempted<T> extends Omit<Served, 'losses' | 'attempts'> {
+  readonly value: T;
+  readonly attempts: Attempt[];
+}
+
+/**
+ * From a valid request to a provider's answer: plan, try, fall back, stop.
+ *
+ * At most three endpoints of a model are tried, one after the other, and only while the error's `retryable` says
+ * that another might do better, the caller is there, and time is left. Any other error leads to the next model that
+ * the request names, if it does: there even a refused prompt may be welcome. Once an answer or the first event of
+ * a stream is there nothing is tried again. A request that failed everywhere throws the last error, with every
+ * attempt in `metadata.previous_errors` and the shortest `Retry-After` of them all.
+ */
+export class InferenceEngine {
+  readonly #parts: EngineParts;
+  readonly #calls: UpstreamCalls;
+  readonly #caller: EndpointCaller;
+  readonly #speech: SpeechCaller;
+  readonly #planner: RoutePlanner;
+  readonly #sticky: StickyRoutes;
+  readonly #admits: Admission = (candidate, failed) => this.#parts.health.admits(candidate, failed);
+
+  constructor(parts: EngineParts) {
+    this.#parts = parts;
+    this.#calls = new UpstreamCalls(parts);
+    this.#caller = new EndpointCaller(parts, this.#calls);
+    this.#speech = new SpeechCaller(parts, this.#calls);
+    this.#sticky = new StickyRoutes(parts.clock);
+    this.#planner = new RoutePlanner(parts, this.#caller, this.#sticky);
+  }
+
+  /** A whole answer, in the dialect of `api`, from an endpoint that may speak another one. */
+  async answer(api: CallableApi, request: RoutedRequest): Promise<InferenceResult> {
+    const answered = await this.#route(api, request, this.#answerer(api));
+    this.#measured(answered, answered.value.usage, { generationMs: answered.attempts.at(-1)?.tookMs });
+    return whole(answered);
+  }
+
+  /** Resolves at the first valid event of the stream; where it is translated, at the first content. */
+  async stream(api: StreamableApi, request: RoutedRequest): Promise<StreamResult> {
+    const { value, ...served } = await this.#route(api, request, (candidate, attempt) =>
+      this.#caller.openStream(api, candidate, attempt),
+    );
+    this.#watch(api, served, value.stream.outcome);
+    return { ...served, ...value };
+  }
+
+  /** What was said in a recording. Where some endpoint cannot download it, it is fetched before any is called. */
+  async transcribe(request: TranscriptionRequest): Promise<TranscriptionAnswer> {
+    const { value, ...served } = await this.#route(
+      'transcription',
+      request,
+      (candidate, attempt) => this.#speech.transcribe(candidate, attempt, request.transcription),
+      (plan) => this.#speech.prepare(plan.candidates, request.transcription),
+    );
+    return { ...served, ...value, losses: NO_LOSS };
+  }
+
+  /** One turn of a conversation in no dialect; resolves like `answer`, or like `stream` where it is streamed. */
+  async converse(api: StreamableApi, request: TurnRequest, isStream: boolean): Promise<TurnResult> {
+    this.#caller.know(request);
+    const { value, ...served } = await this.#route(api, request, (candidate, attempt) =>
+      this.#caller.openTurn(api, candidate, attempt, isStream),
+    );
+    const { outcome } = value.turn;
+    if (isStream) this.#watch(api, served, outcome);
+    else this.#measured(served, (await outcome).usage, { generationMs: served.attempts.at(-1)?.tookMs });
+    return { ...served, ...value };
+  }
+
+  /** Where a request would go now, without a call. @throws AppError as `planRoute` does */
+  async plan(api: RoutableApi, request: RoutedRequest): Promise<RoutePlan> {
+    return this.#planner.plan(api, request);
+  }
+
+  /** When a request that begins now must be over, by the engine's clock. */
+  deadlineMs(): number {
+    const { clock, timeouts = DEFAULT_TIMEOUTS } = this.#parts;
+    return clock() + timeouts.totalMs;
+  }
+
+  /**
+   * The tokens of a prompt for `messages`, as the provider that would answer counts them; null where the
+   * endpoint in the first place cannot count.
+   */
+  async countTokens(request: RoutedRequest): Promise<number | null> {
+    const { candidates } = await this.#planner.plan('messages', request);
+    const able = candidates.filter(this.#caller.canCount);
+    if (able.length === 0 || able[0] !== candidates[0]) return null;
+    const counted = await this.#try(
+      'messages',
+      able,
+      request,
+      (candidate, attempt) => this.#caller.countTokens(candidate, attempt),
+      () => true,
+    );
+    return counted.value;
+  }
+
+  /**
+   * One endpoint and no other, with the keys that its caller may use, if its policies allow it: a line of a batch.
+   */
+  async callEndpoint(api: CallableApi, candidate: Candidate, request: InferenceRequest): Promise<InferenceResult> {
+    const { credentials } = this.#parts;
+    const { scope = {}, policies = [] } = request;
+    const available = credentials.availableProviders(scope);
+    const hasKey = available instanceof Promise ? await available : available;
+    const found = credentials.ownCredentials(scope);
+    const own = found instanceof Promise ? await found : found;
+    const candidates = usableCandidates(candidate, own, scope, hasKey(candidate.endpoint.provider));
+    if (candidates.length === 0) throw forbiddenByKeys(candidate);
+    const tools = policies.some(rulesTools) ? toolsIn(parseRequest(request.body)) : [];
+    const allowed = allowedCandidates(candidates, policies, candidate.model.slug, tools);
+    return whole(await this.#try(api, allowed, request, this.#answerer(api), () => true));
+  }
+
+  async #route<T>(
+    api: RoutableApi,
+    request: RoutedRequest,
+    run: Run<T>,
+    prepare?: (plan: RoutePlan) => Promise<void>,
+  ): Promise<Attempted<T>> {
+    const planned = this.#planner.plan(api, request);
+    const plan = planned instanceof Promise ? await planned : planned;
+    try {
+      if (prepare) await prepare(plan);
+      const served = await this.#try(api, plan.candidates, request, run, this.#admits, plan);
+      this.#remember(request, served);
+      return served;
+    } catch (thrown) {
+      throw failedOnRoute(AppError.from(thrown), plan);
+    }
+  }
+
+  /** A conversation without a choice has nothing to come back to. */
+  #remember({ stickyKey }: RoutedRequest, { plan, model, endpoint }: Attempted<unknown>): void {
+    const key = plan !== undefined && plan.considered.length > 1 ? stickyKey?.() : null;
+    if (key) this.#sticky.served(key, model.slug, endpoint);
+  }
+
+  async #try<T>(
+    api: RoutableApi,
+    plan: readonly Candidate[],
+    request: InferenceRequest,
+    run: Run<T>,
+    admits: Admission,
+    route?: RoutePlan,
+  ): Promise<Attempted<T>> {
+    const { clock, health } = this.#parts;
+    const { deadlineMs = this.deadlineMs() } = request;
+    const timed = timedUntil(deadlineMs, request);
+    const attempts: Attempt[] = [];
+    const errors: AppError[] = [];
+    /** Those whose upstreams are in trouble; one that was never reached is not. */
+    const ailing: Candidate[] = [];
+    const queue = new CandidateQueue(plan);
+    for (let candidate = queue.next(); candidate !== null; candidate = queue.next()) {
+      if (!this.#mayGoOn(request, deadlineMs, attempts)) break;
+      if (!admits(candidate, ailing)) continue;
+      queue.tried(candidate);
+      const outcome = await this.#attempt(api, candidate, spareable(timed, queue.hasOtherModel(candidate)), run);
+      attempts.push(outcome.attempt);
+      if (outcome.error === null) {
+        const { model, endpoint, credential } = candidate;
+        return { model, endpoint, credential, status: 200, attempts, plan: route, value: outcome.value };
+      }
+      throwLeft(outcome.error, attempts);
+      errors.push(outcome.error);
+      if (!outcome.error.retryable) queue.refused(candidate);
+      else if (isUpstreamFault(outcome.error)) ailing.push(candidate);
+    }
+    if (attempts.length === 0 && clock() < deadlineMs) throw health.restingError(plan);
+    throw noteAttempts(failedByAll(attempts, errors), attempts);
+  }
+
+  /** Whether there is time left. Throws where the caller has left. */
+  #mayGoOn({ signal }: InferenceRequest, deadlineMs: number, attempts: readonly Attempt[]): boolean {
+    if (signal.aborted) throw noteAttempts(callCancelled(), attempts);
+    return this.#parts.clock() < deadlineMs;
+  }
+
+  async #attempt<T>(
+    api: RoutableApi,
+    candidate: Candidate,
+    request: TimedRequest,
+    run: Run<T>,
+  ): Promise<AttemptOutcome<T>> {
+    const { clock, health } = this.#parts;
+    const startMs = clock();
+    try {
+      const value = await run(candidate, request);
+      health.succeeded(candidate.endpoint, candidate.credential);
+      this.#calls.keys.note(candidate, request.scope ?? {}, null);
+      return { attempt: attemptOf(api, candidate, null, clock() - startMs), error: null, value };
+    } catch (thrown) {
+      const error = AppError.from(thrown);
+      if (error.retryable) this.#failed(candidate, error);
+      if (isAbandoned(error)) noteLeftCall(error, candidate, () => this.#leftCharge(api, candidate, request));
+      this.#calls.keys.note(candidate, request.scope ?? {}, error);
+      return { attempt: attemptOf(api, candidate, error, clock() - startMs), error, value: null };
+    }
+  }
+
+  /** The charge of a call whose caller left before anything came. */
+  #leftCharge(api: RoutableApi, candidate: Candidate, request: TimedRequest): LeftCharge {
+    if (api !== 'transcription') return this.#caller.leftCharge(api, candidate, request);
+    return this.#speech.leftCharge(candidate, request as TimedRequest & TranscriptionRequest);
+  }
+
+  /** What becomes of a stream that has begun. */
+  #watch(api: RoutableApi, served: Omit<Attempted<unknown>, 'value'>, outcome: Promise<StreamOutcome>): void {
+    const { clock } = this.#parts;
+    const { attempts } = served;
+    const last = attempts.at(-1)!;
+    const firstTokenMs = last.tookMs;
+    const firstMs = clock();
+    void outcome.then(({ error, usage }) => {
+      if (error !== null) attempts[attempts.length - 1] = failedLater(api, last, error);
+      if (error?.retryable) this.#failed(served, error);
+      else this.#measured(served, usage, { firstTokenMs, generationMs: clock() - firstMs });
+    });
+  }
+
+  #answerer(api: CallableApi): Run<Answered> {
+    return (candidate, attempt) => this.#caller.answer(api, candidate, attempt);
+  }
+
+  #measured({ endpoint }: Candidate, { completionTokens }: Usage, times: CallMeasure): void {
+    this.#parts.health.statistics.record(endpoint, { ...times, completionTokens });
+  }
+
+  /** Only what the upstream did is news of its health. */
+  #failed(candidate: Candidate, error: AppError): void {
+    if (!isUpstreamFault(error)) return this.#parts.onOwnFault?.(error, candidate);
+    const { endpoint, credential } = candidate;
+    const isQuota = error.code === 'rate_limit_exceeded';
+    this.#parts.health.failed(endpoint, error.retryAfterSeconds, { credential, isQuota });
+  }
+}
+
+/** Nothing is tried after a call that its caller has left. */
+function throwLeft(error: AppError, attempts: readonly Attempt[]): void {
+  if (leftCallOf(error) !== null) throw noteAttempts(error, attempts);
+}
+
+/** Whether a candidate may be called now, after those that failed. */
+type Admission = (candidate: Candidate, failed: readonly Candidate[]) => boolean;
+
+type AttemptOutcome<T> = { readonly attempt: Attempt } & (
+  | { readonly error: null; readonly value: T }
+  | { readonly error: AppError; readonly value: null }
+);
+
+type Run<T> = (candidate: Candidate, attempt: TimedRequest) => Promise<T>;
+
+function whole({ value, model, endpoint, credential, status, attempts, plan }: Attempted<Answered>): InferenceResult {
+  return { ...value, model, endpoint, credential, status, attempts, plan };
+}

@@ -1,0 +1,57 @@
+import type { Answer } from '../dialects/dialect';
+import type { PriceListName } from '../pricing/price';
+import type { UpstreamTimeouts } from '../wire/upstream-call';
+import type { CredentialScope, OwnCredential } from '../routing/credential-source';
+import type { Candidate, RoutePlan, RoutePolicy, RouteRequest, RoutingPreferences } from '../routing/route-plan';
+import type { AnswerStream } from '../model/answer-stream';
+import type { Attempt } from '../routing/attempt';
+import type { CancelSignal } from '../model/cancellation';
+import type { ExpectedOutput } from '../model/expected-output';
+import type { LossReport } from '../model/loss-report';
+
+/** A checked request: what to do is in `body`, the rest is how. */
+export interface InferenceRequest {
+  readonly generationId: string;
+  /** The caller's body, in the caller's dialect. */
+  readonly body: Buffer;
+  readonly signal: CancelSignal;
+  /** When everything must be over, by the engine's clock; the engine's `totalMs` from now when absent. */
+  readonly deadlineMs?: number;
+  /** In place of the engine's own: 300 s to the first byte, 60 s between two reads. `totalMs` is cut to the deadline. */
+  readonly timeouts?: Partial<UpstreamTimeouts>;
+  readonly scope?: CredentialScope;
+  /** Of the caller; whatever is asked of an endpoint, each of them must allow it. */
+  readonly policies?: readonly RoutePolicy[];
+  readonly preferences?: RoutingPreferences;
+  /** Betas of Anthropic's API that the caller asks for, as a header lists them; sent where they are taken. */
+  readonly betas?: string | undefined;
+  /** For the bill of a call that its caller leaves; called for no other. */
+  readonly expected?: () => ExpectedOutput;
+  /** Defaults to `standard`. */
+  readonly priceList?: PriceListName;
+}
+
+export interface RoutedRequest extends InferenceRequest, Omit<RouteRequest, 'api'> {
+  /**
+   * The caller's own keys as they were when the call was priced, so that a key deleted meanwhile does not turn a call
+   * that only own keys may serve into one on the operator's. Absent: they are asked for.
+   */
+  readonly ownKeys?: readonly OwnCredential[] | undefined;
+}
+
+/** Where an answer came from. */
+export interface Served extends Candidate {
+  readonly status: number;
+  /** All upstream calls of the request, the one that served last. It changes when its stream fails later. */
+  readonly attempts: readonly Attempt[];
+  /** What else was considered; absent where the endpoint was named and nothing was planned. */
+  readonly plan?: RoutePlan;
+  /** What the endpoint was not asked for, because its dialect has no word for it. */
+  readonly losses: LossReport;
+}
+
+export interface InferenceResult extends Answer, Served {}
+
+export interface StreamResult extends Served {
+  readonly stream: AnswerStream;
+}

@@ -1,0 +1,175 @@
+import { AppError } from '@libs/errors';
+import { inAccount } from '../dialects/asked-account';
+import { dialectOf } from '../dialects';
+import { TRANSLATIONS, type CallableApi, type UpstreamApi } from '../dialects/dialect-pairs';
+import type { Answer, AnswerContext } from '../dialects/dialect';
+import { cutAnswer, orCutShort } from '../dialects/openai-responses/cut-short';
+import { parseRequest } from '../dialects/request-members';
+import { translateAnswer } from '../dialects/translated-answer';
+import type { Translation } from '../dialects/translation';
+import { withoutUntaken } from '../dialects/untaken-parameters';
+import type { CallerParts } from './endpoint-caller';
+import { DEFAULT_TIMEOUTS } from './upstream-calls';
+import type { CancelSignal } from '../model/cancellation';
+import { LossLog } from '../model/loss-report';
+import { SHARED_ACCOUNT, type ProviderAccount } from '../model/provider-account';
+import { nativeBatchesFor, prefersNativeBatch } from './native-batch-choice';
+import { DEFAULT_BYOK_FEE } from '../pricing/byok-fee';
+import type { NativeBatchAccess, NativeBatches } from '../providers/native-batch';
+import type { Endpoint } from '../catalogue/catalogue';
+import type { CredentialScope } from '../routing/credential-source';
+import { KeyOutcomes } from '../routing/key-outcomes';
+import { usableCandidates } from '../routing/keyed-candidates';
+import { accessWith } from '../routing/own-key-access';
+import type { Candidate } from '../routing/route-plan';
+
+/** A batch file may be long. */
+const TRANSFER_MS = 30 * 60_000;
+
+/** Requests of one API of callers at one endpoint, as lines of the provider's batches. */
+export interface NativeLane {
+  readonly batches: NativeBatches;
+  /** In which the lines are written. */
+  readonly upstreamApi: UpstreamApi;
+  /** @throws AppError for a request that cannot be sent to this endpoint */
+  write(customId: string, body: Buffer): Buffer;
+  /** The answer of a line in the caller's dialect, charged at batch prices. @throws AppError where it is none */
+  read(line: { readonly body: Buffer } | { readonly error: AppError }, of: NativeRequest): Promise<Answer>;
+}
+
+/** The request that a line answers. */
+export interface NativeRequest {
+  readonly candidate: Candidate;
+  readonly generationId: string;
+  /** The caller's own. */
+  readonly requestBody: Buffer;
+}
+
+/** What the providers' own batch APIs are used with: which requests go there, with whose key, in whose words. */
+export class NativeBatchCaller {
+  readonly #parts: CallerParts;
+  readonly #keys: KeyOutcomes;
+
+  constructor(parts: CallerParts) {
+    this.#parts = parts;
+    this.#keys = new KeyOutcomes(parts.credentials);
+  }
+
+  /** Whether a batch is better given to the provider: the catalogue wants it, it can be done, and costs less. */
+  isPreferred(api: CallableApi, endpoint: Endpoint): boolean {
+    return prefersNativeBatch(api, endpoint, this.#parts.adapters.get(endpoint.provider.protocol));
+  }
+
+  /** Null where the provider has no batches for such requests. */
+  laneOf(api: CallableApi, endpoint: Endpoint, account = SHARED_ACCOUNT): NativeLane | null {
+    const found = nativeBatchesFor(api, endpoint, this.#parts.adapters.get(endpoint.provider.protocol));
+    if (found === null) return null;
+    const { batches, upstreamApi } = found;
+    const translation = this.#translationOf(api, upstreamApi, endpoint);
+    return {
+      batches,
+      upstreamApi,
+      write: (customId, body) =>
+        batches.line(customId, toUpstream(api, translation, body, endpoint, account), upstreamApi),
+      read: (line, of) => this.#read(api, translation, line, of),
+    };
+  }
+
+  /**
+   * The endpoint with the first key that the caller's credentials allow; null where they allow none. A batch stays
+   * with this key: only its owner's account knows of it.
+   */
+  async withKey({ model, endpoint }: Candidate, scope: CredentialScope): Promise<Candidate | null> {
+    const { credentials } = this.#parts;
+    const isAvailable = await credentials.availableProviders(scope);
+    const own = await credentials.ownCredentials(scope);
+    return usableCandidates({ model, endpoint }, own, scope, isAvailable(endpoint.provider))[0] ?? null;
+  }
+
+  /** The endpoint with the key that was chosen before (null: the operator's own); null when that is gone. */
+  async withSameKey(
+    { model, endpoint }: Candidate,
+    credentialId: string | null,
+    scope: CredentialScope,
+  ): Promise<Candidate | null> {
+    if (credentialId === null) return { model, endpoint, credential: null };
+    const own = await this.#parts.credentials.ownCredentials(scope);
+    const credential = own.find(({ id }) => id === credentialId);
+    return credential === undefined ? null : { model, endpoint, credential };
+  }
+
+  /** @throws AppError provider_unavailable when the key is gone */
+  async accessTo(candidate: Candidate, scope: CredentialScope, signal: CancelSignal): Promise<NativeBatchAccess> {
+    const { credentials, timeouts = DEFAULT_TIMEOUTS } = this.#parts;
+    const { endpoint, credential } = candidate;
+    const { provider } = endpoint;
+    const key = credential
+      ? await credentials.forOwnCredential(credential, scope)
+      : await credentials.forProvider(provider, scope);
+    const access = credential ? key && accessWith(key, candidate) : { apiKey: key, endpoint };
+    if (access === null || (access.apiKey === null && provider.apiKeyEnv !== null)) {
+      throw new AppError('provider_unavailable', 'The provider is not available', {
+        metadata: { provider_name: provider.name },
+        internal: `${provider.slug}: there is no key for its batches`,
+      });
+    }
+    this.#keys.calledWith(candidate, key);
+    return { ...access, signal, timeouts: { ...timeouts, totalMs: TRANSFER_MS } };
+  }
+
+  /** Passes on that a provider refused the key of a caller's own; any other error says nothing of it. */
+  noteFailure(candidate: Candidate, scope: CredentialScope, error: AppError): void {
+    this.#keys.note(candidate, scope, error);
+  }
+
+  /** The provider answered, so it takes the key; news of one that it refused before. */
+  noteAnswer(candidate: Candidate, scope: CredentialScope): void {
+    this.#keys.note(candidate, scope, null);
+  }
+
+  async #read(
+    api: CallableApi,
+    translation: Translation | null,
+    line: { readonly body: Buffer } | { readonly error: AppError },
+    { candidate, generationId, requestBody }: NativeRequest,
+  ): Promise<Answer> {
+    const { model, endpoint, credential } = candidate;
+    const byokFee = credential ? (this.#parts.byokFee ?? DEFAULT_BYOK_FEE) : undefined;
+    const context = { generationId, model, endpoint, priceList: 'batch', beganMs: 0, byokFee, requestBody } as const;
+    return orCutShort(api, readLine(api, translation, line, context), (error) => cutAnswer(error, context));
+  }
+
+  #translationOf(api: CallableApi, upstreamApi: UpstreamApi, endpoint: Endpoint): Translation | null {
+    if (upstreamApi === api) return null;
+    const { translations = TRANSLATIONS, adapters } = this.#parts;
+    const { conversation } = adapters.get(endpoint.provider.protocol) ?? {};
+    const upstream = upstreamApi === 'conversation' ? conversation : translations.get(upstreamApi)?.upstream;
+    return { caller: translations.get(api)!.caller, upstream: upstream! };
+  }
+}
+
+async function readLine(
+  api: CallableApi,
+  translation: Translation | null,
+  line: { readonly body: Buffer } | { readonly error: AppError },
+  context: AnswerContext,
+): Promise<Answer> {
+  if ('error' in line) throw line.error;
+  if (translation !== null) return translateAnswer(line.body, context, translation);
+  return dialectOf(api).readAnswer(line.body, context);
+}
+
+function toUpstream(
+  api: CallableApi,
+  translation: Translation | null,
+  body: Buffer,
+  endpoint: Endpoint,
+  account: ProviderAccount,
+): Buffer {
+  if (translation === null) return dialectOf(api).toUpstream(body, endpoint, false, undefined, account);
+  // A batch has no metadata in which its caller could read what a line lost.
+  const log = new LossLog();
+  const request = withoutUntaken(translation.caller.readRequest(parseRequest(body)), endpoint, log);
+  const asked = inAccount(request, endpoint, account, log);
+  return Buffer.from(JSON.stringify(translation.upstream.writeRequest(asked, endpoint, false, log)));
+}

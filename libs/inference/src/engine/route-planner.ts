@@ -1,0 +1,71 @@
+import type { CallableApi } from '../dialects/dialect-pairs';
+import type { EndpointCaller } from './endpoint-caller';
+import type { RoutedRequest } from './inference-call';
+import type { ProviderAdapter } from '../providers/provider';
+import type { Catalogue } from '../catalogue/catalogue';
+import type { CredentialSource, OwnCredential, ProviderFilter } from '../routing/credential-source';
+import type { ProviderHealth } from '../routing/provider-health';
+import { planRoute, type RoutePlan } from '../routing/route-plan';
+import type { StickyRoutes } from '../routing/sticky-routes';
+
+/** The APIs for which a route is planned. */
+export type RoutableApi = CallableApi | 'transcription';
+
+export interface PlannerParts {
+  /** Asked once per request, so that a reload of the catalogue reaches the next one. */
+  readonly catalogue: () => Catalogue;
+  /** By protocol. */
+  readonly adapters: ReadonlyMap<string, ProviderAdapter>;
+  readonly credentials: CredentialSource;
+  readonly health: ProviderHealth;
+  /** From 0 to below 1. */
+  readonly dice: () => number;
+}
+
+/** Gathers for each request what its plan is made from. */
+export class RoutePlanner {
+  readonly #isSpoken: ProviderFilter = ({ protocol }) => this.parts.adapters.has(protocol);
+
+  constructor(
+    private readonly parts: PlannerParts,
+    private readonly caller: EndpointCaller,
+    private readonly sticky: StickyRoutes,
+  ) {}
+
+  /** A promise only where keys have to be waited for: most calls have them at hand. @throws like `planRoute` */
+  plan(api: RoutableApi, request: RoutedRequest): RoutePlan | Promise<RoutePlan> {
+    const { credentials } = this.parts;
+    const scope = request.scope ?? {};
+    const available = credentials.availableProviders(scope);
+    const own = request.ownKeys ?? credentials.ownCredentials(scope);
+    if (!(available instanceof Promise) && !(own instanceof Promise)) {
+      return this.#planWith(available, own, api, request);
+    }
+    return Promise.all([available, own]).then(([hasKey, keys]) => this.#planWith(hasKey, keys, api, request));
+  }
+
+  #planWith(
+    hasKey: ProviderFilter,
+    own: readonly OwnCredential[],
+    api: RoutableApi,
+    request: RoutedRequest,
+  ): RoutePlan {
+    const { catalogue, adapters, health, dice } = this.parts;
+    return planRoute(
+      { ...request, api },
+      {
+        catalogue: catalogue(),
+        health,
+        statistics: health.statistics,
+        sticky: this.sticky,
+        credentials: own,
+        isSpoken: this.#isSpoken,
+        canServe: this.caller.canServe,
+        takesLinks: ({ provider }) => adapters.get(provider.protocol)?.takesLinks !== false,
+        lostMembers: (contender) => (api === 'transcription' ? [] : this.caller.lostMembers(api, contender, request)),
+        isAvailable: (provider) => adapters.has(provider.protocol) && hasKey(provider),
+        dice,
+      },
+    );
+  }
+}

@@ -1,0 +1,89 @@
+import { AppError } from '@libs/errors';
+import { billTranscription, expectedTranscription, type TranscriptionBill } from '../audio/transcription-bill';
+import { transcriptBody, type TranscriptUsage } from '../audio/transcript-body';
+import type { Transcription } from '../audio/transcription';
+import type { Answer } from '../dialects/dialect';
+import type { CallerParts } from './endpoint-caller';
+import type { LeftCharge } from '../model/left-charge';
+import type { RoutedRequest, Served } from './inference-call';
+import { DEFAULT_BYOK_FEE } from '../pricing/byok-fee';
+import { formatUsd } from '../pricing/money';
+import type { SpeechAdapter } from '../providers/speech/speech-adapter';
+import type { Endpoint } from '../catalogue/catalogue';
+import type { Candidate } from '../routing/route-plan';
+import type { TimedRequest, UpstreamCalls } from './upstream-calls';
+
+/** A checked transcription; its `body` is empty, because there is no dialect that it would be in. */
+export interface TranscriptionRequest extends RoutedRequest {
+  readonly transcription: Transcription;
+}
+
+interface Transcribed extends Answer {
+  /** Of sound, as they were counted; null where nothing says how many. */
+  readonly seconds: number | null;
+}
+
+export interface TranscriptionAnswer extends Transcribed, Served {}
+
+const NO_BODY = Buffer.alloc(0);
+
+/** Calls one endpoint for one recording, and makes answer and bill of what comes back. */
+export class SpeechCaller {
+  constructor(
+    private readonly parts: Pick<CallerParts, 'adapters' | 'byokFee'>,
+    private readonly calls: UpstreamCalls,
+  ) {}
+
+  /** What has to be fetched is fetched here, where a failure is no provider's. */
+  async prepare(candidates: readonly Candidate[], { audio }: Transcription): Promise<void> {
+    if (audio.url === null) return;
+    if (candidates.some(({ endpoint }) => !this.#adapterOf(endpoint).takesUrls)) await audio.bytes();
+  }
+
+  async transcribe(candidate: Candidate, request: TimedRequest, transcription: Transcription): Promise<Transcribed> {
+    const { endpoint, credential } = candidate;
+    const call = await this.calls.callOf(candidate, request, NO_BODY);
+    const result = await this.#adapterOf(endpoint).transcribe({ ...call, transcription });
+    const { byokFee = DEFAULT_BYOK_FEE } = this.parts;
+    const bill = billTranscription(result, transcription.audio.length(), endpoint, credential ? byokFee : undefined);
+    const transcript = { ...result.transcript };
+    transcript.durationSeconds ??= bill.seconds ?? undefined;
+    return {
+      body: transcriptBody(transcription, transcript, usageOf(bill, result.tokens !== null)),
+      usage: bill.usage,
+      cost: bill.cost,
+      seconds: bill.seconds,
+      finishReason: null,
+      nativeFinishReason: null,
+      upstreamId: result.upstreamId,
+    };
+  }
+
+  /** What a call is charged that its caller left before there was a transcript: the length, as we measured it. */
+  leftCharge({ endpoint, credential }: Candidate, { transcription }: TranscriptionRequest): LeftCharge {
+    const { byokFee = DEFAULT_BYOK_FEE } = this.parts;
+    const seconds = transcription.audio.length()?.seconds ?? 0;
+    const { usage, cost } = expectedTranscription(endpoint, seconds, credential ? byokFee : undefined);
+    return { usage, cost, upstreamId: null };
+  }
+
+  #adapterOf({ provider }: Endpoint): SpeechAdapter {
+    const speech = this.parts.adapters.get(provider.protocol)?.speech;
+    if (speech !== undefined) return speech;
+    throw new AppError('provider_unavailable', 'The provider is not available', {
+      metadata: { provider_name: provider.name },
+      internal: `${provider.slug}: protocol ${provider.protocol} cannot transcribe`,
+    });
+  }
+}
+
+function usageOf({ usage, cost, seconds }: TranscriptionBill, isCountedInTokens: boolean): TranscriptUsage {
+  const { promptTokens, completionTokens, totalTokens } = usage;
+  const tokens = { input: promptTokens, output: completionTokens, total: totalTokens };
+  const isTold = isCountedInTokens || totalTokens > 0;
+  return {
+    cost: formatUsd(cost.totalCost),
+    seconds: seconds ?? undefined,
+    tokens: isTold ? tokens : undefined,
+  };
+}

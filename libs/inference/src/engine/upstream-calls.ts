@@ -1,0 +1,100 @@
+import type { Secret } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import { spliceMembers } from '../json/json-members';
+import type { InferenceRequest } from './inference-call';
+import { betaHeaderOf } from '../providers/anthropic-betas';
+import type { UpstreamCall, UpstreamTimeouts } from '../wire/upstream-call';
+import type { Endpoint } from '../catalogue/catalogue';
+import type { CredentialSource } from '../routing/credential-source';
+import { KeyOutcomes } from '../routing/key-outcomes';
+import { accessWith } from '../routing/own-key-access';
+import { isPlaceAllowed } from '../routing/route-policy';
+import type { Candidate } from '../routing/route-plan';
+
+export const DEFAULT_TIMEOUTS: UpstreamTimeouts = { headersMs: 300_000, idleMs: 60_000, totalMs: 600_000 };
+
+export interface TimedRequest extends InferenceRequest {
+  readonly deadlineMs: number;
+  /** Another model is to be tried where this one does not serve, so a refusal is no answer yet. */
+  readonly hasOtherModel?: boolean;
+}
+
+/** Most requests have no end of their own. */
+export function timedUntil(deadlineMs: number, request: InferenceRequest): TimedRequest {
+  return request.deadlineMs === deadlineMs ? (request as TimedRequest) : { ...request, deadlineMs };
+}
+
+export function spareable(request: TimedRequest, hasOtherModel: boolean): TimedRequest {
+  return hasOtherModel ? { ...request, hasOtherModel } : request;
+}
+
+export interface UpstreamCallParts {
+  readonly credentials: CredentialSource;
+  /** Milliseconds by which times are measured; see `monotonicMs`. */
+  readonly clock: () => number;
+  /** Of every call that asks for no others. */
+  readonly timeouts?: UpstreamTimeouts;
+}
+
+/** From a candidate of the plan to what an adapter needs to call it. */
+export class UpstreamCalls {
+  readonly keys: KeyOutcomes;
+
+  constructor(private readonly parts: UpstreamCallParts) {
+    this.keys = new KeyOutcomes(parts.credentials);
+  }
+
+  /**
+   * The endpoint, the key, the time of one call. With the caller's own key where the plan says
+   * so, else the shared one, or none where none is asked for. A promise only where the key has to be waited for: most
+   * calls have it at hand.
+   */
+  callOf(candidate: Candidate, request: TimedRequest, body: Buffer): UpstreamCall | Promise<UpstreamCall> {
+    const { endpoint, credential } = candidate;
+    const { credentials } = this.parts;
+    const { scope = {} } = request;
+    const key = credential
+      ? credentials.forOwnCredential(credential, scope)
+      : credentials.forProvider(endpoint.provider, scope);
+    if (key instanceof Promise) return key.then((found) => this.callWith(found, candidate, request, body));
+    return this.callWith(key, candidate, request, body);
+  }
+
+  private callWith(key: Secret | null, candidate: Candidate, request: TimedRequest, body: Buffer): UpstreamCall {
+    const access = candidate.credential
+      ? key && accessWith(key, candidate)
+      : { apiKey: key, endpoint: candidate.endpoint };
+    const isMissing = access === null || (access.apiKey === null && access.endpoint.provider.apiKeyEnv !== null);
+    if (isMissing) throw unusable(candidate.endpoint, 'there is no key');
+    if (!isPlaceAllowed(candidate, access.endpoint, request.policies)) {
+      throw unusable(candidate.endpoint, 'the own key leads to a region that a policy forbids');
+    }
+    this.keys.calledWith(candidate, key);
+    const { timeouts = DEFAULT_TIMEOUTS, clock } = this.parts;
+    const { headersMs, idleMs, totalMs } = request.timeouts ? { ...timeouts, ...request.timeouts } : timeouts;
+    const leftMs = Math.max(1, Math.min(totalMs, request.deadlineMs - clock()));
+    const { apiKey, endpoint } = access;
+    const sent = forDeployment(body, candidate.endpoint, endpoint);
+    const call = {
+      endpoint,
+      apiKey,
+      body: sent,
+      signal: request.signal,
+      timeouts: { headersMs, idleMs, totalMs: leftMs },
+    };
+    return request.betas === undefined ? call : { ...call, headers: betaHeaderOf(request.betas, endpoint) };
+  }
+}
+
+/** A body that names the model names the deployment of the caller's own instead. */
+function forDeployment(body: Buffer, { upstreamModel }: Endpoint, own: Endpoint): Buffer {
+  if (own.upstreamModel === upstreamModel || body.length === 0) return body;
+  return spliceMembers(body, { set: { model: JSON.stringify(own.upstreamModel) } });
+}
+
+export function unusable({ provider }: Endpoint, reason: string): AppError {
+  return new AppError('provider_unavailable', 'The provider is not available', {
+    metadata: { provider_name: provider.name },
+    internal: `${provider.slug}: ${reason}`,
+  });
+}

@@ -1,0 +1,31 @@
+/**
+ * Tools that a provider runs while it answers, by the names that the catalogue prices them under (`tool_pricing`): a
+ * request names them by types, which have versions and differ between APIs, and an answer by its items.
+ */
+export type ProviderTool = string;
+
+/** How often each tool ran. A map, because the names come from providers. */
+export type ToolUses = ReadonlyMap<ProviderTool, number>;
+
+/** Counts the uses of each tool in one answer. */
+export class ToolCounter {
+  #uses: Map<ProviderTool, number> | undefined;
+
+  /** Undefined while nothing was used. */
+  get uses(): ToolUses | undefined {
+    return this.#uses;
+  }
+
+  add(tool: ProviderTool): void {
+    this.#uses ??= new Map();
+    this.#uses.set(tool, (this.#uses.get(tool) ?? 0) + 1);
+  }
+}
+
+/** Returns the greater count of each tool where an answer is counted twice. */
+export function mostUses(one: ToolUses | undefined, other: ToolUses | undefined): ToolUses | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const most = new Map(one);
+  for (const [tool, count] of other) most.set(tool, Math.max(count, most.get(tool) ?? 0));
+  return most;
+}

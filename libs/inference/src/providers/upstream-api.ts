@@ -1,0 +1,43 @@
+import type { Api, Endpoint } from '../catalogue/catalogue';
+import {
+  TRANSLATIONS,
+  type AskableApi,
+  type CallableApi,
+  type Translations,
+  type UpstreamApi,
+} from '../dialects/dialect-pairs';
+import type { ProviderAdapter } from './provider';
+
+/** What an adapter must be able to do for an API, whole and streamed. */
+export const ADAPTER_METHODS = {
+  chat: { whole: 'chat', stream: 'chatStream' },
+  responses: { whole: 'responses', stream: 'responsesStream' },
+  messages: { whole: 'messages', stream: 'messagesStream' },
+  embeddings: { whole: 'embed', stream: null },
+  conversation: { whole: 'converse', stream: 'converseStream' },
+} as const satisfies Record<AskableApi, { whole: keyof ProviderAdapter; stream: keyof ProviderAdapter | null }>;
+
+/**
+ * The API in which an endpoint is asked for a caller of `callerApi`: the same one where the endpoint has it
+ * (the bytes pass), else one that both sides can be translated to, else null. Whether there is an adapter at
+ * all is checked where there is one to check.
+ */
+export function upstreamApiFor(
+  callerApi: Api,
+  endpoint: Endpoint,
+  adapter: ProviderAdapter | undefined,
+  translations: Translations = TRANSLATIONS,
+): UpstreamApi | null {
+  if (isSpoken(callerApi, endpoint, adapter)) return callerApi;
+  if (!translations.has(callerApi)) return null;
+  if (adapter?.conversation && endpoint.apis.includes('chat')) return 'conversation';
+  for (const api of translations.keys()) if (api !== callerApi && isSpoken(api, endpoint, adapter)) return api;
+  return null;
+}
+
+function isSpoken(api: Api, { apis }: Endpoint, adapter: ProviderAdapter | undefined): boolean {
+  if (!apis.includes(api)) return false;
+  if (api === 'transcription') return adapter === undefined || adapter.speech !== undefined;
+  if (adapter === undefined || !Object.hasOwn(ADAPTER_METHODS, api)) return true;
+  return adapter[ADAPTER_METHODS[api as CallableApi].whole] !== undefined;
+}

@@ -1,0 +1,62 @@
+import { AppError } from '@libs/errors';
+import type { Api } from '../catalogue/catalogue';
+import type { Candidate } from './planned-route';
+import { callStatus } from '../model/call-status';
+
+/** One upstream call of a request. */
+export interface Attempt {
+  /** Slug of the model asked for. */
+  readonly model: string;
+  readonly providerName: string;
+  readonly providerSlug: string;
+  /** 200, or the status of the error as an answer of this API has it. */
+  readonly status: number;
+  /** Our code of the error, or null. */
+  readonly errorCode: string | null;
+  readonly tookMs: number;
+  /** Made with a key of the caller's own. */
+  readonly isByok: boolean;
+}
+
+/** `error` is null for a call that succeeded. */
+export function attemptOf(
+  api: Api,
+  { model, endpoint, credential }: Candidate,
+  error: AppError | null,
+  tookMs: number,
+): Attempt {
+  const { name, slug } = endpoint.provider;
+  const status = error === null ? 200 : callStatus(api, error);
+  const errorCode = error?.code ?? null;
+  const isByok = Boolean(credential);
+  return { model: model.slug, providerName: name, providerSlug: slug, status, errorCode, tookMs, isByok };
+}
+
+/** The same attempt, after it failed later than its start, as in the middle of a stream. */
+export function failedLater(api: Api, attempt: Attempt, error: AppError): Attempt {
+  return { ...attempt, status: callStatus(api, error), errorCode: error.code };
+}
+
+/**
+ * The error of a request whose attempts all failed: the last one's, with all of them in
+ * `metadata.previous_errors` (interface §7) and the shortest time after which one of them may be tried again.
+ */
+export function failedTogether(attempts: readonly Attempt[], errors: readonly AppError[]): AppError {
+  const last = errors.at(-1);
+  if (last === undefined) return new AppError('timeout', 'The time for this request has run out');
+  if (errors.length === 1) return last;
+  const waits = errors.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? []);
+  return new AppError(last.code, last.message, {
+    metadata: {
+      ...last.metadata,
+      previous_errors: attempts.map(({ providerName, errorCode, status }) => ({
+        provider: providerName,
+        code: errorCode,
+        status,
+      })),
+    },
+    retryAfterSeconds: waits.length === 0 ? undefined : Math.min(...waits),
+    internal: last.internal,
+    cause: last.cause ?? last,
+  });
+}

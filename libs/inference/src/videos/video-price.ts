@@ -1,0 +1,44 @@
+import type { Usage } from '../pricing/usage';
+import type { VideoRequest } from './video-provider';
+import type { PriceList } from '../pricing/price';
+import { priceUsage, type Cost } from '../pricing/price';
+
+/** Of models that are paid for by the token: one for each 1,024 points of 24 pictures a second. */
+const PICTURES_PER_SECOND = 24;
+const POINTS_PER_TOKEN = 1_024;
+
+type Priced = Pick<VideoRequest, 'durationSeconds' | 'resolution' | 'width' | 'height'>;
+
+/** What a video costs by a price list, before it is made. */
+export function quoteVideo(prices: PriceList, video: Priced): Cost {
+  const points = video.width * video.height * PICTURES_PER_SECOND * video.durationSeconds;
+  return priceUsage(prices, usageOf(Math.ceil(points / POINTS_PER_TOKEN)), {
+    videos: 1,
+    videoMs: video.durationSeconds * 1_000,
+    videoResolution: video.resolution,
+  });
+}
+
+/** Whether only the provider can say what a video costs in the end. */
+export function isPricedByToken(prices: PriceList): boolean {
+  return prices.completion > 0n;
+}
+
+/** What so many tokens of video cost. @throws AppError unmapped for a count that is none */
+export function priceVideoTokens(prices: PriceList, completionTokens: number): Cost {
+  return priceUsage(prices, usageOf(completionTokens));
+}
+
+function usageOf(completionTokens: number): Usage {
+  return {
+    promptTokens: 0,
+    completionTokens,
+    totalTokens: completionTokens,
+    cachedTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
+    audioPromptTokens: 0,
+    audioCompletionTokens: 0,
+    provenance: 'upstream',
+  };
+}

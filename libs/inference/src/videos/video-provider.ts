@@ -1,0 +1,117 @@
+import type { Secret } from '@libs/contracts';
+import type { AppError } from '@libs/errors';
+import type { JsonObject } from '../json/loose-values';
+import type { CancelSignal } from '../model/cancellation';
+import type { Endpoint } from '../catalogue/catalogue';
+import type { UpstreamStream } from '../wire/upstream-stream';
+
+/** A picture, sound or film that goes into a video. */
+export interface VideoMedia {
+  readonly kind: 'image' | 'audio' | 'video';
+  /** E.g. `image/png`. */
+  readonly mediaType: string;
+  /** Base64. */
+  readonly data: string;
+}
+
+/** A video as it is asked for, with every default filled in, so that what is asked is what is paid for. */
+export interface VideoRequest {
+  readonly prompt: string | null;
+  readonly durationSeconds: number;
+  /** As in the interface (§4.8), e.g. `1080p`. */
+  readonly resolution: string;
+  /** E.g. `16:9`. */
+  readonly aspectRatio: string;
+  /** In points. */
+  readonly width: number;
+  readonly height: number;
+  readonly generateAudio: boolean;
+  readonly firstFrame: VideoMedia | null;
+  readonly lastFrame: VideoMedia | null;
+  readonly references: readonly VideoMedia[];
+  readonly seed: number | null;
+  readonly creativity: number | null;
+  readonly upscaleFactor: number | null;
+  /** Members for this provider alone, sent as they are. */
+  readonly options: JsonObject;
+  /** The finished job that this one goes on from. */
+  readonly continues: VideoOperation | null;
+}
+
+/**
+ * What a provider needs to be told to ask after a job: JSON without a secret, kept with the job. Its member `id` is
+ * what the provider calls the job, and is enough.
+ */
+export type VideoOperation = JsonObject;
+
+/** Whom to ask, with which key, for how long. */
+export interface VideoAccess {
+  readonly endpoint: Endpoint;
+  /** Null for providers that ask for none. */
+  readonly apiKey: Secret | null;
+  readonly signal: CancelSignal;
+  /** As those of any call, in milliseconds. */
+  readonly timeouts: { readonly headersMs: number; readonly idleMs: number; readonly totalMs: number };
+}
+
+/** What a provider definitely said to a submission. What it may have said is thrown. */
+export type VideoStart =
+  | { readonly kind: 'accepted'; readonly operation: VideoOperation }
+  /** There is no job, and none will be paid for. */
+  | { readonly kind: 'refused'; readonly error: AppError };
+
+/**
+ * Where one finished video is: a path at the provider, for which its key is needed, a public link without a key, or
+ * the answer to the question after the job, in which it is the video of this number.
+ */
+export type VideoOutput =
+  | { readonly path: string }
+  | { readonly url: string }
+  | { readonly answer: VideoOperation; readonly index: number };
+
+export type VideoStatus =
+  | { readonly state: 'pending' }
+  | { readonly state: 'in_progress' }
+  | {
+      readonly state: 'completed';
+      /** At least one. */
+      readonly outputs: readonly VideoOutput[];
+      /** Of providers that charge by tokens. */
+      readonly completionTokens?: number;
+    }
+  | {
+      readonly state: 'failed' | 'cancelled' | 'expired';
+      /** Fit to be shown. */
+      readonly message: string;
+    };
+
+/** A finished video: its bytes, or the public link at which they are. */
+export type OpenedVideo =
+  | { readonly kind: 'stream'; readonly stream: UpstreamStream }
+  | { readonly kind: 'link'; readonly url: string };
+
+/**
+ * Makes videos in jobs that outlive any connection (interface §4.8). Like every adapter it throws AppError and
+ * nothing else, and no key is ever part of an error, an operation or an output.
+ */
+export interface VideoApi {
+  /**
+   * Submits a job. `reference` is the same for every try of one job; where the endpoint's catalogue entry says that
+   * its provider keeps idempotency keys, a repeated submission with it is not a second job.
+   *
+   * @throws AppError when nobody can say whether the provider took it: no answer, or one that cannot be read
+   */
+  start(request: VideoRequest, access: VideoAccess, reference: string): Promise<VideoStart>;
+
+  /**
+   * Looks for a job among those of the account by the reference it was submitted with; null where the list does not
+   * have it. Only there where the provider's list tells jobs by reference.
+   *
+   * @throws AppError when the list cannot be had or not be looked through to its end
+   */
+  find?(reference: string, access: VideoAccess): Promise<VideoOperation | null>;
+
+  status(operation: VideoOperation, access: VideoAccess): Promise<VideoStatus>;
+
+  open(output: VideoOutput, access: VideoAccess): Promise<OpenedVideo>;
+}

@@ -1,0 +1,123 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { AppError } from '@libs/errors';
+import type { Dispatcher } from 'undici';
+import { BodyCollector } from './body-collector';
+import { callAbandoned } from '../model/cancellation';
+import type { UpstreamStream } from './upstream-stream';
+import { Exchange, LARGEST_ERROR_BODY, type ExchangeOptions, type UpstreamReply } from './upstream-exchange';
+
+/** More than this waiting to be read stops the upstream until it is. */
+const LARGEST_BACKLOG = 256 * 1024;
+const NOTHING = Buffer.alloc(0);
+/** How long an upstream may take to end a body that is no longer read. */
+const DISCARD_MS = 1_000;
+
+/** Hands out the body of a 2xx answer as it arrives; answers of other statuses are gathered whole. */
+export class StreamExchange extends Exchange implements UpstreamStream {
+  /** Settles with the head of a 2xx answer, or with the whole of any other. */
+  readonly opened: Promise<UpstreamReply | StreamExchange>;
+  readonly #collector = new BodyCollector();
+  #resolve!: (opened: UpstreamReply | StreamExchange) => void;
+  #reject!: (error: AppError) => void;
+  #backlog: Buffer[] = [];
+  #backlogBytes = 0;
+  #wake: (() => void) | null = null;
+  #isDiscarding = false;
+  #discardTimer: NodeJS.Timeout | undefined;
+
+  constructor(options: ExchangeOptions) {
+    super(options);
+    this.opened = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  override onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    super.onResponseStart(controller, status, headers);
+    if (this.isSuccess) this.#resolve(this);
+  }
+
+  override onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.isOver) return;
+    if (!this.isSuccess) {
+      if (!this.#collector.add(chunk, LARGEST_ERROR_BODY)) this.#finishReply(true);
+      return;
+    }
+    if (this.#isDiscarding) return;
+    this.#backlog.push(chunk);
+    this.#backlogBytes += chunk.length;
+    if (this.leftover?.passes(chunk.length) === false) return this.fail(callAbandoned());
+    if (this.#backlogBytes >= LARGEST_BACKLOG) controller.pause();
+    this.#wakeReader();
+  }
+
+  override onResponseEnd(): void {
+    if (this.isOver) return;
+    if (this.isSuccess) {
+      this.release();
+      this.#wakeReader();
+    } else {
+      this.#finishReply(false);
+    }
+  }
+
+  async read(): Promise<Buffer | null> {
+    if (this.#backlog.length === 0 && !this.isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
+    const chunks = this.#backlog;
+    if (chunks.length === 0) {
+      if (this.failure) throw this.failure;
+      return this.isOver ? null : NOTHING;
+    }
+    this.#backlog = [];
+    this.#backlogBytes = 0;
+    if (this.controller?.paused) this.controller.resume();
+    return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  }
+
+  leave(): number {
+    const read = this.goOnAlone();
+    this.#wakeReader();
+    return read?.mostTokens ?? 0;
+  }
+
+  cancel(): void {
+    if (this.isOver) return;
+    this.#backlog = [];
+    this.stop();
+    this.#wakeReader();
+  }
+
+  discard(): void {
+    if (this.isOver) return;
+    this.#isDiscarding = true;
+    this.#backlog = [];
+    if (this.controller?.paused) this.controller.resume();
+    this.#discardTimer = setTimeout(() => this.cancel(), DISCARD_MS).unref();
+  }
+
+  protected override release(): void {
+    clearTimeout(this.#discardTimer);
+    super.release();
+  }
+
+  #finishReply(isEarly: boolean): void {
+    this.#resolve(this.replyOf(this.#collector.body));
+    if (isEarly) this.stop();
+    else this.release();
+  }
+
+  #wakeReader(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+
+  protected override onFailed(error: AppError): void {
+    this.#reject(error);
+    this.#wakeReader();
+  }
+}

@@ -1,0 +1,216 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { AppError, type ErrorCode } from '@libs/errors';
+import { JsonCursor, MalformedJson } from '../json/json-cursor';
+import type { Provider } from '../catalogue/catalogue';
+import { meantStatus } from './account-trouble';
+import { readRetryAfterSeconds, retryAfterSecondsIn } from './retry-after';
+import { scrub } from './scrub';
+import { upstreamFault } from './upstream-fault';
+
+/** What an upstream says about its failure, as far as it can be read. */
+export interface UpstreamComplaint {
+  readonly message: string | null;
+  readonly code: string | null;
+  /** An HTTP status that the body names. */
+  readonly status: number | null;
+}
+
+const NO_COMPLAINT: UpstreamComplaint = { message: null, code: null, status: null };
+
+/** Conditions that are ours to settle with the provider; the caller only learns that it is unavailable. */
+const OUR_ACCOUNT = /insufficient_quota|billing|account_deactivated|credit/i;
+const CONTEXT_LENGTH =
+  /context_length|context length|context limit|context size|context window|maximum context|maximum prompt length|maximum model length|input token count is|(?:prompt|input) is too long|too many (?:input )?tokens|input tokens exceed|maximum number of tokens allowed|`inputs` (?:must have less than|tokens \+)/i;
+const CONTENT_POLICY = /content_policy|content_filter|content policy|ResponsibleAI|moderation_blocked/i;
+const PROVIDER_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
+
+/** Those that blame the request, whichever of them an upstream has for a prompt that is too long. */
+const REFINED: ReadonlySet<number> = new Set([400, 413, 422]);
+
+/** For errors inside a 200 that name no status. */
+const STATUS_BY_WORD: readonly (readonly [RegExp, number])[] = [
+  [/rate_limit|too_many_requests|resource_exhausted/i, 429],
+  [/overloaded/i, 529],
+  [/timeout/i, 504],
+  [/invalid_request|context_length|content_policy|content_filter/i, 400],
+];
+
+const OWN_WORDS: Partial<Record<ErrorCode, string>> = {
+  provider_unavailable: 'The provider is not available',
+  provider_overloaded: 'The provider is overloaded',
+  rate_limit_exceeded: 'The provider limits the rate of requests',
+  timeout: 'The provider did not answer in time',
+};
+
+const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
+  400: 'invalid_request',
+  408: 'timeout',
+  413: 'payload_too_large',
+  422: 'unprocessable',
+  429: 'rate_limit_exceeded',
+  503: 'provider_overloaded',
+  504: 'timeout',
+  522: 'timeout',
+  524: 'timeout',
+  529: 'provider_overloaded',
+};
+
+/**
+ * The upstream's refusal as our error (interface §2.3, §7).
+ *
+ * 400, 413 and 422 blame the caller, who gets the upstream's own words, scrubbed and cut. Everything else is
+ * between the provider and us (our key, our quota, their outage, a model they do not know): the caller gets
+ * our words, and routing may try elsewhere. Nothing of a 401 or 403 is shown at all.
+ */
+export function upstreamError(
+  provider: Provider,
+  status: number,
+  headers: IncomingHttpHeaders,
+  body: Buffer,
+): AppError {
+  const complaint = readComplaint(body);
+  const retryAfterSeconds = readRetryAfterSeconds(headers, body);
+  return complaintError(provider, status, complaint, retryAfterSeconds);
+}
+
+/** The same for an error that arrives inside a 200: in the body, or as an event of a stream. */
+export function errorInside(provider: Provider, complaint: UpstreamComplaint): AppError {
+  const { code } = complaint;
+  // Some gateways write the status as a text.
+  const status = complaint.status ?? (/^\d{3}$/.test(code ?? '') ? Number(code) : null);
+  const isStatus = status !== null && status >= 400 && status < 600;
+  const worded = STATUS_BY_WORD.find(([pattern]) => pattern.test(code ?? ''))?.[1];
+  return complaintError(
+    provider,
+    isStatus ? status : (worded ?? 502),
+    complaint,
+    retryAfterSecondsIn(complaint.message ?? ''),
+  );
+}
+
+/** The same for what has been read of a refusal, where the wire has it elsewhere than in the body. */
+export function complaintError(
+  provider: Provider,
+  told: number,
+  complaint: UpstreamComplaint,
+  retryAfterSeconds?: number,
+): AppError {
+  const status = meantStatus(told, complaint);
+  const code = errorCode(status, complaint);
+  const isSecretive = status === 401 || status === 403;
+  const said = complaint.code ?? '';
+  const hint = PROVIDER_CODE.test(said) && scrub(said) === said ? said : String(status);
+  const error = upstreamFault(provider, code, wordsOf(code, complaint), {
+    metadata: isSecretive ? {} : { provider_code: hint },
+    retryAfterSeconds,
+    internal: `upstream ${provider.slug} answered ${status} ${isSecretive ? '' : hint}`.trimEnd(),
+  });
+  statuses.set(error, status);
+  return error;
+}
+
+/** Ours, or those of an upstream that blames the caller. */
+function wordsOf(code: ErrorCode, { message }: UpstreamComplaint): string {
+  return OWN_WORDS[code] ?? (scrub(message ?? '') || 'The provider refused the request');
+}
+
+/** Beside the errors: callers are not told all of them, such as that it was the key. */
+const statuses = new WeakMap<AppError, number>();
+
+/** The status with which the upstream refused; null for an error that is no answer of an upstream. */
+export function upstreamStatusOf(error: AppError): number | null {
+  return statuses.get(error) ?? null;
+}
+
+/** The status with which the upstream refused the key itself; null for every other error. */
+export function keyRefusalOf(error: AppError): 401 | 403 | null {
+  const status = upstreamStatusOf(error);
+  return status === 401 || status === 403 ? status : null;
+}
+
+/** A call beyond those that may run and wait at the provider in this process. Our own limit, which it knows nothing of. */
+export function tooManyCalls(provider: Provider): AppError {
+  const error = new AppError('provider_overloaded', 'The provider is overloaded', {
+    metadata: { provider_name: provider.name },
+    internal: `too many calls to ${provider.slug} wait in this process`,
+  });
+  heldBack.add(error);
+  return error;
+}
+
+/** A call whose time ran out in this process: no connection was free for it, or other answers were read before its own. */
+export function heldBackTooLong(provider: Provider): AppError {
+  const error = new AppError('timeout', 'The provider did not answer in time', {
+    metadata: { provider_name: provider.name },
+    internal: `a call to ${provider.slug} waited in this process until its time was up`,
+  });
+  heldBack.add(error);
+  return error;
+}
+
+const heldBack = new WeakSet<AppError>();
+
+/** Whether a call failed only because others were before it in this process. */
+export function isHeldBack(error: AppError): boolean {
+  return heldBack.has(error);
+}
+
+function errorCode(status: number, { message, code }: UpstreamComplaint): ErrorCode {
+  const byStatus = BY_STATUS[status] ?? 'provider_unavailable';
+  const isAboutUs = code !== null && OUR_ACCOUNT.test(code);
+  if (isAboutUs && (status === 400 || status === 429)) return 'provider_unavailable';
+  return REFINED.has(status) ? refine(byStatus, `${code ?? ''} ${message ?? ''}`) : byStatus;
+}
+
+/** What the upstream's words say more exactly than its status. */
+function refine(byStatus: ErrorCode, said: string): ErrorCode {
+  if (CONTEXT_LENGTH.test(said)) return 'context_length_exceeded';
+  return CONTENT_POLICY.test(said) ? 'content_policy_violation' : byStatus;
+}
+
+/** An answer that is no answer: not JSON, cut off, too long, an empty stream. `reason` is for our logs. */
+export function brokenAnswer(provider: Provider, reason: string, cause?: unknown): AppError {
+  return upstreamFault(provider, 'provider_unavailable', 'The provider sent an answer that cannot be read', {
+    internal: `upstream ${provider.slug}: ${reason}`,
+    cause,
+  });
+}
+
+/** Reads `{"error": {message, code, type}}`, `{"error": "…"}`, `{"message": "…"}` and lists of them. */
+export function readComplaint(body: Buffer): UpstreamComplaint {
+  try {
+    return readComplaintAt(new JsonCursor(body), 0);
+  } catch (thrown) {
+    // A proxy in front of the upstream may answer in HTML; its words are nothing to show.
+    if (thrown instanceof MalformedJson) return NO_COMPLAINT;
+    throw thrown;
+  }
+}
+
+const NESTING = 2;
+
+/** The complaint at the cursor, which ends up behind it. */
+export function readComplaintAt(cursor: JsonCursor, depth: number): UpstreamComplaint {
+  if (cursor.isString()) return { ...NO_COMPLAINT, message: cursor.readString() };
+  if (depth > NESTING || (!cursor.isObject() && !cursor.isArray())) {
+    cursor.skipValue();
+    return NO_COMPLAINT;
+  }
+  const found: { -readonly [name in keyof UpstreamComplaint]: UpstreamComplaint[name] } = { ...NO_COMPLAINT };
+  let type: string | null = null;
+  const readMember = (key: string): void => {
+    if (key === 'message' || key === 'detail') found.message = cursor.readStringOrNull() ?? found.message;
+    else if (key === 'code' && cursor.isString()) found.code = cursor.readString();
+    else if (key === 'code') found.status = cursor.readNumberOrNull();
+    else if (key === 'type' || key === 'status') type = cursor.readStringOrNull();
+    else if (key === 'error') Object.assign(found, definite(readComplaintAt(cursor, depth + 1)));
+  };
+  if (cursor.isObject()) cursor.readObject(readMember);
+  else cursor.readArray(() => readMember('error'));
+  found.code ??= type;
+  return found;
+}
+
+function definite(complaint: UpstreamComplaint): Partial<UpstreamComplaint> {
+  return Object.fromEntries(Object.entries(complaint).filter(([, value]) => value !== null));
+}

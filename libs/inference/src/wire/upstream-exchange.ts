@@ -1,0 +1,255 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Secret } from '@libs/contracts';
+import { AppError } from '@libs/errors';
+import type { Dispatcher } from 'undici';
+import { callAbandoned, callCancelled, type CancelSignal } from '../model/cancellation';
+import type { LeftoverRead } from '../model/leftover-reads';
+import type { Provider } from '../catalogue/catalogue';
+import { BodyCollector } from './body-collector';
+import type { ReplyBudget, ReplyHolder } from './reply-budget';
+import { headFlaw } from './request-head';
+import { withoutKey } from './scrub';
+import { brokenAnswer, heldBackTooLong } from './upstream-error';
+import { isConnectionFault, upstreamFault } from './upstream-fault';
+
+/** A whole answer of any status. */
+export interface UpstreamReply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export interface ExchangeOptions {
+  readonly provider: Provider;
+  /** Not yet aborted. */
+  readonly signal: CancelSignal;
+  readonly totalMs: number;
+  /** Bytes of the request, which stay in memory until the answer has ended; 0 when absent. */
+  readonly requestBytes?: number;
+  /** When the total time begins to run; at once when absent. One that rejects leaves it to `signal` to end the exchange. */
+  readonly timesFrom?: Promise<void> | null;
+  /** Of an answer that is read whole; a longer one is broken. */
+  readonly largestBodyBytes: number;
+  /** Shared by the answers that are read whole; absent or null where their sum has no bound. */
+  readonly budget?: ReplyBudget | null;
+  /** Taken out of refusals, whose words may be shown to callers. */
+  readonly apiKey: Secret | null;
+  /** Called once, when the exchange no longer uses a connection. */
+  readonly onRelease: () => void;
+}
+
+/** Enough for every error that is worth reading; the rest of a longer one is not waited for. */
+export const LARGEST_ERROR_BODY = 64 * 1024;
+
+/**
+ * One HTTP exchange with an upstream, as a handler of undici's lowest level: no Node stream stands between
+ * the socket and us. The caller's signal and the total time limit both end it at once, wherever it is:
+ * waiting for a connection, for the head, or in the middle of the body. One exception: where the signal says that the
+ * caller has disconnected, a request that the provider has got goes on as a leftover read, for the usage.
+ */
+export abstract class Exchange implements Dispatcher.DispatchHandler {
+  protected controller: Dispatcher.DispatchController | null = null;
+  protected failure: AppError | null = null;
+  protected isOver = false;
+  protected status = 0;
+  protected headers: IncomingHttpHeaders = {};
+  /** Set once the caller has disconnected and the exchange goes on. */
+  protected leftover: LeftoverRead | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #onAbort = (): void => void this.goOnAlone();
+
+  constructor(protected readonly options: ExchangeOptions) {
+    const { timesFrom = null } = options;
+    if (timesFrom === null) this.#startTimer();
+    else timesFrom.then(this.#startTimer, () => undefined);
+    options.signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  readonly #startTimer = (): void => {
+    if (this.isOver) return;
+    this.#timer = setTimeout(() => this.fail(this.#outOfTime()), this.options.totalMs);
+  };
+
+  #outOfTime(): AppError {
+    return this.isHeldBack ? heldBackTooLong(this.options.provider) : this.timedOut('total time');
+  }
+
+  /** Whether the provider is not waited for, but something in this process. */
+  protected get isHeldBack(): boolean {
+    return this.controller === null;
+  }
+
+  /** Sends the request, unless the exchange has come to its end while it waited. Never throws. */
+  start(dispatcher: Dispatcher, request: Dispatcher.DispatchOptions): void {
+    if (this.isOver) return;
+    const flaw = headFlaw(request);
+    if (flaw !== null) return this.fail(notSent(this.options.provider, flaw));
+    try {
+      dispatcher.dispatch(request, this);
+    } catch (thrown) {
+      this.fail(this.#translate(thrown as Error));
+    }
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller;
+    if (this.isOver) controller.abort(this.failure ?? callCancelled());
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    this.status = status;
+    this.headers = headers;
+  }
+
+  abstract onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void;
+  abstract onResponseEnd(): void;
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.fail(this.#translate(error));
+  }
+
+  /** Ends the exchange with an error, unless it is over. */
+  fail(error: AppError): void {
+    if (this.isOver) return;
+    this.failure = error;
+    this.stop();
+    this.onFailed(error);
+  }
+
+  protected abstract onFailed(error: AppError): void;
+
+  /** What the answer keeps in memory so far, in bytes. */
+  protected get keptBytes(): number {
+    return this.options.requestBytes ?? 0;
+  }
+
+  /** The caller has disconnected, or the call must end. Returns null if the exchange has ended. */
+  protected goOnAlone(): LeftoverRead | null {
+    const { signal } = this.options;
+    if (this.isOver) return null;
+    const terms = signal.leaveTerms ?? null;
+    if (terms === null || !this.#isAtWork) {
+      this.fail(callCancelled());
+      return null;
+    }
+    this.leftover ??= terms.begin(this.keptBytes, () => this.fail(callAbandoned()));
+    if (this.leftover === null) this.fail(callAbandoned());
+    else signal.addEventListener('abort', this.#onAbort, { once: true });
+    return this.leftover;
+  }
+
+  /** Whether the provider has got the request and has not refused it. */
+  get #isAtWork(): boolean {
+    return this.controller !== null && (this.status === 0 || this.isSuccess);
+  }
+
+  /** Ends the exchange early and gives the connection back by closing it. */
+  protected stop(): void {
+    this.release();
+    this.controller?.abort(this.failure ?? callCancelled());
+  }
+
+  protected release(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    clearTimeout(this.#timer);
+    this.leftover?.close();
+    this.options.signal.removeEventListener('abort', this.#onAbort);
+    this.options.onRelease();
+  }
+
+  protected get isSuccess(): boolean {
+    return this.status >= 200 && this.status < 300;
+  }
+
+  protected replyOf(body: Buffer): UpstreamReply {
+    const { status, headers, isSuccess } = this;
+    const { apiKey } = this.options;
+    return { status, headers, body: isSuccess || apiKey === null ? body : withoutKey(body, apiKey.reveal()) };
+  }
+
+  protected timedOut(limit: string): AppError {
+    const { provider } = this.options;
+    return upstreamFault(provider, 'timeout', 'The provider did not answer in time', {
+      internal: `upstream ${provider.slug}: ${limit} ran out`,
+    });
+  }
+
+  /** Only what the connection ended with is the upstream's; all else is a bug or a shortage of our own. */
+  #translate(error: Error): AppError {
+    if (error instanceof AppError) return error;
+    // Errors of undici's parser have a code that is undefined.
+    const code = String(('code' in error && error.code) || error.name);
+    if (code === 'UND_ERR_HEADERS_TIMEOUT') return this.timedOut('time to the first byte');
+    if (code === 'UND_ERR_BODY_TIMEOUT') return this.timedOut('time between two reads');
+    const { provider } = this.options;
+    if (!isConnectionFault(code)) return notSent(provider, code, error);
+    return upstreamFault(provider, 'provider_unavailable', 'The provider is not available', {
+      internal: `upstream ${provider.slug}: ${code}`,
+      cause: error,
+    });
+  }
+}
+
+/** Our own fault: it counts against no provider, and the caller does not see it. */
+function notSent({ slug }: Provider, why: string, cause?: Error): AppError {
+  return new AppError('server', 'Internal error', { internal: `a call to ${slug} failed here: ${why}`, cause });
+}
+
+/** Gathers the whole answer. */
+export class ReplyExchange extends Exchange implements ReplyHolder {
+  countedBytes = 0;
+  isPaused = false;
+  readonly reply: Promise<UpstreamReply>;
+  readonly #collector = new BodyCollector();
+  #resolve!: (reply: UpstreamReply) => void;
+  #reject!: (error: AppError) => void;
+
+  constructor(options: ExchangeOptions) {
+    super(options);
+    this.reply = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  override onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.isOver) return;
+    if (this.leftover?.keeps(chunk.length) === false) return this.fail(callAbandoned());
+    if (this.#collector.add(chunk, this.isSuccess ? this.options.largestBodyBytes : LARGEST_ERROR_BODY)) {
+      if (this.options.budget?.take(this, chunk.length) === false) controller.pause();
+      return;
+    }
+    if (this.isSuccess) this.fail(brokenAnswer(this.options.provider, 'the body is too long'));
+    else this.#finish(true);
+  }
+
+  override onResponseEnd(): void {
+    if (!this.isOver) this.#finish(false);
+  }
+
+  protected override get isHeldBack(): boolean {
+    return super.isHeldBack || this.isPaused;
+  }
+
+  protected override get keptBytes(): number {
+    return super.keptBytes + this.#collector.bytes;
+  }
+
+  resume(): void {
+    // Not in the midst of another exchange's data: undici reads one connection at a time.
+    setImmediate(() => this.isOver || this.controller?.resume());
+  }
+
+  #finish(isEarly: boolean): void {
+    this.options.budget?.giveBack(this);
+    this.#resolve(this.replyOf(this.#collector.body));
+    if (isEarly) this.stop();
+    else this.release();
+  }
+
+  protected override onFailed(error: AppError): void {
+    this.options.budget?.giveBack(this);
+    this.#reject(error);
+  }
+}
