@@ -53,10 +53,13 @@ describe(heldOutputTokens.name, () => {
   const call = { maxTokens: null, answers: 1 };
   const at = (maxCompletionTokens: number | null, pricing = FREE) => anEndpoint({ maxCompletionTokens, pricing });
 
-  it('is the cap of the request, within what the model can do and what is ever reserved', () => {
+  it('is the whole cap of the request, within what the model can do', () => {
     expect(heldOutputTokens(at(null), call)).toBe(1_024);
     expect(heldOutputTokens(at(500), call)).toBe(500);
-    expect(heldOutputTokens(at(null), { maxTokens: 99_999, answers: 2 })).toBe(32_768);
+    expect(heldOutputTokens(at(128_000), { maxTokens: 99_999, answers: 2 })).toBe(199_998);
+    expect(heldOutputTokens(at(8_000), { maxTokens: 99_999, answers: 2 })).toBe(16_000);
+    const endpoint = { ...at(null), contextLength: 50_000 };
+    expect(heldOutputTokens(endpoint, { maxTokens: 99_999, answers: 1 })).toBe(50_000);
   });
 
   it('has room for a picture where the model paints by the token', () => {

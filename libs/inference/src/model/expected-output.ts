@@ -18,31 +18,25 @@ export interface ThinkingWish {
 
 /** What an answer without a cap is expected to hold; what goes beyond it is charged all the same. */
 const UNCAPPED_TOKENS = 1_024;
-/**
- * Caps are often set to what the model can do at most, and answers seldom come near. Holding all of it would
- * refuse callers who can pay for what they will get; beyond this the bill is charged as overage.
- */
-const MOST_HELD_TOKENS = 16_384;
-
 /** Of a picture of up to 1,024 points a side (Gemini). */
 export const PICTURE_TOKENS = 1_290;
 
-type Capacity = Pick<Endpoint, 'maxCompletionTokens' | 'pricing'>;
+type Capacity = Pick<Endpoint, 'maxCompletionTokens' | 'contextLength' | 'pricing'>;
 type Writer = Capacity & Pick<Endpoint, 'provider' | 'upstreamModel'>;
 type Wish = Pick<ExpectedOutput, 'maxTokens' | 'answers'> & Partial<Pick<ExpectedOutput, 'thinking'>>;
 
 /** Returns the tokens that one answer without a cap is expected to hold at an endpoint. */
-export function uncappedTokens({ maxCompletionTokens, pricing }: Capacity): number {
+export function uncappedTokens({ maxCompletionTokens, pricing }: Omit<Capacity, 'contextLength'>): number {
   const expected = UNCAPPED_TOKENS + (pricing.imageOutputToken === undefined ? 0 : PICTURE_TOKENS);
   return Math.min(expected, maxCompletionTokens ?? expected);
 }
 
-/** Returns the output tokens that a call reserves at an endpoint. */
+/** Returns the output tokens that a call reserves at an endpoint: all that its caps allow, as models may write as much. */
 export function heldOutputTokens(endpoint: Writer, { maxTokens, answers, thinking }: Wish): number {
-  const { maxCompletionTokens } = endpoint;
+  const { maxCompletionTokens, contextLength } = endpoint;
   const isCapSent = maxTokens !== null && !(thinking?.isAsked && mayDropCap(endpoint));
   const expected = isCapSent ? maxTokens : Math.max(maxTokens ?? 0, uncappedTokens(endpoint));
-  return Math.min(expected, maxCompletionTokens ?? MOST_HELD_TOKENS, MOST_HELD_TOKENS) * answers;
+  return Math.min(expected, maxCompletionTokens ?? contextLength ?? expected) * answers;
 }
 
 interface ThinkingMembers {
