@@ -1,3 +1,4 @@
+import { TextCounter } from '../model/text-tokens';
 import { estimatePromptTokens } from '../model/estimate';
 import { emptyUsage, type Usage } from '../pricing/usage';
 import type { BilledUnits } from '../pricing/price';
@@ -86,7 +87,8 @@ export function countsOf(usage: Usage): ReportedCounts {
  * came after it is estimated.
  */
 export class StreamMeter {
-  #contentBytes = 0;
+  /** Counts what a model wrote: text, arguments and thoughts. */
+  readonly text = new TextCounter();
   #pictures = 0;
   #audioBytes = 0;
   #reported: Report | null = null;
@@ -94,18 +96,8 @@ export class StreamMeter {
 
   constructor(private context: AnswerContext) {}
 
-  /** Text, arguments and thoughts so far. */
-  get contentBytes(): number {
-    return this.#contentBytes;
-  }
-
   get hasReport(): boolean {
     return this.#reported !== null;
-  }
-
-  /** Text, arguments or thoughts that a model wrote. */
-  count(bytes: number): void {
-    this.#contentBytes += bytes;
   }
 
   /** Pictures that a model painted, and base64 of what it said. */
@@ -169,7 +161,7 @@ export class StreamMeter {
   }
 
   get #seen(): SeenOutput {
-    return { contentBytes: this.#contentBytes, pictures: this.#pictures, audioBytes: this.#audioBytes };
+    return { contentUnits: this.text.units, pictures: this.#pictures, audioBytes: this.#audioBytes };
   }
 
   get #usedUnits(): BilledUnits | undefined {
@@ -195,6 +187,6 @@ interface Report {
   readonly seen: SeenOutput;
 }
 
-function isNothing({ contentBytes, pictures, audioBytes }: SeenOutput): boolean {
-  return contentBytes === 0 && pictures === 0 && audioBytes === 0;
+function isNothing({ contentUnits, pictures, audioBytes }: SeenOutput): boolean {
+  return contentUnits === 0 && pictures === 0 && audioBytes === 0;
 }

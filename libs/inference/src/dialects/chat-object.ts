@@ -1,4 +1,5 @@
 import { toFinishReason, type FinishReason } from '../model/finish-reason';
+import type { TextCounter } from '../model/text-tokens';
 import { JsonCursor } from '../json/json-cursor';
 import {
   findMember,
@@ -19,8 +20,6 @@ export interface ChatObject extends ScannedObject {
   readonly choiceCount: number | null;
   readonly finishReason: FinishReason | null;
   readonly nativeFinishReason: string | null;
-  /** Bytes of text and tool arguments in all choices. */
-  readonly contentBytes: number;
   readonly pictures: number;
   /** Of sound, as base64. */
   readonly audioBytes: number;
@@ -53,12 +52,15 @@ export interface ChatReading {
   readonly from?: number;
   /** Thoughts are counted, and taken out by `choiceEdits`. */
   readonly hidesThoughts?: boolean;
+  /** Counts text and tool arguments of all choices. */
+  readonly text?: TextCounter;
 }
 
 /** Reads the object in one pass. Throws MalformedJson for anything but one JSON object. */
-export function readChatObject(bytes: Buffer, { from = 0, hidesThoughts = false }: ChatReading = {}): ChatObject {
+export function readChatObject(bytes: Buffer, reading: ChatReading = {}): ChatObject {
+  const { from = 0, hidesThoughts = false, text } = reading;
   const cursor = new JsonCursor(bytes, from);
-  const reader = new ChatReader(cursor, hidesThoughts ? THOUGHT_MEMBERS : NOTHING_HIDDEN);
+  const reader = new ChatReader(cursor, hidesThoughts ? THOUGHT_MEMBERS : NOTHING_HIDDEN, text);
   if (from === 0) cursor.enterObject();
   else cursor.resumeObject();
   reader.readMembers();
@@ -74,7 +76,6 @@ class ChatReader implements ChatObject {
   choiceCount: number | null = null;
   finishReason: FinishReason | null = null;
   nativeFinishReason: string | null = null;
-  contentBytes = 0;
   pictures = 0;
   audioBytes = 0;
   usage: ReportedUsage | null = null;
@@ -85,7 +86,11 @@ class ChatReader implements ChatObject {
   readonly #hidden: readonly string[];
 
   /** `hidden`: members of messages and deltas that are taken out. */
-  constructor(cursor: JsonCursor, hidden: readonly string[]) {
+  constructor(
+    cursor: JsonCursor,
+    hidden: readonly string[],
+    private readonly text: TextCounter | undefined,
+  ) {
     this.#cursor = cursor;
     this.#hidden = hidden;
     this.bytes = cursor.bytes;
@@ -203,13 +208,15 @@ class ChatReader implements ChatObject {
       const isString = cursor.isString();
       const start = cursor.position;
       cursor.skipValue();
-      if (isString) this.#countText(key, around, cursor.position - start - 2);
+      if (isString) this.#countText(key, around, start + 1);
     }
   }
 
-  #countText(key: string, around: string, bytes: number): void {
-    if (key === 'data' && around === 'audio') this.audioBytes += bytes;
-    else if (!NOT_CONTENT.has(key)) this.contentBytes += bytes;
+  /** Counts the string that ends at the cursor. */
+  #countText(key: string, around: string, start: number): void {
+    const end = this.#cursor.position - 1;
+    if (key === 'data' && around === 'audio') this.audioBytes += end - start;
+    else if (!NOT_CONTENT.has(key)) this.text?.add(this.bytes, start, end);
   }
 }
 

@@ -72,11 +72,11 @@ describe(hiddenTokens.name, () => {
 
   it('are on the bill of a stream that is left, until its upstream has counted', () => {
     const meter = new StreamMeter(contextOf({}));
-    meter.count(40);
+    meter.text.addText('ten tokens are seen, and more may be hidden');
     expect(meter.left().usage).toMatchObject({ completionTokens: 1_000, provenance: 'partial' });
     const counts = { prompt: 7, completion: 20, total: null, cached: null, cacheWrite: null, audioPrompt: null };
     meter.report({ ...counts, reasoning: null, audioCompletion: null });
-    meter.count(8);
-    expect(meter.left().usage).toMatchObject({ promptTokens: 7, completionTokens: 22 });
+    meter.text.addText(' two words');
+    expect(meter.left().usage).toMatchObject({ promptTokens: 7, completionTokens: 23 });
   });
 });

@@ -81,7 +81,7 @@ export class OpenAiChatStream extends RelayedStream {
   #read(data: Buffer): { chat: ChatObject; from: number } {
     const from = this.#head.matched(data);
     const hidesThoughts = this.#hidesThoughts;
-    const chat = readChatObject(data, { from, hidesThoughts });
+    const chat = readChatObject(data, { from, hidesThoughts, text: this.#meter.text });
     const isRenamedLater = from > 0 && chat.members.some(({ key }) => Object.hasOwn(this.#own, key));
     return isRenamedLater ? { chat: readChatObject(data, { hidesThoughts }), from: 0 } : { chat, from };
   }
@@ -101,7 +101,6 @@ export class OpenAiChatStream extends RelayedStream {
       const { echoedBody } = this.context;
       if (echoedBody !== undefined) this.output.push(this.#chunk(echoChunk(echoedBody)));
     }
-    this.#meter.count(chat.contentBytes);
     if (chat.pictures + chat.audioBytes > 0) this.#meter.countMedia(chat.pictures, chat.audioBytes);
     this.#meter.served(chat.serviceTier);
     if (chat.finishReason === null) return;
@@ -127,8 +126,8 @@ export class OpenAiChatStream extends RelayedStream {
     return this.#meter.left();
   }
 
-  protected override get contentBytes(): number {
-    return this.#meter.contentBytes;
+  protected override get writtenUnits(): number {
+    return this.#meter.text.units;
   }
 
   /** The usage, if the upstream sent none, and the last word. */

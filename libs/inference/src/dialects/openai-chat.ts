@@ -7,7 +7,8 @@ import type { Endpoint } from '../catalogue/catalogue';
 import { setAskedTier } from './asked-tier';
 import { ownMembers } from './billing';
 import { billAnswer } from './answer-billing';
-import { chatEdits, readChatObject } from './chat-object';
+import { TextCounter } from '../model/text-tokens';
+import { chatEdits, readChatObject, type ChatObject } from './chat-object';
 import type { Answer, AnswerContext, Dialect } from './dialect';
 import { JsonCursor } from '../json/json-cursor';
 import { MalformedJson } from '../json/json-grammar';
@@ -81,13 +82,15 @@ function withUsage(options: Buffer | undefined): string | Buffer {
 
 function readAnswer(body: Buffer, context: AnswerContext): Answer {
   const { provider } = context.endpoint;
-  const chat = readOrRefuse(body, context);
+  const text = new TextCounter();
+  const chat = readOrRefuse(body, context, text);
   if (chat.error !== null && !chat.choiceCount) {
     throw errorInside(provider, readComplaintAt(new JsonCursor(body, chat.error.valueStart), 0));
   }
   if (!chat.choiceCount) throw brokenAnswer(provider, 'the answer has no choices');
   const served = servedBy(context, chat.serviceTier);
-  const { usage, cost } = billAnswer(chat.usage?.counts ?? null, chat, served, 'estimated');
+  const seen = { contentUnits: text.units, pictures: chat.pictures, audioBytes: chat.audioBytes };
+  const { usage, cost } = billAnswer(chat.usage?.counts ?? null, seen, served, 'estimated');
   const set = ownMembers(context);
   // Clients that check what they get want the member, and most upstreams have none.
   if (!chat.members.some(({ key }) => key === 'system_fingerprint')) set['system_fingerprint'] = 'null';
@@ -104,9 +107,9 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   };
 }
 
-function readOrRefuse(body: Buffer, { endpoint, requestBody }: AnswerContext): ReturnType<typeof readChatObject> {
+function readOrRefuse(body: Buffer, { endpoint, requestBody }: AnswerContext, text: TextCounter): ChatObject {
   try {
-    return readChatObject(body, { hidesThoughts: hidesThoughts(requestBody) });
+    return readChatObject(body, { hidesThoughts: hidesThoughts(requestBody), text });
   } catch (thrown) {
     if (thrown instanceof MalformedJson) throw brokenAnswer(endpoint.provider, 'the answer is not JSON', thrown);
     throw thrown;

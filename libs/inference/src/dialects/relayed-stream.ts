@@ -3,7 +3,7 @@ import type { AnswerStream, StreamOutcome, TerminalState } from '../model/answer
 import type { FinishReason } from '../model/finish-reason';
 import type { UpstreamStream } from '../wire/upstream-stream';
 import { callAbandoned, isAbandoned } from '../model/cancellation';
-import { BYTES_PER_TOKEN } from '../model/estimate';
+import { UNITS_PER_TOKEN } from '../model/text-tokens';
 import { chargeLeft } from '../model/left-charge';
 import { brokenAnswer } from '../wire/upstream-error';
 import type { AnswerContext } from './dialect';
@@ -51,7 +51,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   #isReading = false;
   #isReadingOn = false;
   /** Of content, beyond which a stream that was left is not read on. */
-  #mostBytes = Number.POSITIVE_INFINITY;
+  #mostUnits = Number.POSITIVE_INFINITY;
 
   protected constructor(
     upstream: UpstreamStream,
@@ -76,8 +76,8 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
   protected abstract partialBill(): Bill;
   /** The bill of a stream that its caller has left and whose upstream has not reported its usage. */
   protected abstract leftBill(): Bill;
-  /** Bytes that the model has written so far: text, arguments, thoughts. */
-  protected abstract get contentBytes(): number;
+  /** What the model has written so far (text, arguments, thoughts), in sixteenths of a token. */
+  protected abstract get writtenUnits(): number;
   /** The last bytes of a whole answer. */
   protected abstract finalBytes(bill: Bill): readonly Buffer[];
   /** The last bytes of a broken one. */
@@ -119,7 +119,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     this.output = [];
     if (this.isLeft || this.#state !== null) return;
     this.isLeft = true;
-    this.#mostBytes = this.contentBytes + this.#upstream.leave() * BYTES_PER_TOKEN;
+    this.#mostUnits = this.writtenUnits + this.#upstream.leave() * UNITS_PER_TOKEN;
     // A `next` that waits for the upstream is woken, and goes on from there.
     if (!this.#isReading) void this.#readOn();
   }
@@ -137,7 +137,7 @@ export abstract class RelayedStream implements AnswerStream, AsyncIterator<Buffe
     while (this.#state === null) {
       await this.#step();
       this.output = [];
-      if (this.contentBytes > this.#mostBytes) this.#fail(callAbandoned());
+      if (this.writtenUnits > this.#mostUnits) this.#fail(callAbandoned());
     }
   }
 

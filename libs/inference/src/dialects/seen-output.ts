@@ -1,28 +1,28 @@
-import { tokensOfBytes } from '../model/estimate';
+import { tokensOfUnits } from '../model/text-tokens';
 import { PICTURE_TOKENS } from '../model/expected-output';
 import type { ReportedCounts } from './openai-usage';
 
 /** What has been seen of an answer, for bills of what its provider has not counted. */
 export interface SeenOutput {
-  /** Of text, arguments and thoughts. */
-  readonly contentBytes: number;
+  /** Of text, arguments and thoughts, in sixteenths of a token. */
+  readonly contentUnits: number;
   readonly pictures: number;
   /** Of sound, as base64. */
   readonly audioBytes: number;
 }
 
-export const NOTHING_SEEN: SeenOutput = { contentBytes: 0, pictures: 0, audioBytes: 0 };
+export const NOTHING_SEEN: SeenOutput = { contentUnits: 0, pictures: 0, audioBytes: 0 };
 
 /** Sound is streamed as 16-bit samples at 24 kHz, and OpenAI counts 20 tokens a second. */
 const AUDIO_BYTES_PER_TOKEN = 2_400;
 const BASE64_BYTES = 4 / 3;
 
 /** Returns what so much output counts at least, in the form that upstreams report it in. */
-export function countSeen({ contentBytes, pictures, audioBytes }: SeenOutput): SeenCounts {
+export function countSeen({ contentUnits, pictures, audioBytes }: SeenOutput): SeenCounts {
   const imageCompletion = pictures * PICTURE_TOKENS;
   const audioCompletion = Math.ceil(audioBytes / BASE64_BYTES / AUDIO_BYTES_PER_TOKEN);
   return {
-    completion: tokensOfBytes(contentBytes) + imageCompletion + audioCompletion,
+    completion: tokensOfUnits(contentUnits) + imageCompletion + audioCompletion,
     imageCompletion,
     audioCompletion,
   };
@@ -38,7 +38,7 @@ export interface SeenCounts {
 /** Returns what has been seen since. */
 export function seenSince(now: SeenOutput, then: SeenOutput): SeenOutput {
   return {
-    contentBytes: now.contentBytes - then.contentBytes,
+    contentUnits: now.contentUnits - then.contentUnits,
     pictures: now.pictures - then.pictures,
     audioBytes: now.audioBytes - then.audioBytes,
   };

@@ -1,4 +1,5 @@
-import type { CanonicalAnswer } from '../model/canonical-answer';
+import type { AnswerPart, CanonicalAnswer } from '../model/canonical-answer';
+import { TextCounter } from '../model/text-tokens';
 import { brokenAnswer } from '../wire/upstream-error';
 import { billAnswer, countsOf } from './answer-billing';
 import type { Answer, AnswerContext } from './dialect';
@@ -53,15 +54,22 @@ function parseAnswer(body: Buffer, { endpoint }: AnswerContext): unknown {
   }
 }
 
-/** Everything that the model wrote and painted. */
+/** Everything that the model wrote and painted. The text is counted when somebody asks: most providers report it. */
 function seenOf({ choices }: CanonicalAnswer): SeenOutput {
-  let bytes = 0;
-  let pictures = 0;
-  for (const part of choices.flatMap(({ parts }) => parts)) {
-    if (part.type === 'generated-image') pictures += 1;
-    else if (part.type === 'tool-call') bytes += Buffer.byteLength(part.name + part.arguments);
-    else if (part.type === 'reasoning') bytes += Buffer.byteLength((part.text ?? '') + (part.summary ?? ''));
-    else if (part.type === 'text' || part.type === 'refusal') bytes += Buffer.byteLength(part.text);
-  }
-  return { ...NOTHING_SEEN, contentBytes: bytes, pictures };
+  const parts = choices.flatMap((choice) => choice.parts);
+  return {
+    ...NOTHING_SEEN,
+    pictures: parts.filter(({ type }) => type === 'generated-image').length,
+    get contentUnits() {
+      const counter = new TextCounter();
+      for (const text of parts.flatMap(textsIn)) counter.addText(text);
+      return counter.units;
+    },
+  };
+}
+
+function textsIn(part: AnswerPart): readonly string[] {
+  if (part.type === 'tool-call') return [part.name, part.arguments];
+  if (part.type === 'reasoning') return [part.text ?? '', part.summary ?? ''];
+  return part.type === 'text' || part.type === 'refusal' ? [part.text] : [];
 }

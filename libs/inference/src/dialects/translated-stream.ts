@@ -64,10 +64,10 @@ export class TranslatedStream extends RelayedStream {
     if (event.type === 'start') this.upstreamId = event.upstreamId;
     else if (event.type === 'usage') this.#report(event);
     else if (event.type === 'finish') this.#finish(event);
-    const bytes = contentBytes(event);
-    if (bytes === null) return;
+    const texts = textsIn(event);
+    if (texts === null) return;
     this.isCommitted = true;
-    this.#meter.count(bytes);
+    for (const text of texts) this.#meter.text.addText(text);
     if (event.type === 'part-start' && event.kind === 'generated-image') this.#meter.countMedia(1);
   }
 
@@ -96,8 +96,8 @@ export class TranslatedStream extends RelayedStream {
     return this.#meter.left();
   }
 
-  protected override get contentBytes(): number {
-    return this.#meter.contentBytes;
+  protected override get writtenUnits(): number {
+    return this.#meter.text.units;
   }
 
   protected override finalBytes(bill: Bill): readonly Buffer[] {
@@ -109,30 +109,30 @@ export class TranslatedStream extends RelayedStream {
   }
 }
 
-/** How many bytes of an event a model wrote; null for an event in which it said nothing. */
-function contentBytes(event: AnswerEvent): number | null {
+/** What a model wrote in an event; null for an event in which it said nothing. */
+function textsIn(event: AnswerEvent): readonly string[] | null {
   switch (event.type) {
     case 'text-delta':
-      return Buffer.byteLength(event.text);
+      return [event.text];
     case 'reasoning-delta':
-      return thoughtBytes(event.delta);
+      return thoughtsIn(event.delta);
     case 'tool-arguments-delta':
-      return Buffer.byteLength(event.arguments);
+      return [event.arguments];
     case 'part-start':
-      return startBytes(event);
+      return textsAtStart(event);
     case 'annotation':
     case 'finish':
-      return 0;
+      return [];
     default:
       return null;
   }
 }
 
-function thoughtBytes({ text = '', summary = '' }: ReasoningDelta): number {
-  return Buffer.byteLength(text) + Buffer.byteLength(summary);
+function thoughtsIn({ text = '', summary = '' }: ReasoningDelta): readonly string[] {
+  return [text, summary];
 }
 
-function startBytes(event: Extract<AnswerEvent, { type: 'part-start' }>): number | null {
-  if (event.kind === 'tool-call') return Buffer.byteLength(event.name);
-  return event.kind === 'generated-image' ? 0 : null;
+function textsAtStart(event: Extract<AnswerEvent, { type: 'part-start' }>): readonly string[] | null {
+  if (event.kind === 'tool-call') return [event.name];
+  return event.kind === 'generated-image' ? [] : null;
 }

@@ -94,7 +94,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   if (error && !message.hasContent) throw errorAt(provider, message, error);
   if (!message.hasContent) throw brokenAnswer(provider, 'the answer has no content');
   const counts = { ...usage.counts, tools: message.tools };
-  const bill = billMessage(counts, message.contentBytes, context, 'estimated');
+  const bill = billMessage(counts, message.contentUnits, context, 'estimated');
   const set = { ...ownMembers(context), ...missingMembers(message, MESSAGE_MEMBERS) };
   if (usage.object === null) set['usage'] = messageUsageText(bill);
   const inner = usage.object === null ? [] : messageUsageEdits(usage.object, bill, USAGE_MEMBERS);

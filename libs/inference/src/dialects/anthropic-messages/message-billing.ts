@@ -1,4 +1,5 @@
-import { estimatePromptTokens, tokensOfBytes } from '../../model/estimate';
+import { estimatePromptTokens } from '../../model/estimate';
+import { tokensOfUnits } from '../../model/text-tokens';
 import type { UsageDetails } from '../../pricing/usage';
 import { contextLengthOf, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
@@ -27,10 +28,10 @@ export function usageIn(object: ScannedObject): ReportedMessageUsage {
   return { counts: countsOf(reported), object: scanMembersAt(cursor), details: usageDetails(reported) };
 }
 
-/** Settles and prices the usage of a message of which `contentBytes` have been seen. */
+/** Settles and prices the usage of a message of which `contentUnits`, sixteenths of a token, have been seen. */
 export function billMessage(
   counts: MessageCounts,
-  contentBytes: number,
+  contentUnits: number,
   context: AnswerContext,
   fallback: 'estimated' | 'partial',
 ): Bill {
@@ -38,7 +39,7 @@ export function billMessage(
     contextLength: contextLengthOf(context),
     estimate: () => ({
       promptTokens: estimatePromptTokens(context.requestBody),
-      completionTokens: tokensOfBytes(contentBytes),
+      completionTokens: tokensOfUnits(contentUnits),
     }),
     fallback,
   });

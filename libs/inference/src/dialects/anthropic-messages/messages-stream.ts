@@ -2,7 +2,7 @@ import type { AppError } from '@libs/errors';
 import { toFinishReason } from '../../model/finish-reason';
 import { ToolCounter, type ProviderTool } from '../../pricing/tool-uses';
 import { emptyUsage } from '../../pricing/usage';
-import { tokensOfBytes } from '../../model/estimate';
+import { TextCounter, tokensOfUnits } from '../../model/text-tokens';
 import type { UpstreamStream } from '../../wire/upstream-stream';
 import { ownMembers, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
@@ -61,7 +61,7 @@ export function eventOf(name: string, data: string): Buffer {
 export class MessagesStream extends RelayedStream {
   #hasStart = false;
   #counts: MessageCounts = NO_COUNTS;
-  #contentBytes = 0;
+  readonly #text = new TextCounter();
   readonly #tools = new ToolCounter();
   #bill: Bill | null = null;
   #hasDelta = false;
@@ -74,7 +74,7 @@ export class MessagesStream extends RelayedStream {
 
   protected override onEvent(data: Buffer, name: string | null): void {
     if (data.equals(DONE_WORD)) return;
-    const event = readMessageEvent(data, name);
+    const event = readMessageEvent(data, name, this.#text);
     if (event.type === 'error') this.#refuse(event);
     if (event.type === 'message_start') return this.#onStart(event);
     if (!this.#hasStart) {
@@ -113,7 +113,6 @@ export class MessagesStream extends RelayedStream {
   #pass(event: MessageEvent): void {
     if (event.type !== 'ping') this.isCommitted = true;
     else if (!this.isCommitted) return;
-    this.#contentBytes += event.contentBytes;
     if (event.tool !== null) this.#countTool(event.tool);
     this.#push(event, event.blockEdits);
   }
@@ -133,7 +132,7 @@ export class MessagesStream extends RelayedStream {
     }
     const { counts, object } = usageIn(event);
     this.#counts = mergedCounts(this.#counts, counts);
-    const bill = billMessage(this.#counts, this.#contentBytes, this.context, 'estimated');
+    const bill = billMessage(this.#counts, this.#text.units, this.context, 'estimated');
     this.#bill = bill;
     const usageEdits =
       object === null
@@ -158,19 +157,19 @@ export class MessagesStream extends RelayedStream {
   }
 
   protected override wholeBill(): Bill {
-    return this.#bill ?? billMessage(this.#counts, this.#contentBytes, this.context, 'estimated');
+    return this.#bill ?? billMessage(this.#counts, this.#text.units, this.context, 'estimated');
   }
 
   protected override partialBill(): Bill {
-    if (this.#bill === null && this.#contentBytes === 0) {
+    if (this.#bill === null && this.#text.units === 0) {
       const usage = emptyUsage('partial');
       return { usage, cost: priceOf(usage, this.context) };
     }
     const { usage, cost } =
       this.#bill ??
       billMessage(
-        { ...this.#counts, output: tokensOfBytes(this.#contentBytes) },
-        this.#contentBytes,
+        { ...this.#counts, output: tokensOfUnits(this.#text.units) },
+        this.#text.units,
         this.context,
         'partial',
       );
@@ -179,14 +178,14 @@ export class MessagesStream extends RelayedStream {
 
   protected override leftBill(): Bill {
     if (this.#bill !== null) return this.partialBill();
-    const seen = tokensOfBytes(this.#contentBytes);
+    const seen = tokensOfUnits(this.#text.units);
     const counts = { ...this.#counts, output: seen + hiddenTokens(this.context, seen) };
-    const { usage, cost } = billMessage(counts, this.#contentBytes, this.context, 'partial');
+    const { usage, cost } = billMessage(counts, this.#text.units, this.context, 'partial');
     return { usage: { ...usage, provenance: 'partial' }, cost };
   }
 
-  protected override get contentBytes(): number {
-    return this.#contentBytes;
+  protected override get writtenUnits(): number {
+    return this.#text.units;
   }
 
   protected override finalBytes(bill: Bill): readonly Buffer[] {

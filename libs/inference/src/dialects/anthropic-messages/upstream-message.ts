@@ -1,6 +1,7 @@
 import type { AppError } from '@libs/errors';
 import type { Provider } from '../../catalogue/catalogue';
 import { toolOfType } from '../../model/provider-tools';
+import { TextCounter } from '../../model/text-tokens';
 import { ToolCounter, type ProviderTool, type ToolUses } from '../../pricing/tool-uses';
 import { JsonCursor } from '../../json/json-cursor';
 import { MalformedJson } from '../../json/json-grammar';
@@ -15,8 +16,8 @@ export interface UpstreamMessage extends ScannedObject {
   readonly stopReason: string | null;
   /** Whether there is an array `content`. */
   readonly hasContent: boolean;
-  /** Bytes of text, thoughts and tool inputs. */
-  readonly contentBytes: number;
+  /** Text, thoughts and tool inputs, in sixteenths of a token. */
+  readonly contentUnits: number;
   /** Tools that the upstream ran; null: none. */
   readonly tools: ToolUses | null;
   /** What its blocks lack. */
@@ -31,56 +32,51 @@ export function readUpstreamMessage(cursor: JsonCursor): UpstreamMessage {
   const members: JsonMember[] = [];
   const contentEdits: ByteEdit[] = [];
   const counter = new ToolCounter();
-  const found = { id: null as string | null, stopReason: null as string | null, hasContent: false, contentBytes: 0 };
+  const text = new TextCounter();
+  const found = { id: null as string | null, stopReason: null as string | null, hasContent: false };
   cursor.readObject((key, keyStart) => {
     const valueStart = cursor.position;
     if (key === 'id') found.id = cursor.readStringOrNull();
     else if (key === 'stop_reason') found.stopReason = cursor.readStringOrNull();
     else if (key === 'content') {
       found.hasContent = cursor.isArray();
-      found.contentBytes = readBlocks(cursor, contentEdits, (tool) => counter.add(tool));
+      const reading = { edits: contentEdits, text, onTool: (tool: ProviderTool) => counter.add(tool) };
+      if (found.hasContent) cursor.readArray(() => readBlock(cursor, reading));
+      else cursor.skipValue();
     } else cursor.skipValue();
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
   });
   const tools = counter.uses ?? null;
-  return { ...found, bytes: cursor.bytes, members, closeBrace: cursor.position - 1, tools, contentEdits };
+  const closeBrace = cursor.position - 1;
+  return { ...found, bytes: cursor.bytes, members, closeBrace, contentUnits: text.units, tools, contentEdits };
 }
 
-function readBlocks(cursor: JsonCursor, edits: ByteEdit[], onTool: OnTool): number {
-  let bytes = 0;
-  if (!cursor.isArray()) cursor.skipValue();
-  else {
-    cursor.readArray(() => {
-      bytes += readBlock(cursor, edits, onTool);
-    });
-  }
-  return bytes;
+/** What reading a block adds to. */
+export interface BlockReading {
+  /** Gets the fields that the block lacks. */
+  readonly edits: ByteEdit[];
+  /** Counts what a model wrote. */
+  readonly text: TextCounter;
+  /** Called for a block that is a call of a provider tool. */
+  readonly onTool: (tool: ProviderTool) => void;
 }
 
-/** Called for a block that is a call of a provider tool. */
-type OnTool = (tool: ProviderTool) => void;
-
-/** Returns how many bytes of the block at the cursor a model wrote; adds its missing fields to `edits`. */
-export function readBlock(cursor: JsonCursor, edits: ByteEdit[], onTool: OnTool): number {
-  if (!cursor.isObject()) {
-    cursor.skipValue();
-    return 0;
-  }
+/** Reads the block at the cursor. */
+export function readBlock(cursor: JsonCursor, { edits, text, onTool }: BlockReading): void {
+  if (!cursor.isObject()) return cursor.skipValue();
   const members: JsonMember[] = [];
   let type: string | null = null;
   let name: string | null = null;
-  let written = 0;
   cursor.readObject((key, keyStart) => {
     const valueStart = cursor.position;
     if (key === 'type') type = cursor.readStringOrNull();
     else if (key === 'name') name = cursor.readStringOrNull();
-    else written += writtenIn(key, cursor);
+    else countWrittenIn(key, cursor, text);
     members.push({ key, keyStart, valueStart, valueEnd: cursor.position });
   });
   const tool = toolOfBlock(type, name);
   if (tool !== null) onTool(tool);
   edits.push(...blockEdits({ bytes: cursor.bytes, members, closeBrace: cursor.position - 1 }, type));
-  return written;
 }
 
 /** Returns the provider tool that a content block is a call of; null for other blocks. */
@@ -89,23 +85,17 @@ export function toolOfBlock(type: string | null, name: string | null): ProviderT
   return type === 'server_tool_use' && name !== null ? toolOfType(name) : null;
 }
 
-/** How much of the delta at the cursor a model wrote. */
-export function writtenBytes(cursor: JsonCursor): number {
-  let bytes = 0;
-  if (!cursor.isObject()) cursor.skipValue();
-  else {
-    cursor.readObject((key) => {
-      bytes += writtenIn(key, cursor);
-    });
-  }
-  return bytes;
+/** Counts what a model wrote of the delta at the cursor. */
+export function countWritten(cursor: JsonCursor, text: TextCounter): void {
+  if (cursor.isObject()) cursor.readObject((key) => countWrittenIn(key, cursor, text));
+  else cursor.skipValue();
 }
 
-function writtenIn(key: string, cursor: JsonCursor): number {
-  const isString = cursor.isString();
+function countWrittenIn(key: string, cursor: JsonCursor, text: TextCounter): void {
+  const quote = cursor.isString() ? 1 : 0;
   const start = cursor.position;
   cursor.skipValue();
-  return WRITTEN.has(key) ? cursor.position - start - (isString ? 2 : 0) : 0;
+  if (WRITTEN.has(key)) text.add(cursor.bytes, start + quote, cursor.position - quote);
 }
 
 /** The value of a member. Throws MalformedJson for text that only looks like JSON. */

@@ -203,8 +203,8 @@ describe(OpenAiResponsesStream.name, () => {
   it('estimates a usage that the upstream does not report', async () => {
     const events = [...ITEM_DONE, last('completed', { usage: undefined })];
     const { last: event, outcome } = await lastOf([sse(events)]);
-    expect(outcome.usage).toMatchObject({ provenance: 'estimated', completionTokens: 4 });
-    expect(event.response['usage']).toMatchObject({ output_tokens: 4 });
+    expect(outcome.usage).toMatchObject({ provenance: 'estimated', completionTokens: 6 });
+    expect(event.response['usage']).toMatchObject({ output_tokens: 6 });
   });
 
   it.each([3, null, 'x'])('numbers the events itself where the upstream counts from %j', async (from) => {

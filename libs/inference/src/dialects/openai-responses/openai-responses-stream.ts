@@ -36,7 +36,6 @@ interface Breakdown {
 export class OpenAiResponsesStream extends RelayedStream {
   readonly #rewriter: ResponseEventRewriter;
   readonly #meter: StreamMeter;
-  #countedBytes = 0;
   #openItems = 0;
   readonly #uses = new ToolItems();
   #last: StreamEvent | null = null;
@@ -60,12 +59,16 @@ export class OpenAiResponsesStream extends RelayedStream {
     if (event.type === null) return;
     if (event.type === 'response.failed') return this.#onError(complaintOf(event), event);
     if (WHOLE.has(event.type)) return this.#onLast(event);
-    this.#count(event.deltaBytes);
+    this.#count(event);
     if (event.type === 'response.output_item.added') this.#openItems += 1;
     else if (event.type === 'response.output_item.done') this.#openItems -= 1;
     if (this.#uses.note(event)) this.#meter.used(this.#uses.units);
     this.#commit(event);
     if (!this.isLeft) this.output.push(this.#rewriter.rewrite(event, null));
+  }
+
+  #count({ bytes, delta }: StreamEvent): void {
+    if (delta !== null) this.#meter.text.add(bytes, delta.valueStart + 1, delta.valueEnd - 1);
   }
 
   protected override onEnd(): void {
@@ -83,7 +86,7 @@ export class OpenAiResponsesStream extends RelayedStream {
     const { response } = event;
     if (response === null) throw this.broken('the last event has no response');
     this.#commit(event);
-    this.#count(response.contentBytes - this.#countedBytes);
+    this.#meter.text.raiseTo(response.contentUnits);
     this.#report(response);
     this.stop = finishOfResponse(response);
     this.#last = event;
@@ -113,12 +116,6 @@ export class OpenAiResponsesStream extends RelayedStream {
     });
   }
 
-  #count(bytes: number): void {
-    if (bytes <= 0) return;
-    this.#countedBytes += bytes;
-    this.#meter.count(bytes);
-  }
-
   protected override wholeBill(): Bill {
     return this.#breakdown ? this.#meter.partial() : this.#meter.whole();
   }
@@ -132,8 +129,8 @@ export class OpenAiResponsesStream extends RelayedStream {
     return this.#meter.left();
   }
 
-  protected override get contentBytes(): number {
-    return this.#meter.contentBytes;
+  protected override get writtenUnits(): number {
+    return this.#meter.text.units;
   }
 
   protected override finalBytes(bill: Bill): readonly Buffer[] {

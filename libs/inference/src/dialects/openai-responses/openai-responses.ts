@@ -55,7 +55,7 @@ function readAnswer(body: Buffer, context: AnswerContext): Answer {
   if (UNFINISHED.has(response.status ?? '')) throw brokenAnswer(provider, 'the answer is not finished');
   const { webSearches, tools, otherTurns } = response;
   const served = servedBy(context, response.serviceTier);
-  const seen = { ...NOTHING_SEEN, contentBytes: response.contentBytes };
+  const seen = { ...NOTHING_SEEN, contentUnits: response.contentUnits };
   const bill = billAnswer(response.usage?.counts ?? null, seen, served, 'estimated', {
     webSearches,
     tools,

@@ -10,8 +10,7 @@ export interface StreamEvent extends ScannedObject {
   /** Read for the events that begin or end a response. */
   readonly response: UpstreamResponse | null;
   readonly item: JsonMember | null;
-  /** Bytes of the member `delta`. */
-  readonly deltaBytes: number;
+  readonly delta: JsonMember | null;
   /** The event says that something went wrong, in whatever shape. */
   readonly isError: boolean;
 }
@@ -32,11 +31,11 @@ export function readStreamEvent(bytes: Buffer): StreamEvent {
     members.push(member);
     if (key === 'sequence_number') found.sequence = member;
     else if (key === 'item') found.item = member;
-    else if (key === 'delta') found.deltaBytes = member.valueEnd - valueStart - 2;
+    else if (key === 'delta') found.delta = member;
   });
   const closeBrace = cursor.position - 1;
   cursor.expectEnd();
-  const { type = null, sequence = null, response = null, item = null, deltaBytes = 0 } = found;
+  const { type = null, sequence = null, response = null, item = null, delta = null } = found;
   const isError = type === 'error' || type === 'response.error' || (type === null && hasError);
-  return { bytes, members, closeBrace, type, sequence, response, item, deltaBytes, isError };
+  return { bytes, members, closeBrace, type, sequence, response, item, delta, isError };
 }

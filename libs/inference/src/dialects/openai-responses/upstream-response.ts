@@ -1,3 +1,4 @@
+import { TextCounter } from '../../model/text-tokens';
 import type { FinishReason } from '../../model/finish-reason';
 import { ToolCounter, type ToolUses } from '../../pricing/tool-uses';
 import type { AnswerContext } from '../dialect';
@@ -27,8 +28,8 @@ export interface UpstreamResponse extends ScannedObject {
   /** Items of `output`; null when there is no such array. */
   readonly outputCount: number | null;
   readonly hasToolCalls: boolean;
-  /** Bytes of text, thoughts and tool arguments in `output`. */
-  readonly contentBytes: number;
+  /** Text, thoughts and tool arguments in `output`, in sixteenths of a token. */
+  readonly contentUnits: number;
   /** Searches of the web that the upstream made; pages that it opened are none. */
   readonly webSearches: number;
   /** Calls of provider tools that are not charged. */
@@ -60,9 +61,9 @@ class ResponseReader implements UpstreamResponse {
   serviceTier: string | null = null;
   outputCount: number | null = null;
   hasToolCalls = false;
-  contentBytes = 0;
   webSearches = 0;
   otherTurns = 0;
+  readonly #text = new TextCounter();
   readonly #tools = new ToolCounter();
   usage: ReportedUsage | null = null;
   error: JsonMember | null = null;
@@ -72,6 +73,10 @@ class ResponseReader implements UpstreamResponse {
   constructor(cursor: JsonCursor) {
     this.#cursor = cursor;
     this.bytes = cursor.bytes;
+  }
+
+  get contentUnits(): number {
+    return this.#text.units;
   }
 
   get tools(): ToolUses | undefined {
@@ -155,7 +160,7 @@ class ResponseReader implements UpstreamResponse {
       const isContent = CONTENT.has(key) && cursor.isString();
       const start = cursor.position;
       cursor.skipValue();
-      if (isContent) this.contentBytes += cursor.position - start - 2;
+      if (isContent) this.#text.add(this.bytes, start + 1, cursor.position - 1);
     }
   }
 }
