@@ -86,10 +86,11 @@ export const CHARGES_SQL = differences(
 /**
  * References of charges and sources written from transaction `$1` on that have no equal. One transaction writes both, so
  * an equal that is not found here either does not exist or was written by an older release; a lookup by id decides.
+ * Charges of emptied batches have no equal and would take the places of others.
  */
 export const CANDIDATES_SQL = `
   SELECT id, count(*) OVER ()::integer AS count FROM (${differences(
-    charges('t.written_in >= $1::bigint'),
+    charges(`t.written_in >= $1::bigint AND NOT ${IS_EMPTIED}`),
     `${calls('g.written_in >= $1::bigint')} UNION ALL ${results('r.written_in >= $1::bigint')}`,
   )}) d ORDER BY id LIMIT ${MOST_CANDIDATES}`;
 

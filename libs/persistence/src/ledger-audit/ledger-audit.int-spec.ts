@@ -7,6 +7,8 @@ import { OutboxRepository } from '../outbox/outbox.repository';
 import { atOnce, chargedBatch, chargedCall, chargedVideo, openTestDatabase, type OpenTestDatabase } from '../testing';
 import { LedgerAuditRepository, type LedgerAuditReport } from './ledger-audit.repository';
 
+type Charged = Awaited<ReturnType<typeof chargedBatch>>;
+
 const NOTHING = { count: 0, driftPicousd: 0n, findings: [] };
 
 describe(LedgerAuditRepository.name, () => {
@@ -287,6 +289,28 @@ describe(LedgerAuditRepository.name, () => {
       ]);
     }
     expect(await full()).toMatchObject(NOTHING);
+  });
+
+  it('names a new difference beside a large batch whose results its owner deleted', async () => {
+    await incremental();
+    const batches = [await chargedBatch(opened.database, 2), await chargedBatch(opened.database, 2)];
+    // Differences are looked up in the order of their ids.
+    const [removed, other] = batches.toSorted((one, two) => (one.id < two.id ? -1 : 1)) as [Charged, Charged];
+    await new BatchRemovalRepository(opened.database, new OutboxRepository(opened.database)).remove(
+      removed.id,
+      removed.owner,
+      false,
+    );
+    await run(
+      `INSERT INTO ledger_transfers (reference, kind, debit_account, credit_account, amount_usd)
+       SELECT left($1::text, -6) || lpad(n::text, 6, '0'), 'charge', 'org:' || $2, 'revenue', 0.01
+       FROM generate_series(100, 10199) n`,
+      [removed.generationIds[0]!, removed.owner.organizationId],
+    );
+    const tampered = other.generationIds[1]!;
+    await run('UPDATE batch_results SET cost_usd = cost_usd + 0.000001 WHERE generation_id = $1', [tampered]);
+    const { findings } = await incremental();
+    expect(findings.map(({ id }) => id)).toContain(tampered);
   });
 
   it('reports results that are gone before their time', async () => {
