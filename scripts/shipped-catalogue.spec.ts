@@ -75,6 +75,22 @@ describe('the catalogue that the repository ships', () => {
     for (const [charged, expected] of rates) expect(charged).toBe(expected);
   });
 
+  it('charges cached tokens in native batches as their providers do', () => {
+    const shares = new Map<string, Set<number>>();
+    for (const { endpoints } of catalogue.models()) {
+      for (const { provider, pricing, batchPricing } of endpoints) {
+        if (provider.batch !== 'native' || pricing.inputCacheRead === undefined) continue;
+        const cached = Number(batchPricing.inputCacheRead ?? batchPricing.prompt);
+        const whole = Number(batchPricing.inputCacheRead === undefined ? pricing.prompt : pricing.inputCacheRead);
+        shares.set(provider.slug, (shares.get(provider.slug) ?? new Set()).add(cached / whole));
+      }
+    }
+    const { 'google-ai-studio': google, groq, ...others } = Object.fromEntries(shares);
+    // Gemini charges a hit of its cache alike in and out of batches; Groq half of a token that is not cached.
+    expect([google, groq]).toEqual([new Set([1]), new Set([0.5])]);
+    for (const share of Object.values(others).flatMap((found) => [...found])) expect(share).toBeCloseTo(0.5, 2);
+  });
+
   it('lists no sampler for models that refuse it', () => {
     const listed = (slug: string) => catalogue.findModel(slug)?.supportedParameters;
     for (const version of ['opus-4.7', 'opus-4.8', 'opus-5', 'opus-5.5', 'sonnet-5', 'fable-5.1']) {

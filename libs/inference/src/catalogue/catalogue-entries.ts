@@ -4,6 +4,9 @@ import type { ListedPrices } from './listed-prices';
 /** How batches run on a provider: through its own batch API, line by line by us, or not at all. */
 export type BatchSupport = 'native' | 'managed' | 'none';
 
+/** What a cached token costs in a batch of the provider: half as others do, as outside of batches, or as one not cached. */
+export type BatchCacheReads = 'half' | 'full' | 'uncached';
+
 /** What happens to prompts at a provider, or at one endpoint of it. */
 export interface DataPolicy {
   readonly retainsPrompts: boolean;
@@ -24,6 +27,8 @@ export interface Provider {
   readonly regions: readonly string[];
   readonly dataPolicy: DataPolicy;
   readonly batch: BatchSupport;
+  /** `half` when absent. */
+  readonly batchCacheReads?: BatchCacheReads;
   /** Shared-capacity calls in flight per process. */
   readonly maxConcurrency: number;
   /** Patterns of hosts that callers' own keys may name beside those of the protocol. */

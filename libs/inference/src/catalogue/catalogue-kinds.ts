@@ -67,3 +67,7 @@ export const WEB_URL: Kind<string> = {
     return /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
   },
 };
+
+export const BATCH = oneOf(['managed', 'native', 'none']);
+
+export const BATCH_CACHE_READS = oneOf(['half', 'full', 'uncached']);

@@ -30,10 +30,13 @@ export function readOverrides(pricing: Mapping | null, apis: readonly Api[]): re
 }
 
 /** Overrides with each rate changed. */
-export function mapOverrides(overrides: readonly PriceOverride[], change: (rate: Rate) => Rate): PriceOverride[] {
+export function mapOverrides(
+  overrides: readonly PriceOverride[],
+  change: (name: string, rate: Rate) => Rate | null,
+): PriceOverride[] {
   return overrides.map((one) => {
-    const rates = Object.entries(one.rates).map(([name, rate]) => [name, change(rate)] as const);
-    return { ...one, rates: Object.fromEntries(rates) };
+    const rates = Object.entries(one.rates).map(([name, rate]) => [name, change(name, rate)] as const);
+    return { ...one, rates: Object.fromEntries(rates.filter(([, rate]) => rate !== null)) };
   });
 }
 

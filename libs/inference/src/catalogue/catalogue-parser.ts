@@ -55,6 +55,7 @@ const PROVIDER_MEMBERS = [
   'regions',
   'data_policy',
   'batch',
+  'batch_cache_reads',
   'max_concurrency',
   'own_key_hosts',
 ];
@@ -98,7 +99,6 @@ const UNKNOWN_PROVIDER: Provider = {
   batch: 'none',
   maxConcurrency: 1,
 };
-const BATCH = kinds.oneOf(['managed', 'native', 'none']);
 const API = kinds.oneOf(APIS);
 
 /** Reads and merges all files, or throws a CatalogueError that lists every problem of all of them. */
@@ -163,6 +163,7 @@ class Parser {
   }
 
   #readProvider(mapping: Mapping): Provider {
+    const batchCacheReads = mapping.member('batch_cache_reads').scalar(kinds.BATCH_CACHE_READS, 'half');
     const ownKeyHosts = mapping.member('own_key_hosts').scalars(kinds.HOST_PATTERN, []);
     const policy = mapping.member('data_policy').optionalMapping(['retains_prompts', 'trains_on_prompts', 'zdr']);
     return {
@@ -178,8 +179,9 @@ class Parser {
         trainsOnPrompts: policy?.member('trains_on_prompts').scalar(kinds.FLAG, true) ?? true,
         zdr: policy?.member('zdr').scalar(kinds.FLAG, false) ?? false,
       },
-      batch: mapping.member('batch').scalar(BATCH, 'managed'),
+      batch: mapping.member('batch').scalar(kinds.BATCH, 'managed'),
       maxConcurrency: mapping.member('max_concurrency').scalar(kinds.POSITIVE, DEFAULT_MAX_CONCURRENCY),
+      ...(batchCacheReads !== 'half' && { batchCacheReads }),
       ...(ownKeyHosts.length > 0 && { ownKeyHosts }),
     };
   }
@@ -224,7 +226,7 @@ class Parser {
       upstreamModel,
       quotaGroup: this.#readQuotaGroup(mapping.member('quota_group'), `${provider.slug} ${upstreamModel}`),
       apis,
-      ...readPrices(mapping, apis, provider.batch),
+      ...readPrices(mapping, apis, provider),
       contextLength: mapping.member('context_length').scalar(kinds.POSITIVE, model.contextLength),
       maxCompletionTokens: mapping.member('max_completion_tokens').scalar<number, null>(kinds.POSITIVE, null),
       quantization: mapping.member('quantization').scalar(kinds.WORD, 'unknown'),

@@ -1,7 +1,7 @@
 import { formatRate, type Rate } from '../pricing/money';
 import type { PriceList, PriceOverride } from '../pricing/price';
 import type { Located, Mapping } from './catalogue-document';
-import type { Api, BatchSupport } from './catalogue-entries';
+import type { Api, BatchSupport, Provider } from './catalogue-entries';
 import { listOverrides, mapOverrides, readOverrides } from './catalogue-overrides';
 import { readRate } from './catalogue-rates';
 import type { ListedPrices } from './listed-prices';
@@ -68,14 +68,15 @@ export interface EndpointPrices {
  * provider has a batch API (half a rate is rounded half up at 10^-18 USD) and the same elsewhere. Batch APIs
  * charge the same at every hour. Tools cost the same in a batch.
  */
-export function readPrices(endpoint: Mapping, apis: readonly Api[], batch: BatchSupport): EndpointPrices {
+export function readPrices(endpoint: Mapping, apis: readonly Api[], provider: BatchTerms): EndpointPrices {
+  const { batch } = provider;
   const place = endpoint.member('pricing');
   const tools = readToolRates(endpoint.member('tool_pricing'));
   const prices = withSearch(readList(place, apis), tools, place);
   if (!place.absent) requirePrices(place, prices.rates, apis);
   const batchPlace = endpoint.member('batch_pricing');
   const batchPrices = batchPlace.absent
-    ? defaultBatchPrices(prices, batch)
+    ? defaultBatchPrices(prices, provider)
     : readBatchPrices(batchPlace, prices, { apis, batch });
   return {
     pricing: toPriceList(prices, tools),
@@ -136,13 +137,27 @@ function readBatchPrices(
   return { rates: new Map([...rates, [FULL_PRICE_MEMBER, search]]), overrides };
 }
 
-function defaultBatchPrices({ rates, overrides }: Prices, batch: BatchSupport): Prices {
+type BatchTerms = Pick<Provider, 'batch' | 'batchCacheReads'>;
+
+/** Rates of tokens that a cache held. */
+const CACHE_READS = new Set<string>(['inputCacheRead', 'inputAudioCache']);
+
+function defaultBatchPrices({ rates, overrides }: Prices, { batch, batchCacheReads = 'half' }: BatchTerms): Prices {
   if (batch !== 'native') return { rates, overrides };
+  const inBatch = (name: string, rate: Rate): Rate | null => {
+    if (name === PRICE_MEMBERS[FULL_PRICE_MEMBER]) return rate;
+    if (!CACHE_READS.has(name) || batchCacheReads === 'half') return half(rate);
+    return batchCacheReads === 'full' ? rate : null;
+  };
   const ofAllHours = overrides.filter(({ utcStart }) => utcStart === undefined);
   return {
-    rates: new Map([...rates].map(([key, rate]) => [key, key === FULL_PRICE_MEMBER ? rate : half(rate)])),
-    overrides: mapOverrides(ofAllHours, half),
+    rates: new Map([...rates].flatMap(([key, rate]) => entryOf(key, inBatch(PRICE_MEMBERS[key] ?? key, rate)))),
+    overrides: mapOverrides(ofAllHours, inBatch),
   };
+}
+
+function entryOf(key: string, rate: Rate | null): readonly (readonly [string, Rate])[] {
+  return rate === null ? [] : [[key, rate]];
 }
 
 function half(rate: Rate): Rate {

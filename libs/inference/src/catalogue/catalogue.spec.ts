@@ -108,6 +108,22 @@ describe(parseCatalogue.name, () => {
     });
   });
 
+  it.each([
+    ['half', '0.00000001', '0.000000012'],
+    ['full', '0.00000002', '0.000000024'],
+    ['uncached', undefined, undefined],
+  ])('prices cached tokens of a native batch by batch_cache_reads: %s', (rule, read, longRead) => {
+    const long =
+      ', input_cache_read: "0.00000002", overrides: [{ min_prompt_tokens: 9, input_cache_read: "0.000000024" }] }';
+    const priced = WHOLE.replace('batch: native', `batch: native\n    batch_cache_reads: ${rule}`).replace(
+      /(pricing: \{[^}]*?)\s*\}/,
+      `$1${long}`,
+    );
+    const { batchPricing } = parse(priced).findModel('acme/small')!.endpoints[0]!;
+    const rates = [batchPricing.inputCacheRead, batchPricing.overrides?.[0]?.rates.inputCacheRead];
+    expect(rates).toEqual([read, longRead].map((rate) => rate && parseRate(rate)));
+  });
+
   it('keeps the price where batches are run line by line', () => {
     const [endpoint] = parse(WHOLE.replace('batch: native', 'batch: managed')).findModel('acme/small')!.endpoints;
     expect(endpoint?.batchPricing).toEqual(endpoint?.pricing);
