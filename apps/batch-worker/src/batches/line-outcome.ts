@@ -38,7 +38,12 @@ export function answered(
 /** What a line came to that was called off while its provider worked on it: it is charged, and has no answer. */
 export function calledOff(place: LinePlace, error: AppError, charge: Pick<LeftCall, 'usage' | 'cost'>): LineOutcome {
   const said = { type: 'batch_cancelled', message: CALLED_OFF, param: null, error_type: wireErrorType(error.code) };
-  return { ...refused(place, error), error: said, ...chargeOf(charge) };
+  return charged({ ...refused(place, error), error: said }, charge);
+}
+
+/** The same outcome, which now costs something. */
+export function charged(outcome: LineOutcome, charge: Pick<LeftCall, 'usage' | 'cost'>): LineOutcome {
+  return { ...outcome, ...chargeOf(charge) };
 }
 
 const CALLED_OFF = 'The batch was cancelled before this request came to a result';

@@ -15,13 +15,14 @@ import {
   type CredentialScope,
   type ExpectedOutput,
   type InferenceRequest,
+  type LeftCall,
   type UpstreamTimeouts,
 } from '@libs/inference';
 import type { ClaimedSegment, LineOutcome } from '@libs/persistence';
 import { apiOf, candidateOf } from './batch-candidate';
 import { BatchKeys } from './batch-keys';
 import type { HeldLine } from './held-segment';
-import { answered, calledOff, generationIdOf, refused, type LinePlace } from './line-outcome';
+import { answered, calledOff, charged, generationIdOf, refused, type LinePlace } from './line-outcome';
 import type { CallNews } from './lane-quotas';
 import { failureOf, unasked, type LineFailure } from './line-patience';
 
@@ -30,6 +31,8 @@ export type CallLimits = Pick<UpstreamTimeouts, 'headersMs' | 'totalMs'>;
 
 /** Of a line that all others wait for. */
 export const ALONE_LIMITS: CallLimits = { headersMs: 60_000, totalMs: 60_000 };
+
+type CallBounds = Pick<InferenceRequest, 'signal' | 'timeouts'>;
 
 export type LineResult =
   | { readonly kind: 'outcome'; readonly outcome: LineOutcome; readonly news: CallNews }
@@ -84,7 +87,7 @@ export class LineRunnerService {
     line: HeldLine,
     candidate: Candidate,
     { policies }: Principal,
-    bounds: Pick<InferenceRequest, 'signal' | 'timeouts'>,
+    bounds: CallBounds,
   ): Promise<LineResult> {
     const { claim } = line.segment;
     const place = placeOf(line);
@@ -104,7 +107,7 @@ export class LineRunnerService {
     } catch (thrown) {
       const error = AppError.from(thrown);
       const left = leftCallOf(error);
-      if (left !== null) return { kind: 'outcome', outcome: calledOff(place, error, left), news: SAYS_NOTHING };
+      if (left !== null) return unanswered(place, bounds, error, left);
       // A key of the caller's own that is refused may be mended while the batch is open.
       if (error.retryable || error.code === 'authentication') return failed(failureOf(line, error));
       const news = upstreamStatusOf(error) === null ? SAYS_NOTHING : REFUSED_BY_PROVIDER;
@@ -125,6 +128,12 @@ export class LineRunnerService {
 
 export function isAnswer(result: LineResult): boolean {
   return result.kind === 'outcome' && result.outcome.error === null;
+}
+
+/** The outcome of a call that its provider worked on and that has no answer. */
+function unanswered(place: LinePlace, bounds: CallBounds, error: AppError, left: LeftCall): LineResult {
+  const outcome = bounds.signal.aborted ? calledOff(place, error, left) : charged(refused(place, error), left);
+  return { kind: 'outcome', outcome, news: SAYS_NOTHING };
 }
 
 /** Whether a result is stored although its batch was called off: it is an answer, or costs something. */

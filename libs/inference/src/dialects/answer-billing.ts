@@ -4,7 +4,7 @@ import { emptyUsage, type Usage } from '../pricing/usage';
 import type { BilledUnits } from '../pricing/price';
 import { contextLengthOf, priceOf } from './billing';
 import type { AnswerContext } from './dialect';
-import { hiddenPictures, hiddenTokens } from './hidden-output';
+import { hiddenPictures, hiddenTokens, reservedTokens } from './hidden-output';
 import { MOST_TURNS, turnsOf } from './inner-turns';
 import { NO_COUNTS, settleUsage, whole, type ReportedCounts } from './openai-usage';
 import { servedBy } from './served-tier';
@@ -149,14 +149,15 @@ export class StreamMeter {
 
   /**
    * For a stream that its caller has left: the last report and what came since; else the prompt, what came, and what
-   * the model may have thought or painted unseen.
+   * the model may have thought or painted unseen, or where the answer `isWhole` all that the call has reserved.
    */
-  left(): Bill {
+  left(isWhole = false): Bill {
     const { counts } = this.#reported ?? { counts: NO_COUNTS };
     if (counts.completion !== null) return this.partial();
     const seen = { ...this.#seen, pictures: this.#pictures + hiddenPictures(this.context, this.#pictures) };
     const shown = countSeen(seen);
-    const completion = shown.completion + hiddenTokens(this.context, shown.completion);
+    const unseen = isWhole ? reservedTokens : hiddenTokens;
+    const completion = shown.completion + unseen(this.context, shown.completion);
     return this.#partial(withSeen(counts, { ...shown, completion }), seen);
   }
 

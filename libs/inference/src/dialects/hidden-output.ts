@@ -17,9 +17,14 @@ export function hiddenTokens(context: AnswerContext, seenTokens: number): number
   if (context.expected === undefined || !thinks(endpoint)) return 0;
   const expected = context.expected();
   if (!mayThink(endpoint, expected)) return 0;
-  const left = Math.max(0, heldOutputTokens(endpoint, expected) - seenTokens);
+  const left = reservedTokens(context, seenTokens);
   const { maxTokens } = expected.thinking;
   return maxTokens === null || !takesBudget(endpoint) ? left : Math.min(Math.max(maxTokens, LEAST_BUDGET), left);
+}
+
+/** Returns the output tokens that a call has reserved beyond those that came; 0 where that is not known. */
+export function reservedTokens({ expected, endpoint }: AnswerContext, seenTokens: number): number {
+  return expected === undefined ? 0 : Math.max(0, heldOutputTokens(endpoint, expected()) - seenTokens);
 }
 
 /**

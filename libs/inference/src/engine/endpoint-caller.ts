@@ -170,10 +170,17 @@ export class EndpointCaller {
     return { stream, losses };
   }
 
-  /** Returns the charge of a call whose caller left before anything came. */
-  leftCharge(api: CallableApi, candidate: Candidate, request: TimedRequest): LeftCharge {
+  /**
+   * Returns the charge of a call whose caller left before anything came.
+   *
+   * @param isWhole whether the provider has written all that it was asked for
+   */
+  leftCharge(api: CallableApi, candidate: Candidate, request: TimedRequest, isWhole: boolean): LeftCharge {
     const context = this.#contextOf(candidate, request);
-    return { ...(api === 'embeddings' ? leftEmbeddings(context) : new StreamMeter(context).left()), upstreamId: null };
+    return {
+      ...(api === 'embeddings' ? leftEmbeddings(context) : new StreamMeter(context).left(isWhole)),
+      upstreamId: null,
+    };
   }
 
   /** Says what the body of a turn stands for, so that nobody reads it in the caller's dialect. */

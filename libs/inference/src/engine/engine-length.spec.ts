@@ -2,6 +2,8 @@ import { callerSideOf } from '../dialects/dialect-pairs';
 import type { InferenceEngine } from './engine';
 import type { RoutedRequest } from './inference-call';
 import type { Api } from '../catalogue/catalogue';
+import { expectedOutputOf } from '../model/expected-output';
+import { leftCallOf } from './left-call';
 import { aModel, anEndpoint, anEngine, aProvider, FakeUpstream } from '../testing';
 
 const COMPLAINT = { error: { message: 'too long', type: 'invalid_request_error', code: 'context_length_exceeded' } };
@@ -97,5 +99,36 @@ describe('a prompt that the endpoint of a response finds too long', () => {
     await expect(engine.answer('responses', requestOf({ input: 'Hi' }))).rejects.toMatchObject({
       code: 'invalid_request',
     });
+  });
+});
+
+describe('an answer that is longer than can be read', () => {
+  it('is paid for in full, and asked of no other endpoint', async () => {
+    const upstream = await FakeUpstream.start();
+    upstream.behaviour = (response) => response.writeHead(200).end('x'.repeat(2_000));
+    const pricing = { prompt: 0n, completion: 1_000_000_000_000n };
+    const endpoints = ['one', 'two'].map((slug) =>
+      anEndpoint({
+        provider: aProvider({ slug, baseUrl: upstream.baseUrl, apiKeyEnv: null }),
+        apis: ['chat'],
+        pricing,
+      }),
+    );
+    const { engine, http } = anEngine([aModel({ endpoints })], {}, { largestBodyBytes: 1_000 });
+    const body = { model: 'acme/large', messages: [{ role: 'user', content: 'Hi' }], n: 4, max_tokens: 250 };
+    const thrown: unknown = await engine
+      .answer('chat', {
+        generationId: 'gen-1-abc',
+        model: 'acme/large',
+        body: Buffer.from(JSON.stringify(body)),
+        signal: new AbortController().signal,
+        expected: () => expectedOutputOf('chat', body),
+      })
+      .catch((error: unknown) => error);
+    expect(thrown).toMatchObject({ code: 'unprocessable', retryable: false });
+    expect(leftCallOf(thrown)?.usage).toMatchObject({ completionTokens: 1_000 });
+    expect(upstream.requests).toHaveLength(1);
+    await http.close();
+    await upstream.close();
   });
 });

@@ -13,6 +13,7 @@ import { callCancelled, isAbandoned } from '../model/cancellation';
 import { leftCallOf, noteLeftCall } from './left-call';
 import type { LeftCharge } from '../model/left-charge';
 import { CandidateQueue } from '../routing/candidate-queue';
+import { isOversized } from '../wire/oversized-answer';
 import { isUpstreamFault } from '../wire/upstream-fault';
 import { forbiddenByKeys, usableCandidates } from '../routing/keyed-candidates';
 import { failedOnRoute, noteAttempts } from '../routing/failed-route';
@@ -233,15 +234,17 @@ export class InferenceEngine {
     } catch (thrown) {
       const error = AppError.from(thrown);
       if (error.retryable) this.#failed(candidate, error);
-      if (isAbandoned(error)) noteLeftCall(error, candidate, () => this.#leftCharge(api, candidate, request));
+      if (isAbandoned(error) || isOversized(error)) {
+        noteLeftCall(error, candidate, () => this.#leftCharge(api, candidate, request, isOversized(error)));
+      }
       this.#calls.keys.note(candidate, request.scope ?? {}, error);
       return { attempt: attemptOf(api, candidate, error, clock() - startMs), error, value: null };
     }
   }
 
-  /** The charge of a call whose caller left before anything came. */
-  #leftCharge(api: RoutableApi, candidate: Candidate, request: TimedRequest): LeftCharge {
-    if (api !== 'transcription') return this.#caller.leftCharge(api, candidate, request);
+  /** The charge of a call whose caller left before anything came, or of whose answer nothing can be read. */
+  #leftCharge(api: RoutableApi, candidate: Candidate, request: TimedRequest, isWhole: boolean): LeftCharge {
+    if (api !== 'transcription') return this.#caller.leftCharge(api, candidate, request, isWhole);
     return this.#speech.leftCharge(candidate, request as TimedRequest & TranscriptionRequest);
   }
 

@@ -9,7 +9,8 @@ import { BodyCollector } from './body-collector';
 import type { ReplyBudget, ReplyHolder } from './reply-budget';
 import { headFlaw } from './request-head';
 import { withoutKey } from './scrub';
-import { brokenAnswer, heldBackTooLong } from './upstream-error';
+import { oversizedAnswer } from './oversized-answer';
+import { heldBackTooLong } from './upstream-error';
 import { isConnectionFault, upstreamFault } from './upstream-fault';
 
 /** A whole answer of any status. */
@@ -220,7 +221,7 @@ export class ReplyExchange extends Exchange implements ReplyHolder {
       if (this.options.budget?.take(this, chunk.length) === false) controller.pause();
       return;
     }
-    if (this.isSuccess) this.fail(brokenAnswer(this.options.provider, 'the body is too long'));
+    if (this.isSuccess) this.fail(oversizedAnswer(this.options.provider, this.options.largestBodyBytes));
     else this.#finish(true);
   }
 

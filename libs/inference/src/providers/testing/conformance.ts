@@ -225,7 +225,7 @@ export function describeConformance(protocol: string, api: keyof typeof SPEECHES
         write();
       };
       expect(await refusal(ask())).toMatchObject({
-        code: 'provider_unavailable',
+        code: 'unprocessable',
         internal: expect.stringContaining('too long'),
       });
       expect(await upstream.endings[0]).toBe(false);
