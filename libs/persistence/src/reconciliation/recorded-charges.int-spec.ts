@@ -144,6 +144,25 @@ describe(RecordedChargesRepository.name, () => {
     expect((await find()).usage.map(({ day, requests }) => [day, requests])).toEqual([[TODAY, '2']]);
   });
 
+  it('tells by its cost on whose key each line of a batch ran, whichever key the batch was accepted with', async () => {
+    const { id, number, generationIds } = await chargedBatch(opened.database, 3);
+    const run = (sql: string, values: readonly string[]) => opened.database.execute({ sql, values });
+    await run(
+      `UPDATE batches SET provider = 'maker', upstream_model = 'large-1', credential_id = gen_random_uuid() WHERE id = $1`,
+      [id],
+    );
+    // The first line ran on the caller's own key for a fee of 5 per cent; the second was called off before its answer.
+    await run(
+      `UPDATE batch_results SET cost_usd = (prompt_cost_usd + completion_cost_usd) / 20 WHERE generation_id = $1`,
+      [generationIds[0]!],
+    );
+    await run(`UPDATE batch_results SET body = NULL, error = '{}' WHERE batch_number = $1 AND generation_id = $2`, [
+      number.toString(),
+      generationIds[1]!,
+    ]);
+    expect((await find()).usage).toMatchObject([{ model: 'large-1', requests: '2', estimated: '1' }]);
+  });
+
   it('sums batch items, apart where the provider ran them as a batch', async () => {
     const batch = await chargedBatch(opened.database, 4, { lastNativeSeq: 1 });
     const own = `UPDATE batches SET provider = 'maker', upstream_model = 'large-1', credential_id = NULL WHERE id = $1`;

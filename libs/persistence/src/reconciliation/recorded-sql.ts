@@ -37,7 +37,11 @@ const CALLS = `
 /**
  * Each line says whether an order at the provider ran it, or the gateway ran it as a single call because the order was
  * taken back; rows from before that column are taken to be of the order that had the line. A line of an order counts
- * on the day of the order, a single call on the day on which it was charged.
+ * on the day of the order, a single call on the day on which it was charged. A line without an answer that was charged
+ * was called off.
+ *
+ * Whose key ran a line shows in its cost: on a caller's own it is a fee and not the sum of its parts. The key that the
+ * batch was accepted with may have been refused or deleted since, or another been added.
  */
 const LINES = `
   SELECT (coalesce(n.submitted_at, t.created_at, b.in_progress_at, b.created_at) AT TIME ZONE 'UTC')::date AS day,
@@ -45,13 +49,15 @@ const LINES = `
          r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cache_write_tokens,
          coalesce((r.usage_details->>'cacheWrite1hTokens')::bigint, 0) AS cache_write_1h_tokens, r.cost_usd,
          0::numeric AS tools_usd, coalesce((r.usage_details->>'webSearches')::bigint, 0) AS web_searches,
-         false AS is_estimated, 1::bigint AS requests
+         r.body IS NULL AS is_estimated, 1::bigint AS requests
   FROM batches b
-  JOIN batch_results r ON r.created_on = b.created_on AND r.batch_number = b.number AND r.body IS NOT NULL
+  JOIN batch_results r ON r.created_on = b.created_on AND r.batch_number = b.number
+    AND (r.body IS NOT NULL OR r.cost_usd > 0)
   LEFT JOIN native_batches n ON n.batch_number = b.number AND n.upstream_id IS NOT NULL
     AND r.seq BETWEEN n.first_seq AND n.last_seq AND r.is_native IS NOT FALSE
   LEFT JOIN ledger_transfers t ON t.reference = r.generation_id AND t.kind = 'charge' AND n.reference IS NULL
-  WHERE b.provider = $1 AND b.credential_id IS NULL
+  WHERE b.provider = $1 AND r.prompt_cost_usd + r.completion_cost_usd = r.cost_usd
+    AND (r.cost_usd > 0 OR b.credential_id IS NULL)
     AND b.created_on BETWEEN $2::date - 2 AND $3::date`;
 
 const VIDEOS = `
