@@ -3,7 +3,7 @@
 // of chaos, into a folder that nothing else starts from.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withoutFailpoints } from './failpoint-calls.cjs';
@@ -18,6 +18,8 @@ const configFiles = [
   'node_modules/typescript/package.json',
   'scripts/failpoint-calls.cjs',
 ];
+/** Files that the code beside them reads. */
+const assets = ['tools/sandbox-provider/src/media/film.mp4', 'tools/sandbox-provider/src/media/recording.wav'];
 /** What runs in production; the rest may speak of failpoints. */
 const productFolders = ['apps', 'libs', 'tools'];
 
@@ -90,6 +92,7 @@ if (tsc.status !== 0) {
   process.exit(1);
 }
 removeOutputsWithoutSource();
+for (const file of assets) copyFileSync(join(root, file), join(dist, file));
 writeLibAliases();
 if (!withFailpoints) removeFailpoints();
 if (!quiet) console.log(`Built in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);
