@@ -63,9 +63,8 @@ export {
   type BatchFilter,
   type BatchView,
 } from './batches/batch-views.repository';
-export { BatchWorkersRepository, type WorkerSpeed } from './batches/batch-workers.repository';
-export type { LaneSpeed } from './batches/batch-worker.entity';
-export type { BatchEnding, BatchStatus, UpstreamDeletion } from './batches/batch.entity';
+export { BatchWorkersRepository, type LaneSpeed, type WorkerSpeed } from './batches/batch-workers.repository';
+export type { BatchEnding, BatchStatus, UpstreamDeletion } from './batches/batch-status';
 export type { BatchLine } from './batches/select-lines';
 export { outcomeOfRow, type Outcome } from './commit-outcome';
 export type { ClaimRooms } from './claims/claim-rooms';
@@ -132,7 +131,7 @@ export {
   type VideoInReview,
 } from './videos/video-reviews.repository';
 export { VideoViewsRepository, type VideoView } from './videos/video-views.repository';
-export type { KeptVideo, VideoStatusName, VideoStep } from './videos/video.entity';
+export type { KeptVideo, VideoStatusName, VideoStep } from './videos/video-state';
 export { WebhookDeliveriesRepository } from './webhooks/webhook-deliveries.repository';
 export type {
   AttemptResult,
@@ -145,4 +144,4 @@ export * from './native-batches/native-batches.repository';
 export * from './native-batches/native-plans.repository';
 export * from './native-batches/native-segments.repository';
 export * from './native-batches/native-stopping.repository';
-export type { NativeBatchState } from './native-batches/native-batch.entity';
+export type { NativeBatchState } from './native-batches/native-batch';

@@ -7,7 +7,7 @@ import { storableText } from '../storable-text';
 import { BatchAnnouncementsRepository } from './batch-announcements.repository';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import { linesLostOf, sumResults, type BatchTotals, type ReportLoss } from './batch-totals';
-import type { BatchEnding, BatchStatus } from './batch.entity';
+import type { BatchEnding, BatchStatus } from './batch-status';
 
 /** A batch that is to end before its last line. */
 export interface StoppingBatch {
