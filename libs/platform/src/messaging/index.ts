@@ -4,7 +4,6 @@ export { UsedQuestions } from './used-questions';
 export { BrokerConnection, type BrokerConnectionOptions } from './broker-connection';
 export { consumeQueues, type ConsumeQueuesOptions, type HybridApp, type QueueConsumption } from './consume-queues';
 export { Handles, MessageContext } from './handles.decorator';
-export { ATTEMPT_HEADER, ERROR_CODE_HEADER } from './job-receiver';
 export { MessageBus } from './message-bus';
 export { MessagingModule, type MessagingModuleOptions } from './messaging.module';
 export { OutboxModule, type OutboxModuleOptions } from './outbox.module';
