@@ -124,16 +124,6 @@ export class BatchEndingsRepository {
     });
   }
 
-  /** Gives whoever winds the batch up more time: what runs elsewhere may take long to be called off. */
-  async extendStop(number: bigint, windUpMs: number): Promise<void> {
-    await this.database.execute({
-      name: 'batch-extend-stop',
-      sql: `UPDATE batches SET stop_by = now() + $2 * interval '1 millisecond'
-            WHERE number = $1 AND stop_by IS NOT NULL AND finalized_at IS NULL`,
-      values: [number, windUpMs],
-    });
-  }
-
   /** Returns batches that are to end before their last line, those that are due first, without `exceptIds`. */
   async findStopping(limit: number, exceptIds: readonly string[] = []): Promise<StoppingBatch[]> {
     const rows = await this.database.rows<StoppingRow>({

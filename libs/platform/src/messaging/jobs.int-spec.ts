@@ -5,19 +5,9 @@ import { IsString } from 'class-validator';
 import { job, Secret, type JobContract, type QueueSpec } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import { eventually, TestBroker, type TcpProxy, testIdentities } from '../testing';
-import {
-  consumeQueues,
-  Handles,
-  MessageBus,
-  MessagingModule,
-  OutboxModule,
-  OutboxRelay,
-  OutboxSource,
-  type OutboxDelay,
-  type OutboxMessage,
-  type OutboxState,
-  type QueueConsumption,
-} from '.';
+import { consumeQueues, Handles, MessageBus, MessagingModule, OutboxModule, OutboxRelay, OutboxSource } from '.';
+import type { QueueConsumption } from './consume-queues';
+import type { OutboxDelay, OutboxMessage, OutboxState } from './outbox-source';
 import { declareTopology, queueDeclarations } from './topology';
 
 class RunBatch {
