@@ -85,7 +85,7 @@ module.exports = {
     libImportsOnly(
       'failpoints',
       [],
-      'Failpoints are called from everywhere and are not there in production: nothing of the product may hang on them.',
+      'Failpoints are called from everywhere and do nothing in production: nothing of the product may hang on them.',
     ),
     libImportsOnly(
       'contracts',

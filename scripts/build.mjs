@@ -1,25 +1,16 @@
-// Builds everything into dist/: `tsc`, incrementally, and the aliases through which Node finds `@libs/…` there. What is
-// built there is the production form, without failpoints. `--failpoints` builds the form that has them, for the tests
-// of chaos, into a folder that nothing else starts from.
+// Builds everything into dist/: `tsc`, incrementally, and the aliases through which Node finds `@libs/…` there.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { withoutFailpoints } from './failpoint-calls.cjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
-const withFailpoints = process.argv.includes('--failpoints');
-const dist = join(root, withFailpoints ? '.sluice/failpoint-build' : 'dist');
+const dist = join(root, 'dist');
 const quiet = process.argv.includes('--quiet');
-const configFiles = [
-  'tsconfig.base.json',
-  'tsconfig.build.json',
-  'node_modules/typescript/package.json',
-  'scripts/failpoint-calls.cjs',
-];
-/** What runs in production; the rest may speak of failpoints. */
-const productFolders = ['apps', 'libs', 'tools'];
+const configFiles = ['tsconfig.base.json', 'tsconfig.build.json', 'node_modules/typescript/package.json'];
+/** Files that the code beside them reads. */
+const assets = ['tools/sandbox-provider/src/media/film.mp4', 'tools/sandbox-provider/src/media/recording.wav'];
 
 const readIfThere = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
 
@@ -51,19 +42,6 @@ function removeOutputsWithoutSource() {
   }
 }
 
-/** Whatever tsc has just written: what was stripped before has nothing left to strip. */
-function removeFailpoints() {
-  rmSync(join(dist, 'libs/failpoints'), { recursive: true, force: true });
-  rmSync(join(dist, 'node_modules/@libs/failpoints'), { recursive: true, force: true });
-  for (const folder of productFolders) {
-    for (const entry of readdirSync(join(dist, folder), { recursive: true, withFileTypes: true })) {
-      if (!entry.isFile() || !entry.name.endsWith('.js')) continue;
-      const file = join(entry.parentPath, entry.name);
-      writeIfOther(file, withoutFailpoints(readFileSync(file, 'utf8')));
-    }
-  }
-}
-
 /** `require('@libs/x')` from dist finds dist/libs/x: Node looks into dist/node_modules before the root's. */
 function writeLibAliases() {
   for (const lib of readdirSync(join(root, 'libs'))) {
@@ -78,18 +56,12 @@ function writeLibAliases() {
 const startedAt = performance.now();
 startAfreshWhenConfigChanged();
 const compiler = join(root, 'node_modules/typescript/bin/tsc');
-const places = ['--outDir', dist, '--tsBuildInfoFile', join(dist, '.tsbuildinfo')];
-// Tests start that form dozens of times, and Node reads the map of every file it loads.
-if (withFailpoints) places.push('--sourceMap', 'false');
-const tsc = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json', ...places], {
-  cwd: root,
-  encoding: 'utf8',
-});
+const tsc = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], { cwd: root, encoding: 'utf8' });
 if (tsc.status !== 0) {
   process.stderr.write(`${tsc.stdout}${tsc.stderr}\nThe build failed: the errors stand above.\n`);
   process.exit(1);
 }
 removeOutputsWithoutSource();
+for (const file of assets) copyFileSync(join(root, file), join(dist, file));
 writeLibAliases();
-if (!withFailpoints) removeFailpoints();
 if (!quiet) console.log(`Built in ${((performance.now() - startedAt) / 1000).toFixed(1)} s.`);

@@ -8,7 +8,7 @@ export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly
 
 const PROBE_TIMEOUT_MS = 5_000;
 
-/** Job queues are quorum queues with a message TTL. */
+/** Job queues dead-letter at least once. */
 const OLDEST_RABBIT = [3, 10] as const;
 const OLDEST_POSTGRES = 140_000;
 /** Scripts may read the server's clock and write, which older servers refuse. */

@@ -9,8 +9,9 @@ export interface ServiceKind {
   readonly variable: 'DATABASE_URL' | 'AMQP_URL' | 'REDIS_URL';
   /** Default port and default logins, in the order they are tried. */
   readonly defaultUrls: readonly string[];
-  /** Its port inside the containers of docker-compose.yml. */
+  /** Its port inside the containers of docker-compose.yml, and its URL with the login that it has there. */
   readonly containerPort: number;
+  readonly containerUrl: (address: string) => string;
   /** Its package on Debian and Ubuntu. */
   readonly debianPackage: string;
 }
@@ -24,6 +25,7 @@ export const SERVICE_KINDS: Readonly<Record<ServiceName, ServiceKind>> = {
       'postgres://postgres:postgres@127.0.0.1:5432/postgres',
     ],
     containerPort: 5432,
+    containerUrl: (address) => `postgres://postgres:dev-only@${address}/postgres`,
     debianPackage: 'postgresql',
   },
   rabbitmq: {
@@ -31,6 +33,7 @@ export const SERVICE_KINDS: Readonly<Record<ServiceName, ServiceKind>> = {
     variable: 'AMQP_URL',
     defaultUrls: ['amqp://guest:guest@127.0.0.1:5672'],
     containerPort: 5672,
+    containerUrl: (address) => `amqp://operator:dev-only@${address}`,
     debianPackage: 'rabbitmq-server',
   },
   redis: {
@@ -38,6 +41,7 @@ export const SERVICE_KINDS: Readonly<Record<ServiceName, ServiceKind>> = {
     variable: 'REDIS_URL',
     defaultUrls: ['redis://127.0.0.1:6379'],
     containerPort: 6379,
+    containerUrl: (address) => `redis://${address}`,
     debianPackage: 'redis-server',
   },
 };

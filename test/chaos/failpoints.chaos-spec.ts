@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
 import { FAILPOINTS, type Failpoint } from '@libs/failpoints';
 import { LedgerRepository } from '@libs/persistence';
 import { RECALLS } from '../support/billed-videos';
+import { dyingAt } from '../support/failpoint-deaths';
+import { entryOf } from '../support/installation-parts';
 import { BatchOrdeals } from '../support/ordeals/batch-ordeals';
 import { CallOrdeals } from '../support/ordeals/call-ordeals';
 import { CredentialOrdeals, newRingKey } from '../support/ordeals/credential-ordeals';
@@ -45,14 +46,14 @@ afterAll(() => stage?.stop(), BOOT_TIMEOUT_MS);
 
 jest.setTimeout(FULL ? 3_600_000 : 2 * END_MS);
 
-describe('an app of the build with failpoints', () => {
+describe('an app that is to die at a failpoint', () => {
   it('does not start with a failpoint that is none, and says what would be one', () => {
-    const { status, stdout } = spawnSync(process.execPath, [join(stage.build, 'apps/batch-worker/src/main.js')], {
-      env: { PATH: process.env.PATH, FAILPOINT: 'no-such-moment:kill9@1' },
+    const { status, stderr } = spawnSync(process.execPath, [entryOf('batch-worker')], {
+      env: { PATH: process.env.PATH, ...dyingAt('no-such-moment:kill9@1') },
       encoding: 'utf8',
     });
     expect(status).toBe(1);
-    expect(stdout).toContain('Boot failed: Bad environment: FAILPOINT must be NAME:kill9@PASS');
+    expect(stderr).toContain('Error: FAILPOINT must be NAME:kill9@PASS');
   });
 });
 

@@ -50,11 +50,11 @@ describe('users of the broker', () => {
   });
 
   it('declare, read and delete only the job queues of their own', () => {
-    const jobs = ['batch-jobs', 'batch-jobs.dead', 'video-jobs', 'video-jobs.retry.1000', 'webhook-jobs'];
+    const jobs = ['batch-jobs', 'batch-jobs.dead', 'video-jobs', 'video-jobs.dead', 'webhook-jobs'];
     const held = (party: PartyName): string[] =>
       jobs.filter((name) => regexes(party).configure.test(name) || regexes(party).read.test(name));
     expect(held('batch-worker')).toEqual(['batch-jobs', 'batch-jobs.dead']);
-    expect(held('video-worker')).toEqual(['video-jobs', 'video-jobs.retry.1000', 'webhook-jobs']);
+    expect(held('video-worker')).toEqual(['video-jobs', 'video-jobs.dead', 'webhook-jobs']);
     for (const party of ['gateway', 'auth', 'credentials', 'cli'] as const) expect(held(party)).toEqual([]);
     const feeds = ['changes.access', 'changes.credentials'];
     const declared = (party: PartyName): string[] => feeds.filter((name) => regexes(party).configure.test(name));

@@ -59,7 +59,7 @@ describe('Dockerfile', () => {
     expect(production).not.toContain('--omit=optional');
   });
 
-  it('builds the production form, the one without failpoints, and takes nothing else along', () => {
+  it('builds once, and takes nothing but the compiled programs along', () => {
     const builds = valuesOf(instructions, 'RUN').filter((rest) => rest.includes('build'));
     expect(builds).toEqual(['node scripts/build.mjs']);
     const copies = valuesOf(finalStage, 'COPY').filter((rest) => rest.startsWith('--from=build'));

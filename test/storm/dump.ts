@@ -73,8 +73,8 @@ async function booksOf(database: Database, history: StormHistory): Promise<Map<s
 }
 
 function queueNames(): string[] {
-  return Object.values<QueueSpec>(queues).flatMap(({ name, kind, retryTiersMs = [] }) =>
-    kind === 'call' ? [name] : [name, `${name}.dead`, ...retryTiersMs.map((ms) => `${name}.retry.${ms}`)],
+  return Object.values<QueueSpec>(queues).flatMap(({ name, kind }) =>
+    kind === 'call' ? [name] : [name, `${name}.dead`],
   );
 }
 

@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Failpoint } from '@libs/failpoints';
-import { root } from '../../scripts/checkout';
 import { eventually } from './eventually';
 import type { AppName, Installation } from './installation';
 
@@ -18,12 +16,9 @@ const LEASES: Readonly<Partial<Record<AppName, readonly string[]>>> = {
   ),
 };
 
-/** Builds the form of the apps that has failpoints; seconds, or a moment when nothing changed. @returns its folder */
-export function buildWithFailpoints(): string {
-  const args = [join(root, 'scripts/build.mjs'), '--failpoints', '--quiet'];
-  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`there is no build with failpoints:\n${stderr}`);
-  return join(root, '.sluice/failpoint-build');
+/** The environment of an app that kills itself at a failpoint, given as `NAME:kill9@PASS`. */
+export function dyingAt(failpoint: string): Readonly<Record<string, string>> {
+  return { FAILPOINT: failpoint, NODE_OPTIONS: `--require=${join(__dirname, 'die-at-failpoint.cjs')}` };
 }
 
 export interface Death {
@@ -48,7 +43,7 @@ export class FailpointDeaths {
    * minute had passed, and it comes back to meet the next. At the end it lives, without a failpoint.
    */
   async die(app: AppName, deaths: readonly Death[], environment: Readonly<Record<string, string>> = {}): Promise<void> {
-    const doomed = deaths.map(({ point, pass }) => ({ ...environment, FAILPOINT: `${point}:kill9@${pass}` }));
+    const doomed = deaths.map(({ point, pass }) => ({ ...environment, ...dyingAt(`${point}:kill9@${pass}`) }));
     await this.installation.stopApp(app);
     await this.installation.startApp(app, app, [...doomed, environment]);
     for (const [index, { load }] of deaths.entries()) {

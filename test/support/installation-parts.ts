@@ -28,8 +28,6 @@ export interface InstallationOptions {
   readonly environmentOf?: Readonly<Partial<Record<AppName, Readonly<Record<string, string>>>>>;
   /** Something to stand between the apps and a service: takes the service's URL, gives the one for the apps. */
   readonly between?: (url: string) => Promise<string>;
-  /** Where the apps were built. Default: `dist`, the production form. */
-  readonly build?: string;
 }
 
 export interface Seed {
@@ -69,8 +67,7 @@ export async function startPlaces(folder: string): Promise<{ broker: Installatio
   }
 }
 
-export const entryOf = ({ build = join(root, 'dist') }: InstallationOptions, app: AppName): string =>
-  join(build, 'apps', app, 'src/main.js');
+export const entryOf = (app: AppName): string => join(root, 'dist/apps', app, 'src/main.js');
 
 /** Deletes every key of Redis that begins with the prefix. */
 export async function forgetRedisKeys(prefix: string): Promise<void> {

@@ -81,7 +81,7 @@ export class Installation {
 
   /** Resolves when every app is ready and the demo workspace is there. @throws Error with the last log lines */
   static async start(options: InstallationOptions): Promise<Installation> {
-    const missing = appsOf(options).filter((name) => !existsSync(entryOf(options, name)));
+    const missing = appsOf(options).filter((name) => !existsSync(entryOf(name)));
     if (missing.length > 0) throw new Error(`not built: ${missing.join(', ')}; npm run build does it`);
     const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
     writeFileSync(join(folder, 'catalogue.yaml'), options.catalogue);
@@ -256,7 +256,7 @@ export class Installation {
       const log = new AppLog({ name, file: join(this.folder, `${name}.log`), say: () => undefined });
       const common = { LISTEN_ADDRESS: '127.0.0.1', ...this.#environmentOf(app), HEALTH_PORT: String(healthPort) };
       const environment: Record<string, string> = { ...common, ...lives[0] };
-      const spec = { name, entry: entryOf(this.options, app), folder: root, environment };
+      const spec = { name, entry: entryOf(app), folder: root, environment };
       const onChange = ({ deaths }: SupervisedApp, event: 'started' | 'died'): void => {
         if (event === 'died') replaceAll(environment, { ...common, ...(lives[deaths] ?? lives.at(-1)) });
       };

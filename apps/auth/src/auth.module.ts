@@ -15,7 +15,6 @@ import { AuthorizationCodeEntity } from './oauth/authorization-code.entity';
 import { AuthorizationCodesConsumer } from './oauth/authorization-codes.consumer';
 import { AuthorizationCodesRepository } from './oauth/authorization-codes.repository';
 import { AuthorizationCodesService } from './oauth/authorization-codes.service';
-import { ConsentSessionEntity } from './oauth/consent-session.entity';
 import { ConsentSessionsConsumer } from './oauth/consent-sessions.consumer';
 import { ConsentSessionsRepository } from './oauth/consent-sessions.repository';
 import { ConsentSessionsService } from './oauth/consent-sessions.service';
@@ -38,7 +37,6 @@ import { PoliciesConsumer } from './workload-identity/policies.consumer';
 import { PoliciesRepository } from './workload-identity/policies.repository';
 import { PoliciesService } from './workload-identity/policies.service';
 import { TokenExchangeService } from './tokens/token-exchange.service';
-import { UsedTokenIdEntity } from './workload-identity/used-token-id.entity';
 import { UsedTokenIdsRepository } from './workload-identity/used-token-ids.repository';
 import { BudgetsConsumer } from './workspaces/budgets.consumer';
 import { BudgetsRepository } from './workspaces/budgets.repository';
@@ -63,10 +61,8 @@ const entities = [
   WorkspaceMemberEntity,
   OauthAppEntity,
   AuthorizationCodeEntity,
-  ConsentSessionEntity,
   IdentityIssuerEntity,
   FederationPolicyEntity,
-  UsedTokenIdEntity,
 ];
 
 /** Who is calling: organizations, their workspaces and keys, and who may get a key or act as one. */

@@ -10,7 +10,6 @@ import { CredentialsRepository } from './vault/credentials.repository';
 import { CredentialsService } from './vault/credentials.service';
 import { EnvelopeCipher } from './vault/envelope-cipher';
 import { IntakeKeys } from './vault/intake-keys';
-import { IntakeSeedEntity } from './vault/intake-seed.entity';
 import { IntakeSeeds } from './vault/intake-seeds';
 import { parseKeyRing } from './vault/key-ring';
 import { KeyWrapper } from './key-services/key-wrapper';
@@ -23,7 +22,6 @@ import { RewrappingService } from './vault/rewrapping.service';
 import { SealedCredentialsRepository } from './vault/sealed-credentials.repository';
 import { TenancyService } from './vault/tenancy.service';
 import { VaultConsumer } from './vault/vault.consumer';
-import { WebhookSecretEntity } from './webhook-secrets/webhook-secret.entity';
 import { WebhookSecretsConsumer } from './webhook-secrets/webhook-secrets.consumer';
 import { WebhookSecretsRepository } from './webhook-secrets/webhook-secrets.repository';
 import { WebhookSecretsService } from './webhook-secrets/webhook-secrets.service';
@@ -57,7 +55,7 @@ export class CredentialsModule implements OnModuleInit {
         PersistenceModule.forRoot({
           databaseUrl: env.DATABASE_URL,
           applicationName: APP,
-          entities: [CredentialEntity, IntakeSeedEntity, WebhookSecretEntity],
+          entities: [CredentialEntity],
         }),
         MessagingModule.forRoot({ amqpUrl: env.AMQP_URL, identity: BrokerIdentity.from(APP, env), serviceName: APP }),
         FeedSourceModule,

@@ -1,19 +1,27 @@
+// Messages and bodies whole; of all other files what is imported from outside.
 export { JobPayload } from './messages/job-payload';
-export { call, job, type CallContract, type Contract, type JobContract, type MessageClass } from './messages/contract';
+export { call, job, type CallContract, type Contract, type JobContract } from './messages/contract';
 export { newBrokerKeys, type BrokerKeys } from './messages/broker-keys';
 export { APP_NAMES, PARTY_NAMES, type AppName, type PartyName } from './messages/parties';
 export { JOB_SENDERS, queues, type QueueSpec } from './messages/queues';
 export { allContracts } from './messages/all-contracts';
 export * from './audit/audit.dto';
 export { BYOK_PROVIDERS } from './credentials/byok-providers';
-export * from './credentials/credential-rules';
+export { CREDENTIAL_REGIONS, type CredentialRegion } from './credentials/credential-rules';
 export * from './credentials/credentials.dto';
 export * from './credentials/credentials.messages';
-export * from './credentials/key-places';
+export {
+  AWS_REGION,
+  GOOGLE_LOCATION,
+  GOOGLE_PROJECT,
+  AZURE_RESOURCE,
+  AZURE_DEPLOYMENT,
+  readAzureEndpoint,
+} from './credentials/key-places';
 export * from './credentials/sealing-purposes';
 export * from './credentials/vault.messages';
 export * from './feeds/feeds.messages';
-export * from './keys/api-key-format';
+export { mintApiKey, readApiKeyKind, hashApiKey, labelApiKey, type ApiKeyKind } from './keys/api-key-format';
 export { Secret } from './secret';
 export * from './keys/key-rotation.messages';
 export * from './keys/keys.dto';
@@ -24,11 +32,10 @@ export * from './oauth/authorization-codes.dto';
 export * from './oauth/authorization-codes.messages';
 export * from './oauth/consent-sessions.messages';
 export { callbackHost } from './oauth/callback-url';
-export * from './oauth/pkce';
-export * from './models/list-models.dto';
-export * from './organizations/member-rules';
+export { CHALLENGE_METHODS, challengeOf, storedChallenge, type ChallengeMethod } from './oauth/pkce';
+export { ListModelsQueryDto, MODEL_WISHES, type ModelOrder } from './models/list-models.dto';
 export * from './organizations/organizations.messages';
-export * from './organizations/page.dto';
+export { PageQueryDto, readPage } from './organizations/page.dto';
 export * from './tokens/tokens.messages';
 export * from './workload-identity/issuers.dto';
 export * from './workload-identity/issuers.messages';
@@ -47,19 +54,19 @@ export * from './batches/batch-object';
 export * from './batches/batches.messages';
 export * from './webhooks/webhook-secrets.messages';
 export * from './webhooks/webhooks.messages';
-export { dayOfId, mintId, numberedId, readNumberedId, type IdKind, type NumberedPiece } from './ids';
+export { dayOfId, mintId, numberedId, readNumberedId, type NumberedPiece } from './ids';
 export { ChatCompletionDto } from './chat-completions/chat-completions.dto';
 export { EmbeddingsDto } from './embeddings/embeddings.dto';
 export { countEmbeddingsInputs } from './embeddings/embeddings-input';
 export { MessagesDto } from './messages-api/messages.dto';
 export { findBodyLinkProblem, isLinkMember, isTextMember } from './links/body-links';
-export { findInBody, type FoundMember, type MemberJudge } from './links/body-walk';
+export { findInBody } from './links/body-walk';
 export { isCloudStorageLink } from './links/media-links';
 export { PROVIDER_TOOLS } from './responses/responses-tools';
 export { ResponsesDto } from './responses/responses.dto';
-export * from './routing/routing-policy';
-export { TranscriptionDto, TranscriptionJsonDto, type InputAudioDto } from './transcriptions/transcriptions.dto';
+export { allowedDataRegions, type RoutingPolicy, type OwnedPolicy } from './routing/routing-policy';
+export { TranscriptionDto, TranscriptionJsonDto } from './transcriptions/transcriptions.dto';
 export type { PercentileCutoffs, PriceLimit, ProviderPreferences } from './routing/provider-preferences';
-export { ASPECT_RATIOS, VIDEO_RESOLUTIONS, type FrameImage, type InputReference } from './videos/video-members';
+export type { FrameImage, InputReference } from './videos/video-members';
 export { VIDEO_ID, VideoDto } from './videos/videos.dto';
 export * from './videos/videos.messages';

@@ -1,2 +1,2 @@
 export { FAILPOINTS, type Failpoint } from './failpoint-names';
-export { armFailpoint, failpoint } from './failpoint';
+export { failpoint } from './failpoint';

@@ -1,31 +1,10 @@
 import type { ClientBase } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { AuditEntryEntity } from './audit/audit-entry.entity';
-import { BatchEntity } from './batches/batch.entity';
-import { BatchLineEntity } from './batches/batch-line.entity';
-import { BatchResultEntity } from './batches/batch-result.entity';
-import { BatchSegmentEntity } from './batches/batch-segment.entity';
-import { BatchWorkerEntity } from './batches/batch-worker.entity';
-import { GenerationContentEntity } from './generations/generation-content.entity';
-import { GenerationEntity } from './generations/generation.entity';
-import { LedgerAuditEntity } from './ledger-audit/ledger-audit.entity';
-import { LedgerAuditTotalEntity } from './ledger-audit/ledger-audit-total.entity';
-import { LedgerAccountEntity } from './ledger/ledger-account.entity';
-import { LedgerHoldEntity } from './ledger/ledger-hold.entity';
-import { LedgerByokMonthEntity } from './ledger/ledger-byok-month.entity';
-import { LedgerKeyDayEntity } from './ledger/ledger-key-day.entity';
-import { LedgerKeyEntity } from './ledger/ledger-key.entity';
-import { LedgerTransferEntity } from './ledger/ledger-transfer.entity';
-import { LedgerWorkspaceEntity } from './ledger/ledger-workspace.entity';
 import { migrations } from './migrations';
-import { NativeBatchEntity } from './native-batches/native-batch.entity';
-import { OutboxEntity } from './outbox/outbox.entity';
 import { TENANT_ROLES } from './rights/app-roles';
 import { endWhenSilent } from './silence';
-import { TaskRunEntity } from './task-run.entity';
 import { prepareSql } from './tenants/tenant';
-import { VideoEntity } from './videos/video.entity';
-import { WebhookDeliveryEntity } from './webhooks/webhook-delivery.entity';
 
 export type EntityClass = new () => object;
 
@@ -45,31 +24,6 @@ export interface PersistenceOptions {
   /** Told of connections that died while idle, for the log. */
   readonly onPoolError?: (error: Error) => void;
 }
-
-const sharedEntities = [
-  AuditEntryEntity,
-  BatchEntity,
-  BatchLineEntity,
-  BatchSegmentEntity,
-  BatchResultEntity,
-  BatchWorkerEntity,
-  GenerationEntity,
-  GenerationContentEntity,
-  LedgerAccountEntity,
-  LedgerAuditEntity,
-  LedgerAuditTotalEntity,
-  LedgerHoldEntity,
-  LedgerByokMonthEntity,
-  LedgerKeyDayEntity,
-  LedgerKeyEntity,
-  LedgerTransferEntity,
-  LedgerWorkspaceEntity,
-  NativeBatchEntity,
-  OutboxEntity,
-  TaskRunEntity,
-  VideoEntity,
-  WebhookDeliveryEntity,
-];
 
 const PREPARE = prepareSql(TENANT_ROLES);
 
@@ -95,7 +49,7 @@ export function dataSourceOptions(options: PersistenceOptions): DataSourceOption
   return {
     type: 'postgres',
     url: options.url,
-    entities: [...sharedEntities, ...(options.entities ?? [])],
+    entities: [AuditEntryEntity, ...(options.entities ?? [])],
     migrations,
     migrationsTransactionMode: 'each',
     poolSize: options.poolSize ?? 10,

@@ -1,44 +1,31 @@
 export { AuditRepository, type AuditFilter, type BegunAuditEntry, type NewAuditEntry } from './audit/audit.repository';
-export { BatchChecksRepository, type BatchCheckPage, type BatchFinding } from './batches/batch-checks.repository';
-export type { BatchProblem, BatchProblemKind } from './batches/batch-figures';
+export { BatchChecksRepository, type BatchFinding } from './batches/batch-checks.repository';
 export { UsedQuestionsRepository } from './questions/used-questions.repository';
 export { BatchLineEncoder } from './batches/batch-line-encoder';
 export {
   BatchIntakeRepository,
   SubmittedBefore,
-  type BatchAcceptance,
   type BatchIdempotency,
   type BatchKey,
   type BatchOwner,
   type SegmentRange,
 } from './batches/batch-intake.repository';
 export { BatchLinesRepository } from './batches/batch-lines.repository';
-export {
-  BatchResultPagesRepository,
-  RESULT_FIELD,
-  type ResultRange,
-  type ResultsOf,
-} from './batches/batch-result-pages.repository';
-export { BatchFundsRepository, type LinesToReserve, type ReservationVerdict } from './batches/batch-funds.repository';
+export { BatchResultPagesRepository, RESULT_FIELD } from './batches/batch-result-pages.repository';
+export { BatchFundsRepository } from './batches/batch-funds.repository';
 export {
   BatchResultsRepository,
   type LineError,
   type LineOutcome,
   type StoreReport,
 } from './batches/batch-results.repository';
-export {
-  BatchEndingsRepository,
-  WIND_UP_MS,
-  type CancelAnswer,
-  type StoppingBatch,
-} from './batches/batch-endings.repository';
-export type { BatchLane, BatchQuote, CostBasis, FinishBasis, StoredQuote } from './batches/batch-quote';
+export { BatchEndingsRepository, type StoppingBatch } from './batches/batch-endings.repository';
+export type { BatchLane, BatchQuote, StoredQuote } from './batches/batch-quote';
 export {
   BatchQuotesRepository,
   type BatchKind,
   type QuotedBatch,
   type QuoteOutcome,
-  type QuoteVerdict,
 } from './batches/batch-quotes.repository';
 export { BatchRemovalRepository, type RemovalAnswer } from './batches/batch-removal.repository';
 export {
@@ -55,23 +42,15 @@ export {
   type BatchLineContent,
   type BatchLineView,
 } from './batches/batch-line-views.repository';
-export type { BatchTotals, ReportLoss, SummedIteration } from './batches/batch-totals';
-export type { LineIteration, LineUsageDetails } from './batches/line-usage';
-export {
-  BatchViewsRepository,
-  RETENTION_DAYS,
-  type BatchFilter,
-  type BatchView,
-} from './batches/batch-views.repository';
-export { BatchWorkersRepository, type WorkerSpeed } from './batches/batch-workers.repository';
-export type { LaneSpeed } from './batches/batch-worker.entity';
-export type { BatchEnding, BatchStatus, UpstreamDeletion } from './batches/batch.entity';
+export type { BatchTotals, SummedIteration } from './batches/batch-totals';
+export type { LineUsageDetails } from './batches/line-usage';
+export { BatchViewsRepository, type BatchFilter, type BatchView } from './batches/batch-views.repository';
+export { BatchWorkersRepository, type LaneSpeed, type WorkerSpeed } from './batches/batch-workers.repository';
 export type { BatchLine } from './batches/select-lines';
-export { outcomeOfRow, type Outcome } from './commit-outcome';
-export type { ClaimRooms } from './claims/claim-rooms';
+export { outcomeOfRow } from './commit-outcome';
 export { CopyRow } from './copy-row';
-export { createDataSource, type EntityClass, type PersistenceOptions } from './data-source';
-export { Database, Session, sqlStateOf, type SqlStatement } from './database';
+export { createDataSource } from './data-source';
+export { Database, Session, sqlStateOf } from './database';
 export { FeedsRepository } from './feeds/feeds.repository';
 export {
   GenerationContentsRepository,
@@ -88,61 +67,48 @@ export type {
 } from './generations/generation-records';
 export { GenerationsRepository, type GenerationView, type OpeningVerdict } from './generations/generations.repository';
 export { LastUses } from './last-uses/last-uses';
-export { LastUsesRepository, type LastUse } from './last-uses/last-uses.repository';
+export { LastUsesRepository } from './last-uses/last-uses.repository';
 export {
   LedgerAuditRepository,
   type LastLedgerAudit,
   type LedgerAuditReport,
 } from './ledger-audit/ledger-audit.repository';
 export type { LedgerFinding } from './ledger-audit/ledger-finding';
-export { LedgerHoldsRepository, type HoldRelease, type OrphanHold } from './ledger/ledger-holds.repository';
-export { LedgerRepository, organizationAccount, type HoldRequest } from './ledger/ledger.repository';
+export { LedgerHoldsRepository } from './ledger/ledger-holds.repository';
+export { LedgerRepository } from './ledger/ledger.repository';
 export { OperatorTopUpsRepository } from './ledger/operator-top-ups.repository';
 export type { KeyLimit, SpendingLimit } from './ledger/key-limit';
 export { countsByok, keyLimitOf } from './ledger/key-limit-of';
 export type { Spender } from './ledger/room-to-spend';
 export type { HoldRefusal } from './ledger/set-aside';
 export { migrate } from './migrate';
-export { parseAppLogins, type AppLogin } from './rights/app-logins';
+export { parseAppLogins } from './rights/app-logins';
 export { OutboxRepository } from './outbox/outbox.repository';
-export { PersistenceModule, type PersistenceModuleOptions } from './persistence.module';
+export { PersistenceModule } from './persistence.module';
 export { PARTITIONED_TABLES, PartitionsRepository, type PartitionedTable } from './partitions.repository';
 export {
   RecordedChargesRepository,
   type CountedDay,
   type DayRange,
-  type LongPrompts,
   type RecordedDay,
   type RecordedWork,
 } from './reconciliation/recorded-charges.repository';
 export { StaleUploadsRepository } from './batches/stale-uploads.repository';
 export { isLocked, isRefusedForItsData, storeApart, type RefusedRow, type StoredApart } from './store-apart';
-export { StuckRows, type StuckRowsOptions } from './stuck-rows';
+export { StuckRows } from './stuck-rows';
 export { SingleRunner } from './single-runner';
 export type { Tenant, WorkspaceTenant } from './tenants/tenant';
-export { enterTenant, TenantSession, type TenantDatabase } from './tenants/tenant-database';
+export { enterTenant } from './tenants/tenant-database';
 export { CommitUnknown } from './transactions';
-export { VideoEndsRepository, type TellEnd, type VideoEnd } from './videos/video-ends.repository';
+export { VideoEndsRepository, type VideoEnd } from './videos/video-ends.repository';
 export { VideoIntakeRepository, VideoSubmittedBefore, type NewVideo } from './videos/video-intake.repository';
 export { VideoJobsRepository, type VideoJob, type VideoWait } from './videos/video-jobs.repository';
-export {
-  VideoReviewsRepository,
-  type Reviewer,
-  type ReviewVerdict,
-  type VideoInReview,
-} from './videos/video-reviews.repository';
+export { VideoReviewsRepository, type Reviewer, type ReviewVerdict } from './videos/video-reviews.repository';
 export { VideoViewsRepository, type VideoView } from './videos/video-views.repository';
-export type { KeptVideo, VideoStatusName, VideoStep } from './videos/video.entity';
+export type { KeptVideo } from './videos/video-state';
 export { WebhookDeliveriesRepository } from './webhooks/webhook-deliveries.repository';
-export type {
-  AttemptResult,
-  ClaimedWebhook,
-  NewWebhookDelivery,
-  WebhookLease,
-  WebhookReport,
-} from './webhooks/webhook-delivery';
-export * from './native-batches/native-batches.repository';
+export type { AttemptResult, ClaimedWebhook, WebhookReport } from './webhooks/webhook-delivery';
+export { NativeBatchesRepository, type NativeBatch } from './native-batches/native-batches.repository';
 export * from './native-batches/native-plans.repository';
 export * from './native-batches/native-segments.repository';
 export * from './native-batches/native-stopping.repository';
-export type { NativeBatchState } from './native-batches/native-batch.entity';

@@ -1,7 +1,7 @@
 import type { Failpoint } from '@libs/failpoints';
 import { IdentityIssuer } from '../identity-issuer';
 import type { ApiAnswer, ApiClient } from '../client';
-import { buildWithFailpoints, FailpointDeaths } from '../failpoint-deaths';
+import { FailpointDeaths } from '../failpoint-deaths';
 import { FailpointProviders } from '../failpoint-providers';
 import { Installation } from '../installation';
 import { WebhookReceiver } from '../webhook-receiver';
@@ -38,8 +38,6 @@ export class FailpointStage {
   #tags = 0;
 
   private constructor(
-    /** The folder of the build. */
-    readonly build: string,
     peers: Peers,
     readonly installation: Installation,
   ) {
@@ -51,12 +49,11 @@ export class FailpointStage {
 
   /** `keyring` is that of the credentials app. */
   static async start(keyring: string): Promise<FailpointStage> {
-    const build = buildWithFailpoints();
     const starting = [FailpointProviders.start(), WebhookReceiver.start(), IdentityIssuer.start()] as const;
     const [providers, receiver, issuer] = await Promise.all(starting);
     const peers = { providers, receiver, issuer };
     try {
-      return new FailpointStage(build, peers, await startInstallation(build, peers, keyring));
+      return new FailpointStage(peers, await startInstallation(peers, keyring));
     } catch (error) {
       await stopPeers(peers);
       throw error;
@@ -109,14 +106,9 @@ export class FailpointStage {
 
 export const remove = (path: string, by: ApiClient): Promise<ApiAnswer> => by.request('DELETE', path);
 
-function startInstallation(
-  build: string,
-  { providers, receiver, issuer }: Peers,
-  keyring: string,
-): Promise<Installation> {
+function startInstallation({ providers, receiver, issuer }: Peers, keyring: string): Promise<Installation> {
   const egress = { EGRESS_ALLOW_CIDRS: '127.0.0.0/8' };
   return Installation.start({
-    build,
     catalogue: providers.catalogue(CALLS, PRICES, VIDEO_USD),
     environment: {
       ...Object.fromEntries(LIMITS.map((name) => [`${name}_PER_MINUTE`, '100000'])),

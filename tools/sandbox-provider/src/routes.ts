@@ -3,9 +3,9 @@ import { answerEmbeddings } from './embeddings/embeddings';
 import { answerMessage, countMessageTokens } from './messages/messages';
 import { listModels, showModel } from './models';
 import { answerResponse } from './responses/responses';
-import { speakMorse } from './transcriptions/morse';
+import { recording } from './media/recording';
 import { answerTranscription } from './transcriptions/transcriptions';
-import { jsonReply, type Call, type Handle, type Reply } from './http/reply';
+import { jsonReply, type Handle, type Reply } from './http/reply';
 import { MessageBatches } from './batches/message-batches';
 import { OpenaiBatches } from './batches/openai-batches';
 import { Files } from './files/files';
@@ -23,8 +23,6 @@ const MEBIBYTE = 1024 * 1024;
 const JSON_LIMIT_BYTES = 32 * MEBIBYTE;
 const AUDIO_LIMIT_BYTES = 30 * MEBIBYTE;
 const BATCH_LIMIT_BYTES = 128 * MEBIBYTE;
-/** Characters. */
-const LONGEST_SPEECH = 200;
 
 export interface RouteOptions {
   readonly videoMs: number;
@@ -75,10 +73,9 @@ export function createRoutes(start: InferenceStart, options: RouteOptions): Sand
   return { routes, close: () => [batches, messageBatches].forEach((store) => store.close()) };
 }
 
-/** A recording to try transcription with: the words of `text`, or a few of its own. */
-function showRecording({ query }: Call): Reply {
-  const body = speakMorse((query.get('text') ?? 'Sluice can hear you').slice(0, LONGEST_SPEECH));
-  return { kind: 'body', status: 200, contentType: 'audio/wav', body };
+/** A recording to try transcription with. */
+function showRecording(): Reply {
+  return { kind: 'body', status: 200, contentType: 'audio/wav', body: recording };
 }
 
 function videoRoutes(videos: Videos): Route[] {

@@ -13,7 +13,6 @@ import { WorkspaceEntity } from '../accounts/workspace.entity';
 import { WorkspacesRepository } from '../workspaces/workspaces.repository';
 import { AuthorizationCodeEntity } from './authorization-code.entity';
 import { AuthorizationCodesRepository, type NewCode } from './authorization-codes.repository';
-import { ConsentSessionEntity } from './consent-session.entity';
 import { ConsentSessionsRepository } from './consent-sessions.repository';
 import { OauthAppEntity } from './oauth-app.entity';
 
@@ -39,7 +38,6 @@ beforeAll(async () => {
       WorkspaceMemberEntity,
       OauthAppEntity,
       AuthorizationCodeEntity,
-      ConsentSessionEntity,
     ],
   });
   await dataSource.initialize();
@@ -89,11 +87,9 @@ const isUsable = async (hash: string): Promise<boolean> => (await keys.findUsabl
 describe(AuthorizationCodesRepository.name, () => {
   it('has the tables that its entities say', async () => {
     const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
-    expect(
-      upQueries
-        .map(({ query }) => query)
-        .filter((query) => /oauth_apps|authorization_codes|consent_sessions/.test(query)),
-    ).toEqual([]);
+    expect(upQueries.map(({ query }) => query).filter((query) => /oauth_apps|authorization_codes/.test(query))).toEqual(
+      [],
+    );
   });
 
   it('makes the key that the code was asked for', async () => {

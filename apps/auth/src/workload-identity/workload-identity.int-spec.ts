@@ -11,7 +11,6 @@ import { FederationPolicyEntity } from './federation-policy.entity';
 import { IdentityIssuerEntity } from './identity-issuer.entity';
 import { IssuersRepository } from './issuers.repository';
 import { PoliciesRepository, type NewPolicy } from './policies.repository';
-import { UsedTokenIdEntity } from './used-token-id.entity';
 import { UsedTokenIdsRepository } from './used-token-ids.repository';
 
 let testDatabase: TestDatabase;
@@ -32,14 +31,7 @@ beforeAll(async () => {
   testDatabase = await createTestDatabase();
   dataSource = createDataSource({
     url: testDatabase.url,
-    entities: [
-      ApiKeyEntity,
-      OrganizationEntity,
-      WorkspaceEntity,
-      IdentityIssuerEntity,
-      FederationPolicyEntity,
-      UsedTokenIdEntity,
-    ],
+    entities: [ApiKeyEntity, OrganizationEntity, WorkspaceEntity, IdentityIssuerEntity, FederationPolicyEntity],
   });
   await dataSource.initialize();
   const database = new Database(dataSource);
@@ -103,7 +95,7 @@ function newPolicy({ organizationId, keyHash, issuerId }: Tenant, values: Partia
 describe('the tables of workload identity', () => {
   it('are what the entities say', async () => {
     const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
-    const own = /identity_issuers|federation_policies|used_token_ids/;
+    const own = /identity_issuers|federation_policies/;
     expect(upQueries.map(({ query }) => query).filter((query) => own.test(query))).toEqual([]);
   });
 });

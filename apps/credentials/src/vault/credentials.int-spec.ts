@@ -23,7 +23,6 @@ import { CredentialsRepository, MAX_CREDENTIALS_OF_WORKSPACE } from './credentia
 import { CredentialsService } from './credentials.service';
 import { EnvelopeCipher } from './envelope-cipher';
 import { IntakeKeys } from './intake-keys';
-import { IntakeSeedEntity } from './intake-seed.entity';
 import { IntakeSeeds } from './intake-seeds';
 import type { RingEntry, RingKey } from './key-ring';
 import { KeyVerdictsRepository } from './key-verdicts.repository';
@@ -97,7 +96,7 @@ function authBus(): FakeMessageBus {
 beforeAll(async () => {
   Logger.overrideLogger(false);
   testDatabase = await createTestDatabase();
-  const entities = [CredentialEntity, IntakeSeedEntity];
+  const entities = [CredentialEntity];
   dataSource = createDataSource({ url: testDatabase.url, entities, poolSize: 20 });
   await dataSource.initialize();
   keyService = await KeyServiceStandIn.start();
@@ -148,7 +147,7 @@ async function outcomeOf(operation: Promise<unknown>): Promise<string> {
 describe('the table of the credentials app', () => {
   it('is what the entity says', async () => {
     const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
-    expect(upQueries.map(({ query }) => query).filter((query) => /credentials|intake_seeds/.test(query))).toEqual([]);
+    expect(upQueries.map(({ query }) => query).filter((query) => /credentials/.test(query))).toEqual([]);
   });
 
   it.each([

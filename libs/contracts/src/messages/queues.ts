@@ -4,11 +4,11 @@ import type { AppName } from './parties';
  * Every queue of the house. Both ends declare a queue from this one place, so its arguments cannot differ.
  *
  * A call queue is classic and its messages are transient: an unanswered question is worth nothing after
- * its timeout. A job queue is a quorum queue with persistent messages, an explicit delivery limit, a dead
- * queue `<name>.dead` and retry tiers `<name>.retry.<ms>` that lead back to it.
+ * its timeout. A job queue is a quorum queue with persistent messages, an explicit delivery limit and a dead queue
+ * `<name>.dead`. A job whose handler threw is not sent again: each job names a row that its app's sweeper finds.
  *
  * Messages reach a queue through an exchange, so that the broker can permit one without the others: call queues through
- * `<owner>.calls`, a job queue with its dead queue and its tiers through an exchange of its own name.
+ * `<owner>.calls`, a job queue with its dead queue through an exchange of its own name.
  */
 export interface QueueSpec {
   readonly name: string;
@@ -19,11 +19,9 @@ export interface QueueSpec {
   readonly prefetch: number;
   /** Job queues: deliveries that may crash their consumer before the broker puts the message aside. */
   readonly deliveryLimit?: number;
-  /** Job queues: waits before the 1st, 2nd, … new try of a job whose handler threw; then it goes to the dead queue. */
-  readonly retryTiersMs?: readonly number[];
 }
 
-const jobDefaults = { kind: 'job', deliveryLimit: 5, retryTiersMs: [1_000, 5_000, 30_000] } as const;
+const jobDefaults = { kind: 'job', deliveryLimit: 5 } as const;
 
 export const queues = {
   auth: { name: 'auth', kind: 'call', owner: 'auth', prefetch: 50 },

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Session } from '../database';
-import type { BatchStatus } from './batch.entity';
+import type { BatchStatus } from './batch-status';
 import { problemsOf, type BatchFigures, type BatchProblem, type BatchProblemKind } from './batch-figures';
 import { FIGURES_SQL, PLAN } from './batch-figures-sql';
 import { ORPHAN_CHARGES_SQL, orphansSql } from './batch-orphans-sql';

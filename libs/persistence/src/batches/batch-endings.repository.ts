@@ -7,7 +7,7 @@ import { storableText } from '../storable-text';
 import { BatchAnnouncementsRepository } from './batch-announcements.repository';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import { linesLostOf, sumResults, type BatchTotals, type ReportLoss } from './batch-totals';
-import type { BatchEnding, BatchStatus } from './batch.entity';
+import type { BatchEnding, BatchStatus } from './batch-status';
 
 /** A batch that is to end before its last line. */
 export interface StoppingBatch {
@@ -121,16 +121,6 @@ export class BatchEndingsRepository {
       if (row === null) return false;
       await closeUnheldSegments(session, row.number);
       return true;
-    });
-  }
-
-  /** Gives whoever winds the batch up more time: what runs elsewhere may take long to be called off. */
-  async extendStop(number: bigint, windUpMs: number): Promise<void> {
-    await this.database.execute({
-      name: 'batch-extend-stop',
-      sql: `UPDATE batches SET stop_by = now() + $2 * interval '1 millisecond'
-            WHERE number = $1 AND stop_by IS NOT NULL AND finalized_at IS NULL`,
-      values: [number, windUpMs],
     });
   }
 

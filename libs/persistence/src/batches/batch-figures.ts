@@ -1,4 +1,4 @@
-import type { BatchStatus } from './batch.entity';
+import type { BatchStatus } from './batch-status';
 
 /** What one snapshot of the tables says of a batch. Money as exact decimal strings in US dollars. */
 export interface BatchFigures {

@@ -5,7 +5,7 @@ import { Database } from '../database';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import type { TenantSession } from '../tenants/tenant-database';
 import { OutboxRepository } from '../outbox/outbox.repository';
-import type { BatchStatus, UpstreamDeletion } from './batch.entity';
+import type { BatchStatus, UpstreamDeletion } from './batch-status';
 
 /**
  * What a removal came to. `unknown`: no such batch, or removed before. `unfinished`: it is not in a terminal

@@ -3,7 +3,7 @@ import type { BatchSnapshot } from '@libs/contracts';
 import { Database } from '../database';
 import type { WorkspaceTenant } from '../tenants/tenant';
 import { toBatchQuote, type BatchQuote, type StoredQuote } from './batch-quote';
-import type { BatchStatus } from './batch.entity';
+import type { BatchStatus } from './batch-status';
 
 /** A batch as its owner sees it, and where its rows are. */
 export interface BatchView extends BatchSnapshot {

@@ -1,6 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
-import type { LaneSpeed } from './batch-worker.entity';
+
+/** How fast a worker's lane runs the lines of one quota, as sums that are halved each busy minute. */
+export interface LaneSpeed {
+  /** Calls that it may make at once. */
+  readonly slots: number;
+  /** Lines that came to a result, and for how long their calls held slots, those that were repeated included. */
+  readonly lines: number;
+  readonly call_ms: number;
+  /** Lines that came to a result while more waited for a slot, and for how long that was so. */
+  readonly backlog_lines: number;
+  readonly backlog_ms: number;
+}
 
 /** What one worker measured of a quota. */
 export interface WorkerSpeed {

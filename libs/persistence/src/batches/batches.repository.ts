@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Session } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { storableText } from '../storable-text';
-import type { BatchEnding, BatchStatus } from './batch.entity';
+import type { BatchEnding, BatchStatus } from './batch-status';
 import { BatchAnnouncementsRepository } from './batch-announcements.repository';
 import { resultsLostOf, sumResults, type BatchTotals, type ReportLoss } from './batch-totals';
 import { selectLines, type BatchLine } from './select-lines';

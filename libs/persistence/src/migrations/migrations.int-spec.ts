@@ -1,9 +1,18 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createDataSource } from '../data-source';
 import { Database } from '../database';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { createTestDatabase, type TestDatabase } from '../testing';
+import { listSchema } from '../testing/schema-listing';
 import { KeyLimitsAndPolicies1763800000001 } from './1763800000001-key-limits-and-policies';
 import { CreditedAccounts1763900000162 } from './1763900000162-credited-accounts';
+
+/** The lines of schema.txt without its comments. */
+function writtenSchema(): readonly string[] {
+  const lines = readFileSync(join(__dirname, 'schema.txt'), 'utf8').split('\n');
+  return lines.filter((line) => line !== '' && !/^ *--/.test(line));
+}
 
 describe('migrations', () => {
   let created: TestDatabase;
@@ -13,6 +22,15 @@ describe('migrations', () => {
   });
 
   afterAll(() => created.drop());
+
+  it('leave the schema that schema.txt lists', async () => {
+    const dataSource = await createDataSource({ url: created.url }).initialize();
+    try {
+      expect(await listSchema(new Database(dataSource))).toEqual(writtenSchema());
+    } finally {
+      await dataSource.destroy();
+    }
+  });
 
   it('leave nothing that the entities of this library would still change', async () => {
     const dataSource = await createDataSource({ url: created.url }).initialize();
@@ -103,6 +121,7 @@ describe('migrations', () => {
       );
       expect(tables).toEqual([]);
       expect(await dataSource.runMigrations()).toHaveLength(dataSource.migrations.length);
+      expect(await listSchema(new Database(dataSource))).toEqual(writtenSchema());
     } finally {
       await dataSource.destroy();
     }

@@ -1,4 +1,8 @@
-import type { NativeBatchState } from './native-batch.entity';
+/**
+ * `planned`: nothing has left the house. `uploaded`: the provider has the lines. `submitting`: the order may or may
+ * not have been taken. `running`: the provider has told its id. `done`: nothing of it is waited for.
+ */
+export type NativeBatchState = 'planned' | 'uploaded' | 'submitting' | 'running' | 'done';
 
 /** An order that a worker leases: the holder of the highest fence may record its outcome. */
 export interface NativeBatch {

@@ -10,13 +10,13 @@ export {
   type BatchPayer,
   type StoredBatch,
 } from './batch-fixture';
-export { booksOfSpec, type Books } from './books';
-export { chargedBatch, chargedCall, chargedVideo, type ChargedBatch } from './charges-fixture';
+export { booksOfSpec } from './books';
+export { chargedBatch, chargedCall, chargedVideo } from './charges-fixture';
 export { DatabaseProxy, type CommitFault } from './database-proxy';
 export { anOpening, aSettlement } from './generation-fixture';
 export { storeKey, storeKeyIn } from './key-fixture';
 export { aLineOutcome } from './line-outcome-fixture';
-export { answersToForeign, roundTripsOf, type Answered } from './round-trips';
+export { answersToForeign, roundTripsOf } from './round-trips';
 export { storePropertiedTenant, type PropertiedTenant } from './tenant-fixture';
 export {
   appUrlOf,

@@ -4,7 +4,7 @@ import { Database, type Session } from '../database';
 import { ByokAllowance, NO_ALLOWANCE, waiveFees } from '../ledger/byok-allowance';
 import { LedgerRepository } from '../ledger/ledger.repository';
 import { storableText } from '../storable-text';
-import type { KeptVideo } from './video.entity';
+import type { KeptVideo } from './video-state';
 import type { VideoJob } from './video-jobs.repository';
 
 /** How a job ended. Amounts are exact decimal strings in US dollars. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { withinRooms, type ClaimRooms } from '../claims/claim-rooms';
 import { Database } from '../database';
-import type { VideoStatusName, VideoStep } from './video.entity';
+import type { VideoStatusName, VideoStep } from './video-state';
 
 /** A job in the hands of a worker. */
 export interface VideoJob {

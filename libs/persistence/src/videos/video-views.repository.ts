@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database';
 import type { WorkspaceTenant } from '../tenants/tenant';
-import type { KeptVideo, VideoStatusName } from './video.entity';
+import type { KeptVideo, VideoStatusName } from './video-state';
 
 /** A job as its workspace sees it. Money as exact decimal strings in US dollars. */
 export interface VideoView {

@@ -40,18 +40,6 @@ export function Text(rule: { expected: string; pattern?: RegExp; maxLength?: num
   return member({ expected: rule.expected, accept: (value) => typeof value === 'string' && fits(value, rule) });
 }
 
-/** Texts between commas, blanks around them dropped; each must fit the pattern. */
-export function CommaList(rule: { expected: string; pattern: RegExp; maxItems: number }): PropertyDecorator {
-  return member({
-    expected: `at most ${rule.maxItems} of these between commas: ${rule.expected}`,
-    read: (text) => text.split(',').map((item) => item.trim()),
-    accept: (value) =>
-      Array.isArray(value) &&
-      value.length <= rule.maxItems &&
-      value.every((item) => typeof item === 'string' && rule.pattern.test(item)),
-  });
-}
-
 /** Address ranges between commas, each as `10.0.0.0/8` or `fd00::/8`. */
 export function CidrList(): PropertyDecorator {
   return member({

@@ -1,6 +1,6 @@
 import { Secret } from '@libs/contracts';
 import { IsOptional } from 'class-validator';
-import { Bool, CommaList, Int, Port, PublicUrl, SecretText, Text } from './env-decorators';
+import { Bool, CidrList, Int, Port, PublicUrl, SecretText, Text } from './env-decorators';
 import { EnvError } from './env-error';
 import { loadEnv } from './load-env';
 import { ServicesEnv } from './services.env';
@@ -12,7 +12,7 @@ class SampleEnv extends ServicesEnv {
   @Bool() STRICT: boolean = true;
   @Port() PORT: number = 8_080;
   @PublicUrl(['https', 'http']) PUBLIC_URL: string = 'http://127.0.0.1:8080';
-  @CommaList({ expected: 'names', pattern: /^[a-z]+$/, maxItems: 3 }) NAMES: string[] = [];
+  @CidrList() RANGES: string[] = [];
   @SecretText({ expected: 'at least 8 characters', pattern: /^.{8,}$/ }) SIGNING_KEY: Secret;
   @IsOptional() @Text({ expected: 'a folder' }) BLOB_DIR?: string;
 }
@@ -51,7 +51,7 @@ describe(loadEnv.name, () => {
       BATCH_CONCURRENCY: '-5',
       STRICT: 'false',
       PORT: '0',
-      NAMES: 'one, two',
+      RANGES: '10.0.0.0/8, fd00::/8',
       BLOB_DIR: '/blobs',
       DATABASE_URL: 'postgresql://u:p@db:6432/x',
     });
@@ -59,7 +59,7 @@ describe(loadEnv.name, () => {
       BATCH_CONCURRENCY: -5,
       STRICT: false,
       PORT: 0,
-      NAMES: ['one', 'two'],
+      RANGES: ['10.0.0.0/8', 'fd00::/8'],
       BLOB_DIR: '/blobs',
     });
     expect(env.DATABASE_URL.reveal()).toBe('postgresql://u:p@db:6432/x');
@@ -85,7 +85,7 @@ describe(loadEnv.name, () => {
       STRICT: 'hunter2',
       PORT: '80.5',
       PUBLIC_URL: 'https://hunter2:hunter2@host',
-      NAMES: 'hunter2,b',
+      RANGES: 'hunter2,fd00::/8',
       SIGNING_KEY: 'hunter2',
     };
     const message = problems(source);

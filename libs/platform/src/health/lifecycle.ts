@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { armFailpoint } from '@libs/failpoints';
 import { EnvError } from '../config/env-error';
 import type { ServicesEnv } from '../config/services.env';
 import { createLogger, type AppLogger, type LogDestination } from '../logging/logger';
@@ -85,7 +84,6 @@ class Lifecycle<Env extends ServicesEnv> {
     this.listenToProcess();
     try {
       const env = this.app.readEnv();
-      armFailpoint();
       this.drainDelayMs = env.DRAIN_DELAY_MS;
       this.logger = createLogger({
         app: this.app.name,

@@ -1,9 +1,8 @@
 import { Global, Module, type DynamicModule, type NestApplicationOptions, type Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import { ServicesEnv } from '../config/services.env';
 import { AppLogger } from '../logging/logger';
 import { DrainSteps } from './drain-steps';
-import type { AppContext, RunningApp } from './lifecycle';
+import type { AppContext } from './lifecycle';
 import { Readiness } from './readiness';
 
 /**
@@ -29,21 +28,7 @@ export class PlatformModule {
   }
 }
 
-@Module({})
-class AppRoot {}
-
-/** The root to hand to NestFactory: the app's module with the platform beside it. */
-export function withPlatform(module: Type<unknown>, context: AppContext): DynamicModule {
-  return { module: AppRoot, imports: [PlatformModule.for(context), module] };
-}
-
 /** Without `abortOnError: false` Nest ends the process itself on a failed boot, and says less. */
 export function nestOptions(context: AppContext): NestApplicationOptions {
   return { logger: context.logger, abortOnError: false };
-}
-
-/** An app without HTTP of its own. */
-export async function startNestContext(module: Type<unknown>, context: AppContext): Promise<RunningApp> {
-  const app = await NestFactory.createApplicationContext(withPlatform(module, context), nestOptions(context));
-  return { stop: () => app.close() };
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { Logger } from '@nestjs/common';
 import type { ChannelModel, ConfirmChannel, Message } from 'amqplib';
 import type { QueueSpec } from '@libs/contracts';
 import { failpoint } from '@libs/failpoints';
@@ -7,16 +6,12 @@ import type { BrokerConnection } from './broker-connection';
 import { brokerFailure, describeFailure } from './broker-failure';
 import { ManagedChannel } from './managed-channel';
 import { publishFailuresTotal } from './messaging-metrics';
-import { declareTopology, exchangeExists, exchangeOf, queueDeclarations, replaceUnusableQueue } from './topology';
+import { exchangeExists, exchangeOf } from './topology';
 
 export interface OutgoingMessage {
-  /** The job queue whose topology the message needs. */
   readonly queue: QueueSpec;
-  /** The queue it goes to: the job queue itself, its dead queue or one of its retry tiers. */
-  readonly routingKey: string;
   readonly content: Buffer;
   readonly messageId: string;
-  readonly headers?: Readonly<Record<string, string | number>>;
 }
 
 interface Pending {
@@ -29,29 +24,24 @@ type FailureReason = 'not_connected' | 'blocked' | 'returned' | 'refused' | 'unc
 const OPEN_WAIT_MS = 2_000;
 const CONFIRM_TIMEOUT_MS = 10_000;
 const MAX_UNCONFIRMED = 4_096;
-/** A full queue refuses too; a queue that refuses this often and shows no sign of life is replaced. */
-const REFUSALS_BEFORE_REPLACING = 3;
 
 /**
  * Hands persistent messages to job queues and believes only what the broker confirms.
  *
  * `publish` resolves when the broker has said that it keeps the message. A message that no queue takes is
- * confirmed like any other, so every message is `mandatory`, and one that comes back counts as failed.
+ * confirmed like any other, so every message is `mandatory`, and one that comes back counts as failed. Queues are
+ * declared by their consumers alone.
  * After a failure the message may have arrived all the same: receivers must be able to meet it twice.
  */
 export class ConfirmingPublisher {
-  readonly #logger = new Logger(ConfirmingPublisher.name);
   readonly #channel: ManagedChannel<ConfirmChannel>;
   readonly #pending = new Map<string, Pending>();
   /** Queues known to exist, for as long as the channel lives and nothing comes back. */
   readonly #declared = new Map<string, Promise<void>>();
-  readonly #refusals = new Map<string, number>();
   #model: ChannelModel | undefined;
 
   constructor(
     private readonly connection: BrokerConnection,
-    /** Whether this process may declare a queue. Only its owner has the rights for it on the broker. */
-    private readonly isOwn: (queue: QueueSpec) => boolean,
     private readonly confirmTimeoutMs: number = CONFIRM_TIMEOUT_MS,
   ) {
     this.#channel = new ManagedChannel<ConfirmChannel>(connection, {
@@ -78,9 +68,8 @@ export class ConfirmingPublisher {
     await this.#ensureDeclared(message.queue);
     try {
       await this.#publishOn(channel, message);
-      this.#refusals.delete(message.routingKey);
     } catch (error) {
-      throw brokerFailure(`message to ${message.routingKey} not confirmed: ${describeFailure(error)}`, error);
+      throw brokerFailure(`message to ${message.queue.name} not confirmed: ${describeFailure(error)}`, error);
     }
   }
 
@@ -102,7 +91,7 @@ export class ConfirmingPublisher {
     if (!model) throw failed('not_connected', 'no channel to publish on');
     let declared = this.#declared.get(queue.name);
     if (!declared) {
-      declared = this.isOwn(queue) ? declareTopology(model, queue) : requireDeclared(model, queue);
+      declared = requireDeclared(model, queue);
       this.#declared.set(queue.name, declared);
     }
     try {
@@ -130,7 +119,7 @@ export class ConfirmingPublisher {
       try {
         channel.publish(
           exchangeOf(message.queue),
-          message.routingKey,
+          message.queue.name,
           message.content,
           propertiesOf(message, correlationId),
           (error: unknown) => this.#onConfirm(message, pending, error),
@@ -149,7 +138,6 @@ export class ConfirmingPublisher {
     } else if (error && this.#pendingLost(error)) {
       pending.settle(failed('not_connected', 'the channel closed before the confirm', error));
     } else if (error) {
-      this.#onRefusal(message);
       pending.settle(failed('refused', 'the queue refuses it', error));
     } else {
       pending.settle();
@@ -170,27 +158,6 @@ export class ConfirmingPublisher {
     pending.settle(failed('unconfirmed', `no confirm within ${this.confirmTimeoutMs} ms`));
     // The library remembers unconfirmed messages until their channel ends, so a silent channel is given up.
     if (!this.connection.isBlocked()) this.#channel.reopen(channel, new Error('the broker did not confirm in time'));
-  }
-
-  #onRefusal(message: OutgoingMessage): void {
-    const refusals = (this.#refusals.get(message.routingKey) ?? 0) + 1;
-    this.#refusals.set(message.routingKey, refusals);
-    if (refusals !== REFUSALS_BEFORE_REPLACING || !this.isOwn(message.queue)) return;
-    this.#refusals.delete(message.routingKey);
-    this.#replace(message).catch((error: unknown) =>
-      this.#logger.warn(
-        `queue ${message.routingKey} refuses messages and cannot be replaced: ${describeFailure(error)}`,
-      ),
-    );
-  }
-
-  async #replace({ queue, routingKey }: OutgoingMessage): Promise<void> {
-    const declaration = queueDeclarations(queue).find(({ name }) => name === routingKey);
-    const model = this.#model;
-    if (!declaration || !model) return;
-    if (await replaceUnusableQueue(model, declaration)) {
-      this.#logger.error(`queue ${routingKey} was unusable and has been replaced; messages in it are lost`);
-    }
   }
 
   #failAllPending(): void {
@@ -214,7 +181,6 @@ function propertiesOf(message: OutgoingMessage, correlationId: string): object {
     contentType: 'application/json',
     messageId: message.messageId,
     correlationId,
-    headers: message.headers ?? {},
   };
 }
 

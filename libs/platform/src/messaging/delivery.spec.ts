@@ -18,6 +18,7 @@ describe(Delivery.name, () => {
     const delivery = new Delivery(channel, message);
     delivery.requeue();
     delivery.ack();
+    delivery.reject();
     delivery.requeue();
     expect(said).toEqual(['nack']);
     expect(delivery.isSettled).toBe(true);

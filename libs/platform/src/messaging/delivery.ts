@@ -30,6 +30,11 @@ export class Delivery {
     this.#settle(() => this.channel.nack(this.message, false, true));
   }
 
+  /** Never to be done: the broker moves the message to where the queue's dead letters go. */
+  reject(): void {
+    this.#settle(() => this.channel.nack(this.message, false, false));
+  }
+
   #settle(tellBroker: () => void): void {
     if (this.#settled) return;
     this.#settled = true;

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { JobContract, Contract, QueueSpec } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -7,31 +6,21 @@ import { tracing } from '../telemetry/tracing';
 import { validateInstance } from '../validation/validate';
 import { describeFailure } from './broker-failure';
 import type { Invoke } from './call-receiver';
-import type { ConfirmingPublisher } from './confirming-publisher';
 import type { Delivery } from './delivery';
 import { decodePacket } from './message-codec';
 import { jobSeconds, jobsTotal } from './messaging-metrics';
-import { pause } from './pause';
-import { deadQueueName, retryQueueName } from './topology';
 
 interface Job {
   readonly contract: JobContract<object>;
   readonly payload: object;
 }
 
-/** How often a job's handler has thrown before. */
-export const ATTEMPT_HEADER = 'x-attempt';
-/** In the dead queue: the code of the last error. */
-export const ERROR_CODE_HEADER = 'x-error-code';
-
-const UNKNOWN = 'unknown';
-/** The broker counts redeliveries, so a job that can go nowhere must not use them up in a moment. */
-const REQUEUE_WAIT_MS = 1_000;
+const UNREADABLE = 'unknown';
 
 /**
- * Works off the jobs of one queue. A job leaves the queue in one of three ways, and only when the next
- * holder has it for certain: done (its handler resolved), to a retry tier or the dead queue (confirmed
- * there), or back to the broker. A crash between the confirm and the ack makes a second copy, never a loss.
+ * Works off the jobs of one queue. A job is only a nudge: a row says what is due, and a sweeper looks for such rows every
+ * few seconds. So a job whose handler threw is logged and over; the sweeper repeats it. A message that is no job of this
+ * queue goes to the dead queue, and so does one whose consumers died again and again: the broker counts its deliveries.
  */
 export class JobReceiver {
   readonly #logger = new Logger(JobReceiver.name);
@@ -40,29 +29,23 @@ export class JobReceiver {
     private readonly queue: QueueSpec,
     private readonly contracts: ReadonlyMap<string, Contract>,
     private readonly invoke: Invoke,
-    private readonly publisher: Pick<ConfirmingPublisher, 'publish'>,
-    private readonly stopping: AbortSignal,
   ) {}
 
   async receive(delivery: Delivery): Promise<void> {
     const job = this.#read(delivery);
     if (job instanceof AppError) {
-      await this.#moveOn(delivery, job, { name: UNKNOWN, target: deadQueueName(this.queue) });
+      this.#logger.error(`a message in ${this.queue.name} is no job: ${describeFailure(job)}`);
+      delivery.reject();
+      jobsTotal.inc({ contract: UNREADABLE, outcome: 'dead' });
       return;
     }
     const { name } = job.contract;
     const stopTimer = jobSeconds.startTimer({ contract: name });
     const failure = await this.#run(job);
     stopTimer();
-    if (failure) {
-      const waitMs = this.queue.retryTiersMs?.[attemptsOf(delivery)];
-      const target = waitMs === undefined ? deadQueueName(this.queue) : retryQueueName(this.queue, waitMs);
-      await this.#moveOn(delivery, failure, { name, target });
-    } else {
-      failpoint('job-handled');
-      delivery.ack();
-      jobsTotal.inc({ contract: name, outcome: 'done' });
-    }
+    failpoint('job-handled');
+    delivery.ack();
+    jobsTotal.inc({ contract: name, outcome: failure ? 'failed' : 'done' });
   }
 
   #read(delivery: Delivery): Job | AppError {
@@ -118,33 +101,4 @@ export class JobReceiver {
       return error;
     }
   }
-
-  async #moveOn(delivery: Delivery, failure: AppError, to: { name: string; target: string }): Promise<void> {
-    // The broker has it again already, so another copy would be one too many.
-    if (delivery.isSettled) return;
-    const isDead = to.target === deadQueueName(this.queue);
-    if (isDead) this.#logger.error(`a job (${to.name}) of ${this.queue.name} is dead: ${describeFailure(failure)}`);
-    const { messageId } = delivery.message.properties as { messageId?: string };
-    try {
-      await this.publisher.publish({
-        queue: this.queue,
-        routingKey: to.target,
-        content: delivery.message.content,
-        messageId: messageId ?? randomUUID(),
-        headers: { [ATTEMPT_HEADER]: attemptsOf(delivery) + 1, ...(isDead && { [ERROR_CODE_HEADER]: failure.code }) },
-      });
-      delivery.ack();
-      jobsTotal.inc({ contract: to.name, outcome: isDead ? 'dead' : 'retry' });
-    } catch (error) {
-      this.#logger.error(`a job (${to.name}) goes back to ${this.queue.name}: ${describeFailure(error)}`);
-      await pause(REQUEUE_WAIT_MS, this.stopping);
-      delivery.requeue();
-      jobsTotal.inc({ contract: to.name, outcome: 'requeued' });
-    }
-  }
-}
-
-function attemptsOf(delivery: Delivery): number {
-  const value: unknown = delivery.message.properties.headers?.[ATTEMPT_HEADER];
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0;
 }

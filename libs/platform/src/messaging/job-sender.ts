@@ -14,7 +14,6 @@ export function jobSender(publisher: Pick<ConfirmingPublisher, 'publish'>): JobS
     send: async (contract, payload, messageId = randomUUID()) =>
       publisher.publish({
         queue: contract.queue,
-        routingKey: contract.queue.name,
         content: encodeJob(contract, payload),
         messageId,
       }),

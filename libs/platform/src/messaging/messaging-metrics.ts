@@ -22,7 +22,7 @@ export const jobSeconds = durationHistogram({
   labelNames: ['contract'],
 });
 
-/** Outcome: `done`, `retry` (its handler threw), `dead` (put aside), `requeued` (given back undone). */
+/** Outcome: `done`, `failed` (its handler threw), `dead` (it cannot be read; put aside). */
 export const jobsTotal = counter({
   name: 'sluice_jobs_total',
   help: 'Deliveries of jobs',

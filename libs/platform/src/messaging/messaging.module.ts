@@ -53,8 +53,7 @@ export class MessagingModule implements OnModuleInit, OnApplicationShutdown {
         {
           provide: ConfirmingPublisher,
           inject: [BrokerConnection],
-          useFactory: (connection: BrokerConnection) =>
-            new ConfirmingPublisher(connection, ({ owner }) => owner === identity.party),
+          useFactory: (connection: BrokerConnection) => new ConfirmingPublisher(connection),
         },
         {
           provide: PLAIN_BUS,

@@ -13,7 +13,6 @@ import type { RegisteredHandler } from './boot-check';
 import { BrokerConnection } from './broker-connection';
 import { describeFailure } from './broker-failure';
 import { CallReceiver, type AnsweringOptions, type Invoke } from './call-receiver';
-import { ConfirmingPublisher } from './confirming-publisher';
 import { MessageContext, type HandlerExtras } from './handles.decorator';
 import { JobReceiver } from './job-receiver';
 import { QueueConsumer, type Receive } from './queue-consumer';
@@ -44,17 +43,14 @@ export class QueueServer extends Server implements CustomTransportStrategy {
   protected override readonly logger = new Logger(QueueServer.name);
   readonly registered: RegisteredHandler[] = [];
   readonly #connection: BrokerConnection;
-  readonly #publisher: ConfirmingPublisher;
   readonly #replies: ReplySender | undefined;
   readonly #consumers: readonly QueueConsumer[];
-  readonly #stopping = new AbortController();
   #drained: Promise<void> | undefined;
 
   constructor(private readonly options: QueueServerOptions) {
     super();
     const { amqpUrl, serviceName, answering } = options;
     this.#connection = new BrokerConnection({ amqpUrl, name: `${serviceName} answers` });
-    this.#publisher = new ConfirmingPublisher(this.#connection, (queue) => options.queues.includes(queue));
     this.#replies = answering && new ReplySender(this.#connection, answering.identity);
     this.#consumers = options.queues.map(
       (queue) =>
@@ -101,7 +97,6 @@ export class QueueServer extends Server implements CustomTransportStrategy {
 
   async #start(): Promise<void> {
     this.#connection.start();
-    this.#publisher.start();
     for (const consumer of this.#consumers) consumer.start();
     await Promise.all(this.#consumers.map((consumer) => this.#untilConsuming(consumer)));
   }
@@ -123,9 +118,8 @@ export class QueueServer extends Server implements CustomTransportStrategy {
   }
 
   async #drain(): Promise<void> {
-    this.#stopping.abort();
     await Promise.all(this.#consumers.map((consumer) => consumer.drain(this.options.drainTimeoutMs)));
-    await Promise.all([this.#publisher.close(), this.#replies?.close()]);
+    await this.#replies?.close();
     await this.#connection.close();
   }
 
@@ -134,9 +128,7 @@ export class QueueServer extends Server implements CustomTransportStrategy {
     const contracts = new Map(own.map((contract) => [contract.name, contract]));
     const invoke: Invoke = (contract, message, asker) => this.#invoke(contract, message, asker);
     const receiver =
-      queue.kind === 'call'
-        ? this.#callReceiver(queue, contracts, invoke)
-        : new JobReceiver(queue, contracts, invoke, this.#publisher, this.#stopping.signal);
+      queue.kind === 'call' ? this.#callReceiver(queue, contracts, invoke) : new JobReceiver(queue, contracts, invoke);
     return (delivery) => receiver.receive(delivery);
   }
 

@@ -14,14 +14,8 @@ describe(queueDeclarations.name, () => {
     expect(declaration?.arguments).not.toHaveProperty('x-expires');
   });
 
-  it('declares a job queue with its dead queue and one retry tier per wait', () => {
-    expect(queueDeclarations(queues.batches).map(({ name }) => name)).toEqual([
-      'batch-jobs.dead',
-      'batch-jobs',
-      'batch-jobs.retry.1000',
-      'batch-jobs.retry.5000',
-      'batch-jobs.retry.30000',
-    ]);
+  it('declares a job queue with its dead queue', () => {
+    expect(queueDeclarations(queues.batches).map(({ name }) => name)).toEqual(['batch-jobs.dead', 'batch-jobs']);
   });
 
   it('replicates every queue of a job and bounds its length', () => {
@@ -40,23 +34,5 @@ describe(queueDeclarations.name, () => {
       'x-dead-letter-strategy': 'at-least-once',
       'x-overflow': 'reject-publish',
     });
-  });
-
-  it('leads a retry tier back to its queue after the wait', () => {
-    const declaration = queueDeclarations(queues.batches).find(({ name }) => name === 'batch-jobs.retry.5000');
-    expect(declaration?.arguments).toMatchObject({
-      'x-message-ttl': 5_000,
-      'x-dead-letter-routing-key': 'batch-jobs',
-      'x-dead-letter-strategy': 'at-least-once',
-    });
-  });
-
-  it('declares a wait that is named twice once', () => {
-    const spec = { ...queues.batches, retryTiersMs: [1_000, 1_000] };
-    expect(queueDeclarations(spec).map(({ name }) => name)).toEqual([
-      'batch-jobs.dead',
-      'batch-jobs',
-      'batch-jobs.retry.1000',
-    ]);
   });
 });

@@ -23,24 +23,18 @@ const MAX_CALLS = 10_000;
 /** Beyond this a publish is refused and its outbox row waits, or, in a dead queue, the oldest message goes. */
 const MAX_JOBS = 100_000;
 
-/** What the messages of a queue come through: the calls of an owner, or the jobs of one queue with its retries. */
+/** What the messages of a queue come through: the calls of an owner, or the jobs of one queue. */
 export function exchangeOf({ kind, owner, name }: QueueSpec): string {
   return kind === 'call' ? `${owner}.calls` : name;
 }
 
-export function deadQueueName(spec: QueueSpec): string {
+function deadQueueName(spec: QueueSpec): string {
   return `${spec.name}.dead`;
 }
 
-export function retryQueueName(spec: QueueSpec, waitMs: number): string {
-  return `${spec.name}.retry.${waitMs}`;
-}
-
-/** The queue itself and, for jobs, its dead queue and its retry tiers. */
+/** The queue itself and, before it for jobs, its dead queue. */
 export function queueDeclarations(spec: QueueSpec): readonly QueueDeclaration[] {
-  if (spec.kind === 'call') return [callQueue(spec)];
-  const tiersMs = [...new Set(spec.retryTiersMs ?? [])];
-  return [deadQueue(spec), jobQueue(spec), ...tiersMs.map((waitMs) => retryQueue(spec, waitMs))];
+  return spec.kind === 'call' ? [callQueue(spec)] : [deadQueue(spec), jobQueue(spec)];
 }
 
 /** @throws when the broker refuses, e.g. 406 for a queue that exists with other arguments */
@@ -135,6 +129,7 @@ function callQueue(spec: QueueSpec): QueueDeclaration {
   };
 }
 
+/** At-least-once dead-lettering needs `reject-publish`: a message leaves only once the dead queue has it. */
 function jobQueue(spec: QueueSpec): QueueDeclaration {
   return {
     name: spec.name,
@@ -143,17 +138,12 @@ function jobQueue(spec: QueueSpec): QueueDeclaration {
     arguments: {
       ...replicated,
       'x-delivery-limit': spec.deliveryLimit ?? DEFAULT_DELIVERY_LIMIT,
-      ...deadLettersTo(spec, deadQueueName(spec)),
+      'x-max-length': MAX_JOBS,
+      'x-overflow': 'reject-publish',
+      'x-dead-letter-exchange': exchangeOf(spec),
+      'x-dead-letter-routing-key': deadQueueName(spec),
+      'x-dead-letter-strategy': 'at-least-once',
     },
-  };
-}
-
-function retryQueue(spec: QueueSpec, waitMs: number): QueueDeclaration {
-  return {
-    name: retryQueueName(spec, waitMs),
-    exchange: exchangeOf(spec),
-    durable: true,
-    arguments: { ...replicated, 'x-message-ttl': waitMs, ...deadLettersTo(spec, spec.name) },
   };
 }
 
@@ -167,14 +157,3 @@ function deadQueue(spec: QueueSpec): QueueDeclaration {
 }
 
 const replicated = { 'x-queue-type': 'quorum', 'x-quorum-initial-group-size': REPLICAS } as const;
-
-/** At-least-once dead-lettering needs `reject-publish`: a message leaves only once the next queue has it. */
-function deadLettersTo(spec: QueueSpec, queue: string): QueueDeclaration['arguments'] {
-  return {
-    'x-max-length': MAX_JOBS,
-    'x-overflow': 'reject-publish',
-    'x-dead-letter-exchange': exchangeOf(spec),
-    'x-dead-letter-routing-key': queue,
-    'x-dead-letter-strategy': 'at-least-once',
-  };
-}

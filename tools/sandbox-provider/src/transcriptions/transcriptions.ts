@@ -2,9 +2,8 @@ import { readMultipart, type MultipartForm } from '../http/multipart';
 import { jsonReply, type BodyReply, type Call, type Playback, type Reply } from '../http/reply';
 import { SandboxError } from '../http/sandbox-error';
 import { tokensOf } from '../answers/tokens';
-import { readMorse } from './morse';
-import { findSegments, type SoundSegment } from './sound-segments';
-import { readWave } from './wave';
+import { isRecording, recordedPhrases, type SpokenPhrase } from '../media/recording';
+import { readWaveSeconds } from './wave-seconds';
 import type { InferenceStart } from '../behaviours/inference-start';
 
 const FORMATS = ['json', 'verbose_json', 'text'] as const;
@@ -13,21 +12,14 @@ type Format = (typeof FORMATS)[number];
 interface Transcript {
   readonly text: string;
   readonly durationSeconds: number | null;
-  readonly phrases: readonly Phrase[];
-}
-
-interface Phrase {
-  readonly text: string;
-  readonly startSeconds: number;
-  readonly endSeconds: number;
-  readonly isSilence: boolean;
+  readonly phrases: readonly SpokenPhrase[];
 }
 
 /**
- * `POST /v1/audio/transcriptions`: understands no speech, but Morse code; of any other WAVE file it says what it
- * measured.
+ * `POST /v1/audio/transcriptions`: knows the words of the sandbox's own recording; of any other WAVE file it says the
+ * length.
  */
-export async function answerTranscription(start: InferenceStart, call: Call): Promise<Reply> {
+export function answerTranscription(start: InferenceStart, call: Call): Reply {
   const form = readMultipart(call);
   const file = form.file('file');
   const { model, playback, refusal } = start.begin('openai', form.field('model'), file.bytes);
@@ -35,7 +27,7 @@ export async function answerTranscription(start: InferenceStart, call: Call): Pr
   const format = readFormat(form);
   const granularities = readGranularities(form, format);
   if (file.bytes.length === 0) throw new SandboxError(400, "'file' is empty", 'file', 'invalid_audio');
-  const transcript = await transcribe(file.bytes);
+  const transcript = transcribe(file.bytes);
   if (format === 'text') return textReply(transcript, playback);
   const usage = model.behaviour.omitsUsage ? {} : { usage: usageOf(transcript) };
   if (format === 'json') return jsonReply({ text: transcript.text, ...usage }, playback);
@@ -61,38 +53,16 @@ function readGranularities(form: MultipartForm, format: Format): ReadonlySet<str
   return new Set(granularities.length === 0 ? ['segment'] : granularities);
 }
 
-async function transcribe(bytes: Buffer): Promise<Transcript> {
-  const wave = readWave(bytes);
-  if (!wave) return { text: '[sandbox] duration unknown: not a WAVE file', durationSeconds: null, phrases: [] };
-  const { durationSeconds } = wave;
-  if (!wave.sampleAt) {
-    const text = `[sandbox] ${seconds(durationSeconds)} of audio in an encoding that is not read`;
-    return { text, durationSeconds, phrases: [] };
+function transcribe(bytes: Buffer): Transcript {
+  const durationSeconds = readWaveSeconds(bytes);
+  if (durationSeconds === null) {
+    return { text: '[sandbox] duration unknown: not a WAVE file', durationSeconds, phrases: [] };
   }
-  const segments = await findSegments(wave);
-  const words = readMorse(segments);
-  if (words !== null) {
-    const text = words.map((word) => word.text).join(' ');
-    return {
-      text: `[sandbox] ${text}`,
-      durationSeconds,
-      phrases: words.map((word) => ({ ...word, isSilence: false })),
-    };
-  }
-  const phrases = segments.map(phraseOf);
-  const text = phrases.length === 0 ? 'no audio' : phrases.map((phrase) => phrase.text).join(', ');
-  return { text: `[sandbox] ${text}`, durationSeconds, phrases };
-}
-
-function phraseOf(segment: SoundSegment): Phrase {
-  const { startSeconds, endSeconds, kind } = segment;
-  const pitch = kind === 'tone' ? ` ${Math.round(segment.frequencyHz)} Hz` : '';
-  const text = `${kind}${pitch} ${seconds(endSeconds - startSeconds)}`;
-  return { text, startSeconds, endSeconds, isSilence: kind === 'silence' };
-}
-
-function seconds(duration: number): string {
-  return `${duration.toFixed(1)} s`;
+  const length = `${durationSeconds.toFixed(1)} s of audio`;
+  const phrases = isRecording(bytes)
+    ? recordedPhrases
+    : [{ text: length, startSeconds: 0, endSeconds: durationSeconds }];
+  return { text: `[sandbox] ${phrases.map(({ text }) => text).join(' ')}`, durationSeconds, phrases };
 }
 
 function verbose(transcript: Transcript, granularities: ReadonlySet<string>): object {
@@ -107,7 +77,7 @@ function verbose(transcript: Transcript, granularities: ReadonlySet<string>): ob
   };
 }
 
-function segmentOf(phrase: Phrase, id: number): object {
+function segmentOf(phrase: SpokenPhrase, id: number): object {
   return {
     id,
     seek: Math.floor(phrase.startSeconds * 100),
@@ -118,12 +88,12 @@ function segmentOf(phrase: Phrase, id: number): object {
     temperature: 0,
     avg_logprob: -0.1,
     compression_ratio: 1,
-    no_speech_prob: phrase.isSilence ? 0.99 : 0.01,
+    no_speech_prob: 0.01,
   };
 }
 
 /** The words of a phrase share its time evenly. */
-function wordsOf(phrase: Phrase): object[] {
+function wordsOf(phrase: SpokenPhrase): object[] {
   const words = phrase.text.split(' ');
   const step = (phrase.endSeconds - phrase.startSeconds) / words.length;
   return words.map((word, index) => ({

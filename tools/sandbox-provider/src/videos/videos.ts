@@ -1,10 +1,9 @@
-import { promptHash } from '../answers/answer';
 import { unixSeconds } from '../http/ids';
 import { parseJsonObject, textOf } from '../http/json-members';
 import { isMultipart, readMultipart } from '../http/multipart';
 import { jsonReply, type Call, type Reply } from '../http/reply';
 import { SandboxError } from '../http/sandbox-error';
-import { makeClip } from './clip';
+import { film } from '../media/film';
 import { readFields, stateOf, type VideoFields, type VideoJob, type VideoJobs } from './video-jobs';
 
 const EXPIRES_AFTER_SECONDS = 86_400;
@@ -17,7 +16,7 @@ export class Videos {
     return this.begin(call, isMultipart(call) ? fieldsOfForm(call) : fieldsOfJson(call));
   }
 
-  /** A clip of the model and shape of an earlier one. */
+  /** A job of the model and shape of an earlier one. */
   extend(call: Call): Reply {
     const { prompt, seconds, video } = parseJsonObject(call.body);
     const id = typeof video === 'object' && video !== null ? (video as { id?: unknown }).id : undefined;
@@ -40,9 +39,7 @@ export class Videos {
     if (stateOf(job).status !== 'completed') {
       throw new SandboxError(404, 'Video is not ready yet, use GET /v1/videos/{video_id} to check status');
     }
-    const comment = `[sandbox] #${promptHash(job.prompt)} Made by the sandbox provider`;
-    const body = makeClip(job.width, job.height, job.seconds, comment);
-    return { kind: 'body', status: 200, contentType: 'video/mp4', body };
+    return { kind: 'body', status: 200, contentType: 'video/mp4', body: film };
   }
 
   remove(call: Call): Reply {

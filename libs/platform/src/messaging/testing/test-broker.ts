@@ -7,7 +7,7 @@ import { TcpProxy } from '../../testing/tcp-proxy';
 const DEFAULT_URL = 'amqp://guest:guest@127.0.0.1:5672';
 const POLL_MS = 20;
 
-type Overrides = Partial<Pick<QueueSpec, 'prefetch' | 'deliveryLimit' | 'retryTiersMs'>>;
+type Overrides = Partial<Pick<QueueSpec, 'prefetch' | 'deliveryLimit'>>;
 
 /** The real broker, with queues of the test's own that `close` deletes again. */
 export class TestBroker {
@@ -40,7 +40,6 @@ export class TestBroker {
       owner: 'batch-worker',
       prefetch: 4,
       deliveryLimit: 2,
-      retryTiersMs: [50, 100],
     } as const;
     return this.#remember({ name: `test-${randomUUID()}`, ...defaults, ...overrides });
   }

@@ -4,15 +4,6 @@ const PCM = 1;
 const FLOAT = 3;
 const EXTENSIBLE = 0xfffe;
 
-/** A RIFF/WAVE recording: its shape, and how to read its samples. */
-export interface Wave {
-  readonly sampleRate: number;
-  readonly frames: number;
-  readonly durationSeconds: number;
-  /** The mean of the channels at a frame, from -1 to 1; null when the encoding is not PCM or float. */
-  readonly sampleAt: ((frame: number) => number) | null;
-}
-
 interface Format {
   readonly encoding: number;
   readonly channels: number;
@@ -22,8 +13,8 @@ interface Format {
   readonly bits: number;
 }
 
-/** null for bytes that are no WAVE file; 400 for a WAVE file whose header contradicts itself. */
-export function readWave(bytes: Buffer): Wave | null {
+/** Returns how long a WAVE file is; null for other bytes. Throws 400 when its header contradicts itself. */
+export function readWaveSeconds(bytes: Buffer): number | null {
   const isWave =
     bytes.length >= 12 && bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WAVE';
   if (!isWave) return null;
@@ -31,15 +22,10 @@ export function readWave(bytes: Buffer): Wave | null {
   const format = readFormat(chunks.get('fmt '));
   const data = chunks.get('data');
   if (!data) throw broken('has no data');
-  const frames = Math.floor(data.length / format.blockBytes);
-  const read = sampleReader(format.encoding, format.bits);
-  return {
-    sampleRate: format.sampleRate,
-    frames,
-    durationSeconds:
-      isLinear(format) || format.byteRate === 0 ? frames / format.sampleRate : data.length / format.byteRate,
-    sampleAt: read && ((frame) => meanOfChannels(data, frame, format, read)),
-  };
+  if (isLinear(format) || format.byteRate === 0) {
+    return Math.floor(data.length / format.blockBytes) / format.sampleRate;
+  }
+  return data.length / format.byteRate;
 }
 
 /** Chunks by name. A size beyond the file's end, as live recorders write it, ends with the file. */
@@ -78,39 +64,6 @@ function isConsistent(format: Format): boolean {
 
 function isLinear(format: Format): boolean {
   return format.encoding === PCM || format.encoding === FLOAT;
-}
-
-type SampleReader = (data: Buffer, at: number) => number;
-
-function sampleReader(encoding: number, bits: number): SampleReader | null {
-  if (encoding === FLOAT && bits === 32) return (data, at) => finite(data.readFloatLE(at));
-  if (encoding === FLOAT && bits === 64) return (data, at) => finite(data.readDoubleLE(at));
-  if (encoding !== PCM) return null;
-  switch (bits) {
-    case 8:
-      return (data, at) => (data.readUInt8(at) - 128) / 128;
-    case 16:
-      return (data, at) => data.readInt16LE(at) / 32_768;
-    case 24:
-      return (data, at) => data.readIntLE(at, 3) / 8_388_608;
-    case 32:
-      return (data, at) => data.readInt32LE(at) / 2_147_483_648;
-    default:
-      return null;
-  }
-}
-
-function meanOfChannels(data: Buffer, frame: number, format: Format, read: SampleReader): number {
-  const start = frame * format.blockBytes;
-  if (format.channels === 1) return read(data, start);
-  const bytes = format.blockBytes / format.channels;
-  let sum = 0;
-  for (let channel = 0; channel < format.channels; channel += 1) sum += read(data, start + channel * bytes);
-  return sum / format.channels;
-}
-
-function finite(value: number): number {
-  return Number.isFinite(value) ? value : 0;
 }
 
 function broken(reason: string): SandboxError {

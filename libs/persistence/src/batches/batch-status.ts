@@ -1,0 +1,13 @@
+import type { BatchSnapshot } from '@libs/contracts';
+
+/** Interface §3.1, and `receiving`: the upload is still running and nobody sees the batch. */
+export type BatchStatus = BatchSnapshot['status'] | 'receiving';
+
+/** How a batch ends that does not run to its last line. */
+export type BatchEnding = 'cancelled' | 'expired' | 'failed';
+
+/**
+ * `due`: a provider holds a batch that must be deleted there before ours is. `requested`: a worker is to do it
+ * now. The others are the provider's answer; after `refused` it may be requested again.
+ */
+export type UpstreamDeletion = 'due' | 'requested' | 'deleted' | 'unsupported' | 'refused' | 'unreachable';
