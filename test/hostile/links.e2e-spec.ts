@@ -147,6 +147,13 @@ describe("what lies in the operator's account", () => {
       { max_tokens: 9, container: { skills: [{ type: 'custom', skill_id: 'skill_1' }] }, messages: [user] },
       'container.skills[0].skill_id',
     ],
+    [
+      'openai-chat',
+      { messages: [user, { role: 'assistant', audio: { id: 'audio_1' } }, user] },
+      'messages[1].audio.id',
+    ],
+    ['openai-responses', { input: [{ type: 'image_generation_call', id: 'ig_1' }, user] }, 'input[0].id'],
+    ['openai-chat', { messages: [user], fileId: 'file-1' }, 'fileId'],
     ['azure-chat', { messages: [user], data_sources: [{ type: 'azure_search', parameters }] }, 'data_sources'],
     [
       'openai-chat',
@@ -186,16 +193,72 @@ describe('what makes a provider keep something', () => {
     },
   );
 
+  it('does not reach it in another spelling, or in extra_body', async () => {
+    const kept = { Store: true, previousResponseId: 'r' };
+    const more = { store: true, previous_response_id: 'r', prompt_cache_retention: '24h', prompt_cache_key: 'shared' };
+    const body = { messages: [user], ...kept, extra_body: more, prompt_cache_key: 'shared' };
+    const { sent } = await send('openai-chat', body);
+    for (const word of ['Store', 'store', 'esponse', '"shared"']) expect(sent).not.toContain(word);
+    const { sent: bound } = await send('anthropic-messages', { max_tokens: 9, ...body });
+    expect(bound).toContain('prompt_cache_key');
+    expect(bound).not.toContain('"shared"');
+  });
+
+  it('does not reach it where Azure would by itself', async () => {
+    expect(JSON.parse((await send('azure-chat', { messages: [user] })).sent)).toHaveProperty('store', false);
+    expect(JSON.parse((await send('openai-chat', { messages: [user] })).sent)).not.toHaveProperty('store');
+  });
+
   it('does not reach it behind a second member of its name', async () => {
-    const before = upstream.requests.length;
-    const answer = await fetch(`${installation.baseUrl}/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-      body: '{"model":"links/openai-chat","store":true,"messages":[{"role":"user","content":"hi"}],"store":false}',
-    });
-    await answer.text();
-    const sent = upstream.requests.slice(before).map((one) => one.body);
+    const sent = await sentOf(
+      '{"model":"links/openai-chat","store":true,"messages":[{"role":"user","content":"hi"}],"store":false}',
+    );
     expect(sent).toHaveLength(1);
     expect(sent[0]).not.toContain('"store":true');
   });
 });
+
+describe('a member that is named twice below the top', () => {
+  const part = (members: string): string =>
+    `{"model":"links/openai-chat","messages":[{"role":"user","content":[{"type":"text","text":"x"},${members}]}]}`;
+
+  it.each([
+    [part(`{"type":"image_url","image_url":{"url":"${METADATA}","url":"https://acme.example/a.png"}}`), METADATA],
+    [part(`{"type":"image_url","image_url":{"\\u0075rl":"${METADATA}","url":"https://acme.example/a.png"}}`), METADATA],
+    [
+      part('{"type":"file","file":{"file_id":"file-of-other","file_id":null,"file_data":"data:a/b;base64,QUJD"}}'),
+      'file-of',
+    ],
+  ])('is sent once, as it was checked', async (body, secret) => {
+    const sent = await sentOf(body);
+    expect(sent).toHaveLength(1);
+    expect(sent[0]).not.toContain(secret);
+  });
+});
+
+describe('a schema whose references follow one another', () => {
+  const length = 9_900;
+  const $defs = Object.fromEntries(
+    Array.from({ length }, (_, index) => [`d${index}`, { $ref: `#/$defs/d${index + 1}` }]),
+  );
+  const schema = { type: 'object', $defs, properties: { a: { $ref: '#/$defs/d0' } } };
+
+  it.each([
+    { tools: [{ type: 'function', name: 'f', parameters: schema }] },
+    { text: { format: { type: 'json_schema', name: 'x', schema } } },
+  ])('is refused for its length, as other long prompts are', async (asked) => {
+    await expectRefused('openai-responses', { input: 'hi', ...asked }, 'longer than the context');
+  });
+});
+
+/** What reached a provider of a body that is sent as it is. */
+async function sentOf(body: string): Promise<readonly string[]> {
+  const before = upstream.requests.length;
+  const answer = await fetch(`${installation.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body,
+  });
+  await answer.text();
+  return upstream.requests.slice(before).map((one) => one.body);
+}

@@ -1,5 +1,6 @@
 // What the library promises, from the lowest layer to the highest: only what is imported from outside.
 export { JsonCursor, MalformedJson } from './json/json-cursor';
+export { withoutDoubledNames } from './json/doubled-names';
 export { findMember, findValue, scanMembers, spliceMembers } from './json/json-members';
 export { byokCost, countedCost, countedShare, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
 export { estimatedPrice, formatUsd, parseRate, parseUsd, usdNumber, type PicoUsd, type Rate } from './pricing/money';

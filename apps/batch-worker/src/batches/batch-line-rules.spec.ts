@@ -10,6 +10,7 @@ const ROUTE: BatchRoute = {
 };
 
 const problemOf = (body: object, route: Partial<BatchRoute> = {}): string | null =>
+  BatchLineRules.findLinkProblem(body as Record<string, unknown>) ??
   new BatchLineRules({ ...ROUTE, ...route }).findProblem(body as Record<string, unknown>);
 
 describe(BatchLineRules.name, () => {

@@ -73,14 +73,18 @@ export class BatchLineRules {
 
   constructor(private readonly route: BatchRoute) {}
 
-  /** The member and what is wrong with it, or null. */
+  /** What is wrong with a link of a line, to be asked before anything else looks at its links; null for nothing. */
+  static findLinkProblem(body: JsonObject): string | null {
+    const link = findBodyLinkProblem(body);
+    return link === null ? null : `${link.path}${link.what}`;
+  }
+
+  /** The member and what is wrong with it beside its links, or null. */
   findProblem(body: JsonObject): string | null {
     for (const rule of RULES[this.route.api] ?? []) {
       const problem = rule(body, this.route);
       if (problem !== null) return problem;
     }
-    const link = findBodyLinkProblem(body);
-    if (link !== null) return `${link.path}${link.what}`;
     const reference = this.route.isOwnKey ? null : accountReferenceIn(body);
     if (reference !== null) {
       return `${reference} names something in the account of the provider, which needs a provider key of your own`;

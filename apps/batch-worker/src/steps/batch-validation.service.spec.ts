@@ -305,6 +305,26 @@ describe(BatchValidationService.name, () => {
     expect((await validated('/v1/chat/completions', chat)).embedded).toEqual([]);
   });
 
+  it('gives others a turn between large lines', async () => {
+    const large = { messages: MESSAGES, values: Array.from({ length: 100_000 }, () => 7) };
+    let [turns, isOver] = [0, false];
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const { hasBegun } = await validated('/v1/chat/completions', ...Array.from({ length: 20 }, () => large));
+    isOver = true;
+    expect(hasBegun).toBe(true);
+    expect(turns).toBeGreaterThan(3);
+  });
+
+  it('looks at the links of a line before anything else does', async () => {
+    const links = Array.from({ length: 60_000 }, () => 'https://acme.example/');
+    const { failure } = await validated('/v1/chat/completions', { messages: 'none', links });
+    expect(failure).toMatch(/^requests\[0\]\.body: links\[\d+\] is beyond the number of links/);
+  });
+
   it('fails a batch of an endpoint that no line can run on', async () => {
     expect((await validated('/v1/audio/speech', {})).failure).toBe('Requests on /v1/audio/speech cannot be run');
   });

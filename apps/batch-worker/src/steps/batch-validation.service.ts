@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { ChatCompletionDto, EmbeddingsDto, MessagesDto, ResponsesDto } from '@libs/contracts';
 import { AppError } from '@libs/errors';
@@ -9,8 +10,10 @@ import { BatchLineRules, type BatchRoute } from '../batches/batch-line-rules';
 import { reportInconsistent } from '../batches/inconsistent-batches';
 
 const LEASE_MS = 60_000;
-/** A page is read and checked in far less than the lease, and gives other work a turn in between. */
+/** A page is read and checked in far less than the lease. */
 const PAGE = { lines: 256, bytes: 8 * 1024 * 1024 };
+/** After so long, other work of the process gets a turn before the next line: lines may be large. */
+const LONGEST_TURN_MS = 10;
 
 type BodyClass = new () => object;
 
@@ -79,7 +82,12 @@ export class BatchValidationService {
     let count = 0;
     for (;;) {
       const lines = await this.batches.linesAfter(work, count - 1, PAGE);
+      let turnEndsMs = performance.now() + LONGEST_TURN_MS;
       for (const line of lines) {
+        if (performance.now() > turnEndsMs) {
+          await nextTurn();
+          turnEndsMs = performance.now() + LONGEST_TURN_MS;
+        }
         if (line.seq !== count) return lossAt(work, count);
         const problem = findLineProblem(format.Body, rules, line.body, work.model);
         if (problem !== null) return { problem: `requests[${line.seq}].body: ${problem}` };
@@ -126,6 +134,9 @@ function lossAt({ total }: BatchWork, count: number): FoundProblem {
 function findLineProblem(Body: BodyClass, rules: BatchLineRules, json: Buffer, model: string): string | null {
   try {
     const body = JSON.parse(json.toString()) as Readonly<Record<string, unknown>>;
+    // Before the members: it bounds the links that they check again.
+    const link = BatchLineRules.findLinkProblem(body);
+    if (link !== null) return link;
     validateInstance(Body, { ...body, model: body['model'] ?? model });
     return rules.findProblem(body);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { estimatePromptTokens, parseRate, type CallableApi } from '@libs/inference';
+import { estimatePrompt, estimatePromptTokens, parseRate, type CallableApi } from '@libs/inference';
 import { anEndpoint, aProvider } from '@libs/inference/testing';
 import { BatchEstimate } from './batch-estimate';
 import type { BatchLineDraft } from './batch-line';
@@ -14,6 +14,7 @@ const endpointAt = (pricing: object) =>
 const lineWith = (body: Buffer, maxOutputTokens: number | null): BatchLineDraft => ({
   customId: 'one',
   body,
+  prompt: estimatePrompt(body),
   model: null,
   maxOutputTokens: { chat: maxOutputTokens, responses: maxOutputTokens, messages: maxOutputTokens },
   asksToThink: false,

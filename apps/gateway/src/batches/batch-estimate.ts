@@ -1,7 +1,6 @@
 import {
   cachesUnasked,
   estimatedPrice,
-  estimatePrompt,
   highestPricesFor,
   managedLanePrices,
   maxTokensOf,
@@ -59,7 +58,7 @@ export class BatchEstimate {
   private readonly tools = new AskedTools();
 
   add(line: BatchLineDraft): void {
-    const { tokens, kinds } = estimatePrompt(line.body);
+    const { tokens, kinds } = line.prompt;
     // Symbols, numbers and rare scripts have more tokens than a third of their bytes.
     const promptTokens = Math.max(Math.ceil(line.body.length / BYTES_PER_TOKEN), tokens);
     const { cacheWrite, audioTokens, imageTokens, images } = kinds ?? PLAIN_TEXT;

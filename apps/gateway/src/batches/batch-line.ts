@@ -4,7 +4,10 @@ import {
   findValue,
   MalformedJson,
   providerToolsIn,
+  scanJsonShape,
   thinkingWishOf,
+  withoutDoubledNames,
+  type PromptEstimate,
   type ProviderTool,
   type StreamableApi,
 } from '@libs/inference';
@@ -12,8 +15,10 @@ import {
 /** One element of `requests` that passed every check that needs no knowledge of endpoint or model. */
 export interface BatchLineDraft {
   readonly customId: string;
-  /** The caller's own bytes of `body`. */
+  /** The caller's own bytes of `body`, each member named once. */
   readonly body: Buffer;
+  /** Of `body` as a prompt. */
+  readonly prompt: PromptEstimate;
   /** `body.model`, which must be absent or equal to the batch's. */
   readonly model: string | null;
   /**
@@ -54,7 +59,7 @@ export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
   const maxOutputTokens = readCaps(`${where}.body`, body, choices);
   return {
     customId,
-    body: bytesOfBody(where, json),
+    ...readBytes(where, json),
     model: readModel(where, body.model),
     maxOutputTokens,
     asksToThink: thinkingWishOf('chat', body).isAsked === true,
@@ -64,9 +69,11 @@ export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
 }
 
 /** @throws AppError for what JSON.parse takes and no provider would, such as a number beyond all numbers */
-function bytesOfBody(where: string, json: Buffer): Buffer {
+function readBytes(where: string, json: Buffer): Pick<BatchLineDraft, 'body' | 'prompt'> {
   try {
-    return findValue(json, ['body'])!;
+    const body = findValue(json, ['body'])!;
+    const { mayNameTwice, promptTokens: tokens, promptKinds: kinds } = scanJsonShape(body);
+    return { body: mayNameTwice ? withoutDoubledNames(body) : body, prompt: { tokens, kinds } };
   } catch (thrown) {
     if (thrown instanceof MalformedJson) throw malformed(where);
     throw thrown;

@@ -86,11 +86,12 @@ export class BodyGuard implements CanActivate {
     life.claim.work(claimant);
     const waits = life.claim.reserve(claimant, bytes.length * COPIES_OF_PARSED);
     if (waits !== undefined) await waits;
-    request.rawBody = bytes;
     if (rule.kind === 'form') {
+      request.rawBody = bytes;
       request.body = parseForm(bytes);
     } else {
-      const { object, promptTokens, promptKinds } = readJsonBody(bytes, rule.rules);
+      const { object, bytes: sentOn, promptTokens, promptKinds } = readJsonBody(bytes, rule.rules);
+      request.rawBody = sentOn;
       request.body = object;
       request.promptTokens = promptTokens;
       request.promptKinds = promptKinds;

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '@libs/errors';
-import { JsonCursor, MalformedJson, scanJsonShape, type PromptKinds } from '@libs/inference';
+import { JsonCursor, MalformedJson, scanJsonShape, withoutDoubledNames, type PromptKinds } from '@libs/inference';
 
 /**
  * `lenient` is for inference, where most of a body belongs to the provider: of doubled member names the last
@@ -14,6 +14,8 @@ export type JsonObject = Record<string, unknown>;
 /** What is in a body. */
 export interface JsonBody {
   readonly object: JsonObject;
+  /** The bytes to send on: what came, without members that `object` does not have because a later one has their name. */
+  readonly bytes: Buffer;
   /** About how many tokens it holds for a model, if it is a request to one. */
   readonly promptTokens: number;
   /** What of them has rates of its own; null where all is plain text. */
@@ -37,7 +39,18 @@ export function readJsonBody(body: Buffer, rules: JsonRules): JsonBody {
   if (shape.problem !== null) throw bad(`it has ${shape.problem}`);
   const value = rules === 'strict' || shape.hasEscapedKey ? readExactly(body, rules) : parseFast(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it must be a JSON object');
-  return { object: value as JsonObject, promptTokens: shape.promptTokens, promptKinds: shape.promptKinds };
+  const bytes = shape.mayNameTwice && rules === 'lenient' ? namedOnce(body) : body;
+  return { object: value as JsonObject, bytes, promptTokens: shape.promptTokens, promptKinds: shape.promptKinds };
+}
+
+/** What the parser takes and we do not, such as a number beyond all numbers, is refused here. */
+function namedOnce(body: Buffer): Buffer {
+  try {
+    return withoutDoubledNames(body);
+  } catch (error) {
+    if (error instanceof MalformedJson) throw bad('it is not valid JSON', error);
+    throw error;
+  }
 }
 
 function refuseOtherText(body: Buffer): void {

@@ -45,9 +45,9 @@ const asEmbeddings = plainValidator(EmbeddingsDto);
  * @throws AppError invalid_request naming the member that does not fit
  */
 export function checkCall(api: CallableApi, parsed: unknown, settings?: WorkspaceSettings): CheckedCall {
-  const checked = checkMembers(api, parsed, settings);
+  // Before the members: it bounds the links that they check again.
   const link = findBodyLinkProblem(parsed as Readonly<Record<string, unknown>>);
-  if (link === null) return checked;
+  if (link === null) return checkMembers(api, parsed, settings);
   throw new AppError('invalid_request', `${link.path}${link.what}`, { metadata: { param: link.path } });
 }
 

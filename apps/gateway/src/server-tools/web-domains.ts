@@ -1,3 +1,5 @@
+import { parseLink } from '@libs/contracts';
+
 /** A domain with everything below it, or the part of it below a path. */
 export interface Domain {
   readonly host: string;
@@ -11,7 +13,7 @@ const HOST = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a
 export function readDomain(value: unknown): Domain | null {
   if (typeof value !== 'string' || value.length > 2_000) return null;
   const [, name = '', path = ''] = /^(?:\*\.)?([^/]*)(\/[^?#\s]*)?$/.exec(value.trim().toLowerCase()) ?? [];
-  const host = URL.parse(`https://${name}/`)?.hostname ?? '';
+  const host = parseLink(`https://${name}/`)?.hostname ?? '';
   return HOST.test(host) ? { host, path: path.replace(/\/+$/, '') } : null;
 }
 

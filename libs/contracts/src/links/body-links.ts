@@ -1,5 +1,14 @@
 import { findInBody, type FoundMember } from './body-walk';
-import { findMediaLinkProblem, findServerUrlProblem } from './media-links';
+import {
+  hasBlankHost,
+  isUnreadableHost,
+  LinkBudget,
+  linkHeadOf,
+  placeOf,
+  withoutEdges,
+  type LinkHead,
+} from './link-head';
+import { findMediaLinkProblem, findPlaceProblem, findServerUrlProblem } from './media-links';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -67,32 +76,35 @@ const TEXTS: ReadonlySet<string> = new Set([
   'documents',
 ]);
 /** Members that hold a link, whatever their text looks like. */
-const LINK_NAME = /(?:^|_)ur[il]s?$|[a-z0-9]U(?:RL|RI|rl|ri)s?$/;
+const LINK_NAME = /(?:^|_)(?:ur[il]|UR[IL]|Ur[il])s?$|[a-z0-9]U(?:RL|RI|rl|ri)s?$/;
 const LINKS: ReadonlySet<string> = new Set(['input_video', 'input_audio']);
 /** Members that hold bytes or an id: with a scheme in front it is a link. */
 const BYTES_OR_IDS: ReadonlySet<string> = new Set(['file_data', 'file_id']);
 /** Marks of a block that cites what the caller itself named, by a label of any form. */
 const CITED = /^search_result/;
 
-/** A scheme as parsers of URLs read it, with what they pass over, and whether an authority follows. */
-const SCHEME = /^\s{0,64}([a-z][a-z0-9+.\-\t\n\r]{0,63}):([/\\][\t\n\r]*[/\\])?/i;
 /** Schemes that are a link without an authority too. */
 const OPENED: ReadonlySet<string> = new Set(['http', 'https', 'file', 'ftp']);
+const TOO_MANY = ' is beyond the number of links that one request may hold';
 
 /**
  * Checks every link of a request body, in whatever member and API it stands: it must lead to a public host or to cloud
  * storage. A link is what stands where links stand, and any other text that is a URL as a whole, unless it is text for
- * a model or belongs to the caller's own functions. Data URLs are left to the dialects.
+ * a model or belongs to the caller's own functions. Data URLs are left to the dialects. A body with more links than are
+ * quickly checked is refused.
  */
 export function findBodyLinkProblem(body: Fields): FoundMember | null {
-  return findInBody(body, judgeLink);
+  const budget = new LinkBudget();
+  return findInBody(body, (name, value, holder) => judgeLink(name, value, holder, budget));
 }
 
-function judgeLink(name: string, value: unknown, holder: Fields): string | null {
+function judgeLink(name: string, value: unknown, holder: Fields, budget: LinkBudget): string | null {
   if (typeof value !== 'string' || isTextMember(name, holder)) return null;
-  if (name === 'server_url') return findServerUrlProblem(value);
-  if (isLinkMember(name)) return findLinkProblem(value);
-  return BYTES_OR_IDS.has(name) && schemeOf(value) !== null ? findLinkProblem(value) : findTextLinkProblem(value);
+  if (!isLinkMember(name) && !BYTES_OR_IDS.has(name)) return findTextLinkProblem(value, budget);
+  const head = linkHeadOf(value);
+  if (head === null) return isLinkMember(name) ? ' must be a URL' : null;
+  if (!budget.takes(head)) return TOO_MANY;
+  return name === 'server_url' ? findServerUrlProblem(value) : findLinkProblem(value);
 }
 
 /** Whether a link is opened that stands in a member of this name. */
@@ -112,19 +124,16 @@ function findLinkProblem(link: string): string | null {
 }
 
 /** Checks a text of a member that is not known to hold links: it may be one as a whole. */
-export function findTextLinkProblem(value: string): string | null {
-  const scheme = schemeOf(value);
-  if (scheme === null || scheme.name === 'data' || (!scheme.hasAuthority && !OPENED.has(scheme.name))) return null;
-  return isProse(value) ? null : findMediaLinkProblem(value);
-}
-
-function schemeOf(value: string): { readonly name: string; readonly hasAuthority: boolean } | null {
-  const [, name, authority] = SCHEME.exec(value) ?? [];
-  if (name === undefined) return null;
-  return { name: name.replace(/[\t\n\r]/g, '').toLowerCase(), hasAuthority: authority !== undefined };
+export function findTextLinkProblem(value: string, budget: LinkBudget): string | null {
+  const head = linkHeadOf(value);
+  if (head === null || head.scheme === 'data' || !(head.hasAuthority || OPENED.has(head.scheme))) return null;
+  if (!budget.takes(head)) return TOO_MANY;
+  const place = placeOf(head);
+  return isProse(value, head, place) ? null : findPlaceProblem(value, place);
 }
 
 /** A sentence may begin with a link, but it is none. */
-function isProse(value: string): boolean {
-  return !URL.canParse(value) && /\s/.test(value.trim());
+function isProse(value: string, head: LinkHead, place: URL | null): boolean {
+  if (place !== null || (isUnreadableHost(head) && !hasBlankHost(head))) return false;
+  return /\s/.test(withoutEdges(value));
 }

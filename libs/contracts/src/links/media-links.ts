@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
+import { linkHeadOf, LONGEST_LINK, placeOf, type LinkHead } from './link-head';
 
 /** A picture in a request body: more is refused before anybody decodes it. */
 const LONGEST_DATA_URL = 20 * 1024 * 1024;
-const LONGEST_LINK = 8_192;
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const DATA_HEAD = /^data:[\w.+-]*\/?[\w.+-]*(?:;[\w.+=-]+)*;base64,/i;
@@ -49,8 +49,8 @@ GLOBAL_IPV6.addSubnet('2000::', 3, 'ipv6');
 const CLOUD_STORAGE = new Set(['gs:', 's3:', 'az:', 'abfs:', 'abfss:', 'wasb:', 'wasbs:', 'r2:', 'oss:', 'cos:']);
 
 /** Returns whether a link names an object of cloud storage, such as `gs://bucket/object`. */
-export function isCloudStorageLink(link: string): boolean {
-  return URL.canParse(link) && CLOUD_STORAGE.has(new URL(link).protocol);
+export function isCloudStorage(head: LinkHead): boolean {
+  return CLOUD_STORAGE.has(`${head.scheme}:`) && placeOf(head) !== null;
 }
 
 /** Last labels that name servers of networks and clusters, and that no public registry gives out. */
@@ -93,9 +93,14 @@ export function findMediaLinkProblem(value: unknown): string | null {
 const READ_DIFFERENTLY = /[\u0000-\u001f\u007f\\]/;
 
 function findAddressProblem(value: string): string | null {
-  const link = value.length > LONGEST_LINK ? '' : value.trim();
-  if (READ_DIFFERENTLY.test(link) || !URL.canParse(link)) return ' must be a URL';
-  const { protocol, hostname, username, password } = new URL(link);
+  const head = value.length > LONGEST_LINK ? null : linkHeadOf(value.trim());
+  return findPlaceProblem(value, head === null ? null : placeOf(head));
+}
+
+/** Checks a link with the place to which it leads; null for a link that no parser takes. */
+export function findPlaceProblem(value: string, place: URL | null): string | null {
+  if (place === null || value.length > LONGEST_LINK || READ_DIFFERENTLY.test(value.trim())) return ' must be a URL';
+  const { protocol, hostname, username, password } = place;
   if (CLOUD_STORAGE.has(protocol)) return null;
   if (protocol !== 'https:' && protocol !== 'http:') return ' must be an http, https or data URL';
   if (username !== '' || password !== '') return ' must not hold credentials';

@@ -1,4 +1,5 @@
 import { ValidateBy, type ValidationOptions } from 'class-validator';
+import { parseLink } from '../links/link-head';
 
 const MAX_LENGTH = 2_048;
 
@@ -29,7 +30,7 @@ export function callbackHost(text: string): string | null {
 const HOST_NAME = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/;
 
 function publicHost(text: string): string | null {
-  const host = URL.parse(text)?.hostname.replace(/\.$/, '') ?? '';
+  const host = parseLink(text)?.hostname.replace(/\.$/, '') ?? '';
   return HOST_NAME.test(host) ? host : null;
 }
 

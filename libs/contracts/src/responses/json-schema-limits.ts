@@ -23,17 +23,27 @@ function findKindProblem(schema: unknown): string | null {
   return isKnown ? null : `.type must be one of ${TYPES.join(', ')}`;
 }
 
-/** One pass over a schema that follows every reference once. */
+/** What is left to do of a schema: look at a value, follow a reference, or end one. */
+type Step = { readonly value: unknown } | { readonly follow: string } | { readonly end: string };
+
+/** One pass over a schema that follows every reference once. References may follow one another: nothing here recurs. */
 class SchemaWalk {
   #isRecursive = false;
   #characters = 0;
   /** References that are being followed (true) or have been (false). */
   readonly #references = new Map<string, boolean>([['#', true]]);
+  /** The last is the next. What stands above the end of a reference belongs to it. */
+  readonly #steps: Step[] = [];
 
   constructor(private readonly root: Fields) {}
 
   problem(mayBeRecursive: boolean): string | null {
-    this.#visit(this.root);
+    this.#steps.push({ value: this.root });
+    for (let step = this.#steps.pop(); step !== undefined && !this.#isTooLarge; step = this.#steps.pop()) {
+      if ('value' in step) this.#visit(step.value);
+      else if ('follow' in step) this.#follow(step.follow);
+      else this.#references.set(step.end, false);
+    }
     if (this.#isTooLarge) return ` must not be larger than ${LARGEST_SCHEMA_CHARACTERS} characters`;
     return this.#isRecursive && !mayBeRecursive ? ' must not refer to itself' : null;
   }
@@ -43,15 +53,13 @@ class SchemaWalk {
   }
 
   #visit(value: unknown): void {
-    if (this.#isTooLarge) return;
     this.#characters += typeof value === 'string' ? value.length + 2 : 1;
     if (Array.isArray(value)) {
-      for (const entry of value) this.#visit(entry);
+      for (const entry of value) this.#steps.push({ value: entry });
     } else if (isPlainObject(value)) {
       for (const [name, member] of Object.entries(value)) {
         this.#characters += name.length + 3;
-        if (name === '$ref' && typeof member === 'string') this.#follow(member);
-        else this.#visit(member);
+        this.#steps.push(name === '$ref' && typeof member === 'string' ? { follow: member } : { value: member });
       }
     }
   }
@@ -62,8 +70,7 @@ class SchemaWalk {
     if (isOpen === true) this.#isRecursive = true;
     if (isOpen !== undefined) return;
     this.#references.set(reference, true);
-    this.#visit(this.#resolve(reference));
-    this.#references.set(reference, false);
+    this.#steps.push({ end: reference }, { value: this.#resolve(reference) });
   }
 
   #resolve(reference: string): unknown {

@@ -1,4 +1,5 @@
 import { findTextLinkProblem } from '../links/body-links';
+import { LinkBudget } from '../links/link-head';
 import {
   findElementsProblem,
   findMembersProblem,
@@ -123,15 +124,15 @@ function options(value: unknown): string | null {
     return ` must be an object of at most ${MAX_SLUGS} providers`;
   }
   if (!Object.values(value).every(isPlainObject)) return ' must hold an object for each provider';
-  return findLinkIn(value);
+  return findLinkIn(value, new LinkBudget());
 }
 
 /** Options go to providers as they are, so what is a link in them keeps to the rule of all links. */
-function findLinkIn(value: unknown): string | null {
-  if (typeof value === 'string') return findTextLinkProblem(value);
+function findLinkIn(value: unknown, budget: LinkBudget): string | null {
+  if (typeof value === 'string') return findTextLinkProblem(value, budget);
   if (typeof value !== 'object' || value === null) return null;
   for (const [name, member] of Object.entries(value)) {
-    const problem = findLinkIn(member);
+    const problem = findLinkIn(member, budget);
     if (problem !== null) return Array.isArray(value) ? `[${name}]${problem}` : `.${name}${problem}`;
   }
   return null;

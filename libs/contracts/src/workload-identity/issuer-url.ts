@@ -1,4 +1,5 @@
 import { ValidateBy, type ValidationOptions } from 'class-validator';
+import { parseLink } from '../links/link-head';
 
 const ISSUER_URL = /^https:\/\/[^\s\\?#@]+$/;
 
@@ -9,7 +10,7 @@ export function IsIssuerUrl(maxLength: number, options?: ValidationOptions): Pro
       name: 'isIssuerUrl',
       validator: {
         validate: (value: unknown) =>
-          typeof value === 'string' && value.length <= maxLength && ISSUER_URL.test(value) && URL.canParse(value),
+          typeof value === 'string' && value.length <= maxLength && ISSUER_URL.test(value) && parseLink(value) !== null,
         defaultMessage: () => '$property must be an https URL without user, query and fragment',
       },
     },

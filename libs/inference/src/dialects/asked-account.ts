@@ -3,15 +3,17 @@ import type { LossLog } from '../model/loss-report';
 import { upstreamCacheKey, type ProviderAccount } from '../model/provider-account';
 import type { Endpoint } from '../catalogue/catalogue';
 import { withAskedTier } from './asked-tier';
+import { mustRefuseStoring } from './stored-chats';
 
-/** A request in no dialect as it is made in an account: with the tier that is sold there, and a cache key of the tenant. */
+/** A request in no dialect as it is made in an account: with the tier that is sold there, a cache key of the tenant, and nothing stored that must not be. */
 export function inAccount(
   request: CanonicalRequest,
   endpoint: Endpoint,
   account: ProviderAccount,
   log: LossLog,
 ): CanonicalRequest {
-  const asked = withAskedTier(request, endpoint, { isOwnKey: account.isOwn, log });
+  const tiered = withAskedTier(request, endpoint, { isOwnKey: account.isOwn, log });
+  const asked = mustRefuseStoring(endpoint, account) ? { ...tiered, refusesStoring: true } : tiered;
   const { promptCacheKey } = asked;
   if (promptCacheKey === undefined || account.isOwn) return asked;
   return { ...asked, promptCacheKey: upstreamCacheKey(promptCacheKey, account) };

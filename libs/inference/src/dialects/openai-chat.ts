@@ -21,8 +21,9 @@ import { setTokenCap } from './openai-chat/token-cap';
 import { usageEdits, usageText } from './openai-usage';
 import { cacheMarkEdits, leftOutMembers } from './own-members';
 import { hashedUser, memberText, scanRequest } from './request-members';
-import { retainedWithMetadata, setCacheKey } from './retained-members';
+import { retainedWithMetadata, setInAccount } from './retained-members';
 import { servedBy } from './served-tier';
+import { mustRefuseStoring } from './stored-chats';
 import { unpricedMembers } from './unpriced-members';
 import { untakenMembers } from './untaken-parameters';
 import { saidBeside } from './usage-details';
@@ -50,12 +51,14 @@ function toUpstream(
   }
   const user = hashedUser(request);
   if (user !== undefined) set['user'] = user;
-  setCacheKey(request, set, account);
+  setInAccount(request, set, account);
+  const retained = retainedWithMetadata(request, endpoint, account);
+  if (mustRefuseStoring(endpoint, account)) set['store'] = 'false';
   const reworded = [
     ...setAskedTier(request, endpoint, set, { isOwnKey: account.isOwn, log }),
     ...reword(request, endpoint, set, log),
     ...setTokenCap(request, endpoint, set),
-    ...retainedWithMetadata(request, account),
+    ...retained,
     ...unpricedMembers(request, set, { isOwnKey: account.isOwn, log }),
   ];
   const remove = removedFrom(request, endpoint, reworded, log);

@@ -14,7 +14,7 @@ import { EmbeddingsReader, readExpectation } from './openai-embeddings-reader';
 import { embeddingsTraitsOf, type EmbeddingsTraits } from './openai-embeddings-traits';
 import { settleUsage, usageEdits, usageText, type ReportedCounts } from './openai-usage';
 import { GATEWAY_MEMBERS, hashedUser, memberText, scanRequest } from './request-members';
-import { retainedMembers } from './retained-members';
+import { retainedMembers, setInAccount } from './retained-members';
 import type { Bill } from './translation';
 
 /** OpenAI's embeddings (interface §2.6, §4.6), asked of an upstream that speaks them too. */
@@ -31,11 +31,13 @@ function toUpstream(
   const traits = embeddingsTraitsOf(endpoint);
   const set: Record<string, string | Buffer> = { model: JSON.stringify(endpoint.upstreamModel) };
   const remove = [...GATEWAY_MEMBERS, 'cache_control', ...traits.refuses, ...retainedMembers(request, account)];
+  setInAccount(request, set, account);
   const user = hashedUser(request);
   if (user !== undefined && !traits.refuses.includes('user')) set['user'] = user;
   const dimensions = chosenDimensions(request, traits);
   if (dimensions !== null && traits.dimensionsMember !== DIMENSIONS) set[traits.dimensionsMember] = dimensions;
   if (dimensions === null || traits.dimensionsMember !== DIMENSIONS) remove.push(DIMENSIONS);
+  for (const name of traits.refuses) delete set[name];
   for (const [name, value] of Object.entries(traits.sets)) set[name] = JSON.stringify(value);
   return spliceMembers(request, { set, remove });
 }

@@ -1,6 +1,7 @@
 import type { ProviderAccount } from '../model/provider-account';
 import { providerAccountOf } from '../routing/account-of-request';
-import { anEndpoint, anOwnCredential } from '../testing';
+import type { Endpoint } from '../catalogue/catalogue';
+import { anEndpoint, anOwnCredential, aProvider } from '../testing';
 import type { CanonicalRequest } from '../model/canonical-request';
 import { LossLog } from '../model/loss-report';
 import { inAccount } from './asked-account';
@@ -84,6 +85,83 @@ describe('members that make an upstream keep something', () => {
   });
 });
 
+describe('the API of OpenAI and Azure', () => {
+  const at = (protocol: string, baseUrl: string, capabilities = {}) =>
+    anEndpoint({ provider: aProvider({ protocol, baseUrl }), capabilities });
+  const OPENAI = at('openai', 'https://api.openai.com/v1');
+  const AZURE = at('azure', 'https://acme.openai.azure.com/openai/v1');
+  const sentTo = (endpoint: Endpoint, body: object, account: ProviderAccount): unknown =>
+    JSON.parse(
+      dialectOf('chat')
+        .toUpstream(Buffer.from(JSON.stringify({ model: 'm', ...body })), endpoint, false, undefined, account)
+        .toString(),
+    );
+  const NOTHING_KEPT = { ...OWN, keepsNothing: true };
+
+  it.each([OPENAI, at('openai', 'https://eu.api.openai.com/v1'), AZURE])(
+    'is told that nothing is stored, where the account would',
+    (endpoint) => {
+      for (const account of [SHARED, { ...SHARED, keepsNothing: true }, NOTHING_KEPT]) {
+        for (const body of [{}, { store: true }, { store: null }]) {
+          expect(sentTo(endpoint, body, account)).toHaveProperty('store', false);
+        }
+        expect(sentTo(endpoint, { metadata: { a: 'b' } }, account)).not.toHaveProperty('metadata');
+      }
+      expect(sentTo(endpoint, { metadata: { a: 'b' } }, OWN)).toEqual({
+        model: expect.any(String),
+        metadata: { a: 'b' },
+      });
+    },
+  );
+
+  it('is told so in requests that are translated too', () => {
+    const request = { metadata: { a: 'b' } } as unknown as CanonicalRequest;
+    for (const account of [SHARED, NOTHING_KEPT]) {
+      expect(inAccount(request, OPENAI, account, new LossLog())).toHaveProperty('refusesStoring', true);
+    }
+    expect(inAccount(request, OPENAI, OWN, new LossLog())).not.toHaveProperty('refusesStoring');
+    expect(inAccount(request, anEndpoint(), SHARED, new LossLog())).not.toHaveProperty('refusesStoring');
+  });
+
+  it.each([
+    at('openai', 'https://api.groq.com/openai/v1'),
+    at('openai', 'https://api.openai.com.acme.example/v1'),
+    at('azure', 'https://acme.openai.azure.com/openai/v1', { chat: { store: false } }),
+  ])('is not spoken by others, who may refuse the member', (endpoint) => {
+    expect(sentTo(endpoint, {}, SHARED)).not.toHaveProperty('store');
+  });
+
+  it('is spoken by whom the catalogue says so', () => {
+    const endpoint = at('openai', 'https://acme.example/v1', { chat: { store: true } });
+    expect(sentTo(endpoint, {}, SHARED)).toHaveProperty('store', false);
+  });
+});
+
+describe.each(['chat', 'responses', 'messages', 'embeddings'] as const)(
+  'what a provider may take for a member: %s',
+  (api) => {
+    const KEPT = { store: true, background: true, previous_response_id: 'r', conversation: 'c', deferred: true };
+    const ZERO = { ...SHARED, keepsNothing: true };
+
+    it('is taken out of extra_body', () => {
+      const google = { google: { thinking_config: {} } };
+      const body = { extra_body: { ...KEPT, ...google, prompt_cache_retention: '24h', prompt_cache_key: 'victim' } };
+      expect(sent(api, body, ZERO)['extra_body']).toEqual({
+        ...google,
+        prompt_cache_key: expect.stringMatching(/^[0-9a-f]{64}$/),
+      });
+      expect(sent(api, body, SHARED)['extra_body']).toHaveProperty('prompt_cache_retention');
+      expect(sent(api, body, OWN)).toMatchObject(body);
+    });
+
+    it('is taken out in another spelling', () => {
+      const body = { Store: true, previousResponseId: 'r', BACKGROUND: true, promptCacheRetention: '24h', caching: {} };
+      const upstream = sent(api, body, ZERO);
+      for (const name of Object.keys(body)) expect(upstream).not.toHaveProperty(name);
+    });
+  },
+);
+
 describe(providerAccountOf.name, () => {
   const credential = anOwnCredential();
   const zdr = anEndpoint({ zdr: true });
@@ -108,19 +186,25 @@ describe(providerAccountOf.name, () => {
 });
 
 describe('the key of a prompt cache', () => {
-  const keyOf = (api: 'chat' | 'responses', account: ProviderAccount): unknown =>
+  const keyOf = (api: Dialect, account: ProviderAccount): unknown =>
     sent(api, { prompt_cache_key: 'victim' }, account)['prompt_cache_key'];
 
-  it.each(['chat', 'responses'] as const)('is bound to the tenant on the account of the operator: %s', (api) => {
-    const key = keyOf(api, SHARED);
-    expect(key).toMatch(/^[0-9a-f]{64}$/);
-    expect(keyOf(api, { ...SHARED })).toBe(key);
-    expect(keyOf(api, { ...SHARED, tenant: 'other' })).not.toBe(key);
-  });
+  it.each(['chat', 'responses', 'messages', 'embeddings'] as const)(
+    'is bound to the tenant on the account of the operator: %s',
+    (api) => {
+      const key = keyOf(api, SHARED);
+      expect(key).toMatch(/^[0-9a-f]{64}$/);
+      expect(keyOf(api, { ...SHARED })).toBe(key);
+      expect(keyOf(api, { ...SHARED, tenant: 'other' })).not.toBe(key);
+    },
+  );
 
-  it.each(['chat', 'responses'] as const)('is the own one on an account of the own: %s', (api) => {
-    expect(keyOf(api, OWN)).toBe('victim');
-  });
+  it.each(['chat', 'responses', 'messages', 'embeddings'] as const)(
+    'is the own one on an account of the own: %s',
+    (api) => {
+      expect(keyOf(api, OWN)).toBe('victim');
+    },
+  );
 
   it('is bound to the tenant in requests that are translated too', () => {
     const request = { promptCacheKey: 'victim' } as CanonicalRequest;

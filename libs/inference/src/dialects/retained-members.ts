@@ -1,38 +1,73 @@
 import { upstreamCacheKey, type ProviderAccount } from '../model/provider-account';
-import type { ScannedObject } from '../json/json-members';
+import { JsonCursor } from '../json/json-cursor';
+import { scanMembers, spliceMembers, type ScannedObject } from '../json/json-members';
+import { MemberNames } from '../model/member-names';
+import type { Endpoint } from '../catalogue/catalogue';
 import { memberText } from './request-members';
+import { mustRefuseStoring } from './stored-chats';
 
 /** Members of any API that make a provider keep an answer in the account that calls, or take up one kept there. */
-const KEPT: readonly string[] = ['store', 'deferred', 'background', 'previous_response_id', 'conversation'];
+const KEPT = new MemberNames(['store', 'deferred', 'background', 'previous_response_id', 'conversation']);
 /** Members that make it keep a prompt for longer. */
-const KEPT_LONGER: readonly string[] = ['prompt_cache_retention'];
+const KEPT_LONGER = new MemberNames(['prompt_cache_retention', 'caching']);
+const STORE = new MemberNames(['store']);
+const CACHE_KEY = new MemberNames(['prompt_cache_key']);
+/** A member with more members of a request, which some providers take as if they stood beside it. */
+const MORE_MEMBERS = 'extra_body';
 
 /**
  * Returns the members of a request of any API that would make the upstream keep something and that it is not sent: kept
  * answers unless the caller's own key is used, long cache retention where nothing may be kept.
  */
 export function retainedMembers(request: ScannedObject, { isOwn, keepsNothing }: ProviderAccount): readonly string[] {
-  const names = [...(!isOwn || keepsNothing ? KEPT : NONE), ...(keepsNothing ? KEPT_LONGER : NONE)];
-  return names.length === 0 ? NONE : names.filter((name) => isGiven(request, name));
+  if (isOwn && !keepsNothing) return NONE;
+  let names: string[] | null = null;
+  for (const { key } of request.members) {
+    const isRetained = KEPT.has(key) || (keepsNothing && KEPT_LONGER.has(key));
+    if (isRetained && isGiven(request, key)) (names ??= []).push(key);
+  }
+  return names ?? NONE;
 }
 
 /** The same for an API that keeps answers under the metadata of the request, and refuses metadata that keep nothing. */
-export function retainedWithMetadata(request: ScannedObject, account: ProviderAccount): readonly string[] {
+export function retainedWithMetadata(
+  request: ScannedObject,
+  endpoint: Endpoint,
+  account: ProviderAccount,
+): readonly string[] {
   const removed = retainedMembers(request, account);
-  return removed.includes('store') ? [...removed, 'metadata'] : removed;
+  const isUnstored = mustRefuseStoring(endpoint, account) || removed.some((name) => STORE.has(name));
+  return isUnstored ? [...removed, 'metadata'] : removed;
 }
 
 const NONE: readonly string[] = [];
 
-/** Adds the upstream's `prompt_cache_key` to `set` if it differs from the caller's. */
-export function setCacheKey(
+/**
+ * Adds to `set` what a request of any API says otherwise in this account: the cache key of the tenant, and its
+ * `extra_body` by the same rules as the request itself.
+ */
+export function setInAccount(
   request: ScannedObject,
   set: Record<string, string | Buffer>,
   account: ProviderAccount,
 ): void {
-  const text = memberText(request, 'prompt_cache_key');
-  if (account.isOwn || text?.[0] !== QUOTE) return;
-  set['prompt_cache_key'] = JSON.stringify(upstreamCacheKey(JSON.parse(text.toString()) as string, account));
+  setCacheKey(request, set, account);
+  const text = memberText(request, MORE_MEMBERS);
+  if (text === undefined || (account.isOwn && !account.keepsNothing) || !new JsonCursor(text).isObject()) return;
+  const more = scanMembers(text);
+  const setInMore: Record<string, string | Buffer> = {};
+  setCacheKey(more, setInMore, account);
+  set[MORE_MEMBERS] = spliceMembers(more, { set: setInMore, remove: retainedMembers(more, account) });
+}
+
+/** Adds the upstream's `prompt_cache_key` to `set` if it differs from the caller's. */
+function setCacheKey(request: ScannedObject, set: Record<string, string | Buffer>, account: ProviderAccount): void {
+  if (account.isOwn) return;
+  for (const { key } of request.members) {
+    const text = CACHE_KEY.has(key) ? memberText(request, key) : undefined;
+    if (text?.[0] !== QUOTE) continue;
+    set[key] = JSON.stringify(upstreamCacheKey(JSON.parse(text.toString()) as string, account));
+  }
 }
 
 const QUOTE = 0x22;

@@ -161,7 +161,7 @@ function isNamedFrom(members: readonly JsonMember[], index: number, name: string
 }
 
 /** Takes out a member with the comma before it or, while none is kept before it, the comma after it. */
-function removal(members: readonly JsonMember[], index: number, keptBefore: boolean): ByteEdit {
+export function removal(members: readonly JsonMember[], index: number, keptBefore: boolean): ByteEdit {
   const member = members[index]!;
   if (keptBefore) return { start: members[index - 1]!.valueEnd, end: member.valueEnd, text: '' };
   return { start: member.keyStart, end: members[index + 1]?.keyStart ?? member.valueEnd, text: '' };

@@ -76,6 +76,8 @@ export interface CanonicalRequest {
   readonly outputModalities?: readonly ('text' | 'image' | 'audio')[];
   readonly cache?: CacheMark;
   readonly promptCacheKey?: string;
+  /** The upstream has to be told that it must not store the answer. */
+  readonly refusesStoring?: boolean;
   readonly serviceTier?: string;
   readonly metadata?: Readonly<Record<string, string>>;
   /** Already hashed: who the end user is stays here. */

@@ -1,6 +1,7 @@
 import { ByteNames } from './byte-names';
 import { placeOf, StringCounter, type Place } from './body-media';
 import { CacheMarks } from './cache-marks';
+import { NameWatch } from '../json/doubled-names';
 import type { PromptKinds } from '../pricing/prompt-kinds';
 import { textUnits, tokensOfUnits, UNITS_PER_TOKEN } from './text-tokens';
 import {
@@ -71,6 +72,8 @@ export interface JsonShape {
   readonly problem: string | null;
   /** Whether some object key is written with a backslash. */
   readonly hasEscapedKey: boolean;
+  /** Whether some object may name a member twice: `withoutDoubledNames` looks closely. */
+  readonly mayNameTwice: boolean;
   /** As a request: an estimate of the tokens of its prompt. What comes behind a problem counts as text. */
   readonly promptTokens: number;
   /** What of it has rates of its own; null where all is plain text. */
@@ -95,10 +98,12 @@ class ShapeScan {
   private isInPrompt = true;
   private readonly strings: StringCounter;
   private readonly marks: CacheMarks;
+  private readonly names: NameWatch;
 
   constructor(private readonly bytes: Buffer) {
     this.strings = new StringCounter(bytes);
     this.marks = new CacheMarks(bytes);
+    this.names = new NameWatch(bytes);
     placeAt[0] = 'text';
   }
 
@@ -115,6 +120,8 @@ class ShapeScan {
     return {
       problem: this.problem,
       hasEscapedKey: this.hasEscapedKey,
+      // The hash of a name with an escape says nothing, and behind a problem nothing was looked at.
+      mayNameTwice: this.hasEscapedKey || this.problem !== null || this.names.mayNameTwice,
       promptTokens: tokensOfUnits(this.units),
       promptKinds: this.kinds(),
     };
@@ -147,6 +154,7 @@ class ShapeScan {
     const { bytes, depth } = this;
     const isEscaped = hasEscape(bytes, start, end);
     if (isEscaped) this.hasEscapedKey = true;
+    this.names.enter(depth, commasAt[depth]!, start, end);
     if (depth === 1) this.isInPrompt = CONTROL_MEMBERS.find(bytes, start, end) === undefined;
     if (!this.isInPrompt) return;
     this.marks.enter(depth, start, end, isEscaped);

@@ -1,12 +1,22 @@
-import { findInBody, isCloudStorageLink, isLinkMember, isTextMember } from '@libs/contracts';
+import {
+  findInBody,
+  isCloudStorage,
+  isLinkMember,
+  isTextMember,
+  linkHeadOf,
+  parseLink,
+  placeOf,
+  type LinkHead,
+} from '@libs/contracts';
 import { isObject, type JsonObject } from '../json/loose-values';
+import { MemberNames } from '../model/member-names';
 import type { EndpointNeed } from './route-request';
 
 /**
  * Members whose values name something that lies in the account that calls the provider: files, stores, containers,
  * skills, caches. On shared capacity that is the operator's account, which all tenants have in common.
  */
-const ID_MEMBERS: ReadonlySet<string> = new Set([
+const ID_MEMBERS = new MemberNames([
   'file_id',
   'file_ids',
   'vector_store_id',
@@ -22,26 +32,32 @@ const ID_MEMBERS: ReadonlySet<string> = new Set([
   'container_id',
   'container_ids',
   'cached_content',
-  'cachedContent',
+  'context_id',
+  'memory_id',
+  'memory_ids',
+  'pipeline_ids',
+  'assistant_id',
+  'thread_id',
+  'prompt_id',
+  'prompt_template_id',
   'skill_id',
   'project_connection_id',
 ]);
-/** Members that name something by the `id` of an object. */
-const NAMED_BY_ID: ReadonlySet<string> = new Set(['container', 'prompt', 'voice']);
+/** Members that name something by the `id` of an object. An `audio` is an answer that was spoken before. */
+const NAMED_BY_ID = new MemberNames(['container', 'prompt', 'voice', 'audio']);
 /** Members that a provider opens with the rights of the account, whatever is in them. */
-const OPENED: ReadonlySet<string> = new Set(['data_sources', 'dataSources']);
+const OPENED = new MemberNames(['data_sources']);
 /** Skills that the provider itself offers, to everybody. */
 const PUBLIC_SKILLS = 'anthropic';
+const SKILL = new MemberNames(['skill_id']);
 const LONGEST_LINK = 8_192;
 /** Members with bytes in base64, which some dialects take for a link where they are none. */
 const BYTES: ReadonlySet<string> = new Set(['file_data', 'data']);
-/** Saves most texts a parser. */
-const SCHEME = /^\s*[a-z][a-z0-9+.\-\t\n\r]*:/i;
 /** A file of Google's file API by its name. */
 const GOOGLE_FILE_NAME = /^\s*files\//i;
 const GOOGLE_HOST = /(?:^|\.)googleapis\.com$/;
 /** A file of Alibaba Cloud, which its long-context models read where a text begins with it. */
-const FILE_IN_TEXT = /^\s{0,64}fileid:\/\//i;
+const FILE_IN_TEXT = /^\s*fileid:\/\//i;
 
 /** Returns the path of the first member that names something in the provider's account; null where none does. */
 export function accountReferenceIn(body: JsonObject): string | null {
@@ -73,26 +89,37 @@ function refersToAccount(name: string, value: unknown, holder: JsonObject): bool
   if (typeof value === 'string') return isReference(name, value, holder);
   if (typeof value !== 'object' || value === null) return false;
   if (OPENED.has(name)) return Object.keys(value).length > 0;
-  if (NAMED_BY_ID.has(name) && isName((value as JsonObject)['id'])) return true;
+  if (isNamedById(name, value as JsonObject)) return true;
   return ID_MEMBERS.has(name) && Array.isArray(value) && value.some(isName);
 }
 
+/** A picture that was made before is named by its id, unless it comes along. */
+function isNamedById(name: string, { id, type, result }: JsonObject): boolean {
+  if (!isName(id)) return false;
+  return NAMED_BY_ID.has(name) || (type === 'image_generation_call' && !isName(result));
+}
+
 function isReference(name: string, value: string, holder: JsonObject): boolean {
-  if (ID_MEMBERS.has(name)) return value !== '' && !(name === 'skill_id' && holder['type'] === PUBLIC_SKILLS);
+  if (ID_MEMBERS.has(name)) return value !== '' && !(SKILL.has(name) && holder['type'] === PUBLIC_SKILLS);
   if (isTextMember(name, holder)) return FILE_IN_TEXT.test(value);
   return ((isLinkMember(name) || BYTES.has(name)) && GOOGLE_FILE_NAME.test(value)) || isAccountLink(value);
 }
 
 function isAccountLink(value: unknown): boolean {
-  if (typeof value !== 'string' || value.length > LONGEST_LINK || !SCHEME.test(value)) return false;
-  return isCloudStorageLink(value) || isGoogleFile(value);
+  if (typeof value !== 'string' || value.length > LONGEST_LINK) return false;
+  const head = linkHeadOf(value);
+  if (head === null) return false;
+  return isCloudStorage(head) || (head.host !== '' && isGoogleFile(value, head));
 }
 
 /** Whatever spelling it has: the parser brings a port, a blank, backslashes and letter case to one form. */
-function isGoogleFile(link: string): boolean {
-  const url = URL.parse(link);
-  if (url === null || !GOOGLE_HOST.test(url.hostname.replace(/\.+$/, ''))) return false;
-  return decoded(url.pathname).toLowerCase().split('/').includes('files');
+function isGoogleFile(link: string, head: LinkHead): boolean {
+  const hostname = placeOf(head)?.hostname.replace(/\.+$/, '') ?? '';
+  if (!GOOGLE_HOST.test(hostname)) return false;
+  return decoded(parseLink(link.trim())?.pathname ?? '')
+    .toLowerCase()
+    .split('/')
+    .includes('files');
 }
 
 function decoded(path: string): string {
@@ -101,7 +128,7 @@ function decoded(path: string): string {
 
 /** An object that is named by its id is at fault in that member. */
 function suffixOf(name: string, value: unknown): string {
-  return isObject(value) && NAMED_BY_ID.has(name) ? '.id' : '';
+  return isObject(value) && isNamedById(name, value) ? '.id' : '';
 }
 
 function isName(value: unknown): boolean {

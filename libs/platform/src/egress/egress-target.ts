@@ -1,3 +1,4 @@
+import { parseLink } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import ipaddr from 'ipaddr.js';
 import type { ResolvedAddress } from './resolved-address';
@@ -47,7 +48,7 @@ function readUrl(text: string, subject: string): URL {
   if (text.length > LONGEST_URL) throw refusedUrl(subject, `it is longer than ${LONGEST_URL} characters`);
   // The standard drops or converts these, other readers do not: such a URL means different hosts to different readers.
   if (/[\s\\\p{Cc}]/u.test(text)) throw refusedUrl(subject, 'it holds a blank, a backslash or a control character');
-  const url = URL.parse(text);
+  const url = parseLink(text);
   if (url === null) throw refusedUrl(subject, 'it is no URL');
   return url;
 }

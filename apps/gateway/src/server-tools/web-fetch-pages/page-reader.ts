@@ -1,3 +1,4 @@
+import { parseLink } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import type { Egress, EgressResponse } from '@libs/platform';
 import { bytesForText, countFetched, type Reserve } from '../../http/fetched-bytes';
@@ -96,7 +97,7 @@ export class PageReader {
 
 /** Links of old are asked for over TLS, and a part of a page is the page. */
 function addressOf(text: string): string {
-  const url = URL.parse(text.trim());
+  const url = parseLink(text.trim());
   if (url === null) return text;
   if (url.protocol === 'http:' && url.port === '') url.protocol = 'https:';
   url.hash = '';

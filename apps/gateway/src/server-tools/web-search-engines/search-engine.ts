@@ -1,3 +1,4 @@
+import { parseLink } from '@libs/contracts';
 import type { OutsideWork } from '../../parsers/outside-work';
 import type { DomainRules } from '../web-domains';
 import type { SearchMode, UserLocation } from '../web-search-settings';
@@ -39,7 +40,7 @@ export function readHit(hit: {
   readonly text: readonly unknown[];
   readonly publishedAt: unknown;
 }): SearchHit | null {
-  if (typeof hit.url !== 'string' || !/^https?:\/\//i.test(hit.url) || !URL.canParse(hit.url)) return null;
+  if (typeof hit.url !== 'string' || !/^https?:\/\//i.test(hit.url) || parseLink(hit.url) === null) return null;
   return {
     url: hit.url,
     title: typeof hit.title === 'string' ? hit.title : '',

@@ -19,7 +19,7 @@ import {
   type ScannedObject,
 } from '../../json/json-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers } from '../retained-members';
+import { retainedMembers, setInAccount } from '../retained-members';
 import { unpricedMembers } from '../unpriced-members';
 import { tierMember } from '../usage-details';
 import { billMessage, usageIn } from './message-billing';
@@ -55,6 +55,7 @@ function toUpstream(
   if (isStream) set['stream'] = 'true';
   else if (memberText(request, 'stream') !== undefined) set['stream'] = 'false';
   if (isNothing(memberText(request, 'max_tokens'))) set['max_tokens'] = String(maxTokensOf(endpoint));
+  setInAccount(request, set, account);
   const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord, log });
   const metadata = metadataOf(request);
   if (metadata !== undefined) set['metadata'] = metadata;

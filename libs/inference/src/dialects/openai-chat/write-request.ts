@@ -42,6 +42,7 @@ export function writeChatRequest(
     verbosity: writeVerbosity(request.verbosity, log),
     modalities: request.outputModalities,
     prompt_cache_key: request.promptCacheKey,
+    store: request.refusesStoring === true ? false : undefined,
     service_tier: request.serviceTier,
     user: request.endUser,
     ...writeExtensions(request, endpoint, log),
@@ -95,9 +96,11 @@ function writeSampling(sampling: Sampling, endpoint: Endpoint, log: LossLog): Me
   };
 }
 
-function writeExtensions({ metadata, cache }: CanonicalRequest, endpoint: Endpoint, log: LossLog): Members {
+function writeExtensions(request: CanonicalRequest, endpoint: Endpoint, log: LossLog): Members {
+  const { metadata, cache, refusesStoring } = request;
+  if (refusesStoring === true && metadata !== undefined) log.drop('metadata');
   return {
-    ...extension('metadata', metadata, endpoint, log),
+    ...extension('metadata', refusesStoring === true ? undefined : metadata, endpoint, log),
     ...extension('cache_control', cache && { type: 'ephemeral', ...cache }, endpoint, log),
   };
 }

@@ -5,7 +5,7 @@ import { setAskedTier } from '../asked-tier';
 import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject } from '../../json/json-members';
 import { cacheMarkEdits, leftOutMembers, removalsAt } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
-import { retainedMembers, setCacheKey } from '../retained-members';
+import { retainedMembers, setInAccount } from '../retained-members';
 import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers } from '../untaken-parameters';
 import { returnedThoughtEdits } from './returned-thoughts';
@@ -52,7 +52,7 @@ export function toUpstreamRequest(
     const hash = hashedText(request, name);
     if (hash !== null) set[name] = hash;
   }
-  setCacheKey(request, set, account);
+  setInAccount(request, set, account);
   const reasoning = rewordedReasoning(request, endpoint, log);
   if (reasoning !== undefined) set['reasoning'] = reasoning;
   const leftOut = [...leftOutMembers(request, endpoint, 'responses', log), ...untakenMembers(request, endpoint, log)];
