@@ -64,7 +64,7 @@ describe('the caps of tools of a message', () => {
     [
       'are set for each tool',
       '{"max_tokens":1,"tools":[{"name":"f","input_schema":{}},{"type":"web_fetch_20250910","name":"web_fetch","max_uses":2},{"type":"web_search_20250305"}]}',
-      [{ name: 'f' }, { max_uses: 2, max_content_tokens: 10_000 }, { max_uses: 5 }],
+      [{ name: 'f' }, { max_uses: 2, max_content_tokens: 10_000 }, { max_uses: 3 }],
     ],
     [
       'are not set for tools that take none',

@@ -2,7 +2,7 @@ import { JsonCursor } from '../json/json-cursor';
 import { findMember, memberEdits, scanMembersAt, applyEdits, type ScannedObject } from '../json/json-members';
 import { parseJson } from '../json/json-value';
 import { objectOf, type JsonObject } from '../json/loose-values';
-import { capsOfTool, mostToolCalls } from '../model/allowed-uses';
+import { capsOfTool, defaultUsesOf, mostToolCalls, type ToolCaps } from '../model/allowed-uses';
 import type { LossLog } from '../model/loss-report';
 import { providerToolsIn, toolOfType } from '../model/provider-tools';
 import { memberText } from './request-members';
@@ -29,9 +29,8 @@ export function capToolCalls(
 ): void {
   if (isOwnKey) return;
   const body = { tools: providerEntries(request), input: laterInput(request), ...capsAsked(request) };
-  const tools = providerToolsIn(body);
-  if (tools.length === 0) return;
-  const cap = mostToolCalls(body, tools);
+  if (providerToolsIn(body).length === 0) return;
+  const cap = mostToolCalls(body);
   const asked = body[MAX_TOOL_CALLS];
   if (typeof asked === 'number' && asked > cap) log?.approximate(MAX_TOOL_CALLS);
   if (asked !== cap) set[MAX_TOOL_CALLS] = String(cap);
@@ -61,21 +60,27 @@ function providerEntries(request: ScannedObject): readonly JsonObject[] {
 export function cappedTools(request: ScannedObject, { isOwnKey, log }: ToolCapSettings): Buffer | undefined {
   const text = isOwnKey ? undefined : memberText(request, 'tools');
   if (text === undefined) return undefined;
-  const edits = providerToolsOf(text).flatMap((entry) => {
-    const set = missingCaps(entry, log);
+  const entries = providerToolsOf(text).map((entry) => ({ entry, asked: valueOfEntry(entry) }));
+  const byDefault = defaultUsesOf(providerToolsIn({ tools: entries.map(({ asked }) => asked) }));
+  const edits = entries.flatMap(({ entry, asked }) => {
+    const set = missingCaps(entry, asked, capsOfTool(asked, byDefault), log);
     return Object.keys(set).length === 0 ? [] : memberEdits(entry, { set });
   });
   return edits.length === 0 ? undefined : applyEdits(text, edits);
 }
 
 /** As JSON texts. A cap that is named twice is set, so that no provider takes the other one. */
-function missingCaps(entry: ScannedObject, log?: LossLog): Record<string, string> {
-  const asked = valueOfEntry(entry);
+function missingCaps(
+  { members }: ScannedObject,
+  asked: JsonObject,
+  caps: ToolCaps,
+  log?: LossLog,
+): Record<string, string> {
   const set: Record<string, string> = {};
-  for (const [name, cap] of Object.entries(capsOfTool(asked))) {
+  for (const [name, cap] of Object.entries(caps)) {
     const value = asked[name];
     if (typeof value === 'number' && value > cap) log?.approximate(`tools.${name}`);
-    if (value !== cap || entry.members.filter(({ key }) => key === name).length > 1) set[name] = String(cap);
+    if (value !== cap || members.filter(({ key }) => key === name).length > 1) set[name] = String(cap);
   }
   return set;
 }

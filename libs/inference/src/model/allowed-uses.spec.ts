@@ -35,7 +35,7 @@ describe('the uses of tools that a provider may make', () => {
     [
       'tools that share a cap',
       { tools: [{ type: 'web_search' }, { type: 'code_interpreter' }, { type: 'image_generation' }] },
-      ['web_search code_interpreter image_generation: 10 x 16000 / 10'],
+      ['web_search code_interpreter image_generation: 5 x 16000 / 5'],
     ],
     [
       'tools that come later',
@@ -66,6 +66,11 @@ describe('the uses of tools that a provider may make', () => {
         ],
       },
       ['web_search: 2 x 8000 / 3', 'web_fetch: 3 x 50000 / 4'],
+    ],
+    [
+      'fewer of each where there are several',
+      { tools: [searchTool, fetchTool, { type: 'code_execution_20250825' }] },
+      ['web_search: 3 x 8000 / 4', 'web_fetch: 3 x 10000 / 4', 'code_interpreter: 10 x 16000 / 10'],
     ],
     [
       'a tool that is named twice',
@@ -124,6 +129,6 @@ describe(capsOfTool.name, () => {
     [{ type: 'bash_20250124', name: 'bash' }, {}],
     [{ name: 'f', input_schema: {} }, {}],
   ])('says of %j: %j', (tool, caps) => {
-    expect(capsOfTool(tool)).toEqual(caps);
+    expect(capsOfTool(tool, 5)).toEqual(caps);
   });
 });

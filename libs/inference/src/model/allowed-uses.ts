@@ -6,12 +6,12 @@ import { providerToolsIn, toolEntriesIn, toolOfType } from './provider-tools';
 export type ToolApi = 'chat' | 'responses' | 'messages';
 
 /**
- * Uses of each tool of a provider where the request sets no cap. Most answers need one to three searches, and Anthropic's
+ * Uses of a provider's tools where the request sets no cap. Most answers need one to three searches, and Anthropic's
  * manual caps its examples at five. What must be reserved grows with the square of the number.
  */
-export const DEFAULT_USES = 5;
-/** Of all tools of a response, which share one cap. */
-const DEFAULT_CALLS = 10;
+const DEFAULT_USES = 5;
+/** Of each, where several tools have a cap of their own. */
+const DEFAULT_USES_OF_SEVERAL = 3;
 
 /** Anthropic ends a turn after ten rounds of its tools (`pause_turn`); some of them have no cap of their own. */
 const ROUNDS_OF_MESSAGES = 10;
@@ -73,7 +73,7 @@ function usesOf(tool: ProviderTool, uses: number, tokensPerUse = resultTokens(to
 
 /** One cap holds for all tools together. OpenAI does not say that it holds for those of MCP servers, so they have their own. */
 function usesOfResponse(request: JsonObject, tools: readonly ProviderTool[]): readonly AllowedUses[] {
-  const uses = mostToolCalls(request, tools);
+  const uses = mostToolCalls(request);
   const apart = tools.filter(isApart).map((tool) => usesOf(tool, uses));
   if (apart.length === tools.length) return apart;
   const run = tools.filter((tool) => !isApart(tool));
@@ -93,22 +93,23 @@ function largestResult(request: JsonObject): number {
 }
 
 /** Returns the cap for a request of the Responses API: `max_tool_calls`, unless conditions take its place. */
-export function mostToolCalls(request: JsonObject, tools = providerToolsIn(request)): number {
+export function mostToolCalls(request: JsonObject): number {
   const asked = (request['stop_server_tools_when'] ?? null) === null ? request['max_tool_calls'] : null;
-  return cappedAt(asked, Math.min(DEFAULT_USES * tools.length, DEFAULT_CALLS));
+  return cappedAt(asked, DEFAULT_USES);
 }
 
 /** Each tool has a cap of its own, or none. */
 function usesOfMessage(request: JsonObject, tools: readonly ProviderTool[]): readonly AllowedUses[] {
-  const capped = toolEntriesIn(request).flatMap(usesOfEntry);
+  const byDefault = defaultUsesOf(tools);
+  const capped = toolEntriesIn(request).flatMap((entry) => usesOfEntry(entry, byDefault));
   const named = new Set(capped.flatMap((one) => one.tools ?? []));
   const others = tools.filter((tool) => !named.has(tool));
   return [...capped, ...others.map((tool) => usesOf(tool, isRunByCaller(tool) ? DEFAULT_USES : ROUNDS_OF_MESSAGES))];
 }
 
 /** None for a tool without a cap. */
-function usesOfEntry(entry: JsonObject): readonly AllowedUses[] {
-  const { max_uses: uses } = capsOfTool(entry);
+function usesOfEntry(entry: JsonObject, byDefault: number): readonly AllowedUses[] {
+  const { max_uses: uses } = capsOfTool(entry, byDefault);
   if (uses === undefined) return NO_USES;
   // A use beyond the cap is refused, and the model reads the refusal too.
   return [{ tools: [toolIn(entry)!], uses, turns: uses + 1, tokensPerUse: tokensOfEntry(entry) }];
@@ -124,11 +125,16 @@ export interface ToolCaps {
 const WITH_MAX_USES: ReadonlySet<ProviderTool> = new Set(['web_search', 'web_fetch', 'advisor']);
 const NO_CAPS: ToolCaps = {};
 
+/** Returns the cap of each of these tools of a request of the Messages API that the caller has not capped. */
+export function defaultUsesOf(tools: readonly ProviderTool[]): number {
+  return tools.filter((tool) => WITH_MAX_USES.has(tool)).length > 1 ? DEFAULT_USES_OF_SEVERAL : DEFAULT_USES;
+}
+
 /** Returns the caps that a tool of the Messages API is sent with on the operator's account, those of the caller first. */
-export function capsOfTool(entry: JsonObject): ToolCaps {
+export function capsOfTool(entry: JsonObject, byDefault: number): ToolCaps {
   const tool = toolIn(entry);
   if (tool === null || !WITH_MAX_USES.has(tool)) return NO_CAPS;
-  const max_uses = cappedAt(entry['max_uses'], DEFAULT_USES);
+  const max_uses = cappedAt(entry['max_uses'], byDefault);
   return tool === 'web_fetch' ? { max_uses, max_content_tokens: tokensOfEntry(entry) } : { max_uses };
 }
 
