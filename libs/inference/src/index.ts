@@ -5,10 +5,10 @@ export { findMember, findValue, scanMembers, spliceMembers } from './json/json-m
 export { byokCost, countedCost, countedShare, feeOf, parsePercent, sumCosts, type Share } from './pricing/byok-fee';
 export { estimatedPrice, formatUsd, parseRate, parseUsd, usdNumber, type PicoUsd, type Rate } from './pricing/money';
 export { priceUsage, toolRate, type BilledUnits, type Cost, type PriceList } from './pricing/price';
-export { priceExpected, type ExpectedUse } from './pricing/price-estimate';
+export { priceExpected, promptTokensRead, type ExpectedUse } from './pricing/price-estimate';
 export { highestPricesFor, pricesFor } from './pricing/price-overrides';
 export type { PromptKinds } from './pricing/prompt-kinds';
-export type { ProviderTool } from './pricing/tool-uses';
+export type { AllowedUses, ProviderTool } from './pricing/tool-uses';
 export { emptyUsage, type Usage } from './pricing/usage';
 export {
   BATCH_SUFFIX,
@@ -30,6 +30,7 @@ export {
 export { CatalogueSource } from './catalogue/catalogue-source';
 export { isStandardTier, tierNamed, traitsOf } from './catalogue/endpoint-traits';
 export { managedLanePrices } from './catalogue/managed-lane';
+export { allowedUsesOf } from './model/allowed-uses';
 export { AnswerFold } from './model/answer-fold';
 export type { AnswerStream, StreamOutcome, TerminalState } from './model/answer-stream';
 export { callStatus } from './model/call-status';
@@ -133,7 +134,7 @@ export { AVAILABILITY_CODES } from './routing/route-refusal';
 export { findUnknownName, readRoutePolicies } from './routing/routing-policy-reader';
 export { stickyKeyOf } from './routing/sticky-routes';
 export { transcriptionNeeds } from './routing/transcription-needs';
-export { cachesUnasked, searchesUnasked } from './routing/unasked-uses';
+export { cachesUnasked, usesAt } from './routing/unasked-uses';
 export type { CallerParts } from './engine/endpoint-caller';
 export { InferenceEngine } from './engine/engine';
 export type * from './engine/inference-call';

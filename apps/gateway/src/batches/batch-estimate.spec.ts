@@ -1,7 +1,8 @@
-import { estimatePrompt, estimatePromptTokens, parseRate, type CallableApi } from '@libs/inference';
-import { anEndpoint, aProvider } from '@libs/inference/testing';
+import { allowedUsesOf, estimatePrompt, estimatePromptTokens, parseRate, type CallableApi } from '@libs/inference';
+import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
+import { estimateHold } from '../routing/hold-estimate';
 import { BatchEstimate } from './batch-estimate';
-import type { BatchLineDraft } from './batch-line';
+import { readBatchLine, type BatchLineDraft } from './batch-line';
 
 const BASE = { prompt: parseRate('0.000001'), completion: parseRate('0.000005') };
 const LONG = {
@@ -19,7 +20,7 @@ const lineWith = (body: Buffer, maxOutputTokens: number | null): BatchLineDraft 
   maxOutputTokens: { chat: maxOutputTokens, responses: maxOutputTokens, messages: maxOutputTokens },
   asksToThink: false,
   choices: 1,
-  tools: [],
+  toolUses: null,
 });
 
 /** Three bytes of plain text are taken for a token. */
@@ -109,5 +110,73 @@ describe(BatchEstimate.name, () => {
       return estimate.costAt(nova, 'chat');
     };
     expect([costAt(false), costAt(true)]).toEqual([5_000_000n, 1_025n * 5_000_000n]);
+  });
+
+  describe('of lines whose provider runs tools', () => {
+    const pricing = {
+      ...BASE,
+      inputCacheWrite: parseRate('0.00000125'),
+      webSearch: parseRate('0.01'),
+      overrides: [LONG],
+    };
+    const endpoint = anEndpoint({
+      apis: ['messages', 'responses'],
+      provider: aProvider({ batch: 'native' }),
+      contextLength: 200_000,
+      pricing,
+    });
+    const bodyWith = (maxUses: number | undefined, text = 'Search.') => ({
+      max_tokens: 500,
+      max_output_tokens: 500,
+      max_tool_calls: maxUses,
+      tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: maxUses }],
+      messages: [{ role: 'user', content: text }],
+    });
+    const add = (estimate: BatchEstimate, bodies: readonly object[]): BatchEstimate => {
+      for (const body of bodies) estimate.add(readBatchLine(0, Buffer.from(JSON.stringify({ custom_id: 'a', body }))));
+      return estimate;
+    };
+    const costOfLines = (bodies: readonly object[], api: CallableApi): bigint =>
+      add(new BatchEstimate(), bodies).costAt(endpoint, api);
+    const holdOf = (body: object, api: 'messages' | 'responses'): bigint => {
+      const { tokens, kinds } = estimatePrompt(Buffer.from(JSON.stringify(body)));
+      const catalogue = aCatalogue(aModel({ slug: 'acme/m', endpoints: [endpoint] }));
+      const asked = { api, models: ['acme/m'], promptTokens: tokens, promptKinds: kinds, maxTokens: 500, answers: 1 };
+      return estimateHold(catalogue, { ...asked, toolUses: allowedUsesOf(api, body) });
+    };
+
+    it.each([
+      ['messages', undefined],
+      ['messages', 1],
+      ['messages', 20],
+      ['responses', undefined],
+      ['responses', 30],
+    ] as const)('is that of as many single calls: %s, at most %s uses', (api, maxUses) => {
+      const body = bodyWith(maxUses);
+      const lines = Array.from({ length: 100 }, () => body);
+      const [batch, calls] = [costOfLines(lines, api), holdOf(body, api) * 100n];
+      expect(batch).toBeGreaterThanOrEqual(calls);
+      expect(Number(batch)).toBeLessThan(Number(calls) * 1.02);
+    });
+
+    it('tells lines with many uses from lines with few', () => {
+      const [few, many] = [bodyWith(1), bodyWith(20)];
+      const apart = costOfLines([few], 'messages') * 99n + costOfLines([many], 'messages');
+      expect(costOfLines([...Array.from({ length: 99 }, () => few), many], 'messages')).toBe(apart);
+    });
+
+    it('is no less than the sum of the lines where they have prompts of all sizes', () => {
+      const bodies = Array.from({ length: 60 }, (_, at) => bodyWith((at % 3) + 1, 'word '.repeat(at * 400)));
+      const single = bodies.reduce((sum, body) => sum + costOfLines([body], 'messages'), 0n);
+      const batch = costOfLines(bodies, 'messages');
+      expect(batch).toBeGreaterThanOrEqual(single);
+      expect(Number(batch)).toBeLessThan(Number(single) * 1.05);
+    });
+
+    it('is bounded by a profile of all where lines have more combinations than are kept', () => {
+      const bodies = Array.from({ length: 100 }, (_, at) => bodyWith(at + 1));
+      const single = bodies.reduce((sum, body) => sum + costOfLines([body], 'messages'), 0n);
+      expect(costOfLines(bodies, 'messages')).toBeGreaterThanOrEqual(single);
+    });
   });
 });

@@ -39,7 +39,7 @@ describe(readBatchLine, () => {
     expect(read({ custom_id: 'a', body: { ...body, max_tokens: 10, n: 3 } })).toMatchObject({
       maxOutputTokens: { chat: 30, messages: 30 },
       choices: 3,
-      tools: [],
+      toolUses: null,
     });
     const none = { chat: null, responses: null, messages: null };
     expect(read({ custom_id: 'a', body }).maxOutputTokens).toEqual(none);

@@ -1,16 +1,19 @@
 import { hasMediaBesideContent, PARTS_BEYOND_TEXT } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
+  allowedUsesOf,
   findValue,
   MalformedJson,
-  providerToolsIn,
   scanJsonShape,
   thinkingWishOf,
   withoutDoubledNames,
+  type AllowedUses,
   type PromptEstimate,
-  type ProviderTool,
   type StreamableApi,
 } from '@libs/inference';
+
+/** Uses of tools that a provider may make for one line. The API of the batch may come after its lines. */
+export type UsesByApi = Readonly<Record<StreamableApi, readonly AllowedUses[]>>;
 
 /** One element of `requests` that passed every check that needs no knowledge of endpoint or model. */
 export interface BatchLineDraft {
@@ -30,8 +33,8 @@ export interface BatchLineDraft {
   readonly asksToThink: boolean;
   /** Answers asked for. */
   readonly choices: number;
-  /** That the provider runs, if it serves; each once. */
-  readonly tools: readonly ProviderTool[];
+  /** Uses of tools that a provider may make, by the caps of each API; null where the line asks for none. */
+  readonly toolUses: UsesByApi | null;
 }
 
 const MAX_CUSTOM_ID_LENGTH = 512;
@@ -64,8 +67,14 @@ export function readBatchLine(index: number, json: Buffer): BatchLineDraft {
     maxOutputTokens,
     asksToThink: thinkingWishOf('chat', body).isAsked === true,
     choices,
-    tools: providerToolsIn(body),
+    toolUses: readToolUses(body),
   };
+}
+
+function readToolUses(body: JsonObject): UsesByApi | null {
+  const chat = allowedUsesOf('chat', body);
+  if (chat.length === 0) return null;
+  return { chat, responses: allowedUsesOf('responses', body), messages: allowedUsesOf('messages', body) };
 }
 
 /** @throws AppError for what JSON.parse takes and no provider would, such as a number beyond all numbers */

@@ -38,7 +38,8 @@ describe(checkCall.name, () => {
     [{ tools: [{ type: 'function', function: { name: 'f' } }], web_search_options: {} }, ['web_search']],
     [{ web_search_options: null }, []],
   ])('reads which tools a provider runs for a chat request: %j', (more, tools) => {
-    expect(checkCall('chat', { ...CHAT, ...more }).tools).toEqual(tools);
+    const { toolUses } = checkCall('chat', { ...CHAT, ...more });
+    expect(toolUses.flatMap((one) => one.tools)).toEqual(tools);
   });
 
   it('reads where the call wants to go', () => {

@@ -9,15 +9,15 @@ import {
 } from '@libs/contracts';
 import { AppError } from '@libs/errors';
 import {
+  allowedUsesOf,
   expectedOutputOf,
   longestInputTokens,
-  providerToolsIn,
   readRouteFacts,
   readRoutePolicies,
   stickyKeyOf,
+  type AllowedUses,
   type CallableApi,
   type ExpectedOutput,
-  type ProviderTool,
   type RoutedRequest,
   type StickyKey,
 } from '@libs/inference';
@@ -29,8 +29,8 @@ import { routeWishOf, type RouteWish } from '../routing/route-request';
 /** What a body that fits its API asks for. */
 export interface CheckedCall extends ExpectedOutput {
   readonly route: RouteWish;
-  /** That providers run, if they serve. */
-  readonly tools: readonly ProviderTool[];
+  /** Uses of tools that providers may make, if they serve. */
+  readonly toolUses: readonly AllowedUses[];
 }
 
 const asChatCompletion = plainValidator(ChatCompletionDto);
@@ -65,13 +65,13 @@ function checkMembers(api: CallableApi, parsed: unknown, settings?: WorkspaceSet
 }
 
 const NO_WISH = expectedOutputOf('chat', {});
-const NO_TOOLS: readonly ProviderTool[] = [];
+const NO_USES: readonly AllowedUses[] = [];
 
 function checkChat(dto: ChatCompletionDto, settings?: WorkspaceSettings): CheckedCall {
   return {
     route: routeWishOf(dto, settings?.default_text_model),
     ...expectedOutputOf('chat', dto),
-    tools: providerToolsIn(dto),
+    toolUses: allowedUsesOf('chat', dto),
   };
 }
 
@@ -79,7 +79,7 @@ function checkResponses(dto: ResponsesDto, settings?: WorkspaceSettings): Checke
   return {
     route: routeWishOf(dto, settings?.default_text_model),
     ...expectedOutputOf('responses', dto),
-    tools: providerToolsIn(dto),
+    toolUses: allowedUsesOf('responses', dto),
   };
 }
 
@@ -87,13 +87,13 @@ function checkMessages(dto: MessagesDto): CheckedCall {
   return {
     route: routeWishOf(dto),
     ...expectedOutputOf('messages', dto),
-    tools: providerToolsIn(dto),
+    toolUses: allowedUsesOf('messages', dto),
   };
 }
 
 function checkEmbeddings(dto: EmbeddingsDto): CheckedCall {
   const answers = countEmbeddingsInputs(dto.input);
-  return { ...NO_WISH, route: routeWishOf(dto), answers, tools: NO_TOOLS };
+  return { ...NO_WISH, route: routeWishOf(dto), answers, toolUses: NO_USES };
 }
 
 const LONGEST_SESSION_ID = 256;

@@ -123,7 +123,7 @@ const engineLogger = new Logger(InferenceEngine.name);
         const tools = createServerTools({
           engine,
           imageModels: () => imageModelsOf(routing),
-          picturePicoUsd: (model) => picturePicoUsd(routing, model),
+          picturePicoUsd: (model, promptTokens) => picturePicoUsd(routing, model, promptTokens),
           web,
           pages,
           serviceName,

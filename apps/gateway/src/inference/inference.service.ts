@@ -160,17 +160,18 @@ export class InferenceService {
   private prepare(api: CallableApi, incoming: IncomingCall, isStream: boolean): PreparedCall {
     const call = { ...incoming, ownKeys: this.routing.ownKeysOf(incoming.caller) };
     const checked = checkCall(api, call.parsed, call.caller.settings);
-    const { route, ...expected } = checked;
+    const { route, answers: choices, maxTokens } = checked;
     const { tokens: promptTokens, kinds } = promptOf(call);
     const aim = this.aimOf(api, call, checked, promptTokens);
     const plugins = api === 'embeddings' ? null : (this.plugins?.runFor(api, call, checked) ?? null);
     const models = [route.model, ...route.models];
+    const usage = { ...expectedOf(checked, aim), api, models };
     const turnPicoUsd = (tokens: number, promptKinds = kinds): PicoUsd =>
-      this.routing.holdFor(call.caller, { api, models, promptTokens: tokens, promptKinds, ...expected }, call.ownKeys);
+      this.routing.holdFor(call.caller, { ...usage, promptTokens: tokens, promptKinds }, call.ownKeys);
     const answerPicoUsd = turnPicoUsd(promptTokens) * (aim.turns === null ? 1n : HELD_TURNS);
     const opening = openingOf(call, { api, model: route.model, streamed: isStream });
-    const answers = api === 'embeddings' ? 0 : expected.answers;
-    const tokens = { promptTokens, maxTokens: expected.maxTokens, answers };
+    const answers = api === 'embeddings' ? 0 : choices;
+    const tokens = { promptTokens, maxTokens, answers };
     // On its way to Redis while the hold is on its way to PostgreSQL.
     const admission = this.limits?.admit(opening.workspaceId, tokens) ?? null;
     const ticket = this.recorder.open(opening, answerPicoUsd + (plugins?.mostPicoUsd ?? 0n), causeOf(call));
@@ -277,6 +278,11 @@ export class InferenceService {
     if (aim.turns === null) await fund.reserveTurn(tokens, kinds);
     return aim;
   }
+}
+
+/** Turns name no tools of a provider: the gateway runs all that they use. */
+function expectedOf({ answers, maxTokens, thinking, toolUses }: CheckedCall, { turns }: Aim) {
+  return { answers, maxTokens, thinking, ...(turns === null && { toolUses }) };
 }
 
 function settle(

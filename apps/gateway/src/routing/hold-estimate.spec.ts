@@ -1,4 +1,4 @@
-import { endpointsNamed, parseRate } from '@libs/inference';
+import { allowedUsesOf, endpointsNamed, parseRate, type PriceList } from '@libs/inference';
 import { aCatalogue, aModel, anEndpoint, aProvider } from '@libs/inference/testing';
 import { estimateHold } from './hold-estimate';
 
@@ -65,22 +65,36 @@ describe('the hold of a call', () => {
     expect([hold(95), hold(96)]).toEqual([950_000_000n, 2_880_000_000n]);
   });
 
-  it('is also for some uses of each tool that the provider runs', () => {
-    const pricing = { ...DEAR, webSearch: parseRate('0.01'), tools: { file_search: parseRate('0.0025') } };
-    const hold = (tools: readonly string[]): bigint =>
-      estimateHold(
-        aCatalogue(aModel({ slug: 'acme/tools', endpoints: [anEndpoint({ apis: ['responses'], pricing })] })),
-        {
-          api: 'responses',
-          models: ['acme/tools'],
-          promptTokens: 0,
-          maxTokens: 0,
-          answers: 1,
-          tools,
-        },
-      );
-    expect(hold([])).toBe(0n);
-    expect(hold(['web_search', 'file_search', 'code_interpreter'])).toBe(50_000_000_000n);
+  const pricing = { ...DEAR, webSearch: parseRate('0.01'), tools: { file_search: parseRate('0.0025') } };
+  const toolHold = (tools: readonly object[], more: object = {}, overrides: PriceList['overrides'] = []): bigint => {
+    const endpoint = anEndpoint({ apis: ['responses'], contextLength: 400_000, pricing: { ...pricing, overrides } });
+    return estimateHold(aCatalogue(aModel({ slug: 'acme/tools', endpoints: [endpoint] })), {
+      api: 'responses',
+      models: ['acme/tools'],
+      promptTokens: 0,
+      maxTokens: 0,
+      answers: 1,
+      toolUses: allowedUsesOf('responses', { tools, ...more }),
+    });
+  };
+
+  it('is also for the uses of the tools that the provider runs, and what its model reads again', () => {
+    expect(toolHold([])).toBe(0n);
+    // 5 searches at 0.01 dollars, and 8,000 * (1 + 2 + 3 + 4 + 5) tokens at 10 dollars per million.
+    expect(toolHold([{ type: 'web_search' }])).toBe(1_250_000_000_000n);
+    // 5 uses of either, of which a file search brings 16,000 tokens.
+    expect(toolHold([{ type: 'web_search' }, { type: 'file_search' }])).toBe(2_450_000_000_000n);
+  });
+
+  it('is for all uses that the caller allows', () => {
+    expect(toolHold([{ type: 'web_search' }], { max_tool_calls: 1 })).toBe(90_000_000_000n);
+    expect(toolHold([{ type: 'web_search' }], { max_tool_calls: 20 })).toBe(17_000_000_000_000n);
+  });
+
+  it('is at the rates that all that is read may meet', () => {
+    const long = { minPromptTokens: 120_000, rates: { prompt: parseRate('0.00002') } };
+    expect(toolHold([{ type: 'web_search' }], {}, [long])).toBe(2_450_000_000_000n);
+    expect(toolHold([{ type: 'web_search' }], { max_tool_calls: 4 }, [long])).toBe(840_000_000_000n);
   });
 
   it('is nothing for a model that nobody knows', () => {

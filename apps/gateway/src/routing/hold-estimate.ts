@@ -5,15 +5,16 @@ import {
   highestPricesFor,
   mostPromptTokens,
   priceExpected,
+  promptTokensRead,
   resolveModel,
-  searchesUnasked,
   upstreamApiFor,
+  usesAt,
+  type AllowedUses,
   type Api,
   type Catalogue,
   type Endpoint,
   type PicoUsd,
   type PromptKinds,
-  type ProviderTool,
   type ThinkingWish,
 } from '@libs/inference';
 
@@ -34,8 +35,8 @@ export interface ExpectedUsage {
   readonly answers: number;
   /** Absent where nothing thinks. */
   readonly thinking?: ThinkingWish;
-  /** That a provider runs, if it serves. */
-  readonly tools?: readonly ProviderTool[];
+  /** Uses of tools that a provider may make, if it serves. */
+  readonly toolUses?: readonly AllowedUses[];
 }
 
 /** What a call is expected to cost its caller at most, at the dearest endpoint it may be routed to. */
@@ -77,23 +78,22 @@ export function dearestCharge(
 }
 
 function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
-  const { api, promptTokens, promptKinds: kinds, answers, tools = NO_TOOLS } = expected;
+  const { api, promptTokens, promptKinds: kinds, answers, toolUses = NO_USES } = expected;
   const generates = api !== 'embeddings';
+  const { contextLength } = endpoint;
   // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
-  const prompt = generates ? Math.min(promptTokens, endpoint.contextLength ?? promptTokens) : promptTokens;
-  const prices = highestPricesFor(endpoint.pricing, prompt, mostPromptTokens(prompt));
-  return priceExpected(prices, {
+  const prompt = generates ? Math.min(promptTokens, contextLength ?? promptTokens) : promptTokens;
+  const use = {
     promptTokens: prompt,
     kinds,
     cachesUnasked: cachesUnasked(endpoint),
     completionTokens: generates ? heldOutputTokens(endpoint, expected) : 0,
     answers: generates ? answers : 0,
-    tools: generates && searchesUnasked(endpoint) ? withSearch(tools) : tools,
-  });
+    tools: usesAt(endpoint, api, toolUses),
+    contextLength,
+  };
+  const most = promptTokensRead({ ...use, promptTokens: mostPromptTokens(prompt) });
+  return priceExpected(highestPricesFor(endpoint.pricing, prompt, most), use);
 }
 
-const NO_TOOLS: readonly ProviderTool[] = [];
-
-function withSearch(tools: readonly ProviderTool[]): readonly ProviderTool[] {
-  return tools.includes('web_search') ? tools : [...tools, 'web_search'];
-}
+const NO_USES: readonly AllowedUses[] = [];

@@ -1,6 +1,7 @@
 import { endpointsNamed, type Endpoint, type InferenceEngine, type PicoUsd, type StreamableApi } from '@libs/inference';
 import { estimateHold } from '../routing/hold-estimate';
 import type { InferenceRouting } from '../routing/inference-routing';
+import { MOST_PICTURE_TOKENS } from './image-generation.tool';
 import type { ServerTool } from './server-tool';
 import { ServerToolEngine } from './server-tool-engine';
 import { ServerToolPlanner, type PlannerParts } from './server-tool-plan';
@@ -29,19 +30,10 @@ export function createServerToolEngine({
   return new ServerToolEngine(engine, new ServerToolPlanner({ serviceName, tools, nativeShare, isNative }));
 }
 
-/** Tokens of a large picture at the dearest of its settings, and of a prompt that is longer than most. */
-const PICTURE_TOKENS = 6_240;
-const PICTURE_PROMPT_TOKENS = 1_000;
-
 /** What a picture by a model may cost at its dearest endpoint. */
-export function picturePicoUsd(routing: InferenceRouting, model: string): PicoUsd {
-  return estimateHold(routing.catalogue(), {
-    api: 'chat',
-    models: [model],
-    promptTokens: PICTURE_PROMPT_TOKENS,
-    maxTokens: PICTURE_TOKENS,
-    answers: 1,
-  });
+export function picturePicoUsd(routing: InferenceRouting, model: string, promptTokens: number): PicoUsd {
+  const asked = { api: 'chat', models: [model], promptTokens, maxTokens: MOST_PICTURE_TOKENS, answers: 1 } as const;
+  return estimateHold(routing.catalogue(), asked);
 }
 
 /** Slugs of the models that make pictures when they are asked in a chat, in the order of the catalogue. */

@@ -18,7 +18,11 @@ function painter(message: object | AppError, models: readonly string[] = MODELS,
     return { body, cost } as InferenceResult;
   };
   return {
-    tool: new ImageGenerationTool({ engine: { answer }, imageModels: () => models, picturePicoUsd: () => 50n }),
+    tool: new ImageGenerationTool({
+      engine: { answer },
+      imageModels: () => models,
+      picturePicoUsd: (_model, promptTokens) => BigInt(promptTokens),
+    }),
     asked,
   };
 }
@@ -52,6 +56,17 @@ describe(ImageGenerationTool.name, () => {
       images: [PICTURE],
       costPicoUsd: 40n,
     });
+  });
+
+  it('reserves the prompt that the model wrote, and caps the answer at what is reserved for it', async () => {
+    const { tool, asked } = painter({ images: [{ image_url: { url: PICTURE } }] });
+    const bound = tool.bind({}, 'p');
+    const reservedFor = bound.mostPicoUsd as (args: unknown) => bigint;
+    expect(reservedFor({ prompt: 'cats and dogs '.repeat(2_000) })).toBeGreaterThan(5_000n);
+    expect(reservedFor({ prompt: 'x'.repeat(32_001) })).toBe(0n);
+    await bound.run({ prompt: 'A cat' }, context());
+    expect(asked[0]!.parsed['max_tokens']).toBe(6_240);
+    expect(asked[0]!.expected!().maxTokens).toBe(6_240);
   });
 
   it('takes the first model of the catalogue, and a link for a picture', async () => {

@@ -24,14 +24,16 @@ import {
 /** Pictures take their time. */
 const TIMEOUT_MS = 300_000;
 const MOST_PROMPT_CHARACTERS = 32_000;
+/** Of a large picture at the dearest of its settings, with some thoughts. An answer ends there, so no use costs more. */
+export const MOST_PICTURE_TOKENS = 6_240;
 const DATA_URL = /^data:[^,]{0,200};base64,/;
 
 export interface ImageGenerationParts {
   readonly engine: Pick<InferenceEngine, 'answer'>;
   /** Slugs of the models that make pictures here, in the order of the catalogue. */
   readonly imageModels: () => readonly string[];
-  /** What a picture by a model may cost, in pico-dollars. */
-  readonly picturePicoUsd: (model: string) => bigint;
+  /** What a picture by a model may cost with such a prompt, in pico-dollars. */
+  readonly picturePicoUsd: (model: string, promptTokens: number) => bigint;
 }
 
 /**
@@ -61,14 +63,18 @@ export class ImageGenerationTool implements ServerTool {
           additionalProperties: false,
         },
       },
-      mostPicoUsd: this.parts.picturePicoUsd(slug),
+      mostPicoUsd: (args) => {
+        const prompt = readPrompt(args);
+        if (prompt === null) return 0n;
+        return this.parts.picturePicoUsd(slug, estimatePromptTokens(bytesOf(pictureRequest(slug, settings, prompt))));
+      },
       timeoutMs: TIMEOUT_MS,
-      run: (args, context) => this.#paint(slug, settings, fieldsOf(args)['prompt'], context),
+      run: (args, context) => this.#paint(slug, settings, readPrompt(args), context),
     };
   }
 
-  async #paint(model: string, settings: Fields, prompt: unknown, context: ToolContext): Promise<ToolOutcome> {
-    if (typeof prompt !== 'string' || prompt === '' || prompt.length > MOST_PROMPT_CHARACTERS) {
+  async #paint(model: string, settings: Fields, prompt: string | null, context: ToolContext): Promise<ToolOutcome> {
+    if (prompt === null) {
       return failedUse(`The prompt must be text of 1 to ${MOST_PROMPT_CHARACTERS} characters.`);
     }
     try {
@@ -83,13 +89,8 @@ export class ImageGenerationTool implements ServerTool {
   }
 
   #ask(model: string, settings: Fields, prompt: string, context: ToolContext): Promise<InferenceResult> {
-    const request = {
-      model,
-      messages: [{ role: 'user', content: prompt }],
-      modalities: ['image', 'text'],
-      ...(Object.keys(settings).length > 0 && { image_config: settings }),
-    };
-    const body = Buffer.from(JSON.stringify(request));
+    const request = pictureRequest(model, settings, prompt);
+    const body = bytesOf(request);
     return this.parts.engine.answer('chat', {
       ...readRouteFacts(request),
       model,
@@ -97,13 +98,34 @@ export class ImageGenerationTool implements ServerTool {
       body,
       // The provider paints on when the caller has left, and charges for it.
       signal: context.cancellation,
-      expected: () => expectedOutputOf('chat', {}),
+      expected: () => expectedOutputOf('chat', request),
       estimatedPromptTokens: estimatePromptTokens(body),
       scope: credentialScopeOf(context.caller),
       defaultSort: context.caller.settings?.default_provider_sort,
       policies: context.caller.policies && readRoutePolicies(context.caller.policies),
     });
   }
+}
+
+function pictureRequest(model: string, settings: Fields, prompt: string) {
+  return {
+    model,
+    messages: [{ role: 'user', content: prompt }],
+    modalities: ['image', 'text'],
+    max_tokens: MOST_PICTURE_TOKENS,
+    ...(Object.keys(settings).length > 0 && { image_config: settings }),
+  };
+}
+
+function bytesOf(request: object): Buffer {
+  return Buffer.from(JSON.stringify(request));
+}
+
+/** Null for a prompt that is not painted. */
+function readPrompt(args: unknown): string | null {
+  const { prompt } = fieldsOf(args);
+  const isFit = typeof prompt === 'string' && prompt !== '' && prompt.length <= MOST_PROMPT_CHARACTERS;
+  return isFit ? prompt : null;
 }
 
 function outcomeOf(prompt: string, { body, cost }: InferenceResult): ToolOutcome {

@@ -50,8 +50,8 @@ export interface BoundTool {
   readonly definition: ToolDefinition;
   /** Members that the output item must have before there is an outcome; none when absent. */
   readonly pendingItem?: ToolOutcome['item'];
-  /** What one use may cost the caller at most, in pico-dollars; nothing when absent. */
-  readonly mostPicoUsd?: bigint;
+  /** What one use with such arguments may cost the caller at most, in pico-dollars; nothing when absent. */
+  readonly mostPicoUsd?: bigint | ((args: unknown) => bigint);
   /** How long one use may take; a minute when absent. */
   readonly timeoutMs?: number;
   /**

@@ -104,7 +104,9 @@ async function useTool<Call extends ToolCall>(
     return { call, outcome: failedUse('The arguments are not valid JSON.'), wasRun: false };
   }
   const { fund } = settings;
-  const reserved = await fund.reserve(call.tool.bound.mostPicoUsd ?? 0n).catch(refusalToPay);
+  const { mostPicoUsd = 0n } = call.tool.bound;
+  const most = typeof mostPicoUsd === 'bigint' ? mostPicoUsd : mostPicoUsd(args);
+  const reserved = await fund.reserve(most).catch(refusalToPay);
   if (reserved === null) {
     return { call, outcome: failedUse('There is not enough credit left to use this tool.'), wasRun: false };
   }

@@ -147,6 +147,13 @@ describe('a prompt that the model read again after each use of a tool that the p
     expect(await billedStream(caller, upstream, answer)).toEqual(expected);
   });
 
+  it('is charged whole beyond the cap that the provider was sent, for the provider charges it too', async () => {
+    const capped = { ...context, requestBody: Buffer.from('{"model":"m","input":"hi","max_tool_calls":3}') };
+    const [, , { whole }, usd] = ANSWERS[0]!;
+    const bill = dialectOf('responses').readAnswer(Buffer.from(JSON.stringify(whole)), capped);
+    expect(reportOf(bill).usd).toBeCloseTo(usd, 9);
+  });
+
   it.each(APIS)('is cut to one context where no tool ran (%s)', async (caller) => {
     for (const [upstream, answer] of [
       ['responses', response([])],

@@ -1,7 +1,12 @@
+import { MOST_USES } from '../pricing/tool-uses';
 import type { BilledUnits } from '../pricing/price';
 
-/** More searches, tool uses or turns than any one call makes; bounds what an absurd report can cost. */
-export const MOST_TURNS = 100;
+/**
+ * More searches, tool uses or turns than any one call makes; bounds what an absurd report can cost. On the operator's
+ * account no request is sent with a higher cap, and a report above the cap that was sent is charged up to here, because
+ * the provider charges it too.
+ */
+export const MOST_TURNS = MOST_USES;
 
 /**
  * Returns how often the model may have read its context in one answer: once, and again after each search, each use of
@@ -10,5 +15,5 @@ export const MOST_TURNS = 100;
 export function turnsOf({ webSearches = 0, tools, otherTurns = 0 }: BilledUnits = {}): number {
   let turns = 1 + webSearches + otherTurns;
   for (const count of tools?.values() ?? []) turns += count;
-  return Math.min(turns, MOST_TURNS);
+  return Math.min(turns, 1 + MOST_TURNS);
 }

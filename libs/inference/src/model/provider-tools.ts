@@ -70,11 +70,15 @@ export function bringsTools(item: unknown): item is JsonObject {
   return isObject(item) && item['type'] === MORE_TOOLS;
 }
 
-/** The types of all tools of a request, wherever they stand. */
-function typesIn({ tools, input }: JsonObject): readonly string[] {
+/** Returns all tools of a request of any API, wherever they stand. */
+export function toolEntriesIn({ tools, input }: JsonObject): readonly JsonObject[] {
   const later = Array.isArray(input) ? input.filter(bringsTools) : NO_ITEMS;
-  const all = [tools, ...later.map((item) => item['tools'])].flatMap(objectsOf);
-  return all.flatMap(({ type }) => (typeof type === 'string' ? type : NONE));
+  return [tools, ...later.map((item) => item['tools'])].flatMap(objectsOf);
+}
+
+/** The types of all tools of a request, wherever they stand. */
+function typesIn(request: JsonObject): readonly string[] {
+  return toolEntriesIn(request).flatMap(({ type }) => (typeof type === 'string' ? type : NONE));
 }
 
 const NO_ITEMS: readonly JsonObject[] = [];

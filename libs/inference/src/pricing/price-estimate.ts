@@ -1,11 +1,12 @@
-import type { ProviderTool } from './tool-uses';
 import type { CacheWrite, PromptKinds } from './prompt-kinds';
 import { charge } from './charge';
+import { mostReads, tokensRead } from './inner-reads';
 import { reservedAmount, type PicoUsd, type Rate } from './money';
 import { toolRate, type PriceList } from './price';
+import type { AllowedUses } from './tool-uses';
 
-/** Uses of each tool of the provider that are reserved for one call, and pictures for one answer sold by the picture. */
-export const HELD_USES = 4;
+/** Pictures that are reserved for one answer sold by the picture. */
+export const HELD_PICTURES = 4;
 
 /** What one call, or several of one price list, may use. */
 export interface ExpectedUse {
@@ -19,8 +20,10 @@ export interface ExpectedUse {
   readonly answers?: number;
   /** Requests; 1 when absent. */
   readonly calls?: number;
-  /** That the provider may run. */
-  readonly tools?: readonly ProviderTool[];
+  /** Uses of tools that the provider may make for each of the calls. */
+  readonly tools?: readonly AllowedUses[];
+  /** Tokens that fit into the context; null or absent where that is not known. */
+  readonly contextLength?: number | null;
 }
 
 /**
@@ -28,17 +31,42 @@ export interface ExpectedUse {
  * may meet, whatever a cache holds and an answer is made of. Rounded up, so never below what `priceUsage` says.
  */
 export function priceExpected(prices: PriceList, expected: ExpectedUse): PicoUsd {
-  const { promptTokens, kinds = null, completionTokens, answers = 0, calls = 1, tools = NO_TOOLS } = expected;
-  const write = kinds?.cacheWrite ?? (expected.cachesUnasked === true ? '5m' : null);
-  const text = dearest(prices.prompt, prices.inputCacheRead, writeRate(prices, write));
+  const { kinds = null, completionTokens, answers = 0, calls = 1, tools = NO_TOOLS } = expected;
+  const reads = mostReads(tools);
+  const promptTokens = promptTokensRead(expected);
+  const text = dearest(prices.prompt, prices.inputCacheRead, writeRate(prices, writeOf(expected, reads)));
   let sum = charge(promptTokens, text) + charge(completionTokens, dearestCompletion(prices));
-  sum += charge(calls, prices.request) + charge(answers * HELD_USES, prices.imageOutput);
-  if (kinds !== null) sum += kindsBeyondText(prices, kinds, { promptTokens, text });
-  for (const tool of tools) sum += charge(calls * HELD_USES, toolRate(prices, tool));
+  sum += charge(calls, prices.request) + charge(answers * HELD_PICTURES, prices.imageOutput);
+  if (kinds !== null) sum += kindsBeyondText(prices, kinds, { promptTokens, reads, text });
+  for (const { tools: names, uses } of tools) sum += charge(calls * uses, dearestTool(prices, names));
   return reservedAmount(sum);
 }
 
-const NO_TOOLS: readonly ProviderTool[] = [];
+const NO_TOOLS: readonly AllowedUses[] = [];
+
+/** A provider may keep what its model is about to read again in its cache. */
+function writeOf({ kinds, cachesUnasked }: ExpectedUse, reads: number): CacheWrite | null {
+  return kinds?.cacheWrite ?? (cachesUnasked === true || reads > 1 ? '5m' : null);
+}
+
+/**
+ * Returns the prompt tokens that such calls are charged at most, with all that their models read again because of tools.
+ * Of several calls each counts with their mean; that is never less than their sum, because longer calls gain least from
+ * another token.
+ */
+export function promptTokensRead(expected: ExpectedUse): number {
+  const { promptTokens, completionTokens, calls = 1, tools = NO_TOOLS, contextLength = null } = expected;
+  if (tools.length === 0 || calls === 0) return promptTokens;
+  const mean = (tokens: number): number => Math.ceil(tokens / calls);
+  const one = { promptTokens: mean(promptTokens), completionTokens: mean(completionTokens), tools, contextLength };
+  return calls * tokensRead(one);
+}
+
+/** Of tools of which any may be used, the price of the dearest. */
+function dearestTool(prices: PriceList, names: AllowedUses['tools']): Rate {
+  if (names === null) return dearest(0n, prices.webSearch, ...Object.values(prices.tools ?? {}));
+  return names.reduce<Rate>((most, name) => dearest(most, toolRate(prices, name)), 0n);
+}
 
 /** Returns the highest rate that a token of an answer may cost: of text, thought, sound or a picture. */
 export function dearestCompletion({ completion, audioOutput, imageOutputToken, internalReasoning }: PriceList): Rate {
@@ -49,13 +77,13 @@ export function dearestCompletion({ completion, audioOutput, imageOutputToken, i
 function kindsBeyondText(
   prices: PriceList,
   { audioTokens, imageTokens, images }: PromptKinds,
-  { promptTokens, text }: { readonly promptTokens: number; readonly text: Rate },
+  { promptTokens, reads, text }: { readonly promptTokens: number; readonly reads: number; readonly text: Rate },
 ): bigint {
   const audio = dearest(text, prices.audio, prices.inputAudioCache) - text;
   const image = dearest(text, prices.imageToken) - text;
   return (
-    charge(Math.min(audioTokens, promptTokens), audio) +
-    charge(Math.min(imageTokens, promptTokens), image) +
+    charge(Math.min(audioTokens * reads, promptTokens), audio) +
+    charge(Math.min(imageTokens * reads, promptTokens), image) +
     charge(images, prices.image)
   );
 }

@@ -7,6 +7,20 @@ export type ProviderTool = string;
 /** How often each tool ran. A map, because the names come from providers. */
 export type ToolUses = ReadonlyMap<ProviderTool, number>;
 
+/** More uses of tools than a provider may make for one request. */
+export const MOST_USES = 100;
+
+/** Uses of tools that a provider may make for one request. */
+export interface AllowedUses {
+  /** At most `uses` of all of them together. Null: any tool that the provider has a price for. */
+  readonly tools: readonly ProviderTool[] | null;
+  readonly uses: number;
+  /** How often the model reads its context again because of them; 0 if it reads all results at once. */
+  readonly turns: number;
+  /** Tokens that one use adds to the context. */
+  readonly tokensPerUse: number;
+}
+
 /** Counts the uses of each tool in one answer. */
 export class ToolCounter {
   #uses: Map<ProviderTool, number> | undefined;

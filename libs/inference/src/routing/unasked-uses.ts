@@ -1,4 +1,7 @@
-import type { Endpoint } from '../catalogue/catalogue-entries';
+import type { Api, Endpoint } from '../catalogue/catalogue-entries';
+import { SEARCHES_OF_CHAT } from '../model/allowed-uses';
+import { toolRate } from '../pricing/price';
+import type { AllowedUses } from '../pricing/tool-uses';
 
 /**
  * Returns whether the provider may write to its prompt cache, and charge for it, where the request has no mark for
@@ -8,7 +11,28 @@ export function cachesUnasked({ apis, provider }: Endpoint): boolean {
   return !apis.includes('messages') && !provider.protocol.endsWith('bedrock');
 }
 
-/** Returns whether the model searches the web by itself. Such models have no API in which a request names tools. */
-export function searchesUnasked({ apis, pricing }: Endpoint): boolean {
+/** Whether the model searches the web by itself. Such models have no API in which a request names tools. */
+function searchesUnasked({ apis, pricing }: Endpoint): boolean {
   return pricing.webSearch !== undefined && !apis.includes('responses') && !apis.includes('messages');
+}
+
+/**
+ * Returns the uses of tools to reserve at an endpoint for a request that allows these: those that it has a price for or
+ * runs in the API of the request, and the searches of a model that searches by itself. What a translation leaves out is
+ * not run.
+ */
+export function usesAt(endpoint: Endpoint, api: Api, allowed: readonly AllowedUses[]): readonly AllowedUses[] {
+  if (api === 'embeddings') return NO_USES;
+  const isSearching = searchesUnasked(endpoint);
+  if (allowed.length === 0) return isSearching ? SEARCHES_UNASKED : NO_USES;
+  if (api !== 'chat' && endpoint.apis.includes(api)) return allowed;
+  const sold = allowed.filter(({ tools }) => tools === null || tools.some((tool) => isSold(endpoint, tool)));
+  return isSearching && !sold.includes(SEARCHES_OF_CHAT) ? [...sold, SEARCHES_OF_CHAT] : sold;
+}
+
+const NO_USES: readonly AllowedUses[] = [];
+const SEARCHES_UNASKED: readonly AllowedUses[] = [SEARCHES_OF_CHAT];
+
+function isSold({ pricing }: Endpoint, tool: string): boolean {
+  return toolRate(pricing, tool) !== undefined;
 }

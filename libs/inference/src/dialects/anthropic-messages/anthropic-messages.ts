@@ -20,6 +20,7 @@ import {
 } from '../../json/json-members';
 import { hashedUser, memberText, scanRequest } from '../request-members';
 import { retainedMembers, setInAccount } from '../retained-members';
+import { cappedTools } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { tierMember } from '../usage-details';
 import { billMessage, usageIn } from './message-billing';
@@ -59,6 +60,8 @@ function toUpstream(
   const tier = setAskedTier(request, endpoint, set, { isOwnKey, wordOf: tierWord, log });
   const metadata = metadataOf(request);
   if (metadata !== undefined) set['metadata'] = metadata;
+  const tools = cappedTools(request, { isOwnKey, log });
+  if (tools !== undefined) set['tools'] = tools;
   const unpriced = unpricedMembers(request, set, { isOwnKey, log });
   const unsent = [...unpriced, ...retainedMembers(request, account), ...unsampled(request, endpoint, log)];
   const remove = [...MESSAGES_GATEWAY_MEMBERS, ...tier, ...unsent];

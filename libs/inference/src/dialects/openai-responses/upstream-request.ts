@@ -6,6 +6,7 @@ import { applyEdits, joinEdits, memberEdits, type ByteEdit, type ScannedObject }
 import { cacheMarkEdits, leftOutMembers, removalsAt } from '../own-members';
 import { GATEWAY_MEMBERS, hashOfUser, memberText, scanRequest } from '../request-members';
 import { retainedMembers, setInAccount } from '../retained-members';
+import { capToolCalls } from '../tool-caps';
 import { unpricedMembers } from '../unpriced-members';
 import { untakenMembers } from '../untaken-parameters';
 import { returnedThoughtEdits } from './returned-thoughts';
@@ -59,6 +60,7 @@ export function toUpstreamRequest(
   // `store` is set above, and metadata goes on: nothing is stored under it.
   const retained = retainedMembers(request, account);
   const unpriced = unpricedMembers(request, set, { isOwnKey: account.isOwn, log });
+  capToolCalls(request, set, { isOwnKey: account.isOwn, log });
   const remove = [...removedFrom(request), ...leftOut, ...tier, ...retained, ...unpriced];
   const edits = memberEdits(request, { set, remove });
   const returned = returnedEdits(request, endpoint, log);

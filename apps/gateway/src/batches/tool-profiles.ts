@@ -1,0 +1,56 @@
+import type { AllowedUses } from '@libs/inference';
+import type { UsesByApi } from './batch-line';
+
+/** Number and size of the profiles that are told apart, so that invented tool names and caps take no memory. */
+const MOST_PROFILES = 64;
+const MOST_CHARACTERS = 8_192;
+
+/**
+ * The uses of tools that the lines of a batch may make, each combination once. Of a batch with more combinations than are
+ * kept, all further lines count as one that may use the dearest tool as often, and with results as large, as any of them.
+ */
+export class ToolProfiles {
+  private readonly profiles: (UsesByApi | null)[] = [null];
+  private readonly numbers = new Map<string, number>();
+  private others: UsesByApi | null = null;
+
+  /** Returns the number of a line's profile. 0: it asks for no tools. */
+  numberOf(uses: UsesByApi | null): number {
+    if (uses === null) return 0;
+    const text = JSON.stringify(uses);
+    const known = this.numbers.get(text);
+    if (known !== undefined) return known;
+    if (this.profiles.length < MOST_PROFILES && text.length <= MOST_CHARACTERS) {
+      this.numbers.set(text, this.profiles.length);
+      return this.profiles.push(uses) - 1;
+    }
+    this.others = this.others === null ? mostOf(uses, uses) : mostOf(this.others, uses);
+    return MOST_PROFILES;
+  }
+
+  /** Returns the uses of a profile; null: none. */
+  usesOf(number: number): UsesByApi | null {
+    return number === MOST_PROFILES ? this.others : this.profiles[number]!;
+  }
+}
+
+function mostOf(one: UsesByApi, other: UsesByApi): UsesByApi {
+  const both = (api: keyof UsesByApi): readonly AllowedUses[] => [mostUses(one[api], other[api])];
+  return { chat: both('chat'), responses: both('responses'), messages: both('messages') };
+}
+
+function mostUses(one: readonly AllowedUses[], other: readonly AllowedUses[]): AllowedUses {
+  const [mine, its] = [inOne(one), inOne(other)];
+  return {
+    tools: null,
+    uses: Math.max(mine.uses, its.uses),
+    turns: Math.max(mine.turns, its.turns),
+    tokensPerUse: Math.max(mine.tokensPerUse, its.tokensPerUse),
+  };
+}
+
+function inOne(all: readonly AllowedUses[]): AllowedUses {
+  const sum = (name: 'uses' | 'turns'): number => all.reduce((total, one) => total + one[name], 0);
+  const tokensPerUse = all.reduce((most, one) => Math.max(most, one.tokensPerUse), 0);
+  return { tools: null, uses: sum('uses'), turns: sum('turns'), tokensPerUse };
+}

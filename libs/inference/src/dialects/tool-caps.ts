@@ -1,0 +1,111 @@
+import { JsonCursor } from '../json/json-cursor';
+import { findMember, memberEdits, scanMembersAt, applyEdits, type ScannedObject } from '../json/json-members';
+import { parseJson } from '../json/json-value';
+import { objectOf, type JsonObject } from '../json/loose-values';
+import { capsOfTool, defaultUsesOf, mostToolCalls, type ToolCaps } from '../model/allowed-uses';
+import type { LossLog } from '../model/loss-report';
+import { providerToolsIn, toolOfType } from '../model/provider-tools';
+import { memberText } from './request-members';
+
+/**
+ * The caps with which requests for tools of a provider are sent on the operator's account, so that what was reserved for
+ * them is a bound. A caller's own key has no caps: its owner pays the provider.
+ */
+export interface ToolCapSettings {
+  readonly isOwnKey: boolean;
+  readonly log?: LossLog | undefined;
+}
+
+const MAX_TOOL_CALLS = 'max_tool_calls';
+const CONDITIONS = 'stop_server_tools_when';
+/** Tools in `input`, and the escapes with which their names can be written. */
+const LATER_TOOLS = ['additional_tools', '\\u005', '\\u006', '\\u007'].map((mark) => Buffer.from(mark));
+
+/** Adds the cap of a request of the Responses API to `set` if it asks for tools of a provider. */
+export function capToolCalls(
+  request: ScannedObject,
+  set: Record<string, string | Buffer>,
+  { isOwnKey, log }: ToolCapSettings,
+): void {
+  if (isOwnKey) return;
+  const body = { tools: providerEntries(request), input: laterInput(request), ...capsAsked(request) };
+  if (providerToolsIn(body).length === 0) return;
+  const cap = mostToolCalls(body);
+  const asked = body[MAX_TOOL_CALLS];
+  if (typeof asked === 'number' && asked > cap) log?.approximate(MAX_TOOL_CALLS);
+  if (asked !== cap) set[MAX_TOOL_CALLS] = String(cap);
+}
+
+function capsAsked(request: ScannedObject): Readonly<Record<typeof MAX_TOOL_CALLS | typeof CONDITIONS, unknown>> {
+  const valueOf = (name: string): unknown => {
+    const text = memberText(request, name);
+    return text === undefined ? undefined : parseJson(text);
+  };
+  return { [MAX_TOOL_CALLS]: valueOf(MAX_TOOL_CALLS), [CONDITIONS]: valueOf(CONDITIONS) };
+}
+
+/** Undefined where it can hold no tools. */
+function laterInput(request: ScannedObject): unknown {
+  const input = memberText(request, 'input');
+  if (input === undefined || !new JsonCursor(input).isArray()) return undefined;
+  return LATER_TOOLS.some((mark) => input.includes(mark)) ? parseJson(input) : undefined;
+}
+
+function providerEntries(request: ScannedObject): readonly JsonObject[] {
+  const text = memberText(request, 'tools');
+  return text === undefined ? [] : providerToolsOf(text).map(valueOfEntry);
+}
+
+/** Returns the `tools` of a request of the Messages API with caps; undefined where they can stay as they are. */
+export function cappedTools(request: ScannedObject, { isOwnKey, log }: ToolCapSettings): Buffer | undefined {
+  const text = isOwnKey ? undefined : memberText(request, 'tools');
+  if (text === undefined) return undefined;
+  const entries = providerToolsOf(text).map((entry) => ({ entry, asked: valueOfEntry(entry) }));
+  const byDefault = defaultUsesOf(providerToolsIn({ tools: entries.map(({ asked }) => asked) }));
+  const edits = entries.flatMap(({ entry, asked }) => {
+    const set = missingCaps(entry, asked, capsOfTool(asked, byDefault), log);
+    return Object.keys(set).length === 0 ? [] : memberEdits(entry, { set });
+  });
+  return edits.length === 0 ? undefined : applyEdits(text, edits);
+}
+
+/** As JSON texts. A cap that is named twice is set, so that no provider takes the other one. */
+function missingCaps(
+  { members }: ScannedObject,
+  asked: JsonObject,
+  caps: ToolCaps,
+  log?: LossLog,
+): Record<string, string> {
+  const set: Record<string, string> = {};
+  for (const [name, cap] of Object.entries(caps)) {
+    const value = asked[name];
+    if (typeof value === 'number' && value > cap) log?.approximate(`tools.${name}`);
+    if (value !== cap || members.filter(({ key }) => key === name).length > 1) set[name] = String(cap);
+  }
+  return set;
+}
+
+function valueOfEntry({ bytes, members, closeBrace }: ScannedObject): JsonObject {
+  if (members.length === 0) return {};
+  return objectOf(parseJson(Buffer.from(`{${bytes.toString('utf8', members[0]!.keyStart, closeBrace)}}`)));
+}
+
+/** The elements of a list of tools that a provider runs. Functions, which may have long schemas, are passed over. */
+function providerToolsOf(text: Buffer): readonly ScannedObject[] {
+  const cursor = new JsonCursor(text);
+  if (!cursor.isArray()) return [];
+  const found: ScannedObject[] = [];
+  cursor.readArray(() => {
+    if (!cursor.isObject()) return cursor.skipValue();
+    const entry = scanMembersAt(cursor);
+    if (isOfProvider(entry)) found.push(entry);
+  });
+  return found;
+}
+
+function isOfProvider(entry: ScannedObject): boolean {
+  const member = findMember(entry, 'type');
+  if (member === undefined) return false;
+  const type = parseJson(entry.bytes.subarray(member.valueStart, member.valueEnd));
+  return typeof type === 'string' && toolOfType(type) !== null;
+}

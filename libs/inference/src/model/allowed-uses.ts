@@ -1,0 +1,171 @@
+import { objectOf, type JsonObject } from '../json/loose-values';
+import { MOST_USES, type AllowedUses, type ProviderTool } from '../pricing/tool-uses';
+import { providerToolsIn, toolEntriesIn, toolOfType } from './provider-tools';
+
+/** The APIs in which a request can name tools of a provider. */
+export type ToolApi = 'chat' | 'responses' | 'messages';
+
+/**
+ * Uses of a provider's tools where the request sets no cap. Most answers need one to three searches, and Anthropic's
+ * manual caps its examples at five. What must be reserved grows with the square of the number.
+ */
+const DEFAULT_USES = 5;
+/** Of each, where several tools have a cap of their own. */
+const DEFAULT_USES_OF_SEVERAL = 3;
+
+/** Anthropic ends a turn after ten rounds of its tools (`pause_turn`); some of them have no cap of their own. */
+const ROUNDS_OF_MESSAGES = 10;
+
+/** A result may fill the whole context. */
+const WHOLE_CONTEXT = Number.MAX_SAFE_INTEGER;
+const TOKENS_OF_A_PIECE = 800;
+
+/**
+ * Tokens that one use of a tool adds to the context at most in practice. No provider has a field that caps them, except
+ * `max_content_tokens` of a fetch.
+ */
+const RESULT_TOKENS: Readonly<Record<ProviderTool, number>> = {
+  // Anthropic's manual shows 7,345 for a search, and OpenAI bills some models a block of 8,000 for one.
+  web_search: 8_000,
+  x_search: 8_000,
+  // Four times an average page; sent as the cap where the request has none.
+  web_fetch: 10_000,
+  // OpenAI's defaults: twenty pieces of 800 tokens.
+  file_search: 20 * TOKENS_OF_A_PIECE,
+  // 64 kB of output. Programs can print more.
+  code_interpreter: 16_000,
+  shell: 16_000,
+  // The prompt that was used, and a large picture.
+  image_generation: 6_000,
+  // Whatever the caller's own server says.
+  mcp: WHOLE_CONTEXT,
+  // The caller runs it, in requests of its own.
+  computer_use: 0,
+};
+const OTHER_TOKENS = 16_000;
+
+/** A model that searches by itself, on chat completions: 18 to 30 searches of a deep research, and what it cites. */
+export const SEARCHES_OF_CHAT: AllowedUses = { tools: ['web_search'], uses: 30, turns: 0, tokensPerUse: 1_200 };
+
+const NO_USES: readonly AllowedUses[] = [];
+
+/**
+ * Returns the uses of a provider's tools that a request may make: the caller's caps where the API has them, else our
+ * defaults, which the provider is sent as caps on the operator's account (`dialects/tool-caps.ts`).
+ */
+export function allowedUsesOf(api: ToolApi, body: unknown): readonly AllowedUses[] {
+  const request = objectOf(body);
+  const tools = providerToolsIn(request);
+  if (tools.length === 0) return NO_USES;
+  switch (api) {
+    case 'chat':
+      return tools.map((tool) => (tool === 'web_search' ? SEARCHES_OF_CHAT : usesOf(tool, DEFAULT_USES)));
+    case 'responses':
+      return usesOfResponse(request, tools);
+    case 'messages':
+      return usesOfMessage(request, tools);
+  }
+}
+
+function usesOf(tool: ProviderTool, uses: number, tokensPerUse = resultTokens(tool)): AllowedUses {
+  return { tools: [tool], uses, turns: isRunByCaller(tool) ? 0 : uses, tokensPerUse };
+}
+
+/** One cap holds for all tools together. OpenAI does not say that it holds for those of MCP servers, so they have their own. */
+function usesOfResponse(request: JsonObject, tools: readonly ProviderTool[]): readonly AllowedUses[] {
+  const uses = mostToolCalls(request);
+  const apart = tools.filter(isApart).map((tool) => usesOf(tool, uses));
+  if (apart.length === tools.length) return apart;
+  const run = tools.filter((tool) => !isApart(tool));
+  return [{ tools: run, uses, turns: uses, tokensPerUse: largestResult(request) }, ...apart];
+}
+
+/** Whether the cap of a response may not hold for a tool, or none is needed. */
+function isApart(tool: ProviderTool): boolean {
+  return tool === 'mcp' || isRunByCaller(tool);
+}
+
+function largestResult(request: JsonObject): number {
+  return toolEntriesIn(request).reduce((most, entry) => {
+    const tool = toolIn(entry);
+    return tool === null || isApart(tool) ? most : Math.max(most, tokensOfEntry(entry));
+  }, 0);
+}
+
+/** Returns the cap for a request of the Responses API: `max_tool_calls`, unless conditions take its place. */
+export function mostToolCalls(request: JsonObject): number {
+  const asked = (request['stop_server_tools_when'] ?? null) === null ? request['max_tool_calls'] : null;
+  return cappedAt(asked, DEFAULT_USES);
+}
+
+/** Each tool has a cap of its own, or none. */
+function usesOfMessage(request: JsonObject, tools: readonly ProviderTool[]): readonly AllowedUses[] {
+  const byDefault = defaultUsesOf(tools);
+  const capped = toolEntriesIn(request).flatMap((entry) => usesOfEntry(entry, byDefault));
+  const named = new Set(capped.flatMap((one) => one.tools ?? []));
+  const others = tools.filter((tool) => !named.has(tool));
+  return [...capped, ...others.map((tool) => usesOf(tool, isRunByCaller(tool) ? DEFAULT_USES : ROUNDS_OF_MESSAGES))];
+}
+
+/** None for a tool without a cap. */
+function usesOfEntry(entry: JsonObject, byDefault: number): readonly AllowedUses[] {
+  const { max_uses: uses } = capsOfTool(entry, byDefault);
+  if (uses === undefined) return NO_USES;
+  // A use beyond the cap is refused, and the model reads the refusal too.
+  return [{ tools: [toolIn(entry)!], uses, turns: uses + 1, tokensPerUse: tokensOfEntry(entry) }];
+}
+
+/** The fields of a tool of the Messages API that cap its uses and their results. */
+export interface ToolCaps {
+  readonly max_uses?: number;
+  readonly max_content_tokens?: number;
+}
+
+/** Tools of the Messages API that take a cap. */
+const WITH_MAX_USES: ReadonlySet<ProviderTool> = new Set(['web_search', 'web_fetch', 'advisor']);
+const NO_CAPS: ToolCaps = {};
+
+/** Returns the cap of each of these tools of a request of the Messages API that the caller has not capped. */
+export function defaultUsesOf(tools: readonly ProviderTool[]): number {
+  return tools.filter((tool) => WITH_MAX_USES.has(tool)).length > 1 ? DEFAULT_USES_OF_SEVERAL : DEFAULT_USES;
+}
+
+/** Returns the caps that a tool of the Messages API is sent with on the operator's account, those of the caller first. */
+export function capsOfTool(entry: JsonObject, byDefault: number): ToolCaps {
+  const tool = toolIn(entry);
+  if (tool === null || !WITH_MAX_USES.has(tool)) return NO_CAPS;
+  const max_uses = cappedAt(entry['max_uses'], byDefault);
+  return tool === 'web_fetch' ? { max_uses, max_content_tokens: tokensOfEntry(entry) } : { max_uses };
+}
+
+/** The caller's number where it is one that binds, else ours. */
+function cappedAt(asked: unknown, byDefault: number): number {
+  return isCount(asked) ? Math.min(asked, MOST_USES) : byDefault;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
+}
+
+function toolIn({ type }: JsonObject): ProviderTool | null {
+  return typeof type === 'string' ? toolOfType(type) : null;
+}
+
+/** What the settings of a provider's tool say of its results. */
+function tokensOfEntry(entry: JsonObject): number {
+  const tool = toolIn(entry)!;
+  const { search_context_size: size, max_content_tokens: content, max_num_results: pieces } = entry;
+  if (tool === 'web_search' && size === 'high') return 2 * resultTokens(tool);
+  if (tool === 'web_fetch' && isCount(content)) return content;
+  if (tool === 'file_search' && isCount(pieces)) return pieces * TOKENS_OF_A_PIECE;
+  return resultTokens(tool);
+}
+
+function resultTokens(tool: ProviderTool): number {
+  return Object.hasOwn(RESULT_TOKENS, tool) ? RESULT_TOKENS[tool]! : OTHER_TOKENS;
+}
+
+/** No turn of the model follows its use in the same request. */
+function isRunByCaller(tool: ProviderTool): boolean {
+  return tool === 'computer_use';
+}

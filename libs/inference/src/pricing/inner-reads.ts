@@ -1,0 +1,49 @@
+import { MOST_USES, type AllowedUses } from './tool-uses';
+
+/** Of endpoints whose context length the catalogue does not know: as much as the longest that are sold. */
+const UNKNOWN_CONTEXT = 1_000_000;
+
+/** One call whose provider may run tools. */
+export interface ReadingCall {
+  readonly promptTokens: number;
+  /** Of the whole answer. All of it may be written before the last use of a tool. */
+  readonly completionTokens: number;
+  readonly tools: readonly AllowedUses[];
+  /** Null where the catalogue does not know it. */
+  readonly contextLength: number | null;
+}
+
+/**
+ * Returns the prompt tokens that a provider counts at most for one call: the prompt once and, after each use of a tool,
+ * the prompt, the answer so far and all results so far again, but never more than the context takes.
+ */
+export function tokensRead({ promptTokens, completionTokens, tools, contextLength }: ReadingCall): number {
+  const most = contextLength ?? UNKNOWN_CONTEXT;
+  const atOnce = tools.filter(({ turns }) => turns === 0).reduce((sum, one) => sum + one.uses * one.tokensPerUse, 0);
+  const again = tools.filter(({ turns }) => turns > 0).sort((a, b) => b.tokensPerUse - a.tokensPerUse);
+  let read = Math.max(promptTokens, Math.min(promptTokens + atOnce, most));
+  let context = promptTokens + atOnce + completionTokens;
+  let turnsLeft = MOST_USES;
+  // The largest results come first: that is when they are read most often.
+  for (const { uses, turns, tokensPerUse } of again) {
+    const growing = Math.min(uses, turns, turnsLeft);
+    turnsLeft -= growing;
+    for (let turn = 0; turn < growing; turn += 1) {
+      context = Math.min(context + tokensPerUse, most);
+      read += context;
+    }
+  }
+  const idle = again.reduce((sum, { uses, turns }) => sum + Math.max(0, turns - uses), 0);
+  return read + Math.min(idle, turnsLeft) * Math.min(context, most);
+}
+
+/** Returns how often a model may read its prompt in one call. */
+export function mostReads(tools: readonly AllowedUses[]): number {
+  return (
+    1 +
+    Math.min(
+      tools.reduce((sum, { turns }) => sum + turns, 0),
+      MOST_USES,
+    )
+  );
+}
