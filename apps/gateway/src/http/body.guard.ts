@@ -1,6 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { PromptKinds } from '@libs/inference';
+import type { PromptEstimate } from '@libs/inference';
 import type { AuthenticatedRequest } from './authenticated-request';
 import { claimantOf } from './claimant';
 import { takeExpectation } from './expectations';
@@ -18,10 +18,8 @@ import { limitUploadTime, UPLOAD_TIMES } from './upload-limit';
 export interface BodyRequest extends LiveRequest, AuthenticatedRequest {
   /** The bytes that `body` was parsed from. */
   rawBody?: Buffer;
-  /** About how many tokens of a prompt those bytes hold; of forms nobody knows. */
-  promptTokens?: number;
-  /** What of them has rates of its own. */
-  promptKinds?: PromptKinds | null;
+  /** An estimate of the prompt in those bytes; absent for forms. */
+  prompt?: PromptEstimate;
 }
 
 const TIMES: BodyTimes = { idleMs: 60_000, totalMs: 300_000 };
@@ -90,10 +88,9 @@ export class BodyGuard implements CanActivate {
     if (rule.kind === 'form') {
       request.body = parseForm(bytes);
     } else {
-      const { object, promptTokens, promptKinds } = readJsonBody(bytes, rule.rules);
+      const { object, prompt } = readJsonBody(bytes, rule.rules);
       request.body = object;
-      request.promptTokens = promptTokens;
-      request.promptKinds = promptKinds;
+      request.prompt = prompt;
     }
     return true;
   }

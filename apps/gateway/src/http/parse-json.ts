@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '@libs/errors';
-import { JsonCursor, MalformedJson, scanJsonShape, type PromptKinds } from '@libs/inference';
+import { JsonCursor, MalformedJson, scanJsonShape, type PromptEstimate } from '@libs/inference';
 
 /**
  * `lenient` is for inference, where most of a body belongs to the provider: of doubled member names the last
@@ -14,10 +14,8 @@ export type JsonObject = Record<string, unknown>;
 /** What is in a body. */
 export interface JsonBody {
   readonly object: JsonObject;
-  /** About how many tokens it holds for a model, if it is a request to one. */
-  readonly promptTokens: number;
-  /** What of them has rates of its own; null where all is plain text. */
-  readonly promptKinds: PromptKinds | null;
+  /** What it holds for a model, if it is a request to one. */
+  readonly prompt: PromptEstimate;
 }
 
 /** The object of `readJsonBody` alone. */
@@ -37,7 +35,7 @@ export function readJsonBody(body: Buffer, rules: JsonRules): JsonBody {
   if (shape.problem !== null) throw bad(`it has ${shape.problem}`);
   const value = rules === 'strict' || shape.hasEscapedKey ? readExactly(body, rules) : parseFast(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it must be a JSON object');
-  return { object: value as JsonObject, promptTokens: shape.promptTokens, promptKinds: shape.promptKinds };
+  return { object: value as JsonObject, prompt: shape.prompt };
 }
 
 function refuseOtherText(body: Buffer): void {

@@ -4,6 +4,7 @@ import {
   heldOutputTokens,
   highestPricesFor,
   mostPromptTokens,
+  pictureFamilyOf,
   priceExpected,
   resolveModel,
   searchesUnasked,
@@ -77,7 +78,8 @@ export function dearestCharge(
 }
 
 function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
-  const { api, promptTokens, promptKinds: kinds, answers, tools = NO_TOOLS } = expected;
+  const { api, answers, tools = NO_TOOLS } = expected;
+  const { promptTokens, kinds } = countedAt(endpoint, expected);
   const generates = api !== 'embeddings';
   // A provider refuses a prompt that does not fit, and charges nothing for it. Inputs to embed have a context each.
   const prompt = generates ? Math.min(promptTokens, endpoint.contextLength ?? promptTokens) : promptTokens;
@@ -90,6 +92,17 @@ function costAt(endpoint: Endpoint, expected: ExpectedUsage): PicoUsd {
     answers: generates ? answers : 0,
     tools: generates && searchesUnasked(endpoint) ? withSearch(tools) : tools,
   });
+}
+
+/** Models count pictures in their own ways. */
+function countedAt(
+  { upstreamModel }: Endpoint,
+  { promptTokens, promptKinds: kinds }: ExpectedUsage,
+): { readonly promptTokens: number; readonly kinds: PromptKinds | null } {
+  const imageTokens = kinds?.imageTokensBy?.[pictureFamilyOf(upstreamModel)];
+  if (!kinds || imageTokens === undefined) return { promptTokens, kinds: kinds ?? null };
+  const others = Math.max(0, promptTokens - kinds.imageTokens);
+  return { promptTokens: others + imageTokens, kinds: { ...kinds, imageTokens } };
 }
 
 const NO_TOOLS: readonly ProviderTool[] = [];

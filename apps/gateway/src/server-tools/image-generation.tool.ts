@@ -1,7 +1,7 @@
 import { AppError } from '@libs/errors';
 import {
   callCancelled,
-  estimatePromptTokens,
+  likelyPromptTokens,
   expectedOutputOf,
   leftCallOf,
   readRouteFacts,
@@ -98,7 +98,7 @@ export class ImageGenerationTool implements ServerTool {
       // The provider paints on when the caller has left, and charges for it.
       signal: context.cancellation,
       expected: () => expectedOutputOf('chat', {}),
-      estimatedPromptTokens: estimatePromptTokens(body),
+      estimatedPromptTokens: likelyPromptTokens(body),
       scope: credentialScopeOf(context.caller),
       defaultSort: context.caller.settings?.default_provider_sort,
       policies: context.caller.policies && readRoutePolicies(context.caller.policies),

@@ -1,4 +1,4 @@
-import { estimatePromptTokens } from '../model/estimate';
+import { likelyPromptTokens } from '../model/estimate';
 import { emptyUsage, type Usage } from '../pricing/usage';
 import type { BilledUnits } from '../pricing/price';
 import { contextLengthOf, priceOf } from './billing';
@@ -31,7 +31,7 @@ export function billAnswer(
     maxPromptTokens: contextLength,
     maxCompletionTokens: isLong ? contextLength * choicesAsked(context.requestBody) : contextLength,
     estimate: () => ({
-      promptTokens: estimatePromptTokens(context.requestBody),
+      promptTokens: likelyPromptTokens(context.requestBody),
       completionTokens: countSeen(seen).completion,
     }),
     fallback,

@@ -1,4 +1,4 @@
-import { estimatePromptTokens, tokensOfBytes } from '../../model/estimate';
+import { likelyPromptTokens, tokensOfBytes } from '../../model/estimate';
 import type { UsageDetails } from '../../pricing/usage';
 import { contextLengthOf, priceOf } from '../billing';
 import type { AnswerContext } from '../dialect';
@@ -37,7 +37,7 @@ export function billMessage(
   const { usage, units } = settleMessage(counts, {
     contextLength: contextLengthOf(context),
     estimate: () => ({
-      promptTokens: estimatePromptTokens(context.requestBody),
+      promptTokens: likelyPromptTokens(context.requestBody),
       completionTokens: tokensOfBytes(contentBytes),
     }),
     fallback,
